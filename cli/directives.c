@@ -394,6 +394,30 @@ static int apply_work(const struct directive_context *c, const char *value, stru
     return rc;
 }
 
+#define USD_MAX 1000000000LL
+
+static int apply_usd(const struct directive_context *c, const char *key, const char *value, struct err *e)
+{
+    int64_t uusd;
+    char shown[STR_SHOW_MAX];
+    int rc = str_to_uusd(value, &uusd, e);
+    if (rc == 0 && (uusd <= 0 || uusd > USD_MAX * 1000000))
+        rc = err_set(e, ERR_INVALID, "expected more than 0 and at most %lld dollars, found %s", USD_MAX, str_show(value, shown));
+    if (rc == 0)
+        json_object_set_new(c->spec, key, json_integer(uusd));
+    return rc;
+}
+
+static int apply_max_usd(const struct directive_context *c, const char *value, struct err *e)
+{
+    return apply_usd(c, "max_uusd", value, e);
+}
+
+static int apply_max_usd_per_hour(const struct directive_context *c, const char *value, struct err *e)
+{
+    return apply_usd(c, "max_uusd_per_hour", value, e);
+}
+
 static int apply_kill_on_invalid_dep(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"yes", "no", NULL};
@@ -535,6 +559,8 @@ static const struct flag flags[] = {
     {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00, now+2days"},
         apply_finish_by},
     {{"work", 0, "TIME", "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"}, apply_work},
+    {{"max-usd", 0, "USD", "it may cost so much in all: it is saved and parked before it does, until that is raised"}, apply_max_usd},
+    {{"max-usd-per-hour", 0, "USD", "only on nodes that cost no more an hour together: it waits for a lower price"}, apply_max_usd_per_hour},
     {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
     {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},

@@ -258,6 +258,10 @@ static void print_times(const json_t *job)
         printf("begins        not before %s\n", cli_text(job, "begin_at"));
     if (json_is_string(json_object_get(job, "finish_by")))
         printf("finish by     %s, now %s\n", cli_text(job, "finish_by"), cli_text(job, "pace"));
+    if (json_is_integer(json_object_get(job, "max_uusd")))
+        printf("max usd       $%.2f in all\n", (double)cli_int(job, "max_uusd", 0) / 1e6);
+    if (json_is_integer(json_object_get(job, "max_uusd_per_hour")))
+        printf("max usd/h     $%.2f\n", (double)cli_int(job, "max_uusd_per_hour", 0) / 1e6);
     if (json_is_string(json_object_get(job, "deadline_at")))
         printf("deadline      %s\n", cli_text(job, "deadline_at"));
 }

@@ -156,6 +156,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_DRILLS, c->drills, c->n_drills, f) &&
            WRITE(d, TABLE_ACCOUNTS, c->accounts, c->n_accounts, f) &&
+           WRITE(d, TABLE_BUDGETS, c->budgets, c->n_budgets, f) &&
            WRITE(d, TABLE_EXTRAS, c->extras, c->n_extras, f) &&
            WRITE(d, TABLE_ARRAYS, c->arrays, c->n_arrays, f) &&
            WRITE(d, TABLE_DEPENDENCIES, c->depends, c->n_depends, f) &&

@@ -106,6 +106,17 @@ static int load_accounts(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_budgets(const struct loading *l, struct err *e)
+{
+    struct budget_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_BUDGETS, "ORDER BY name", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_budget(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_leftovers(const struct loading *l, struct err *e)
 {
     struct leftover_row row = {0};
@@ -257,7 +268,7 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_extras, load_labels, load_jobs, load_arrays, load_dependencies,
+        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_budgets, load_extras, load_labels, load_jobs, load_arrays, load_dependencies,
         load_task_ends, load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 

@@ -276,6 +276,8 @@ static const struct column job_columns[] = {
     COL_AS(job_row, "rival_paid_uusd", rival.paid_uusd),
     COL_AS(job_row, "job_price_uusd_h", rival.job_price_uusd_h),
     COL_AS(job_row, "job_paid_uusd", rival.job_paid_uusd),
+    COL(job_row, max_uusd),
+    COL(job_row, max_uusd_h),
     COL_KIND(job_row, "pace", pace, pace_names),
     COL(job_row, keep_unmeetable),
     COL(job_row, depends_any),
@@ -412,6 +414,10 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, at),
     COL(outbox_row, due_at),
     COL(outbox_row, tries),
+    COL(outbox_row, budget),
+    COL(outbox_row, pct),
+    COL(outbox_row, spent_uusd),
+    COL(outbox_row, cap_uusd),
 };
 
 static const struct column leftover_columns[] = {
@@ -471,6 +477,17 @@ static const struct column account_columns[] = {
     COL(account_row, user),
     COL(account_row, used),
     COL_AS(account_row, "used_at", at),
+};
+
+static const struct column budget_columns[] = {
+    COL(budget_row, name),
+    COL(budget_row, about),
+    COL(budget_row, since),
+    COL_AS(budget_row, "until_at", until),
+    COL(budget_row, booked_uusd),
+    COL(budget_row, cap_uusd),
+    COL(budget_row, told),
+    COL(budget_row, is_closed),
 };
 
 static const struct column cron_columns[] = {
@@ -598,6 +615,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),
+    [TABLE_BUDGETS] = TABLE("budgets", budget_columns, 1, true),
     [TABLE_EXTRAS] = TABLE("extras", extras_columns, 1, false),
     [TABLE_ARRAYS] = TABLE("arrays", array_columns, 1, true),
     [TABLE_DEPENDENCIES] = TABLE("dependencies", dependency_columns, 5, true),

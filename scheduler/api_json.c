@@ -127,6 +127,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "finish_by", j->finish_ms ? api_json_time((struct wall){j->finish_ms}) : json_null());
     set(o, "work_ms", api_json_opt(j->work_ms, 0));
     set(o, "pace", j->finish_ms ? json_string(pace_names[j->pace]) : json_null());
+    set(o, "max_uusd", api_json_opt(j->max_uusd, 0));
+    set(o, "max_uusd_per_hour", api_json_opt(j->max_uusd_h, 0));
     set(o, "kill_on_invalid_dep", json_boolean(!j->keep_unmeetable));
     set(o, "depends_any", json_boolean(j->depends_any));
     set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));

@@ -8,6 +8,7 @@
 
 #include "base/uv/http_listen.h"
 #include "cloud/provider.h"
+#include "scheduler/config_budgets.h"
 #include "scheduler/config_windows.h"
 #include "scheduler/config_deadlines.h"
 #include "scheduler/config_notify.h"
@@ -69,6 +70,8 @@ struct config {
     size_t n_licences;
     struct config_window *windows; /* in which some run only */
     size_t n_windows;
+    struct config_budget *budgets;
+    size_t n_budgets;
     struct config_pool *pools;
     size_t n_pools;
 };

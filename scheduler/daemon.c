@@ -62,6 +62,7 @@ struct daemon {
     struct model *model;
     struct zones zones;
     struct window *windows;
+    struct budget_options *budgets;
     struct planner *planner;
     struct tick *tick;
     struct telemetry *telemetry;
@@ -199,6 +200,22 @@ static int make_windows(struct daemon *d, struct err *e)
     return 0;
 }
 
+/* Likewise the budgets, with their windows. */
+static int make_budgets(struct daemon *d, struct err *e)
+{
+    d->budgets = mem_array(d->config->n_budgets, sizeof(*d->budgets));
+    for (size_t i = 0; i < d->config->n_budgets; i++) {
+        const struct config_budget *c = &d->config->budgets[i];
+        d->budgets[i] = c->options;
+        if (zones_load(&d->zones, c->tz, &d->budgets[i].zone, e) != 0)
+            return err_wrap(e, "budgets.%s.tz", c->options.name);
+        for (size_t k = 0; k < d->config->n_windows; k++)
+            if (str_eq(d->windows[k].name, c->window))
+                d->budgets[i].window = &d->windows[k];
+    }
+    return 0;
+}
+
 #define RUNTIMES_LOADED 1000 /* jobs that ended last: forecasts begin with them */
 
 struct ended {
@@ -247,10 +264,14 @@ static int load_model(struct daemon *d, struct err *e)
     STR_COPY(o.cluster_uid, d->meta.cluster_uid);
     d->zones.source = &zone_source_system;
     int rc = make_windows(d, e);
+    if (rc == 0)
+        rc = make_budgets(d, e);
     if (rc != 0)
         return rc;
     o.windows = d->windows;
     o.n_windows = d->config->n_windows;
+    o.budgets = d->budgets;
+    o.n_budgets = d->config->n_budgets;
     o.licences = d->config->licences;
     o.n_licences = d->config->n_licences;
     d->model = model_create(&o);
@@ -386,6 +407,8 @@ static int make_parts(struct daemon *d, struct err *e)
         .runner = d->runner,
         .reader = d->reader,
         .config = &c->notify,
+        .budgets = c->budgets,
+        .n_budgets = c->n_budgets,
         .sealer = &d->sealer,
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
@@ -640,6 +663,7 @@ void daemon_destroy(struct daemon *d)
     model_destroy(d->model);
     zones_deinit(&d->zones);
     free(d->windows);
+    free(d->budgets);
     timer_stop(d->timers, &d->ca_look);
     ca_close(d->ca);
     keyring_close(d->keyring);

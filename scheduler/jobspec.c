@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/workdir.h"
+#include "scheduler/core/budget.h"
 #include "scheduler/core/extras.h"
 #include "scheduler/core/order.h"
 #include "scheduler/notify_seal.h"
@@ -236,6 +237,8 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->deadline_ms = json_opt_i64(r, "deadline_at_ms", 1, INT64_MAX / 2, 0);
     row->finish_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0);
     row->work_ms = json_opt_i64(r, "work_ms", 1000, 10 * YEAR_MS, 0);
+    row->max_uusd = json_opt_i64(r, "max_uusd", 0, BUDGET_USD_MAX * 1000000, 0);
+    row->max_uusd_h = json_opt_i64(r, "max_uusd_per_hour", 0, BUDGET_USD_MAX * 1000000, 0);
     row->keep_unmeetable = !json_opt_bool(r, "kill_on_invalid_dep", true);
     row->depends_any = json_opt_bool(r, "depends_any", false);
     row->drill_tries = json_opt_bool(r, "drill", false) ? DRILL_TRIES_DEFAULT : 0;
@@ -387,7 +390,7 @@ static int32_t mail_types(struct json_reader *r)
         const char *word = json_string_value(item);
         int32_t bit = word && str_eq(word, "array-tasks") ? NOTIFY_ARRAY_TASKS : 0;
         for (int k = 0; word && k < NOTIFY_EVENTS; k++)
-            bit |= str_eq(word, notify_event_names[k]) ? 1 << k : 0;
+            bit |= k != NOTIFY_BUDGET && str_eq(word, notify_event_names[k]) ? 1 << k : 0;
         if (!bit)
             json_reader_fail(r, "mail_types",
                 "expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend or array-tasks");

@@ -293,11 +293,9 @@ static void next_at_thread(struct notifier *n)
         }
 }
 
-static int start_mail(struct letter *l, const struct notify_facts *f, const json_t *notify, struct err *e)
+static int start_mail(struct letter *l, const struct notify_facts *f, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
-    const char *to = json_string_value(json_object_get(notify, "mail_user"));
-    to = to && *to ? to : f->job->user;
     int rc = notify_check_address(to, e);
     if (rc == 0 && c->password_file)
         rc = read_line(c->password_file, &l->password, e);
@@ -315,13 +313,30 @@ static int start_mail(struct letter *l, const struct notify_facts *f, const json
 
 /* ---- all of them ---- */
 
+static const char *mail_user(const struct notify_facts *f, const json_t *notify)
+{
+    const char *to = json_string_value(json_object_get(notify, "mail_user"));
+    return to && *to ? to : f->job->user;
+}
+
+/* "mail:0": to the first address of a budget. */
+static int start_of_budget(struct letter *l, const struct notify_facts *f, struct err *e)
+{
+    const struct notifier_options *o = &l->notifier->o;
+    long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10) : BUDGET_MAILS_MAX;
+    for (size_t i = 0; i < o->n_budgets && k >= 0 && k < BUDGET_MAILS_MAX; i++)
+        if (str_eq(o->budgets[i].options.name, f->row->budget) && k < o->budgets[i].options.n_mails)
+            return start_mail(l, f, o->budgets[i].mails[k], e);
+    return err_set(e, ERR_NOT_FOUND, "belayd's configuration has no such address of budget %s any more", f->row->budget);
+}
+
 static int start_of_user(struct letter *l, const struct notify_facts *f, struct err *e)
 {
     struct spec_change spec = {0};
     int rc = db_read_spec(l->notifier->o.reader, f->job->id, &spec, e);
     json_t *notify = rc == 0 && spec.notify_json ? json_loads(spec.notify_json, 0, NULL) : NULL;
     if (rc == 0)
-        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e) : start_mail(l, f, notify, e);
+        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e) : start_mail(l, f, mail_user(f, notify), e);
     json_decref(notify);
     spec_change_deinit(&spec);
     return rc;
@@ -337,10 +352,12 @@ static void start(struct outbox_port *port, const struct outbox_row *row, outbox
     l->is_busy = true;
     l->done = done;
     l->ctx = ctx;
-    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid, .cluster = n->o.cluster, .row = row, .job = &job};
-    int rc = db_read_job(n->o.reader, row->job, &job, &l->e);
+    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid, .cluster = n->o.cluster, .row = row, .job = row->budget[0] ? NULL : &job};
+    int rc = f.job ? db_read_job(n->o.reader, row->job, &job, &l->e) : 0;
     if (rc == 0)
-        rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e) : start_of_user(l, &f, &l->e);
+        rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)
+             : f.job                          ? start_of_user(l, &f, &l->e)
+                                              : start_of_budget(l, &f, &l->e);
     if (rc != 0)
         fail_later(l, rc);
 }

@@ -9,6 +9,7 @@
 #include "base/runner.h"
 #include "base/uv/loop.h"
 #include "db/db.h"
+#include "scheduler/config_budgets.h"
 #include "scheduler/config_notify.h"
 #include "scheduler/notify_seal.h"
 #include "scheduler/outbox.h"
@@ -21,6 +22,8 @@ struct notifier_options {
     struct runner *runner; /* for sendmail */
     struct db_reader *reader;
     const struct config_notify *config;
+    const struct config_budget *budgets; /* for their addresses */
+    size_t n_budgets;
     const struct notify_sealer *sealer;
     const char *cluster_uid, *cluster;
 };

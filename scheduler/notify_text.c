@@ -96,8 +96,24 @@ static bool has_ended(enum notify_event kind)
     return kind == NOTIFY_END || kind == NOTIFY_FAIL || kind == NOTIFY_TIME_LIMIT || kind == NOTIFY_INVALID_DEPEND;
 }
 
+static void budget_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I}", "id", buf_str(&id), "event", notify_event_names[r->kind], "cluster", f->cluster, "budget",
+        r->budget, "percent", (int)r->pct, "spent_uusd", (json_int_t)r->spent_uusd, "cap_uusd", (json_int_t)r->cap_uusd);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
 void notify_body(const struct notify_facts *f, struct buf *out)
 {
+    if (!f->job) {
+        budget_body(f, out);
+        return;
+    }
     const struct outbox_row *r = f->row;
     struct buf id = {0};
     bool ended = has_ended(r->kind);
@@ -134,6 +150,10 @@ static void describe(const struct notify_facts *f, struct buf *out)
         [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",
         [NOTIFY_INVALID_DEPEND] = "was given up: what it depends on can never come true"};
     const struct outbox_row *r = f->row;
+    if (!f->job) {
+        buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct, (double)r->cap_uusd / 1e6);
+        return;
+    }
     if (f->job->array != CORE_ID_NONE)
         buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
     else
@@ -213,7 +233,11 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
         "%sMessage-ID: <%s@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s"
         "Content-Type: text/plain; charset=utf-8%sContent-Transfer-Encoding: 8bit%s%s",
         eol, buf_str(&id), eol, eol, eol, eol, eol, eol);
-    buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " tells more.%s", buf_str(&words), at, eol, eol, f->row->job, eol);
+    if (f->job)
+        buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " tells more.%s", buf_str(&words), at, eol, eol, f->row->job, eol);
+    else
+        buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s tells more.%s", buf_str(&words), at, (double)f->row->spent_uusd / 1e6, eol, eol,
+            f->row->budget, eol);
     buf_deinit(&words);
     buf_deinit(&id);
 }

@@ -25,7 +25,7 @@ int notify_check_url(const char *url, char ret_host[NOTIFY_HOST_MAX], struct err
 struct notify_facts {
     const char *cluster_uid, *cluster;
     const struct outbox_row *row;
-    const struct job_row *job;
+    const struct job_row *job; /* NULL: it is about a budget */
 };
 
 /* "0123abcd-42": the same for the same change, whoever is told and however often. */

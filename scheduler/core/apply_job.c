@@ -111,6 +111,8 @@ int job_check_row(const struct job_row *r, struct err *e)
         return err_set(e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->name);
     if (r->nice < 0 || r->nice > ORDER_NICE_MAX)
         return err_set(e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
+    if (r->max_uusd < 0 || r->max_uusd > BUDGET_USD_MAX * 1000000 || r->max_uusd_h < 0 || r->max_uusd_h > BUDGET_USD_MAX * 1000000)
+        return err_set(e, ERR_INVALID, "job '%s': what it may cost is not in 0 .. %lld dollars", r->name, BUDGET_USD_MAX);
     if (r->drill_tries > 0 && r->method == CKPT_NONE)
         return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
     return 0;
@@ -118,10 +120,12 @@ int job_check_row(const struct job_row *r, struct err *e)
 
 int job_check_retries(const struct job_row *r, struct err *e)
 {
-    if (!retries_are_none(r) || (r->drill_tries == 0 && !r->window[0]))
+    if (!retries_are_none(r) || (r->drill_tries == 0 && !r->window[0] && r->max_uusd == 0))
         return 0;
     return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s", r->name,
-        r->window[0] ? "a window: it would end when that closes" : "a drill: it would end with that");
+        r->window[0]      ? "a window: it would end when that closes"
+        : r->max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
+                          : "a drill: it would end with that");
 }
 
 /* What its user, its pool and the configuration say. */
@@ -141,7 +145,7 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     const struct job_row *r = ev->submit.job;
     struct labels labels;
     int rc = job_check_row(r, e);
-    labels_of_submit(ev, &labels);
+    labels_of_submit(m, ev, &labels);
     *ret_extras = (struct extras){0};
     if (!rc && ev->submit.spec && ev->submit.spec->extras)
         rc = extras_parse(ev->submit.spec->extras, ret_extras, e);
@@ -211,6 +215,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .begin_at = r->begin_at,
         .deadline_ms = r->deadline_ms,
         .finish_ms = r->finish_ms,
+        .max_uusd = r->max_uusd,
+        .max_uusd_h = r->max_uusd_h,
         .work_ms = r->work_ms,
         .pace = r->finish_ms > 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
         .keep_unmeetable = r->keep_unmeetable,
@@ -437,10 +443,12 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
         .kept_at = WALL_NONE,
     };
     list_push_back(&j->ranks, &a->in_job);
+    int64_t before = j->row.cost_uusd;
     ledger_placed(m, a, n, now);
     node_attach(m, n, a);
     account_charge(m, j->account, attempt_mcpu(a), now);
     limits_take(m, a);
+    budgets_placed(m, a, j->row.cost_uusd - before, now.wall);
     touch_attempt(m, a);
 }
 

@@ -134,6 +134,8 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     job_move(m, j, JOB_PENDING);
     window_leave(m, j);
     j->row.queued_mono = now.mono;
+    if (shape_pays(j->shape))
+        queue_reshape(m, j); /* less is left of its own cap, and by now more may be known of how long it runs */
     job_enqueue(m, j, now);
     m->rewind++;
     describe_resume(&j->row, resume, sizeof resume);
@@ -170,7 +172,8 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     a->row.exit_code = exit_code;
     a->row.ended_at = now.wall;
     STR_COPY(a->row.text, text);
-    int64_t lost_ms = ledger_attempt(m, a);
+    int64_t cost = a->job->row.cost_uusd, lost_ms = ledger_attempt(m, a);
+    budgets_ended(m, a, a->job->row.cost_uusd - cost, now.wall);
     touch_job(m, a->job);
     char what[CORE_TEXT_MAX], which[32] = "";
     describe_end(&a->row, what, sizeof what);

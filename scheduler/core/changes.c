@@ -177,6 +177,7 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
     TAKE_DIRTY(m, struct pool, dirty_pools, pools, n_pools);
     TAKE_DIRTY(m, struct offer, dirty_offers, offers, n_offers);
     TAKE_DIRTY(m, struct account, dirty_accounts, accounts, n_accounts);
+    TAKE_DIRTY(m, struct budget, dirty_budgets, budgets, n_budgets);
     TAKE_DIRTY(m, struct cron_entry, dirty_crons, crons, n_crons);
     *ret_changes = m->out;
     m->out = (struct changes){0};
@@ -193,7 +194,7 @@ bool changes_is_empty(const struct changes *c)
 {
     return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
                c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_drills + c->n_crons +
-               c->n_cron_jobs + c->n_cron_runs + c->n_outbox + c->n_told + c->n_accounts + c->n_depends + c->n_arrays + c->n_extras ==
+               c->n_cron_jobs + c->n_cron_runs + c->n_outbox + c->n_told + c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_extras ==
            0;
 }
 
@@ -224,6 +225,7 @@ void changes_deinit(struct changes *c)
         free(c->cron_jobs[i].job_json);
     free(c->drills);
     free(c->accounts);
+    free(c->budgets);
     free(c->extras);
     free(c->depends);
     free(c->crons);

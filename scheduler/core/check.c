@@ -597,6 +597,8 @@ int model_check(const struct model *m, struct err *e)
     if (rc == 0)
         rc = check_labels(m, e);
     if (rc == 0)
+        rc = budgets_check(m, e);
+    if (rc == 0)
         rc = crons_check(m, e);
     return rc ? rc : check_pools(m, e);
 }

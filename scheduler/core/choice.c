@@ -69,7 +69,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     }
     if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
         return false;
-    if (!d->moves && !limits_afford(d->shape, &total, o->row.price_uusd_h))
+    if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
         return false; /* more than their user or team may still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     *ret_choice =

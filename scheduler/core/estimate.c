@@ -39,7 +39,7 @@ static void imagine(const struct model *m, const struct event *submit, const str
         j->account = &i->account;
     }
     j->shape = &i->shape;
-    labels_of_submit(submit, &i->labels);
+    labels_of_submit(m, submit, &i->labels);
     if (i->labels.names[0])
         j->labels = &i->labels;
     bool asks = submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];

@@ -64,6 +64,7 @@ enum event_type {
     EV_RESERVE,          /* nodes are kept for the first job of a shape, or there are none for it; memory only */
     EV_CRON_DUE,         /* a time of a cron entry has come, or what it waited for */
     EV_PARK,             /* the window of the job closes: it is saved and stopped, or leaves the queue */
+    EV_BUDGET,           /* a budget is looked at: a period begins, a part is told of, those that it parks are saved and stopped; mostly memory only */
     EV_DEADLINE,         /* the job waits, and could not have ended by its deadline any more: it ends, END_DEADLINE */
     EV_PACE,             /* what the job may be given now, that it is done by its time for the least money */
     EV_TABLE,            /* a little more is worked out of what those decisions are read from; memory only */
@@ -98,6 +99,8 @@ enum update_field {
     UPDATE_NICE,
     UPDATE_DEADLINE,
     UPDATE_AT_ONCE, /* of an array */
+    UPDATE_MAX_USD,
+    UPDATE_MAX_USD_H,
     /* while it waits */
     UPDATE_POOL,
     UPDATE_MARKET,
@@ -304,6 +307,10 @@ struct event {
         struct {
             int64_t job;
         } park;
+        struct {
+            int32_t index; /* of a budget, as core_budget has it ... */
+            int64_t job;   /* ... or whose own cap it is; else CORE_ID_NONE */
+        } budget;
         struct {
             int64_t job;
             bool failed;

@@ -42,6 +42,9 @@ struct survey {
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
+    int64_t unpaid;                         /* that have room, but cost more than budgets, its own cap, or what it takes an hour allow ... */
+    int64_t unpaid_uusd_h;                  /* ... all of its nodes on the cheapest of those ... */
+    const struct pool *unpaid_in;           /* ... which is there */
     const struct pool *unlabelled;          /* the first that could hold it, but asks for labels that it has not */
     int64_t dear; /* nodes and offers that cost more than its user or team may still pay, or have more than they may have */
     int64_t no_extras;                      /* that lack features or named resources */
@@ -127,6 +130,18 @@ static bool is_allowed(struct survey *v, const struct shape *s, const struct poo
     return false;
 }
 
+static bool is_paid(struct survey *v, const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
+{
+    int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
+    if (!shape_pays(s) || budgets_afford(s, p, costs))
+        return true;
+    if (v->unpaid++ == 0 || costs < v->unpaid_uusd_h) {
+        v->unpaid_uusd_h = costs;
+        v->unpaid_in = p;
+    }
+    return false;
+}
+
 static void survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
 {
     LIST_FOREACH (&m->all_nodes, l) {
@@ -141,6 +156,8 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->lost += n->row.state == NODE_LOST;
         v->busy += n->row.state == NODE_UP && !node_has_room(n, s);
         if (n->row.state != NODE_UP || !node_has_room(n, s) || n->row.id == s->avoid)
+            continue;
+        if (!is_paid(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
             continue;
         if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
             v->dear++;
@@ -169,6 +186,7 @@ static void survey_offers(const struct model *m, const struct shape *s, struct s
                 !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
                 continue;
             v->offers++;
+            is_paid(v, s, p, &total, o->row.price_uusd_h);
             v->dear += !limits_afford(s, &total, o->row.price_uusd_h);
         }
     }
@@ -401,6 +419,10 @@ static void usd_text(int64_t uusd_h, char *out, size_t size)
     text_format(out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
 }
 
+struct money {
+    char s[32];
+};
+
 /* "12", "0.5": cpus as usage is counted in. */
 static void cpus_text(int64_t mcpu, char *out, size_t size)
 {
@@ -521,6 +543,52 @@ static void explain_limits(const struct model *m, const struct job *j, const str
         say(a, "too-dear", "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may still pay (max_usd_per_hour)",
             v->dear, plural(v->dear), v->dear == 1 ? "s" : "", left, whose(j->account, of[k], who, sizeof who));
     }
+}
+
+static struct money money(int64_t uusd)
+{
+    struct money t;
+    usd_text(uusd, t.s, sizeof t.s);
+    return t;
+}
+
+static void explain_budget(const struct budget *b, const struct job *j, int64_t uusd_h, struct stamp now, struct answer *a)
+{
+    char again[64] = "", in[32];
+    int64_t needs = budgets_needs(b, j->shape, uusd_h), spent = b->spent;
+    const char *period = budget_period_names[b->options->period];
+    if (now.wall.ms > b->at.ms)
+        spent += core_cost_uusd(now.wall.ms - b->at.ms, b->uusd_h);
+    if (wall_is_set(b->row.until)) {
+        time_format_duration(b->row.until.ms > now.wall.ms ? b->row.until.ms - now.wall.ms : 0, in, sizeof in);
+        text_format(again, sizeof again, "; the next %s begins in %s", period, in);
+    }
+    if (b->row.is_closed)
+        say(a, "budget", "budget %s is used up: of %s in this %s %s are spent%s", b->row.name, money(b->cap_uusd).s, period, money(spent).s, again);
+    else if (needs > b->cap_uusd)
+        say(a, "budget", "it would cost %s at %s an hour, and budget %s has %s for all of a %s: a shorter --time would help", money(needs).s,
+            money(uusd_h).s, b->row.name, money(b->cap_uusd).s, period);
+    else
+        say(a, "budget", "budget %s: of %s in this %s %s are spent and %s set aside for what runs; to begin it %s more are needed%s", b->row.name,
+            money(b->cap_uusd).s, period, money(spent).s, money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s, again);
+}
+
+/* Where what it would cost keeps it from machines that have room for it, or could be launched. */
+static void explain_money(const struct job *j, const struct survey *v, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    const struct budget *b = v->unpaid ? budgets_lacking(s, v->unpaid_in, v->unpaid_uusd_h) : NULL;
+    if (v->unpaid == 0)
+        return;
+    if (budgets_too_dear(s, v->unpaid_uusd_h))
+        say(a, "max-usd-per-hour", "the cheapest of %" PRId64 " machine%s or offer%s for it costs %s an hour now, and it takes at most %s (--max-usd-per-hour): it waits for a lower price",
+            v->unpaid, plural(v->unpaid), plural(v->unpaid), money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
+    else if (budgets_cap_lacks(s, v->unpaid_uusd_h))
+        say(a, "max-usd", "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s an hour; belay update %" PRId64
+            " max-usd=USD lets it go on", money(j->row.cost_uusd).s, money(j->row.max_uusd).s, s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes",
+            money(v->unpaid_uusd_h).s, j->row.id);
+    else if (b)
+        explain_budget(b, j, v->unpaid_uusd_h, v->now, a);
 }
 
 static void priority_part(char *out, size_t size, const char *what, int64_t ms)
@@ -798,6 +866,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
     if (j->is_waiting)
         return; /* the rest may look quite different by then */
+    explain_money(j, &v, a);
     explain_limits(m, j, &v, a);
     if (j->shape->aside_of)
         return; /* the rest may look quite different once it may run */

@@ -37,7 +37,7 @@ static bool bin_serves(const struct bin *b, const struct gang *g, const struct p
 {
     if (b->node && job_attempt_on(g->job, g->job->row.attempts, b->node->row.id))
         return false;
-    if (!g->is_moving && !limits_afford(g->shape, &b->total, b->uusd_h))
+    if (!g->is_moving && !limits_allow(g->shape, b->pool, &b->total, b->uusd_h))
         return false;
     return b->pool == p && bin_admits(b, g->shape) && bin_times(b, g->shape) > 0;
 }

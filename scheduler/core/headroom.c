@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the limits of users and teams (limits.c) leave, while demand is counted: a hundred thousand jobs of somebody who may run
+ * What the limits of users and teams (limits.c), and budgets (budgets.c), leave, while demand is counted: a hundred thousand jobs of somebody who may run
  * ten are ten, and machines are launched for those. What a job will cost is not known yet: it counts as on the cheapest machine
  * that could be launched for it. Jobs that run already and only go elsewhere are not asked.
  */
@@ -22,6 +22,8 @@ static void note(struct work *w, const struct allowance *of)
 
 void headroom_look(struct work *w)
 {
+    for (size_t k = 0; k < w->m->n_budgets; k++)
+        w->p->budget_left[k] = budgets_left(&w->m->budgets[k]);
     if (w->m->n_limited == 0)
         return;
     w->p->headroom = mem_resize(w->p->headroom, (size_t)w->m->n_allowances * LIMIT_KINDS, sizeof *w->p->headroom);
@@ -46,6 +48,7 @@ static int64_t times(int64_t left, int64_t each, int64_t n)
 /* What one job on so many nodes takes. */
 struct headroom {
     int64_t gpus, uusd_h, mcpu;
+    const struct pool *pool; /* of that machine; NULL: there is none */
 };
 
 /* One node of it, on the cheapest machine that could be launched for it now; what it needs, for nothing: there is none. Which it is does
@@ -62,12 +65,12 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
             if (mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > w->now.mono.ms)
                 valid_until(w, o->row.avoid_until.ms); /* it may be the cheapest then */
             if (!pool_serves(p, s) || !offer_may_serve(o, s, &any, &any, w->now) ||
-                !limits_afford(s, &total, o->row.price_uusd_h))
+                !limits_allow(s, p, &total, o->row.price_uusd_h))
                 continue;
             const struct resources *takes = shape_takes(s, &total);
             int64_t uusd_h = resources_share(takes, &total, o->row.price_uusd_h);
             if (least.uusd_h == 0 || uusd_h < least.uusd_h)
-                least = (struct headroom){.gpus = takes->gpus, .uusd_h = uusd_h, .mcpu = order_mcpu(s->order, takes)};
+                least = (struct headroom){.gpus = takes->gpus, .uusd_h = uusd_h, .mcpu = order_mcpu(s->order, takes), .pool = p};
         }
     }
     return least;
@@ -77,9 +80,9 @@ static struct headroom headroom_of(struct work *w, const struct shape *s, int64_
 {
     bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
     struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
-    if (pays || shape_is_exclusive(s))
+    if (pays || shape_is_exclusive(s) || s->in_budgets)
         one = cheapest(w, s);
-    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu};
+    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu, .pool = one.pool};
 }
 
 static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
@@ -91,11 +94,30 @@ static int64_t jobs_of(const struct work *w, const struct allowance *of, const s
     return times(left[LIMIT_UUSD_H], each->uusd_h, n);
 }
 
+/* What one takes of the k-th budget; 0: it is none of its. */
+static int64_t budget_takes(const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
+{
+    const struct budget *b = &w->m->budgets[k];
+    bool is_its = each->pool && (s->in_budgets >> k & 1) && w->p->budget_left[k] != INT64_MAX &&
+                  (!b->options->pool[0] || strcmp(b->options->pool, each->pool->row.name) == 0);
+    return is_its ? budgets_needs(b, s, each->uusd_h) : 0;
+}
+
+static int64_t in_budgets(const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)
+{
+    for (size_t k = 0; s->in_budgets && k < w->m->n_budgets; k++)
+        n = times(w->p->budget_left[k], budget_takes(w, s, each, k), n);
+    return n;
+}
+
 int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n)
 {
-    if (!is_limited(w, s))
+    if (!is_limited(w, s) && !s->in_budgets)
         return n;
     const struct headroom each = headroom_of(w, s, 1);
+    n = in_budgets(w, s, &each, n);
+    if (!is_limited(w, s))
+        return n;
     n = jobs_of(w, &s->account->may, &each, n);
     return jobs_of(w, &s->account->team->may, &each, n);
 }
@@ -110,9 +132,12 @@ static int64_t nodes_of(const struct work *w, const struct allowance *of, const 
 
 int32_t headroom_nodes(struct work *w, const struct shape *s, int32_t n)
 {
-    if (!is_limited(w, s))
+    if (!is_limited(w, s) && !s->in_budgets)
         return n;
     const struct headroom each = headroom_of(w, s, 1);
+    n = (int32_t)in_budgets(w, s, &each, n);
+    if (!is_limited(w, s))
+        return n;
     n = (int32_t)nodes_of(w, &s->account->may, &each, n);
     return (int32_t)nodes_of(w, &s->account->team->may, &each, n);
 }
@@ -125,11 +150,13 @@ static void take(int64_t *left, int64_t n)
 
 void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t nodes)
 {
-    if (!is_limited(w, s))
+    if (!is_limited(w, s) && !s->in_budgets)
         return;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     const struct headroom each = headroom_of(w, s, nodes);
-    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
+    for (size_t k = 0; s->in_budgets && k < w->m->n_budgets; k++)
+        take(&w->p->budget_left[k], jobs * budget_takes(w, s, &each, k));
+    for (size_t k = 0; is_limited(w, s) && k < sizeof of / sizeof of[0]; k++) {
         int64_t *left = left_of(w, of[k]);
         take(&left[LIMIT_RUNNING], jobs);
         take(&left[LIMIT_GPUS], jobs * each.gpus);

@@ -77,6 +77,13 @@ struct shape {
     int64_t pace_offer;        /* as the job has it */
     int64_t avoid;             /* node that is not for them; CORE_ID_NONE */
     struct wall certified_at;  /* WALL_NONE: none of them has a certificate */
+    uint64_t in_budgets;       /* 1 << i: those that they match, but for the pool, of ... */
+    const struct budget *budgets; /* ... these, the model's */
+    int64_t max_uusd_h;        /* as the jobs have it */
+    bool is_capped;            /* they have caps of their own, of which ... */
+    int64_t left_uusd;         /* ... so much is left */
+    bool can_park;             /* they can be saved, and go on; known like the next where one of those counts */
+    int64_t expect_ms;         /* they are expected to run for so long at most */
     enum criu_ability criu;    /* at least that of its node; CRIU_UNKNOWN: it does not need it */
     bool is_apart;             /* it is a kind of its own: places are being made for it */
     struct account *account;
@@ -93,6 +100,30 @@ struct shape {
     struct position last;      /* none of those pending stands behind that */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
     int64_t arrived;           /* the model's count of arrivals at that moment */
+};
+
+/* A budget (budget.h), or a job's own cap. */
+struct budget {
+    const struct budget_options *options; /* NULL: a job's own cap */
+    struct job *job;       /* of that; else NULL */
+    int32_t index;         /* among the model's; of a cap -1 */
+    struct budget_row row; /* of a cap: without a period */
+    int64_t cap_uusd;
+    enum budget_action at_limit;
+    bool is_open;          /* in a period */
+    bool is_loaded;        /* it was looked at in this life */
+    bool is_recapped;      /* and not since its cap is another */
+    struct list stakes;
+    /* As of `at`: */
+    struct wall at;
+    int64_t spent, uusd_h; /* and what that grows by an hour */
+    int64_t held, held_uusd_h; /* likewise: what it will have spent when those that it parks have been saved and stopped */
+    int64_t committed;     /* what ended, and the most that its stakes may come to */
+    struct wall look_at;   /* a stake will have cost what was set aside for it; earlier: something is to be counted anew */
+    struct wall due;       /* when something is to be decided */
+    struct tree_link by_due;
+    int64_t fell;          /* the model's growth count when there last came to be more left */
+    struct link dirty;
 };
 
 struct model {
@@ -144,7 +175,11 @@ struct model {
     struct smap namesakes;    /* "USER\nNAME" -> struct namesakes: live jobs, by id */
     struct map extras;        /* struct extras by id: of live jobs */
     struct smap extras_by_text;
-    struct smap labels;        /* struct labels by names: of live jobs */
+    struct budget *budgets;    /* those of the options; at most BUDGETS_MAX */
+    size_t n_budgets;
+    int64_t n_paying;          /* shapes that budgets, caps of their own, or what they take an hour decide about */
+    struct tree budgets_due;   /* and own caps: by when something is to be decided of them */
+    struct smap labels;        /* struct labels by key: of live jobs */
     struct map loaded_labels;  /* by job; until model_load_end, of those that are not loaded yet */
     int64_t n_labels;          /* that there ever were */
     struct licence licences[LICENCES_MAX];
@@ -155,7 +190,7 @@ struct model {
     struct smap runtimes_named; /* by user and name */
     struct list runtimes_by_use;
     struct room used;      /* by all pools */
-    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_crons;
+    struct list dirty_jobs, dirty_attempts, dirty_nodes, dirty_instances, dirty_pools, dirty_offers, dirty_accounts, dirty_budgets, dirty_crons;
     struct changes out; /* what cannot change any more: history, rows that left the model */
     struct model_counters next;
     int64_t next_shape, next_kind;
@@ -236,15 +271,41 @@ void licences_give(struct model *m, const struct job *j);
 
 /* ---- labels (labels.c) ---- */
 /* Those of a job: NULL where there are none. One hold a job; the last release frees them. */
-struct labels *labels_hold(struct model *m, const char *json);
+struct labels *labels_hold(struct model *m, const char *json); /* of a submit, or as it is stored */
 struct labels *labels_hold_again(struct labels *l);
 void labels_release(struct model *m, struct labels *l);
-void labels_of_submit(const struct event *submit, struct labels *ret_labels); /* without a hold */
+void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels); /* without a hold */
 bool labels_suffice(const struct labels *l, const struct pool *p); /* l may be NULL */
 void labels_lacking(const struct labels *l, const struct pool *p, char *out, size_t size); /* "team, project" */
 /* ERR_INVALID, with what is missing: each pool that could hold the job asks for labels that it has not. */
 int labels_check_submit(
     const struct model *m, const struct job_row *r, const struct extras *x, const struct labels *own, struct err *e);
+
+/* ---- budgets (budgets.c) ---- */
+void budgets_init(struct model *m, const struct budget_options *options, size_t n);
+void budgets_destroy_all(struct model *m); /* before jobs and attempts */
+int budgets_check(const struct model *m, struct err *e);
+uint64_t budgets_of(const struct model *m, const struct job *j); /* that it matches, but for the pool */
+void budgets_describe(const struct model *m, const struct job *j, struct shape *want);
+bool shape_pays(const struct shape *s); /* what it costs decides whether it may begin */
+/* A job of the shape may begin in this pool on nodes that cost so much an hour together. */
+bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h);
+/* Which of the three reasons there are: it costs more an hour than they take; more than is left of their own cap; the first budget that has
+ * not enough left, or NULL. */
+bool budgets_too_dear(const struct shape *s, int64_t uusd_h);
+bool budgets_cap_lacks(const struct shape *s, int64_t uusd_h);
+const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h);
+int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h); /* that is set aside for one when it begins */
+int64_t budgets_left(const struct budget *b); /* for who is to begin; INT64_MAX: it is in nobody's way */
+int64_t budgets_fell(const struct shape *s); /* the latest fell of its budgets; -1: it has none */
+/* A rank was placed, in its job's list and on its node; waited_uusd: what the node's wait for its gang has cost. */
+void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now);
+void budgets_attach(struct model *m, struct attempt *a); /* likewise: it was loaded */
+void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall now); /* its rows are written: it has cost so much in all */
+void budgets_repriced(struct model *m, struct attempt *a); /* what it costs an hour is something else now */
+void budgets_recapped(struct model *m, struct job *j, struct wall now); /* it runs, and its max_uusd is something else now */
+void budgets_rejoin(struct model *m, struct job *j, struct wall now);   /* likewise its name */
+struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event);
 
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);
@@ -319,6 +380,7 @@ void ledger_add(struct model *m, const struct ledger_row *row); /* rows of 0 ms 
 /* ---- queue (queue.c) ---- */
 /* The shape that the job is of, which is in no list. */
 void queue_describe(const struct model *m, const struct job *j, const struct extras *extras, struct shape *ret_shape);
+int64_t queue_round_up(int64_t ms, int bits); /* to so many binary digits */
 void queue_adopt(struct model *m, struct job *j);  /* gives a new job its shape */
 void queue_add(struct model *m, struct job *j);    /* PENDING again, or at last */
 void queue_remove(struct model *m, struct job *j); /* harmless when it is not in */
@@ -388,6 +450,8 @@ bool limits_used_up(const struct model *m, const struct shape *s); /* no job may
 /* Each of the nodes that a job of the shape needs at least may be such a machine, by what it costs; of an exclusive one also by the GPUs
  * and cpus that it has. */
 bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h);
+/* Likewise, and its budgets, its own cap and what it takes an hour allow it in this pool. */
+bool limits_allow(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h);
 /* How many of these n nodes, the first ones, a job of the shape may run on. */
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n);
 /* Shapes that were put aside and may be taken up: the first job of one; CORE_ID_NONE: none. */
@@ -634,6 +698,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); 
 /* ---- who is told (notify.c) ---- */
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
 void notify_ended(struct model *m, const struct job *j, struct stamp now);
+void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd, struct stamp now);
 void notify_watch(struct model *m, struct job *j); /* its attempt has started, or was loaded, or a part was told of */
 void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */
 struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event);
@@ -718,6 +783,7 @@ int apply_table(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_budget(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What labels decide: which pools a job may use. A pool may take only jobs that have certain labels, whatever these say
- * (required_labels). So of a job's labels the model keeps the names, once for all jobs that have the same; db/ has the rest.
- * Jobs of different names are of different shapes.
+ * What labels decide: which pools a job may use, and which budgets it counts in. A pool may take only jobs that have certain labels,
+ * whatever these say (required_labels); a budget may be of jobs whose labels say something. So of a job's labels the model keeps the names, and
+ * which budgets they are of, once for all jobs of which that is the same; db/ has the rest. Others are of different shapes.
  *
  * Tasks of an array have its labels.
  */
@@ -23,12 +23,31 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_names(json_t *o, struct labels *l)
+static bool says(const json_t *o, const char *name, const char *value)
+{
+    const char *is = json_string_value(json_object_get(o, name));
+    return is && str_eq(is, value);
+}
+
+static void match_budgets(const struct model *m, const json_t *o, struct labels *l)
+{
+    l->has_team = json_object_get(o, "team") != NULL;
+    for (size_t k = 0; k < m->n_budgets; k++) {
+        const struct budget_options *b = m->budgets[k].options;
+        bool all = true;
+        for (size_t i = 0; i < b->n_labels && all; i++)
+            all = says(o, b->labels[i].name, b->labels[i].value);
+        l->matches |= all ? 1ULL << k : 0;
+        l->team_of |= says(o, "team", b->team) ? 1ULL << k : 0;
+    }
+}
+
+static void add_names(const json_t *o, struct labels *l)
 {
     const char *names[LABELS_MAX], *key;
     json_t *value;
     size_t n = 0;
-    json_object_foreach (o, key, value)
+    json_object_foreach ((json_t *)o, key, value)
         if (n < LABELS_MAX)
             names[n++] = key;
     qsort(names, n, sizeof names[0], by_name);
@@ -37,20 +56,23 @@ static void add_names(json_t *o, struct labels *l)
 }
 
 /* A text that is no object of texts has no labels: a submit's was looked at before. */
-static void labels_read(const char *json, struct labels *ret_labels)
+static void labels_read(const struct model *m, const char *json, struct labels *ret_labels)
 {
     json_t *o;
     *ret_labels = (struct labels){0};
     if (!json || str_eq(json, "{}") || json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
         return;
-    if (json_is_object(o))
+    if (json_is_object(o)) {
         add_names(o, ret_labels);
+        match_budgets(m, o, ret_labels);
+    }
     json_decref(o);
+    text_format(ret_labels->key, sizeof ret_labels->key, "%" PRIx64 " %" PRIx64 " %s", ret_labels->team_of, ret_labels->matches, ret_labels->names);
 }
 
-void labels_of_submit(const struct event *submit, struct labels *ret_labels)
+void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
 {
-    labels_read(submit->submit.spec ? submit->submit.spec->labels_json : NULL, ret_labels);
+    labels_read(m, submit->submit.spec ? submit->submit.spec->labels_json : NULL, ret_labels);
 }
 
 /* ---- jobs ---- */
@@ -58,14 +80,14 @@ void labels_of_submit(const struct event *submit, struct labels *ret_labels)
 struct labels *labels_hold(struct model *m, const char *json)
 {
     struct labels read, *l;
-    labels_read(json, &read);
+    labels_read(m, json, &read);
     if (!read.names[0])
         return NULL;
-    l = smap_get(&m->labels, read.names);
+    l = smap_get(&m->labels, read.key);
     if (!l) {
         l = mem_dup(&read, sizeof read);
         l->id = ++m->n_labels;
-        smap_put(&m->labels, l->names, l);
+        smap_put(&m->labels, l->key, l);
     }
     l->n_jobs++;
     return l;
@@ -82,7 +104,7 @@ void labels_release(struct model *m, struct labels *l)
 {
     if (!l || --l->n_jobs > 0)
         return;
-    smap_remove(&m->labels, l->names);
+    smap_remove(&m->labels, l->key);
     free(l);
 }
 

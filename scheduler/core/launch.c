@@ -246,7 +246,7 @@ struct bin *plan_launch(struct work *w, const struct offer *o)
 
 static void cover_from(struct bin *b, struct demand *d)
 {
-    if (d->moves || limits_afford(d->shape, &b->total, b->uusd_h))
+    if (d->moves || limits_allow(d->shape, b->pool, &b->total, b->uusd_h))
         d->n -= bin_fill(b, d->shape, d->n);
 }
 

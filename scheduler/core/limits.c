@@ -184,6 +184,12 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
     return affords(&a->may, s, &each, s->least) && affords(&a->team->may, s, &each, s->least);
 }
 
+bool limits_allow(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
+{
+    return (!shape_pays(s) || budgets_afford(s, p, s->least * resources_share(shape_takes(s, total), total, uusd_h))) &&
+           limits_afford(s, total, uusd_h);
+}
+
 int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *nodes, int32_t n)
 {
     const struct account *a = s->account;
@@ -192,7 +198,8 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
     for (int32_t k = 0; k < n; k++) {
         const struct node *node = model_node(m, nodes[k]);
         add_load(&sum, s, &node->row.total, node->row.price_uusd_h);
-        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) || !affords(&a->team->may, s, &sum, 1))
+        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) || !affords(&a->team->may, s, &sum, 1) ||
+            (shape_pays(s) && !budgets_afford(s, node->pool, sum.uusd_h)))
             return k;
     }
     return n;
@@ -219,7 +226,7 @@ static bool still_pays(const struct model *m, const struct shape *s)
         return false;
     LIST_FOREACH (&s->reserved, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_reserved);
-        if (!limits_afford(s, &n->row.total, n->row.price_uusd_h))
+        if (!limits_allow(s, n->pool, &n->row.total, n->row.price_uusd_h))
             return false;
     }
     return true;
@@ -335,13 +342,15 @@ void limits_give(struct model *m, struct attempt *a)
 
 void limits_repriced(struct model *m, struct node *n)
 {
-    if (m->n_limited > 0)
+    if (m->n_limited > 0 || m->n_paying > 0)
         node_refresh(m, n, true); /* who could not pay for it may, now */
     LIST_FOREACH (&n->attempts, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         int64_t before = a->uusd_h;
         a->uusd_h = resources_share(&a->held, &n->row.total, n->row.price_uusd_h);
         count(a->job->account, LIMIT_UUSD_H, a->uusd_h - before);
+        if (a->uusd_h != before)
+            budgets_repriced(m, a);
         if (a->uusd_h > before) {
             more_is_used(m, a->job->account);
         } else if (a->uusd_h < before) {

@@ -192,6 +192,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
         node_describe(n); /* it may hold more than there is by now */
     j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
+    budgets_attach(m, a);
     drill_attempt_loaded(m, a);
     return 0;
 }

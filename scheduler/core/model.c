@@ -23,6 +23,7 @@ struct model *model_create(const struct model_options *o)
     m->reserve_epoch = 1;
     m->pace = o->pace ? *o->pace : pace_usual;
     m->sightings = sightings_create();
+    budgets_init(m, o->budgets, o->n_budgets);
     return m;
 }
 
@@ -48,6 +49,7 @@ void model_destroy(struct model *m)
     if (!m)
         return;
     struct job *j;
+    budgets_destroy_all(m);
     drills_destroy_all(m);
     accounts_destroy_all(m);
     waits_destroy_all(m);
@@ -131,6 +133,7 @@ static const apply_fn appliers[] = {
     [EV_CRON_RUN] = apply_cron_run,
     [EV_CRON_DUE] = apply_cron_due,
     [EV_PARK] = apply_park,
+    [EV_BUDGET] = apply_budget,
     [EV_DEADLINE] = apply_deadline,
     [EV_PACE] = apply_pace,
     [EV_TABLE] = apply_table,

@@ -19,6 +19,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "scheduler/core/budget.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/finish.h"
 #include "scheduler/core/notify.h"
@@ -111,11 +112,15 @@ struct array {
 #define LABELS_MAX 64 /* of a job */
 #define LABELS_NAMES_MAX (LABELS_MAX * CORE_NAME_MAX + 2)
 
-/* The names of a job's labels, which it shares with all jobs that have the same. */
+/* What depends on a job's labels: their names, and what they are to budgets. It shares that with all jobs of which the same holds. */
 struct labels {
     int64_t id;     /* from 1; of two live ones never the same */
     int64_t n_jobs; /* that live */
     char names[LABELS_NAMES_MAX]; /* a set as base/feature.h has them, in order */
+    bool has_team;                /* one of them is "team" ... */
+    uint64_t team_of;             /* 1 << i: ... and names the one that the i-th budget is of */
+    uint64_t matches;             /* likewise: they are as the i-th budget asks */
+    char key[LABELS_NAMES_MAX + 64]; /* of all that */
 };
 
 /* What few jobs have. */
@@ -151,6 +156,7 @@ struct job {
     struct tree_link in_shape; /* while PENDING and eligible */
     struct list depends;       /* dependencies that WAIT or will NEVER */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
+    struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
     struct job_times *times;   /* of one that has a window, a deadline or a finish_ms; NULL: it never had */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
@@ -177,6 +183,7 @@ struct attempt {
     int64_t cpu_milli, memory_bytes; /* that it used when its agent last looked; 0: not known, or nothing. Not stored */
     struct resources held; /* of its node, from its placement to its end; not stored */
     int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */
+    struct list stakes; /* in budgets, and in its job's own cap */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link in_job;
     struct link on_node;
@@ -317,6 +324,7 @@ struct changes {
     struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     struct account_row *accounts;       size_t n_accounts;
+    struct budget_row *budgets;         size_t n_budgets;
     struct dependency_row *depends;     size_t n_depends;   /* of one dependency the last holds */
     struct array_row *arrays;           size_t n_arrays;    /* of one array the last holds */
     struct cron_row *crons;             size_t n_crons;     /* of one entry the last holds */
@@ -358,6 +366,8 @@ struct model_options {
     const struct pace_options *pace; /* copied; NULL: pace_usual */
     const struct notify_hook *hooks; /* borrowed; no two of a name, at most NOTIFY_HOOKS_MAX */
     size_t n_hooks;
+    const struct budget_options *budgets; /* borrowed; no two of a name, at most BUDGETS_MAX */
+    size_t n_budgets;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
      * to free with free(). NULL: entries cannot be loaded. */
@@ -377,6 +387,7 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);
 int model_load_extras(struct model *m, const struct extras_row *r, struct err *e); /* of a live job */
+int model_load_budget(struct model *m, const struct budget_row *r, struct err *e); /* before jobs. Of one that is not configured (any more) nothing is kept */
 int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e); /* of a live job that is no task, before it */
 int model_load_job(struct model *m, const struct job_row *r, struct stamp now, struct err *e);
 int model_load_array(struct model *m, const struct array_row *r, struct err *e); /* of a live job */

@@ -109,7 +109,7 @@ static void take(struct model *m, struct letter *l)
 
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
-    if (r->event < 1 || r->job < 1 || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
+    if (r->event < 1 || (r->budget[0] ? r->job != CORE_ID_NONE : r->job < 1) || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
     put(m, r);
     return 0;
@@ -185,6 +185,32 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){.job = j},
             "%d notices of this were left out: too many wait to be delivered", left_out);
+}
+
+void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd, struct stamp now)
+{
+    int left_out = 0;
+    struct outbox_row row = {.event = m->next.next_history++,
+        .kind = NOTIFY_BUDGET,
+        .at = now.wall,
+        .due_at = now.wall,
+        .pct = pct,
+        .spent_uusd = spent_uusd,
+        .cap_uusd = b->cap_uusd};
+    STR_COPY(row.budget, b->name);
+    for (int32_t k = 0; k < b->n_mails; k++) {
+        text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
+        left_out += !add(m, &row);
+    }
+    for (size_t k = 0; k < m->options.n_hooks; k++) {
+        if (!(m->options.hooks[k].events & BIT(NOTIFY_BUDGET)))
+            continue;
+        text_format(row.target, sizeof row.target, "hook:%s", m->options.hooks[k].name);
+        left_out += !add(m, &row);
+    }
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){0}, "%d notices of budget %s were left out: too many wait to be delivered", left_out,
+            b->name);
 }
 
 void notify_ended(struct model *m, const struct job *j, struct stamp now)

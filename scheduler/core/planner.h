@@ -96,6 +96,7 @@ struct planner {
     int64_t *planned;     /* by the id of an offer: launches planned here */
     int64_t planned_max;  /* ids below have a place */
     int64_t *planned_in;  /* by the index of a pool: those of spot */
+    int64_t budget_left[BUDGETS_MAX]; /* of each budget; INT64_MAX: it is in nobody's way */
     int64_t *headroom;    /* by the index of an allowance and by kind: what is left of it */
     struct demand *demands; /* jobs that have to move, then pending ones, in the queue's order */
     size_t n_demands;

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHAPE_KEY_MAX 384
+#define SHAPE_KEY_MAX 512
+#define PAYS_MAX 128
 #define WHOSE_MAX (ORDER_QOS_MAX + 40)
 #define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
@@ -25,10 +26,14 @@ static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 /* What placing looks at, and who asks. */
 static void demand_key(const struct shape *s, const char *whose, char *out)
 {
+    char pays[PAYS_MAX] = "";
+    if (shape_pays(s))
+        text_format(pays, sizeof pays, "pays %" PRIx64 " %" PRId64 " %" PRId64 " %" PRId64 " %d", s->in_budgets, s->max_uusd_h,
+            s->is_capped ? s->left_uusd : -1, s->expect_ms, s->can_park);
     snprintf(out, SHAPE_KEY_MAX,
         "%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
-        " %" PRId64 " %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
-        s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid, s->certified_at.ms, s->pool);
+        " %" PRId64 " %s %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
+        s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid, s->certified_at.ms, s->pool, pays);
 }
 
 static void shape_key(const struct shape *s, char *out)
@@ -242,12 +247,12 @@ bool queue_is_in_its_kind(const struct model *m, const struct shape *s)
 
 /* ---- shapes ---- */
 
-static int64_t round_up(int64_t limit_ms)
+int64_t queue_round_up(int64_t ms, int bits)
 {
     int64_t step = 1;
-    while (limit_ms / step >= 1 << LIMIT_BITS)
+    while (ms / step >= 1 << bits)
         step *= 2;
-    return (limit_ms + step - 1) / step * step;
+    return (ms + step - 1) / step * step;
 }
 
 /* Not every machine that is large enough serves it. */
@@ -266,11 +271,12 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .least = j->least,
         .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
         .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
-        .limit_ms = round_up(j->row.time_limit_ms), .order = model_order(m)};
+        .limit_ms = queue_round_up(j->row.time_limit_ms, LIMIT_BITS), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     const struct order_qos *qos = order_qos(want.order, j->row.qos);
     want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
     want.mcpu = order_mcpu(want.order, &want.need);
+    budgets_describe(m, j, &want);
     want.boost_ms = order_qos_ms(want.order, &j->row) + order_size_ms(want.order, &j->row);
     *ret_shape = want;
 }
@@ -292,6 +298,7 @@ void queue_adopt(struct model *m, struct job *j)
         smap_put(&m->shapes, key, s);
         m->n_constrained += is_constrained(s);
         m->n_exclusive += shape_is_exclusive(s);
+        m->n_paying += shape_pays(s);
     }
     s->n_jobs++;
     s->account->n_jobs++;
@@ -481,6 +488,7 @@ void queue_disown(struct model *m, struct job *j)
     smap_remove(&m->shapes, key);
     m->n_constrained -= is_constrained(s);
     m->n_exclusive -= shape_is_exclusive(s);
+    m->n_paying -= shape_pays(s);
     kind_leave(m, s);
     slab_give(&m->standings, s->standing);
     slab_give(&m->shape_slab, s);

@@ -245,7 +245,7 @@ static const struct offer *launches(const struct remedies *r, const struct shape
                 room_take(&all, o);
                 n++;
             }
-            if (n == s->least && limits_afford(s, &total, o->row.price_uusd_h) &&
+            if (n == s->least && limits_allow(s, o->pool, &total, o->row.price_uusd_h) &&
                 (!best || o->row.price_uusd_h < best->row.price_uusd_h))
                 best = o;
         }

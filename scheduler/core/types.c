@@ -143,13 +143,14 @@ const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const script_on_names[] = {"each", "first", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit", "time-limit-50", "time-limit-80",
-    "time-limit-90", "invalid-depend", NULL};
+    "time-limit-90", "invalid-depend", "budget", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
 const char *const ledger_kind_names[] = {"useful", "lost", "boot", "restore", "save", "gang-wait", "idle", NULL};
 
 const char *const history_kinds[] = {
+    "budget",
     "submitted",
     "updated",
     "held",
@@ -249,6 +250,7 @@ const char *const event_type_names[] = {
     "reserve",
     "cron-due",
     "park",
+    "budget",
     "deadline",
     "pace",
     "table",

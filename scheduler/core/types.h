@@ -188,6 +188,7 @@ enum notify_event {
     NOTIFY_TIME_LIMIT_80,
     NOTIFY_TIME_LIMIT_90,
     NOTIFY_INVALID_DEPEND, /* it has ended since a dependency can never come true */
+    NOTIFY_BUDGET,         /* of a budget, not of a job: a part of it is spent */
     NOTIFY_EVENTS
 };
 extern const char *const notify_event_names[]; /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
@@ -247,6 +248,8 @@ struct job_row {
     int64_t done_ms;           /* of it, what the last good checkpoint has */
     int64_t shown_ms;          /* what its progress showed, when it was told last, that there is to do in all; 0: nothing yet */
     struct rival_row rival;    /* with a finish_ms */
+    int64_t max_uusd;          /* it may cost so much in all, and is parked before it does; 0: no limit (budget.h) */
+    int64_t max_uusd_h;        /* it is given no places that cost more an hour together; 0: any */
     enum pace pace;            /* PACE_FREE exactly where finish_ms is 0, or nothing it could use is always to be had */
     bool keep_unmeetable;      /* a dependency that can never come true does not end it */
     bool depends_any;          /* one of its dependencies is enough */
@@ -468,6 +471,7 @@ struct history_row {
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
  *   and of jobs   move park reclaim preempt
+ *   of budgets:   budget(the part in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
@@ -585,11 +589,24 @@ struct account_row {
     struct wall at; /* as of then */
 };
 
+#define BUDGET_ABOUT_MAX 3072
+
+/* What is stored of a budget (budget.h). */
+struct budget_row {
+    char name[CORE_NAME_MAX];
+    char about[BUDGET_ABOUT_MAX]; /* what it counts (budget_about): one of another text is another one */
+    struct wall since, until;     /* of its period; since WALL_NONE: between two of a window, until the next begins. until WALL_NONE: never */
+    int64_t booked_uusd;          /* of ranks that ended in it, less what those that ran at its begin had cost by then */
+    int64_t cap_uusd;             /* the one that told and is_closed are of */
+    int32_t told;                 /* 1 << i: it was told of the i-th of its parts */
+    bool is_closed;               /* nothing begins in it any more */
+};
+
 /* Something that is to be told to somebody. */
 struct outbox_row {
     int64_t event;      /* number of the change, the same for all targets; one of the history's */
-    char target[CORE_NAME_MAX + 8]; /* "mail", "url:0", "hook:NAME" of the configuration */
-    int64_t job, attempt;
+    char target[CORE_NAME_MAX + 8]; /* "mail", "url:0", "hook:NAME" of the configuration; of a budget "mail:0" */
+    int64_t job, attempt;       /* of a budget CORE_ID_NONE */
     enum notify_event kind;
     enum end_kind end;  /* as the job's row had them then */
     int32_t exit_code;
@@ -597,6 +614,9 @@ struct outbox_row {
     struct wall at;
     struct wall due_at; /* not delivered before */
     int32_t tries;      /* that failed */
+    char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: that it is about; else "" */
+    int32_t pct;                /* of it: the part that is spent ... */
+    int64_t spent_uusd, cap_uusd;
 };
 
 struct outbox_key {

@@ -17,18 +17,19 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "at_once", "pool", "market", "team", "qos",
+const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool", "market", "team", "qos",
     "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus", "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint",
     "resources", "licences", "exclusive", "nodelist", "exclude", NULL};
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
-#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE))
+#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(MAX_USD) | BIT(MAX_USD_H))
 #define OF_EXTRAS \
     (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE))
 #define OF_NODE (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
 /* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are kept for it. */
 #define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
-#define OF_SHAPE (OF_NODE | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT))
+/* A name may be what a budget is of. */
+#define OF_SHAPE (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(MAX_USD) | BIT(MAX_USD_H))
 
 /* What a job is to become. */
 struct wanted {
@@ -102,6 +103,10 @@ static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fi
         r->nice = to->nice;
     if (fields & BIT(DEADLINE))
         r->deadline_ms = to->deadline_ms;
+    if (fields & BIT(MAX_USD))
+        r->max_uusd = to->max_uusd;
+    if (fields & BIT(MAX_USD_H))
+        r->max_uusd_h = to->max_uusd_h;
     if (fields & BIT(MARKET))
         r->market = to->market;
     if (fields & BIT(BEGIN))
@@ -185,7 +190,7 @@ static int check_retries(const struct model *m, const struct job_row *to, struct
         w->row.retries.n[k] = n;
         w->row.used[k] = w->row.used[k] < n ? w->row.used[k] : n;
     }
-    return !rc && (fields & (BIT(RETRIES) | BIT(WINDOW))) ? job_check_retries(&w->row, e) : rc;
+    return !rc && (fields & (BIT(RETRIES) | BIT(WINDOW) | BIT(MAX_USD))) ? job_check_retries(&w->row, e) : rc;
 }
 
 static int check_depends(const struct model *m, const struct event *ev, const struct job *j, struct wanted *w, struct err *e)
@@ -307,9 +312,14 @@ static void change_running(struct model *m, struct job *j, const struct wanted *
     STR_COPY(j->row.name, name);
     if ((fields & BIT(NAME)) && !str_eq(name, w->row.name))
         waits_rename(m, j, w->row.name, now);
+    if (limit || (fields & (BIT(NAME) | BIT(MAX_USD) | BIT(MAX_USD_H))))
+        queue_reshape(m, j);
+    if (fields & BIT(NAME))
+        budgets_rejoin(m, j, now.wall);
+    if (fields & BIT(MAX_USD))
+        budgets_recapped(m, j, now.wall);
     if (!limit)
         return;
-    queue_reshape(m, j);
     notify_watch(m, j);
     LIST_FOREACH (&j->ranks, l) {
         struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
@@ -383,12 +393,16 @@ static int64_t number_of(const struct event *ev, const struct wanted *w, enum up
 /* As far as there is room. */
 static void describe(const struct event *ev, const struct wanted *w, char out[CORE_TEXT_MAX])
 {
-    char limit[32] = "none";
+    char limit[32] = "none", cap[32] = "none", rate[32] = "none";
     if (w->row.time_limit_ms > 0)
         time_format_duration(w->row.time_limit_ms, limit, sizeof limit);
+    if (w->row.max_uusd > 0)
+        text_format(cap, sizeof cap, "$%.2f", (double)w->row.max_uusd / 1e6);
+    if (w->row.max_uusd_h > 0)
+        text_format(rate, sizeof rate, "$%.2f", (double)w->row.max_uusd_h / 1e6);
     out[0] = '\0';
     for (int k = 0; k < UPDATE_FIELDS; k++) {
-        const char *word = k == UPDATE_TIME_LIMIT ? limit : word_of(w, (enum update_field)k), *comma = out[0] ? ", " : "";
+        const char *word = k == UPDATE_TIME_LIMIT ? limit : k == UPDATE_MAX_USD ? cap : k == UPDATE_MAX_USD_H ? rate : word_of(w, (enum update_field)k), *comma = out[0] ? ", " : "";
         int64_t number = number_of(ev, w, (enum update_field)k);
         size_t n = strlen(out);
         if (!(ev->update.fields & UPDATE_BIT(k)))

@@ -2,6 +2,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/mem.h"
+#include "scheduler/core/impl.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ void shelf_deinit(struct shelf *s)
     free(s->depends);
     free(s->drills);
     free(s->accounts);
+    free(s->budgets);
     free(s->extras);
     *s = (struct shelf){0};
 }
@@ -157,6 +159,16 @@ static void put_account(struct shelf *s, const struct account_row *r)
     s->accounts[at] = *r;
 }
 
+static void put_budget(struct shelf *s, const struct budget_row *r)
+{
+    size_t at = 0;
+    while (at < s->n_budgets && strcmp(s->budgets[at].name, r->name) != 0)
+        at++;
+    if (at == s->n_budgets)
+        (void)APPEND(s->budgets, s->n_budgets);
+    s->budgets[at] = *r;
+}
+
 static void put_dependency(struct shelf *s, const struct dependency_row *r)
 {
     struct dependency_row *slot = NULL;
@@ -217,6 +229,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_drill(s, &c->drills[k]);
     for (size_t k = 0; k < c->n_accounts; k++)
         put_account(s, &c->accounts[k]);
+    for (size_t k = 0; k < c->n_budgets; k++)
+        put_budget(s, &c->budgets[k]);
     for (size_t k = 0; k < c->n_arrays; k++)
         put_array(s, &c->arrays[k]);
     for (size_t k = 0; k < c->n_depends; k++)
@@ -295,6 +309,10 @@ void shelf_compare(const struct shelf *s, const struct model *m)
                 fail_msg("what %s used changed without being marked", a->row.user);
         }
     }
+    for (size_t k = 0; k < s->n_budgets; k++)
+        for (size_t i = 0; i < m->n_budgets; i++)
+            if (strcmp(m->budgets[i].row.name, s->budgets[k].name) == 0 && memcmp(&m->budgets[i].row, &s->budgets[k], sizeof s->budgets[k]) != 0)
+                fail_msg("budget %s changed without being marked", s->budgets[k].name);
     for (size_t k = 0; k < s->n_arrays; k++) {
         const struct job *j = model_job(m, s->arrays[k].job);
         if (j && memcmp(&j->array->row, &s->arrays[k], sizeof s->arrays[k]) != 0)
@@ -367,7 +385,8 @@ static bool is_asked_for(const struct shelf *s, int64_t extras)
 struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES,
+        .budgets = s->budget_options, .n_budgets = s->n_budget_options};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], &e), &e);
@@ -384,6 +403,8 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
             must(model_load_certificate(m, &s->drills[k], &e), &e);
     for (size_t k = 0; k < s->n_accounts; k++)
         must(model_load_account(m, &s->accounts[k], &e), &e);
+    for (size_t k = 0; k < s->n_budgets; k++)
+        must(model_load_budget(m, &s->budgets[k], &e), &e);
     for (size_t k = 0; k < s->n_extras; k++)
         if (is_asked_for(s, s->extras[k].id))
             must(model_load_extras(m, &s->extras[k], &e), &e);

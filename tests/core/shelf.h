@@ -29,6 +29,11 @@ struct shelf {
     size_t n_drills;
     struct account_row *accounts; /* of each the last */
     size_t n_accounts;
+    int64_t lease_ms; /* 0: LAB_LEASE_MS */
+    const struct budget_options *budget_options; /* of what is loaded */
+    size_t n_budget_options;
+    struct budget_row *budgets; /* of each the last */
+    size_t n_budgets;
     struct array_row *arrays; /* of each the last */
     size_t n_arrays;
     struct dependency_row *depends; /* of each the last */

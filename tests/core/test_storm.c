@@ -111,6 +111,9 @@ static void submit(struct storm *st)
         r.finish_ms = st->l.now.wall.ms + 1 + below(st, 200000);
     }
     r.deadline_ms = below(st, 8) ? 0 : st->l.now.wall.ms + r.time_limit_ms + below(st, 60000);
+    r.max_uusd = below(st, 6) ? 0 : 1000 * below(st, 1000);
+    r.max_uusd_h = below(st, 6) ? 0 : 1000 * below(st, 3000);
+    r.method = below(st, 8) || r.drill_tries > 0 ? r.method : CKPT_NONE;
     attempt_event(st, (struct event){.type = EV_SUBMIT,
                           .submit = {.job = &r,
                               .spec = &spec,
@@ -149,13 +152,15 @@ static void update(struct storm *st)
     to.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     to.deadline_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 300000);
     to.depends_any = below(st, 2);
+    to.max_uusd = below(st, 2) ? 0 : 1000 * below(st, 2000);
+    to.max_uusd_h = below(st, 2) ? 0 : 1000 * below(st, 3000);
     for (int k = 0; k < RETRY_KINDS; k++)
         to.retries.n[k] = below(st, 2) ? 0 : below(st, 3) ? (int32_t)below(st, 4) : RETRIES_NEVER;
     int32_t fields = UPDATE_BIT(below(st, UPDATE_FIELDS));
     for (int64_t more = below(st, 4); more > 0; more--)
         fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
     if (below(st, 3) == 0)
-        fields &= UPDATE_BIT(UPDATE_AT_ONCE) - 1; /* what can be changed of one that runs */
+        fields &= (UPDATE_BIT(UPDATE_AT_ONCE) - 1) | UPDATE_BIT(UPDATE_MAX_USD) | UPDATE_BIT(UPDATE_MAX_USD_H); /* what can be changed of one that runs */
     attempt_event(st, (struct event){.type = EV_UPDATE,
                           .update = {.job = any_id(st, (int64_t)st->s.n_jobs + 2),
                               .by = "ann",
@@ -397,6 +402,19 @@ static const struct order_options *order_of(uint64_t seed)
     return seed % 4 ? &o : NULL;
 }
 
+/* In one storm of three. What they leave is often not enough for what is asked for. */
+static size_t budgets_of_storm(uint64_t seed, const struct budget_options **ret_budgets)
+{
+    static const struct window noon = {.name = "noon", .days = 0x7f, .from_min = 22 * 60, .to_min = 23 * 60, .zone = &zone_utc};
+    static const struct budget_options budgets[] = {
+        {.name = "ann", .user = "ann", .period = BUDGET_HOUR, .cap_uusd = 300000, .at_limit = BUDGET_PARK, .alert_pct = {50, 100}, .n_alerts = 2, .n_mails = 1},
+        {.name = "all", .period = BUDGET_DAY, .zone = &zone_utc, .cap_uusd = 2000000, .at_limit = BUDGET_STOP_NEW, .alert_pct = {80}, .n_alerts = 1},
+        {.name = "burst", .pool = "burst", .job = "train", .period = BUDGET_WINDOW, .window = &noon, .cap_uusd = 500000, .at_limit = BUDGET_PARK},
+        {.name = "told", .team = "red", .period = BUDGET_MONTH, .zone = &zone_utc, .cap_uusd = 400000, .alert_pct = {50, 80, 100}, .n_alerts = 3}};
+    *ret_budgets = budgets;
+    return seed % 3 == 1 ? sizeof budgets / sizeof budgets[0] : 0;
+}
+
 static void one_storm(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
@@ -404,7 +422,8 @@ static void one_storm(uint64_t seed)
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);
-    lab_init_order(&st.l, st.s.order);
+    st.s.n_budget_options = budgets_of_storm(seed, &st.s.budget_options);
+    lab_init_budgets(&st.l, st.s.order, st.s.budget_options, st.s.n_budget_options);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
     struct pool_row p = model_pool(st.l.m, "burst")->row;

@@ -196,6 +196,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_ARRAYS, arrays, array_row),
     PLACE_IN_CHANGES(TABLE_DEPENDENCIES, depends, dependency_row),
     PLACE_IN_CHANGES(TABLE_ACCOUNTS, accounts, account_row),
+    PLACE_IN_CHANGES(TABLE_BUDGETS, budgets, budget_row),
     PLACE_IN_CHANGES(TABLE_CRONS, crons, cron_row),
     PLACE_IN_CHANGES(TABLE_CRON_JOBS, cron_jobs, cron_job_change),
     PLACE_IN_CHANGES(TABLE_CRON_RUNS, cron_runs, cron_run_row),

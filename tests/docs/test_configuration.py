@@ -73,7 +73,8 @@ class Configuration(unittest.TestCase):
         agent = agent.split("\n## belay\n")[0]
         read = keys_read("scheduler/config.c") | keys_read("scheduler/config_order.c") | keys_read("scheduler/config_windows.c") | keys_read("scheduler/config_notify.c") | keys_read("scheduler/config_deadlines.c")
         read |= keys_read("scheduler/config_telemetry.c")
-        read |= {"webhooks", "mail", "notify_allow"}
+        read |= keys_read("scheduler/config_budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config_budgets.c")))
+        read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
         self.assertEqual(keys_described(belayd), read - {"limits", "pools", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
 

@@ -19,7 +19,7 @@ import threading
 import time
 import unittest
 
-from belayd import CONFIG, JOB, WAIT_S, Belayd
+from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
@@ -156,12 +156,12 @@ class Notices(unittest.TestCase):
         self.r = Receivers()
         self.addCleanup(self.r.close)
 
-    def belayd(self, more="notify_allow: [127.0.0.0/8]\n"):
+    def belayd(self, more="notify_allow: [127.0.0.0/8]\n", config=CONFIG):
         folder = tempfile.mkdtemp(prefix="belay-test.")
         self.addCleanup(shutil.rmtree, folder)
         with open(os.open(os.path.join(folder, "secret"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
             f.write("s3cret\n")
-        return Belayd(CONFIG + more + "webhooks:\n  all: {url: '%s/all/t0ken', secret_file: %s/secret}\n" % (self.r.url, folder) +
+        return Belayd(config + more + "webhooks:\n  all: {url: '%s/all/t0ken', secret_file: %s/secret}\n" % (self.r.url, folder) +
                       "mail: {smtp: 'smtp://127.0.0.1:%d', from: belay@lab.example}\n" % self.r.smtp.server_address[1])
 
     def end_a_job(self, d, **more):
@@ -204,6 +204,31 @@ class Notices(unittest.TestCase):
             d.start()
             self.assertEqual(self.r.posts.get(timeout=WAIT_S)[1]["X-Belay-Id"], first)
 
+    def test_parts_of_a_budget_are_told_of_once_over_a_restart(self):
+        more = "notify_allow: [127.0.0.0/8]\nbudgets:\n  all: {usd_per_month: 1000, mail: [finance@example.com]}\n"
+        with self.belayd(more, config=CONFIG.replace("base: {}", "base: {usd_per_hour: 3600000}")) as d:
+            keys = Keys(d)
+            key = keys.key()
+            body = {"token": d.token(kind="join", pool="base"), "csr_pem": keys.request(key), "host": "n", "version": "1", "cpus": 2, "memory_mib": 100}
+            self.assertEqual(d.call("POST", "/agent/v1/join", body, tls=True)[0], 200)
+            d.submit(**JOB)  # at $1000 a second
+            posts = [json.loads(self.r.posts.get(timeout=WAIT_S)[2]) for _ in range(3)]
+            self.assertEqual([(p["event"], p["budget"], p["percent"], p["cap_uusd"]) for p in posts],
+                             [("budget", "all", pct, 1000000000) for pct in (50, 80, 100)])
+            self.assertGreaterEqual(posts[2]["spent_uusd"], 1000000000)
+            for pct in (50, 80, 100):
+                said, text = self.r.mails.get(timeout=WAIT_S)
+                self.assertIn("RCPT TO:<finance@example.com>", said)
+            self.assertIn(b"budget all: 100 % of $1000.00 are spent", text)
+            self.assertIn(b"belay budget show all tells more", text)
+            d.kill()
+            d.start()
+            budget = d.call("GET", "/api/v1/budgets")[1]["budgets"][0]
+            self.assertEqual((budget["told_percent"], budget["jobs"]), (100, 1))
+            self.assertGreater(budget["spent_uusd"], 1000000000)
+            self.end_a_job(d, cpus=2)
+            self.assertEqual(json.loads(self.r.posts.get(timeout=WAIT_S)[2])["event"], "end")  # and nothing before it
+
     def test_what_a_user_may_not_reach_is_refused_and_told(self):
         with self.belayd(more="") as d:
             job = self.end_a_job(d, notify={"urls": [self.r.url + "/mine/t0ken"]})
@@ -218,7 +243,7 @@ class Notices(unittest.TestCase):
 class Api(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.d = Belayd()
+        cls.d = Belayd(CONFIG + "budgets:\n  nlp: {match: {team: nlp, labels: {project: x}}, usd_per_month: 20000, at_limit: park}\n")
         cls.d.start()
 
     @classmethod

@@ -440,6 +440,39 @@ static void a_pool_of_hosts_has_one_owned_offer(void **state)
     config_deinit(&c);
 }
 
+static void budgets_are_read(void **state)
+{
+    (void)state;
+    struct config c = parse("windows:\n  night: {from: \"20:00\", to: \"06:00\"}\nbudgets:\n"
+                            "  nlp: {match: {team: nlp, user: ann, pool: base, job: train, labels: {project: x, b: y}}, usd_per_month: 20000,\n"
+                            "    at_limit: park, alert_at: [10, 100], tz: Europe/Berlin, mail: [a@example.com, b]}\n"
+                            "  all: {usd_per_hour: 1.5}\n  night: {usd_per_window: 2, window: night, at_limit: stop-new}\n");
+    assert_int_equal(c.n_budgets, 3);
+    const struct budget_options *o = &c.budgets[0].options;
+    assert_string_equal(o->name, "nlp");
+    assert_string_equal(o->team, "nlp");
+    assert_string_equal(o->user, "ann");
+    assert_string_equal(o->pool, "base");
+    assert_string_equal(o->job, "train");
+    assert_int_equal(o->n_labels, 2);
+    assert_string_equal(o->labels[0].name, "project");
+    assert_string_equal(o->labels[0].value, "x");
+    assert_int_equal(o->period, BUDGET_MONTH);
+    assert_int_equal(o->cap_uusd, 20000000000);
+    assert_int_equal(o->at_limit, BUDGET_PARK);
+    assert_int_equal(o->n_alerts, 2);
+    assert_int_equal(o->alert_pct[0], 10);
+    assert_int_equal(o->n_mails, 2);
+    assert_string_equal(c.budgets[0].mails[0], "a@example.com");
+    assert_string_equal(c.budgets[0].tz, "Europe/Berlin");
+    o = &c.budgets[1].options;
+    assert_true(o->period == BUDGET_HOUR && o->at_limit == BUDGET_ALERT && o->n_alerts == 3 && o->alert_pct[2] == 100);
+    assert_int_equal(o->cap_uusd, 1500000);
+    assert_int_equal(c.budgets[2].options.period, BUDGET_WINDOW);
+    assert_string_equal(c.budgets[2].window, "night");
+    config_deinit(&c);
+}
+
 static void a_pool_says_which_labels_its_jobs_have(void **state)
 {
     (void)state;
@@ -454,6 +487,22 @@ static const struct refused {
     const char *expected[3]; /* all of them stand in the error */
 } refused[] = {
     {"clustr: lab\n", {"lab.yaml:1", "unknown key", "did you mean \"cluster\"?"}},
+    {"budgets:\n  a: {usd_per_month: 1, usd_per_day: 2}\n", {"lab.yaml:2", "a budget is of one period: there is usd_per_day already"}},
+    {"budgets:\n  a: {at_limit: park}\n", {"lab.yaml:2", "a budget needs usd_per_hour, usd_per_day, usd_per_month or usd_per_window"}},
+    {"budgets:\n  a b: {usd_per_day: 1}\n", {"lab.yaml:2", "is not the name of a budget"}},
+    {"budgets:\n  a:\n    usd_per_day: 0\n", {"lab.yaml:3", "expected more than 0"}},
+    {"budgets:\n  a:\n    usd_per_day: -1\n", {"lab.yaml:3"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    at_limit: parc\n", {"lab.yaml:4", "park", "parc"}},
+    {"budgets:\n  a:\n    usd_per_window: 1\n", {"lab.yaml:", "usd_per_window goes with window"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    window: night\n", {"lab.yaml:4", "usd_per_window goes with window"}},
+    {"windows: {night: {from: \"01:00\", to: \"02:00\"}}\nbudgets:\n  a: {usd_per_window: 1, window: nigt}\n", {"lab.yaml:3", "did you mean night?"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [80, 50]\n", {"lab.yaml:4", "each more than the one before"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [x]\n", {"lab.yaml:4", "expected percents"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    mail: [-x]\n", {"lab.yaml:4", "expected an address"}},
+    {"budgets:\n  a:\n    usd_per_hour: 1\n    tz: Europe/Berlin\n", {"lab.yaml:4", "hours are those of UTC"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a b: c}}\n", {"lab.yaml:4", "is not the name of a label"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a: []}}\n", {"lab.yaml:4", "expected what the label says"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {teams: a}\n", {"lab.yaml:4", "did you mean \"team\"?"}},
     {"pools:\n  base:\n    required_labels: [team, a b]\n", {"lab.yaml:3", "required_labels: expected the name of a label", "\"a b\""}},
     {"pools:\n  base: {required_labels: team}\n", {"lab.yaml:2", "required_labels"}},
     {"pools:\n  base: {required_labels: [team, {}]}\n", {"lab.yaml:2", "something else"}},
@@ -734,6 +783,7 @@ int main(void)
         cmocka_unit_test(pools_by_command_have_providers_of_their_own),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
+        cmocka_unit_test(budgets_are_read),
         cmocka_unit_test(a_pool_says_which_labels_its_jobs_have),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),
         cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),

@@ -206,6 +206,29 @@ static void a_body_is_json(void **state)
     buf_deinit(&out);
 }
 
+static void a_budget_is_told_of_without_a_job(void **state)
+{
+    (void)state;
+    const struct outbox_row of = {.event = 78, .kind = NOTIFY_BUDGET, .budget = "nlp", .pct = 80, .spent_uusd = 16000123456, .cap_uusd = 20000000000, .at = {1000}};
+    const struct notify_facts f = {"0123", "lab", &of, NULL};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "id")), "0123-78");
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "budget");
+    assert_string_equal(json_string_value(json_object_get(v, "budget")), "nlp");
+    assert_int_equal(json_integer_value(json_object_get(v, "percent")), 80);
+    assert_int_equal(json_integer_value(json_object_get(v, "spent_uusd")), 16000123456);
+    json_decref(v);
+    buf_deinit(&out);
+    notify_mail(&f, "belay", "ann", "\n", &out);
+    assert_non_null(strstr(buf_str(&out), "Subject: [belay lab] budget nlp: 80 % of $20000.00 are spent\n"));
+    assert_non_null(strstr(buf_str(&out), ": $16000.12.\n\nbelay budget show nlp tells more.\n"));
+    buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_mail_has_no_headers_but_ours),
         cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
         cmocka_unit_test(a_body_is_json),
+        cmocka_unit_test(a_budget_is_told_of_without_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

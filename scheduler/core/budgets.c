@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See budget.h.
+ *
+ * Invariants.
+ *  1. A rank that runs has a stake in each budget that its job and its pool match, and in the job's own cap. What a budget has spent is
+ *     its row's booked sum and what its stakes have cost until now; at the begin of a period that sum is less than nothing by what those
+ *     that run have cost by then. So nothing has to be stored while ranks run, and a restart comes to the same.
+ *  2. Nothing is placed for which there is not enough left: `committed` holds what ended, and for each stake the most that it may yet come
+ *     to. It is worked out anew when a budget is looked at (EV_BUDGET), and kept up between two looks as ranks come and go.
+ *  3. The moments to look at are known: the end of the period, when a part that is to be told of will be spent, when those that can be
+ *     saved have to be, and when a stake will have cost what was set aside for it. Each look is exact; what is due between two
+ *     is reckoned by what runs costs an hour, so that the work does not grow with how many run.
+ *  4. Each part is told once a period: the row says which, in the transaction of the letters.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define HOUR_MS 3600000LL
+#define LEAD_MS 30000LL        /* what stopping takes, and a save that nobody knows yet */
+#define EXPECT_MS HOUR_MS      /* a job of which nobody knows how long it runs */
+#define EXPECT_BITS 6          /* how long jobs run is told apart to so many binary digits: kinds of demand stay few */
+#define EXPECT_MOST_MS (366 * 24 * HOUR_MS)
+#define LOOK_LEAST_MS 60000LL  /* more is set aside at most so often ... */
+#define LOOK_MOST_MS 600000LL  /* ... and nothing is reckoned for longer without a look */
+
+struct stake {
+    struct budget *budget;
+    struct attempt *attempt;
+    int64_t most_uusd; /* that the rank may come to, from its placement on */
+    struct link in_budget, of_attempt;
+};
+
+/* ---- which jobs ---- */
+
+static bool is_limiting(const struct budget *b)
+{
+    return b->is_open && b->at_limit != BUDGET_ALERT;
+}
+
+static bool is_of_pool(const struct budget *b, const struct pool *p)
+{
+    return !b->options || !b->options->pool[0] || str_eq(b->options->pool, p->row.name);
+}
+
+uint64_t budgets_of(const struct model *m, const struct job *j)
+{
+    uint64_t mask = 0;
+    for (size_t k = 0; k < m->n_budgets; k++) {
+        const struct budget_options *o = m->budgets[k].options;
+        const struct labels *l = j->labels;
+        uint64_t bit = 1ULL << k;
+        bool team = !o->team[0] || (l && l->has_team ? (l->team_of & bit) != 0 : str_eq(o->team, j->row.team));
+        bool labels = o->n_labels == 0 || (l && (l->matches & bit));
+        if (team && labels && (!o->user[0] || str_eq(o->user, j->row.user)) && (!o->job[0] || str_eq(o->job, j->row.name)))
+            mask |= bit;
+    }
+    return mask;
+}
+
+/* It can be saved and stopped at any time, and goes on later. */
+static bool can_park(const struct job_row *r)
+{
+    return r->method != CKPT_NONE && !retries_are_none(r);
+}
+
+/* From its placement to its end, at most, as far as is known. */
+static int64_t expected_ms(const struct model *m, const struct job *j)
+{
+    int64_t least_ms = 0, most_ms = 0;
+    if (j->row.time_limit_ms == 0)
+        runtimes_range(runtimes_of(m, j), 0, &least_ms, &most_ms);
+    else
+        most_ms = j->row.time_limit_ms;
+    return most_ms <= 0 ? EXPECT_MS : most_ms < EXPECT_MOST_MS ? most_ms : EXPECT_MOST_MS;
+}
+
+bool shape_pays(const struct shape *s)
+{
+    return s->in_budgets || s->is_capped || s->max_uusd_h > 0;
+}
+
+void budgets_describe(const struct model *m, const struct job *j, struct shape *want)
+{
+    want->budgets = m->budgets;
+    want->in_budgets = budgets_of(m, j);
+    want->max_uusd_h = j->row.max_uusd_h;
+    want->is_capped = j->row.max_uusd > 0;
+    if (want->is_capped)
+        want->left_uusd = j->row.max_uusd > j->row.cost_uusd ? j->row.max_uusd - j->row.cost_uusd : 0;
+    if (!want->in_budgets && !want->is_capped)
+        return;
+    want->can_park = can_park(&j->row);
+    want->expect_ms = queue_round_up(expected_ms(m, j), EXPECT_BITS);
+}
+
+/* ---- what may begin ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t slice_ms(const struct shape *s)
+{
+    return least(s->expect_ms, BUDGET_SLICE_MS);
+}
+
+/* That is set aside when a job of the shape begins that costs so much an hour. */
+int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h)
+{
+    int64_t period_ms = wall_is_set(b->row.since) && wall_is_set(b->row.until) ? b->row.until.ms - b->row.since.ms : INT64_MAX;
+    int64_t ms = b->at_limit == BUDGET_PARK && s->can_park ? slice_ms(s) : s->expect_ms;
+    return core_cost_uusd(least(ms, period_ms), uusd_h);
+}
+
+int64_t budgets_left(const struct budget *b)
+{
+    if (!is_limiting(b))
+        return b->is_loaded ? INT64_MAX : 0;
+    return !b->is_loaded || b->row.is_closed || b->committed >= b->cap_uusd ? 0 : b->cap_uusd - b->committed;
+}
+
+const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h)
+{
+    uint64_t mask = uusd_h > 0 ? s->in_budgets : 0;
+    for (int k = 0; k < BUDGETS_MAX && mask >> k; k++) {
+        const struct budget *b = &s->budgets[k];
+        int64_t left = (mask >> k & 1) && is_of_pool(b, p) ? budgets_left(b) : INT64_MAX;
+        if (left != INT64_MAX && budgets_needs(b, s, uusd_h) > left)
+            return b;
+    }
+    return NULL;
+}
+
+bool budgets_cap_lacks(const struct shape *s, int64_t uusd_h)
+{
+    return s->is_capped && uusd_h > 0 && core_cost_uusd(slice_ms(s), uusd_h) > s->left_uusd;
+}
+
+bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
+{
+    return s->max_uusd_h > 0 && uusd_h > s->max_uusd_h;
+}
+
+bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
+{
+    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, uusd_h) && !budgets_lacking(s, p, uusd_h);
+}
+
+/* ---- sums ---- */
+
+/* By then, of what it has cost since its placement. */
+static int64_t cost_by(const struct attempt *a, struct wall at)
+{
+    int64_t uusd, unused;
+    if (at.ms <= a->row.assigned_at.ms)
+        return 0;
+    core_cost_so_far(a, at, &uusd, &unused);
+    return uusd;
+}
+
+static int64_t booked(const struct budget *b)
+{
+    return b->job ? b->job->row.cost_uusd : b->row.booked_uusd;
+}
+
+/* A job's own cap stops it whatever it loses by that. */
+static bool is_parked_by(const struct budget *b, const struct job *j)
+{
+    return b->at_limit == BUDGET_PARK && (b->job || can_park(&j->row));
+}
+
+/* From the decision to its end; nothing where nothing is saved. */
+static int64_t lead_ms(const struct job_row *r)
+{
+    return r->method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
+}
+
+/* For how long from now on money is to be set aside. */
+static int64_t aside_ms(const struct model *m, const struct stake *s, struct wall now)
+{
+    const struct budget *b = s->budget;
+    const struct job *j = s->attempt->job;
+    int64_t ran_ms = now.ms - s->attempt->row.assigned_at.ms, ms = expected_ms(m, j) - ran_ms;
+    if (ms < LOOK_LEAST_MS)
+        ms = j->row.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
+    if (is_parked_by(b, j))
+        ms = least(ms, BUDGET_SLICE_MS);
+    return wall_is_set(b->row.until) ? least(ms, b->row.until.ms > now.ms ? b->row.until.ms - now.ms : 0) : ms;
+}
+
+/* As of now, with everything that its stakes are to it. */
+static void count(struct model *m, struct budget *b, struct stake *s, struct wall now)
+{
+    const struct attempt *a = s->attempt;
+    int64_t cost = cost_by(a, now), ms = aside_ms(m, s, now);
+    s->most_uusd = cost + core_cost_uusd(ms, a->uusd_h);
+    b->spent += cost;
+    b->uusd_h += a->uusd_h;
+    b->committed += s->most_uusd;
+    if (is_parked_by(b, a->job)) {
+        b->held += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h);
+        b->held_uusd_h += a->uusd_h;
+    } else {
+        b->held += s->most_uusd;
+    }
+    int64_t look_ms = now.ms + (ms > LOOK_LEAST_MS ? ms : LOOK_LEAST_MS);
+    b->look_at.ms = least(b->look_at.ms, look_ms);
+}
+
+static void look(struct model *m, struct budget *b, struct wall now)
+{
+    b->at = now;
+    b->spent = b->held = b->committed = booked(b);
+    b->uusd_h = b->held_uusd_h = 0;
+    b->look_at.ms = now.ms + LOOK_MOST_MS;
+    LIST_FOREACH (&b->stakes, l)
+        count(m, b, LIST_ENTRY(l, struct stake, in_budget), now);
+}
+
+static void advance(struct budget *b, struct wall now)
+{
+    int64_t ms = now.ms - b->at.ms;
+    if (ms <= 0)
+        return;
+    b->spent += core_cost_uusd(ms, b->uusd_h);
+    b->held += core_cost_uusd(ms, b->held_uusd_h);
+    b->at = now;
+}
+
+/* ---- when it is to be looked at ---- */
+
+static int compare_due(const void *key, const struct tree_link *l)
+{
+    const struct budget *a = key, *b = TREE_ENTRY(l, struct budget, by_due);
+    int c = tree_order(a->due.ms, b->due.ms);
+    return c ? c : tree_order((a->job ? a->job->row.id : -1 - a->index), (b->job ? b->job->row.id : -1 - b->index));
+}
+
+/* When so much more will be spent; not before the next millisecond. */
+static int64_t after_ms(struct wall now, int64_t more_uusd, int64_t uusd_h)
+{
+    if (uusd_h <= 0)
+        return INT64_MAX;
+    double ms = (double)more_uusd * (double)HOUR_MS / (double)uusd_h;
+    return now.ms + 1 + (ms < 1e15 ? ms > 0 ? (int64_t)ms : 0 : (int64_t)1e15);
+}
+
+static int64_t part(const struct budget *b, int32_t pct)
+{
+    return b->cap_uusd / 100 * pct + b->cap_uusd % 100 * pct / 100;
+}
+
+static bool is_told(const struct budget *b, size_t k)
+{
+    return b->row.told >> k & 1;
+}
+
+static void refile(struct model *m, struct budget *b)
+{
+    int64_t at = wall_is_set(b->row.until) ? b->row.until.ms : INT64_MAX;
+    for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++)
+        if (!is_told(b, k))
+            at = least(at, after_ms(b->at, part(b, b->options->alert_pct[k]) - b->spent, b->uusd_h));
+    if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
+        at = least(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
+    if (!list_is_empty(&b->stakes))
+        at = least(at, b->look_at.ms);
+    tree_remove(&m->budgets_due, &b->by_due);
+    b->due.ms = at;
+    if (at != INT64_MAX)
+        tree_add(&m->budgets_due, &b->by_due, b, compare_due);
+}
+
+static void look_soon(struct model *m, struct budget *b)
+{
+    b->look_at.ms = 0;
+    refile(m, b);
+}
+
+struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->budgets_due);
+    if (!first)
+        return MONO_NONE;
+    const struct budget *b = TREE_ENTRY(first, struct budget, by_due);
+    int64_t left = b->due.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_BUDGET, .budget = {.index = b->index, .job = b->job ? b->job->row.id : CORE_ID_NONE}};
+    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)}; /* the wall clock is looked at so often */
+}
+
+static void touch_budget(struct model *m, struct budget *b)
+{
+    if (b->options && !link_is_in(&b->dirty))
+        list_push_back(&m->dirty_budgets, &b->dirty);
+}
+
+/* There is more left than before: whom it was not enough for may run now. */
+static void grew(struct model *m, struct budget *b)
+{
+    if (b->at_limit == BUDGET_ALERT)
+        return;
+    b->fell = ++m->growth;
+    m->rewind++;
+    m->change++;
+    m->reserve_epoch++;
+}
+
+int64_t budgets_fell(const struct shape *s)
+{
+    int64_t fell = -1;
+    uint64_t mask = s->in_budgets;
+    for (int k = 0; k < BUDGETS_MAX && mask >> k; k++)
+        if ((mask >> k & 1) && s->budgets[k].fell > fell)
+            fell = s->budgets[k].fell;
+    return fell;
+}
+
+/* ---- ranks ---- */
+
+static struct stake *stake_new(struct budget *b, struct attempt *a)
+{
+    struct stake *s = mem_alloc(sizeof *s);
+    s->budget = b;
+    s->attempt = a;
+    list_push_back(&b->stakes, &s->in_budget);
+    list_push_back(&a->stakes, &s->of_attempt);
+    return s;
+}
+
+static void stake_add(struct model *m, struct budget *b, struct attempt *a, struct wall now)
+{
+    struct stake *s = stake_new(b, a);
+    advance(b, now);
+    count(m, b, s, now);
+    refile(m, b);
+}
+
+static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct wall now)
+{
+    struct budget *b = s->budget;
+    const struct attempt *a = s->attempt;
+    advance(b, now);
+    if (b->options) {
+        b->row.booked_uusd += cost;
+        touch_budget(m, b);
+    }
+    b->uusd_h -= a->uusd_h;
+    b->committed += cost - s->most_uusd;
+    if (is_parked_by(b, a->job)) {
+        b->held -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h);
+        b->held_uusd_h -= a->uusd_h;
+    } else {
+        b->held += cost - s->most_uusd;
+    }
+    link_remove(&s->in_budget);
+    link_remove(&s->of_attempt);
+    if (cost < s->most_uusd && is_limiting(b) && !b->job)
+        grew(m, b);
+    free(s);
+    if (b->job)
+        return;
+    if (list_is_empty(&b->stakes))
+        look(m, b, now); /* it is exact, and costs nothing now */
+    refile(m, b);
+}
+
+static struct budget *cap_new(struct job *j)
+{
+    const struct budget cap = {.job = j, .index = -1, .cap_uusd = j->row.max_uusd, .at_limit = BUDGET_PARK, .is_open = true, .is_loaded = true,
+        .row = {.since = WALL_NONE, .until = WALL_NONE}};
+    return mem_dup(&cap, sizeof cap);
+}
+
+static struct budget *own_cap(struct model *m, struct job *j, struct wall now)
+{
+    if (!j->cap && j->row.max_uusd > 0) {
+        j->cap = cap_new(j);
+        look(m, j->cap, now);
+    }
+    return j->cap;
+}
+
+static void cap_free(struct model *m, struct job *j)
+{
+    if (!j->cap)
+        return;
+    tree_remove(&m->budgets_due, &j->cap->by_due);
+    free(j->cap);
+    j->cap = NULL;
+}
+
+void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now)
+{
+    struct job *j = a->job;
+    uint64_t mask = j->shape->in_budgets;
+    struct budget *cap = own_cap(m, j, now);
+    for (size_t k = 0; k < m->n_budgets; k++) {
+        struct budget *b = &m->budgets[k];
+        if (!(mask >> k & 1) || !is_of_pool(b, a->node->pool))
+            continue;
+        b->row.booked_uusd += waited_uusd;
+        b->spent += waited_uusd;
+        b->held += waited_uusd;
+        b->committed += waited_uusd;
+        touch_budget(m, b);
+        stake_add(m, b, a, now);
+    }
+    if (cap)
+        stake_add(m, cap, a, now);
+}
+
+void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall now)
+{
+    struct job *j = a->job;
+    for (struct link *l; (l = list_first(&a->stakes)) != NULL;)
+        stake_remove(m, LIST_ENTRY(l, struct stake, of_attempt), cost, now);
+    if (j->cap && list_is_empty(&j->cap->stakes))
+        cap_free(m, j);
+    else if (j->cap)
+        look_soon(m, j->cap); /* what it has cost is in its row now */
+}
+
+void budgets_repriced(struct model *m, struct attempt *a)
+{
+    LIST_FOREACH (&a->stakes, l)
+        look_soon(m, LIST_ENTRY(l, struct stake, of_attempt)->budget);
+}
+
+void budgets_recapped(struct model *m, struct job *j, struct wall now)
+{
+    if (!j->cap && j->row.max_uusd > 0 && own_cap(m, j, now)) {
+        LIST_FOREACH (&j->ranks, l)
+            stake_add(m, j->cap, LIST_ENTRY(l, struct attempt, in_job), now);
+    }
+    if (!j->cap)
+        return;
+    j->cap->cap_uusd = j->row.max_uusd > 0 ? j->row.max_uusd : INT64_MAX;
+    j->cap->row.is_closed = false;
+    look_soon(m, j->cap);
+}
+
+void budgets_rejoin(struct model *m, struct job *j, struct wall now)
+{
+    uint64_t mask = budgets_of(m, j);
+    LIST_FOREACH (&j->ranks, lr) {
+        struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);
+        uint64_t left = mask;
+        LIST_FOREACH (&a->stakes, l) {
+            struct stake *s = LIST_ENTRY(l, struct stake, of_attempt);
+            if (s->budget->job)
+                continue;
+            if (!(mask >> s->budget->index & 1))
+                stake_remove(m, s, cost_by(a, now), now);
+            else
+                left &= ~(1ULL << s->budget->index);
+        }
+        for (size_t k = 0; k < m->n_budgets; k++) {
+            struct budget *b = &m->budgets[k];
+            if (!(left >> k & 1) || !is_of_pool(b, a->node->pool))
+                continue;
+            int64_t before = cost_by(a, now); /* is not its matter */
+            b->row.booked_uusd -= before;
+            b->spent -= before;
+            b->held -= before;
+            b->committed -= before;
+            touch_budget(m, b);
+            stake_add(m, b, a, now);
+        }
+    }
+}
+
+/* ---- the decision ---- */
+
+/* Into the period that now is in. What runs has cost so much before it. */
+static void begin_period(struct model *m, struct budget *b, struct wall now)
+{
+    struct wall since, until, unused, until_then;
+    b->is_open = budget_period_at(b->options, now, &since, &until);
+    if (b->options->period == BUDGET_WINDOW && !wall_is_set(b->row.since) && wall_is_set(b->row.until) &&
+        budget_period_at(b->options, b->row.until, &unused, &until_then) && until_then.ms == until.ms)
+        since = b->row.until; /* when its window opened */
+    b->row.since = b->is_open ? since : WALL_NONE;
+    b->row.until = until;
+    b->row.booked_uusd = 0;
+    LIST_FOREACH (&b->stakes, l)
+        b->row.booked_uusd -= cost_by(LIST_ENTRY(l, struct stake, in_budget)->attempt, b->is_open ? since : now);
+    b->row.told = 0;
+    b->row.is_closed = false;
+    touch_budget(m, b);
+}
+
+static void tell(struct model *m, struct budget *b, size_t k, struct stamp now)
+{
+    int32_t pct = b->options->alert_pct[k];
+    b->row.told |= 1 << k;
+    touch_budget(m, b);
+    history(m, now, "budget", (struct history_of){.a = pct, .b = b->spent}, "budget %s: %" PRId32 " %% of $%.2f are spent in this %s", b->row.name,
+        pct, (double)b->cap_uusd / 1e6, budget_period_names[b->options->period]);
+    notify_budget(m, b->options, pct, b->spent, now);
+}
+
+static void tell_parts(struct model *m, struct budget *b, struct stamp now)
+{
+    for (size_t k = 0; k < b->options->n_alerts; k++) {
+        int32_t pct = b->options->alert_pct[k];
+        if (!is_told(b, k) && (b->spent >= part(b, pct) || (b->row.is_closed && pct <= 100)))
+            tell(m, b, k, now);
+    }
+}
+
+static void park(struct model *m, struct budget *b, struct stamp now)
+{
+    LIST_FOREACH (&b->stakes, l) {
+        const struct stake *s = LIST_ENTRY(l, struct stake, in_budget);
+        const struct attempt *a = s->attempt;
+        struct job *j = a->job;
+        if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING || a->uusd_h == 0 || !is_parked_by(b, j))
+            continue;
+        window_leave(m, j);
+        if (b->job)
+            history(m, now, "park", (struct history_of){.attempt = a}, "it has cost nearly all of $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
+                j->row.method == CKPT_NONE ? "stopped" : "saved, and goes on when that is raised");
+        else
+            history(m, now, "park", (struct history_of){.attempt = a}, "budget %s is used up: it is saved, and goes on when there is money again",
+                b->row.name);
+        job_stop(m, j, END_BUDGET, j->row.method != CKPT_NONE);
+        m->change++;
+    }
+}
+
+/* It is told of the parts of the new sum. */
+static void recap(struct model *m, struct budget *b)
+{
+    b->is_recapped = false;
+    for (size_t k = 0; k < b->options->n_alerts; k++)
+        if (b->spent < part(b, b->options->alert_pct[k]))
+            b->row.told &= ~(1 << k);
+    touch_budget(m, b);
+}
+
+int apply_budget(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = ev->budget.job != CORE_ID_NONE ? model_job(m, ev->budget.job) : NULL;
+    bool is_known = ev->budget.job != CORE_ID_NONE ? j && j->cap : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
+    struct budget *b = !is_known ? NULL : j ? j->cap : &m->budgets[ev->budget.index];
+    struct wall now = ev->now.wall;
+    if (!b || !tree_has(&b->by_due) || b->due.ms > now.ms)
+        return err_set(e, ERR_CONFLICT, "there is nothing to decide of that budget (any more)");
+    int64_t left = b->is_loaded ? budgets_left(b) : -1;
+    if (b->options && (!b->is_loaded || (wall_is_set(b->row.until) && b->row.until.ms <= now.ms)))
+        left = -1;
+    if (b->options && left == -1 && (!wall_is_set(b->row.until) || b->row.until.ms <= now.ms))
+        begin_period(m, b, now);
+    look(m, b, now);
+    b->is_loaded = true;
+    if (b->is_recapped)
+        recap(m, b);
+    if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed && b->held >= b->cap_uusd && b->held_uusd_h > 0) {
+        b->row.is_closed = true;
+        touch_budget(m, b);
+    }
+    if (is_limiting(b) && b->row.is_closed)
+        park(m, b, ev->now);
+    if (b->options && b->is_open)
+        tell_parts(m, b, ev->now);
+    if (b->options && budgets_left(b) > left)
+        grew(m, b);
+    refile(m, b);
+    ret_outcome->id = b->job ? b->job->row.id : CORE_ID_NONE;
+    return 0;
+}
+
+/* ---- life ---- */
+
+void budgets_init(struct model *m, const struct budget_options *options, size_t n)
+{
+    m->n_budgets = n;
+    m->budgets = mem_array(n, sizeof *m->budgets);
+    for (size_t k = 0; k < n; k++) {
+        struct budget *b = &m->budgets[k];
+        *b = (struct budget){.options = &options[k], .index = (int32_t)k, .cap_uusd = options[k].cap_uusd, .at_limit = options[k].at_limit,
+            .row = {.since = WALL_NONE, .until = WALL_NONE, .cap_uusd = options[k].cap_uusd}};
+        STR_COPY(b->row.name, options[k].name);
+        budget_about(&options[k], b->row.about);
+        tree_add(&m->budgets_due, &b->by_due, b, compare_due);
+    }
+}
+
+void budgets_destroy_all(struct model *m)
+{
+    struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        LIST_FOREACH (&j->ranks, lr)
+            for (struct link *l; (l = list_pop(&LIST_ENTRY(lr, struct attempt, in_job)->stakes)) != NULL;)
+                free(LIST_ENTRY(l, struct stake, of_attempt));
+        free(j->cap);
+    }
+    free(m->budgets);
+}
+
+/* One that counts something else now, or that the configuration has not any more, is no longer what it was. */
+int model_load_budget(struct model *m, const struct budget_row *r, struct err *e)
+{
+    (void)e;
+    for (size_t k = 0; k < m->n_budgets; k++) {
+        struct budget *b = &m->budgets[k];
+        if (!str_eq(b->row.name, r->name) || !str_eq(b->row.about, r->about))
+            continue;
+        int64_t cap = b->row.cap_uusd;
+        b->row = *r;
+        b->row.cap_uusd = cap;
+        b->is_open = wall_is_set(r->since);
+        if (cap > r->cap_uusd)
+            b->row.is_closed = false; /* there is more */
+        b->is_recapped = cap != r->cap_uusd;
+    }
+    return 0;
+}
+
+/* It is counted with the first look, which is due at once; nothing begins before. */
+void budgets_attach(struct model *m, struct attempt *a)
+{
+    uint64_t mask = a->job->shape->in_budgets;
+    for (size_t k = 0; k < m->n_budgets; k++)
+        if ((mask >> k & 1) && is_of_pool(&m->budgets[k], a->node->pool))
+            stake_new(&m->budgets[k], a);
+    if (a->job->row.max_uusd == 0)
+        return;
+    if (!a->job->cap)
+        a->job->cap = cap_new(a->job);
+    stake_new(a->job->cap, a);
+    look_soon(m, a->job->cap);
+}
+
+/* ---- views ---- */
+
+size_t core_budgets(const struct model *m)
+{
+    return m->n_budgets;
+}
+
+void core_budget(const struct model *m, size_t i, struct wall now, struct budget_view *ret_view)
+{
+    const struct budget *b = &m->budgets[i];
+    struct budget_view v = {.options = b->options, .is_open = b->is_open, .is_closed = b->row.is_closed, .since = b->row.since, .until = b->row.until,
+        .uusd_h = b->is_open ? b->uusd_h : 0, .spent_uusd = b->is_open ? b->row.booked_uusd : 0};
+    int64_t most = v.spent_uusd;
+    LIST_FOREACH (&b->stakes, l) {
+        const struct stake *s = LIST_ENTRY(l, struct stake, in_budget);
+        const struct attempt *a = s->attempt;
+        v.jobs += list_first(&a->job->ranks) == &a->in_job;
+        v.spent_uusd += b->is_open ? cost_by(a, now) : 0;
+        most += b->is_open ? s->most_uusd : 0;
+    }
+    v.aside_uusd = most > v.spent_uusd ? most - v.spent_uusd : 0;
+    for (size_t k = 0; k < b->options->n_alerts; k++)
+        if (is_told(b, k))
+            v.told_pct = b->options->alert_pct[k];
+    *ret_view = v;
+}
+
+int budgets_check(const struct model *m, struct err *e)
+{
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        if ((j->cap != NULL) != (j->cap && !list_is_empty(&j->cap->stakes)))
+            return err_set(e, ERR_INTERNAL, "job %" PRId64 " has a cap of its own that counts nothing", j->row.id);
+        LIST_FOREACH (&j->ranks, lr) {
+            const struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);
+            uint64_t mask = 0, want = 0;
+            LIST_FOREACH (&a->stakes, l)
+                mask |= LIST_ENTRY(l, struct stake, of_attempt)->budget->job ? 0 : 1ULL << LIST_ENTRY(l, struct stake, of_attempt)->budget->index;
+            for (size_t k = 0; k < m->n_budgets; k++)
+                want |= budgets_of(m, j) & (is_of_pool(&m->budgets[k], a->node->pool) ? 1ULL << k : 0);
+            if (mask != want)
+                return err_set(e, ERR_INTERNAL, "job %" PRId64 " counts in other budgets than it matches", j->row.id);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Budgets: what is not paid for does not begin, what runs is saved before the money is gone, and goes on when there is more; parts are
+ * told of once.
+ */
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "tests/core/lab.h"
+#include "tests/core/shelf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define HOUR_MS 3600000LL
+#define USD 1000000LL
+#define NOV_1 1793491200000LL /* 2026-11-01T00:00Z */
+#define DEC_1 (NOV_1 + 30 * 24 * HOUR_MS)
+
+static struct budget_options monthly(int64_t usd, enum budget_action at_limit)
+{
+    return (struct budget_options){.name = "all", .period = BUDGET_MONTH, .zone = &zone_utc, .cap_uusd = usd * USD, .at_limit = at_limit,
+        .alert_pct = {50, 80, 100}, .n_alerts = 3};
+}
+
+/* One pool at $1 an hour a node; the lease of a node is longer than any test. */
+static void begin(struct lab *l, const struct budget_options *b, size_t n)
+{
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .budgets = b, .n_budgets = n};
+    struct pool_row base = {.name = "base", .usd_per_hour_uusd = USD};
+    *l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
+    lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
+}
+
+static struct job_row job_of(const char *user, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    STR_COPY(r.user, user);
+    r.time_limit_ms = limit_ms;
+    return r;
+}
+
+static int64_t submit(struct lab *l, const char *user, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = job_of(user, cpus, limit_ms);
+    return lab_submit(l, &r);
+}
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return model_job(l->m, job) && lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
+            return true;
+    for (size_t k = 0; k < n; k++)
+        print_message("%s: %s\n", r[k].code, r[k].text);
+    return false;
+}
+
+static struct budget_view view(const struct lab *l, size_t i)
+{
+    struct budget_view v;
+    core_budget(l->m, i, l->now.wall, &v);
+    return v;
+}
+
+/* Of those that stop each saves, and has ended, 10 s later. */
+static void serve(struct lab *l)
+{
+    int64_t stopping[256], id;
+    size_t n = 0;
+    const struct job *j;
+    for (size_t pos = 0; (j = map_next(&l->m->jobs, &pos, &id)) != NULL;)
+        if (job_attempt(j) && job_attempt(j)->row.state == ATTEMPT_STOPPING && n < 256)
+            stopping[n++] = id;
+    if (n == 0)
+        return;
+    lab_wait(l, 10000);
+    for (size_t k = 0; k < n; k++) {
+        lab_saved(l, stopping[k], job_attempt(model_job(l->m, stopping[k]))->row.sequence + 1, 1);
+        lab_ended(l, stopping[k], END_EVICTED, 0);
+    }
+}
+
+/* As belayd would: wakes when something is due. */
+static void run_until(struct lab *l, struct wall at)
+{
+    lab_plan(l);
+    while (l->now.wall.ms < at.ms) {
+        struct mono wake = plan_wake(l->p, l->m, l->now);
+        int64_t ms = at.ms - l->now.wall.ms;
+        if (mono_is_set(wake) && wake.ms - l->now.mono.ms < ms)
+            ms = wake.ms - l->now.mono.ms;
+        lab_wait(l, ms);
+        lab_plan(l);
+        serve(l);
+        lab_plan(l);
+    }
+}
+
+static void run_for(struct lab *l, int64_t ms)
+{
+    run_until(l, (struct wall){l->now.wall.ms + ms});
+}
+
+static int n_letters(const struct lab *l, int32_t pct)
+{
+    int n = 0;
+    for (const struct outbox_row *r = NULL; (r = core_outbox_next(l->m, r)) != NULL;)
+        n += r->kind == NOTIFY_BUDGET && r->pct == pct;
+    return n;
+}
+
+/* ---- what begins ---- */
+
+static void what_is_expected_is_set_aside_and_given_back(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(10, BUDGET_STOP_NEW);
+    begin(&l, &b, 1);
+    lab_join(&l, "a", 8);
+    lab_join(&l, "b", 8);
+    int64_t first = submit(&l, "ann", 8, 6 * HOUR_MS), second = submit(&l, "ann", 8, 6 * HOUR_MS);
+    lab_plan(&l);
+    assert_true(runs(&l, first));
+    assert_false(runs(&l, second)); /* 6 + 6 are more than 10 */
+    assert_int_equal(view(&l, 0).aside_uusd, 6 * USD);
+    assert_true(says(&l, second, "budget",
+        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for what runs; to begin it $6.11 more are needed; the next month begins in 30d"));
+    lab_started(&l, first);
+    run_for(&l, HOUR_MS);
+    lab_ended(&l, first, END_SUCCEEDED, 0); /* for $1 */
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    assert_int_equal(view(&l, 0).spent_uusd, USD);
+    lab_deinit(&l);
+}
+
+static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(10, BUDGET_STOP_NEW);
+    struct pool_row free_pool = {.name = "free"};
+    begin(&l, &b, 1);
+    lab_join(&l, "a", 8);
+    int64_t large = submit(&l, "ann", 8, 40 * HOUR_MS), small = submit(&l, "bob", 8, 2 * HOUR_MS);
+    lab_plan(&l);
+    assert_false(runs(&l, large));
+    assert_true(runs(&l, small));
+    assert_true(says(&l, large, "budget", "it would cost $40.00 at $1.00 an hour, and budget all has $10.00 for all of a month: a shorter --time would help") ||
+                says(&l, large, "nodes-busy", ""));
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
+    struct node_row r = {.name = "f", .pool = "free", .key_hash = "key-f", .total = {8, 0, 1 << 20}};
+    lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
+    lab_plan(&l);
+    assert_true(runs(&l, large));
+    lab_deinit(&l);
+}
+
+static struct job_spec spec_of(const char *labels)
+{
+    return (struct job_spec){.script = "#!/bin/sh\ntrue\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = labels};
+}
+
+static uint64_t matched(struct lab *l, const struct job_row *r, const char *labels)
+{
+    struct job_spec spec = spec_of(labels);
+    int64_t id = lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}});
+    return model_job(l->m, id)->shape->in_budgets;
+}
+
+static void a_job_counts_where_all_that_is_said_matches(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b[5];
+    for (int k = 0; k < 5; k++) {
+        b[k] = monthly(10, BUDGET_ALERT);
+        snprintf(b[k].name, sizeof b[k].name, "b%d", k);
+    }
+    STR_COPY(b[0].team, "nlp");
+    STR_COPY(b[1].user, "ann");
+    b[2].n_labels = 2;
+    b[2].labels[0] = (struct budget_label){"project", "x"};
+    b[2].labels[1] = (struct budget_label){"team", "nlp"};
+    STR_COPY(b[3].job, "train");
+    STR_COPY(b[3].user, "bob");
+    struct order_user cho = {.name = "cho", .shares = 1}, others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
+    struct order_team teams[] = {{.name = "nlp", .shares = 1, .users = &cho, .n_users = 1}, {.name = "rest", .shares = 1, .users = others, .n_users = 2}};
+    struct order_options order = order_defaults;
+    order.teams = teams;
+    order.n_teams = 2;
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = HOUR_MS, .budgets = b, .n_budgets = 5, .order = &order};
+    l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
+    struct job_row ann = job_of("ann", 1, 0), bob = job_of("bob", 1, 0), nlp = job_of("cho", 1, 0);
+    STR_COPY(nlp.team, "nlp");
+    STR_COPY(nlp.name, "other");
+    assert_int_equal(matched(&l, &ann, "{}"), 1 << 1 | 1 << 4);
+    assert_int_equal(matched(&l, &bob, "{}"), 1 << 3 | 1 << 4);
+    assert_int_equal(matched(&l, &bob, "{\"project\":\"x\"}"), 1 << 3 | 1 << 4);
+    assert_int_equal(matched(&l, &nlp, "{}"), 1 << 0 | 1 << 4);
+    assert_int_equal(matched(&l, &nlp, "{\"team\":\"other\"}"), 1 << 4); /* the label says whose money it is */
+    assert_int_equal(matched(&l, &bob, "{\"project\":\"x\",\"team\":\"nlp\"}"), 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4);
+    lab_deinit(&l);
+}
+
+static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(5, BUDGET_STOP_NEW);
+    struct pool_row other = {.name = "other", .usd_per_hour_uusd = 3 * USD};
+    STR_COPY(b.pool, "base");
+    begin(&l, &b, 1);
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &other});
+    struct node_row r = {.name = "o", .pool = "other", .key_hash = "key-o", .total = {16, 0, 1 << 20}};
+    lab_join(&l, "a", 8);
+    int64_t job = submit(&l, "ann", 8, 6 * HOUR_MS);
+    lab_plan(&l);
+    assert_false(runs(&l, job));
+    lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
+    lab_plan(&l);
+    assert_true(runs(&l, job));
+    assert_int_equal(view(&l, 0).jobs, 0);
+    lab_deinit(&l);
+}
+
+/* Machines are launched for as many as can be paid, not for all that wait. */
+static void launches_are_for_what_can_be_paid(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(7, BUDGET_STOP_NEW);
+    begin(&l, &b, 1);
+    lab_elastic(&l, "burst", 50, "m5.large", 4); /* spot at $1 */
+    for (int k = 0; k < 40; k++) {
+        struct job_row r = job_of("ann", 4, 2 * HOUR_MS);
+        STR_COPY(r.pool, "burst");
+        lab_submit(&l, &r);
+    }
+    lab_plan(&l);
+    int n = 0;
+    LIST_FOREACH (model_instances(l.m), k)
+        n++;
+    assert_int_equal(n, 3); /* $6 of $7 */
+    lab_deinit(&l);
+}
+
+/* ---- parks ---- */
+
+static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(100, BUDGET_PARK);
+    int64_t jobs[4];
+    begin(&l, &b, 1);
+    for (int k = 0; k < 4; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", k);
+        lab_join(&l, name, 8);
+        jobs[k] = submit(&l, "ann", 8, 0);
+    }
+    lab_plan(&l);
+    for (int k = 0; k < 4; k++)
+        lab_started(&l, jobs[k]);
+    run_for(&l, 24 * HOUR_MS); /* $96 */
+    for (int k = 0; k < 4; k++)
+        assert_true(runs(&l, jobs[k]));
+    run_for(&l, 2 * HOUR_MS);
+    for (int k = 0; k < 4; k++) {
+        assert_false(runs(&l, jobs[k]));
+        assert_int_equal(model_job(l.m, jobs[k])->row.end, END_BUDGET);
+        assert_int_equal(model_job(l.m, jobs[k])->row.lost_ms, 0);
+    }
+    struct budget_view v = view(&l, 0);
+    print_message("spent $%.4f of $100\n", (double)v.spent_uusd / 1e6);
+    assert_true(v.is_closed && v.spent_uusd <= 100 * USD && v.spent_uusd > 99 * USD);
+    assert_true(says(&l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
+    run_until(&l, (struct wall){DEC_1 - 1});
+    assert_false(runs(&l, jobs[0]));
+    run_until(&l, (struct wall){DEC_1 + 1});
+    for (int k = 0; k < 4; k++)
+        assert_true(runs(&l, jobs[k]));
+    assert_int_equal(n_letters(&l, 50), 0); /* to nobody: there is no webhook */
+    lab_deinit(&l);
+}
+
+/* What cannot be saved is not stopped: its money is kept for it, and others make way earlier. */
+static void who_cannot_be_saved_is_not_stopped_and_is_paid_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(20, BUDGET_PARK);
+    begin(&l, &b, 1);
+    lab_join(&l, "a", 8);
+    lab_join(&l, "b", 8);
+    struct job_row none = job_of("ann", 8, 12 * HOUR_MS);
+    none.method = CKPT_NONE;
+    int64_t stays = lab_submit(&l, &none), goes = submit(&l, "ann", 8, 0), late;
+    lab_plan(&l);
+    lab_started(&l, stays);
+    lab_started(&l, goes);
+    late = lab_submit(&l, &none);
+    run_for(&l, 9 * HOUR_MS);
+    assert_true(runs(&l, stays));
+    assert_false(runs(&l, goes)); /* $8 for it, $12 for the other */
+    assert_false(runs(&l, late));
+    lab_wait(&l, 3 * HOUR_MS);
+    lab_ended(&l, stays, END_TIMEOUT, 0);
+    lab_plan(&l);
+    assert_true(view(&l, 0).spent_uusd <= 20 * USD);
+    assert_false(runs(&l, late)); /* nothing begins any more */
+    lab_deinit(&l);
+}
+
+static void hours_and_windows_begin_anew(void **state)
+{
+    (void)state;
+    struct lab l;
+    const struct window night = {.name = "night", .days = 0x7f, .from_min = 20 * 60, .to_min = 6 * 60, .zone = &zone_utc};
+    struct budget_options b[2] = {monthly(3, BUDGET_PARK), monthly(12, BUDGET_PARK)};
+    b[0].period = BUDGET_HOUR;
+    STR_COPY(b[0].user, "ann");
+    STR_COPY(b[1].name, "night");
+    STR_COPY(b[1].user, "bob");
+    b[1].period = BUDGET_WINDOW;
+    b[1].window = &night;
+    begin(&l, b, 2);
+    int64_t anns[4], bobs[2];
+    for (int k = 0; k < 6; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", k);
+        lab_join(&l, name, 8);
+    }
+    for (int k = 0; k < 4; k++)
+        anns[k] = submit(&l, "ann", 8, 0);
+    for (int k = 0; k < 2; k++)
+        bobs[k] = submit(&l, "bob", 8, 0);
+    lab_plan(&l);
+    for (int k = 0; k < 4; k++)
+        assert_true(runs(&l, anns[k]));
+    run_for(&l, 30 * 60000); /* at $4 an hour $3 last for 45 minutes */
+    assert_true(runs(&l, anns[0]));
+    run_for(&l, 20 * 60000);
+    for (int k = 0; k < 4; k++)
+        assert_false(runs(&l, anns[k]));
+    run_for(&l, 11 * 60000);
+    for (int k = 0; k < 4; k++)
+        assert_true(runs(&l, anns[k]));
+    /* It is night: at $2 an hour $12 are gone before 6. By day nothing counts. */
+    assert_true(view(&l, 1).is_open && runs(&l, bobs[0]));
+    run_until(&l, (struct wall){NOV_1 + 5 * HOUR_MS + HOUR_MS / 2});
+    assert_true(runs(&l, bobs[0]));
+    run_until(&l, (struct wall){NOV_1 + 7 * HOUR_MS});
+    assert_true(!view(&l, 1).is_open && runs(&l, bobs[0]));
+    run_until(&l, (struct wall){NOV_1 + 21 * HOUR_MS});
+    assert_true(view(&l, 1).is_open && runs(&l, bobs[0]));
+    assert_int_equal(view(&l, 1).since.ms, NOV_1 + 20 * HOUR_MS);
+    run_until(&l, (struct wall){NOV_1 + 26 * HOUR_MS + 60000});
+    assert_true(!runs(&l, bobs[0]) && view(&l, 1).is_closed);
+    run_until(&l, (struct wall){NOV_1 + 30 * HOUR_MS + 60000});
+    assert_true(runs(&l, bobs[0]));
+    lab_deinit(&l);
+}
+
+/* ---- a job's own ---- */
+
+static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l, NULL, 0);
+    lab_join(&l, "a", 8);
+    struct job_row r = job_of("ann", 8, 0);
+    r.max_uusd = 3 * USD;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_started(&l, job);
+    run_for(&l, 4 * HOUR_MS);
+    assert_false(runs(&l, job));
+    int64_t cost = model_job(l.m, job)->row.cost_uusd;
+    assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
+    assert_true(says(&l, job, "max-usd", "may cost $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; belay update"));
+    assert_true(says(&l, job, "max-usd", "max-usd=USD lets it go on"));
+    r.max_uusd = 5 * USD;
+    lab_apply(&l, (struct event){.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
+    lab_plan(&l);
+    assert_true(runs(&l, job));
+    lab_started(&l, job);
+    r.max_uusd = 4 * USD; /* while it runs */
+    lab_apply(&l, (struct event){.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
+    run_for(&l, 4 * HOUR_MS);
+    assert_false(runs(&l, job));
+    assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD && model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
+    r = job_of("ann", 1, 0);
+    r.max_uusd = -1;
+    lab_refused(&l, &r, "what it may cost is not in 0 .. 1000000000 dollars");
+    r.max_uusd = USD;
+    for (int k = 0; k < RETRY_KINDS; k++)
+        r.retries.n[k] = RETRIES_NEVER;
+    lab_refused(&l, &r, "cannot have a cap of its own (max_usd): it would end when that is spent");
+    lab_deinit(&l);
+}
+
+static void a_job_waits_for_a_price_that_it_takes(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l, NULL, 0);
+    lab_elastic(&l, "burst", 4, "m5.large", 4); /* spot at $1, on-demand at $3 */
+    struct job_row r = job_of("ann", 4, 0);
+    r.max_uusd_h = USD / 2;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_null(list_first(model_instances(l.m)));
+    assert_true(says(&l, job, "max-usd-per-hour", "costs $1.00 an hour now, and it takes at most $0.50 (--max-usd-per-hour): it waits for a lower price"));
+    struct event price = {.type = EV_PRICE, .price = {.region = "r1", .zone = "z1", .type = "m5.large", .market = MARKET_SPOT, .uusd_h = USD / 4}};
+    lab_apply(&l, price);
+    lab_plan(&l);
+    const struct link *first = list_first(model_instances(l.m));
+    assert_non_null(first);
+    const struct instance *i = LIST_ENTRY(first, struct instance, in_all);
+    assert_int_equal(i->row.market, MARKET_SPOT);
+    lab_bring_up(&l, i->row.id, 4);
+    lab_plan(&l);
+    assert_true(runs(&l, job));
+    lab_deinit(&l);
+}
+
+/* ---- all of it ---- */
+
+#define NODES 20
+#define JOBS 200
+#define RESTARTS 50
+
+struct month {
+    struct lab l;
+    struct shelf shelf;
+    struct budget_options b;
+    int told[3], months;
+    int64_t left_ms[JOBS + 1]; /* that each has to do yet; started with */
+    int64_t began_ms[JOBS + 1];
+    size_t n_done;
+};
+
+static void keep(struct month *w)
+{
+    struct lab *l = &w->l;
+    lab_take(l);
+    shelf_put(&w->shelf, &l->c);
+    for (size_t k = 0; k < l->c.n_history; k++)
+        for (int i = 0; str_eq(l->c.history[k].kind, "budget") && i < 3; i++)
+            w->told[i] += l->c.history[k].a == w->b.alert_pct[i];
+}
+
+static void restart(struct month *w)
+{
+    keep(w);
+    model_destroy(w->l.m);
+    planner_destroy(w->l.p);
+    lab_wait(&w->l, 3000);
+    w->shelf.lease_ms = 100000 * HOUR_MS;
+    w->shelf.budget_options = &w->b;
+    w->shelf.n_budget_options = 1;
+    w->l.m = shelf_load(&w->shelf, w->l.now);
+    w->l.p = planner_create();
+    lab_heartbeats(&w->l);
+}
+
+/* Starts what was placed; ends what is done; saves what is to stop. */
+static bool serve_all(struct month *w)
+{
+    struct lab *l = &w->l;
+    bool any = false;
+    for (int64_t id = 1; id <= JOBS; id++) {
+        const struct job *j = model_job(l->m, id);
+        const struct attempt *a = j ? job_attempt(j) : NULL;
+        if (!a)
+            continue;
+        int64_t did = l->now.wall.ms - w->began_ms[id];
+        if (a->row.state == ATTEMPT_ASSIGNED) {
+            lab_started(l, id);
+            w->began_ms[id] = l->now.wall.ms;
+        } else if (a->row.state == ATTEMPT_STOPPING) {
+            lab_saved(l, id, a->row.sequence + 1, 1);
+            lab_ended(l, id, END_EVICTED, 0);
+            w->left_ms[id] -= did;
+        } else if (did >= w->left_ms[id]) {
+            lab_ended(l, id, END_SUCCEEDED, 0);
+            w->n_done++;
+        } else {
+            continue;
+        }
+        any = true;
+    }
+    return any;
+}
+
+/* Until something is due, and a little longer: belayd may be late. */
+static int64_t next_ms(const struct month *w, int64_t at_ms)
+{
+    const struct lab *l = &w->l;
+    struct mono wake = plan_wake(l->p, l->m, l->now);
+    int64_t ms = at_ms - l->now.wall.ms;
+    if (mono_is_set(wake) && wake.ms - l->now.mono.ms < ms)
+        ms = wake.ms - l->now.mono.ms;
+    for (int64_t id = 1; id <= JOBS; id++) {
+        const struct job *j = model_job(l->m, id);
+        int64_t left = j && job_attempt(j) ? w->left_ms[id] - (l->now.wall.ms - w->began_ms[id]) : INT64_MAX;
+        ms = left < ms ? left : ms;
+    }
+    return (ms > 0 ? ms : 0) + 1 + l->now.wall.ms % 5000;
+}
+
+/* A budget of $1000 a month against a load of three times as much: 200 jobs of 15 hours at $1 an hour. */
+static void a_budget_against_three_times_its_load_over_fifty_restarts(void **state)
+{
+    (void)state;
+    struct month w = {.b = monthly(1000, BUDGET_PARK)};
+    struct lab *l = &w.l;
+    int64_t restart_every = 98 * 24 * HOUR_MS / RESTARTS, restarted = NOV_1;
+    int restarts = 0;
+    double worst = 0;
+    begin(l, &w.b, 1);
+    for (int k = 0; k < NODES; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", k);
+        lab_join(l, name, 8);
+    }
+    for (int64_t k = 1; k <= JOBS; k++) {
+        assert_int_equal(submit(l, k % 2 ? "ann" : "bob", 8, 0), k);
+        w.left_ms[k] = 15 * HOUR_MS;
+    }
+    int64_t end = NOV_1 + 100 * 24 * HOUR_MS, spent_sum = 0;
+    struct wall until = WALL_NONE;
+    while (l->now.wall.ms < end) {
+        do
+            lab_plan(l);
+        while (serve_all(&w));
+        struct budget_view v = view(l, 0);
+        if (wall_is_set(until) && v.until.ms != until.ms)
+            w.months++;
+        until = v.until;
+        double over = (double)v.spent_uusd / (double)w.b.cap_uusd - 1;
+        worst = over > worst ? over : worst;
+        if (l->now.wall.ms - restarted >= restart_every && restarts < RESTARTS) {
+            restart(&w);
+            restarted = l->now.wall.ms;
+            restarts++;
+            continue;
+        }
+        lab_wait(l, next_ms(&w, restarts < RESTARTS ? restarted + restart_every : end));
+    }
+    keep(&w);
+    for (int64_t k = 1; k <= JOBS; k++)
+        spent_sum += w.shelf.jobs[k].cost_uusd;
+    print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, told %d/%d/%d times, %d restarts\n", w.n_done,
+        (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.told[0], w.told[1], w.told[2], restarts);
+    for (int64_t k = 1; k <= JOBS; k++) {
+        assert_int_equal(w.shelf.jobs[k].state, JOB_ENDED);
+        assert_int_equal(w.shelf.jobs[k].lost_ms, 0);
+    }
+    assert_int_equal(restarts, RESTARTS);
+    assert_int_equal(w.n_done, JOBS);
+    assert_true(worst < 0.01);
+    assert_int_equal(w.told[0], 3); /* in November, December and January; what is left is done in February */
+    assert_int_equal(w.told[1], 3);
+    assert_int_equal(w.told[2], 3);
+    shelf_deinit(&w.shelf);
+    lab_deinit(l);
+}
+
+static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
+{
+    (void)state;
+    struct month w = {.b = monthly(10, BUDGET_PARK)};
+    struct lab *l = &w.l;
+    begin(l, &w.b, 1);
+    lab_join(l, "a", 8);
+    int64_t job = submit(l, "ann", 8, 0);
+    lab_plan(l);
+    lab_started(l, job);
+    run_for(l, 12 * HOUR_MS);
+    assert_false(runs(l, job));
+    restart(&w);
+    lab_plan(l);
+    assert_false(runs(l, job)); /* a restart is no money */
+    w.b.cap_uusd = 20 * USD;
+    restart(&w);
+    lab_plan(l);
+    assert_true(runs(l, job));
+    keep(&w);
+    assert_int_equal(w.told[0], 1);
+    run_for(l, 30 * 60000);
+    keep(&w);
+    assert_int_equal(w.told[0], 2); /* of 20 a half is another sum */
+    STR_COPY(w.b.user, "bob"); /* now it is another budget */
+    restart(&w);
+    lab_plan(l);
+    assert_int_equal(view(l, 0).spent_uusd, 0);
+    shelf_deinit(&w.shelf);
+    lab_deinit(l);
+}
+
+static void months_and_days_are_those_of_the_zone(void **state)
+{
+    (void)state;
+    struct zone_span spans[] = {{INT64_MIN, 3600}, {1800000000, 7200}}; /* 2027-01-15 */
+    const struct time_zone z = {.name = "X", .n = 2, .spans = spans};
+    struct budget_options b = monthly(1, BUDGET_ALERT);
+    struct wall since, until;
+    b.zone = &z;
+    assert_true(budget_period_at(&b, (struct wall){NOV_1 - 1}, &since, &until));
+    assert_int_equal(since.ms, NOV_1 - HOUR_MS);
+    assert_int_equal(until.ms, DEC_1 - HOUR_MS);
+    assert_true(budget_period_at(&b, (struct wall){1800000000000}, &since, &until));
+    assert_int_equal(since.ms, 1798761600000 - HOUR_MS);     /* January began before the clocks changed */
+    assert_int_equal(until.ms, 1801440000000 - 2 * HOUR_MS);
+    b.zone = &zone_utc;
+    for (int64_t day = 0; day < 365 * 200; day += 17) { /* each day is in one month, and those meet */
+        struct wall at = {day * 24 * HOUR_MS + 5}, next, unused;
+        assert_true(budget_period_at(&b, at, &since, &until) && since.ms <= at.ms && at.ms < until.ms);
+        assert_true(budget_period_at(&b, until, &next, &unused) && next.ms == until.ms);
+        assert_true(until.ms - since.ms >= 28 * 24 * HOUR_MS && until.ms - since.ms <= 31 * 24 * HOUR_MS);
+    }
+    b.period = BUDGET_DAY;
+    assert_true(budget_period_at(&b, (struct wall){NOV_1 + 1}, &since, &until) && since.ms == NOV_1 && until.ms == NOV_1 + 24 * HOUR_MS);
+    b.period = BUDGET_HOUR;
+    assert_true(budget_period_at(&b, (struct wall){NOV_1 + HOUR_MS}, &since, &until) && since.ms == NOV_1 + HOUR_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_expected_is_set_aside_and_given_back),
+        cmocka_unit_test(what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway),
+        cmocka_unit_test(a_job_counts_where_all_that_is_said_matches),
+        cmocka_unit_test(a_budget_of_a_pool_is_in_nobody_s_way_elsewhere),
+        cmocka_unit_test(launches_are_for_what_can_be_paid),
+        cmocka_unit_test(what_runs_is_saved_before_all_is_spent_and_goes_on_next_month),
+        cmocka_unit_test(who_cannot_be_saved_is_not_stopped_and_is_paid_for),
+        cmocka_unit_test(hours_and_windows_begin_anew),
+        cmocka_unit_test(a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more),
+        cmocka_unit_test(a_job_waits_for_a_price_that_it_takes),
+        cmocka_unit_test(a_budget_against_three_times_its_load_over_fifty_restarts),
+        cmocka_unit_test(a_cap_that_is_raised_lets_those_go_on_that_were_parked),
+        cmocka_unit_test(months_and_days_are_those_of_the_zone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
