@@ -31,6 +31,8 @@ enum {
     VAL_TO,
     VAL_DAYS,
     VAL_BOOT,
+    VAL_ANSWER,
+    VAL_GONE,
     VAL_RESTORE,
     VAL_SAVE,
     VAL_NO_CHECKPOINTS,
@@ -98,6 +100,17 @@ static int read_duration(const char *option, const char *arg, int64_t *ret_ms)
     return time_parse_duration(arg, false, ret_ms, &e) == 0 ? CLI_OK : usage(option, &e);
 }
 
+/* One that 0 is not. */
+static int read_some_time(const char *option, const char *arg, int64_t *ret_ms)
+{
+    struct err e;
+    int rc = read_duration(option, arg, ret_ms);
+    if (rc != CLI_OK || *ret_ms > 0)
+        return rc;
+    err_set(&e, ERR_INVALID, "expected more than nothing, as in 100ms");
+    return usage(option, &e);
+}
+
 static int read_number(const char *option, const char *arg, int64_t min, int64_t max, int64_t *ret_n)
 {
     struct err e;
@@ -148,6 +161,10 @@ static int on_option(void *ctx, int val, const char *arg)
         return read_number("days", arg, 1, 36600, &q->days);
     case VAL_BOOT:
         return read_duration("boot", arg, &q->o.boot_ms);
+    case VAL_ANSWER:
+        return read_some_time("answer", arg, &q->o.answer_ms);
+    case VAL_GONE:
+        return read_some_time("gone", arg, &q->o.gone_ms);
     case VAL_RESTORE:
         return read_duration("restore", arg, &q->o.restore_ms);
     case VAL_SAVE:
@@ -578,7 +595,9 @@ static const struct poptOption options[] = {
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
     {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS,
         "only so many days of the log, from --from or its beginning", "N"},
-    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from a launch to the join of its machine (default 2m)",
+    {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER, "of a provider to a launch (default 2s)", "DURATION"},
+    {"gone", 0, POPT_ARG_STRING, NULL, VAL_GONE, "until a machine that is to end is not paid for any more (default 30s)", "DURATION"},
+    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from the answer to the join of its machine (default 2m)",
         "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "of a checkpoint (default 30s)", "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,

@@ -84,6 +84,8 @@ struct replay_options {
         limits;         /* what the model is made with; the cluster's id and the lease are the replay's */
     struct wall start;  /* ms 0: 2026-01-01 */
     int64_t boot_ms;    /* from the provider's answer to the join */
+    int64_t answer_ms;  /* to a launch; 0: 2 s */
+    int64_t gone_ms;    /* from the decision that it ends until a machine is not paid for any more; 0: 30 s */
     int64_t restore_ms; /* of a checkpoint */
     int64_t until_ms;   /* the end, whatever is left; required */
     bool runs_out;      /* after the last job it goes on until no machine is left that is not owned */

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ANSWER_MS SECONDS_MS(2) /* of a provider to a launch */
-#define TERMINATE_MS SECONDS_MS(30)
+#define ANSWER_MS SECONDS_MS(2) /* of a provider to a launch, unless something else is said */
+#define GONE_MS SECONDS_MS(30)  /* likewise */
 
 static void machine_free(struct machine *x)
 {
@@ -167,7 +167,7 @@ void replay_launch(struct replay *w, int64_t instance, int64_t offer)
         pool_of(x)->launches++;
     w->launched_at = mem_resize(w->launched_at, w->n_launched + 1, sizeof *w->launched_at);
     w->launched_at[w->n_launched++] = clock_mono(&w->vt.clock).ms;
-    timer_start(&w->vt.timers, &x->next, ANSWER_MS);
+    timer_start(&w->vt.timers, &x->next, w->o->answer_ms ? w->o->answer_ms : ANSWER_MS);
 }
 
 void replay_end_machine(struct replay *w, int64_t instance)
@@ -175,7 +175,7 @@ void replay_end_machine(struct replay *w, int64_t instance)
     struct machine *x = map_get(&w->machines, instance);
     leave(x);
     x->state = ENDING;
-    timer_start(&w->vt.timers, &x->next, TERMINATE_MS);
+    timer_start(&w->vt.timers, &x->next, w->o->gone_ms ? w->o->gone_ms : GONE_MS);
 }
 
 /* The provider wants it back. */

@@ -483,6 +483,8 @@ static int play(struct setup *u, struct err *e)
             .pace = &c->deadlines},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
         .boot_ms = o->boot_ms,
+        .answer_ms = o->answer_ms,
+        .gone_ms = o->gone_ms,
         .restore_ms = o->restore_ms,
         .until_ms = u->jobs[u->n_jobs - 1].submit_ms + o->after_ms,
         .runs_out = true,

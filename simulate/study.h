@@ -36,6 +36,7 @@ struct study_options {
     const struct study_owned *owned;
     size_t n_owned;
     int64_t boot_ms, restore_ms;
+    int64_t answer_ms, gone_ms; /* as in replay.h */
     int64_t save_ms;       /* of jobs of which the log does not say; 0: they cannot be saved */
     int64_t notice_ms;     /* STUDY_BY_PROVIDER */
     int64_t trace_from_ms; /* where in the traces it begins */

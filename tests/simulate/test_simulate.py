@@ -100,6 +100,8 @@ class Simulate(unittest.TestCase):
         self.assertGreater(one("--notice", "0")["all"]["lost_ms"], usual["all"]["lost_ms"])
         self.assertGreater(one("--no-checkpoints")["all"]["lost_ms"], one("--notice", "0")["all"]["lost_ms"])
         self.assertGreater(one("--boot", "9m")["all"]["wait_ms"]["mean"], usual["all"]["wait_ms"]["mean"])
+        self.assertGreater(one("--answer", "2m")["all"]["wait_ms"]["mean"], usual["all"]["wait_ms"]["mean"])
+        self.assertGreater(one("--gone", "20m")["cost_uusd"], usual["cost_uusd"])
         self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
 
     def test_the_page_is_whole_and_shows_the_same(self):
@@ -206,6 +208,8 @@ class Simulate(unittest.TestCase):
                 (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--trace", "make.py"), "--trace: make.py"),
                 (("--days", "0"), "--days:"),
                 (("--boot", "soon"), "--boot:"),
+                (("--answer", "0"), "--answer: expected more than nothing"),
+                (("--gone", "now"), "--gone:"),
                 (("--from", "yesterday"), "--from: expected a time"),
                 (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--boot", "10m"), "boot_timeout"),
                 (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--from", "2030-01-01"), "no job in the log"),
