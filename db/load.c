@@ -268,8 +268,26 @@ static int load_counters(const struct loading *l, struct err *e)
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
 {
     static int (*const steps[])(const struct loading *l, struct err *e) = {
-        load_pools, load_offers, load_instances, load_nodes, load_certificates, load_accounts, load_budgets, load_extras, load_labels, load_jobs, load_arrays, load_dependencies,
-        load_task_ends, load_attempts, load_drills, load_leftovers, load_outbox, load_crons, load_counters};
+        load_pools,
+        load_offers,
+        load_instances,
+        load_nodes,
+        load_certificates,
+        load_accounts,
+        load_budgets,
+        load_extras,
+        load_labels,
+        load_jobs,
+        load_arrays,
+        load_dependencies,
+        load_task_ends,
+        load_attempts,
+        load_drills,
+        load_leftovers,
+        load_outbox,
+        load_crons,
+        load_counters,
+    };
     struct loading l = {.sql = d->sql, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
