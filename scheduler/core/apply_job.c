@@ -470,6 +470,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
         j->avoid = CORE_ID_NONE;
         queue_reshape(m, j);
     }
+    j->node_went = false;
     j->row.attempts++;
     j->row.ranks = (int32_t)ev->place.n_more + 1;
     licences_take(m, j);

@@ -226,7 +226,7 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     }
     bool saved = attempt_has_saved(a);
     struct verdict v = retry_judge(&j->row, j->row.gang_end, saved);
-    int64_t pause_ms = retry_pause(&j->row, v.end, saved, now.wall.ms - a->row.assigned_at.ms);
+    int64_t pause_ms = retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
     if (v.again && pause_ms > 0)
         j->row.begin_at = (struct wall){now.wall.ms + pause_ms}; /* the time to begin that it was submitted with has come */
     licences_give(m, j);
@@ -241,6 +241,9 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)
 {
     enum end_kind end = n->row.notice == NOTICE_TYPE_RECLAIM ? END_RECLAIMED : END_NODE_LOST;
-    LIST_FOREACH (&n->attempts, l)
-        attempt_end(m, now, LIST_ENTRY(l, struct attempt, on_node), end, 0, text);
+    LIST_FOREACH (&n->attempts, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        a->job->node_went = true;
+        attempt_end(m, now, a, end, 0, text);
+    }
 }

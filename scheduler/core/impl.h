@@ -625,8 +625,8 @@ struct verdict {
 /* Counts the end in the row's budgets. saved: the attempt committed a checkpoint. */
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
 /* How long a job that is queued again waits, 0 at first: a program that fails at once, and a node that nothing can start on, are not
- * tried as fast as they fail. ran_ms: since it was placed. A job that is to be done by some moment does not wait. */
-int64_t retry_pause(struct job_row *j, enum end_kind end, bool saved, int64_t ran_ms);
+ * tried as fast as they fail. excused: it has saved, or its node is gone, and with it what may have been wrong. ran_ms: since it was placed. A job that is to be done by some moment does not wait. */
+int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms);
 
 /* ---- drills (drill.c) ---- */
 #define DRILLS_LIVE_MAX 16

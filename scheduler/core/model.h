@@ -153,6 +153,7 @@ struct job {
     int64_t width;         /* places that it wants: what its shape counts it as; 0 while it is not in the queue */
     struct shape *shape;
     bool is_waiting;           /* PENDING, but not eligible */
+    bool node_went;            /* what it runs on, or ran on last, was lost; not stored */
     struct tree_link in_shape; /* while PENDING and eligible */
     struct list depends;       /* dependencies that WAIT or will NEVER */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */

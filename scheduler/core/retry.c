@@ -91,9 +91,9 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
 
-int64_t retry_pause(struct job_row *j, enum end_kind end, bool saved, int64_t ran_ms)
+int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
 {
-    bool quick = (end == END_FAILED || end == END_NODE_LOST) && !saved && ran_ms < QUICK_MS;
+    bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
     j->quick_ends = quick ? j->quick_ends + 1 : 0;
     if (j->quick_ends < 2 || j->finish_ms != 0)
         return 0;

@@ -234,7 +234,7 @@ struct job_row {
     struct retries retries;    /* how many times it is queued again after which end; at a submit a wish */
     int32_t used[RETRY_KINDS]; /* of them */
     int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
-    int32_t quick_ends;    /* attempts in a row that failed or lost their node soon after they were placed, with nothing saved */
+    int32_t quick_ends;    /* attempts in a row that failed, or could not be run on their node, soon after they were placed, with nothing saved */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
     enum end_kind gang_end; /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
     int32_t gang_code;      /* the exit code of the rank that decided it */
