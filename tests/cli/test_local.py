@@ -444,7 +444,7 @@ class Local(unittest.TestCase):
         job = self.submit("--wait", self.h.script("echo hi\n"))
         token = self.json("token", "create")["id"]
         for arguments, keys in ((("list",), ["jobs", "next"]), (("list", "-a", "-n", "3", "-u", "nobody"), ["jobs", "next"]),
-                                (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "job", "ledger", "leftover", "spec"]),
+                                (("show", str(job)), ["array", "attempts", "certificate", "checkpoints", "depends", "drills", "expects", "job", "ledger", "leftover", "spec"]),
                                 (("why", str(job)), ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
                                 (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "usage", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
