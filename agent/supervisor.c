@@ -114,14 +114,22 @@ static int write_exit(struct supervisor *s, struct err *e)
     return record_write_exit("exit.json", &s->exit, sync, e);
 }
 
-static void await_init(struct supervisor *s)
+/* False: it did not end in time. */
+static bool await_child(pid_t pid, int wait_ms, int *ret_status)
 {
-    int status, fd = (int)syscall(SYS_pidfd_open, s->launched.init, 0);
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    if (fd >= 0 && poll(&p, 1, INIT_WAIT_MS) > 0 && waitpid(s->launched.init, &status, 0) == s->launched.init)
-        s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool has_ended = fd >= 0 && poll(&p, 1, wait_ms) > 0 && waitpid(pid, ret_status, 0) == pid;
     if (fd >= 0)
         close(fd);
+    return has_ended;
+}
+
+static void await_init(struct supervisor *s)
+{
+    int status;
+    if (await_child(s->launched.init, INIT_WAIT_MS, &status))
+        s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* Without an init: what the script has left is below us. */
@@ -173,15 +181,11 @@ static void forget_container(struct supervisor *s)
     if (pid == 0)
         run_as_user(s, argv);
     image_free(argv);
-    if (pid < 0)
+    int status;
+    if (pid < 0 || await_child(pid, FORGET_WAIT_MS, &status))
         return;
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    if (fd < 0 || poll(&p, 1, FORGET_WAIT_MS) <= 0)
-        kill(pid, SIGKILL);
+    kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    if (fd >= 0)
-        close(fd);
 }
 
 /* What all that were below it and were waited for used, those of the tasks before among them: what there is where no group counts. */
