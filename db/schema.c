@@ -278,6 +278,7 @@ static const char schema_2[] =
     "ALTER TABLE instances ADD COLUMN before_uusd_h INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN before_uusd INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE instances ADD COLUMN before_at INTEGER;"
+    "ALTER TABLE instances ADD COLUMN launch_told INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE ledger ADD COLUMN node_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN ckpt_keep_every INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN ckpt_after TEXT NOT NULL DEFAULT 'auto';"

@@ -153,6 +153,7 @@ static const struct column instance_columns[] = {
     COL(instance_row, before_uusd_h),
     COL(instance_row, before_uusd),
     COL(instance_row, before_at),
+    COL(instance_row, launch_told),
 };
 
 static const struct column node_columns[] = {

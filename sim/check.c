@@ -276,7 +276,8 @@ static void check_instance(struct world *w, const struct instance_row *r)
     struct sim_spent *s = spent_of(w, r->id);
     int64_t cost = core_instance_uusd(r, r->ended_at);
     STR_COPY(s->token, r->token);
-    s->is_told = r->provider_id[0];
+    s->is_launched = wall_is_set(r->launched_at);
+    s->is_told = r->launch_told || r->provider_id[0];
     if (r->state != INSTANCE_GONE)
         return;
     s->is_over = true;
@@ -297,8 +298,8 @@ static void check_owned(struct world *w, const struct node_row *r)
 }
 
 /* What was paid is what the ledger has, to the millisecond and the micro-dollar. Of a machine that came after its launch had been
- * refused (the call of a belayd that died, still on its way) there is no row: the sweep ends it, the audit tells of it. */
-/* Of what the provider has told: one that only its agent told of may have been there before. */
+ * refused (the call of a belayd that died, still on its way) there is no row: the sweep ends it, the audit tells of it. One
+ * that the provider's listing had forgotten before it was read is known by its agent alone: since when it was there nobody tells. */
 static void check_bill(struct world *w)
 {
     size_t pos = 0;

@@ -105,15 +105,23 @@ void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
     }
 }
 
-/* What belayd cannot know: what a machine cost before the provider has told it of the machine, but for the price in force when it
- * does (or when its agent is heard of, if that is first); and at which price one ended when more than one has come since. */
+static struct sim_spent *spent_under(struct world *w, const char *token)
+{
+    struct sim_spent *s = NULL;
+    size_t pos = 0;
+    while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, token))
+        ;
+    return s;
+}
+
+/* What belayd cannot know: what a machine cost before it was heard of, but for the price in force then, and for one change of it until the
+ * provider has told since when it is there; and at which price one ended when more than one has come since. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
-    const struct sim_spent *s = NULL;
-    size_t pos = 0;
-    while ((s = map_next(&w->spent, &pos, NULL)) && !str_eq(s->token, m->token))
-        ;
-    return !s || (!s->is_told && !s->is_over) || (!s->is_over && wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
+    const struct sim_spent *s = spent_under(w, m->token);
+    if (!s || s->is_over)
+        return !s;
+    return !s->is_launched || (!s->is_told && s->is_repriced) || (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
 static bool has_unheard_machine(struct world *w, int zone)
@@ -139,6 +147,11 @@ static void change_price(struct world *w, int zone)
         const struct sim_machine *m = w->machines[i];
         if (str_eq(m->zone, zones[zone]) && wall_is_set(m->ended_at) && m->ended_at.ms > since.ms)
             since = m->ended_at;
+    }
+    for (int i = 0; i < w->n_machines; i++) {
+        struct sim_spent *s = str_eq(w->machines[i]->zone, zones[zone]) ? spent_under(w, w->machines[i]->token) : NULL;
+        if (s && !s->is_told)
+            s->is_repriced = true;
     }
     p->since[p->n] = since;
     p->uusd_h[p->n++] = uusd_h;

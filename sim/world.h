@@ -260,7 +260,8 @@ struct sim_call {
 struct sim_spent {
     int64_t ms, uusd;
     char token[65];
-    bool is_told, is_over; /* as its row says; told: by the provider, not by its agent alone */
+    bool is_launched, is_told, is_over; /* as its row says; told: by the provider, not by its agent alone */
+    bool is_repriced;                   /* before it was told */
 };
 
 struct world {

@@ -392,8 +392,8 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
         offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
         i->row.provider_id, ev->gone.text);
-    if (!wall_is_set(i->row.launched_at) && ev->gone.launched_at.ms > 0)
-        ledger_launched(m, i, ev->gone.launched_at, ev->now);
+    if (ev->gone.launched_at.ms > 0 && ev->gone.launched_at.ms != i->row.launched_at.ms)
+        ledger_launched(m, i, ev->gone.launched_at, ev->now); /* it is told only now, or only its agent had told of it */
     struct wall ended_at = i->row.ended_at = credible_end(&i->row, ev->gone.ended_at, ev->now.wall);
     if (i->node)
         node_gone(m, i->node, ev->now, ev->gone.text); /* its attempts paid until then */

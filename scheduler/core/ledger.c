@@ -373,29 +373,59 @@ void ledger_instance(struct model *m, const struct instance *i)
     ledger_add(m, &row);
 }
 
+/* All that it has cost is so much more than was known: so it is at every moment that has been written down, too. */
+static void shift(struct attempt *a, int64_t more_uusd)
+{
+    struct attempt_row *r = &a->row;
+    r->base_uusd += more_uusd;
+    r->started_uusd += wall_is_set(r->started_at) ? more_uusd : 0;
+    r->gathered_uusd += wall_is_set(r->gathered_at) ? more_uusd : 0;
+    r->kept_uusd += wall_is_set(r->kept_at) ? more_uusd : 0;
+}
+
+/* It was there before it was heard of, and since then its price has changed once at most; or once before that. */
+static void correct_launch(struct model *m, struct instance *i, struct wall at)
+{
+    struct instance_row *r = &i->row;
+    struct wall changed_at = r->before_at.ms < r->launched_at.ms ? r->before_at : r->priced_at;
+    bool has_changed = wall_is_set(r->before_at) && at.ms < changed_at.ms;
+    int64_t before = r->boot_uusd;
+    r->accrued_uusd = has_changed ? core_cost_uusd(changed_at.ms - at.ms, r->before_uusd_h) : 0;
+    r->before_at = has_changed ? at : WALL_NONE;
+    r->priced_at = has_changed ? changed_at : at;
+    r->launched_at = at;
+    r->boot_uusd = wall_is_set(r->joined_at) ? core_instance_uusd(r, r->joined_at) : 0;
+    if (!i->node)
+        return;
+    LIST_FOREACH (&i->node->attempts, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        shift(a, r->boot_uusd - before);
+        touch_attempt(m, a);
+    }
+}
+
 void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now)
 {
     struct instance_row *r = &i->row;
-    bool credible = told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS && told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
-    struct wall at = told.ms > 0 && credible ? told : now.wall;
-    if (!wall_is_set(r->launched_at)) {
-        r->launched_at = r->priced_at = at;
-    } else if (told.ms > 0 && credible && (!wall_is_set(r->before_at) || r->before_at.ms == r->launched_at.ms)) {
-        /* its agent was heard of first, and since then its price has changed once at most */
-        int64_t before = r->boot_uusd;
-        bool has_changed = wall_is_set(r->before_at) && at.ms < r->priced_at.ms;
-        r->accrued_uusd = has_changed ? core_cost_uusd(r->priced_at.ms - at.ms, r->before_uusd_h) : 0;
-        r->before_at = has_changed ? at : WALL_NONE;
-        r->priced_at = has_changed ? r->priced_at : at;
-        r->launched_at = at;
-        r->boot_uusd = wall_is_set(r->joined_at) ? core_instance_uusd(r, r->joined_at) : 0;
-        if (i->node)
-            LIST_FOREACH (&i->node->attempts, l)
-                LIST_ENTRY(l, struct attempt, on_node)->row.base_uusd += r->boot_uusd - before;
-    } else {
+    bool credible = told.ms > 0 && told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS && told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
+    if (!wall_is_set(r->launched_at))
+        r->launched_at = r->priced_at = credible ? told : now.wall;
+    else if (credible && (!wall_is_set(r->before_at) || r->before_at.ms <= r->launched_at.ms))
+        correct_launch(m, i, told);
+    else
         return;
-    }
+    r->launch_told |= credible;
     touch_instance(m, i);
+}
+
+/* A price holds since before the machine was heard of. Should it turn out that it was there by then, it cost what it did before. */
+static void note_price_before(struct instance_row *r, struct wall at)
+{
+    if (r->launch_told || wall_is_set(r->before_at) || r->priced_at.ms != r->launched_at.ms)
+        return;
+    r->before_at = at;
+    r->before_uusd = 0;
+    r->before_uusd_h = r->price_uusd_h;
 }
 
 void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now)
@@ -405,8 +435,10 @@ void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct 
         return;
     if (wall_is_set(r->priced_at)) {
         struct wall at = since.ms > 0 && since.ms < now.wall.ms + CLOCKS_DIFFER_MS ? since : now.wall;
-        if (at.ms < r->priced_at.ms)
+        if (at.ms < r->priced_at.ms) {
+            note_price_before(r, at);
             at = r->priced_at;
+        }
         int64_t uusd = core_instance_uusd(r, at);
         if (at.ms > r->priced_at.ms) {
             r->before_at = r->priced_at;

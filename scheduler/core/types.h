@@ -385,11 +385,13 @@ struct instance_row {
     int64_t price_uusd_h, on_demand_uusd_h; /* in force */
     struct wall priced_at;     /* since when the price holds; WALL_NONE before the launch */
     int64_t accrued_uusd;      /* what it had cost by then */
-    /* The same of the price before: an end may be told later than a price that came after it. before_at WALL_NONE: there was none */
+    /* The same of the price before: an end may be told later than a price that came after it. before_at WALL_NONE: there was none.
+     * Before launched_at: of a machine that was there for longer, if it was, up to then */
     int64_t before_uusd_h, before_uusd;
     struct wall before_at;
     int64_t boot_uusd;         /* what it had cost when its agent joined */
     struct wall intended_at, launched_at, joined_at, ended_at; /* ended_at: it is paid until then */
+    bool launch_told;          /* launched_at is as the provider says; else since when it has been heard of, until that is told */
     struct wall used_until;    /* the end of its last attempt that is over, or settled_at; WALL_NONE */
     struct wall settled_at;    /* up to when its idle time is in the ledger; WALL_NONE: none of it is */
     int64_t idle_uusd, idle_ms; /* that */

@@ -333,6 +333,59 @@ static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void 
     lab_deinit(&l);
 }
 
+/* Its agent was heard of, its provider tells of it only when it is gone; and before the agent came its price had changed. */
+static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
+{
+    (void)state;
+    for (int has_price = 0; has_price < 2; has_price++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 1, "m5", 4);
+        lab_submit_cpus(&l, 4);
+        lab_plan(&l);
+        struct wall launched = l.now.wall;
+        lab_wait(&l, 36000);
+        struct wall since = l.now.wall;
+        lab_wait(&l, 36000);
+        lab_join_instance(&l, 1, 4);
+        if (has_price)
+            lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
+        lab_wait(&l, HOUR);
+        assert_int_equal(core_instance_uusd(&model_instance(l.m, 1)->row, l.now.wall), has_price ? 4000000 : 1000000);
+        lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE,
+                          .gone = {.instance = 1, .launched_at = launched, .ended_at = l.now.wall, .text = "gone"}});
+        lab_take(&l);
+        assert_int_equal(sum(&l, LEDGER_BOOT).ms, 72000);
+        assert_int_equal(sum(&l, LEDGER_BOOT).uusd, has_price ? 10000 + 40000 : 20000);
+        assert_int_equal(all_uusd(&l), has_price ? 10000 + 40000 + 4000000 : 20000 + 1000000);
+        lab_deinit(&l);
+    }
+}
+
+/* The same, but its provider tells while a job runs there, which pays for its own time and no other. */
+static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1", .launched_at = l.now.wall}};
+    lab_wait(&l, 36000);
+    lab_join_instance(&l, 1, 4);
+    lab_plan(&l);
+    lab_wait(&l, 36000);
+    lab_started(&l, job);
+    lab_apply(&l, launched);
+    lab_wait(&l, HOUR);
+    lab_ended(&l, job, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, 1000000);
+    lab_deinit(&l);
+}
+
 /* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower to start. */
 static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
 {
@@ -506,6 +559,8 @@ int main(void)
         cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
         cmocka_unit_test(what_is_told_late_counts_from_when_it_was_true),
         cmocka_unit_test(a_launch_that_is_told_after_a_price_counts_at_the_price_before),
+        cmocka_unit_test(what_only_its_agent_told_of_is_corrected_at_its_end),
+        cmocka_unit_test(who_runs_there_pays_as_before_a_launch_was_told),
         cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
         cmocka_unit_test(an_owned_node_is_idle_where_nobody_uses_it),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
