@@ -43,8 +43,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
     bool kept_back = waits_is_kept_back(j);
-    if (pending && (kept_back ? tree_has(&j->in_shape) || tree_has(&j->by_begin)
-                              : tree_has(&j->by_begin) != j->is_waiting))
+    if (pending && (kept_back ? tree_has(&j->in_shape) || job_has_to_begin(j)
+                              : job_has_to_begin(j) != j->is_waiting))
         return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
     if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
         return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);

@@ -592,6 +592,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e); /* its job i
 /* ---- jobs (apply_job.c) ---- */
 struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
 struct job_times *job_times(struct job *j);         /* made with the first look */
+bool job_has_to_begin(const struct job *j);         /* it is in by_begin */
 int64_t job_pace_offer(const struct job *j);
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team, QOS, nice and retries, as they count. */
 int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e);

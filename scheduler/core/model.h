@@ -128,6 +128,9 @@ struct job_times {
     struct job *job;
     struct wall park_at;       /* its window closes soon then */
     struct tree_link by_park;  /* in a window that closes: queued, or running */
+    struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
+    struct tree_link by_warn;  /* while it runs: a part of its time limit is to be told of ... */
+    struct wall warn_at;       /* ... then */
     struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_pace;  /* with a finish_ms */
     struct mono pace_at;       /* then its pace is decided anew */
@@ -159,11 +162,8 @@ struct job {
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
     struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
-    struct job_times *times;   /* of one that has a window, a deadline or a finish_ms; NULL: it never had */
-    struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
+    struct job_times *times;   /* NULL: it never had any of that */
     struct link unmeetable;    /* in the model's list of those */
-    struct tree_link by_warn;  /* while it runs: a part of its time limit is to be told of ... */
-    struct wall warn_at;       /* ... then */
     struct link namesake;      /* in the list of its user's jobs of that name */
     struct link dirty;
 };

@@ -19,7 +19,7 @@ struct namesakes {
 
 static int compare_begin(const void *key, const struct tree_link *l)
 {
-    const struct job *a = key, *b = TREE_ENTRY(l, struct job, by_begin);
+    const struct job *a = key, *b = TREE_ENTRY(l, struct job_times, by_begin)->job;
     int by_time = tree_order(a->not_before.ms, b->not_before.ms);
     return by_time ? by_time : tree_order(a->row.id, b->row.id);
 }
@@ -186,7 +186,13 @@ static void stop_waiting(struct model *m, struct job *j)
 {
     m->n_waiting -= j->is_waiting;
     j->is_waiting = false;
-    tree_remove(&m->by_begin, &j->by_begin);
+    if (j->times)
+        tree_remove(&m->by_begin, &j->times->by_begin);
+}
+
+bool job_has_to_begin(const struct job *j)
+{
+    return j->times && tree_has(&j->times->by_begin);
 }
 
 static void start_waiting(struct model *m, struct job *j)
@@ -531,7 +537,7 @@ void job_enqueue(struct model *m, struct job *j, struct stamp now)
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
             j->row.eligible_at = WALL_NONE;
         if (!waits_is_kept_back(j))
-            tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
+            tree_add(&m->by_begin, &job_times(j)->by_begin, j, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
@@ -579,7 +585,7 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
     struct tree_link *first = tree_first(&m->by_begin);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job, by_begin);
+    const struct job *j = TREE_ENTRY(first, struct job_times, by_begin)->job;
     *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = j->row.id};
     bool has_come = j->not_before.ms <= now.wall.ms;
     return (struct mono){now.mono.ms + (has_come ? 0 : j->not_before.ms - now.wall.ms)};
@@ -593,7 +599,7 @@ int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!tree_has(&j->by_begin) || j->not_before.ms > ev->now.wall.ms)
+    if (!job_has_to_begin(j) || j->not_before.ms > ev->now.wall.ms)
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
     waits_withdraw(m, j);
@@ -720,7 +726,7 @@ void waits_load(struct model *m, struct job *j)
     }
     start_waiting(m, j);
     if (!waits_is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
-        tree_add(&m->by_begin, &j->by_begin, j, compare_begin);
+        tree_add(&m->by_begin, &job_times(j)->by_begin, j, compare_begin);
 }
 
 void waits_destroy_all(struct model *m)
