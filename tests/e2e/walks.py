@@ -10,10 +10,11 @@ WALKER = os.environ["BELAY_WALKER"]
 
 
 class Walk:
-    """A job that runs the walker."""
+    """A job that runs the walker; with a gate, to the last step, and to its end when there is a file of that name."""
 
-    def __init__(self, method, steps, pause_ms, size, every_ms):
+    def __init__(self, method, steps, pause_ms, size, every_ms, gate=None):
         self.method, self.steps, self.pause_ms, self.bytes, self.every_ms = method, steps, pause_ms, size, every_ms
+        self.gate = [gate] if gate else []
         self.id = None
 
     @classmethod
@@ -24,7 +25,7 @@ class Walk:
         return cls(method, steps, 30, size, choose.choice([1000, 2000]) if method == "coop" else 3600000)
 
     def submit(self, lab):
-        self.id = lab.submit(WALKER, self.method, self.steps, self.pause_ms, self.bytes, every_ms=self.every_ms,
+        self.id = lab.submit(WALKER, self.method, self.steps, self.pause_ms, self.bytes, *self.gate, every_ms=self.every_ms,
                              method=self.method, keep=1000)
 
     def expected(self):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * walker METHOD STEPS STEP_MS BYTES: the job of walks.py. It walks STEPS steps of a generator and says every
+ * walker METHOD STEPS STEP_MS BYTES [GATE]: the job of walks.py. It walks STEPS steps of a generator and says every
  * step, every commit that was acknowledged, where it resumed, and at the end its last number. Its state is that
  * number, the step, and BYTES that follow from both: a state that is not whole, or of another step, ends it with
- * exit code 9.
+ * exit code 9. With GATE it waits before its end until there is a file of that name.
  *
  * METHOD is none, coop (libbelay), or signal (on SIGUSR1 the state is written; then exit code 85).
  */
@@ -113,9 +113,21 @@ static void commit(const struct state *s, int64_t steps)
         exit(BELAY_EXIT_CHECKPOINTED);
 }
 
+static void save_if_wanted(const struct state *s, int64_t steps, const char *method, unsigned char *bytes, size_t n)
+{
+    if (wanted) {
+        save(s, bytes, n);
+        exit(BELAY_EXIT_CHECKPOINTED);
+    }
+    if (strcmp(method, "coop") == 0 && belay_should_checkpoint()) {
+        save(s, bytes, n);
+        commit(s, steps);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
         return 2;
     const char *method = argv[1];
     int64_t steps = atoll(argv[2]);
@@ -138,14 +150,12 @@ int main(int argc, char **argv)
         fflush(stdout);
         belay_progress(s.step, steps);
         tell_durable();
-        if (wanted) {
-            save(&s, bytes, n);
-            exit(BELAY_EXIT_CHECKPOINTED);
-        }
-        if (strcmp(method, "coop") == 0 && belay_should_checkpoint()) {
-            save(&s, bytes, n);
-            commit(&s, steps);
-        }
+        save_if_wanted(&s, steps, method, bytes, n);
+    }
+    while (argc == 6 && access(argv[5], F_OK) != 0) {
+        nanosleep(&pause, NULL);
+        tell_durable();
+        save_if_wanted(&s, steps, method, bytes, n);
     }
     printf("end %016" PRIx64 "\n", s.x);
     free(bytes);
