@@ -288,6 +288,13 @@ int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e)
     return read_numbers(dir, "progress", "done", ret_n, e);
 }
 
+int64_t control_read_waited(int dir)
+{
+    struct control_numbers n;
+    struct err e;
+    return read_numbers(dir, "waited", "ms", &n, &e) || n.done == CONTROL_NONE ? -1 : n.done;
+}
+
 /* ---- what an agent before has left ---- */
 
 /* The sequence of a result.K that says "accepted", else 0. */

@@ -10,6 +10,7 @@
  *                 is accepted, and there will be a
  *     stored.K    {"ok": true, "attempt", "sequence"}: it or a later one is durable; {"ok": false, "error"}
  *     progress    {"done", "total"}
+ *     waited      {"ms"}: how long it has waited for its other ranks since it began
  *     notice      the provider's warning: {"kind", "deadline_ms", "deadline", "seconds_left"}
  *
  * The program owns the directory, so nothing in it is trusted: files are opened without following links, must
@@ -46,6 +47,9 @@ bool control_next_commit(int dir, int64_t *ret_k);
 int control_read_commit(int dir, int64_t k, struct control_numbers *ret_n, struct err *e);
 int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e);
 
+/* -1: it does not say, or nothing that makes sense. */
+int64_t control_read_waited(int dir);
+
 struct control_answer {
     const struct err *failed; /* NULL: it is stored */
     int64_t attempt, sequence;
@@ -63,7 +67,7 @@ void control_stored(int dir, int64_t first, int64_t last, const struct control_a
  * (of attempt; 0: none) are durable, the others were lost. */
 void control_settle(int dir, int64_t attempt, int64_t sequence);
 
-/* Pure: the JSON of commit and progress files (the first key is "progress" or "done"; "wait" is of both). */
+/* Pure: the JSON of commit, progress and waited files (the first key is "progress", "done" or "ms"; "wait" is of the first). */
 int control_parse_numbers(
     const char *text, size_t n, const char *first_key, struct control_numbers *ret_n, struct err *e);
 

@@ -29,7 +29,7 @@ struct seen {
 
 /* What a task has counted by a look; -1: nobody tells. */
 struct counters {
-    int64_t cpu_ms, blocked_ms, stall_ms, read_bytes, write_bytes, faults, refaults, net_in, net_out;
+    int64_t cpu_ms, blocked_ms, stall_ms, waited_ms, read_bytes, write_bytes, faults, refaults, net_in, net_out;
 };
 
 struct probe {
@@ -293,7 +293,7 @@ static void find_places(struct probe *p, const struct probe_of *of, const pid_t 
         p->net_pid = has_own_network(pids[n - 1]) ? pids[n - 1] : 0;
 }
 
-static const struct counters unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const struct counters unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static void forget(struct probe *p)
 {
@@ -342,6 +342,7 @@ static void read_counters(const struct probe *p, const struct probe_of *of, stru
     levels->memory_bytes = -1;
     usage_read(&of->files, &used);
     c->cpu_ms = used.cpu_ms;
+    c->waited_ms = of->waited_ms;
     if (read_in_group(p, "io.pressure", text))
         c->blocked_ms = kernel_pressure_ms(text);
     if (read_in_group(p, "memory.pressure", text))
@@ -396,6 +397,8 @@ static void fill_sums(struct task_load *t, const struct counters *c, const struc
         t->blocked_ms = l->waits ? t->ms : 0; /* who waits now is taken to have waited */
     t->blocked_ms = t->blocked_ms < t->ms ? t->blocked_ms : t->ms;
     t->stall_ms = t->stall_ms < t->ms ? t->stall_ms : t->ms;
+    t->waited_ms = since(c->waited_ms, last->waited_ms);
+    t->waited_ms = t->waited_ms < t->ms ? t->waited_ms : t->ms;
 }
 
 static void fill_network(struct task_load *t, const struct counters *c, const struct counters *last, const struct probe_node *before,

@@ -28,6 +28,7 @@ void probe_node_read(int64_t at_ms, struct probe_node *ret_node);
 struct probe_of {
     struct usage_files files;     /* of its groups; "": it has none */
     int64_t init_pid, init_ticks; /* then the first of its processes, and when that began */
+    int64_t waited_ms;            /* for its other ranks, as it says, since one of its processes began; -1: it says nothing */
 };
 
 struct probe;

@@ -490,7 +490,8 @@ void task_read_usage(struct task *t)
 
 bool task_probe(const struct task *t, struct probe_of *ret_of)
 {
-    *ret_of = (struct probe_of){.files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks};
+    *ret_of = (struct probe_of){
+        .files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks, .waited_ms = control_read_waited(t->control_fd)};
     return !t->exited && mono_is_set(t->usage_at);
 }
 

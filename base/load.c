@@ -27,6 +27,7 @@ static const struct field task_fields[] = {
     SUM(task_load, busiest_ms),
     SUM(task_load, blocked_ms),
     SUM(task_load, stall_ms),
+    SUM(task_load, waited_ms),
     MOST(task_load, memory_bytes),
     MOST(task_load, swap_bytes),
     SUM(task_load, read_bytes),

@@ -626,6 +626,7 @@ static const char schema_2[] =
     " busiest_ms INTEGER NOT NULL,"
     " blocked_ms INTEGER NOT NULL,"
     " stall_ms INTEGER NOT NULL,"
+    " waited_ms INTEGER NOT NULL,"
     " memory_bytes INTEGER NOT NULL,"
     " swap_bytes INTEGER NOT NULL,"
     " read_bytes INTEGER NOT NULL,"

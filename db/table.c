@@ -544,6 +544,7 @@ static const struct column task_load_columns[] = {
     COL_ADDED(task_load_row, "busiest_ms", load.busiest_ms),
     COL_ADDED(task_load_row, "blocked_ms", load.blocked_ms),
     COL_ADDED(task_load_row, "stall_ms", load.stall_ms),
+    COL_ADDED(task_load_row, "waited_ms", load.waited_ms),
     COL_MOST(task_load_row, "memory_bytes", load.memory_bytes),
     COL_MOST(task_load_row, "swap_bytes", load.swap_bytes),
     COL_ADDED(task_load_row, "read_bytes", load.read_bytes),

@@ -83,6 +83,9 @@ static void answer_all(int dir, int n_files)
     int rc = control_read_progress(dir, &numbers, &e);
     if (rc != ERR_NOT_FOUND)
         check_numbers(rc, &numbers, &e);
+    int64_t waited_ms = control_read_waited(dir);
+    assert(waited_ms >= -1);
+    (void)waited_ms;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

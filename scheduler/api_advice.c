@@ -96,7 +96,7 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     const struct attempt *first = job_attempt(job);
     const struct extras *extras = model_extras(tick_model(x->api->o.tick), job->row.extras);
     struct advice out[ADVICE_CODES];
-    struct task_load *ranks = mem_array(all->n_ranks, sizeof(*ranks));
+    struct diagnose_rank *ranks = mem_array(all->n_ranks, sizeof(*ranks));
     struct advise_gpu *gpus = mem_array(all->n_gpus, sizeof(*gpus));
     struct advise_job j = {.cpus = first->held.cpus,
         .gpus = first->held.gpus,
@@ -109,7 +109,7 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
         .starved = is_starved(x, recent)};
     struct err e;
     for (size_t i = 0; i < all->n_ranks; i++)
-        ranks[i] = all->ranks[i].load;
+        ranks[i] = (struct diagnose_rank){.rank = all->ranks[i].rank, .load = all->ranks[i].load};
     for (size_t i = 0; i < all->n_gpus; i++) {
         const struct job_gpu *now = same_gpu(recent, &all->gpus[i]);
         gpus[i].all = all->gpus[i].load;

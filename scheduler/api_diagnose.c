@@ -39,6 +39,7 @@ static json_t *task_json(const struct task_load *l)
     SET(busiest_ms);
     SET(blocked_ms);
     SET(stall_ms);
+    SET(waited_ms);
     SET(memory_bytes);
     SET(swap_bytes);
     SET(read_bytes);

@@ -57,6 +57,7 @@ static void read_advise(struct yaml_reader *root, struct advise_limits *l)
     l->memory_near = yaml_opt_i64(&r, "memory_near", 1, 100, l->memory_near);
     l->busy = yaml_opt_i64(&r, "busy", 1, 100, l->busy);
     l->gang_wait = yaml_opt_i64(&r, "gang_wait", 1, 100, l->gang_wait);
+    l->collectives = yaml_opt_i64(&r, "collectives", 1, 100, l->collectives);
     int rc = yaml_reader_finish(&r);
     root->rc = root->rc ? root->rc : rc;
 }

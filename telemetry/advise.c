@@ -19,10 +19,11 @@ const struct advise_limits advise_usual = {
     .memory_near = 70,
     .busy = 60,
     .gang_wait = 10,
+    .collectives = 30,
 };
 
 const char *const advice_code_names[] = {
-    "idle-gpus", "unused-gpus", "starved-gpus", "slow-gpus", "too-much-memory", "too-many-cpus", "gang-wait", "idle-node", NULL};
+    "idle-gpus", "unused-gpus", "starved-gpus", "slow-gpus", "too-much-memory", "too-many-cpus", "gang-wait", "collectives", "idle-node", NULL};
 _Static_assert(sizeof(advice_code_names) / sizeof(advice_code_names[0]) == ADVICE_CODES + 1, "a name for each");
 
 struct pen {
@@ -105,7 +106,7 @@ static void judge_memory(struct pen *p, const struct advise_job *j, const struct
 {
     int64_t most = 0;
     for (size_t i = 0; i < j->n_ranks; i++)
-        most = j->ranks[i].memory_bytes > most ? j->ranks[i].memory_bytes : most;
+        most = j->ranks[i].load.memory_bytes > most ? j->ranks[i].load.memory_bytes : most;
     int64_t percent = load_percent(most, j->memory_bytes);
     if (j->exclusive || seen_ms < l->size_least_ms || j->memory_bytes < MEMORY_LEAST || percent >= l->memory_near || most == 0)
         return;
@@ -120,7 +121,7 @@ static void judge_cpus(struct pen *p, const struct advise_job *j, const struct a
 {
     int64_t most_milli = 0;
     for (size_t i = 0; i < j->n_ranks; i++) {
-        int64_t milli = j->ranks[i].ms > 0 ? (int64_t)((__extension__(__int128) j->ranks[i].cpu_ms) * 1000 / j->ranks[i].ms) : 0;
+        int64_t milli = j->ranks[i].load.ms > 0 ? (int64_t)((__extension__(__int128) j->ranks[i].load.cpu_ms) * 1000 / j->ranks[i].load.ms) : 0;
         most_milli = milli > most_milli ? milli : most_milli;
     }
     int64_t percent = load_percent(most_milli, j->cpus * 1000), enough = (most_milli + most_milli / SPARE_PART) / 1000 + 1;
@@ -142,15 +143,44 @@ static void judge_gang(struct pen *p, const struct advise_job *j, const struct a
     say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with those that are there; fewer, larger nodes come together sooner");
 }
 
+static int64_t waited_percent(const struct advise_job *j, size_t rank)
+{
+    return load_percent(j->ranks[rank].load.waited_ms, j->ranks[rank].load.ms);
+}
+
+/* Whoever waits least is waited for, if the others wait much longer; else all wait for what is between them. */
+static void judge_collectives(struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < j->n_ranks; i++) {
+        least = waited_percent(j, i) < waited_percent(j, least) ? i : least;
+        most = waited_percent(j, i) > waited_percent(j, most) ? i : most;
+    }
+    if (j->n_ranks < 2 || seen_ms < l->size_least_ms || waited_percent(j, most) < l->collectives)
+        return;
+    int64_t low = waited_percent(j, least), high = waited_percent(j, most);
+    bool is_one = low < high / 2;
+    struct advice *a = begin(p, ADVICE_COLLECTIVES, 0);
+    if (is_one) {
+        say(a->text, "rank %d waits %lld %% of its time for others, rank %d only %lld %%: that is the one they wait for", j->ranks[most].rank,
+            (long long)high, j->ranks[least].rank, (long long)low);
+        say(a->remedy, "belay diagnose JOB says what holds rank %d up, if something does; else share the work out evenly", j->ranks[least].rank);
+    } else {
+        say(a->text, "its ranks wait %lld to %lld %% of their time for each other", (long long)low, (long long)high);
+        say(a->remedy, "fewer and larger collectives (gradients accumulated, larger buckets), overlapped with work; or fewer, larger nodes");
+    }
+}
+
 size_t advise_job(const struct advise_job *j, const struct advise_limits *l, struct advice out[ADVICE_CODES])
 {
     struct pen p = {.out = out};
     int64_t seen_ms = j->n_ranks > 0 ? INT64_MAX : 0;
     for (size_t i = 0; i < j->n_ranks; i++)
-        seen_ms = j->ranks[i].ms < seen_ms ? j->ranks[i].ms : seen_ms;
+        seen_ms = j->ranks[i].load.ms < seen_ms ? j->ranks[i].load.ms : seen_ms;
     judge_gpus(&p, j, l);
     judge_memory(&p, j, l, seen_ms);
     judge_cpus(&p, j, l, seen_ms);
     judge_gang(&p, j, l);
+    judge_collectives(&p, j, l, seen_ms);
     return p.n;
 }

@@ -20,6 +20,7 @@ struct advise_limits {
     int64_t memory_far, memory_near; /* of what was asked for, that was used at most: less is far too much, or too much */
     int64_t busy;        /* of cpus and GPUs: less is too many */
     int64_t gang_wait;   /* of a job's time that its nodes waited for each other */
+    int64_t collectives; /* of a rank's time that its program waited for the others, as it says */
 };
 extern const struct advise_limits advise_usual;
 
@@ -31,7 +32,7 @@ struct advise_gpu {
 struct advise_job {
     int64_t cpus, gpus, memory_bytes; /* that it has on each node; memory 0: not limited */
     bool exclusive;                   /* it has its nodes for itself: what is left of them is of no use to others */
-    const struct task_load *ranks;    /* of the long time, of each node */
+    const struct diagnose_rank *ranks; /* of the long time */
     size_t n_ranks;
     const struct advise_gpu *gpu;     /* those of all its nodes */
     size_t n_gpus;
@@ -49,6 +50,7 @@ enum advice_code {
     ADVICE_MEMORY,
     ADVICE_CPUS,
     ADVICE_GANG_WAIT,
+    ADVICE_COLLECTIVES,
     ADVICE_IDLE_NODE, /* not by advise_job: of a node that no job has */
     ADVICE_CODES
 };

@@ -136,6 +136,7 @@ static const struct wire_field load_of_task_fields[] = {
     WIRE_I64_OPT(task_load, busiest_ms, 0, TIME_MAX),
     WIRE_I64_OPT(task_load, blocked_ms, 0, TIME_MAX),
     WIRE_I64_OPT(task_load, stall_ms, 0, TIME_MAX),
+    WIRE_I64_OPT(task_load, waited_ms, 0, TIME_MAX),
     WIRE_I64_OPT(task_load, memory_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(task_load, swap_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(task_load, read_bytes, 0, SIZE_MAX_BYTES),

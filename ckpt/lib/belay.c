@@ -20,6 +20,8 @@
 
 #define ASK_EVERY_MS 20
 #define PROGRESS_EVERY_MS 200
+#define WAITED_EVERY_MS 1000
+#define WAITED_MAX_S 1e9
 #define POLL_MS 10
 #define COMMIT_TIMEOUT_S 600 /* BELAY_COMMIT_TIMEOUT_S overrides it */
 #define FILE_BYTES_MAX 4096  /* of any file of the protocol */
@@ -29,6 +31,8 @@
 
 static long long asked_ms, told_ms; /* 0: not yet */
 static int asked_answer, is_stopping;
+static long long waited_told_ms; /* 0: not yet */
+static double waited_s;
 
 /* Commits that were accepted, in their order, and what came of the last that was settled. */
 static struct {
@@ -547,6 +551,23 @@ int belay_progress(long long done, long long total)
     if (publish(control_dir(), path, text, 1))
         return -1;
     told_ms = now;
+    return 0;
+}
+
+int belay_waited(double seconds)
+{
+    char path[PATH_BYTES], text[64], number[32];
+    long long now = clock_ms(CLOCK_MONOTONIC);
+
+    if (!control_path(path, "waited") || !(seconds > 0) || seconds > WAITED_MAX_S)
+        return 0;
+    waited_s += seconds;
+    if (waited_told_ms && now - waited_told_ms < WAITED_EVERY_MS)
+        return 0;
+    snprintf(text, sizeof(text), "{\"ms\":%s}\n", number_text((long long)(waited_s * 1000), number));
+    if (publish(control_dir(), path, text, 1))
+        return -1;
+    waited_told_ms = now;
     return 0;
 }
 

@@ -79,6 +79,11 @@ int belay_last_durable(long long *progress);
  * == total, always does. 0, or -1 with errno. */
 int belay_progress(long long done, long long total);
 
+/* Tells belay that this rank has waited so many seconds more for the others (in a barrier, an all-reduce): `belay advise` then says
+ * which rank is waited for, or that all wait for the network. Of the processes of one node, one tells. At most once a second it
+ * reaches the disk. Outside belay, and for what is not above 0, nothing. 0, or -1 with errno. */
+int belay_waited(double seconds);
+
 /* 1 once the last belay_commit served a notice or an eviction: nothing more will be kept on this node, and
  * the program should exit with BELAY_EXIT_CHECKPOINTED. */
 int belay_stopping(void);

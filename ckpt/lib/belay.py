@@ -33,6 +33,8 @@ EXIT_CHECKPOINTED = 85
 
 _ASK_EVERY_S = 0.02
 _PROGRESS_EVERY_S = 0.2
+_WAITED_EVERY_S = 1.0
+_WAITED_MAX_S = 1e9
 _POLL_S = 0.01
 _COMMIT_TIMEOUT_S = 600.0  # BELAY_COMMIT_TIMEOUT_S overrides it
 _STAGE = ".belay-stage"
@@ -42,6 +44,8 @@ _ACCEPTED_MAX = 8  # the agent keeps no more answers
 _asked_at = None
 _asked_answer = False
 _told_at = None
+_waited_s = 0.0
+_waited_told_at = None
 _stopping = False
 # Commits that were accepted, as (number, progress), and what came of the last that was settled.
 _accepted = []
@@ -237,6 +241,31 @@ def progress(done, total=None):
     _told_at = now
     with contextlib.suppress(OSError):  # it is for show: a full disk must not end the program
         _publish(path, {"done": done, "total": total}, replace=True)
+
+
+def waited(seconds):
+    """Tells belay that this rank has waited so long more for the others, as waiting() measures it. Of the processes of a node one tells."""
+    global _waited_s, _waited_told_at
+    path = _control("waited")
+    if path is None or not 0 < seconds < _WAITED_MAX_S:
+        return
+    _waited_s += seconds
+    now = time.monotonic()
+    if _waited_told_at is not None and now - _waited_told_at < _WAITED_EVERY_S:
+        return
+    _waited_told_at = now
+    with contextlib.suppress(OSError):  # as progress
+        _publish(path, {"ms": int(_waited_s * 1000)}, replace=True)
+
+
+@contextlib.contextmanager
+def waiting():
+    """Around what waits for other ranks (a barrier, an all-reduce): `belay advise` then says which rank is waited for."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        waited(time.monotonic() - began)
 
 
 def stopping():

@@ -187,6 +187,19 @@ static void numbers_are_optional_and_never_negative(void **state)
     }
 }
 
+static void waits_for_other_ranks_are_read(void **state)
+{
+    struct room *r = *state;
+    static const char *const bad[] = {"", "[]", "{}", "{\"ms\":-1}", "{\"ms\":1.5}", "{\"ms\":null}", "{\"ms\":99999999999999999999}"};
+    assert_int_equal(control_read_waited(r->fd), -1);
+    put(r, "waited", "{\"ms\":61500}\n");
+    assert_int_equal(control_read_waited(r->fd), 61500);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        put(r, "waited", bad[i]);
+        assert_int_equal(control_read_waited(r->fd), -1);
+    }
+}
+
 /* A root agent must not read other people's files for a program, nor hang on a pipe. */
 static void an_accepted_commit_is_told_what_came_of_it(void **state)
 {
@@ -290,6 +303,7 @@ int main(void)
         room_test(old_results_are_cleared_away_but_not_the_newest),
         room_test(names_that_are_no_commits_are_left_alone),
         room_test(numbers_are_optional_and_never_negative),
+        room_test(waits_for_other_ranks_are_read),
         room_test(an_accepted_commit_is_told_what_came_of_it),
         room_test(what_an_agent_before_has_accepted_is_settled),
         room_test(links_pipes_and_large_files_are_not_read),

@@ -90,7 +90,7 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     struct probe *p = probe_create();
     struct probe_node before, now;
     struct task_load l;
-    const struct probe_of of = {.init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid)};
+    struct probe_of of = {.init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid), .waited_ms = 40};
     char byte;
     (void)state;
     probe_node_read(now_ms(), &before);
@@ -101,7 +101,9 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     assert_int_equal(write(c.go[1], "x", 1), 1);
     assert_int_equal(read(c.done[0], &byte, 1), 1);
     probe_node_read(now_ms(), &now);
+    of.waited_ms = 45;
     probe_read(p, &of, &before, &now, &l);
+    assert_int_equal(l.waited_ms, 5);
     assert_int_equal(l.ms, now.at_ms - before.at_ms);
     assert_in_range(l.cpu_ms, BURNT_MS - 30, BURNT_MS + 1000);
     assert_true(l.memory_bytes > 0);
@@ -112,6 +114,13 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     later.at_ms += 1000;
     probe_read(p, &of, &now, &later, &l);
     assert_int_equal(l.cpu_ms, 0); /* since then nothing */
+    assert_int_equal(l.waited_ms, 0);
+    of.waited_ms = 30; /* another process of its, which began anew */
+    probe_read(p, &of, &now, &later, &l);
+    assert_int_equal(l.waited_ms, 0);
+    of.waited_ms = INT64_MAX; /* whatever it says, not more than there was */
+    probe_read(p, &of, &now, &later, &l);
+    assert_int_equal(l.waited_ms, 1000);
     probe_destroy(p);
     end(&c);
 }

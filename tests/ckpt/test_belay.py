@@ -211,6 +211,19 @@ class UnderBelay(unittest.TestCase):
         os.environ["BELAY_CONTROL_DIR"] = os.path.join(self.dir, "none")
         belay.progress(2001, 2001)
 
+    def test_waits_for_other_ranks_add_up(self):
+        belay.waited(0.25)
+        self.assertEqual(self.read("waited"), {"ms": 250})
+        for none in (-1, 0, float("nan"), float("inf")):
+            belay.waited(none)
+        start = time.monotonic()
+        while self.read("waited")["ms"] == 250:  # once a second it is told
+            with belay.waiting():
+                self.assertLess(time.monotonic() - start, 10)
+        self.assertLess(self.read("waited")["ms"], 10250)
+        os.environ["BELAY_CONTROL_DIR"] = os.path.join(self.dir, "none")
+        belay.waited(1)
+
     def test_restored_needs_the_directory(self):
         self.assertFalse(belay.restored())
         os.environ["BELAY_RESTORED"] = "1"
@@ -229,6 +242,8 @@ class OutsideBelay(unittest.TestCase):
         self.assertIsNone(belay.last_durable())
         self.assertTrue(belay.wait_durable())
         belay.progress(1, 2)
+        with belay.waiting():
+            belay.waited(1)
         self.assertFalse(belay.stopping())
         with belay.checkpoint(1) as directory:
             with open(os.path.join(directory, "x"), "w") as f:

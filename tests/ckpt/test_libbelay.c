@@ -105,6 +105,7 @@ static void outside_belay_nothing_is_to_do(struct room *r)
     assert_int_equal(belay_wait(NULL, 0), 0);
     assert_int_equal(belay_last_durable(NULL), 0);
     assert_int_equal(belay_progress(1, 2), 0);
+    assert_int_equal(belay_waited(1), 0);
     assert_int_equal(belay_stopping(), 0);
     (void)r;
 }
@@ -383,6 +384,36 @@ static void progress_reaches_the_disk_now_and_then_and_at_the_end(struct room *r
     assert_int_equal(belay_progress(20, 20), -1);
 }
 
+static bool says_waited(const struct room *r, const char *text)
+{
+    struct buf found = {0};
+    struct err e;
+
+    OK(fs_read(path_in(r->control, "waited"), 4096, &found, &e));
+    bool same = strcmp(buf_str(&found), text) == 0;
+    buf_deinit(&found);
+    return same;
+}
+
+static void waits_for_other_ranks_add_up(struct room *r)
+{
+    int64_t start = clock_mono(&clock_system).ms;
+
+    assert_int_equal(belay_waited(0.25), 0);
+    assert_text(r, "waited", "{\"ms\":250}\n");
+    assert_int_equal(belay_waited(-1), 0);
+    assert_int_equal(belay_waited(NAN), 0);
+    assert_int_equal(belay_waited(INFINITY), 0);
+    assert_int_equal(belay_waited(0.5), 0);
+    while (!says_waited(r, "{\"ms\":750}\n")) { /* once a second it is told */
+        assert_int_equal(belay_waited(1e-9), 0);
+        assert_true(clock_mono(&clock_system).ms - start < 60000);
+    }
+    setenv("BELAY_CONTROL_DIR", path_in(r->s.dir, "none"), 1);
+    while (belay_waited(1e-9) == 0)
+        assert_true(clock_mono(&clock_system).ms - start < 60000);
+}
+
 typedef void (*room_fn)(struct room *r);
 
 static void in_a_process_of_its_own(room_fn fn)
@@ -425,6 +456,7 @@ ALONE(an_accepted_commit_is_durable_or_lost_later)
 ALONE(a_commit_that_waits_is_durable_at_once)
 ALONE(seconds_left_is_the_nearest_deadline)
 ALONE(progress_reaches_the_disk_now_and_then_and_at_the_end)
+ALONE(waits_for_other_ranks_add_up)
 
 int main(void)
 {
@@ -446,6 +478,7 @@ int main(void)
         TEST(a_commit_that_waits_is_durable_at_once),
         TEST(seconds_left_is_the_nearest_deadline),
         TEST(progress_reaches_the_disk_now_and_then_and_at_the_end),
+        TEST(waits_for_other_ranks_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,9 @@ WELL = "gpu uuid=GPU-well busy=97 memory=20 total=24 temperature=60 power=280 li
 
 
 class Telemetry(unittest.TestCase):
-    def lab(self):
-        lab = Lab(cloud=CLOUD, pool=POOL, belayd={"telemetry": TELEMETRY}, agent_prelude="""\
+    def lab(self, nodes=1):
+        cloud = {"pools": [dict(CLOUD["pools"][0], on_demand={"capacity": nodes})]}
+        lab = Lab(cloud=cloud, pool=dict(POOL, max_nodes=nodes), belayd={"telemetry": TELEMETRY}, agent_prelude="""\
 export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_TELEMETRY='200ms 1s'
 """ % os.environ["BELAY_STAND_IN"])
         return lab
@@ -49,6 +50,17 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
             self.check_gpus_that_are_not_used(lab)
             self.check_a_gpu_that_is_hot_beside_one_that_is_well(lab)
             self.check_memory(lab)
+
+    def test_the_rank_that_the_others_wait_for_is_named(self):
+        with self.lab(2) as lab:
+            job = lab.submit("barrier.py", os.path.join(lab.dir, "barrier"), nodes=2, exclusive=True)
+            lab.wait(lambda: "collectives" in self.advice(lab, job), "they wait for each other")
+            shown = lab.belay("advise")
+            print(shown)
+            self.assertRegex(shown, r"rank 0 waits \d+ % of its time for others, rank 1 only \d+ %: that is the one they wait for")
+            ranks = {r["rank"]: r["waited_ms"] for r in lab.get("/jobs/%d/diagnose" % job)["ranks"]}
+            self.assertGreater(ranks[0], 5 * ranks[1])
+            self.end(lab, job)
 
     def end(self, lab, *jobs):
         for job in jobs:

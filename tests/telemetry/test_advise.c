@@ -24,6 +24,7 @@ struct job {
     struct gpus some, others;
     int64_t hours; /* looked at; 0: half of one less a minute */
     int64_t gang_percent;
+    int64_t waits, other_waits; /* percent that rank 0, and rank 1, waited for the other */
     bool exclusive, starved;
     const char *want;
 };
@@ -47,6 +48,10 @@ static const struct job jobs[] = {
     {.name = "a node for itself", .cpus = 16, .cpu = 20, .memory = 64, .used = 2, .exclusive = true, .hours = 5, .want = ""},
     {.name = "waits for its nodes", .cpus = 8, .cpu = 90, .gang_percent = 30, .hours = 5, .want = "gang-wait"},
     {.name = "waits for its nodes a little", .cpus = 8, .cpu = 90, .gang_percent = 5, .hours = 5, .want = ""},
+    {.name = "one rank is waited for", .cpus = 8, .cpu = 90, .waits = 40, .other_waits = 3, .hours = 5, .want = "collectives"},
+    {.name = "all wait for the network", .cpus = 8, .cpu = 90, .waits = 35, .other_waits = 41, .hours = 5, .want = "collectives"},
+    {.name = "waits for its other ranks a little", .cpus = 8, .cpu = 90, .waits = 25, .other_waits = 20, .hours = 5, .want = ""},
+    {.name = "waits, but is too young", .cpus = 8, .cpu = 90, .waits = 80, .other_waits = 80, .want = ""},
     {.name = "too young", .cpus = 16, .cpu = 1, .memory = 64, .used = 1, .some = {8, 0, 0, 50, 50}, .want = ""},
 };
 
@@ -65,8 +70,10 @@ static size_t advice_on(const struct job *c, struct advice *out)
 {
     struct advise_gpu gpus[16];
     int64_t ms = c->hours > 0 ? c->hours * HOUR : HALF_HOUR - 60000;
-    const struct task_load ranks[] = {{.ms = ms, .cpu_ms = ms * c->cpus * c->cpu / 100, .memory_bytes = c->used * GIB},
-        {.ms = ms, .cpu_ms = ms * c->cpus * c->cpu / 200, .memory_bytes = c->used * GIB / 2}};
+    const struct diagnose_rank ranks[] = {
+        {.rank = 0, .load = {.ms = ms, .cpu_ms = ms * c->cpus * c->cpu / 100, .memory_bytes = c->used * GIB, .waited_ms = ms * c->waits / 100}},
+        {.rank = 1,
+            .load = {.ms = ms, .cpu_ms = ms * c->cpus * c->cpu / 200, .memory_bytes = c->used * GIB / 2, .waited_ms = ms * c->other_waits / 100}}};
     size_t n = fill_gpus(gpus, &c->some, ms);
     n += fill_gpus(gpus + n, &c->others, ms);
     const struct advise_job j = {.cpus = c->cpus, .gpus = (int64_t)n, .memory_bytes = c->memory * GIB, .exclusive = c->exclusive, .ranks = ranks,
@@ -97,6 +104,8 @@ static void what_is_said_has_the_figures(void **state)
     const struct job two = {.cpus = 8, .cpu = 90, .some = {2, 95, 99, 80, 80}, .others = {6, 0, 0, 1, 1}, .hours = 5};
     const struct job memory = {.cpus = 8, .cpu = 90, .memory = 64, .used = 10, .hours = 5};
     const struct job cpus = {.cpus = 16, .cpu = 20, .hours = 5};
+    const struct job one = {.cpus = 8, .cpu = 90, .waits = 40, .other_waits = 3, .hours = 5};
+    const struct job both = {.cpus = 8, .cpu = 90, .waits = 35, .other_waits = 41, .hours = 5};
     struct advice got[ADVICE_CODES];
     (void)state;
     assert_int_equal(advice_on(&two, got), 1);
@@ -108,6 +117,10 @@ static void what_is_said_has_the_figures(void **state)
     assert_int_equal(advice_on(&cpus, got), 1);
     assert_string_equal(got[0].text, "its 16 cpus are 20 % busy");
     assert_int_equal(got[0].waste_uusd_h, 6000000); /* 4 of 16 would do */
+    assert_int_equal(advice_on(&one, got), 1);
+    assert_string_equal(got[0].text, "rank 0 waits 40 % of its time for others, rank 1 only 3 %: that is the one they wait for");
+    assert_int_equal(advice_on(&both, got), 1);
+    assert_string_equal(got[0].text, "its ranks wait 35 to 41 % of their time for each other");
 }
 
 int main(void)
