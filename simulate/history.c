@@ -79,6 +79,7 @@ static int on_job(void *ctx, const struct job_row *row)
         j->save_ms = 0;
     else if (row->pause_ms > 0)
         j->save_ms = row->pause_ms;
+    j->every_ms = row->ckpt_every_ms;
     if (row->ckpt_bytes > 0)
         j->ckpt_bytes = row->ckpt_bytes;
     return 0;

@@ -19,6 +19,7 @@
 #define JOBLOG_JOBS_MAX 1000000
 #define JOBLOG_RUN_MAX_MS (366LL * 86400 * 1000) /* of one job */
 #define JOBLOG_UNSAID (-1)
+#define JOBLOG_EVERY_MIN_MS 1000 /* as submit has it */
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
@@ -32,6 +33,7 @@ struct log_job {
     enum market_wish wish;
     int64_t time_limit_ms; /* 0: none */
     int64_t save_ms;       /* 0: it cannot be saved; JOBLOG_UNSAID */
+    int64_t every_ms;      /* as submit --checkpoint-every says; 0: as belay would choose */
     int64_t ckpt_bytes;    /* JOBLOG_UNSAID */
 };
 

@@ -41,6 +41,7 @@ enum column {
     COL_MARKET,
     COL_CHECKPOINT,
     COL_SAVE,
+    COL_EVERY,
     COL_BYTES,
     COL_FINISH_BY,
     COL_WORK,
@@ -70,6 +71,7 @@ static const struct {
     {"market", COL_MARKET},
     {"checkpoint", COL_CHECKPOINT},
     {"save", COL_SAVE},
+    {"checkpoint_every", COL_EVERY},
     {"checkpoint_mib", COL_BYTES},
     {"finish_by", COL_FINISH_BY},
     {"work", COL_WORK},
@@ -270,6 +272,16 @@ static int read_size(const struct table_reader *r, struct log_job *j)
     return rc == 0 ? read_memory(r, j) : rc;
 }
 
+static int read_every(const struct table_reader *r, struct log_job *j)
+{
+    struct err why;
+    int rc = str_eq(field(r, COL_EVERY), "auto") ? 0 : read_duration(r, COL_EVERY, &j->every_ms);
+    if (rc != 0 || j->every_ms == 0 || j->every_ms >= JOBLOG_EVERY_MIN_MS)
+        return rc;
+    err_set(&why, ERR_INVALID, "expected auto, or at least 1s");
+    return fail(r, name_of(COL_EVERY), &why);
+}
+
 static int read_checkpoints(const struct table_reader *r, struct log_job *j)
 {
     static const char *const answers[] = {"no", "yes", "none", "signal", "coop", "criu", NULL};
@@ -277,6 +289,8 @@ static int read_checkpoints(const struct table_reader *r, struct log_job *j)
     int can, rc = read_word(r, COL_CHECKPOINT, answers, -1, &can);
     if (rc == 0)
         rc = read_duration(r, COL_SAVE, &j->save_ms);
+    if (rc == 0)
+        rc = read_every(r, j);
     if (rc == 0)
         rc = read_count(r, COL_BYTES, 0, 1 << 30, &mib);
     if (mib > 0)

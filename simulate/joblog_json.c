@@ -57,6 +57,8 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     j->save_ms = json_opt_i64(&r, "pause_ms", 0, JOBLOG_RUN_MAX_MS, JOBLOG_UNSAID);
     const json_t *checkpoint = json_opt_object(&r, "checkpoint");
     const char *method = json_string_value(json_object_get(checkpoint, "method"));
+    j->every_ms = json_integer_value(json_object_get(checkpoint, "every_ms"));
+    j->every_ms = j->every_ms >= JOBLOG_EVERY_MIN_MS && j->every_ms <= JOBLOG_RUN_MAX_MS ? j->every_ms : 0;
     if (method && str_eq(method, "none"))
         j->save_ms = 0;
     else if (j->save_ms == 0)

@@ -194,6 +194,7 @@ static void submit(struct replay *w, const struct replay_job *j)
         .need = j->need,
         .market = j->wish,
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
+        .ckpt_every_ms = j->save_ms > 0 ? j->every_ms : 0,
         .ckpt_keep = 1,
         .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,

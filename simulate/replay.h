@@ -36,6 +36,7 @@ struct replay_job {
     enum market_wish wish;
     int64_t work_ms; /* of undisturbed running, > 0 */
     int64_t save_ms; /* one save takes so long, in which its program waits; 0: it cannot be checkpointed */
+    int64_t every_ms; /* between periodic saves; 0: as belay chooses */
     int64_t ckpt_bytes;
     int64_t deadline_ms;   /* after the start: as submit --deadline says, it ends when it could not make it any more; 0: none */
     int64_t finish_ms;     /* after the start: as submit --finish-by says, to be done by then for the least money; 0: whenever */

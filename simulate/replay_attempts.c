@@ -126,7 +126,7 @@ static void tell_progress(struct run *r)
 {
     if (r->job->finish_ms > 0)
         replay_apply(r->w, (struct event){.type = EV_PROGRESS,
-                               .progress = {.job = r->id, .attempt = r->attempt, .done = r->done_ms / 1000, .total = r->job->work_ms / 1000}});
+                               .progress = {.job = r->id, .attempt = r->attempt, .done = r->done_ms, .total = r->job->work_ms}});
 }
 
 static void saved(struct run *r)
@@ -138,7 +138,7 @@ static void saved(struct run *r)
             .stored_bytes = r->job->ckpt_bytes,
             .took_ms = r->job->save_ms,
             .pause_ms = r->job->save_ms,
-            .progress = r->job->finish_ms > 0 ? r->done_ms / 1000 : PROGRESS_NONE,
+            .progress = r->job->finish_ms > 0 ? r->done_ms : PROGRESS_NONE,
             .saved_at = clock_wall(&r->w->vt.clock),
             .cause = "periodic"}};
     r->w->jobs[r->id].saved_ms = r->done_ms;

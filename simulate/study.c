@@ -259,6 +259,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .wish = l->wish,
         .work_ms = l->work_ms,
         .save_ms = l->save_ms == JOBLOG_UNSAID ? u->o->save_ms : l->save_ms,
+        .every_ms = l->every_ms,
         .ckpt_bytes = l->ckpt_bytes == JOBLOG_UNSAID ? CKPT_BYTES_USUAL : l->ckpt_bytes,
         .deadline_ms = can_be_held(l) ? l->finish_by.ms - u->start_ms : 0,
         .finish_ms = finish_of(u, l),

@@ -48,6 +48,7 @@ static void add_job(struct db_batch *b, int64_t id, enum ckpt_method method, int
     r.nodes = r.ranks = nodes;
     r.need = (struct resources){.cpus = 4, .memory_mib = 1024};
     r.pause_ms = 3000;
+    r.ckpt_every_ms = 60000;
     r.ckpt_bytes = 1 << 20;
     r.submitted_at = at_ms(START + id * MINUTE);
     STR_COPY(r.user, "ann");
@@ -86,6 +87,7 @@ static void jobs_are_what_the_ledger_calls_useful(void **state)
     assert_int_equal(l.n_never_ran, 1);
     assert_int_equal(l.jobs[0].work_ms, 10 * MINUTE);
     assert_int_equal(l.jobs[0].save_ms, 3000);
+    assert_int_equal(l.jobs[0].every_ms, 60000);
     assert_int_equal(l.jobs[0].submit.ms, START + MINUTE);
     assert_string_equal(l.jobs[0].team, "nlp");
     assert_int_equal(l.jobs[1].work_ms, 4 * MINUTE);

@@ -35,11 +35,11 @@ static void a_table_says_what_jobs_asked_for(void **state)
 {
     (void)state;
     struct joblog l = read_log("jobs.csv",
-        "id,name,user,team,pool,submit,run,cpus,gpus,memory,nodes,time_limit,market,checkpoint,save,finish_by,colour\r\n"
-        "2,\"say \"\"hi\"\", then\",bob,vision,,2026-08-01T00:00:10Z,90m,8,1,32G,2,2h,spot,no,,2026-08-01 03:00:00,red\r\n"
+        "id,name,user,team,pool,submit,run,cpus,gpus,memory,nodes,time_limit,market,checkpoint,save,checkpoint_every,finish_by,colour\r\n"
+        "2,\"say \"\"hi\"\", then\",bob,vision,,2026-08-01T00:00:10Z,90m,8,1,32G,2,2h,spot,no,,auto,2026-08-01 03:00:00,red\r\n"
         "\r\n"
-        "1,train,ann,nlp,base,2026-08-01T00:00:00.500Z,3600,,,,,,,,7s,,\r\n"
-        "3,never,ann,nlp,base,2026-08-01T00:00:00Z,0,,,,,,,,,,\r\n");
+        "1,train,ann,nlp,base,2026-08-01T00:00:00.500Z,3600,,,,,,,,7s,10m,,\r\n"
+        "3,never,ann,nlp,base,2026-08-01T00:00:00Z,0,,,,,,,,,,,\r\n");
     assert_int_equal(l.n, 2);
     assert_int_equal(l.n_never_ran, 1);
     assert_string_equal(l.ignored, "\"colour\"");
@@ -48,6 +48,7 @@ static void a_table_says_what_jobs_asked_for(void **state)
     assert_int_equal(l.jobs[0].work_ms, 3600000);
     assert_int_equal(l.jobs[0].need.cpus, 1);
     assert_int_equal(l.jobs[0].save_ms, 7000);
+    assert_int_equal(l.jobs[0].every_ms, 600000);
     assert_false(wall_is_set(l.jobs[0].finish_by));
     assert_string_equal(l.jobs[1].name, "say \"hi\", then");
     assert_string_equal(l.jobs[1].team, "vision");
@@ -60,6 +61,7 @@ static void a_table_says_what_jobs_asked_for(void **state)
     assert_int_equal(l.jobs[1].time_limit_ms, 7200000);
     assert_int_equal(l.jobs[1].wish, WISH_SPOT);
     assert_int_equal(l.jobs[1].save_ms, 0);
+    assert_int_equal(l.jobs[1].every_ms, 0);
     assert_int_equal(l.jobs[1].finish_by.ms, MIDNIGHT + 3 * 3600000);
     joblog_select(&l, (struct wall){MIDNIGHT + 1000}, WALL_NONE);
     assert_int_equal(l.n, 1);
@@ -128,6 +130,8 @@ static void tables_that_are_wrong_are_refused_with_their_line(void **state)
         {"submit,run,memory\n0,1,lots\n", "f.csv:2: memory:"},
         {"submit,run,market\n0,1,spott\n", "f.csv:2: market: expected one of any, spot, on-demand (nearest: spot), found \"spott\""},
         {"submit,run,checkpoint\n0,1,maybe\n", "f.csv:2: checkpoint:"},
+        {"submit,run,checkpoint_every\n0,1,500ms\n", "f.csv:2: checkpoint_every: expected auto, or at least 1s"},
+        {"submit,run,checkpoint_every\n0,1,often\n", "f.csv:2: checkpoint_every:"},
         {"submit,run\n\"0,1\n", "f.csv:2: column 1 begins with a double quote, and none ends it"},
         {"submit,run\n\"0\"0,1\n", "f.csv:2: there is something behind the double quote"},
         {"{\"jobs\": 7}", "f.csv: expected {\"jobs\": [...]}"},
@@ -192,7 +196,7 @@ static void what_belay_list_prints_is_read(void **state)
     struct joblog l = read_log("jobs.json",
         "{\"jobs\": [{\"id\": 7, \"name\": \"train\", \"user\": \"ann\", \"team\": null, \"pool\": \"base\", \"state\": \"ended\","
         " \"cpus\": 8, \"memory_mib\": 1024, \"gpus\": 1, \"nodes\": 2, \"market\": \"any\", \"time_limit_ms\": null,"
-        " \"checkpoint\": {\"method\": \"coop\"}, \"pause_ms\": 1500, \"lost_ms\": 60000,"
+        " \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 90000}, \"pause_ms\": 1500, \"lost_ms\": 60000,"
         " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:01:00Z\", \"deadline_at\": \"2026-08-01T01:00:00Z\","
         " \"ended_at\": \"2026-08-01T01:01:00Z\"},"
         " {\"id\": 8, \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": null, \"ended_at\": null}]}");
@@ -202,6 +206,7 @@ static void what_belay_list_prints_is_read(void **state)
     assert_int_equal(l.jobs[0].need.gpus, 1);
     assert_int_equal(l.jobs[0].nodes, 2);
     assert_int_equal(l.jobs[0].save_ms, 1500);
+    assert_int_equal(l.jobs[0].every_ms, 90000);
     assert_int_equal(l.jobs[0].finish_by.ms, MIDNIGHT + 3600000);
     joblog_deinit(&l);
 }

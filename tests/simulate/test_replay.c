@@ -101,6 +101,9 @@ static void an_undisturbed_job_costs_its_boot_its_run_and_its_saves(void **state
     assert_true(r.ms[LEDGER_SAVE] >= 5000 && r.ms[LEDGER_SAVE] <= 12 * 5000);
     assert_int_equal(r.on_demand_uusd, ON_DEMAND_UUSD_H);
     assert_int_equal(r.uusd[MARKET_SPOT], core_cost_uusd(r.end_ms - 2000, SPOT_UUSD_H));
+    j.every_ms = 7 * MINUTE;
+    r = replay(&o, 1, &j, 1, 24 * HOUR);
+    assert_int_equal(r.ms[LEDGER_SAVE], 8 * 5000);
 }
 
 static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_interval(void **state)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real job with a deadline, in a cloud that follows a recorded market at 600 times its speed: it is done in time, on spot and
+on-demand in turn, and costs what `belay simulate` says that it does.
+
+    test_deadline.py own         a market of examples/simulate
+    test_deadline.py recorded    one of ../shared/traces, or of BELAY_TRACES; skipped (77) where that is not
+
+belay simulate is given belayd's own configuration and database, and the same market from the same moment on, in the same fast time.
+How long machines boot and programs take to start here it is told as it was in that run: nobody could know that before.
+"""
+
+import datetime
+import json
+import math
+import os
+import sys
+
+from lab import HERE, WAIT_S, Lab
+
+SPEED = 600
+SKIPPED = 77
+WORK_S, WITHIN_S = 48, 96  # of eight hours, within sixteen
+NOTICE_S = 2
+OFF_BY = 0.10  # of the cost
+
+ROOT = os.path.join(HERE, "..", "..")
+TRACES = os.environ.get("BELAY_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
+# A file, the zone and type that it is for here, what spot costs if it does not say so, and the tick at which the job comes: spot has just
+# gone, stays away for long, comes, is taken back, and comes again. How long a machine boots, a second or two, makes no great difference there.
+MARKETS = {
+    "own": (ROOT + "/examples/simulate/traces/us-east-1c_g5.xlarge.json", "us-east-1c", "g5.xlarge", None, 5343),
+    "recorded": (TRACES + "/availability/1-node/aws-10-26-2022/us-west-2b_v100_1.json", "us-east-1a", "p3.2xlarge", 1.02, 277),
+}
+LEAD_S = 8  # before that, for belayd to begin; should it take longer, the job comes later
+# What is minutes where time is not so fast.
+FAST = {"idle_timeout": "500ms", "cooldown": "500ms", "refusal_backoff": "100ms", "boot_timeout": "6s", "return_after": "1s"}
+DEADLINES = {"look": "100ms", "step": "1s", "work_margin": 20}
+
+
+class Market(Lab):
+    def __init__(self, name):
+        path, self.zone, self.type, usd, tick = MARKETS[name]
+        with open(path) as f:
+            self.trace = json.load(f)
+        self.trace.setdefault("prices", [usd] * len(self.trace["data"]))
+        self.gap_s = self.trace["metadata"]["gap_seconds"] / SPEED
+        lead = math.ceil(LEAD_S / self.gap_s)
+        self.lead_s, self.offset = lead * self.gap_s, tick - lead
+        spot = {"trace": "trace.json", "speed": SPEED, "offset": self.offset}
+        super().__init__(
+            cloud={"notice_s": NOTICE_S, "pools": [{"zone": self.zone, "type": self.type, "spot": spot, "on_demand": {}}]},
+            pool={"zones": [self.zone], "types": [self.type], **FAST}, belayd={"deadlines": DEADLINES, "price_every": "200ms"})
+
+    def start(self):
+        self.write("trace.json", self.trace)
+        super().start()
+
+    def since_start_s(self, state):
+        return (state["now_ms"] - state["start_ms"]) / 1000
+
+    def simulate(self, submitted_s, *more):
+        """What belay simulate says of all jobs so far. submitted_s: when the first came, after the start of the cloud."""
+        from_s = self.offset * self.gap_s + submitted_s
+        self.write("fast.json", {**self.trace, "metadata": {"gap_seconds": self.gap_s}})
+        said = self.belay("simulate", "--json", "--pools", self.config, "--jobs", os.path.join(self.home, "belay.db"),
+                          "--trace", "%s=%s/fast.json" % (self.zone, self.dir), "--trace-from", ms(from_s), "--notice", "%ds" % NOTICE_S, *more)
+        return json.loads(said)["simulations"][0]
+
+
+def at(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def ms(seconds):
+    return "%dms" % max(1, round(1000 * seconds))
+
+
+def mean(numbers):
+    return sum(numbers) / len(numbers)
+
+
+def between(events, one, other):
+    """How long it took from each event of a kind to the other that followed it."""
+    times = [(at(e["at"]), e["kind"]) for e in events if e["kind"] in (one, other)]
+    return [b - a for (a, first), (b, second) in zip(times, times[1:]) if (first, second) == (one, other)]
+
+
+def check(name):
+    with Market(name) as l:
+        state = l.wait_cloud(lambda s: l.since_start_s(s) >= l.lead_s, "the end of spot")
+        job = l.submit("paced.py", WORK_S, method="coop", every_ms=1000, gpus=1, work_ms=WORK_S * 1000,
+                       finish_by_ms=state["now_ms"] + WITHIN_S * 1000)
+        shown = l.wait_ended(job, timeout_s=WITHIN_S + WAIT_S)["job"]
+        l.wait(lambda: not l.get("/instances")["instances"], "the end of all machines")
+        events, attempts, machines = l.events(job), l.show(job)["attempts"], l.get("/instances?state=all")["instances"]
+        print(name, *("%7.2f %-9s %s" % (at(e["at"]) - at(shown["submitted_at"]), e["kind"], e["text"]) for e in events if e["kind"] != "saved"), sep="\n")
+
+        joined = [m for m in machines if m["joined_at"]]
+        markets = [next(m["market"] for m in joined if m["node"] == a["node"]) for a in attempts]
+        boots = [at(m["joined_at"]) - at(m["intended_at"]) for m in joined]
+        said = l.simulate(at(shown["submitted_at"]) - state["start_ms"] / 1000,
+                          "--answer", "10ms", "--boot", ms(mean(boots) - 0.01), "--gone", "500ms", "--save", "10ms",
+                          "--restore", ms(mean(between(events, "placed", "started"))))
+        spare_s = at(shown["finish_by"]) - at(shown["ended_at"])
+        ratio = shown["cost_uusd"] / said["all"]["cost_uusd"]
+        print("%s: on %s; %d reclaims; boots %s; done %.1f s before it had to be; $%.6f, simulated $%.6f: %.3f; machines $%.6f simulated, %d reclaims" % (
+            name, ", ".join(markets), shown["reclaims"], " ".join("%.1f" % b for b in boots), spare_s, shown["cost_uusd"] / 1e6,
+            said["all"]["cost_uusd"] / 1e6, ratio, said["cost_uusd"] / 1e6, said["reclaims"]))
+
+        assert shown["end"] == "succeeded" and spare_s >= 0, (shown["end"], spare_s)
+        assert {"spot", "on-demand"} == set(markets), markets
+        assert shown["reclaims"] >= 1 and all(a["restored"] for a in attempts[1:] if a["started_at"]), attempts
+        assert said["all"]["late"] == 0 and said["all"]["reclaims"] >= 1 and min(said["cost_uusd_by_market"][m] for m in ("spot", "on_demand")) > 0, said
+        assert 1 - OFF_BY <= ratio <= 1 + OFF_BY, ratio
+
+
+def main():
+    name = sys.argv[1]
+    if not os.path.exists(MARKETS[name][0]):
+        print("SKIP: there is no %s" % MARKETS[name][0])
+        return SKIPPED
+    check(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
