@@ -136,6 +136,7 @@ struct sacct {
     enum { ALIGNED, BARS, BARS_TRAILING } style;
     bool no_header, json, all_users;
     char me[64];
+    struct buf jobs_named, users, job_names, pools, states, accounts; /* as options named them */
     struct buf out;
     json_t *jobs;
 };
@@ -195,12 +196,19 @@ static int refuse(const char *what)
     return CLI_FAILED;
 }
 
+/* What is said again adds to it: "-j 1 -j 2". */
+static const char *one_more(struct buf *list, const char *word)
+{
+    buf_printf(list, "%s%s", list->len ? "," : "", word);
+    return buf_str(list);
+}
+
 /* -1: go on; else the exit code. */
 static int option(struct sacct *s, int c, const char *word)
 {
     switch (c) {
     case 'A':
-        s->account = optarg;
+        s->account = one_more(&s->accounts, optarg);
         return -1;
     case 'a':
         s->all_users = true;
@@ -215,19 +223,19 @@ static int option(struct sacct *s, int c, const char *word)
         s->names = optarg;
         return -1;
     case 'j':
-        s->q.jobs = optarg;
+        s->q.jobs = one_more(&s->jobs_named, optarg);
         return -1;
     case 'u':
-        s->q.user = optarg;
+        s->q.user = one_more(&s->users, optarg);
         return -1;
     case VAL_NAME:
-        s->q.name = optarg;
+        s->q.name = one_more(&s->job_names, optarg);
         return -1;
     case 'r':
-        s->q.pool = optarg;
+        s->q.pool = one_more(&s->pools, optarg);
         return -1;
     case 's':
-        s->q.states = optarg;
+        s->q.states = one_more(&s->states, optarg);
         return -1;
     case 'N':
         s->nodes = optarg;
@@ -261,6 +269,7 @@ static int option(struct sacct *s, int c, const char *word)
         puts(SLURM_VERSION);
         return CLI_OK;
     case 'M':
+        return slurm_is_this_cluster(optarg) ? -1 : refuse(word);
     case 'q':
     case 'c':
     case VAL_REFUSED:
@@ -348,7 +357,9 @@ int sacct_main(int argc, char **argv)
     if (rc < 0)
         rc = show(&s);
     slurm_format_deinit(&s.format);
-    buf_deinit(&s.out);
+    struct buf *lists[] = {&s.jobs_named, &s.users, &s.job_names, &s.pools, &s.states, &s.accounts, &s.out};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        buf_deinit(lists[i]);
     json_decref(s.jobs);
     return rc;
 }

@@ -19,6 +19,7 @@ enum { VAL_ME = 300, VAL_HELP, VAL_IGNORED };
 static const struct option options[] = {
     {"account", required_argument, NULL, 'A'},
     {"batch", no_argument, NULL, 'b'},
+    {"clusters", required_argument, NULL, 'M'},
     {"ctld", no_argument, NULL, VAL_IGNORED},
     {"cron", no_argument, NULL, VAL_IGNORED},
     {"full", no_argument, NULL, 'f'},
@@ -190,6 +191,8 @@ static int option(struct scancel *s, int c)
                       : c == 'R' ? "--reservation"
                                  : "--interactive",
             "name the jobs, or pick them by --user, --name, --partition, --state or --nodelist");
+    } else if (c == 'M' && !slurm_is_this_cluster(optarg)) {
+        return refuse("--clusters", "there is one");
     } else if (c == VAL_HELP) {
         puts("Usage: scancel [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] "
              "[JOB...]\n\nEnds belay's jobs.");
@@ -219,7 +222,7 @@ int scancel_main(int argc, char **argv)
     int c, rc = -1;
     STR_COPY(s.me, me ? me->pw_name : "");
     optind = 0;
-    while (rc < 0 && (c = getopt_long(argc, argv, "A:bfHin:p:q:QR:s:t:u:vVw:", options, NULL)) != -1)
+    while (rc < 0 && (c = getopt_long(argc, argv, "A:bfHiM:n:p:q:QR:s:t:u:vVw:", options, NULL)) != -1)
         rc = option(&s, c);
     if (rc < 0 && optind == argc && !s.picks) {
         slurm_error("scancel", "No job identification provided");

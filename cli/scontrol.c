@@ -87,9 +87,14 @@ static void on_job(void *ctx, const struct slurm_job *j)
     struct buf user = {0};
     slurm_job_value(j, JOB_UID, &user);
     printf("JobId=%lld ", (long long)cli_int(j->job, "id", 0));
+    const char *indexes = strchr(cli_text(j->job, "ref"), '['), *at_once = indexes ? strchr(indexes, '%') : NULL;
     if (cli_int(j->job, "array_id", 0) > 0)
         printf("ArrayJobId=%lld ArrayTaskId=%lld ", (long long)cli_int(j->job, "array_id", 0),
             (long long)cli_int(j->job, "array_index", 0));
+    else if (indexes)
+        printf("ArrayJobId=%lld ArrayTaskId=%.*s ", (long long)cli_int(j->job, "id", 0), (int)strcspn(indexes + 1, "%]"), indexes + 1);
+    if (at_once)
+        printf("ArrayTaskThrottle=%.*s ", (int)strcspn(at_once + 1, "]"), at_once + 1);
     printf("JobName=%s", cli_text(j->job, "name"));
     char *who = mem_printf("%s(%s)", cli_text(j->job, "user"), buf_str(&user));
     put(s, true, "UserId", who);
@@ -117,7 +122,9 @@ static int show_jobs(struct scontrol *s, const char *jobs)
         .wants_reasons = true,
         .wants_detail = true,
         .ended_after = WALL_NONE, .submitted_until = WALL_NONE};
-    if (jobs && slurm_job_number(jobs) == 0)
+    char tasks[SLURM_TASKS_MAX];
+    int64_t id;
+    if (jobs && !slurm_job_name(jobs, &id, tasks))
         return fail("Invalid job id specified: %s", jobs);
     int rc = slurm_each_job(s->c, &q, true, on_job, s);
     if (rc == CLI_OK && s->shown == 0 && !s->json)

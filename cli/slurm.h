@@ -70,6 +70,12 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 bool slurm_next_item(const char **list, struct buf *out);
 bool slurm_list_has(const char *list, const char *word); /* whatever the case of letters; NULL has everything */
 
+/* Of --clusters: there is one, which is all of them. */
+bool slurm_is_this_cluster(const char *names);
+
+/* Calls on_index for each of "0-6,8-99:3%20", in order; what comes after a '%' is how many may run at once. */
+void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t index), void *ctx);
+
 /* Adds "n1", "n2", "n10" of "n[1-2,10]" (base/hosts.h), each with an end of line. ERR_INVALID. */
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 
@@ -141,7 +147,7 @@ struct slurm_query {
     const char *program;
     const char *user, *name, *pool, *states; /* lists with commas; NULL: any */
     const char *jobs;                        /* numbers, with commas; NULL: any */
-    bool ended;                              /* those that have, too */
+    bool ended;                              /* those that have, too; without numbers arrays only while something of them has not begun */
     bool wants_nodes, wants_reasons, wants_detail;
     bool wants_starts; /* of the first STARTS_MAX that wait */
     struct wall ended_after;                 /* or live; WALL_NONE */

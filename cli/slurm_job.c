@@ -96,7 +96,8 @@ static const char *slurm_reason(const char *code)
     } reasons[] = {{"no-pool", "PartitionDown"}, {"too-large", "PartitionNodeLimit"}, {"too-many-nodes", "PartitionNodeLimit"},
         {"market", "BadConstraints"}, {"criu", "BadConstraints"}, {"queue-ahead", "Priority"}, {"priority", "Priority"},
         {"held", "JobHeldUser"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
-        {"disk-full", "SystemFailure"}};
+        {"array-limit", "JobArrayTaskLimit"}, {"licences", "Licenses"}, {"window", "BeginTime"}, {"max-running", "AssocMaxJobsLimit"},
+        {"max-gpus", "AssocGrpGRES"}, {"max-cpus", "AssocGrpCpuLimit"}, {"disk-full", "SystemFailure"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (str_eq(reasons[i].code, code))
             return reasons[i].reason;
@@ -603,10 +604,20 @@ static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, s
     }
 }
 
+/* An array of which all has begun: its tasks tell of themselves. One that has ended has had no attempt, and ended as they did. */
+static bool is_all_tasks(const json_t *job)
+{
+    const char *state = cli_text(job, "state"), *end = cli_text(job, "end");
+    return str_eq(state, "unfolded") || (str_eq(state, "ended") && cli_int(job, "attempts", 0) == 0 && !str_eq(end, "user") &&
+                                            !str_eq(end, "dependency") && !str_eq(end, "deadline"));
+}
+
 static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
 {
     const struct slurm_state *s = slurm_job_state(j);
     struct wall ended = time_of(j->job, "ended_at"), submitted = time_of(j->job, "submitted_at");
+    if (!q->jobs && is_all_tasks(j->job))
+        return false;
     if (q->states && !slurm_list_has(q->states, s->name) && !slurm_list_has(q->states, s->compact) &&
         !slurm_list_has(q->states, "all"))
         return false;

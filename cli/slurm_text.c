@@ -53,6 +53,27 @@ bool slurm_list_has(const char *list, const char *word)
     return found;
 }
 
+bool slurm_is_this_cluster(const char *names)
+{
+    return strcasecmp(names, "all") == 0;
+}
+
+void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t index), void *ctx)
+{
+    const char *p = indexes;
+    while (*p >= '0' && *p <= '9') {
+        char *end;
+        int64_t from = strtoll(p, &end, 10), to = from, step = 1;
+        if (*end == '-')
+            to = strtoll(end + 1, &end, 10);
+        if (*end == ':')
+            step = strtoll(end + 1, &end, 10);
+        for (int64_t i = from; i <= to && step > 0; i += step)
+            on_index(ctx, i);
+        p = *end == ',' ? end + 1 : end;
+    }
+}
+
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
 {
     struct hosts_at at = {0};

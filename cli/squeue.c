@@ -18,6 +18,8 @@
 #define START_FORMAT "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 #define LONG_FORMAT "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
+#define REMEMBERED_MS (5 * 60 * 1000) /* jobs that have ended, in the list of all: as long as Slurm's MinJobAge is if nothing else is said */
+
 static const struct slurm_field fields[] = {
     {"account", 'a', "ACCOUNT", 0, JOB_ACCOUNT},
     {"arrayjobid", 'F', "ARRAY_JOB_ID", 0, JOB_ARRAY_ID},
@@ -118,7 +120,7 @@ struct squeue {
     struct slurm_query q;
     struct slurm_format format;
     const char *letters, *names, *sort, *nodes, *account, *qos;
-    bool no_header, long_form, json;
+    bool no_header, long_form, json, by_task;
     char me[64];
     json_t *jobs;
     struct line *lines;
@@ -136,13 +138,9 @@ static bool has_value(const char *list, const struct slurm_job *j, int what)
     return found;
 }
 
-static void on_job(void *ctx, const struct slurm_job *j)
+static void show_job(struct squeue *s, const struct slurm_job *j)
 {
-    struct squeue *s = ctx;
     struct buf text = {0};
-    if ((s->nodes && !slurm_list_has(s->nodes, j->nodes)) || !has_value(s->account, j, JOB_ACCOUNT) ||
-        !has_value(s->qos, j, JOB_QOS))
-        return;
     if (s->json) {
         json_array_append_new(s->jobs, slurm_job_json(j));
         return;
@@ -158,6 +156,42 @@ static void on_job(void *ctx, const struct slurm_job *j)
                 slurm_job_value(j, f->what, &l->keys);
                 buf_addc(&l->keys, '\0');
             }
+}
+
+/* A task of an array that has not begun, as --array has it: its array under a name of its own. */
+struct task {
+    struct squeue *s;
+    struct slurm_job j;
+    json_t *job; /* the array's, with what differs */
+    int64_t array;
+};
+
+static void show_task(void *ctx, int64_t index)
+{
+    struct task *t = ctx;
+    char *ref = mem_printf("%lld_%lld", (long long)t->array, (long long)index);
+    json_object_set_new(t->job, "ref", json_string(ref));
+    json_object_set_new(t->job, "array_id", json_integer(t->array));
+    json_object_set_new(t->job, "array_index", json_integer(index));
+    free(ref);
+    show_job(t->s, &t->j);
+}
+
+static void on_job(void *ctx, const struct slurm_job *j)
+{
+    struct squeue *s = ctx;
+    const char *indexes = strchr(cli_text(j->job, "ref"), '[');
+    if ((s->nodes && !slurm_list_has(s->nodes, j->nodes)) || !has_value(s->account, j, JOB_ACCOUNT) ||
+        !has_value(s->qos, j, JOB_QOS))
+        return;
+    if (!s->by_task || !indexes) {
+        show_job(s, j);
+        return;
+    }
+    struct task t = {.s = s, .j = *j, .job = json_copy((json_t *)(uintptr_t)j->job), .array = cli_int(j->job, "id", 0)};
+    t.j.job = t.job;
+    slurm_each_index(indexes + 1, show_task, &t);
+    json_decref(t.job);
 }
 
 /* Numbers as numbers, everything else by its bytes. */
@@ -218,7 +252,7 @@ static int check_states(const char *list)
 static void help(void)
 {
     puts("Usage: squeue [-h] [-l] [-j JOBS] [-u USERS] [--me] [-n NAMES] [-p PARTITIONS] [-t STATES] [-w NODES]\n"
-         "              [-o FORMAT | -O FIELDS] [-S KEYS] [--json]\n\nLists belay's jobs as Slurm's squeue does.");
+         "              [-r] [-o FORMAT | -O FIELDS] [-S KEYS] [--json]\n\nLists belay's jobs as Slurm's squeue does.");
     for (const struct slurm_field *f = fields; f->name; f++)
         if (f->letter)
             printf("  %%%c  %s\n", f->letter, f->name);
@@ -276,7 +310,10 @@ static void option(struct squeue *s, int c)
     case VAL_JSON:
         s->json = true;
         break;
-    default: /* a, r, v, P: how much Slurm shows of what belay does not have */
+    case 'r':
+        s->by_task = true;
+        break;
+    default: /* a, v, P, M: how much Slurm shows of what belay does not have */
         break;
     }
 }
@@ -294,7 +331,7 @@ static int read_options(struct squeue *s, int argc, char **argv)
             fputs("Try \"squeue --help\" for more information\n", stderr);
             return CLI_FAILED;
         }
-        if (c == 'i' || c == 'M') {
+        if (c == 'i' || (c == 'M' && !slurm_is_this_cluster(optarg))) {
             slurm_error("squeue", "%s is not supported (%s)", c == 'i' ? "--iterate" : "--clusters",
                 c == 'i' ? "watch squeue does it" : "there is one");
             return CLI_FAILED;
@@ -387,6 +424,8 @@ int squeue_main(int argc, char **argv)
     int rc = read_options(&s, argc, argv);
     if (rc < 0) {
         s.q.ended = s.q.states;
+        if (s.q.ended && !s.q.jobs) /* Slurm forgets them as soon, and tools ask for all of them again and again */
+            s.q.ended_after.ms = clock_wall(&clock_system).ms - REMEMBERED_MS;
         s.q.states = s.q.states ? s.q.states : s.q.wants_starts ? "PENDING" : "PENDING,CONFIGURING,RUNNING,COMPLETING,SUSPENDED";
         rc = show(&s);
     }

@@ -739,9 +739,14 @@ static void explain_array(const struct job *j, struct answer *a)
     if (array_is_full(j))
         say(a, "array-limit", "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
             j->array->n_tasks, left);
-    else
-        say(a, "array", "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on", left, j->array->n_tasks);
     explain_followed(j, left, a);
+}
+
+/* How far it has come is no reason: behind those. */
+static void explain_array_left(const struct job *j, struct answer *a)
+{
+    if (j->array && !array_is_full(j))
+        say(a, "array", "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on", array_left(j->array), j->array->n_tasks);
 }
 
 /* Once something of them is used, and where there is nothing. */
@@ -946,6 +951,7 @@ size_t core_explain_with(
         explain_array(j, &a);
     else
         explain_pending(m, now, j, &a);
+    explain_array_left(j, &a);
     if (j->row.state == JOB_PENDING)
         explain_deadline(now, j, &a);
     explain_pace(m, now, j, &a);

@@ -394,6 +394,24 @@ static void tasks_of_an_array_are_named_behind_it(void **state)
     free(longest);
 }
 
+static void add_index(void *ctx, int64_t index)
+{
+    buf_printf(ctx, "%lld ", (long long)index);
+}
+
+static void lists_of_indexes_are_taken_apart(void **state)
+{
+    static const char *const lists[][2] = {{"0-6:2,9%20", "0 2 4 6 9 "}, {"7]", "7 "}, {"3,5-6]", "3 5 6 "}, {"", ""}, {"x", ""},
+        {"5-3", ""}, {"1-9:0", ""}, {"2-,4", "4 "}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        struct buf out = {0};
+        slurm_each_index(lists[i][0], add_index, &out);
+        assert_string_equal(buf_str(&out), lists[i][1]);
+        buf_deinit(&out);
+    }
+}
+
 static void words_of_an_update_become_members_of_a_job(void **state)
 {
     static const struct {
@@ -461,6 +479,7 @@ int main(void)
         cmocka_unit_test(states_have_slurms_words),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
         cmocka_unit_test(tasks_of_an_array_are_named_behind_it),
+        cmocka_unit_test(lists_of_indexes_are_taken_apart),
         cmocka_unit_test(words_of_an_update_become_members_of_a_job),
         cmocka_unit_test(programs_are_found_by_the_end_of_a_path),
     };

@@ -190,8 +190,33 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%i %F %K %t"), "%s_[1-10%%1] %s 1-10%%1 PD\n" % (job, job))
         self.ok("scancel", job + "_[2-4,6]," + job + "_9")
         self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%i"), job + "_[1,5,7-8,10%1]\n")
-        self.ok("scancel", job)
+        self.assertEqual(self.ok("squeue", "-hr", "-j", job, "-o", "%i %F %K %t %r"),
+                         "".join("%s_%d %s %d PD JobHeldUser\n" % (job, i, job, i) for i in (1, 5, 7, 8, 10)))
+        self.assertIn("ArrayJobId=%s ArrayTaskId=1,5,7-8,10 ArrayTaskThrottle=1 JobName=waits" % job,
+                      self.ok("scontrol", "show", "job", job + "_5"))
+        self.ok("scancel", "--clusters=all", job)
         self.assertEqual(self.ok("squeue", "-h", "-n", "waits"), "")
+
+    def test_an_array_of_which_all_has_begun_is_its_tasks(self):
+        job = self.ok("sbatch", "--parsable", "-J", "begun", "-a", "1-2", "--wrap", "until [ -e begun.go ]; do sleep 0.1; done").strip()
+        tasks = ["%s_%d" % (job, i) for i in (1, 2)]
+        while self.ok("squeue", "-h", "-n", "begun", "-t", "R", "-o", "%i").split() != tasks:
+            pass
+        self.assertEqual(self.ok("squeue", "-h", "-n", "begun", "-o", "%i").split(), tasks)
+        self.assertIn("ArrayJobId=%s ArrayTaskId=2 JobName=begun" % job, self.ok("scontrol", "show", "job", tasks[1]))
+        open(os.path.join(self.dir, "begun.go"), "w").close()
+        while self.ok("squeue", "-h", "-n", "begun"):
+            pass
+        # as tools ask: snakemake's and submitit's words
+        listed = self.ok("sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,JobId,State", "--name", "begun",
+                         "--starttime", "today", "--endtime", "now")
+        self.assertEqual([x.split("|")[1:] for x in listed.splitlines()], [[t, "COMPLETED"] for t in tasks])
+        self.assertEqual(self.ok("squeue", "--noheader", "-o", "%i %t", "-t", "all", "-n", "begun", "-M", "all").split(),
+                         [x for t in tasks for x in (t, "CD")])
+        self.assertEqual(self.ok("sacct", "-n", "-o", "JobID,State", "--parsable2", "-j", tasks[0], "-j", tasks[1]).splitlines(),
+                         [t + "|COMPLETED" for t in tasks])
+        done = self.run_program("sacct", "--clusters", "other")
+        self.assertEqual((done.returncode, done.stderr), (1, "sacct: error: other is not supported\n"))
 
     def test_jobs_wait_for_each_other(self):
         done = self.run_program("bash", "launcher.sh")
