@@ -7,18 +7,23 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "cli/cost_print.h"
 #include "cli/forecast.h"
 #include <stdio.h>
-#include <math.h>
 #include <string.h>
 
-enum { VAL_BY = 1, VAL_USER, VAL_FROM, VAL_TO, VAL_POOL, VAL_MONTH, VAL_CSV };
+#define DAY_MS (24 * 3600000LL)
+
+enum { VAL_BY = 1, VAL_USER, VAL_TEAM, VAL_POOL, VAL_FROM, VAL_TO, VAL_MONTH, VAL_WEEK, VAL_DAY, VAL_CSV };
 
 struct query {
-    struct buf path;
-    bool jobs_add_up, csv;
+    struct buf by, path;
+    struct wall from, to;
+    bool has_period, csv, was_asked;
     struct forecast *forecast;
 };
+
+/* ---- what was asked for ---- */
 
 static void add_parameter(struct query *q, const char *name, const char *value)
 {
@@ -26,201 +31,137 @@ static void add_parameter(struct query *q, const char *name, const char *value)
     str_url_encode(&q->path, value, strlen(value));
 }
 
-/* 2026-11: from its first day up to that of the next. */
-static int add_month(struct query *q, const char *arg)
+static bool is_key(const char *word)
 {
-    struct wall w;
+    static const char *const keys[] = {"job", "user", "team", "project", "pool", "type", "market", "kind", "day", "week", "month", NULL};
+    size_t i = 0;
+    while (keys[i] && !str_eq(keys[i], word))
+        i++;
+    return keys[i] || (str_starts(word, "label:") && word[6]);
+}
+
+/* Words, separated by commas; what was given before stays. */
+static int add_keys(struct query *q, const char *words)
+{
+    struct buf copy = {0};
+    int rc = CLI_OK;
+    buf_adds(&copy, words);
+    char *rest = copy.data;
+    for (const char *word; rc == CLI_OK && (word = strsep(&rest, ",")) != NULL;)
+        if (is_key(word)) {
+            buf_printf(&q->by, "%s%s", q->by.len > 0 ? "," : "", word);
+        } else {
+            cli_error("--by: expected some of job, user, team, project, pool, type, market, kind, day, week, month and label:NAME, separated by "
+                      "commas, found \"%s\"", word);
+            rc = CLI_USAGE;
+        }
+    buf_deinit(&copy);
+    return rc;
+}
+
+/* "2026-11" or "2026-11-22", at its beginning. */
+static bool read_date(const char *text, bool has_day, struct wall *ret_wall)
+{
     struct err e;
-    char from[40], to[40];
-    int year, month, end = 0;
-    if (sscanf(arg, "%4d-%2d%n", &year, &month, &end) != 2 || arg[end] || end != 7 || month < 1 || month > 12) {
-        cli_error("--month: expected a month as 2026-11, found \"%s\"", arg);
+    char iso[TIME_ISO_MAX];
+    int n = snprintf(iso, sizeof(iso), "%s%sT00:00:00Z", text, has_day ? "" : "-01");
+    return strlen(text) == (has_day ? 10 : 7) && n > 0 && n < (int)sizeof(iso) && time_parse_iso(iso, ret_wall, &e) == 0;
+}
+
+/* The first of the month after the one that begins then. */
+static struct wall next_month(struct wall first)
+{
+    char iso[TIME_ISO_MAX], month[8];
+    time_format_iso((struct wall){first.ms + 31 * DAY_MS}, iso);
+    struct wall w = first;
+    snprintf(month, sizeof(month), "%.7s", iso);
+    read_date(month, false, &w);
+    return w;
+}
+
+/* --month, --week and --day: with a date only that one, without a line for each. */
+static int add_calendar(struct query *q, int val, const char *arg)
+{
+    static const char *const names[] = {"month", "week", "day"};
+    const char *name = names[val - VAL_MONTH];
+    if (!arg)
+        return add_keys(q, name);
+    if (!read_date(arg, val != VAL_MONTH, &q->from)) {
+        cli_error("--%s: expected %s, or nothing for a line for each, found \"%s\"", name,
+            val == VAL_MONTH ? "a month as 2026-11" : "a day as 2026-11-22", arg);
         return CLI_USAGE;
     }
-    snprintf(from, sizeof(from), "%04d-%02d-01T00:00:00Z", year, month);
-    snprintf(to, sizeof(to), "%04d-%02d-01T00:00:00Z", month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1);
-    if (time_parse_iso(from, &w, &e) != 0 || time_parse_iso(to, &w, &e) != 0) {
-        cli_error("--month: %s", e.text);
+    if (q->has_period) {
+        cli_error("--%s: one period at a time: --month, --week or --day, or --from and --to", name);
         return CLI_USAGE;
     }
-    add_parameter(q, "from", from);
-    add_parameter(q, "to", to);
+    q->has_period = true;
+    if (val == VAL_WEEK)
+        q->from.ms -= (q->from.ms / DAY_MS + 3) % 7 * DAY_MS; /* its Monday */
+    q->to = val == VAL_MONTH ? next_month(q->from) : (struct wall){q->from.ms + (val == VAL_WEEK ? 7 : 1) * DAY_MS};
     return CLI_OK;
+}
+
+static int add_moment(struct query *q, int val, const char *arg)
+{
+    struct err e;
+    if (time_parse_iso(arg, val == VAL_FROM ? &q->from : &q->to, &e) == 0)
+        return CLI_OK;
+    cli_error("--%s: %s", val == VAL_FROM ? "from" : "to", e.text);
+    return CLI_USAGE;
 }
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    static const char *const names[] = {"by", "user", "from", "to", "pool"};
-    static const char *const ways[] = {"job", "user", "team", "pool", "market", "kind", "day", "week", "month", NULL};
     struct query *q = ctx;
-    struct wall w;
-    struct err e;
     if (val >= FORECAST_OPTION)
         return forecast_option(q->forecast, val, arg);
-    if (val == VAL_BY) {
-        size_t i = 0;
-        while (ways[i] && !str_eq(ways[i], arg))
-            i++;
-        if (!ways[i] && !(str_starts(arg, "label:") && arg[6])) {
-            cli_error("--by: expected job, user, team, pool, market, kind, day, week, month or label:NAME, found \"%s\"", arg);
-            return CLI_USAGE;
-        }
-        q->jobs_add_up = !str_eq(arg, "pool") && !str_eq(arg, "kind") && !str_eq(arg, "day") && !str_eq(arg, "market");
-    } else if (val == VAL_CSV) {
-        q->csv = true;
-        return CLI_OK;
-    } else if (val == VAL_MONTH) {
-        return add_month(q, arg);
-    } else if (val != VAL_USER && val != VAL_POOL && time_parse_iso(arg, &w, &e) != 0) {
-        cli_error("--%s: %s", names[val - 1], e.text);
-        return CLI_USAGE;
-    }
-    add_parameter(q, names[val - 1], arg);
-    return CLI_OK;
-}
-
-/* What reclaims cost: what was lost, and bringing jobs back. */
-static int64_t reclaims_uusd(const json_t *line)
-{
-    const json_t *spent = json_object_get(line, "spent_uusd");
-    return cli_int(spent, "lost", 0) + cli_int(spent, "restore", 0);
-}
-
-static void add_more(struct table *t, int64_t reclaims, int64_t succeeded, int64_t uusd)
-{
-    char a[32], b[32];
-    table_cell(t, "%s", cli_usd(reclaims, a, sizeof(a)));
-    if (succeeded > 0)
-        table_cell(t, "%s", cli_usd(uusd / succeeded, b, sizeof(b)));
-    else
-        table_cell(t, "-");
-}
-
-/* jobs < 0: not known. */
-static void add_line(struct table *t, const char *key, int64_t jobs, int64_t uusd, int64_t on_demand,
-    int64_t useful, int64_t total)
-{
-    char a[32], b[32], c[32];
-    table_row(t);
-    table_cell(t, "%s", key);
-    if (jobs >= 0)
-        table_cell(t, "%lld", (long long)jobs);
-    else
-        table_cell(t, "-");
-    table_cell(t, "%s", cli_usd(uusd, a, sizeof(a)));
-    table_cell(t, "%s", cli_usd(on_demand, b, sizeof(b)));
-    if (on_demand > 0)
-        table_cell(t, "%ld %%", lround(100.0 * (double)(on_demand - uusd) / (double)on_demand));
-    else
-        table_cell(t, "-");
-    table_cell(t, "%s", cli_duration(total, c, sizeof(c)));
-    if (total > 0)
-        table_cell(t, "%.0f %%", 100.0 * (double)useful / (double)total);
-    else
-        table_cell(t, "-");
-}
-
-/* A job is in one line of its own, and in one of its user; in several of the others, and counts once. */
-static void print_lines(const json_t *lines, bool jobs_add_up)
-{
-    struct table *t = table_create();
-    int64_t sum[5] = {0};
-    static const char *const keys[5] = {"jobs", "uusd", "on_demand_uusd", "useful_ms", "total_ms"};
-    size_t i;
-    json_t *l;
-    bool more = json_object_get(json_array_get(lines, 0), "spent_uusd") != NULL;
-    int64_t reclaims = 0, succeeded = 0;
-    table_column(t, "WHAT", false);
-    table_column(t, "JOBS", true);
-    table_column(t, "COST", true);
-    table_column(t, "ON-DEMAND", true);
-    table_column(t, "SAVED", true);
-    table_column(t, "TIME", true);
-    table_column(t, "USEFUL", true);
-    if (more) {
-        table_column(t, "LOST+RESTORE", true);
-        table_column(t, "A JOB DONE", true);
-    }
-    json_array_foreach(lines, i, l)
-    {
-        int64_t v[5];
-        for (int k = 0; k < 5; k++)
-            sum[k] += v[k] = cli_int(l, keys[k], 0);
-        add_line(t, cli_text(l, "key"), v[0], v[1], v[2], v[3], v[4]);
-        if (more)
-            add_more(t, reclaims_uusd(l), cli_int(l, "succeeded", 0), v[1]);
-        reclaims += reclaims_uusd(l);
-        succeeded += cli_int(l, "succeeded", 0);
-    }
-    add_line(t, "total", jobs_add_up ? sum[0] : -1, sum[1], sum[2], sum[3], sum[4]);
-    if (more)
-        add_more(t, reclaims, succeeded, sum[1]);
-    table_print(t);
-}
-
-static void print_csv_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
-/* A line a row, numbers as the API has them: micro-dollars and milliseconds. */
-static void print_csv(const json_t *lines)
-{
-    static const char *const keys[] = {"jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
-    static const char *const kinds[] = {"useful", "lost", "boot", "restore", "save", "gang-wait", "idle"};
-    size_t i;
-    json_t *l;
-    printf("key,jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms");
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        printf(",%s_uusd", kinds[k]);
-    putchar('\n');
-    json_array_foreach(lines, i, l)
-    {
-        const json_t *spent = json_object_get(l, "spent_uusd");
-        print_csv_text(cli_text(l, "key"));
-        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-            if (json_object_get(l, keys[k]))
-                printf(",%lld", (long long)cli_int(l, keys[k], 0));
-            else
-                putchar(',');
-        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-            if (spent)
-                printf(",%lld", (long long)cli_int(spent, kinds[k], 0));
-            else
-                putchar(',');
-        putchar('\n');
+    q->was_asked = true;
+    switch (val) {
+    case VAL_BY: return add_keys(q, arg);
+    case VAL_MONTH:
+    case VAL_WEEK:
+    case VAL_DAY: return add_calendar(q, val, arg);
+    case VAL_FROM:
+    case VAL_TO: return add_moment(q, val, arg);
+    case VAL_CSV: q->csv = true; return CLI_OK;
+    default: add_parameter(q, val == VAL_USER ? "user" : val == VAL_TEAM ? "team" : "pool", arg); return CLI_OK;
     }
 }
 
-static int print_past(const struct query *q, bool as_json)
+/* ---- the answer ---- */
+
+static int print_past(struct query *q, bool as_json)
 {
+    char iso[TIME_ISO_MAX];
+    if (q->by.len == 0)
+        buf_adds(&q->by, "job");
+    add_parameter(q, "by", buf_str(&q->by));
+    if (wall_is_set(q->from))
+        add_parameter(q, "from", (time_format_iso(q->from, iso), iso));
+    if (wall_is_set(q->to))
+        add_parameter(q, "to", (time_format_iso(q->to, iso), iso));
     json_t *v = cli_get(buf_str(&q->path));
     if (v && as_json)
         cli_print_json(v);
     else if (v && q->csv)
-        print_csv(json_object_get(v, "lines"));
+        cost_print_csv(v, buf_str(&q->by));
     else if (v)
-        print_lines(json_object_get(v, "lines"), q->jobs_add_up);
+        cost_print_table(v, buf_str(&q->by));
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
 }
 
-static int answer(const struct query *q, const struct cli_args *a)
+static int answer(struct query *q, const struct cli_args *a)
 {
-    bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = q->csv || strchr(buf_str(&q->path), '?') != NULL;
+    bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
     if (a->n_rest > 0 && !forecast) {
         cli_error("unexpected word \"%s\": belay cost says what was spent, belay cost forecast what a job is going to cost", a->rest[0]);
         return CLI_USAGE;
     }
     if (forecast != forecast_was_asked(q->forecast) || (forecast && of_past)) {
-        cli_error("%s", forecast ? of_past ? "--by, --user, --pool, --month, --from, --to and --csv are of what was spent; belay cost forecast takes a job"
+        cli_error("%s", forecast ? of_past ? "these are options of what was spent; belay cost forecast takes a job"
                                             : "which job, and where? belay cost forecast --work 48h --pools FILE"
                                  : "these are options of belay cost forecast");
         return CLI_USAGE;
@@ -230,7 +171,7 @@ static int answer(const struct query *q, const struct cli_args *a)
 
 static int run(int argc, const char **argv)
 {
-    struct query q = {.jobs_add_up = true, .forecast = forecast_create()};
+    struct query q = {.from = WALL_NONE, .to = WALL_NONE, .forecast = forecast_create()};
     struct cli_args a;
     buf_adds(&q.path, "/api/v1/cost");
     int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
@@ -238,15 +179,20 @@ static int run(int argc, const char **argv)
         rc = answer(&q, &a);
     cli_args_deinit(&a);
     forecast_destroy(q.forecast);
+    buf_deinit(&q.by);
     buf_deinit(&q.path);
     return rc < 0 ? CLI_OK : rc;
 }
 
 static const struct poptOption options[] = {
-    {"by", 0, POPT_ARG_STRING, NULL, VAL_BY, "one line each (default job)", "job|user|team|pool|market|kind|day|week|month|label:NAME"},
+    {"by", 0, POPT_ARG_STRING, NULL, VAL_BY, "a line for each (default job); several, separated by commas: team,month",
+        "job|user|team|project|pool|type|market|kind|day|week|month|label:NAME"},
+    {"month", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_MONTH, "by month too, or only this one (UTC)", "2026-11"},
+    {"week", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_WEEK, "by week too, or only that of this day", "2026-11-22"},
+    {"day", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_DAY, "by day too, or only this one", "2026-11-22"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
+    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only what this team is charged; not by job", "NAME"},
     {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only in this pool; not by job", "NAME"},
-    {"month", 0, POPT_ARG_STRING, NULL, VAL_MONTH, "only this month (UTC)", "2026-11"},
     {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "a line a row, for a spreadsheet", NULL},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "what ended from this moment on (2026-08-01T00:00:00Z)",
         "TIME"},

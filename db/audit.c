@@ -2,9 +2,14 @@
  *
  * The ledger summed by what its rows must agree with.
  */
+#include "base/mem.h"
+#include "base/time.h"
 #include "db/conn.h"
 #include "db/query.h"
 #include "db/reader.h"
+#include "db/rollup.h"
+
+#include <stdlib.h>
 
 int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, struct err *e)
 {
@@ -69,4 +74,127 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
             break;
     }
     return query_finish(&q);
+}
+
+/* ---- sums by day and month ---- */
+
+/* What of two things there should be the same of: the sums of all of one less all of the other, where they are not nothing. */
+#define DIFFERENCES(what, first, second) \
+    "SELECT " what ", sum(ms), sum(uusd), sum(ended) FROM (" first " UNION ALL " second ")" \
+    " GROUP BY since, labels, team, user, pool, type, market, kind" \
+    " HAVING sum(ms) <> 0 OR sum(node_ms) <> 0 OR sum(uusd) <> 0 OR sum(on_demand_uusd) <> 0 OR sum(ended) <> 0 OR sum(succeeded) <> 0"
+#define LESS "-ms, -node_ms, -uusd, -on_demand_uusd, -ended, -succeeded"
+#define NAMED "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || coalesce(nullif(kind, ''), 'jobs')"
+
+/* Sums by day with labels against another set: span ?1, with labels if ?2. */
+static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
+    "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start of month') AS INTEGER) / 86400 END AS since,"
+    " ?2 * labels AS labels, team, user, pool, type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
+    " FROM cost_sums WHERE span = 1 AND by_label = 1",
+    "SELECT since, labels, team, user, pool, type, market, kind, " LESS " FROM cost_sums WHERE span = ?1 AND by_label = ?2");
+
+/* ... and against the ledger and the jobs. What there is in a node may have changed since, so types are not told apart. */
+#define OF_JOB \
+    " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
+    " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
+static const char of_rows[] = DIFFERENCES(NAMED,
+    "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
+    " FROM cost_sums WHERE span = 1 AND by_label = 1",
+    "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
+    " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, 0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
+    " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
+    " UNION ALL SELECT 0, ifnull(s.labels, 0), ifnull(t.value, j.team), j.user, '', '', '', '', 0, 0, 0, 0, -1, -(j.end_kind = 'succeeded')"
+    " FROM jobs j" OF_JOB " WHERE j.state = 'ended' AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)");
+
+struct gaps {
+    struct db_reader *r;
+    db_rollup_gap_fn fn;
+    void *ctx;
+    struct err *e;
+};
+
+static int differences(const struct gaps *g, const char *text, int64_t span, int64_t by_label, const char *of)
+{
+    struct query q;
+    query_init_text(&q, g->r->sql, text, g->e);
+    if (span > 0) {
+        query_i64(&q, 1, span);
+        query_i64(&q, 2, by_label);
+    }
+    while (query_step(&q)) {
+        char *said = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of, (const char *)sqlite3_column_text(q.stmt, 0),
+            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2), (long long)sqlite3_column_int64(q.stmt, 3));
+        int answer = g->fn(g->ctx, said);
+        free(said);
+        if (!query_goes_on(&q, answer))
+            break;
+    }
+    return query_finish(&q);
+}
+
+/* All that was spent in each day, added up from the stretches as they are cut at midnight. */
+struct days {
+    struct day_sum {
+        int64_t ms, uusd;
+    } *sums;
+    int64_t n;
+};
+
+static int add_days(const struct gaps *g, struct days *d)
+{
+    struct ledger_row row = {0}, piece;
+    struct query q;
+    query_init(&q, g->r->sql, TABLE_LEDGER, "", g->e);
+    while (query_next(&q, &row))
+        for (int64_t day = INT64_MIN; day != INT64_MAX;) {
+            rollup_piece(&row, &day, &piece);
+            int64_t of = rollup_day(piece.from.ms), had = d->n;
+            if (of >= had) {
+                d->n = of + 1;
+                d->sums = mem_resize(d->sums, (size_t)d->n, sizeof(*d->sums));
+                for (int64_t k = had; k < d->n; k++)
+                    d->sums[k] = (struct day_sum){0};
+            }
+            d->sums[of].ms += piece.ms;
+            d->sums[of].uusd += piece.uusd;
+        }
+    return query_finish(&q);
+}
+
+static int of_days(const struct gaps *g)
+{
+    struct days d = {0};
+    struct query q;
+    int rc = add_days(g, &d);
+    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND by_label = 0 GROUP BY since", g->e);
+    while (rc == 0 && query_step(&q)) {
+        int64_t day = sqlite3_column_int64(q.stmt, 0);
+        struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
+        int64_t ms = sqlite3_column_int64(q.stmt, 1) - sum.ms, uusd = sqlite3_column_int64(q.stmt, 2) - sum.uusd;
+        char iso[TIME_ISO_MAX];
+        time_format_iso((struct wall){day * DAY_MS}, iso);
+        char *said = mem_printf("the sums of %.10s are not what its stretches add up to: by %lld ms and %lld uusd", iso, (long long)ms, (long long)uusd);
+        int answer = ms != 0 || uusd != 0 ? g->fn(g->ctx, said) : 0;
+        free(said);
+        if (!query_goes_on(&q, answer))
+            break;
+    }
+    int finished = query_finish(&q);
+    free(d.sums);
+    return rc != 0 ? rc : finished;
+}
+
+int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
+{
+    const struct gaps g = {r, fn, ctx, e};
+    int rc = differences(&g, of_rows, 0, 0, "the sums by day are not those of the ledger");
+    if (rc == 0)
+        rc = of_days(&g);
+    if (rc == 0)
+        rc = differences(&g, of_sets, SPAN_DAY, 0, "the sums by day are not those with labels");
+    if (rc == 0)
+        rc = differences(&g, of_sets, SPAN_MONTH, 0, "the sums by month are not those by day");
+    if (rc == 0)
+        rc = differences(&g, of_sets, SPAN_MONTH, 1, "the sums by month and label are not those by day");
+    return rc;
 }

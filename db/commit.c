@@ -111,12 +111,12 @@ static bool write_rollups(struct db *d, const struct changes *c, struct failure 
         for (int64_t day = INT64_MIN; day != INT64_MAX;) {
             struct ledger_row piece;
             rollup_piece(&c->ledger[i], &day, &piece);
-            if (!step(d, rollup_cost(&d->rollup, &piece), "cost_days", f))
+            if (!step(d, rollup_cost(&d->rollup, &piece), "cost_sums", f))
                 return false;
         }
     }
     for (size_t i = 0; i < c->n_jobs; i++)
-        if (c->jobs[i].state == JOB_ENDED && !step(d, rollup_job(&d->rollup, &c->jobs[i]), "cost_jobs", f))
+        if (c->jobs[i].state == JOB_ENDED && !step(d, rollup_job(&d->rollup, &c->jobs[i]), "cost_sums", f))
             return false;
     return true;
 }

@@ -251,4 +251,9 @@ struct ledger_gap {
 typedef int (*db_ledger_gap_fn)(void *ctx, const struct ledger_gap *gap);
 int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, struct err *e);
 
+/* Where the sums of the ledger by day and month (rollup.c) are not what its rows add up to, or not what other sums of the same are: text
+ * says of what, and is borrowed for the call. None unless the database is damaged. Reads all of the ledger: a million rows take seconds. */
+typedef int (*db_rollup_gap_fn)(void *ctx, const char *text);
+int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
+
 #endif

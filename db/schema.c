@@ -19,6 +19,7 @@
 
 #include "base/prng.h"
 #include "db/conn.h"
+#include "db/rollup.h"
 #include <stdio.h>
 
 /* clang-format off */
@@ -591,28 +592,24 @@ static const char schema_2[] =
     " job INTEGER PRIMARY KEY,"
     " labels INTEGER NOT NULL"
     ") STRICT;"
-    "CREATE TABLE cost_days (" /* days since 1970, UTC */
-    " day INTEGER NOT NULL,"
+    "CREATE TABLE cost_sums ("
+    " span INTEGER NOT NULL," /* 1: a day, 31: a month */
+    " by_label INTEGER NOT NULL," /* 0: sets of labels are not told apart */
+    " since INTEGER NOT NULL," /* its first day: days since 1970, UTC */
     " labels INTEGER NOT NULL,"
     " team TEXT NOT NULL,"
     " user TEXT NOT NULL,"
     " pool TEXT NOT NULL,"
+    " type TEXT NOT NULL,"
     " market TEXT NOT NULL,"
-    " kind TEXT NOT NULL,"
+    " kind TEXT NOT NULL," /* '': jobs that ended */
     " ms INTEGER NOT NULL,"
     " node_ms INTEGER NOT NULL,"
     " uusd INTEGER NOT NULL,"
     " on_demand_uusd INTEGER NOT NULL,"
-    " PRIMARY KEY (day, labels, team, user, pool, market, kind)"
-    ") STRICT, WITHOUT ROWID;"
-    "CREATE TABLE cost_jobs ("
-    " day INTEGER NOT NULL,"
-    " labels INTEGER NOT NULL,"
-    " team TEXT NOT NULL,"
-    " user TEXT NOT NULL,"
     " ended INTEGER NOT NULL,"
     " succeeded INTEGER NOT NULL,"
-    " PRIMARY KEY (day, labels, team, user)"
+    " PRIMARY KEY (span, by_label, since, labels, team, user, pool, type, market, kind)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE task_loads ("
     " job INTEGER NOT NULL,"
@@ -681,14 +678,7 @@ static const char schema_2[] =
     "UPDATE ledger SET node_ms = s.rest FROM (SELECT min(CASE WHEN l.job <> 0 THEN l.rowid END) AS first,"
     " CASE i.state WHEN 'gone' THEN max(i.ended_at - i.launched_at, 0) - sum(CASE WHEN l.job = 0 THEN l.ms ELSE 0 END)"
     " ELSE i.attempts_ms END AS rest FROM ledger AS l JOIN instances AS i ON i.id = l.instance GROUP BY l.instance) AS s"
-    " WHERE ledger.rowid = s.first;"
-    /* What was written before counts on the day on which it ended. */
-    "INSERT INTO cost_days SELECT ifnull(l.to_at, 0) / 86400000, ifnull(s.labels, 0), ifnull(j.team, ''), ifnull(j.user, ''),"
-    " coalesce(n.pool, i.pool, ''), coalesce(n.market, i.market, ''), l.kind, sum(l.ms), sum(l.node_ms), sum(l.uusd), sum(l.on_demand_uusd)"
-    " FROM ledger l LEFT JOIN jobs j ON j.id = l.job LEFT JOIN job_label_sets s ON s.job = l.job LEFT JOIN nodes n ON n.id = l.node"
-    " LEFT JOIN instances i ON i.id = l.instance GROUP BY 1, 2, 3, 4, 5, 6, 7;"
-    "INSERT INTO cost_jobs SELECT ifnull(j.ended_at, 0) / 86400000, ifnull(s.labels, 0), j.team, j.user, count(*),"
-    " sum(j.end_kind = 'succeeded') FROM jobs j LEFT JOIN job_label_sets s ON s.job = j.id WHERE j.state = 'ended' GROUP BY 1, 2, 3, 4;";
+    " WHERE ledger.rowid = s.first;";
 /* clang-format on */
 
 static const char *const migrations[] = {schema_1, schema_2};
@@ -732,13 +722,15 @@ static int apply(sqlite3 *sql, int version, struct err *e)
     return sql_exec(sql, stamp, e);
 }
 
-static int migrate_to(sqlite3 *sql, int version, struct err *e)
+/* The last step of a way that began before version 2 sums up the ledger too: with the code of now, so on the newest schema. */
+static int migrate_to(sqlite3 *sql, int version, int from, struct err *e)
 {
     int rc;
 
     if ((rc = sql_exec(sql, "BEGIN IMMEDIATE", e)) != 0)
         return rc;
-    if ((rc = apply(sql, version, e)) == 0 && (rc = sql_exec(sql, "COMMIT", e)) == 0)
+    if ((rc = apply(sql, version, e)) == 0 && (version < DB_SCHEMA_VERSION || from >= 2 || (rc = rollup_all(sql, e)) == 0) &&
+        (rc = sql_exec(sql, "COMMIT", e)) == 0)
         return 0;
     sqlite3_exec(sql, "ROLLBACK", NULL, NULL, NULL);
     return err_wrap(e, "bring the database to schema %d", version);
@@ -790,7 +782,7 @@ int schema_migrate(sqlite3 *sql, const char *path, struct err *e)
     if (version > DB_SCHEMA_VERSION)
         return refuse_newer(sql, path, version, e);
     for (int v = (int)version + 1; v <= DB_SCHEMA_VERSION; v++)
-        if ((rc = migrate_to(sql, v, e)) != 0)
+        if ((rc = migrate_to(sql, v, (int)version, e)) != 0)
             return rc;
     return 0;
 }

@@ -79,6 +79,12 @@ static int add_gap(void *ctx, const struct ledger_gap *g)
     return 0;
 }
 
+static int add_rollup_gap(void *ctx, const char *text)
+{
+    audit_rollup_gap(ctx, text);
+    return 0;
+}
+
 static int hold_against(struct auditing *g, struct audit *a, struct err *e)
 {
     struct db_reader *r = g->api->o.reader;
@@ -93,6 +99,8 @@ static int hold_against(struct auditing *g, struct audit *a, struct err *e)
         rc = db_read_ledger_nodes(r, add_node, a, e);
     if (rc == 0)
         rc = db_read_ledger_gaps(r, add_gap, a, e);
+    if (rc == 0)
+        rc = db_read_rollup_gaps(r, add_rollup_gap, a, e);
     if (rc == 0)
         audit_end(a);
     return rc;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for nodes, instances, offers, cost and tokens.
+ * The API's routes for nodes, instances, offers and tokens.
  */
 #include "scheduler/api_private.h"
 
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "db/cost_days.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,54 +114,6 @@ void api_events(struct request *q)
     if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
         api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .after = after}, wait_ms);
-}
-
-/* ---- cost ---- */
-
-static int add_cost(void *ctx, const struct cost_line *l)
-{
-    json_array_append_new(ctx, json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "key", json_text(l->key), "jobs",
-                                   (json_int_t)l->jobs, "uusd", (json_int_t)l->uusd, "on_demand_uusd",
-                                   (json_int_t)l->on_demand_uusd, "useful_ms", (json_int_t)l->useful_ms,
-                                   "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms));
-    return 0;
-}
-
-static int add_cost_of_days(void *ctx, const struct cost_sum *l)
-{
-    json_t *spent = json_object();
-    for (int k = 0; k < LEDGER_KINDS; k++)
-        json_object_set_new(spent, ledger_kind_names[k], json_integer(l->spent_uusd[k]));
-    json_array_append_new(ctx,
-        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "key", json_text(l->key), "jobs", (json_int_t)l->jobs, "succeeded",
-            (json_int_t)l->succeeded, "uusd", (json_int_t)l->uusd, "on_demand_uusd", (json_int_t)l->on_demand_uusd, "useful_ms",
-            (json_int_t)l->useful_ms, "lost_ms", (json_int_t)l->lost_ms, "total_ms", (json_int_t)l->total_ms, "spent_uusd", spent));
-    return 0;
-}
-
-/* What is read from the sums by day; the rest from the stretches, to the millisecond. */
-static bool is_by_days(const char *by)
-{
-    return str_eq(by, "team") || str_eq(by, "market") || str_eq(by, "week") || str_eq(by, "month") || str_starts(by, "label:");
-}
-
-void api_cost(struct request *q)
-{
-    const char *by = http_request_query(q->x, "by");
-    struct wall from, to;
-    struct err e;
-    if (!api_query_time(q, "from", &from) || !api_query_time(q, "to", &to))
-        return;
-    json_t *lines = json_array();
-    const struct cost_query days = {.by = by ? by : "job",
-        .user = http_request_query(q->x, "user"),
-        .pool = http_request_query(q->x, "pool"),
-        .from = from,
-        .to = to};
-    int rc = is_by_days(days.by) || days.pool
-                 ? db_read_cost_days(q->api->o.reader, &days, add_cost_of_days, lines, &e)
-                 : db_read_cost(q->api->o.reader, days.by, days.user, from, to, add_cost, lines, &e);
-    reply_list(q->x, "lines", lines, rc, &e);
 }
 
 /* ---- nodes ---- */

@@ -299,6 +299,11 @@ void audit_ledger_gap(struct audit *a, const struct ledger_gap *g)
         (long long)g->job, (long long)g->ms, (long long)g->span_ms);
 }
 
+void audit_rollup_gap(struct audit *a, const char *text)
+{
+    differ(a, AUDIT_LEDGER, "", NULL, NULL, "%.200s", text);
+}
+
 void audit_end(struct audit *a)
 {
     int64_t id;

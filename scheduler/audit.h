@@ -51,6 +51,7 @@ void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum);
 void audit_row(struct audit *a, const struct instance_row *row);
 void audit_ledger_node(struct audit *a, const struct ledger_node *node);
 void audit_ledger_gap(struct audit *a, const struct ledger_gap *gap);
+void audit_rollup_gap(struct audit *a, const char *text);
 void audit_end(struct audit *a);
 
 /* How much was looked at. */

@@ -341,7 +341,7 @@ class Client:
     def audit(self):
         return self._call("POST", "/api/v1/audit")
 
-    def cost(self, *, by=None, user=None, pool=None, from_=None, to=None):
+    def cost(self, *, by=None, user=None, team=None, pool=None, from_=None, to=None):
         return self._call("GET", "/api/v1/cost", query=_clean(locals()))
 
     def use(self, *, pool=None, from_=None, to=None, step_ms=None):

@@ -2,14 +2,15 @@
  *
  * The sums by day: they are there with the ledger's rows, add up to them, and know the labels.
  */
-#include "db/cost_days.h"
+#include "db/cost_sums.h"
 #include "tests/db/util.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-#define DAY_MS 86400000LL
+#include "db/rollup.h"
+#include <stdio.h>
+#include <string.h>
 
 static struct err e;
 
@@ -43,9 +44,14 @@ static void add_row(struct db_batch *b, int64_t job, enum ledger_kind kind, int6
     batch_add(b, TABLE_LEDGER, &r);
 }
 
-static int print_sum(void *ctx, const struct cost_sum *s)
+static struct cost_query all_by(const char *by)
 {
-    buf_printf(ctx, "%s:%lld/%lld,%lld,%lld,%lld ", s->key, (long long)s->succeeded, (long long)s->jobs, (long long)s->uusd,
+    return (struct cost_query){.by = by, .from = WALL_NONE, .to = WALL_NONE};
+}
+
+static int print_sum(void *ctx, const char *const keys[], const struct cost_sum *s)
+{
+    buf_printf(ctx, "%s:%lld/%lld,%lld,%lld,%lld ", keys[0], (long long)s->succeeded, (long long)s->jobs, (long long)s->uusd,
         (long long)s->total_ms, (long long)s->spent_uusd[LEDGER_LOST]);
     return 0;
 }
@@ -53,7 +59,7 @@ static int print_sum(void *ctx, const struct cost_sum *s)
 static void assert_sums(struct db_reader *r, struct cost_query c, const char *want)
 {
     struct buf got = {0};
-    assert_int_equal(db_read_cost_days(r, &c, print_sum, &got, &e), 0);
+    assert_int_equal(db_read_cost_sums(r, &c, print_sum, &got, &e), 0);
     assert_string_equal(buf_str(&got), want);
     buf_deinit(&got);
 }
@@ -64,10 +70,9 @@ static void sums_by_day_and_label_add_up_to_the_ledger(void **state)
     struct db *d = util_open(*state);
     struct db_reader *r;
     struct db_batch b = {0};
-    const struct wall all = WALL_NONE;
 
     assert_int_equal(db_reader_of(d, &r, &e), 0);
-    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base"});
+    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base", .total = {.cpus = 8}});
     add_job(&b, 1, "ada", "{\"exp\": \"3\", \"team\": \"nlp\"}", END_SUCCEEDED);
     add_job(&b, 2, "bob", "{\"exp\": \"3\", \"team\": \"nlp\"}", END_FAILED);
     add_job(&b, 3, "bob", NULL, END_NONE);
@@ -78,24 +83,214 @@ static void sums_by_day_and_label_add_up_to_the_ledger(void **state)
     add_row(&b, 3, LEDGER_USEFUL, 40 * DAY_MS, 500, 5);
     add_row(&b, CORE_ID_NONE, LEDGER_IDLE, 40 * DAY_MS, 300, -2); /* taken back */
     util_commit(d, &b);
-    assert_sums(r, (struct cost_query){"team", NULL, NULL, all, all}, ":0/0,-2,300,0 nlp:1/2,1000016,302402000,15 shared:0/0,5,500,0 ");
-    assert_sums(r, (struct cost_query){"label:exp", NULL, NULL, all, all}, ":0/0,3,800,0 3:1/2,1000016,302402000,15 ");
-    assert_sums(r, (struct cost_query){"user", NULL, NULL, all, all}, ":0/0,-2,300,0 ada:1/1,1000001,302400000,0 bob:0/1,20,2500,15 ");
-    assert_sums(r, (struct cost_query){"month", NULL, NULL, all, all}, "1970-01:0/0,142857,43200000,0 1970-02:1/2,857162,259202800,15 ");
-    assert_sums(r, (struct cost_query){"day", "ada", NULL, {31 * DAY_MS}, {33 * DAY_MS}},
+    assert_sums(r, all_by("team"), ":0/0,-2,300,0 nlp:1/2,1000016,302402000,15 shared:0/0,5,500,0 ");
+    assert_sums(r, all_by("label:exp"), ":0/0,3,800,0 3:1/2,1000016,302402000,15 ");
+    assert_sums(r, all_by("user"), ":0/0,-2,300,0 ada:1/1,1000001,302400000,0 bob:0/1,20,2500,15 ");
+    assert_sums(r, all_by("month"), "1970-01:0/0,142857,43200000,0 1970-02:1/2,857162,259202800,15 ");
+    assert_sums(r, all_by("type"), "8 cpus:0/0,1000019,302402800,15 ");
+    assert_sums(r, (struct cost_query){.by = "day", .user = "ada", .from = {31 * DAY_MS}, .to = {33 * DAY_MS}},
         "1970-02-01:0/0,285714,86400000,0 1970-02-02:0/0,285715,86400000,0 ");
-    assert_sums(r, (struct cost_query){"week", "ada", "base", all, all}, "1970-01-26:0/0,428571,129600000,0 1970-02-02:0/0,571430,172800000,0 ");
-    assert_sums(r, (struct cost_query){"pool", NULL, "base", all, all}, "base:0/0,1000019,302402800,15 ");
-    assert_sums(r, (struct cost_query){"pool", NULL, "none", all, all}, "");
-    assert_int_equal(db_read_cost_days(r, &(struct cost_query){"weather", NULL, NULL, all, all}, print_sum, NULL, &e), ERR_INVALID);
+    assert_sums(r, (struct cost_query){.by = "week", .user = "ada", .pool = "base", .from = WALL_NONE, .to = WALL_NONE},
+        "1970-01-26:0/0,428571,129600000,0 1970-02-02:0/0,571430,172800000,0 ");
+    assert_sums(r, (struct cost_query){.by = "pool", .pool = "base", .from = WALL_NONE, .to = WALL_NONE}, "base:0/0,1000019,302402800,15 ");
+    assert_sums(r, (struct cost_query){.by = "pool", .pool = "none", .from = WALL_NONE, .to = WALL_NONE}, "");
+    assert_sums(r, (struct cost_query){.by = "user", .team = "nlp", .from = WALL_NONE, .to = WALL_NONE},
+        "ada:1/1,1000001,302400000,0 bob:0/1,15,2000,15 ");
     db_reader_close(r);
     db_close(d);
+}
+
+static void what_costs_are_asked_by_is_checked(void **state)
+{
+    (void)state;
+    char longest[COST_BY_MAX + 200] = "label:";
+    bool jobs_known;
+    assert_int_equal(db_cost_keys("team,month", &jobs_known, &e), 2);
+    assert_true(jobs_known);
+    assert_int_equal(db_cost_keys("project,type,day,label:a-b.c", &jobs_known, &e), 4);
+    assert_false(jobs_known);
+    memset(longest + 6, 'x', sizeof(longest) - 7);
+    const char *const bad[] = {"", "weather", "team,", ",team", "team,,day", "Team", "label:", "label:a\"b", "label:a b", "job", "team,job", "team month",
+        "user,team,pool,day,month", "label", longest};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (db_cost_keys(bad[i], &jobs_known, &e) != ERR_INVALID)
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+/* ---- conservation ---- */
+
+#define JOBS 40
+
+static int add_up(void *ctx, const char *const keys[], const struct cost_sum *s)
+{
+    struct cost_sum *sum = ctx;
+    int64_t of_kinds = 0;
+    assert_non_null(keys[0]);
+    for (int k = 0; k < LEDGER_KINDS; k++)
+        of_kinds += s->spent_uusd[k];
+    assert_int_equal(of_kinds, s->uusd);
+    sum->jobs += s->jobs;
+    sum->succeeded += s->succeeded;
+    sum->uusd += s->uusd;
+    sum->on_demand_uusd += s->on_demand_uusd;
+    sum->useful_ms += s->useful_ms;
+    sum->lost_ms += s->lost_ms;
+    sum->total_ms += s->total_ms;
+    return 0;
+}
+
+static int64_t get(struct db *d, const char *text)
+{
+    int64_t v;
+    assert_int_equal(sql_get_i64(d->sql, text, &v, &e), 0);
+    return v;
+}
+
+static void add_random_year(struct db *d, struct prng *p)
+{
+    static const char *const labels[] = {NULL, "{\"team\": \"nlp\"}", "{\"model\": \"a\", \"team\": \"vision\"}", "{\"model\": \"b\", \"project\": \"p\"}"};
+    struct db_batch b = {0};
+    for (int64_t i = 1; i <= 3; i++)
+        batch_add(&b, TABLE_NODES, &(struct node_row){.id = i, .pool = "base", .instance = i - 1, .market = i % 2 ? MARKET_OWNED : MARKET_SPOT});
+    for (int64_t i = 1; i <= 2; i++)
+        batch_add(&b, TABLE_INSTANCES, &(struct instance_row){.id = i, .pool = "burst", .type = "m5.large", .market = MARKET_SPOT, .node = i + 1});
+    for (int64_t i = 1; i <= JOBS; i++)
+        add_job(&b, i, i % 3 ? "ada" : "bob", labels[i % 4], i % 5 ? i % 2 ? END_SUCCEEDED : END_FAILED : END_NONE);
+    util_commit(d, &b);
+    for (int i = 0; i < 300; i++) {
+        struct ledger_row r = {.job = prng_range(p, 0, JOBS),
+            .node = prng_range(p, 0, 3),
+            .instance = prng_range(p, 0, 2),
+            .kind = (enum ledger_kind)prng_range(p, 0, LEDGER_KINDS - 1),
+            .from = {prng_range(p, 0, 400 * DAY_MS)},
+            .ms = prng_range(p, 0, 1) ? prng_range(p, 0, 3600000) : prng_range(p, 0, 20 * DAY_MS),
+            .uusd = prng_range(p, -1000, 1000000007),
+            .on_demand_uusd = prng_range(p, 0, 1000000007)};
+        r.to.ms = r.from.ms + r.ms;
+        r.node_ms = r.ms / 3;
+        batch_add(&b, TABLE_LEDGER, &r);
+    }
+    util_commit(d, &b);
+}
+
+/* Whatever is asked, and wherever a period is cut, it adds up to the ledger to the micro-dollar and the millisecond. */
+static void every_way_of_asking_adds_up_to_the_ledger(void **state)
+{
+    static const char *const ways[] = {"user", "team", "pool", "type", "market", "kind", "day", "week", "month", "project", "label:model", "team,month",
+        "label:model,month", "kind,week", "user,team,type,market", "day,label:model,label:project,kind"};
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct prng p;
+    prng_init(&p, 7);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    add_random_year(d, &p);
+    const int64_t uusd = get(d, "SELECT sum(uusd) FROM ledger"), on_demand = get(d, "SELECT sum(on_demand_uusd) FROM ledger");
+    const int64_t ms = get(d, "SELECT sum(ms) FROM ledger"), lost = get(d, "SELECT sum(ms) FROM ledger WHERE kind = 'lost'");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct cost_sum all = {0}, cut = {0};
+        assert_int_equal(db_read_cost_sums(r, &(struct cost_query){.by = ways[i], .from = WALL_NONE, .to = WALL_NONE}, add_up, &all, &e), 0);
+        assert_int_equal(all.uusd, uusd);
+        assert_int_equal(all.on_demand_uusd, on_demand);
+        assert_int_equal(all.total_ms, ms);
+        assert_int_equal(all.lost_ms, lost);
+        const int64_t a = prng_range(&p, 0, 200), b = prng_range(&p, a, 450);
+        const struct cost_query parts[] = {{.by = ways[i], .from = WALL_NONE, .to = {a * DAY_MS}}, {.by = ways[i], .from = {a * DAY_MS}, .to = {b * DAY_MS}},
+            {.by = ways[i], .from = {b * DAY_MS}, .to = WALL_NONE}};
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(db_read_cost_sums(r, &parts[k], add_up, &cut, &e), 0);
+        assert_memory_equal(&cut, &all, sizeof(all));
+    }
+    struct cost_sum of_user = {0};
+    assert_int_equal(db_read_cost_sums(r, &(struct cost_query){.by = "month", .user = "bob", .from = WALL_NONE, .to = WALL_NONE}, add_up, &of_user, &e), 0);
+    assert_int_equal(of_user.uusd, get(d, "SELECT sum(l.uusd) FROM ledger l JOIN jobs j ON j.id = l.job WHERE j.user = 'bob'"));
+    assert_int_equal(of_user.jobs, get(d, "SELECT count(*) FROM jobs WHERE user = 'bob' AND state = 'ended'"));
+    db_reader_close(r);
+    db_close(d);
+}
+
+/* As a database of version 1 is brought to this one. */
+static void sums_are_made_anew_as_they_were_kept(void **state)
+{
+    static const char differences[] = "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
+                                      " (SELECT count(*) FROM (SELECT * FROM cost_sums EXCEPT SELECT * FROM kept))";
+    struct db *d = util_open(*state);
+    struct prng p;
+    prng_init(&p, 8);
+    add_random_year(d, &p);
+    assert_int_equal(sql_exec(d->sql, "CREATE TEMP TABLE kept AS SELECT * FROM cost_sums; DELETE FROM cost_sums", &e), 0);
+    assert_int_equal(rollup_all(d->sql, &e), 0);
+    assert_int_equal(get(d, differences), 0);
+    assert_true(get(d, "SELECT count(*) FROM cost_sums") > 1000);
+    db_close(d);
+}
+
+static int count_gap(void *ctx, const char *text)
+{
+    assert_non_null(text);
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* What belay audit holds against each other: whatever is changed by a hand of its own is found. */
+static void sums_that_are_not_the_ledgers_are_found(void **state)
+{
+    static const char *const damage[] = {
+        "UPDATE ledger SET uusd = uusd + 1 WHERE rowid = 7",
+        "UPDATE ledger SET kind = CASE kind WHEN 'idle' THEN 'boot' ELSE 'idle' END WHERE rowid = 8",
+        "DELETE FROM ledger WHERE rowid = 9",
+        "UPDATE ledger SET from_at = from_at + 86400000, to_at = to_at + 86400000 WHERE rowid = 10", /* the day alone */
+        "UPDATE cost_sums SET since = since + 1 WHERE span = 1 AND since = (SELECT max(since) FROM cost_sums WHERE span = 1)",
+        "UPDATE jobs SET end_kind = 'succeeded' WHERE id = 2",
+    };
+    static const char *const where[] = {"span = 1 AND by_label = 1", "span = 1 AND by_label = 0", "span = 31 AND by_label = 1", "span = 31 AND by_label = 0"};
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct prng p;
+    int n = 0;
+    prng_init(&p, 9);
+    add_random_year(d, &p);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    assert_int_equal(db_read_rollup_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 0);
+    for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]) + 4; i++) {
+        char text[300];
+        assert_int_equal(sql_exec(d->sql, "SAVEPOINT damage", &e), 0);
+        if (i < 4)
+            snprintf(text, sizeof(text), "UPDATE cost_sums SET uusd = uusd + 1 WHERE %s AND since = (SELECT min(since) FROM cost_sums WHERE %s AND kind = 'lost')",
+                where[i], where[i]);
+        else
+            snprintf(text, sizeof(text), "%s", damage[i - 4]);
+        n = 0;
+        assert_int_equal(sql_exec(d->sql, text, &e), 0);
+        assert_int_equal(db_read_rollup_gaps(r, count_gap, &n, &e), 0);
+        if (n == 0)
+            fail_msg("not found: %s", text);
+        assert_int_equal(sql_exec(d->sql, "ROLLBACK TO damage; RELEASE damage", &e), 0);
+    }
+    db_reader_close(r);
+    db_close(d);
+}
+
+static void a_month_begins_on_its_first_day(void **state)
+{
+    (void)state;
+    assert_int_equal(rollup_month(0), 0);
+    assert_int_equal(rollup_month(58), 31);         /* 28 February 1970 */
+    assert_int_equal(rollup_next_month(58), 59);
+    assert_int_equal(rollup_month(19782), 19754);   /* 29 February 2024 */
+    assert_int_equal(rollup_next_month(19782), 19783);
+    assert_int_equal(rollup_next_month(20453), 20454); /* 31 December 2025 */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sums_by_day_and_label_add_up_to_the_ledger, util_setup, util_teardown),
+        cmocka_unit_test(what_costs_are_asked_by_is_checked),
+        cmocka_unit_test_setup_teardown(every_way_of_asking_adds_up_to_the_ledger, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
+        cmocka_unit_test(a_month_begins_on_its_first_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,11 +81,18 @@ class Audit(unittest.TestCase):
             attempt = "job = %d AND kind = 'useful'" % job
             uusd, ms, _ = self.ledger(lab, attempt)
             with self.planted(lab, "ledger", attempt, uusd=uusd + 1):
-                found, = self.audit(lab)["differences"]
+                found, *sums = self.audit(lab)["differences"]
                 self.assertEqual((found["kind"], found["instance"]), ("ledger", one))
                 self.assertIn("attempts cost", found["text"])
+                self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 2)
+                self.assertRegex(sums[0]["text"], "^the sums by day are not those of the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$")
+                self.assertRegex(sums[1]["text"], "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$")
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
-                self.assertEqual(self.kinds(lab), [("ledger", one)])
+                self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
+            sums = "span = 31 AND by_label = 0 AND kind = 'useful'"
+            with self.planted(lab, "cost_sums", sums, ms=ms + 1):
+                found, = self.audit(lab)["differences"]
+                self.assertRegex(found["text"], "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$")
             self.assertEqual(self.kinds(lab), [])
 
             self.end(lab)
@@ -93,7 +100,7 @@ class Audit(unittest.TestCase):
             for name in ("uusd", "node_ms"):
                 value = self.ledger(lab, "job = 0 AND kind = 'idle'")[2 * (name == "node_ms")]
                 with self.subTest(name), self.planted(lab, "ledger", "job = 0 AND kind = 'idle'", **{name: value - 1}):
-                    self.assertEqual(self.kinds(lab), [("ledger", one)])
+                    self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
             with self.planted(lab, "instances", here, accrued_uusd=123456):
                 self.assertEqual(self.kinds(lab), [("ledger", one)])
             with self.planted(lab, "instances", here, state="running"):

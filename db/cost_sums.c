@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or weeks are asked for, what is before and
+ * after them by day; labels are told apart only where one is asked for.
+ */
+#include "db/cost_sums.h"
+
+#include "base/str.h"
+#include "db/query.h"
+#include "db/reader.h"
+#include "db/rollup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FROM_DAY = 1, FROM_LABELS = 2, FROM_MACHINES = 4 }; /* what a key needs: days told apart, labels; of jobs it is not known */
+
+static const struct key {
+    const char *by, *column; /* what rows are put together by first, */
+    const char *before, *after; /* and what is around it when they are few */
+    int needs;
+} known_keys[] = {
+    {"user", "user", "", "", 0},
+    {"team", "team", "", "", 0},
+    {"pool", "pool", "", "", FROM_MACHINES},
+    {"type", "type", "", "", FROM_MACHINES},
+    {"market", "market", "", "", FROM_MACHINES},
+    {"kind", "kind", "", "", FROM_MACHINES},
+    {"day", "since", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY},
+    {"week", "since - (since + 3) % 7", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY}, /* its Monday */
+    {"month", "since", "strftime('%Y-%m', ", " * 86400, 'unixepoch')", 0},
+};
+/* Its name is a parameter, behind the others: ?12 for the first key. */
+static const struct key label_key = {"label", "labels", "ifnull((SELECT json_extract(labels_json, '$.\"' || ?", " || '\"') FROM label_sets WHERE id = ",
+    FROM_LABELS};
+
+#define FIRST_LABEL 12 /* the parameter */
+
+struct keys {
+    const struct key *of[COST_KEYS_MAX];
+    char labels[COST_KEYS_MAX][CORE_NAME_MAX]; /* of label_key */
+    int n, needs;
+};
+
+static bool read_key(const char *word, const struct key **ret_key, char label[CORE_NAME_MAX])
+{
+    const char *name = str_eq(word, "project") ? word : str_starts(word, "label:") ? word + 6 : NULL;
+    if (name) {
+        *ret_key = &label_key;
+        str_copy(label, CORE_NAME_MAX, name);
+        return str_is_name(name, CORE_NAME_MAX - 1);
+    }
+    for (size_t i = 0; i < sizeof(known_keys) / sizeof(known_keys[0]); i++)
+        if (str_eq(word, known_keys[i].by)) {
+            *ret_key = &known_keys[i];
+            return true;
+        }
+    return false;
+}
+
+static int read_keys(const char *by, struct keys *ret_keys, struct err *e)
+{
+    char copy[COST_BY_MAX], *rest = copy;
+    struct keys k = {0};
+    STR_COPY(copy, by);
+    for (const char *word; (word = strsep(&rest, ",")) != NULL; k.n++) {
+        if (strlen(by) >= sizeof copy || k.n == COST_KEYS_MAX)
+            return err_set(e, ERR_INVALID, "cost by '%.40s...': at most %d at once", by, COST_KEYS_MAX);
+        if (!read_key(word, &k.of[k.n], k.labels[k.n]))
+            return err_set(e, ERR_INVALID,
+                "cost by '%.40s': it must be job, or some of user, team, project, pool, type, market, kind, day, week, month and label:NAME, "
+                "separated by commas",
+                word);
+        k.needs |= k.of[k.n]->needs;
+    }
+    *ret_keys = k;
+    return 0;
+}
+
+int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e)
+{
+    struct keys k;
+    int rc = read_keys(by, &k, e);
+    if (rc != 0)
+        return rc;
+    *ret_jobs_known = (k.needs & FROM_MACHINES) == 0;
+    return k.n;
+}
+
+/* ---- the statement ---- */
+
+#define SUM_OF(kind, what) ", sum(CASE kind WHEN '" kind "' THEN " what " ELSE 0 END)"
+
+/* The rows that there are: so few that texts of days and labels are made once each. */
+static void add_rows(const struct keys *k, struct buf *out)
+{
+    buf_printf(out, "WITH c AS MATERIALIZED (SELECT ");
+    for (int i = 0; i < k->n; i++) {
+        buf_printf(out, "%s AS k%d, ", k->of[i]->column, i);
+    }
+    buf_printf(out,
+        "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) AS ended, sum(succeeded) AS succeeded"
+        " FROM (SELECT 31 AS span, ?2 AS a, ?3 AS b UNION ALL SELECT 1, ?4, ?5 UNION ALL SELECT 1, ?6, ?7) v CROSS JOIN cost_sums s"
+        " WHERE s.span = v.span AND s.by_label = ?1 AND s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
+        " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR kind <> '') GROUP BY kind");
+    for (int i = 0; i < k->n; i++)
+        buf_printf(out, ", k%d", i);
+    buf_printf(out, ")");
+}
+
+static void add_text(const struct keys *k, int i, struct buf *out)
+{
+    const struct key *of = k->of[i];
+    if (of == &label_key)
+        buf_printf(out, "%s%d%sk%d), '')", of->before, FIRST_LABEL + i, of->after, i);
+    else
+        buf_printf(out, "%sk%d%s", of->before, i, of->after);
+}
+
+static void add_statement(const struct keys *k, struct buf *out)
+{
+    add_rows(k, out);
+    buf_printf(out, " SELECT sum(ended), sum(succeeded), sum(uusd), sum(od)" SUM_OF("useful", "ms") SUM_OF("lost", "ms") ", sum(ms)" SUM_OF(
+                        "useful", "uusd") SUM_OF("lost", "uusd") SUM_OF("boot", "uusd") SUM_OF("restore", "uusd") SUM_OF("save", "uusd")
+                        SUM_OF("gang-wait", "uusd") SUM_OF("idle", "uusd"));
+    for (int i = 0; i < k->n; i++) {
+        buf_printf(out, ", ");
+        add_text(k, i, out);
+        buf_printf(out, " AS key%d", i);
+    }
+    buf_printf(out, " FROM c GROUP BY key0");
+    for (int i = 1; i < k->n; i++)
+        buf_printf(out, ", key%d", i);
+    buf_printf(out, " ORDER BY key0");
+    for (int i = 1; i < k->n; i++)
+        buf_printf(out, ", key%d", i);
+}
+
+/* Whole months as such, and the days before and after. */
+static void bind_period(struct query *q, const struct cost_query *c, bool by_day)
+{
+    int64_t from = wall_is_set(c->from) ? rollup_day(c->from.ms) : 0, to = wall_is_set(c->to) ? rollup_day(c->to.ms + DAY_MS - 1) : rollup_day(INT64_MAX) + 1;
+    int64_t first = rollup_month(from) == from ? from : rollup_next_month(from), last = wall_is_set(c->to) ? rollup_month(to) : to;
+    if (by_day || first >= last)
+        first = last = to;
+    const int64_t parts[] = {first, last, from, first, last, to};
+    for (int i = 0; i < 6; i++)
+        query_i64(q, 2 + i, parts[i]);
+}
+
+static int read_line(const sqlite3_stmt *stmt, int n_keys, db_cost_sum_fn fn, void *ctx)
+{
+    sqlite3_stmt *s = (sqlite3_stmt *)(uintptr_t)stmt;
+    const char *keys[COST_KEYS_MAX];
+    struct cost_sum line = {.jobs = sqlite3_column_int64(s, 0),
+        .succeeded = sqlite3_column_int64(s, 1),
+        .uusd = sqlite3_column_int64(s, 2),
+        .on_demand_uusd = sqlite3_column_int64(s, 3),
+        .useful_ms = sqlite3_column_int64(s, 4),
+        .lost_ms = sqlite3_column_int64(s, 5),
+        .total_ms = sqlite3_column_int64(s, 6)};
+    for (int i = 0; i < LEDGER_KINDS; i++)
+        line.spent_uusd[i] = sqlite3_column_int64(s, 7 + i);
+    for (int i = 0; i < n_keys; i++)
+        keys[i] = (const char *)sqlite3_column_text(s, 7 + LEDGER_KINDS + i);
+    return fn(ctx, keys, &line);
+}
+
+int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e)
+{
+    struct buf text = {0};
+    struct query q;
+    struct keys k;
+    int rc = read_keys(c->by, &k, e);
+    if (rc != 0)
+        return rc;
+    add_statement(&k, &text);
+    query_init_text(&q, r->sql, buf_str(&text), e);
+    buf_deinit(&text);
+    query_i64(&q, 1, (k.needs & FROM_LABELS) != 0);
+    bind_period(&q, c, (k.needs & FROM_DAY) != 0);
+    const char *const only[] = {c->user, c->team, c->pool};
+    for (int i = 0; i < 3; i++)
+        if (only[i])
+            query_text(&q, 8 + i, only[i]);
+    query_i64(&q, 11, (k.needs & FROM_MACHINES) == 0);
+    for (int i = 0; i < k.n; i++)
+        if (k.of[i] == &label_key)
+            query_text(&q, FIRST_LABEL + i, k.labels[i]);
+    while (query_step(&q) && query_goes_on(&q, read_line(q.stmt, k.n, fn, ctx)))
+        ;
+    return query_finish(&q);
+}

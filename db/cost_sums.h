@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was spent, read from the sums by UTC day and month that are kept with the ledger (rollup.c).
+ */
+#ifndef BELAY_DB_COST_SUMS_H
+#define BELAY_DB_COST_SUMS_H
+
+#include "db/db.h"
+
+#define COST_KEYS_MAX 4
+#define COST_BY_MAX (COST_KEYS_MAX * (CORE_NAME_MAX + 8))
+
+/* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else whose share a job used), pool, type (of
+ * the machine, or what there is in a node that nobody rents out), market, kind, day, week (its Monday), month, label:NAME and project,
+ * which is short for label:project; else ERR_INVALID. from and to count by the day that they are in, to by the one before if it is a
+ * midnight. user, team, pool: only theirs; NULL: all. */
+struct cost_query {
+    const char *by, *user, *team, *pool;
+    struct wall from, to;
+};
+
+/* What is added up. jobs and succeeded: of those that ended then; by pool, type, market and kind, or of one pool, it is not known: 0. */
+struct cost_sum {
+    int64_t jobs, succeeded;
+    int64_t uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
+    int64_t spent_uusd[LEDGER_KINDS];
+};
+
+/* keys: a value for each of by, borrowed for the call. "" is what is no job's, or has no such label. By these values, in order. */
+typedef int (*db_cost_sum_fn)(void *ctx, const char *const keys[], const struct cost_sum *sum);
+int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e);
+
+/* How many keys there are in by, and whether it is known how many jobs ended of each; ERR_INVALID as above. */
+int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e);
+
+#endif

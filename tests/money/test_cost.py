@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was spent, by whatever is asked: belay cost and its call, on sums that are written into the database of a belayd that runs."""
+
+import csv
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
+from belayd import BUILD, Belayd  # noqa: E402
+
+HOUR = 3600000
+OCTOBER, NOVEMBER = 20362, 20393  # 2025-10-01 and 2025-11-01, days since 1970
+
+
+class Cost(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.belayd = Belayd()
+        cls.d = cls.belayd.__enter__()
+        cls.addClassCleanup(cls.belayd.__exit__, None, None, None)
+        with sqlite3.connect(os.path.join(cls.d.state, "belay.db"), timeout=30) as cls.sql:
+            cls.sql.execute("INSERT INTO label_sets VALUES (1, '{\"model\": \"a\", \"project\": \"x\"}'), (2, '{\"model\": \"b\"}')")
+            cls.spent(OCTOBER, 1, "nlp", "ann", "useful", 3 * HOUR, 6000000, 20000000)
+            cls.spent(OCTOBER + 3, 1, "nlp", "ann", "lost", HOUR, 2000000, 0)
+            cls.spent(OCTOBER + 3, 1, "nlp", "ann", "", 0, 0, 0, ended=2, succeeded=1)
+            cls.spent(OCTOBER + 30, 2, "nlp", "bob", "useful", HOUR, 1000000, 4000001)
+            cls.spent(NOVEMBER, 0, "vision", "eve", "useful", HOUR, 500000, 700000)
+            cls.spent(NOVEMBER, 0, "vision", "eve", "", 0, 0, 0, ended=1, succeeded=1)
+            cls.spent(NOVEMBER + 2, 0, "", "", "idle", 2 * HOUR, 333, 0)
+        cls.sql.close()
+
+    @classmethod
+    def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
+        """As db/rollup.c keeps it: by day and by month, with labels and without."""
+        month = OCTOBER if day < NOVEMBER else NOVEMBER
+        of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
+        for span, by_label, since in ((1, 1, day), (1, 0, day), (31, 1, month), (31, 0, month)):
+            cls.sql.execute("INSERT INTO cost_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
+                            " uusd = uusd + excluded.uusd, on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd",
+                            (span, by_label, since, by_label * labels, team, user, *of_machine, kind, ms, ms, uusd, on_demand, ended, succeeded))
+
+    def belay(self, *words, expect=0):
+        done = subprocess.run([os.path.join(BUILD, "cli/belay"), "cost", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "BELAY_SOCKET": self.d.socket})
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout if expect == 0 else done.stderr
+
+    def lines(self, *words):
+        said = json.loads(self.belay(*words, "--json"))
+        return {tuple(line["keys"]): line["uusd"] for line in said["lines"]}
+
+    def test_each_way_of_asking_has_a_line_for_each_value(self):
+        for words, expected in (
+            (("--by", "team"), {("",): 333, ("nlp",): 9000000, ("vision",): 500000}),
+            (("--by", "user"), {("",): 333, ("ann",): 8000000, ("bob",): 1000000, ("eve",): 500000}),
+            (("--by", "label:model"), {("",): 500333, ("a",): 8000000, ("b",): 1000000}),
+            (("--by", "project"), {("",): 1500333, ("x",): 8000000}),
+            (("--by", "pool"), {("burst",): 9500333}),
+            (("--by", "type"), {("m5.large",): 9500333}),
+            (("--by", "market"), {("spot",): 9500333}),
+            (("--by", "kind"), {("idle",): 333, ("lost",): 2000000, ("useful",): 7500000}),
+            (("--by", "month"), {("2025-10",): 9000000, ("2025-11",): 500333}),
+            (("--month",), {("2025-10",): 9000000, ("2025-11",): 500333}),
+            (("--week",), {("2025-09-29",): 8000000, ("2025-10-27",): 1500000, ("2025-11-03",): 333}),
+            (("--by", "team", "--month"), {("", "2025-11"): 333, ("nlp", "2025-10"): 9000000, ("vision", "2025-11"): 500000}),
+            (("--by", "user,label:model", "--day", "--team", "nlp"),
+             {("ann", "a", "2025-10-01"): 6000000, ("ann", "a", "2025-10-04"): 2000000, ("bob", "b", "2025-10-31"): 1000000}),
+            (("--by", "team", "--month", "2025-11"), {("",): 333, ("vision",): 500000}),
+            (("--by", "team", "--week", "2025-11-02"), {("nlp",): 1000000, ("vision",): 500000}),
+            (("--by", "team", "--day", "2025-10-31"), {("nlp",): 1000000}),
+            (("--by", "user", "--from", "2025-10-04T00:00:00Z", "--to", "2025-11-02T00:00:00Z"), {("ann",): 2000000, ("bob",): 1000000, ("eve",): 500000}),
+            (("--by", "month", "--user", "ann", "--pool", "burst"), {("2025-10",): 8000000}),
+            (("--by", "month", "--pool", "none"), {}),
+        ):
+            with self.subTest(words):
+                self.assertEqual(self.lines(*words), expected)
+
+    def test_the_total_is_what_the_lines_add_up_to(self):
+        for by in ("user", "team", "label:model", "kind", "day", "week", "month", "team,month", "type,market,pool,kind"):
+            said = json.loads(self.belay("--by", by, "--json"))
+            for key in ("uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"):
+                self.assertEqual(sum(line[key] for line in said["lines"]), said["total"][key], (by, key))
+            self.assertEqual(said["total"]["uusd"], 9500333)
+            self.assertEqual(said["total"]["jobs"], None if "kind" in by else 3)
+
+    def test_what_reclaims_cost_and_what_a_job_and_a_model_did(self):
+        said = json.loads(self.belay("--by", "label:model", "--json"))
+        self.assertEqual(said["total"]["done"], {"keys": 1, "uusd": 8000000})
+        table = self.belay("--by", "label:model").splitlines()
+        self.assertEqual(table[0].split()[:4], ["MODEL", "JOBS", "COST", "ON-DEMAND"])
+        self.assertEqual(table[2].split(), ["a", "2", "$8.00", "$20.00", "60", "%", "4h00m", "75", "%", "$2.00", "$8.00"])
+        self.assertEqual(table[-1], "model: 1 with a job that succeeded, $8.00 each with all that was tried")
+        self.assertEqual(self.belay("--by", "team", "--month").splitlines()[0].split()[:3], ["TEAM", "MONTH", "JOBS"])
+
+    def test_a_spreadsheet_gets_every_number(self):
+        rows = list(csv.DictReader(io.StringIO(self.belay("--by", "label:model,kind", "--csv"))))
+        self.assertEqual([(r["model"], r["kind"], r["jobs"], r["uusd"], r["lost_uusd"]) for r in rows],
+                         [("", "idle", "", "333", "0"), ("", "useful", "", "500000", "0"), ("a", "lost", "", "2000000", "2000000"),
+                          ("a", "useful", "", "6000000", "0"), ("b", "useful", "", "1000000", "0")])
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.assertIn('found "weather"', self.belay("--by", "weather", expect=2))
+        self.assertIn("2026-11-22", self.belay("--week", "2026-11", expect=2))
+        self.assertIn("one period at a time", self.belay("--week", "2025-11-02", "--month", "2025-11", expect=2))
+        self.assertIn("it must be job, or some of", self.belay("--by", "team,job", expect=1))
+        self.assertIn("of all teams and pools", self.belay("--by", "job", "--team", "nlp", expect=1))
+        self.assertIn("at most 4 at once", self.belay("--by", "team,user,pool,market,kind", expect=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
