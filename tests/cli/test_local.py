@@ -448,7 +448,7 @@ class Local(unittest.TestCase):
                                 (("why", str(job)), ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"]), (("logs", str(job)), ["id", "log"]),
                                 (("nodes",), ["nodes"]), (("nodes", "-a"), ["nodes"]),
                                 (("top", "-1"), ["cluster", "coming", "cpus", "gpus", "jobs", "memory_mib", "nodes", "on_demand_uusd_h", "pools", "running", "usage", "uusd_h"]), (("shares",), ["shares"]), (("quotas",), ["quotas"]), (("pools",), ["pools"]),
-                                (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines"]), (("cost", "--by", "kind"), ["lines"]),
+                                (("offers",), ["offers"]), (("cron",), ["crons"]), (("cost",), ["lines", "total"]), (("cost", "--by", "kind"), ["lines", "total"]),
                                 (("token", "list"), ["tokens"]), (("token", "revoke", str(token)), ["id"]),
                                 (("version",), ["belay", "belayd"]), (("up",), ["home", "node"]), (("run", "true"), ["id"]),
                                 (("submit", self.h.script("true\n")), ["id"])):

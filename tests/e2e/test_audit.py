@@ -18,7 +18,7 @@ class Audit(unittest.TestCase):
         return lab.post("/audit")
 
     def kinds(self, lab):
-        return sorted((d["kind"], d["instance"]) for d in self.audit(lab)["differences"])
+        return sorted(((d["kind"], d["instance"]) for d in self.audit(lab)["differences"]), key=lambda k: (k[0], k[1] or 0))
 
     @contextlib.contextmanager
     def planted(self, lab, table, key, **values):
