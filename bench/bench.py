@@ -3,7 +3,7 @@
 
     scripts/bench            # builds, then runs all of it
     bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy
-                             # (BELAY_BUILD names the build)
+                             # telemetry ledger (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -414,6 +414,47 @@ def bench_telemetry():
     subprocess.run([lab.BUILD + "/bench/bench_telemetry"], check=True)
 
 
+LEDGER_ENTRIES = int(os.environ.get("BELAY_BENCH_ENTRIES", "10000000"))
+
+# The sums that `belay cost --by team --month` tells, from the ledger's own rows.
+RAW = """SELECT coalesce(t.value, j.team, ''), strftime('%Y-%m', l.to_at / 1000, 'unixepoch'), sum(l.uusd), sum(l.on_demand_uusd), sum(l.ms)
+  FROM ledger l LEFT JOIN jobs j ON j.id = l.job LEFT JOIN job_labels t ON t.job = l.job AND t.name = 'team' GROUP BY 1, 2"""
+
+
+def bench_ledger():
+    """A year of a ledger, written by the commits of belayd: what belay cost takes for it from start to end, and what it takes on disk."""
+    with Local("--no-agent") as l:
+        path = os.path.join(l.home, "belay.db")
+        with stopped(l):
+            pass
+        year = json.loads(subprocess.run([lab.BUILD + "/bench/bench_ledger", path, str(LEDGER_ENTRIES)], check=True, stdout=subprocess.PIPE).stdout)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            began = time.monotonic()
+            rows = db.execute(RAW).fetchall()
+            raw = time.monotonic() - began
+        say("a year: %d entries of %d jobs" % (year["entries"], year["jobs"]), "%.0f us an entry" % (1e6 * year["seconds"] / year["entries"]),
+            "%d sums by day and month" % year["rows"])
+        l.up()
+        total = json.loads(l.belay("cost", "--by", "team", "--month", "--json"))["total"]["uusd"]
+        if total != sum(row[2] for row in rows):
+            raise SystemExit("bench: the sums are %d, and the ledger's rows %d" % (total, sum(row[2] for row in rows)))
+        for words in (("--by", "team", "--month"), ("--by", "user", "--month"), ("--by", "project,month"), ("--by", "label:experiment-id"),
+                      ("--by", "team", "--week"), ("--by", "kind", "--from", "2025-02-03T00:00:00Z", "--to", "2025-12-24T00:00:00Z")):
+            took = []
+            for _ in range(9):
+                began = time.monotonic()
+                l.belay("cost", *words)
+                took.append(time.monotonic() - began)
+            say("belay cost %s" % " ".join(words), "median %.0f ms, worst %.0f" % (1000 * statistics.median(took), 1000 * max(took)),
+                "by team and month from the rows: %.1f s" % raw, "%.4f x" % (statistics.median(took) / raw))
+        each = {k: year[k] / year["jobs"] for k in ("ledger", "sums", "job_rows", "labels")}
+        say("on disk, bytes a job", "%.0f" % sum(each.values()), "ledger %(ledger).0f, sums %(sums).0f, jobs %(job_rows).0f, labels %(labels).0f" % each,
+            "%.1f entries a job" % (year["entries"] / year["jobs"]))
+        entry, sums = year["ledger"] / year["entries"], year["sums"] / year["rows"]
+        say("a job that runs all year, taken back daily", "%.0f KiB" % ((365 * 4 * entry + 2 * (365 + 12) * 4 * sums) / 1024),
+            "%.0f bytes an entry, %.0f a sum" % (entry, sums), "four kinds of time a day")
+
+
 def bench_lost():
     lost.bench(lab.BUILD, say)
 
@@ -427,7 +468,7 @@ PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "restart": bench_restart, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
-           "plan": bench_plan, "policy": bench_policy, "telemetry": bench_telemetry}
+           "plan": bench_plan, "policy": bench_policy, "telemetry": bench_telemetry, "ledger": bench_ledger}
 
 
 def main(names):
