@@ -153,14 +153,16 @@ static void print_node(const struct scontrol *s, const json_t *n)
     static const char *const states[][2] = {
         {"up", "IDLE"}, {"draining", "IDLE+DRAIN"}, {"noticed", "MIXED+DRAIN"}, {"lost", "DOWN*"}, {"gone", "DOWN"}};
     const char *state = "UNKNOWN", *cut = s->one_line ? " " : "\n   ";
+    int64_t cpus = cli_int(n, "cpus", 0), used = cpus - cli_int(n, "cpus_free", cpus), mib = cli_int(n, "memory_mib", 0);
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_eq(cli_text(n, "state"), states[i][0]))
-            state = str_eq(states[i][0], "up") && cli_int(n, "jobs", 0) > 0 ? "MIXED" : states[i][1];
-    printf("NodeName=%s Arch=%s CoresPerSocket=%lld%sCPUTot=%lld%s", cli_text(n, "name"), arch_of(n), (long long)cli_int(n, "cpus", 0),
-        cut, (long long)cli_int(n, "cpus", 0), cut);
+            state = !str_eq(states[i][0], "up") || used == 0 ? states[i][1] : used < cpus ? "MIXED" : "ALLOCATED";
+    printf("NodeName=%s Arch=%s CoresPerSocket=%lld%sCPUAlloc=%lld CPUEfctv=%lld CPUTot=%lld CPULoad=N/A%s", cli_text(n, "name"), arch_of(n),
+        (long long)cpus, cut, (long long)used, (long long)cpus, (long long)cpus, cut);
     int address = (int)strcspn(cli_text(n, "address"), ":");
     printf("NodeAddr=%.*s NodeHostName=%s Version=%s%s", address, cli_text(n, "address"), cli_text(n, "name"), cli_text(n, "version"), cut);
-    printf("RealMemory=%lld Sockets=1 Boards=1%s", (long long)cli_int(n, "memory_mib", 0), cut);
+    printf("RealMemory=%lld AllocMem=%lld FreeMem=N/A Sockets=1 Boards=1%s", (long long)mib,
+        (long long)(mib - cli_int(n, "memory_free_mib", mib)), cut);
     struct buf words = {0};
     cli_words(json_object_get(n, "features"), &words);
     printf("AvailableFeatures=%s%sActiveFeatures=%s%s", words.len ? buf_str(&words) : "(null)", cut,

@@ -89,7 +89,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What one line stands for: nodes of a pool that are alike. */
+/* What one line stands for: nodes that are alike, of one pool if the format shows pools. */
 struct group {
     const char *pool;
     const char *state; /* Slurm's long word, lower case; "~" behind it: powered down */
@@ -105,6 +105,7 @@ struct sinfo {
     bool no_header, by_node, long_form, summary, json, dead, responding, reasons;
     struct slurm_format format;
     bool groups_states; /* the format shows what differs between states */
+    bool groups_pools;  /* ... and between pools */
     struct group *groups;
     size_t n_groups;
 };
@@ -256,7 +257,7 @@ static struct group *find_group(struct sinfo *s, const char *pool, const char *s
 {
     for (size_t i = 0; i < s->n_groups && !(s->by_node && node); i++) {
         struct group *g = &s->groups[i];
-        if (str_eq(g->pool, pool) && (!s->groups_states || str_eq(g->state, state) || g->n == 0))
+        if ((!s->groups_pools || str_eq(g->pool, pool)) && (!s->groups_states || str_eq(g->state, state) || g->n == 0))
             return g;
     }
     s->groups = mem_resize(s->groups, s->n_groups + 1, sizeof(*s->groups));
@@ -311,26 +312,13 @@ static void add_dormant(struct sinfo *s, const json_t *pool, int64_t live, bool 
     if (left <= 0 || s->by_node || s->nodes || !has_state(s, "idle~"))
         return;
     struct group *g = find_group(s, cli_text(pool, "name"), "idle~", NULL);
+    g->state = g->n == 0 ? "idle~" : g->state;
     g->n += left;
     g->n_idle += left;
     g->is_default = is_default;
 }
 
-/* CPUs that are taken on the node of this name. */
-static int64_t used_cpus(const json_t *jobs, const char *node)
-{
-    size_t i;
-    const json_t *j;
-    int64_t n = 0;
-    json_array_foreach(jobs, i, j)
-    {
-        if (str_eq(cli_text(j, "node"), node))
-            n += cli_int(j, "cpus", 0);
-    }
-    return n;
-}
-
-static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes, const json_t *jobs)
+static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes)
 {
     size_t i, k;
     const json_t *pool, *node;
@@ -346,14 +334,12 @@ static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes, co
         {
             if (!str_eq(cli_text(node, "pool"), name))
                 continue;
-            int64_t used = used_cpus(jobs, cli_text(node, "name"));
-            if (used == 0 && cli_int(node, "jobs", 0) > 0) /* jobs of several nodes are listed with their first */
-                used = cli_int(node, "cpus", 0);
-            add_node(s, node, name, used, only);
+            int64_t cpus = cli_int(node, "cpus", 0);
+            add_node(s, node, name, cpus - cli_int(node, "cpus_free", cpus), only);
             live++;
         }
         add_dormant(s, pool, live, only);
-        if (s->n_groups == before && !s->states && !s->nodes && !s->by_node && !s->dead)
+        if (s->n_groups == before && (s->groups_pools || before == 0) && !s->states && !s->nodes && !s->by_node && !s->dead)
             *find_group(s, name, "n/a", NULL) = (struct group){.pool = name, .state = "n/a", .is_default = only};
     }
 }
@@ -435,28 +421,13 @@ static int read_format(struct sinfo *s)
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
         int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : ZERO;
         s->groups_states = s->groups_states || what == STATE || what == STATE_LONG || what == REASON;
+        s->groups_pools = s->groups_pools || what == POOL || what == POOL_BARE;
         bool names_host = s->format.pieces[i].field && s->format.pieces[i].field->letter == 'n';
         s->by_node = s->by_node || names_host || what == ADDRESS;
     }
     if (rc != 0)
         slurm_error("sinfo", "%s", e.text);
     return rc == 0 ? CLI_OK : CLI_FAILED;
-}
-
-/* Everything that runs: the pages of it. */
-static json_t *running_jobs(struct client *c)
-{
-    json_t *all = json_array();
-    int64_t before = 0;
-    do {
-        char path[128];
-        snprintf(path, sizeof(path), "/api/v1/jobs?state=active&limit=200&before=%lld", (long long)(before ? before : INT64_MAX));
-        json_t *v = slurm_get("sinfo", c, path);
-        json_array_extend(all, json_object_get(v, "jobs"));
-        before = v ? cli_int(v, "next", 0) : 0;
-        json_decref(v);
-    } while (before > 0);
-    return all;
 }
 
 static int show(struct sinfo *s)
@@ -472,18 +443,11 @@ static int show(struct sinfo *s)
     }
     s->by_node = s->by_node || s->json;
     json_t *pools = slurm_get("sinfo", c, "/api/v1/pools"), *nodes = pools ? slurm_get("sinfo", c, "/api/v1/nodes") : NULL;
-    bool busy = false;
-    size_t i;
-    const json_t *node;
-    json_array_foreach(json_object_get(nodes, "nodes"), i, node)
-        busy = busy || cli_int(node, "jobs", 0) > 0;
-    json_t *jobs = busy ? running_jobs(c) : json_array();
     if (nodes) {
-        gather(s, json_object_get(pools, "pools"), json_object_get(nodes, "nodes"), jobs);
+        gather(s, json_object_get(pools, "pools"), json_object_get(nodes, "nodes"));
         print(s);
     }
     rc = nodes ? CLI_OK : CLI_FAILED;
-    json_decref(jobs);
     json_decref(nodes);
     json_decref(pools);
     client_destroy(c);

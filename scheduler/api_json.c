@@ -377,6 +377,9 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "features", json_features(live ? live->features : n->features));
     set(o, "resources", json_counts(live ? &live->resources : &own));
     set(o, "resources_free", live ? json_stock(&live->stock) : json_null());
+    set(o, "cpus_free", live ? json_integer(live->free.cpus) : json_null());
+    set(o, "memory_free_mib", live ? json_integer(live->free.memory_mib) : json_null());
+    set(o, "gpus_free", live ? json_integer(live->free.gpus) : json_null());
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     int64_t cpu_milli = 0, bytes = 0;
     if (live)

@@ -30,6 +30,7 @@ TOLD_SOMETIMES = re.compile(r"^Terminated\n|^srun: Job \d+ step creation tempora
 
 # script: arguments, exit code, files as they then are ({id}: the job's number)
 EXPECTED = {
+    "asked.sh": ((), 0, {"asked-{id}-{id}.out": "2 2 100 vision urgent\n" + socket.gethostname() + " BATCH\n"}),
     "minimal.sh": ((), 0, {"slurm-{id}.out": socket.gethostname() + "\ndone\n"}),
     "outputs.sh": ((), 0, {"logs/outputs-{id}.out": "to the output\n", "logs/outputs-{id}.err": "to the errors\n"}),
     "one_log.sh": ((), 0, {USER + "_onelog.NODE.{id:05}.log": "first\nsecond\n"}),
@@ -400,6 +401,14 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.ok("sinfo", "-hN", "-o", "%N %c"), "%s %d\n" % (self.node, os.cpu_count()))
         self.assertIn("NodeName=%s " % self.node, self.ok("scontrol", "show", "node", self.node))
         self.assertIn("PartitionName=local Allow", self.ok("scontrol", "-o", "show", "partition"))
+        job = self.ok("sbatch", "--parsable", "--exclusive", "--wrap", "until [ -e shown.go ]; do sleep 0.1; done").strip()
+        while self.ok("squeue", "-h", "-j", job, "-o", "%t") != "R\n":
+            pass
+        cpus = os.cpu_count()
+        self.assertEqual(self.ok("sinfo", "-h", "-o", "%C %T"), "%d/0/0/%d allocated\n" % (cpus, cpus))
+        self.assertIn("CPUAlloc=%d CPUEfctv=%d CPUTot=%d " % (cpus, cpus, cpus), self.ok("scontrol", "-o", "show", "node", self.node))
+        self.assertIn(" State=ALLOCATED ", self.ok("scontrol", "-o", "show", "node", self.node))
+        open(os.path.join(self.dir, "shown.go"), "w").close()
         self.assertEqual(self.ok("scontrol", "show", "hostnames", "n[1-3,7]"), "n1\nn2\nn3\nn7\n")
         self.assertEqual(json.loads(self.ok("sinfo", "--json"))["nodes"][0]["name"], self.node)
         self.assertRegex(self.ok("squeue").splitlines()[0], r"^ +JOBID PARTITION +NAME +USER ST +TIME +NODES NODELIST\(REASON\)$")
