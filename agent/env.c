@@ -5,10 +5,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PORT_FIRST 30000 /* above those of services, below those of connections going out */
 #define PORTS 2700
@@ -221,6 +223,10 @@ static void add_slurm(struct list_of_env *l, const struct task_env *t)
     static const char *const ranks[] = {"SLURM_PROCID", "SLURM_NODEID"};
     static const char *const lists[] = {"SLURM_NODELIST", "SLURM_JOB_NODELIST"};
     char *nodes = node_list(t);
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof(host) - 1) == 0)
+        put_text(l, "HOSTNAME", host); /* not that of the submit, which shells would keep */
+    put_text(l, "ENVIRONMENT", "BATCH");
     put_number(l, "SLURM_JOB_ID", s->job);
     put_number(l, "SLURM_JOBID", s->job);
     add_slurm_array(l, s);

@@ -53,8 +53,8 @@ static void add_sign(struct buf *out, char letter, int width, const struct patte
         number = v->restarts;
     }
     buf_printf(out, "%0*lld", width, (long long)number);
-    if (letter == 'J')
-        buf_printf(out, ".%s", v->step ? v->step : "batch");
+    if (letter == 'J' && v->step)
+        buf_printf(out, ".%s", v->step);
 }
 
 int pattern_expand(const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e)

@@ -3,7 +3,7 @@
  * Names of the files that a job's output goes to, as Slurm writes them: "logs/%x-%j.out". Pure.
  *
  *     %j  the job's number          %x  its name              %u  its user
- *     %A  the array's number        %a  the index in it       %J  the job's number, a point and the step
+ *     %A  the array's number        %a  the index in it       %J  the job's number, of a step with it behind a point
  *     %N  the node's short name     %n  the rank of the node  %t  the same
  *     %r  how often it was started again, from 0              %s  the step       %%  "%"
  *

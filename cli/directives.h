@@ -31,6 +31,9 @@ int directives_apply_flag(const char *where, const char *name, const char *value
  * environment of this process, but for what looks like a secret. */
 void directives_be_slurms(json_t *spec);
 
+/* When all have been applied, before directives_finish: the job finds in its environment what was asked for (SLURM_NTASKS_PER_NODE). */
+void directives_tell_slurm(json_t *spec);
+
 /* When all directives and flags have been applied, once: works out what hangs on several of them (tasks, memory for each
  * CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
 int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);

@@ -431,6 +431,24 @@ static void finish_slices(json_t *spec)
     json_decref(slices);
 }
 
+void directives_tell_slurm(json_t *spec)
+{
+    bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB));
+    const struct {
+        const char *key, *name;
+    } told[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"}, {MIB_PER_GPU, "SLURM_MEM_PER_GPU"},
+        {"gpus", of_job ? "SLURM_GPUS" : "SLURM_GPUS_PER_NODE"}, {GPUS_PER_TASK, "SLURM_GPUS_PER_TASK"}, {CPUS_PER_GPU, "SLURM_CPUS_PER_GPU"},
+        {TASKS_PER_GPU, "SLURM_NTASKS_PER_GPU"}, {"team", "SLURM_JOB_ACCOUNT"}, {"qos", "SLURM_JOB_QOS"}};
+    json_t *env = directive_object(spec, "env");
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        const json_t *v = json_object_get(spec, told[i].key);
+        char *text = json_is_integer(v) ? mem_printf("%lld", (long long)json_integer_value(v)) : NULL;
+        if (text || json_is_string(v))
+            json_object_set_new(env, told[i].name, json_text(text ? text : json_string_value(v)));
+        free(text);
+    }
+}
+
 int directives_finish_resources(json_t *spec, struct err *e)
 {
     int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);

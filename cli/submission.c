@@ -90,13 +90,14 @@ static int apply_variables(struct submission *s, struct err *e)
     return rc;
 }
 
-/* belayd does not know it, and Slurm's scripts may ask for it. */
-static void add_submit_host(const struct submission *s, const char *script)
+/* What belayd does not know, and Slurm's scripts may ask for. */
+static void add_slurms_variables(const struct submission *s, const char *script)
 {
     char host[HOST_NAME_MAX + 1] = "";
     json_t *spec = s->spec;
     if ((!s->slurm && !strstr(script, "\n#SBATCH")) || gethostname(host, sizeof(host) - 1) != 0)
         return;
+    directives_tell_slurm(spec);
     json_t *env = json_object_get(spec, "env");
     if (!env) {
         env = json_object();
@@ -148,7 +149,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
         rc = apply_variables(s, e);
     if (rc == 0)
         rc = apply_flags(s, e);
-    add_submit_host(s, script);
+    add_slurms_variables(s, script);
     rc = rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
     json_t *launch = json_object_get(s->spec, "launch");
     if (rc == 0 && s->default_output && json_object_get(s->spec, "array") &&

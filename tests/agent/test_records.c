@@ -307,6 +307,7 @@ static void a_script_on_the_first_of_several_nodes_is_told_of_its_tasks_as_slurm
     (void)state;
     char **e = build(&a, false);
     assert_string_equal(value_of(e, "SLURM_NTASKS"), "5");
+    assert_non_null(value_of(e, "HOSTNAME"));
     assert_string_equal(value_of(e, "SLURM_TASKS_PER_NODE"), "2(x2),1");
     assert_string_equal(value_of(e, "SLURM_JOB_CPUS_PER_NODE"), "4(x3)");
     assert_string_equal(value_of(e, "SLURM_NNODES"), "3");

@@ -27,7 +27,7 @@ static void signs_become_what_they_stand_for(void **state)
     check(&plain, "%A_%a", "42_4294967294");
     check(&task, "slurm-%A_%a.out", "slurm-50_7.out");
     check(&task, "%5j %05a %0j", "00057 00007 57");
-    check(&plain, "%J %s %r", "42.batch batch 2");
+    check(&plain, "%J %s %r", "42 batch 2");
     check(&plain, "", "");
 }
 
