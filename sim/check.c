@@ -348,6 +348,7 @@ void check_committed(struct world *w, const struct db_batch *b)
         check_array(w, &c->arrays[i]);
     crons_committed(w, c);
     quotas_committed(w, c);
+    paid_committed(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
@@ -455,6 +456,8 @@ void check_model(struct world *w)
         world_fail(w, "the model contradicts itself: %s", e.text);
     if (w->up)
         quotas_check(w);
+    if (w->up)
+        paid_check(w);
     if (w->up && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
         check_nodes(w);
 }

@@ -222,9 +222,12 @@ static void submit(struct world *w)
         row.work_ms = world_between(w, 1000, 1800000);
         row.finish_ms = world_stamp(w).wall.ms + world_between(w, 1, 4 * row.work_ms);
     }
+    bool asks = world_chance(w, 0.1), is_array = world_chance(w, 0.15);
+    if (!is_array)
+        spec.labels_json = paid_labels(w, &row);
     struct submission *s = mem_alloc(sizeof(*s));
-    *s = (struct submission){.w = w, .row = row, .spec = job_spec_copy(&spec), .asks = world_chance(w, 0.1)};
-    if (world_chance(w, 0.15)) {
+    *s = (struct submission){.w = w, .row = row, .spec = job_spec_copy(&spec), .asks = asks};
+    if (is_array) {
         s->tasks = (struct ranges){1, {{0, (int32_t)world_between(w, 0, 3), 1}}};
         s->at_once = (int32_t)world_between(w, 0, 2);
         s->follows = world_chance(w, 0.5);
@@ -293,6 +296,8 @@ static void update_a_job(struct world *w, int64_t job)
     *u = (struct updating){.w = w, .job = job, .at_once = (int32_t)world_between(w, 0, 2), .s = {.w = w, .asks = world_chance(w, 0.5)}};
     for (int64_t n = world_between(w, 1, 3); n > 0; n--)
         u->fields |= UPDATE_BIT(all[world_between(w, 0, (int64_t)(sizeof(all) / sizeof(all[0])) - 1)]);
+    if (paid_is(w, job))
+        u->fields &= ~(UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
     u->s.follows = world_chance(w, 0.3);
     u->extras = licences[world_between(w, 0, 2)];
     u->to.nodes = (int32_t)world_between(w, 1, 3);

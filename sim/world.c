@@ -229,6 +229,7 @@ static void start_belayd(struct world *w)
         .licences = licences,
         .n_licences = sizeof(licences) / sizeof(licences[0]),
         .read_job = crons_read_job};
+    o.budgets = paid_options(w, &o.n_budgets);
     if (db_boot(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;
@@ -389,6 +390,7 @@ static void end(struct world *w)
     map_deinit(&w->drills);
     map_deinit(&w->spot);
     crons_deinit(w);
+    paid_deinit(w);
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);
     size_t pos = 0;

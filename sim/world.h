@@ -39,6 +39,7 @@
 
 #define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
+#define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
 
 struct world;
@@ -213,6 +214,14 @@ void crons_ask(struct world *w); /* belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
 
+/* ---- paid.c ---- */
+const struct budget_options *paid_options(struct world *w, size_t *ret_n); /* of the configuration */
+const char *paid_labels(struct world *w, struct job_row *r); /* of a job that is submitted, which fits into the budget then */
+bool paid_is(struct world *w, int64_t job); /* it is of the budget, and has to stay one that fits into it */
+void paid_committed(struct world *w, const struct changes *c);
+void paid_check(struct world *w); /* belayd is up */
+void paid_deinit(struct world *w);
+
 /* ---- quotas.c ---- */
 const struct order_options *quotas_order(struct world *w);
 void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
@@ -228,6 +237,7 @@ struct sim_job {
     char script[65];
     enum job_state seen;
     struct ckpt_ref last_good;
+    bool paid; /* from the budget */
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
@@ -320,6 +330,11 @@ struct world {
     struct wall cron_first;         /* its first time */
     int64_t cron_decided;           /* how many of its times are decided on */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
+    struct budget_options budget;
+    int n_paid;        /* jobs that were submitted to be paid from it */
+    int64_t paid_uusd; /* that they have cost, as is committed */
+    struct map paid_hours, paid_told; /* hours of it that began; parts of them that were told of */
+    struct wall paid_hour, used_up_at;
     struct order_options order;
     struct order_team teams[3];
     struct order_user members[3][2]; /* of each */

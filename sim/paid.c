@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In some worlds a part of the jobs is paid for from a budget of an hour, which parks them. What is spent is counted here anew, from
+ * what is committed; so is what was told.
+ *
+ * belayd may be down when it would have to park them, and stopping takes a while: by that much an hour may cost more than the cap. So each hour,
+ * as belayd counts, and what is committed of all of them together, are held against the caps and a quarter of them.
+ */
+#include "sim/world.h"
+
+#include "base/str.h"
+#include <string.h>
+
+#define CAP_UUSD 40000   /* the longest two jobs are done within two days of it */
+#define JOBS_MAX 2
+#define LIMIT_MS 120000  /* which agents here do not look at: they run for longer than they are expected to */
+
+static bool has_budget(const struct world *w)
+{
+    return w->seed % SIM_BUDGETS == 1;
+}
+
+const struct budget_options *paid_options(struct world *w, size_t *ret_n)
+{
+    w->budget = (struct budget_options){.name = "paid",
+        .labels = {{"paid", "yes"}},
+        .n_labels = 1,
+        .period = BUDGET_HOUR,
+        .cap_uusd = CAP_UUSD,
+        .at_limit = BUDGET_PARK,
+        .alert_pct = {50, 80, 100},
+        .n_alerts = 3};
+    *ret_n = has_budget(w);
+    return &w->budget;
+}
+
+const char *paid_labels(struct world *w, struct job_row *r)
+{
+    bool can_park = r->nodes == 1 && r->method != CKPT_NONE;
+    for (int k = 0; k < RETRY_KINDS; k++)
+        can_park = can_park && r->retries.n[k] != RETRIES_NEVER;
+    if (!has_budget(w) || !can_park || w->n_paid == JOBS_MAX)
+        return "{}";
+    w->n_paid++;
+    r->time_limit_ms = LIMIT_MS;
+    return "{\"paid\":\"yes\"}";
+}
+
+bool paid_is(struct world *w, int64_t job)
+{
+    return world_job(w, job)->paid;
+}
+
+/* ---- what is committed ---- */
+
+static void note_jobs(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_specs; i++)
+        world_job(w, c->specs[i].job)->paid = c->specs[i].labels_json && strstr(c->specs[i].labels_json, "paid");
+    for (size_t i = 0; i < c->n_jobs; i++)
+        if (c->jobs[i].array != CORE_ID_NONE)
+            world_job(w, c->jobs[i].id)->paid = world_job(w, c->jobs[i].array)->paid;
+}
+
+static void note_hours(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_budgets; i++) {
+        const struct budget_row *r = &c->budgets[i];
+        if (!map_get(&w->paid_hours, r->since.ms))
+            map_put(&w->paid_hours, r->since.ms, w);
+        w->paid_hour = r->since;
+    }
+}
+
+/* The row of the budget, which says so, is in the same batch. */
+static void check_told(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_history; i++) {
+        const struct history_row *r = &c->history[i];
+        if (!str_eq(r->kind, "budget"))
+            continue;
+        int64_t key = w->paid_hour.ms + r->a;
+        if (map_get(&w->paid_told, key))
+            world_fail(w, "%lld %% of an hour's budget were told of twice", (long long)r->a);
+        map_put(&w->paid_told, key, w);
+    }
+}
+
+void paid_committed(struct world *w, const struct changes *c)
+{
+    if (!has_budget(w))
+        return;
+    note_jobs(w, c);
+    note_hours(w, c);
+    check_told(w, c);
+    for (size_t i = 0; i < c->n_ledger; i++)
+        if (c->ledger[i].job != CORE_ID_NONE && world_job(w, c->ledger[i].job)->paid)
+            w->paid_uusd += c->ledger[i].uusd;
+    int64_t hours = (int64_t)map_size(&w->paid_hours);
+    if (w->paid_uusd > 5 * hours * CAP_UUSD / 4)
+        world_fail(w, "in %lld hours jobs have cost %lld, of budgets of %d an hour", (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
+}
+
+/* Nothing that costs anything begins when all is spent. */
+void paid_check(struct world *w)
+{
+    struct budget_view v;
+    if (!has_budget(w))
+        return;
+    core_budget(w->model, 0, world_stamp(w).wall, &v);
+    if (v.spent_uusd > CAP_UUSD * 5 / 4)
+        world_fail(w, "%lld are spent of an hour's budget of %d", (long long)v.spent_uusd, CAP_UUSD);
+    if (!v.is_closed)
+        w->used_up_at = WALL_NONE;
+    else if (!wall_is_set(w->used_up_at))
+        w->used_up_at = world_stamp(w).wall;
+    LIST_FOREACH (model_nodes(w->model), ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (v.is_closed && a->job->labels && a->row.state == ATTEMPT_ASSIGNED && a->row.assigned_at.ms > w->used_up_at.ms &&
+                a->node->row.price_uusd_h > 0)
+                world_fail(w, "job %lld begins, and its budget is used up", (long long)a->row.job);
+        }
+    }
+}
+
+void paid_deinit(struct world *w)
+{
+    map_deinit(&w->paid_hours);
+    map_deinit(&w->paid_told);
+}
