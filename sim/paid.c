@@ -53,13 +53,14 @@ bool paid_is(struct world *w, int64_t job)
 
 /* ---- what is committed ---- */
 
+/* Its program goes on where it was: one that began again each time would use up the budget of every hour and never end. */
 static void note_jobs(struct world *w, const struct changes *c)
 {
-    for (size_t i = 0; i < c->n_specs; i++)
-        world_job(w, c->specs[i].job)->paid = c->specs[i].labels_json && strstr(c->specs[i].labels_json, "paid");
-    for (size_t i = 0; i < c->n_jobs; i++)
-        if (c->jobs[i].array != CORE_ID_NONE)
-            world_job(w, c->jobs[i].id)->paid = world_job(w, c->jobs[i].array)->paid;
+    for (size_t i = 0; i < c->n_specs; i++) {
+        struct sim_job *j = world_job(w, c->specs[i].job);
+        j->paid = c->specs[i].labels_json && strstr(c->specs[i].labels_json, "paid");
+        j->forgets = j->forgets && !j->paid;
+    }
 }
 
 static void note_hours(struct world *w, const struct changes *c)
