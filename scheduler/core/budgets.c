@@ -307,6 +307,7 @@ static void grew(struct model *m, struct budget *b)
         return;
     b->fell = ++m->growth;
     m->rewind++;
+    m->anew++;
     m->change++;
     m->reserve_epoch++;
 }

@@ -192,6 +192,8 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
         if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->standing->link || place_order(k->at, queue_place(k->first)) != 0 ||
             place_order(k->at, before) <= 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
+        if (!kind_sums_hold(k))
+            return BROKEN("a kind of demand says something else of those below it than they do");
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
             if (s->kind != k || !queue_is_in_its_kind(m, s) || (k->team && s->account->team != k->team) ||

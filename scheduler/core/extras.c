@@ -393,6 +393,7 @@ void licences_give(struct model *m, const struct job *j)
         return;
     licences_add(m, j, -1);
     m->rewind++; /* others may have them now */
+    m->anew++;
     m->change++;
 }
 

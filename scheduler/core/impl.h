@@ -32,6 +32,9 @@ struct standing {
 struct kind {
     struct tree_link in_kinds; /* while shapes of it are in the queue; by at */
     struct place at;           /* of the first of them */
+    struct resources need;     /* of one node, of each */
+    struct resources least;    /* of it and all below it in that tree: of each resource the least that one needs, */
+    int64_t newest;            /* and the highest id */
     int64_t id;                /* never given twice; another one when a shape comes to stand before all others of it */
     struct shape *first;       /* of them; NULL: none */
     struct team *team;         /* whose they all are, if it has a quota; or NULL */
@@ -204,6 +207,9 @@ struct model {
      * into its place in the queue, or the places have changed. arrivals: of shapes in the queue. change: something else that launches depend on. launches: only a launch.
      */
     int64_t growth, rewind, arrivals, change, launches;
+    /* Of those after which the planner cannot say by itself which kinds are to be looked at (plan.c). anew: all. owed_more: the growth count when jobs may
+     * last have come to go where something is kept for others. */
+    int64_t anew, owed_more;
 };
 
 /* Appends a zeroed element to an array with its count and yields its address; doubles at powers of two. */
@@ -396,6 +402,10 @@ struct place queue_place(const struct shape *s);
 int place_order(struct place a, struct place b); /* < 0: a is before b */
 struct kind *queue_kind_at_least(const struct model *m, struct place at); /* the first that does not stand before it */
 struct kind *queue_next_kind(const struct kind *k);
+/* The first that does not stand before it and needs no more than so much, or has an id that is not below `fresh`; or NULL. It passes over the
+ * others, as far as they stand together. */
+struct kind *queue_kind_within(const struct model *m, struct place at, const struct resources *room, int64_t fresh);
+bool kind_sums_hold(const struct kind *k); /* for model_check */
 struct shape *queue_next_in_kind(const struct shape *s); /* it is in the queue */
 int64_t job_place_16(const struct model *m, const struct job *j); /* as place_16 is of a head */
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms); /* of a job of it */
@@ -460,6 +470,7 @@ int64_t limits_loose(const struct model *m);
 /* ---- what teams are owed (reclaim.c) ---- */
 /* The next job of the shape is within its team's quota, or that is what a place is being made for. */
 bool quota_owes(const struct shape *s);
+bool team_may_be_owed(const struct team *t); /* quota_owes may be true of some of its shapes */
 struct kind *queue_first_of(const struct team *t); /* in the queue, of a team with a quota */
 struct kind *queue_next_of(const struct kind *k);
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart); /* it has claims, or none any more */

@@ -232,11 +232,17 @@ static bool still_pays(const struct model *m, const struct shape *s)
     return true;
 }
 
+static void look_at_all(struct model *m)
+{
+    m->rewind++;
+    m->anew++;
+}
+
 static void note_used_up(struct model *m, struct allowance *w)
 {
     bool used_up = is_used_up(w);
     if (used_up && !w->was_used_up)
-        m->rewind++; /* its jobs are to be put aside, those too that did not fit */
+        look_at_all(m); /* its jobs are to be put aside, those too that did not fit */
     w->was_used_up = used_up;
 }
 
@@ -280,7 +286,7 @@ static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
     bool has_more = m->n_exclusive > 0 && (is_limited(w, LIMIT_GPUS) || is_limited(w, LIMIT_MCPU));
     if (has_more || (costs_less && is_limited(w, LIMIT_UUSD_H))) {
         w->fell = ++m->growth;
-        m->rewind++;
+        look_at_all(m);
     }
     if (w->is_limited)
         take_up(m, w);
@@ -303,13 +309,13 @@ void limits_more_owed(struct model *m, struct team *t)
 {
     if (t->may.used[LIMIT_MCPU] + t->claimed_mcpu >= t->quota_mcpu || list_is_empty(&m->reserving))
         return;
-    t->may.fell = ++m->growth;
+    t->may.fell = m->owed_more = ++m->growth;
     m->rewind++;
 }
 
 void limits_owed_now(struct model *m, const struct shape *s)
 {
-    s->account->may.fell = ++m->growth;
+    s->account->may.fell = m->owed_more = ++m->growth;
     m->rewind++;
 }
 

@@ -6,6 +6,8 @@
  * What the planner remembers, and why it stays true:
  *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
  * then only the nodes that grew since need to be looked at.
+ *  - when the cursor was last behind all: then no kind fits anywhere but on the nodes that have grown since, and those are looked at that need no more
+ * than one of them has, and those that are new or have another first shape. So what one end has it do does not grow with the queue.
  *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a node grows, a job comes back
  * to its place or the places change (rewind): placing takes room away, and a shape that has just come into the queue sets
  * the cursor back to itself.
@@ -26,7 +28,7 @@
 struct planner *planner_create(void)
 {
     struct planner *p = mem_alloc(sizeof *p);
-    p->rewind = p->change = p->reclaim_change = -1;
+    p->rewind = p->change = p->reclaim_change = p->seen.growth = p->seen.anew = -1;
     p->reclaim_until = MONO_NONE;
     p->valid_until = MONO_NONE;
     return p;
@@ -174,10 +176,14 @@ static bool is_due(struct mono due, struct stamp now)
 
 /* ---- placing ---- */
 
-/* Growth counts are stored as pointers, one up, since a map holds no NULL. */
-static int64_t unfit_at(const struct planner *p, const struct kind *k)
+/* Growth counts are stored as pointers, one up, since a map holds no NULL. Of what was passed over since the cursor was last behind all nothing is
+ * stored. */
+static int64_t unfit_at(const struct planner *p, const struct model *m, const struct kind *k)
 {
-    return (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
+    const struct extras *x = k->first->extras;
+    int64_t known = (int64_t)(intptr_t)map_get(&p->unfit, k->id) - 1;
+    bool was_there = p->seen.anew == m->anew && k->id < p->seen.fresh && !(x && x->licences.n > 0);
+    return was_there && known < p->seen.growth ? p->seen.growth : known;
 }
 
 static void remember_unfit(struct planner *p, const struct model *m, const struct kind *k)
@@ -191,7 +197,7 @@ static void remember_unfit(struct planner *p, const struct model *m, const struc
 
 static bool may_fit(const struct planner *p, const struct model *m, const struct shape *s)
 {
-    int64_t known = unfit_at(p, s->kind);
+    int64_t known = unfit_at(p, m, s->kind);
     int looked = 0;
     if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 || (s->in_budgets && known < budgets_fell(s)))
         return true;
@@ -283,9 +289,9 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
     if (quota_owes(s))
         return false;
     LIST_FOREACH (&m->quotas, l) {
-        int looked = 0;
-        for (const struct kind *k = queue_first_of(LIST_ENTRY(l, struct team, in_quotas)); k && looked < OWED_LOOK_MAX;
-             k = queue_next_of(k), looked++) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
+        const struct kind *k = team_may_be_owed(t) ? queue_first_of(t) : NULL;
+        for (int looked = 0; k && looked < OWED_LOOK_MAX; k = queue_next_of(k), looked++) {
             const struct shape *o = k->first;
             p->n_tried++;
             if (!quota_owes(o))
@@ -306,13 +312,48 @@ static bool next_owed(struct planner *p, const struct model *m, const struct sha
     return false;
 }
 
+static void add_room(struct planner *p, const struct resources *free)
+{
+    p->grown.cpus = free->cpus > p->grown.cpus ? free->cpus : p->grown.cpus;
+    p->grown.gpus = free->gpus > p->grown.gpus ? free->gpus : p->grown.gpus;
+    p->grown.memory_mib = free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
+}
+
+/* What has room that it had not when the cursor was last behind all; false: too many nodes to be looked at. */
+static bool gather_room(struct planner *p, const struct model *m)
+{
+    int looked = 0;
+    p->grown = (struct resources){0};
+    LIST_FOREACH (&m->by_growth, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, by_growth);
+        if (n->grown <= p->seen.growth)
+            break;
+        if (looked++ == GROWN_LOOK_MAX)
+            return false;
+        add_room(p, &n->free);
+    }
+    if (m->owed_more <= p->seen.growth)
+        return true;
+    LIST_FOREACH (&m->reserving, l)
+        LIST_FOREACH (&LIST_ENTRY(l, struct shape, by_reserve)->reserved, ln) {
+            if (looked++ == GROWN_LOOK_MAX)
+                return false;
+            add_room(p, &LIST_ENTRY(ln, struct node, in_reserved)->free);
+        }
+    return true;
+}
+
 static void set_back(struct planner *p, const struct model *m)
 {
-    bool again = p->rewind != m->rewind || (p->is_wanting && p->wanting_change != m->change);
-    if (again)
-        p->is_wanting = false;
-    if (again)
+    bool wanted = p->is_wanting && p->wanting_change != m->change, again = p->rewind != m->rewind || wanted;
+    if (again) {
+        p->is_wanting = p->is_all = false;
         p->cursor = (struct place){INT64_MIN, INT64_MIN};
+        p->begun = (struct seen){.growth = m->growth, .fresh = m->next_kind, .anew = m->anew};
+    }
+    if (wanted)
+        p->seen.anew = -1;
+    p->is_all = p->is_all || p->seen.anew != m->anew || !gather_room(p, m);
     LIST_FOREACH (&m->by_arrival, l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, by_arrival);
         if (p->rewind != m->rewind || s->arrived <= p->arrived)
@@ -324,6 +365,13 @@ static void set_back(struct planner *p, const struct model *m)
     p->arrived = m->arrivals;
 }
 
+static struct kind *next_to_try(const struct planner *p, const struct model *m, const struct kind *before)
+{
+    if (!p->is_all)
+        return queue_kind_within(m, before ? (struct place){before->at.at_16, before->at.head + 1} : p->cursor, &p->grown, p->seen.fresh);
+    return before ? queue_next_kind(before) : queue_kind_at_least(m, p->cursor);
+}
+
 /* What is placed then ends before any reservation begins: whom they keep away by and by would else be in nobody's way by and by,
  * and time alone would let others have the licences. */
 static const struct stamp before_all = {.wall = {-(1LL << 61)}};
@@ -331,7 +379,7 @@ static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 static bool next_place(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
-    for (struct kind *k = queue_kind_at_least(m, p->cursor); k; k = queue_next_kind(k)) {
+    for (struct kind *k = next_to_try(p, m, NULL); k; k = next_to_try(p, m, k)) {
         const struct shape *s = k->first;
         p->cursor = k->at;
         p->n_tried++;
@@ -357,6 +405,10 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
             remember_unfit(p, m, k);
     }
     p->cursor = (struct place){INT64_MAX, INT64_MAX};
+    p->is_all = false;
+    p->seen = p->begun;
+    if (p->is_wanting)
+        p->seen.anew = -1; /* whom that keeps from their licences was not looked at */
     *ret_event = (struct event){.type = EV_TAKE_UP, .take_up.job = limits_loose(m)};
     return ret_event->take_up.job != CORE_ID_NONE;
 }

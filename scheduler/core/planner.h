@@ -54,6 +54,13 @@ struct planner {
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
     int64_t arrived;     /* of the model, when that was so */
     int64_t n_tried;     /* kinds of which it was asked whether the first has a place, ever; for tests */
+    /* Since the cursor was last behind all: as of this growth count no kind with an id below `fresh` fitted anywhere, but perhaps some that ask for
+     * licences; and the model's count `anew`. */
+    struct seen {
+        int64_t growth, fresh, anew;
+    } seen, begun; /* begun: that is so when the cursor is there again */
+    bool is_all;         /* kinds are looked at whatever they need until it is there again: more than that has changed */
+    struct resources grown; /* of each resource the most that a node has free that has grown since */
     int64_t gang[JOB_NODES_MAX]; /* of the last event that places one */
     int64_t reserve[JOB_NODES_MAX]; /* of the last event that reserves some */
     struct candidate *candidates;   /* scratch */

@@ -134,6 +134,36 @@ static int compare_kind_in_team(const void *key, const struct tree_link *l)
     return place_order(*(const struct place *)key, TREE_ENTRY(l, struct kind, in_team)->at);
 }
 
+/* The least of each, and the newest. */
+static void add_below(struct kind *sum, const struct tree_link *below)
+{
+    const struct kind *k = below ? TREE_ENTRY(below, struct kind, in_kinds) : NULL;
+    if (!k)
+        return;
+    sum->least.cpus = k->least.cpus < sum->least.cpus ? k->least.cpus : sum->least.cpus;
+    sum->least.gpus = k->least.gpus < sum->least.gpus ? k->least.gpus : sum->least.gpus;
+    sum->least.memory_mib = k->least.memory_mib < sum->least.memory_mib ? k->least.memory_mib : sum->least.memory_mib;
+    sum->newest = k->newest > sum->newest ? k->newest : sum->newest;
+}
+
+static bool sum_kind(struct tree_link *l)
+{
+    struct kind *k = TREE_ENTRY(l, struct kind, in_kinds);
+    const struct resources was = k->least;
+    int64_t was_newest = k->newest;
+    k->least = k->need;
+    k->newest = k->id;
+    add_below(k, l->left);
+    add_below(k, l->right);
+    return k->newest != was_newest || k->least.cpus != was.cpus || k->least.gpus != was.gpus || k->least.memory_mib != was.memory_mib;
+}
+
+bool kind_sums_hold(const struct kind *k)
+{
+    struct kind copy = *k;
+    return !sum_kind(&copy.in_kinds);
+}
+
 static struct kind *kind_of(struct model *m, const struct shape *s)
 {
     char key[SHAPE_KEY_MAX];
@@ -142,6 +172,7 @@ static struct kind *kind_of(struct model *m, const struct shape *s)
     if (!k) {
         k = slab_take(&m->kind_slab, sizeof *k);
         k->id = m->next_kind++;
+        k->need = s->need;
         k->team = s->account->team->quota_mcpu > 0 ? s->account->team : NULL;
         smap_put(&m->kinds, key, k);
     }
@@ -169,13 +200,13 @@ static void kind_settle(struct model *m, struct kind *k)
         return;
     if (moves < 0)
         k->id = m->next_kind++;
-    tree_remove(&m->queue, &k->in_kinds);
+    tree_remove_summed(&m->queue, &k->in_kinds, sum_kind);
     if (k->team)
         tree_remove(&k->team->queue, &k->in_team);
     k->at = at;
     if (!k->first)
         return;
-    tree_add(&m->queue, &k->in_kinds, &at, compare_kind);
+    tree_add_summed(&m->queue, &k->in_kinds, &at, compare_kind, sum_kind);
     if (k->team)
         tree_add(&k->team->queue, &k->in_team, &at, compare_kind_in_team);
 }
@@ -208,11 +239,13 @@ static bool keeps_its_turn(const struct shape *s)
 
 /* One of it has left. Who stands first now may have nothing left to run with, which was not looked at behind another: that is decided as of
  * one that has just come. */
-static void look_at_first(struct model *m, const struct kind *k)
+static void look_at_first(struct model *m, struct kind *k)
 {
     struct shape *s = k->first;
     if (!s || !limits_used_up(m, s))
         return;
+    k->id = m->next_kind++;
+    tree_changed(&k->in_kinds, sum_kind);
     link_remove(&s->by_arrival);
     list_push_front(&m->by_arrival, &s->by_arrival);
     s->arrived = ++m->arrivals;
@@ -426,6 +459,7 @@ void queue_order(struct model *m)
         return;
     reserve_reorder(m);
     m->rewind++;
+    m->anew++;
     m->change++;
 }
 
@@ -460,8 +494,10 @@ void queue_remove(struct model *m, struct job *j)
     j->account->n_pending--;
     m->n_pending--;
     m->change++;
-    if (j->shape->extras && j->shape->extras->licences.n > 0)
-        m->rewind++; /* it may have kept others from them */
+    if (!j->shape->extras || j->shape->extras->licences.n == 0)
+        return;
+    m->rewind++; /* it may have kept others from them */
+    m->anew++;
 }
 
 void queue_widen(struct model *m, struct job *j)
@@ -524,4 +560,22 @@ struct kind *queue_kind_at_least(const struct model *m, struct place at)
 struct kind *queue_next_kind(const struct kind *k)
 {
     return as_kind(tree_next(&k->in_kinds));
+}
+
+/* Of it and those below it. */
+static struct tree_link *within(struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
+{
+    const struct kind *k = as_kind(l);
+    if (!k || (k->newest < fresh && !resources_fit(&k->least, room)))
+        return NULL;
+    bool is_behind = place_order(k->at, at) >= 0;
+    struct tree_link *found = is_behind ? within(l->left, at, room, fresh) : NULL;
+    if (!found && is_behind && (k->id >= fresh || resources_fit(&k->need, room)))
+        found = l;
+    return found ? found : within(l->right, at, room, fresh);
+}
+
+struct kind *queue_kind_within(const struct model *m, struct place at, const struct resources *room, int64_t fresh)
+{
+    return as_kind(within(m->queue.root, at, room, fresh));
 }

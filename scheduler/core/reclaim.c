@@ -29,6 +29,11 @@ static bool fits_quota(const struct shape *s)
     return t->quota_mcpu > 0 && !shape_is_exclusive(s) && t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
 }
 
+bool team_may_be_owed(const struct team *t)
+{
+    return t->claimed_mcpu > 0 || t->may.used[LIMIT_MCPU] < t->quota_mcpu;
+}
+
 bool quota_owes(const struct shape *s)
 {
     return s->claims > 0 || fits_quota(s);
@@ -126,7 +131,8 @@ static bool next_owed(struct planner *p, const struct model *m, struct stamp now
     LIST_FOREACH (&m->quotas, l) {
         const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
         int looked = 0;
-        for (const struct kind *k = queue_first_of(t); k && looked < LOOK_MAX; k = queue_next_of(k)) {
+        const struct kind *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
+        for (const struct kind *k = first; k && looked < LOOK_MAX; k = queue_next_of(k)) {
             if (!fits_quota(k->first))
                 continue;
             if (reclaim_for_kind(p, m, k, now, ret_event))

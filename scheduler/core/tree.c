@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last is the last in order.
+ * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last is the last in order. Where there are sums, each
+ * is of what is below it.
  */
 #include "scheduler/core/tree.h"
 
@@ -54,8 +55,18 @@ static struct tree_link *rightmost(struct tree_link *x)
     return x;
 }
 
+/* Of x and those above it, the first `least` of them and as many more as change. */
+static void sum_up(struct tree_link *x, size_t least, tree_sum_fn sum)
+{
+    bool changes = true;
+    for (; x && sum && (changes || least > 0); x = x->up) {
+        changes = sum(x);
+        least -= least > 0;
+    }
+}
+
 /* Puts n below p (NULL: it is the first), before it if c < 0. */
-static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n)
+static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n, tree_sum_fn sum)
 {
     *n = (struct tree_link){.up = p, .weight = next_weight(t)};
     if (p == t->last && c > 0)
@@ -66,12 +77,16 @@ static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n)
         p->left = n;
     else
         p->right = n;
-    while (n->up && n->up->weight < n->weight)
+    while ((p = n->up) && p->weight < n->weight) {
         rotate_up(t, n);
+        if (sum)
+            sum(p);
+    }
+    sum_up(n, 2, sum); /* n's own says nothing of whether it has come */
     t->n++;
 }
 
-void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
+void tree_add_summed(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp, tree_sum_fn sum)
 {
     assert(!tree_has(n));
     struct tree_link *p = t->last;
@@ -82,26 +97,43 @@ void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn 
         p = x;
     }
     assert(c != 0);
-    put(t, p, c, n);
+    put(t, p, c, n, sum);
+}
+
+void tree_add(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp)
+{
+    tree_add_summed(t, n, key, cmp, NULL);
 }
 
 void tree_append(struct tree *t, struct tree_link *n)
 {
     assert(!tree_has(n));
-    put(t, t->last, 1, n);
+    put(t, t->last, 1, n, NULL);
 }
 
-void tree_remove(struct tree *t, struct tree_link *n)
+void tree_remove_summed(struct tree *t, struct tree_link *n, tree_sum_fn sum)
 {
+    size_t lifted = 0; /* these were below n */
     if (!tree_has(n))
         return;
     if (t->last == n)
         t->last = n->left ? rightmost(n->left) : n->up;
-    while (n->left && n->right)
+    for (; n->left && n->right; lifted++)
         rotate_up(t, n->left->weight > n->right->weight ? n->left : n->right);
     hang(t, n->up, n, n->left ? n->left : n->right);
+    sum_up(n->up, lifted + 1, sum);
     *n = (struct tree_link){0};
     t->n--;
+}
+
+void tree_remove(struct tree *t, struct tree_link *n)
+{
+    tree_remove_summed(t, n, NULL);
+}
+
+void tree_changed(struct tree_link *n, tree_sum_fn sum)
+{
+    sum_up(n, 1, sum);
 }
 
 bool tree_has(const struct tree_link *n)

@@ -632,6 +632,42 @@ static void an_end_costs_the_same_however_many_users_wait(void **state)
     assert_true(many < 60);
 }
 
+/* All of them ask for more than one end frees, each for something else; of one that does not there is one job, which waits behind them. */
+static int64_t tried_before_one_that_fits(int kinds)
+{
+    struct lab l;
+    const struct order_options o = options();
+    begin(&l, &o, 4, 4);
+    int64_t small = submit(&l, "grey", 2);
+    for (int k = 0; k < 7; k++) /* their teams are owed less than those ask for, then */
+        submit(&l, teams[k % 2].name, 2);
+    lab_plan(&l);
+    for (int k = 0; k < kinds; k++) {
+        struct job_row r = job_of(teams[k % 3].name, 4);
+        r.time_limit_ms = (k + 1) * HOUR_MS;
+        lab_submit(&l, &r);
+    }
+    int64_t behind = submit(&l, "grey", 2);
+    lab_plan(&l);
+    assert_true(runs(&l, small) && !runs(&l, behind));
+    int64_t before = l.p->n_tried;
+    lab_ended(&l, small, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, behind));
+    int64_t tried = l.p->n_tried - before;
+    lab_deinit(&l);
+    return tried;
+}
+
+static void an_end_costs_the_same_however_many_kinds_do_not_fit(void **state)
+{
+    (void)state;
+    int64_t few = tried_before_one_that_fits(12), many = tried_before_one_that_fits(300);
+    print_message("%" PRId64 " kinds were tried where 12 do not fit, %" PRId64 " where 300 do not\n", few, many);
+    assert_true(few > 0);
+    assert_true(many < 100); /* of each team that is owed something so many are looked at as always */
+}
+
 /* The first of its team's shapes that asks for so much may run no more: those of other users behind it get what is owed all the same. */
 static void who_is_used_up_is_in_nobodys_way(void **state)
 {
@@ -670,6 +706,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_costs_the_same_however_many_users_wait),
+        cmocka_unit_test(an_end_costs_the_same_however_many_kinds_do_not_fit),
         cmocka_unit_test(who_is_used_up_is_in_nobodys_way),
         cmocka_unit_test(what_is_not_used_is_borrowed_and_given_back),
         cmocka_unit_test(the_victim_has_the_least_to_lose),
