@@ -35,8 +35,7 @@ struct lot {
 
 /* ---- a shape alone ---- */
 
-/* May be launched now? */
-static bool offer_is_open(struct work *w, const struct offer *o)
+bool offer_is_open(struct work *w, const struct offer *o)
 {
     struct mono until = o->row.avoid_until;
     if (o->row.rank == OFFER_WITHDRAWN || room_lacks(&w->p->room[o->pool->index], o) ||

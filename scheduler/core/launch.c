@@ -204,6 +204,7 @@ static void gather_demands(struct work *w)
     w->n_movers = p->n_demands;
     queue_walk_begin(&p->walk, w->m);
     for (const struct shape *s; (s = queue_walk_next(&p->walk)) != NULL;) {
+        p->n_gathered++;
         int64_t n = s->nodes == 1 ? cover_licences(w, s, headroom_jobs(w, s, s->n_wanted)) : 0;
         if (n == 0)
             continue;
@@ -315,13 +316,27 @@ static void cover_return(struct work *w, const struct attempt *a)
         bin_fill(plan_launch(w, o), s, 1);
 }
 
+static bool may_return(struct work *w, const struct attempt *a)
+{
+    return a->job->row.market == WISH_ANY && attempt_can_move(a) &&
+           (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT);
+}
+
+static bool some_may_return(struct work *w)
+{
+    bool may = false;
+    LIST_FOREACH (&w->m->costly, l)
+        may |= may_return(w, LIST_ENTRY(l, struct attempt, costly)); /* all of them, for when the next is due */
+    return may;
+}
+
 static void cover_returns(struct work *w)
 {
     struct planner *p = w->p;
     p->n_offered = 0;
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
-        if (a->job->row.market == WISH_ANY && attempt_can_move(a) && (a->job->row.pace == PACE_FREE ? is_due(w, a) : a->job->row.pace == PACE_SPOT))
+        if (may_return(w, a))
             *GROW(p->offered, p->n_offered) =
                 (struct victim){.job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
     }
@@ -332,13 +347,32 @@ static void cover_returns(struct work *w)
 
 /* ---- all together ---- */
 
-/* Else whatever waits, waits on: nothing can be launched, is on its way, could be ended or given up for what waits, and
- * nobody is to be moved or may settle for less. Then a long queue is not looked through at every change. */
-static bool can_change(const struct planner *p, const struct model *m)
+/* Some offer is open. */
+static bool can_launch(struct work *w)
 {
-    if (may_grow(p) || m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->costly))
-        return true;
-    return !list_is_empty(&m->regroups);
+    bool can = false;
+    LIST_FOREACH (&w->m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        if (w->p->room[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
+            continue;
+        LIST_FOREACH (&pool->offers, lo)
+            can |= offer_is_open(w, LIST_ENTRY(lo, struct offer, in_pool)); /* all of them, for when the next is */
+    }
+    return can;
+}
+
+/* A gang may be about to lose a node, wait for machines that are to be held for it, or settle for less. */
+static bool gangs_may_change(const struct model *m)
+{
+    return m->n_gangs > 0 && (m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->regroups));
+}
+
+/* Else whatever waits, waits on: nothing can be launched, could be given up for what waits, or be moved, and no machine is held. Then a long
+ * queue is not looked through at every change. */
+static bool can_change(struct work *w)
+{
+    bool returns = some_may_return(w);
+    return can_launch(w) || returns || gangs_may_change(w->m);
 }
 
 static void compute(struct planner *p, const struct model *m, struct stamp now)
@@ -351,7 +385,7 @@ static void compute(struct planner *p, const struct model *m, struct stamp now)
     if (m->n_pending == 0 && list_is_empty(&m->noticed) && list_is_empty(&m->costly))
         return;
     gather_room(&w);
-    if (!can_change(p, m))
+    if (!can_change(&w))
         return;
     headroom_look(&w);
     gather_bins(&w);

@@ -54,6 +54,7 @@ struct planner {
     struct place cursor; /* no shape that stands before it fits, but those that came into the queue since */
     int64_t arrived;     /* of the model, when that was so */
     int64_t n_tried;     /* kinds of which it was asked whether the first has a place, ever; for tests */
+    int64_t n_gathered;  /* shapes that were looked at for what is to be launched, ever; likewise */
     /* Since the cursor was last behind all: as of this growth count no kind with an id below `fresh` fitted anywhere, but perhaps some that ask for
      * licences; and the model's count `anew`. */
     struct seen {
@@ -175,6 +176,8 @@ void headroom_take(struct work *w, const struct shape *s, int64_t jobs, int64_t 
 void cover_gangs(struct work *w);
 
 /* ---- which offer (choice.c) ---- */
+
+bool offer_is_open(struct work *w, const struct offer *o); /* a machine of it may be launched now, whatever for */
 
 /* For jobs of this shape as if nothing else waited, or NULL: none that may be launched now. max_uusd_h: of each job's
  * share; INT64_MAX: whatever it costs. */

@@ -6,6 +6,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
+#include "scheduler/core/planner.h"
 
 /* ---- placing ---- */
 
@@ -581,6 +582,63 @@ static void an_empty_world_needs_no_waking(void **state)
     lab_deinit(&l);
 }
 
+/* All of them fit on a machine of their own only, and no two ask for the same. */
+static void queue_many(struct lab *l, int shapes)
+{
+    struct job_row r = lab_job(4);
+    for (int k = 0; k < shapes; k++) {
+        r.need.memory_mib = 1 + k;
+        lab_submit(l, &r);
+    }
+}
+
+static void where_no_machine_can_be_launched_the_queue_is_not_looked_through(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    int64_t first = lab_submit_cpus(&l, 2), second = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    lab_join_instance(&l, 1, 4);
+    queue_many(&l, 50);
+    lab_plan(&l);
+    assert_true(lab_node_of(&l, first) && lab_node_of(&l, second));
+    int64_t before = l.p->n_gathered;
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(l.p->n_gathered, before);
+    lab_deinit(&l);
+}
+
+/* No offer has machines for a while; then they are asked again. */
+static void in_a_drought_neither(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 10, "m5", 4);
+    int64_t job = lab_submit_cpus(&l, 2), node = lab_join(&l, "n", 2);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), node);
+    queue_many(&l, 50);
+    lab_plan(&l);
+    for (struct link *i; (i = list_first(model_instances(l.m))) != NULL; lab_plan(&l))
+        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {LIST_ENTRY(i, struct instance, in_all)->row.id, true, "no capacity"}});
+    int64_t before = l.p->n_gathered;
+    lab_ended(&l, job, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(l.p->n_gathered, before);
+    struct mono wake = plan_wake(l.p, l.m, l.now);
+    assert_true(mono_is_set(wake));
+    lab_wait(&l, wake.ms - l.now.mono.ms);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    assert_true(l.p->n_gathered > before);
+    assert_false(list_is_empty(model_instances(l.m)));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +672,8 @@ int main(void)
         cmocka_unit_test(owned_nodes_are_never_ended),
         cmocka_unit_test(of_many_idle_machines_each_goes_in_its_time),
         cmocka_unit_test(an_empty_world_needs_no_waking),
+        cmocka_unit_test(where_no_machine_can_be_launched_the_queue_is_not_looked_through),
+        cmocka_unit_test(in_a_drought_neither),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
