@@ -8,6 +8,7 @@
  *   1000 ends   in one tick: as after a cut of the network, or a short array
  *   in reads    that is as many reads of memory for each end, each waiting for the one before, from all over as much memory as the model has:
  *               what such a tick consists of, and what it is to be compared by between machines, and hours of one
+ *   elastic     the same where the nodes are machines of a pool that has all that it may have
  *   quotas      the same with eight teams that are each owed a tenth of all, and from 20 to 2,000 users: how many ask is to make no difference
  *   memory      of the model for one job more in the queue
  *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start, what would let it start now. Of
@@ -209,10 +210,38 @@ static void ask_why(struct bench *b, struct figures *f)
     f->why_worst_ms = took[WHYS - 1];
 }
 
-static void set_up(struct bench *b, int64_t nodes, int users, const struct order_options *order)
+static int64_t launch(struct bench *b, int64_t offer, int64_t k)
+{
+    struct event launched = {.type = EV_LAUNCHED};
+    launched.launched.instance = apply(b, (struct event){.type = EV_LAUNCH, .launch.offer = offer});
+    snprintf(launched.launched.provider_id, sizeof launched.launched.provider_id, "i-%" PRId64, k);
+    apply(b, launched);
+    return launched.launched.instance;
+}
+
+static void add_nodes(struct bench *b, int64_t nodes, bool is_elastic)
+{
+    struct pool_row pool = {.name = "own"};
+    struct offer_row offer = {.pool = "own", .zone = "z1", .type = "m5", .market = MARKET_SPOT, .total = {CPUS, 0, CPUS * 4096},
+        .price_uusd_h = 1000000, .on_demand_uusd_h = 3000000, .avoid_until = MONO_NONE};
+    int64_t id = CORE_ID_NONE;
+    if (is_elastic)
+        pool = (struct pool_row){.name = "own", .elastic = true, .provider = "aws", .region = "r1", .max_nodes = (int32_t)nodes,
+            .idle_timeout_ms = HOUR_MS, .boot_timeout_ms = HOUR_MS};
+    apply(b, (struct event){.type = EV_POOL, .pool = &pool});
+    if (is_elastic)
+        id = apply(b, (struct event){.type = EV_OFFER, .offer = &offer});
+    for (int64_t k = 0; k < nodes; k++) {
+        struct node_row n = {.pool = "own", .total = {CPUS, 0, CPUS * 4096}};
+        snprintf(n.name, sizeof n.name, "n%" PRId64, k);
+        snprintf(n.key_hash, sizeof n.key_hash, "k%" PRId64, k);
+        apply(b, (struct event){.type = EV_JOIN, .join = {.node = &n, .instance = is_elastic ? launch(b, id, k) : CORE_ID_NONE}});
+    }
+}
+
+static void set_up(struct bench *b, int64_t nodes, int users, const struct order_options *order, bool is_elastic)
 {
     struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = order};
-    struct pool_row pool = {.name = "own"};
     b->users = users;
     b->has_quotas = order->n_teams > 0;
     b->m = model_create(&options);
@@ -221,13 +250,7 @@ static void set_up(struct bench *b, int64_t nodes, int users, const struct order
     b->nodes = nodes;
     b->queued = 0;
     prng_init(&b->prng, 1);
-    apply(b, (struct event){.type = EV_POOL, .pool = &pool});
-    for (int64_t k = 0; k < nodes; k++) {
-        struct node_row n = {.pool = "own", .total = {CPUS, 0, CPUS * 4096}};
-        snprintf(n.name, sizeof n.name, "n%" PRId64, k);
-        snprintf(n.key_hash, sizeof n.key_hash, "k%" PRId64, k);
-        apply(b, (struct event){.type = EV_JOIN, .join = {.node = &n}});
-    }
+    add_nodes(b, nodes, is_elastic);
 }
 
 /* Until so many wait. */
@@ -245,7 +268,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     struct bench b;
     struct figures f = {.nodes = nodes, .queued = queued};
     double took[ENDS];
-    set_up(&b, nodes, USERS, &order_defaults);
+    set_up(&b, nodes, USERS, &order_defaults, false);
     fill(&b, 1000);
     double before = memory_bytes(&b);
     fill(&b, queued);
@@ -263,31 +286,45 @@ static struct figures run(int64_t nodes, int64_t queued)
     return f;
 }
 
+static void ends(struct bench *b)
+{
+    double took[ENDS];
+    size_t kinds = smap_size(&b->m->kinds), shapes = smap_size(&b->m->shapes);
+    int64_t queued = b->queued;
+    for (int i = 0; i < ENDS; i++)
+        took[i] = tick(b, 1);
+    qsort(took, ENDS, sizeof *took, by_size);
+    double burst_ms = tick(b, ENDS) / 1000;
+    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms\n", b->nodes, queued, b->users, shapes, kinds,
+        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms);
+    fflush(stdout);
+    planner_destroy(b->p);
+    model_destroy(b->m);
+}
+
 /* With teams that are owed a part. */
 static void run_quotas(int64_t nodes, int64_t queued, int users)
 {
     struct bench b;
     struct order_options order = order_defaults;
     struct order_team teams[TEAMS];
-    double took[ENDS];
     for (int k = 0; k < TEAMS; k++) {
         teams[k] = (struct order_team){.shares = 1, .quota_mcpu = nodes * CPUS * 1000 / 10};
         snprintf(teams[k].name, sizeof teams[k].name, "team%d", k);
     }
     order.teams = teams;
     order.n_teams = TEAMS;
-    set_up(&b, nodes, users, &order);
+    set_up(&b, nodes, users, &order, false);
     fill(&b, queued);
-    size_t kinds = smap_size(&b.m->kinds), shapes = smap_size(&b.m->shapes);
-    for (int i = 0; i < ENDS; i++)
-        took[i] = tick(&b, 1);
-    qsort(took, ENDS, sizeof *took, by_size);
-    double burst_ms = tick(&b, ENDS) / 1000;
-    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms\n", nodes, queued, users, shapes, kinds,
-        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms);
-    fflush(stdout);
-    planner_destroy(b.p);
-    model_destroy(b.m);
+    ends(&b);
+}
+
+static void run_elastic(int64_t nodes, int64_t queued)
+{
+    struct bench b;
+    set_up(&b, nodes, USERS, &order_defaults, true);
+    fill(&b, queued);
+    ends(&b);
 }
 
 static void print(const struct figures *f)
@@ -327,5 +364,8 @@ int main(void)
     puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends   with quotas of 8 teams");
     for (int users = 20; users <= 2000; users *= 10)
         run_quotas(1000, 100000, users);
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends   of a pool that has all that it may have");
+    run_elastic(1000, 10000);
+    run_elastic(1000, 100000);
     return 0;
 }

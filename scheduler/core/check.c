@@ -197,7 +197,8 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
             if (s->kind != k || !queue_is_in_its_kind(m, s) || (k->team && s->account->team != k->team) ||
-                place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0)
+                place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0 ||
+                link_is_in(&s->in_gangs) != (s->nodes > 1))
                 return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
             last = queue_place(s);
             if (check_queued(m, s, queued, e) != 0)

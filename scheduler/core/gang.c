@@ -10,6 +10,7 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_MAX 16 /* gangs of one shape that are looked at; the others wait behind them */
@@ -214,13 +215,27 @@ static void cover_waiting(struct work *w, const struct shape *s)
     }
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    return place_order(queue_place(*(const struct shape *const *)a), queue_place(*(const struct shape *const *)b));
+}
+
+static void gather_gangs(struct work *w)
+{
+    struct planner *p = w->p;
+    p->n_gangs = 0;
+    LIST_FOREACH (&w->m->gangs, l)
+        *GROW(p->gangs, p->n_gangs) = LIST_ENTRY(l, struct shape, in_gangs);
+    if (p->n_gangs > 1)
+        qsort(p->gangs, p->n_gangs, sizeof *p->gangs, compare_places);
+}
+
 void cover_gangs(struct work *w)
 {
     if (w->m->n_gangs == 0)
         return;
     cover_moving(w);
-    queue_walk_begin(&w->p->walk, w->m);
-    for (const struct shape *s; (s = queue_walk_next(&w->p->walk)) != NULL;)
-        if (s->nodes > 1)
-            cover_waiting(w, s);
+    gather_gangs(w);
+    for (size_t k = 0; k < w->p->n_gangs; k++)
+        cover_waiting(w, w->p->gangs[k]);
 }

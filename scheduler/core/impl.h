@@ -102,6 +102,7 @@ struct shape {
     struct tree pending;       /* struct job by since and id: requeued ones in their old place */
     struct position last;      /* none of those pending stands behind that */
     struct link by_arrival;    /* while it is in the queue: the last to come first */
+    struct link in_gangs;      /* likewise, of one of several nodes; in no order */
     int64_t arrived;           /* the model's count of arrivals at that moment */
 };
 
@@ -163,7 +164,7 @@ struct model {
     struct qos_class *classes; /* by their index in the options */
     int64_t n_allowances, n_limited;
     struct smap teams, accounts; /* by name; by team and user */
-    struct list by_arrival;   /* shapes */
+    struct list by_arrival, gangs; /* shapes */
     struct wall ordered_at;   /* the last EV_ORDER; 0: none yet */
     struct mono ordered_mono; /* MONO_NONE: it is to be done at once */
     int64_t ordered_change;   /* rewind and arrivals of then */

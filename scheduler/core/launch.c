@@ -35,6 +35,7 @@ void launches_deinit(struct planner *p)
     free(p->planned_in);
     free(p->headroom);
     free(p->demands);
+    free(p->gangs);
 }
 
 bool pool_serves(const struct pool *p, const struct shape *s)
@@ -77,13 +78,14 @@ struct bin bin_of(const struct offer *o)
         .uusd_h = o->row.price_uusd_h};
 }
 
-/* Pending jobs were just found not to fit on any node: only those that have to move, or could, look there. */
+/* Pending jobs were just found not to fit on any node: only those that have to move, or could, look there. On one that is full nobody finds room. */
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
     if (!list_is_empty(&w->m->noticed) || !list_is_empty(&w->m->costly) || w->m->n_gangs > 0) {
         LIST_FOREACH (&w->m->by_growth, l)
-            add_node(w, LIST_ENTRY(l, struct node, by_growth));
+            if (LIST_ENTRY(l, struct node, by_growth)->free.cpus > 0)
+                add_node(w, LIST_ENTRY(l, struct node, by_growth));
     }
     w->n_up = w->p->n_bins;
     LIST_FOREACH (&w->m->all_instances, l) {
@@ -199,7 +201,6 @@ static void gather_movers(struct work *w)
 static void gather_demands(struct work *w)
 {
     struct planner *p = w->p;
-    p->n_demands = 0;
     gather_movers(w);
     w->n_movers = p->n_demands;
     queue_walk_begin(&p->walk, w->m);
@@ -367,32 +368,42 @@ static bool gangs_may_change(const struct model *m)
     return m->n_gangs > 0 && (m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->regroups));
 }
 
-/* Else whatever waits, waits on: nothing can be launched, could be given up for what waits, or be moved, and no machine is held. Then a long
- * queue is not looked through at every change. */
-static bool can_change(struct work *w)
+/* Some gang draws on licences, limits or budgets that may be used up by what jobs of one node ask for. */
+static bool gangs_share(const struct model *m)
 {
-    bool returns = some_may_return(w);
-    return can_launch(w) || returns || gangs_may_change(w->m);
+    LIST_FOREACH (&m->gangs, l) {
+        const struct shape *s = LIST_ENTRY(l, struct shape, in_gangs);
+        const struct account *a = s->account;
+        if (s->in_budgets || a->may.is_limited || a->team->may.is_limited || (s->extras && s->extras->licences.n > 0))
+            return true;
+    }
+    return false;
 }
 
+/* Where nothing can be launched, moved, held or given up for what waits, it waits on. Then a long queue is not looked through at every change; and of
+ * one in which only gangs may have something to wait for, these are looked at alone. */
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
-    p->n_launches = p->n_moves = p->n_held = p->n_settles = 0;
+    p->n_launches = p->n_moves = p->n_held = p->n_settles = p->n_demands = 0;
     p->change = m->change;
     p->base = m->launches;
     p->valid_until = MONO_NONE;
     if (m->n_pending == 0 && list_is_empty(&m->noticed) && list_is_empty(&m->costly))
         return;
     gather_room(&w);
-    if (!can_change(&w))
+    bool launches = can_launch(&w), returns = some_may_return(&w);
+    if (!launches && !returns && !gangs_may_change(m))
         return;
     headroom_look(&w);
     gather_bins(&w);
     if (p->n_bins == 0 && !may_grow(p))
         return;
-    gather_demands(&w);
+    if (launches || returns || gangs_share(m))
+        gather_demands(&w);
     cover_gangs(&w);
+    if (!launches && !returns)
+        return;
     cover_from_bins(&w);
     cover_by_launches(&w);
     cover_returns(&w);

@@ -106,6 +106,8 @@ struct planner {
     int64_t *planned_in;  /* by the index of a pool: those of spot */
     int64_t budget_left[BUDGETS_MAX]; /* of each budget; INT64_MAX: it is in nobody's way */
     int64_t *headroom;    /* by the index of an allowance and by kind: what is left of it */
+    const struct shape **gangs; /* that are in the queue, in its order */
+    size_t n_gangs;
     struct demand *demands; /* jobs that have to move, then pending ones, in the queue's order */
     size_t n_demands;
 };

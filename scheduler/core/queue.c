@@ -218,6 +218,8 @@ static void stand(struct model *m, struct shape *s)
     file(&k->shapes, s);
     if (!k->first || place_order(queue_place(s), queue_place(k->first)) < 0)
         k->first = s;
+    if (s->nodes > 1)
+        list_push_back(&m->gangs, &s->in_gangs);
     m->n_queued_shapes++;
 }
 
@@ -227,6 +229,7 @@ static void step_out(struct model *m, struct shape *s)
     if (k->first == s)
         k->first = as_shape(tree_next(&s->standing->link));
     tree_remove(&k->shapes, &s->standing->link);
+    link_remove(&s->in_gangs);
     m->n_queued_shapes--;
 }
 

@@ -602,6 +602,9 @@ static void where_no_machine_can_be_launched_the_queue_is_not_looked_through(voi
     lab_plan(&l);
     lab_join_instance(&l, 1, 4);
     queue_many(&l, 50);
+    struct job_row gang = lab_job(2);
+    gang.nodes = gang.nodes_min = 2;
+    lab_submit(&l, &gang);
     lab_plan(&l);
     assert_true(lab_node_of(&l, first) && lab_node_of(&l, second));
     int64_t before = l.p->n_gathered;
