@@ -458,6 +458,8 @@ void check_model(struct world *w)
         quotas_check(w);
     if (w->up)
         paid_check(w);
+    if (w->up)
+        racks_check(w);
     if (w->up && (w->seed % SIM_ALONE == 0 || w->seed % SIM_EXCLUDE == 0))
         check_nodes(w);
 }

@@ -402,6 +402,10 @@ static void on_user(struct timer *t, void *ctx)
         drain_a_node(w);
     else if (w->up && w->calm)
         undrain_all(w);
+    if (w->up && w->calm)
+        racks_calm(w);
+    else if (w->up)
+        racks_trouble(w);
     if (w->up && world_chance(w, 0.5))
         release_all(w);
     if (w->up)

@@ -230,6 +230,7 @@ static void start_belayd(struct world *w)
         .n_licences = sizeof(licences) / sizeof(licences[0]),
         .read_job = crons_read_job};
     o.budgets = paid_options(w, &o.n_budgets);
+    o.n_racks = racks_of(w, &o.racks);
     if (db_boot(w->db, &meta, &e) != 0) {
         world_fail(w, "the database does not open again: %s", e.text);
         return;
@@ -358,7 +359,7 @@ static void begin(struct world *w, const struct db *blank, uint64_t seed)
     timer_start(&w->vt.timers, &w->trouble_timer, (int64_t)prng_exponential(&w->prng, 300000));
     start_belayd(w);
     users_start(w);
-    for (int64_t n = world_between(w, 0, 2); n > 0; n--)
+    for (int64_t n = world_between(w, 0, 2) + (racks_are_there(w) ? 2 : 0); n > 0; n--)
         agent_boot(w, NULL);
 }
 

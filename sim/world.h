@@ -40,6 +40,7 @@
 #define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
 #define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
+#define SIM_RACKS 4  /* of so many worlds one has a rack, unless it has quotas (racks.c) */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
 
 struct world;
@@ -226,6 +227,13 @@ void paid_deinit(struct world *w);
 const struct order_options *quotas_order(struct world *w);
 void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
 void quotas_check(struct world *w); /* belayd is up */
+
+/* ---- racks.c ---- */
+bool racks_are_there(const struct world *w);
+size_t racks_of(const struct world *w, const struct rack_options **ret_racks); /* how many */
+void racks_check(struct world *w);   /* belayd is up; so these: */
+void racks_trouble(struct world *w); /* a node is held back, or draws more than it should, or does not any more */
+void racks_calm(struct world *w);    /* none is */
 
 /* ---- world.c ---- */
 struct sim_job {

@@ -414,7 +414,8 @@ static int check_place(const struct model *m, const struct event *ev, const stru
     bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes &&
                !licences_lack(m, j->shape->extras);
     for (size_t rank = 0; may && rank < ranks; rank++) {
-        may = node_of_rank(m, ev, j, rank) != NULL;
+        const struct node *n = node_of_rank(m, ev, j, rank);
+        may = n && rack_has_room_beside(m, n, j->shape, nodes, (int32_t)rank);
         nodes[rank] = rank == 0 ? ev->place.node : ev->place.more[rank - 1];
     }
     if (may && limits_cut(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)

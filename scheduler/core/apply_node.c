@@ -105,6 +105,7 @@ static int rejoin(
     set_total(n, &r->total);
     set_extras(n, &r->gpu, r->features, r->resources);
     node_refresh(m, n, true); /* before others are put beside what it had free */
+    rack_accept(n->rack);
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
     node_set_criu(m, n, r->criu, r->criu_text);
@@ -248,6 +249,35 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
         reserve_drop(m, n->reserved_for);
     node_refresh(m, n, true);
     touch_node(m, n);
+    return 0;
+}
+
+static void set_throttle(struct model *m, struct node *n, enum throttle to, struct stamp now)
+{
+    if (to == n->throttle)
+        return;
+    if (to != THROTTLE_NONE)
+        history(m, now, "throttled", (struct history_of){.node = n}, "%s is held back by %s: it is given nothing new", n->row.name,
+            to == THROTTLE_HEAT ? "heat" : to == THROTTLE_POWER ? "a limit of power" : "its board");
+    else
+        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not held back any more", n->row.name);
+    n->throttle = to;
+    if (!node_takes_work(n))
+        gang_node_leaves(m, n);
+    node_refresh(m, n, true);
+}
+
+int apply_condition(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->condition.node);
+    ret_outcome->id = ev->condition.node;
+    if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD || ev->condition.watts < 0)
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": held back by what is of unknown kind %d, or it draws less than nothing",
+            ev->condition.node, (int)ev->condition.throttle);
+    if (!n)
+        return 0;
+    set_throttle(m, n, ev->condition.throttle, ev->now);
+    rack_measured(m, n, ev->condition.watts);
     return 0;
 }
 

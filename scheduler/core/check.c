@@ -352,7 +352,7 @@ static int check_reservation(const struct node *n, struct err *e)
 static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
 {
     bool works = node_takes_work(n), alive = n->row.state != NODE_LOST, has_room = works && n->free.cpus > 0;
-    bool idle = n->instance && list_is_empty(&n->attempts) && (works || n->row.state == NODE_DRAINING);
+    bool idle = n->instance && list_is_empty(&n->attempts) && (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
     if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n && n->room->id == n->row.id) || works != link_is_in(&n->by_growth))
@@ -427,6 +427,25 @@ static int check_licences(const struct model *m, struct err *e)
         n_held += (size_t)x->n_jobs;
     if (n_held != n_jobs || map_size(&m->extras) != smap_size(&m->extras_by_text))
         return BROKEN("%zu jobs ask for extras, %zu counted", n_jobs, n_held);
+    return 0;
+}
+
+/* What a rack draws is what its nodes do, and not more than it may, or did when that was accepted. */
+static int check_racks(const struct model *m, struct err *e)
+{
+    for (size_t i = 0; i < m->n_racks; i++) {
+        const struct rack *r = &m->racks[i];
+        int64_t draw = r->idle_w, over = 0;
+        LIST_FOREACH (&r->nodes, l) {
+            const struct node *n = LIST_ENTRY(l, struct node, in_rack);
+            draw += n->draw_w;
+            over += n->over_w;
+            if (n->rack != r || !hosts_has(n->rack_kind->names, n->row.name))
+                return BROKEN("node %" PRId64 " is not in rack %s", n->row.id, r->options->name);
+        }
+        if (draw != r->draw_w || over != r->over_w || (draw > r->options->max_w && draw > r->granted_w))
+            return BROKEN("rack %s draws %" PRId64 " W of %" PRId64 ", %" PRId64 " counted", r->options->name, draw, r->options->max_w, r->draw_w);
+    }
     return 0;
 }
 
@@ -597,6 +616,8 @@ int model_check(const struct model *m, struct err *e)
         rc = check_accounts(m, e);
     if (rc == 0)
         rc = check_licences(m, e);
+    if (rc == 0)
+        rc = check_racks(m, e);
     if (rc == 0)
         rc = check_labels(m, e);
     if (rc == 0)

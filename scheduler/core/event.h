@@ -22,6 +22,7 @@ enum event_type {
     EV_JOIN,             /* an agent proved its token */
     EV_HEARTBEAT,        /* memory only: never stored */
     EV_FACTS,            /* an agent found anew what its machine can do */
+    EV_CONDITION,        /* likewise what holds it back, and what it draws; not stored: it is told again */
     EV_NOTICE,
     EV_ATTEMPT_STARTED,
     EV_ATTEMPT_ENDED,
@@ -180,6 +181,11 @@ struct event {
         struct {
             int64_t node;
         } heartbeat, drain, undrain, node_delete, lost;
+        struct {
+            int64_t node;
+            enum throttle throttle;
+            int64_t watts; /* 0: not known */
+        } condition;
         struct {
             int64_t node;
             enum notice_type kind;

@@ -39,6 +39,8 @@ struct survey {
     int64_t reserved;     /* nodes that have room, for others */
     int64_t reserved_for; /* the job of the first of those */
     int64_t reserved_until;
+    int64_t unpowered;           /* nodes that have room, in racks that may not draw so much more */
+    const struct node *lacks_power; /* the first of those */
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
@@ -51,6 +53,8 @@ struct survey {
     char no_extras_what[128];               /* of the first of those */
     int64_t no_criu;
     const char *no_criu_who, *no_criu_why;        /* the first of those */
+    int64_t throttled;              /* that are UP */
+    const struct node *throttles;   /* the first of those */
     int64_t busy, draining, noticed, lost, kept, ready; /* nodes of the right market and size */
     int64_t offers, coming;
     struct resources largest; /* of the right pool, node or offer */
@@ -154,8 +158,10 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
         v->draining += n->row.state == NODE_DRAINING;
         v->noticed += n->row.state == NODE_NOTICED;
         v->lost += n->row.state == NODE_LOST;
-        v->busy += n->row.state == NODE_UP && !node_has_room(n, s);
-        if (n->row.state != NODE_UP || !node_has_room(n, s) || n->row.id == s->avoid)
+        if (n->row.state == NODE_UP && n->throttle != THROTTLE_NONE)
+            v->throttles = v->throttled++ ? v->throttles : n;
+        v->busy += node_takes_work(n) && !node_has_space(n, s);
+        if (!node_takes_work(n) || !node_has_space(n, s) || n->row.id == s->avoid)
             continue;
         if (!is_paid(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
             continue;
@@ -163,11 +169,14 @@ static void survey_nodes(const struct model *m, const struct shape *s, struct su
             v->dear++;
         } else if (node_is_kept_from(n, s)) {
             v->kept++;
+        } else if (!rack_has_room(n, s)) {
+            v->lacks_power = v->unpowered++ ? v->lacks_power : n;
         } else if (reserve_allows(n, s, v->now)) {
             v->ready++;
         } else if (v->reserved++ == 0) {
-            v->reserved_for = n->reserved_for->head;
-            v->reserved_until = n->reserved_for->reserved_until;
+            const struct shape *first = n->reserved_for ? n->reserved_for : rack_reserved_for(n->rack);
+            v->reserved_for = first->head;
+            v->reserved_until = first->reserved_until;
         }
     }
 }
@@ -368,8 +377,35 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     }
 }
 
+struct kilowatts {
+    char s[24];
+};
+
+static struct kilowatts kilowatts(int64_t watts)
+{
+    struct kilowatts k;
+    text_format(k.s, sizeof k.s, "%" PRId64 ".%" PRId64, watts / 1000, watts % 1000 / 100);
+    return k;
+}
+
+/* n: the first of them; together: it has the power for each of them alone, but not for all that are needed. */
+static void say_rack(const struct node *n, int64_t nodes, const struct shape *s, bool together, struct answer *a)
+{
+    const struct rack_options *o = n->rack->options;
+    int64_t draw = o->max_w - rack_left(n->rack), adds = rack_adds(n, &n->free, s, 1);
+    say(a, "rack", "%" PRId64 " node%s room but no power: rack %s draws %s kW of the %s that it may (max_kw), and %s would draw %s more on %s%s", nodes,
+        nodes == 1 ? " has" : "s have", o->name, kilowatts(draw).s, kilowatts(o->max_w).s, together ? "each of its ranks" : "it", kilowatts(adds).s,
+        n->row.name, together ? " and on others" : "");
+}
+
 static void explain_nodes(const struct survey *v, const struct shape *s, struct answer *a)
 {
+    if (v->unpowered)
+        say_rack(v->lacks_power, v->unpowered, s, false, a);
+    if (v->throttled)
+        say(a, "nodes-throttled", "%" PRId64 " node%s held back by heat, power or the board, and given nothing new until that is over: %s (%s)%s",
+            v->throttled, v->throttled == 1 ? " is" : "s are", v->throttles->row.name, throttle_names[v->throttles->throttle],
+            v->throttled > 1 ? " and others" : "");
     if (v->busy)
         say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy, v->busy == 1 ? " is" : "s are",
             shape_is_exclusive(s) ? "not empty, and it is to have its nodes for itself" : "busy");
@@ -618,19 +654,30 @@ static void explain_priority(const struct model *m, struct stamp now, const stru
         age, parts);
 }
 
+/* Nodes that have room, in racks that have the power for one of them, but not for them as well. */
+struct gang_power {
+    int64_t n;
+    const struct node *first;
+};
+
 /* How many nodes of the pool could be had at once for jobs of this shape, and how many have room now. */
 static int64_t gang_nodes(
-    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ret_ready)
+    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ret_ready, struct gang_power *power)
 {
     struct survey v = {0};
-    int64_t nodes = 0;
+    int64_t nodes = 0, ids[JOB_NODES_MAX];
     *ret_ready = 0;
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) || !node_has_extras(n, s))
             continue;
         nodes++;
-        *ret_ready += n->row.state == NODE_UP && node_has_room(n, s) && !node_is_kept_from(n, s);
+        if (!node_takes_work(n) || !node_has_room(n, s) || node_is_kept_from(n, s) || *ret_ready == JOB_NODES_MAX)
+            continue;
+        if (rack_has_room_beside(m, n, s, ids, (int32_t)*ret_ready))
+            ids[(*ret_ready)++] = n->row.id;
+        else
+            power->first = power->n++ ? power->first : n;
     }
     return p->row.elastic ? p->row.max_nodes : nodes;
 }
@@ -638,9 +685,10 @@ static int64_t gang_nodes(
 static void explain_gang(const struct model *m, const struct job *j, struct answer *a)
 {
     int64_t most = 0, ready = 0, most_ready = 0;
+    struct gang_power power = {0};
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        int64_t nodes = shape_allows_pool(j->shape, p) ? gang_nodes(m, p, j->shape, &ready) : 0;
+        int64_t nodes = shape_allows_pool(j->shape, p) ? gang_nodes(m, p, j->shape, &ready, &power) : 0;
         most = nodes > most ? nodes : most;
         most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
     }
@@ -652,6 +700,8 @@ static void explain_gang(const struct model *m, const struct job *j, struct answ
         say(a, "nodes-together",
             "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have room", most_ready, j->least,
             j->gathers ? "would like" : j->least > j->row.nodes_min ? "had and waits for again" : "needs");
+    if (most_ready < j->least && power.n > 0)
+        say_rack(power.first, power.n, j->shape, true, a);
 }
 
 /* What it waits for, and for how long. */

@@ -331,9 +331,14 @@ bool node_has_extras(const struct node *n, const struct shape *s)
     return !s->extras || extras_suit(s->extras, n->row.name, &n->gpu, n->features, &n->resources);
 }
 
-bool node_has_room(const struct node *n, const struct shape *s)
+bool node_has_space(const struct node *n, const struct shape *s)
 {
     return resources_fit(&s->need, &n->free) && (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) && (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
+}
+
+bool node_has_room(const struct node *n, const struct shape *s)
+{
+    return node_has_space(n, s) && rack_has_room(n, s);
 }
 
 /* ---- licences ---- */

@@ -60,13 +60,19 @@ static int32_t staying(const struct gang *g, const struct pool *p)
 
 static void count(const struct work *w, const struct gang *g, struct cover *c)
 {
+    int64_t left_w[RACKS_MAX];
+    size_t size = w->m->n_racks * sizeof left_w[0];
+    memcpy(left_w, w->p->left_w, size);
     c->ready = staying(g, c->pool);
     for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
         const struct bin *b = &w->p->bins[k];
         bool serves = bin_serves(b, g, c->pool);
         c->ready += serves && b->node;
         c->coming += serves && !b->node;
+        if (serves)
+            bin_take_power(b, g->shape, 1);
     }
+    memcpy(w->p->left_w, left_w, size);
 }
 
 /* How many machines of the offer the pool may have more, at most n. */
@@ -124,6 +130,7 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         struct bin *b = &w->p->bins[k];
         if (!bin_serves(b, g, c->pool))
             continue;
+        bin_take_power(b, g->shape, 1);
         b->free = (struct resources){0};
         if (b->node)
             *GROW(w->p->held, w->p->n_held) = b->node->row.id;

@@ -188,6 +188,8 @@ struct model {
     int64_t n_labels;          /* that there ever were */
     struct licence licences[LICENCES_MAX];
     size_t n_licences;
+    struct rack *racks;       /* those of the options */
+    size_t n_racks;
     int64_t n_constrained;    /* shapes that ask for features, GPUs of a kind, or nodes by name */
     int64_t n_exclusive;      /* shapes */
     struct runtimes runtimes; /* of all */
@@ -263,7 +265,8 @@ bool extras_suit(
 bool extras_allow(const struct extras *x, const char *node); /* by that name alone */
 bool offer_suits(const struct offer *o, const struct shape *s); /* whatever its size */
 bool node_has_extras(const struct node *n, const struct shape *s); /* likewise */
-bool node_has_room(const struct node *n, const struct shape *s); /* now, whoever it is open to */
+bool node_has_space(const struct node *n, const struct shape *s); /* now, by what is free there */
+bool node_has_room(const struct node *n, const struct shape *s);  /* likewise, and its rack has the power: whoever it is open to */
 struct stock stock_of(const struct counts *all);
 int64_t stock_times(const struct stock *s, const struct counts *need); /* how often need is free */
 void stock_add(struct stock *s, const struct counts *need, int64_t times);
@@ -313,6 +316,28 @@ void budgets_repriced(struct model *m, struct attempt *a); /* what it costs an h
 void budgets_recapped(struct model *m, struct job *j, struct wall now); /* it runs, and its max_uusd is something else now */
 void budgets_rejoin(struct model *m, struct job *j, struct wall now);   /* likewise its name */
 struct mono budgets_next(const struct model *m, struct stamp now, struct event *ret_event);
+
+/* ---- what racks may draw (racks.c) ---- */
+void racks_init(struct model *m, const struct rack_options *options, size_t n);
+void rack_join(struct model *m, struct node *n);  /* a new node, by its name */
+void rack_leave(struct model *m, struct node *n); /* it is gone */
+void rack_refresh(struct model *m, struct node *n); /* what is free there, or its state, may be another */
+void rack_measured(struct model *m, struct node *n, int64_t watts); /* that all of it draws; 0: not known */
+void rack_accept(struct rack *r); /* it may draw what it does now, though it be too much; r may be NULL */
+/* Its nodes may have room for others, though none of them draws less: what is kept there is kept in another way. */
+void rack_relaxed(struct model *m, const struct rack *r);
+const struct shape *rack_reserved_for(const struct rack *r); /* for whom the first of its nodes that are kept is; NULL: none is */
+int64_t rack_left(const struct rack *r);     /* of what it may draw; less than 0: it draws too much */
+/* What so many jobs of the shape more would draw there, where so much is free. n is in a rack. */
+int64_t rack_adds(const struct node *n, const struct resources *free, const struct shape *s, int64_t times);
+bool rack_has_room(const struct node *n, const struct shape *s); /* for one more; always where it is in none */
+/* Likewise when one goes to each of these others, all different, as well. */
+bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s, const int64_t *nodes, int32_t n_nodes);
+/* There is enough for one more on `with`, which is of the rack, and for those that `kept` says have places on its nodes (NULL: nobody; as
+ * many as claims say, one without), when those have ended that `gone` says. */
+typedef bool (*rack_gone_fn)(const void *ctx, const struct attempt *a);
+typedef const struct shape *(*rack_kept_fn)(const void *ctx, const struct node *n);
+bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx, const struct node *with, const struct shape *s);
 
 /* ---- who can checkpoint by CRIU (criu.c) ---- */
 enum criu_ability criu_needed(const struct job_row *j);
@@ -561,6 +586,7 @@ bool reserve_is_taken(const struct node *n, const struct shape *s); /* for other
 int32_t reserve_to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now);
 void reserve_reorder(struct model *m); /* the queue has another order: who is not among the first any more loses it */
 void reserve_relaxed(struct model *m, struct node *n); /* something there ends earlier than was known */
+void reserve_may_yield(struct model *m, struct node *n); /* who it is kept for may have to give it up to others now */
 bool reserve_holds(const struct node *n); /* nothing there delays who the node is kept for, if it is */
 /* A job that stood there in the queue was placed: what it goes before is dropped unless it still holds. */
 void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed);
@@ -812,6 +838,7 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
 int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_condition(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -63,7 +63,8 @@ static void add_node(struct work *w, const struct node *n)
         .pool = n->pool,
         .market = n->row.market,
         .uusd_h = n->row.price_uusd_h,
-        .node = n};
+        .node = n,
+        .left_w = n->rack ? &w->p->left_w[n->rack->index] : NULL};
 }
 
 struct bin bin_of(const struct offer *o)
@@ -101,7 +102,16 @@ int64_t bin_times(const struct bin *b, const struct shape *s)
         return 0;
     int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free) : resources_times(&b->free, &s->need);
     int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
-    return most < k ? most : k;
+    most = most < k ? most : k;
+    while (b->left_w && most > 0 && rack_adds(b->node, &b->free, s, most) > *b->left_w)
+        most--;
+    return most;
+}
+
+void bin_take_power(const struct bin *b, const struct shape *s, int64_t times)
+{
+    if (b->left_w)
+        *b->left_w -= rack_adds(b->node, &b->free, s, times);
 }
 
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
@@ -112,6 +122,7 @@ int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
     k = k < n ? k : n;
     if (k <= 0)
         return 0;
+    bin_take_power(b, s, k);
     if (s->extras)
         stock_add(&b->stock, &s->extras->resources, -k);
     if (shape_is_exclusive(s)) {
@@ -133,6 +144,8 @@ static void gather_room(struct work *w)
     p->n_room = 0;
     for (size_t i = 0; i < w->m->n_licences; i++)
         p->left[i] = w->m->licences[i].what.n - w->m->licences[i].used;
+    for (size_t i = 0; i < w->m->n_racks; i++)
+        p->left_w[i] = rack_left(&w->m->racks[i]);
     p->all = model_room(w->m);
     LIST_FOREACH (&w->m->all_pools, l) /* in the order of the list, which is that of the index */
         *GROW(p->room, p->n_room) = pool_room(LIST_ENTRY(l, struct pool, in_all));

@@ -301,7 +301,7 @@ void limits_less_owed(struct model *m, struct team *t)
         if (s->account->team != t || s->claims > 0)
             continue;
         LIST_FOREACH (&s->reserved, ln)
-            node_grew(m, LIST_ENTRY(ln, struct node, in_reserved)); /* it may have to yield them now */
+            reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved));
     }
 }
 

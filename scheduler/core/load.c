@@ -239,6 +239,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         if (rc)
             return rc;
     }
+    for (size_t i = 0; i < m->n_racks; i++)
+        rack_accept(&m->racks[i]);
     int rc = load_queue(m, e);
     if (rc)
         return rc;

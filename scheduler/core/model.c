@@ -24,6 +24,7 @@ struct model *model_create(const struct model_options *o)
     m->pace = o->pace ? *o->pace : pace_usual;
     m->sightings = sightings_create();
     budgets_init(m, o->budgets, o->n_budgets);
+    racks_init(m, o->racks, o->n_racks);
     return m;
 }
 
@@ -85,6 +86,7 @@ void model_destroy(struct model *m)
     smap_deinit(&m->keys);
     smap_deinit(&m->names);
     free(m->classes);
+    free(m->racks);
     free(m->loaded);
     notify_deinit(m);
     changes_deinit(&m->out);
@@ -105,6 +107,7 @@ static const apply_fn appliers[] = {
     [EV_JOIN] = apply_join,
     [EV_HEARTBEAT] = apply_heartbeat,
     [EV_FACTS] = apply_facts,
+    [EV_CONDITION] = apply_condition,
     [EV_NOTICE] = apply_notice,
     [EV_ATTEMPT_STARTED] = apply_started,
     [EV_ATTEMPT_ENDED] = apply_ended,

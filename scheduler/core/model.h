@@ -24,6 +24,7 @@
 #include "scheduler/core/finish.h"
 #include "scheduler/core/notify.h"
 #include "scheduler/core/order.h"
+#include "scheduler/core/rack.h"
 #include "scheduler/core/retries.h"
 #include "scheduler/core/runtimes.h"
 #include "scheduler/core/tree.h"
@@ -195,9 +196,25 @@ struct attempt {
 /* It is a rank without a script: its place is held for tasks that the first starts there (SCRIPT_ON_FIRST). */
 bool attempt_holds(const struct attempt *a);
 
+/* One of the configuration's (racks.c); watts. */
+struct rack {
+    const struct rack_options *options;
+    int32_t index;
+    int64_t idle_w;    /* all of its nodes at rest */
+    int64_t draw_w;    /* with what its nodes hold */
+    int64_t over_w;    /* and was measured beyond that */
+    int64_t granted_w; /* it drew so much when belayd started, or when a machine had changed; 0: not more than it may */
+    struct list nodes; /* that have joined, by in_rack */
+};
+
 struct node {
     struct node_row row;
     struct resources free;
+    struct rack *rack;                   /* or NULL */
+    const struct rack_nodes *rack_kind;  /* of that */
+    int64_t draw_w, over_w;              /* there, beyond what it draws at rest */
+    struct link in_rack;
+    enum throttle throttle;              /* not stored */
     struct gpu_kind gpu;             /* of its GPUs: an elastic one's as its offer says */
     char features[FEATURES_ALL_MAX]; /* all that it has */
     struct counts resources;         /* likewise, by name */
@@ -369,6 +386,8 @@ struct model_options {
     size_t n_hooks;
     const struct budget_options *budgets; /* borrowed; no two of a name, at most BUDGETS_MAX */
     size_t n_budgets;
+    const struct rack_options *racks; /* borrowed; no two of a name, no node in two, at most RACKS_MAX */
+    size_t n_racks;
     struct zones *zones;  /* where zones are looked up by name; borrowed, outlives the model. NULL: there is only UTC */
     /* Reads what is stored of a cron entry's job, without any I/O: fills what a submit takes; spec's members are the caller's
      * to free with free(). NULL: entries cannot be loaded. */

@@ -34,7 +34,7 @@ bool node_is_in_order(const struct node *n)
 
 bool node_takes_work(const struct node *n)
 {
-    return n->row.state == NODE_UP;
+    return n->row.state == NODE_UP && n->throttle == THROTTLE_NONE;
 }
 
 static bool is_alive(const struct node *n)
@@ -127,6 +127,7 @@ void node_refresh(struct model *m, struct node *n, bool grew)
 {
     bool works = node_takes_work(n), is_in = has_room(n, works);
     const struct shape *r = n->reserved_for;
+    rack_refresh(m, n);
     if (works != link_is_in(&n->by_growth))
         m->reserve_epoch++;
     if (has_moved(n, is_in))
@@ -152,6 +153,7 @@ void node_index(struct model *m, struct node *n)
     smap_put(&m->names, n->row.name, n);
     smap_put(&m->keys, n->row.key_hash, n);
     list_push_back(&m->all_nodes, &n->in_all);
+    rack_join(m, n);
     node_refresh(m, n, true);
 }
 
@@ -159,6 +161,7 @@ void node_unindex(struct model *m, struct node *n)
 {
     assert(n->row.state == NODE_GONE && list_is_empty(&n->attempts));
     node_refresh(m, n, false);
+    rack_leave(m, n);
     map_remove(&m->nodes, n->row.id);
     smap_remove(&m->names, n->row.name);
     smap_remove(&m->keys, n->row.key_hash);
@@ -268,7 +271,7 @@ static int32_t gang_kept_in(
         return 0;
     LIST_FOREACH (&owner->kept, l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_kept);
-        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s))
+        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s) || !rack_has_room_beside(m, node, s, ids, n))
             continue;
         ids[n++] = node->row.id;
         if (node->row.market > *ret_dearest)
@@ -287,8 +290,8 @@ static int32_t gang_in(const struct model *m, const struct pool *p, const struct
             continue;
         struct node *at = NULL;
         while (n < s->nodes && (at = tightest(&p->by_free[market], s, now, at))) {
-            if (at->kept_for)
-                continue; /* it is among them */
+            if (at->kept_for || !rack_has_room_beside(m, at, s, ids, n))
+                continue; /* it is among them, or their rack has not the power for it as well */
             ids[n++] = at->row.id;
             if ((enum market)market > *ret_dearest)
                 *ret_dearest = (enum market)market;

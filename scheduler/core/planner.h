@@ -18,6 +18,7 @@ struct bin {
     enum market market;
     int64_t uusd_h; /* of the whole machine */
     const struct node *node; /* NULL: not up yet */
+    int64_t *left_w;         /* of its rack; NULL: it is in none */
 };
 
 /* Jobs of one shape that need a place. */
@@ -87,6 +88,7 @@ struct planner {
     int64_t reclaim_change, reclaim_launches;
     struct mono reclaim_until; /* MONO_NONE: until something changes */
     int64_t claim[JOB_NODES_MAX]; /* of the last event that makes a place */
+    size_t n_cleared;             /* of one search: the first ones of them */
     int64_t *evict;
     size_t evict_max;
     int64_t *over; /* scratch of victims.c: by the index of an allowance */
@@ -101,6 +103,7 @@ struct planner {
     struct room *room; /* by the index of a pool: what it may still have */
     size_t n_room;
     struct room all;      /* what all together may still have */
+    int64_t left_w[RACKS_MAX]; /* by the index of a rack: what it may still draw */
     int64_t *planned;     /* by the id of an offer: launches planned here */
     int64_t planned_max;  /* ids below have a place */
     int64_t *planned_in;  /* by the index of a pool: those of spot */
@@ -155,6 +158,7 @@ void valid_until(struct work *w, int64_t mono_ms);
 bool pool_serves(const struct pool *p, const struct shape *s); /* that a machine of it can, may be found out yet */
 bool bin_admits(const struct bin *b, const struct shape *s);
 int64_t bin_times(const struct bin *b, const struct shape *s); /* how often it fits, where it may go */
+void bin_take_power(const struct bin *b, const struct shape *s, int64_t times); /* before they are put into it */
 /* How many jobs of the shape, at most n, the licences are enough for that are left; they are taken. */
 int64_t cover_licences(struct work *w, const struct shape *s, int64_t n);
 struct bin bin_of(const struct offer *o); /* an empty machine of it */

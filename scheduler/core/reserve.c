@@ -19,6 +19,8 @@
  * of its kind or for several, against everybody, wherever they stand, and until those are placed. What is owed does not look at
  * what is kept for others in the order of the queue only.
  *
+ * In a rack (rack.h) its power is kept as well: whoever stands behind is placed on no node of it so that there would be too little then.
+ *
  * There is none for what launches will serve, and of a gang only the part that they will not. Decisions like all others
  * (EV_RESERVE), in memory only: after a restart they are made again.
  */
@@ -106,7 +108,62 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
     return at;
 }
 
+/* ---- when there is power ---- */
+
+/* By then, seen from s. */
+struct moment {
+    int64_t until;
+    const struct shape *s;
+};
+
+static bool ends_by_then(const void *ctx, const struct attempt *a)
+{
+    const struct moment *t = ctx;
+    return end_of(a) <= t->until;
+}
+
+static const struct shape *kept_for(const void *ctx, const struct node *n)
+{
+    const struct moment *t = ctx;
+    return reserve_is_taken(n, t->s) ? n->reserved_for : NULL;
+}
+
+static bool has_power(const struct node *n, const struct shape *s, int64_t until)
+{
+    return rack_fits_then(n->rack, ends_by_then, kept_for, &(struct moment){until, s}, n, s);
+}
+
+/* From when on its rack has the power for a job of the shape there, and for who is kept room there before it. */
+static int64_t power_at(struct planner *p, const struct node *n, const struct shape *s)
+{
+    if (!n->rack || has_power(n, s, 0))
+        return 0;
+    p->n_running = 0;
+    LIST_FOREACH (&n->rack->nodes, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_rack)->attempts, la)
+            *GROW(p->running, p->n_running) = LIST_ENTRY(la, struct attempt, on_node);
+    }
+    if (p->n_running > 1)
+        qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
+    if (p->n_running == 0)
+        return NOT_SAID; /* others are kept it first */
+    size_t first = 0, last = p->n_running - 1; /* the more have ended, the more there is */
+    while (first < last) {
+        size_t mid = first + (last - first) / 2;
+        if (has_power(n, s, end_of(p->running[mid])))
+            last = mid;
+        else
+            first = mid + 1;
+    }
+    return end_of(p->running[first]);
+}
+
 /* ---- which nodes ---- */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Who the node is kept for gives it up to s: it stands behind s, or s is owed what r is not. */
 static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
@@ -132,7 +189,7 @@ static void gather(struct planner *p, const struct model *m, const struct shape 
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || reserve_is_taken(n, s))
             continue;
-        *GROW(p->candidates, p->n_candidates) = (struct candidate){room_at(p, n, s), n->row.id};
+        *GROW(p->candidates, p->n_candidates) = (struct candidate){later(room_at(p, n, s), power_at(p, n, s)), n->row.id};
         if (p->n_candidates == max)
             break;
     }
@@ -223,8 +280,22 @@ bool reserve_is_known(int64_t until)
     return until < NOT_SAID;
 }
 
+/* Nobody that its rack's nodes are kept for would lack power. */
+static bool leaves_power(const struct node *n, const struct shape *s, struct stamp now)
+{
+    LIST_FOREACH (&n->rack->nodes, l) {
+        const struct node *other = LIST_ENTRY(l, struct node, in_rack);
+        const struct shape *r = other->reserved_for;
+        if (r && r != s && reserve_is_taken(other, s) && end_after(now.wall.ms, s->limit_ms) > r->reserved_until && !has_power(n, s, r->reserved_until))
+            return false;
+    }
+    return true;
+}
+
 bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now)
 {
+    if (n->rack && !leaves_power(n, s, now))
+        return false;
     if (!n->reserved_for || n->reserved_for == s || !reserve_is_taken(n, s))
         return true;
     const struct shape *r = n->reserved_for;
@@ -238,6 +309,8 @@ static void unreserve(struct model *m, struct node *n)
     n->claims = 0;
     link_remove(&n->in_reserved);
     node_refresh(m, n, true); /* others may fit there now */
+    if (n->rack)
+        rack_relaxed(m, n->rack);
 }
 
 static void unclaim(struct model *m, struct shape *s, int64_t n)
@@ -285,7 +358,7 @@ static void give_up_claim(struct model *m, struct shape *s, struct node *n)
     if (--n->claims == 0)
         unreserve(m, n);
     else
-        node_refresh(m, n, true);
+        reserve_relaxed(m, n);
     unclaim(m, s, 1);
 }
 
@@ -314,6 +387,14 @@ void reserve_drop(struct model *m, struct shape *s)
         unclaim(m, s, s->claims);
 }
 
+/* Without a node_refresh, which may drop what is kept while callers go over it. */
+void reserve_may_yield(struct model *m, struct node *n)
+{
+    node_grew(m, n);
+    if (n->rack)
+        rack_relaxed(m, n->rack);
+}
+
 /* Who stands behind it is not among the first. */
 static struct place last_of_first(const struct model *m)
 {
@@ -337,14 +418,17 @@ void reserve_reorder(struct model *m)
         if (place_order(last, queue_place(s)) < 0)
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
-            node_refresh(m, LIST_ENTRY(ln, struct node, in_reserved), true); /* somebody may stand before it now */
+            reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved)); /* somebody may stand before it now */
     }
 }
 
 void reserve_relaxed(struct model *m, struct node *n)
 {
-    if (n->reserved_for)
+    bool is_rack_kept = n->rack && rack_reserved_for(n->rack);
+    if (n->reserved_for || is_rack_kept)
         node_refresh(m, n, true);
+    if (is_rack_kept)
+        rack_relaxed(m, n->rack);
 }
 
 void reserve_retimed(struct model *m, struct node *n)
@@ -352,8 +436,7 @@ void reserve_retimed(struct model *m, struct node *n)
     m->reserve_epoch++;
     if (!reserve_holds(n))
         reserve_drop(m, n->reserved_for);
-    else
-        reserve_relaxed(m, n);
+    reserve_relaxed(m, n);
 }
 
 bool reserve_holds(const struct node *n)

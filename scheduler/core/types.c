@@ -131,6 +131,7 @@ const char *const end_kind_names[] = {
     NULL,
 };
 const char *const pace_names[] = {"free", "wait", "spot", "on-demand", NULL};
+const char *const throttle_names[] = {"none", "heat", "power", "board", NULL};
 const char *const hold_names[] = {"none", "user", "operator", NULL};
 const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
@@ -179,6 +180,8 @@ const char *const history_kinds[] = {
     "returned",
     "drain",
     "undrain",
+    "throttled",
+    "recovered",
     "gone",
     "launch",
     "launched",
@@ -210,6 +213,7 @@ const char *const event_type_names[] = {
     "join",
     "heartbeat",
     "facts",
+    "condition",
     "notice",
     "attempt-started",
     "attempt-ended",

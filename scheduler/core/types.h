@@ -124,6 +124,10 @@ extern const char *const script_on_names[]; /* "each" "first" */
 enum notice_type { NOTICE_TYPE_NONE, NOTICE_TYPE_REBALANCE, NOTICE_TYPE_MAINTENANCE, NOTICE_TYPE_RECLAIM };
 extern const char *const notice_type_names[];
 
+/* What holds a node back, as its agent tells: heat, a limit of power, its board whatever for. Such a node is given nothing new. */
+enum throttle { THROTTLE_NONE, THROTTLE_HEAT, THROTTLE_POWER, THROTTLE_BOARD };
+extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
+
 /* A job that is held is not started; an operator's hold is not its user's to release. */
 enum hold { HOLD_NONE, HOLD_USER, HOLD_OPERATOR };
 extern const char *const hold_names[]; /* "none" "user" "operator" */
@@ -471,7 +475,7 @@ struct history_row {
  *                 restored(bytes, of them on the node already)
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
- *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain gone
+ *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain throttled recovered gone
  *   and of jobs   move park reclaim preempt
  *   of budgets:   budget(the part in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone

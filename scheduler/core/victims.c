@@ -139,6 +139,21 @@ static bool may_evict(const struct search *x, const struct job *j)
     return false;
 }
 
+static bool goes(const void *ctx, const struct attempt *a)
+{
+    return a->row.state == ATTEMPT_STOPPING || is_chosen(ctx, a->job);
+}
+
+/* For whom a place is being made there. */
+static const struct shape *made_for(const void *ctx, const struct node *n)
+{
+    const struct search *x = ctx;
+    for (size_t k = 0; k < x->p->n_cleared; k++)
+        if (x->p->claim[k] == n->row.id)
+            return x->s;
+    return n->claims > 0 ? n->reserved_for : NULL;
+}
+
 /* Room for one job more of the shape than a place is being made for, once all that was chosen has gone. */
 static bool has_room(const struct search *x, const struct node *n)
 {
@@ -149,13 +164,14 @@ static bool has_room(const struct search *x, const struct node *n)
         resources_give(&need, &x->s->need);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        if (a->row.state != ATTEMPT_STOPPING && !is_chosen(x, a->job))
+        if (!goes(x, a))
             continue;
         resources_give(&free, &a->held);
         if (a->job->shape->extras)
             stock_add(&stock, &a->job->shape->extras->resources, 1);
     }
-    return resources_fit(&need, &free) && (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times);
+    return resources_fit(&need, &free) && (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times) &&
+           (!n->rack || rack_fits_then(n->rack, goes, made_for, x, n, x->s));
 }
 
 static void choose(const struct search *x, const struct victim *v)
@@ -305,12 +321,15 @@ static bool clear_pool(const struct search *x, const struct pool *pool)
 {
     struct planner *p = x->p;
     size_t n = 0, least = (size_t)x->s->least;
+    p->n_cleared = 0;
     look_at_nodes(x, pool);
     if (p->n_stops < least)
         return false;
-    for (size_t k = 0; k < p->n_stops && n < least; k++)
+    for (size_t k = 0; k < p->n_stops && n < least; k++) {
         if (clear(x, p->stops[k].node))
             p->claim[n++] = p->stops[k].node->row.id;
+        p->n_cleared = n;
+    }
     if (n == least)
         spare_needless(x, 0, p->claim, n);
     return n == least;

@@ -9,6 +9,11 @@
 
 const struct count lab_licences[LAB_LICENCES] = {{"matlab", 4}, {"ansys", 1}};
 
+const struct rack_options lab_racks[LAB_RACKS] = {
+    {.name = "left", .max_w = 1000, .nodes = {{"power[1-3]", 3, 100, 500}, {"power-gpu", 1, 100, 500}}, .n_nodes = 2},
+    {.name = "right", .max_w = 700, .nodes = {{"host,host-[2-4]", 4, 100, 300}}, .n_nodes = 1},
+};
+
 void lab_init(struct lab *l)
 {
     lab_init_order(l, NULL);
@@ -22,7 +27,7 @@ void lab_init_order(struct lab *l, const struct order_options *order)
 void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = budgets, .n_budgets = n_budgets};
+        .budgets = budgets, .n_budgets = n_budgets, .racks = lab_racks, .n_racks = LAB_RACKS};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};

@@ -386,7 +386,7 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
     struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = s->budget_options, .n_budgets = s->n_budget_options};
+        .budgets = s->budget_options, .n_budgets = s->n_budget_options, .racks = lab_racks, .n_racks = LAB_RACKS};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], &e), &e);

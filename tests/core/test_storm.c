@@ -212,6 +212,15 @@ static void facts(struct storm *st)
     attempt_event(st, ev);
 }
 
+/* What a node draws, and what holds it back; 4 is refused. */
+static void condition(struct storm *st)
+{
+    attempt_event(st, (struct event){.type = EV_CONDITION,
+                          .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
+                              .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
+                              .watts = below(st, 2) ? 0 : below(st, 600)}});
+}
+
 /* What the configuration says of each of a pool's nodes. */
 static void pool(struct storm *st)
 {
@@ -418,7 +427,7 @@ static size_t budgets_of_storm(uint64_t seed, const struct budget_options **ret_
 static void one_storm(uint64_t seed)
 {
     static void (*const winds[])(struct storm *) = {
-        submit, submit, update, update, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, pool};
+        submit, submit, update, update, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, condition, pool};
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What racks may draw (rack.h). A node's draw follows from what is free there, so it is kept where that changes (node_refresh), and
+ * nothing of it is stored.
+ *
+ *  1. draw_w of a rack is what all of its nodes draw at rest and what those that have joined draw beyond that.
+ *  2. No job is placed that would make it more than max_w. A rack may be beyond it for other reasons (it may draw less than it did, a
+ *     machine has changed, more was measured): then nothing is placed there until it is below again.
+ *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks at them again.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <assert.h>
+#include <stdlib.h>
+
+void racks_init(struct model *m, const struct rack_options *options, size_t n)
+{
+    assert(n <= RACKS_MAX);
+    m->racks = mem_array(n, sizeof *m->racks);
+    m->n_racks = n;
+    for (size_t i = 0; i < n; i++) {
+        struct rack *r = &m->racks[i];
+        *r = (struct rack){.options = &options[i], .index = (int32_t)i};
+        for (size_t k = 0; k < options[i].n_nodes; k++)
+            r->idle_w += options[i].nodes[k].n * options[i].nodes[k].idle_w;
+        r->draw_w = r->idle_w;
+    }
+}
+
+/* ---- what a node draws ---- */
+
+static int64_t part_up(int64_t watts, int64_t used, int64_t total)
+{
+    if (used <= 0 || total <= 0)
+        return 0;
+    return used >= total ? watts : (watts * used + total - 1) / total;
+}
+
+/* Beyond what it draws at rest, with so much free. */
+static int64_t beyond_rest(const struct node *n, const struct resources *free)
+{
+    const struct resources *t = &n->row.total;
+    int64_t most = n->rack_kind->full_w - n->rack_kind->idle_w;
+    int64_t cpus = part_up(most, t->cpus - free->cpus, t->cpus), gpus = part_up(most, t->gpus - free->gpus, t->gpus);
+    return cpus > gpus ? cpus : gpus;
+}
+
+static int64_t left_of(const struct rack *r)
+{
+    return r->options->max_w - r->draw_w - r->over_w;
+}
+
+int64_t rack_adds(const struct node *n, const struct resources *free, const struct shape *s, int64_t times)
+{
+    struct resources then = *free;
+    if (shape_is_exclusive(s)) {
+        then = (struct resources){0};
+    } else {
+        then.cpus -= (int32_t)(times * s->need.cpus);
+        then.gpus -= (int32_t)(times * s->need.gpus);
+    }
+    return beyond_rest(n, &then) - beyond_rest(n, free);
+}
+
+bool rack_has_room(const struct node *n, const struct shape *s)
+{
+    return !n->rack || rack_adds(n, &n->free, s, 1) <= left_of(n->rack);
+}
+
+bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s, const int64_t *nodes, int32_t n_nodes)
+{
+    int64_t left;
+    if (!n->rack)
+        return true;
+    left = left_of(n->rack) - rack_adds(n, &n->free, s, 1);
+    for (int32_t k = 0; k < n_nodes && left >= 0; k++) {
+        const struct node *other = model_node(m, nodes[k]);
+        if (other->rack == n->rack)
+            left -= rack_adds(other, &other->free, s, 1);
+    }
+    return left >= 0;
+}
+
+int64_t rack_left(const struct rack *r)
+{
+    return left_of(r);
+}
+
+/* ---- as things change ---- */
+
+/* Of the rack's nodes those where somebody may have been held back by it alone. */
+static void grow_held_back(struct model *m, const struct rack *r, const struct node *but, int64_t left)
+{
+    LIST_FOREACH (&r->nodes, l) {
+        struct node *n = LIST_ENTRY(l, struct node, in_rack);
+        if (n != but && n->room && n->rack_kind->full_w - n->rack_kind->idle_w - n->draw_w > left)
+            node_grew(m, n);
+    }
+}
+
+static void set_draw(struct model *m, struct node *n, int64_t draw_w, int64_t over_w)
+{
+    struct rack *r = n->rack;
+    int64_t before = left_of(r);
+    r->draw_w += draw_w - n->draw_w;
+    r->over_w += over_w - n->over_w;
+    n->draw_w = draw_w;
+    n->over_w = over_w;
+    if (left_of(r) > before && rack_reserved_for(r))
+        rack_relaxed(m, r); /* who is kept from there by what is reserved may not be any more */
+    else if (left_of(r) > before)
+        grow_held_back(m, r, n, before);
+}
+
+void rack_refresh(struct model *m, struct node *n)
+{
+    if (!n->rack)
+        return;
+    int64_t draw = n->row.state == NODE_GONE ? 0 : beyond_rest(n, &n->free);
+    if (n->row.state == NODE_LOST && draw < n->draw_w)
+        return;
+    set_draw(m, n, draw, n->over_w);
+}
+
+void rack_measured(struct model *m, struct node *n, int64_t watts)
+{
+    int64_t over = n->rack && watts > 0 ? watts - n->rack_kind->idle_w - n->draw_w : 0;
+    if (!n->rack || (over > 0 ? over : 0) == n->over_w)
+        return;
+    bool less = over < n->over_w;
+    set_draw(m, n, n->draw_w, over > 0 ? over : 0);
+    if (less && n->room)
+        node_grew(m, n);
+    m->change++;
+}
+
+void rack_relaxed(struct model *m, const struct rack *r)
+{
+    LIST_FOREACH (&r->nodes, l) {
+        struct node *n = LIST_ENTRY(l, struct node, in_rack);
+        if (n->room)
+            node_grew(m, n);
+    }
+}
+
+const struct shape *rack_reserved_for(const struct rack *r)
+{
+    LIST_FOREACH (&r->nodes, l)
+        if (LIST_ENTRY(l, struct node, in_rack)->reserved_for)
+            return LIST_ENTRY(l, struct node, in_rack)->reserved_for;
+    return NULL;
+}
+
+/* ---- which nodes are in which ---- */
+
+void rack_join(struct model *m, struct node *n)
+{
+    for (size_t i = 0; i < m->n_racks && !n->rack; i++) {
+        const struct rack_options *o = m->racks[i].options;
+        for (size_t k = 0; k < o->n_nodes && !n->rack; k++) {
+            if (!hosts_has(o->nodes[k].names, n->row.name))
+                continue;
+            n->rack = &m->racks[i];
+            n->rack_kind = &o->nodes[k];
+            list_push_back(&n->rack->nodes, &n->in_rack);
+        }
+    }
+    if (n->rack && n->row.state == NODE_LOST) /* nobody knows what runs there still */
+        set_draw(m, n, n->rack_kind->full_w - n->rack_kind->idle_w, 0);
+}
+
+void rack_leave(struct model *m, struct node *n)
+{
+    if (!n->rack)
+        return;
+    set_draw(m, n, 0, 0);
+    link_remove(&n->in_rack);
+    n->rack = NULL;
+}
+
+void rack_accept(struct rack *r)
+{
+    if (r && r->draw_w > r->granted_w)
+        r->granted_w = r->draw_w;
+}
+
+/* ---- what is so by a time ---- */
+
+/* What is free there when all has ended that `gone` says will have. */
+static struct resources free_then(const struct node *n, rack_gone_fn gone, const void *ctx)
+{
+    struct resources free = n->free;
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        if (gone(ctx, a))
+            resources_give(&free, &a->held);
+    }
+    return free;
+}
+
+static void take(struct resources *free, const struct shape *s, int32_t times)
+{
+    if (shape_is_exclusive(s)) {
+        *free = (struct resources){0};
+        return;
+    }
+    free->cpus -= times * s->need.cpus;
+    free->gpus -= times * s->need.gpus;
+}
+
+bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx, const struct node *with, const struct shape *s)
+{
+    int64_t draw = r->idle_w + r->over_w;
+    LIST_FOREACH (&r->nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_rack);
+        struct resources free = free_then(n, gone, ctx);
+        if (n->row.state == NODE_LOST) {
+            draw += n->draw_w;
+            continue;
+        }
+        const struct shape *other = kept(ctx, n);
+        if (other && (n != with || other == n->reserved_for))
+            take(&free, other, n->claims > 1 ? n->claims : 1);
+        if (n == with)
+            take(&free, s, 1);
+        draw += beyond_rest(n, &free);
+    }
+    return draw <= r->options->max_w;
+}
+
+/* ---- what is shown ---- */
+
+size_t core_racks(const struct model *m)
+{
+    return m->n_racks;
+}
+
+void core_rack(const struct model *m, size_t i, struct rack_view *ret_view)
+{
+    const struct rack *r = &m->racks[i];
+    *ret_view = (struct rack_view){.options = r->options, .idle_w = r->idle_w, .draw_w = r->draw_w, .measured_w = r->over_w};
+    for (size_t k = 0; k < r->options->n_nodes; k++)
+        ret_view->nodes += r->options->nodes[k].n;
+    LIST_FOREACH (&r->nodes, l)
+        ret_view->joined++;
+}
+
+const char *core_node_rack(const struct node *n, int64_t *ret_watts)
+{
+    if (!n->rack)
+        return NULL;
+    *ret_watts = n->rack_kind->idle_w + n->draw_w + n->over_w;
+    return n->rack->options->name;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In some worlds the reserved nodes stand in a rack that has not the power for all of them. What they draw is reckoned here anew, from
+ * what runs on them, after every event.
+ */
+#include "sim/world.h"
+
+#include "base/str.h"
+
+/* Four at rest, and two of them at full load: enough for any job alone. */
+static const struct rack_options rack = {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1};
+
+bool racks_are_there(const struct world *w)
+{
+    return w->seed % SIM_RACKS == 1 && w->seed % SIM_QUOTAS != 1;
+}
+
+size_t racks_of(const struct world *w, const struct rack_options **ret_racks)
+{
+    *ret_racks = &rack;
+    return racks_are_there(w) ? 1 : 0;
+}
+
+static void on_told(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)e, (void)id;
+}
+
+static void tell(struct world *w, const struct node *n, enum throttle throttle, int64_t watts)
+{
+    struct event ev = {.type = EV_CONDITION, .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
+    tick_post(w->tick, &ev, on_told, NULL);
+}
+
+/* Now and then. */
+void racks_trouble(struct world *w)
+{
+    const struct link *l = list_first(model_nodes(w->model));
+    if (!racks_are_there(w) || !world_chance(w, 0.2))
+        return;
+    for (int64_t skip = world_between(w, 0, 3); l && skip > 0; skip--)
+        l = list_next(model_nodes(w->model), l);
+    if (l)
+        tell(w, LIST_ENTRY(l, struct node, in_all), (enum throttle)world_between(w, THROTTLE_NONE, THROTTLE_BOARD), world_between(w, 0, 700));
+}
+
+void racks_calm(struct world *w)
+{
+    if (!racks_are_there(w))
+        return;
+    LIST_FOREACH (model_nodes(w->model), l)
+        tell(w, LIST_ENTRY(l, struct node, in_all), THROTTLE_NONE, 0);
+}
+
+/* Of the greater of the shares of cpus and GPUs that are taken. */
+static int64_t draw_of(const struct node *n)
+{
+    const struct rack_nodes *k = &rack.nodes[0];
+    int64_t cpus = 0;
+    LIST_FOREACH (&n->attempts, l)
+        cpus += LIST_ENTRY(l, struct attempt, on_node)->held.cpus;
+    return (k->full_w - k->idle_w) * cpus / n->row.total.cpus; /* they have no GPUs */
+}
+
+void racks_check(struct world *w)
+{
+    int64_t draw = rack.nodes[0].n * rack.nodes[0].idle_w;
+    if (!racks_are_there(w))
+        return;
+    LIST_FOREACH (model_nodes(w->model), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (str_starts(n->row.name, "key-reserved-"))
+            draw += draw_of(n);
+    }
+    if (draw > rack.max_w)
+        world_fail(w, "the rack draws %lld W of %lld", (long long)draw, (long long)rack.max_w);
+}

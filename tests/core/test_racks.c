@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Power and place: what is placed never makes a rack draw more than it may, nobody is passed for ever for want of power, and a node that
+ * is held back by heat is given nothing new. The rack is lab_racks' "left": of 1000 W 400 are drawn at rest by four nodes of 4 cpus
+ * each, a cpu draws 100 more.
+ */
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include "tests/core/lab.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+
+static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    r.nodes = nodes;
+    r.time_limit_ms = limit_ms;
+    return lab_submit(l, &r);
+}
+
+static bool runs(const struct lab *l, int64_t job)
+{
+    return lab_node_of(l, job) != CORE_ID_NONE;
+}
+
+static struct rack_view view(const struct lab *l)
+{
+    struct rack_view v;
+    core_rack(l->m, 0, &v);
+    return v;
+}
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *text)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, text))
+            return true;
+    for (size_t k = 0; k < n; k++)
+        print_message("%s: %s\n", r[k].code, r[k].text);
+    return false;
+}
+
+/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, and draws its 100 W all the same. */
+static void begin(struct lab *l)
+{
+    lab_init(l);
+    lab_join(l, "power1", 4);
+    lab_join(l, "power2", 4);
+    lab_join(l, "power3", 4);
+}
+
+static void no_more_is_placed_than_the_rack_may_draw(void **state)
+{
+    (void)state;
+    struct lab l;
+    int64_t jobs[7];
+    begin(&l);
+    assert_int_equal(core_racks(l.m), LAB_RACKS);
+    assert_int_equal(view(&l).idle_w, 400);
+    assert_int_equal(view(&l).nodes, 4);
+    assert_int_equal(view(&l).joined, 3);
+    for (size_t k = 0; k < 7; k++)
+        jobs[k] = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    for (size_t k = 0; k < 6; k++)
+        assert_true(runs(&l, jobs[k]));
+    assert_false(runs(&l, jobs[6]));
+    assert_int_equal(view(&l).draw_w, 1000);
+    assert_true(says(&l, jobs[6], "rack", "2 nodes have room but no power: rack left draws 1.0 kW of the 1.0 that it may (max_kw), and it would draw 0.1 more on power2"));
+    lab_started(&l, jobs[0]);
+    lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
+    lab_plan(&l);
+    assert_true(runs(&l, jobs[6]));
+    assert_int_equal(view(&l).draw_w, 1000);
+    lab_deinit(&l);
+}
+
+static void other_nodes_of_the_rack_get_what_one_leaves(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    int64_t big = lab_submit_cpus(&l, 4), half = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_true(runs(&l, big) && runs(&l, half));
+    int64_t waits = lab_submit_pool(&l, 3, "base", WISH_ANY);
+    lab_plan(&l);
+    assert_false(runs(&l, waits));
+    int64_t filler = lab_node_of(&l, big);
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = filler}); /* so it has to go to another */
+    lab_started(&l, big);
+    lab_ended(&l, big, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, waits));
+    assert_int_not_equal(lab_node_of(&l, waits), filler);
+    lab_deinit(&l);
+}
+
+static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct node_row n = {.name = "power-gpu", .key_hash = "gpu", .pool = "base", .total = {64, 8, 1 << 20}};
+    int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &n}});
+    struct job_row r = lab_job(1);
+    r.need.gpus = 8;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), node);
+    int64_t watts = 0;
+    assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left");
+    assert_int_equal(watts, 500);
+    assert_int_equal(view(&l).draw_w, 800);
+    lab_submit_cpus(&l, 63); /* beside it the node does not draw more */
+    lab_plan(&l);
+    assert_int_equal(view(&l).draw_w, 800);
+    lab_deinit(&l);
+}
+
+static void a_node_for_itself_counts_as_full(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    struct job_row r = lab_job(1);
+    int64_t a = lab_submit_asking(&l, &r, "exclusive=yes"), b = lab_submit_asking(&l, &r, "exclusive=yes");
+    lab_plan(&l);
+    assert_true(runs(&l, a));
+    assert_false(runs(&l, b));
+    assert_int_equal(view(&l).draw_w, 800);
+    lab_deinit(&l);
+}
+
+static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    int64_t large = submit(&l, 2, 4, 0);
+    lab_plan(&l);
+    assert_false(runs(&l, large));
+    assert_true(says(&l, large, "rack", "each of its ranks would draw 0.4 more on power2 and on others"));
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = large}});
+    int64_t small = submit(&l, 2, 3, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, small));
+    assert_int_equal(view(&l).draw_w, 1000);
+    lab_deinit(&l);
+}
+
+static void what_lacks_power_goes_to_machines_elsewhere(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    int64_t filler = lab_submit_pool(&l, 4, "base", WISH_ANY), alone = lab_submit_cpus(&l, 4), gang = submit(&l, 2, 4, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, filler));
+    assert_false(runs(&l, alone) || runs(&l, gang));
+    assert_int_equal(model_used(l.m).nodes, 3);
+    lab_deinit(&l);
+}
+
+static void nobody_moves_to_where_there_is_no_power(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    struct pool_row p = lab_pool(&l, "burst");
+    p.return_ms = MINUTE_MS;
+    lab_set_pool(&l, p);
+    int64_t spot = 0, sure = 0;
+    LIST_FOREACH (&model_pool(l.m, "burst")->offers, lo) {
+        const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+        *(o->row.market == MARKET_SPOT ? &spot : &sure) = o->row.id;
+    }
+    int64_t mover = lab_submit_cpus(&l, 4), instance = CORE_ID_NONE;
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {1, true, "no capacity"}});
+    lab_plan(&l);
+    LIST_FOREACH (model_instances(l.m), li)
+        instance = LIST_ENTRY(li, struct instance, in_all)->row.id;
+    lab_bring_up(&l, instance, 4);
+    lab_plan(&l);
+    assert_true(runs(&l, mover));
+    assert_int_equal(model_node(l.m, lab_node_of(&l, mover))->row.market, MARKET_ON_DEMAND);
+    lab_started(&l, mover);
+    lab_saved(&l, mover, 1, 10);
+    lab_join(&l, "power1", 4);
+    lab_join(&l, "power2", 4);
+    int64_t filler = lab_submit_pool(&l, 3, "base", WISH_ANY);
+    lab_plan(&l);
+    assert_true(runs(&l, filler)); /* 300 W are left: too few for the mover */
+    for (int k = 0; k < 10; k++) {
+        lab_wait(&l, MINUTE_MS / 4);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_equal(job_attempt(model_job(l.m, mover))->row.state, ATTEMPT_RUNNING);
+    lab_started(&l, filler);
+    lab_ended(&l, filler, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_int_equal(job_attempt(model_job(l.m, mover))->row.state, ATTEMPT_STOPPING);
+    lab_deinit(&l);
+}
+
+static void who_waits_for_power_is_not_passed_for_ever(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    int64_t runs_long = submit(&l, 1, 2, 2 * HOUR_MS), runs_short = submit(&l, 1, 2, HOUR_MS);
+    lab_plan(&l);
+    lab_wait(&l, 1);
+    assert_true(runs(&l, runs_long) && runs(&l, runs_short)); /* 200 W are left */
+    int64_t big = submit(&l, 1, 4, HOUR_MS);
+    lab_plan(&l);
+    assert_true(says(&l, big, "rack", "rack left draws 0.8 kW"));
+    lab_wait(&l, 1);
+    int64_t passes = submit(&l, 1, 1, 2 * HOUR_MS), fits_before = submit(&l, 1, 1, HOUR_MS / 2);
+    lab_plan(&l);
+    assert_false(runs(&l, passes)); /* on whatever node: big could not start when runs_short has ended */
+    assert_true(runs(&l, fits_before));
+    assert_true(says(&l, passes, "reserved-for", "with a shorter --time it might run until then"));
+    lab_started(&l, fits_before);
+    lab_ended(&l, fits_before, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_false(runs(&l, passes));
+    lab_started(&l, runs_short);
+    lab_ended(&l, runs_short, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, big));
+    assert_false(runs(&l, passes));
+    lab_started(&l, runs_long);
+    lab_ended(&l, runs_long, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, passes));
+    lab_deinit(&l);
+}
+
+/* The one that is preempted is the one whose end gives enough power, though another has less to lose. */
+static void places_are_made_where_there_is_power_then(void **state)
+{
+    (void)state;
+    struct order_qos classes[] = {{.name = "high", .boost_ms = HOUR_MS}, {.name = "low"}};
+    uint64_t low = 2;
+    classes[0].preempts.words = &low;
+    classes[0].preempts.n = 2;
+    struct order_options o = order_defaults;
+    o.qos = classes;
+    o.n_qos = 2;
+    struct lab l;
+    lab_init_order(&l, &o);
+    lab_join(&l, "power1", 4);
+    lab_join(&l, "power2", 4);
+    struct job_row r = lab_job(4);
+    STR_COPY(r.qos, "low");
+    int64_t whole = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_started(&l, whole);
+    lab_wait(&l, HOUR_MS / 2);
+    lab_heartbeats(&l);
+    r = lab_job(2);
+    STR_COPY(r.qos, "low");
+    int64_t half = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_started(&l, half);
+    assert_int_equal(view(&l).draw_w, 1000);
+    r = lab_job(4);
+    STR_COPY(r.qos, "high");
+    int64_t high = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(job_attempt(model_job(l.m, whole))->row.state, ATTEMPT_STOPPING);
+    assert_int_equal(job_attempt(model_job(l.m, half))->row.state, ATTEMPT_RUNNING);
+    lab_ended(&l, whole, END_EVICTED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, high));
+    lab_deinit(&l);
+}
+
+static void a_lost_node_counts_on_until_it_is_heard_of(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    struct job_row r = lab_job(4);
+    r.retries.n[RETRY_NODE_LOST] = RETRIES_NEVER;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    int64_t node = lab_node_of(&l, job);
+    lab_started(&l, job);
+    lab_wait(&l, LAB_LEASE_MS - 1000);
+    LIST_FOREACH (model_nodes(l.m), ln) {
+        int64_t other = LIST_ENTRY(ln, struct node, in_all)->row.id;
+        if (other != node)
+            lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = other});
+    }
+    lab_wait(&l, 2000);
+    lab_plan(&l);
+    assert_int_equal(model_node(l.m, node)->row.state, NODE_LOST);
+    assert_int_equal(view(&l).draw_w, 800); /* its program may run still */
+    int64_t next = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    assert_false(runs(&l, next));
+    lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = node});
+    lab_plan(&l);
+    assert_true(runs(&l, next));
+    assert_int_equal(view(&l).draw_w, 800);
+    lab_deinit(&l);
+}
+
+static void more_that_is_measured_holds_others_back(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    int64_t first = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    struct event ev = {.type = EV_CONDITION, .condition = {.node = lab_node_of(&l, first), .watts = 600}};
+    lab_apply(&l, ev); /* it counts 300 */
+    assert_int_equal(view(&l).measured_w, 300);
+    int64_t second = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_false(runs(&l, second));
+    assert_true(says(&l, second, "rack", "rack left draws 0.9 kW"));
+    ev.condition.watts = 200; /* less than it counts changes nothing */
+    lab_apply(&l, ev);
+    assert_int_equal(view(&l).measured_w, 0);
+    assert_int_equal(view(&l).draw_w, 600);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    ev.condition.watts = -1;
+    assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
+    lab_deinit(&l);
+}
+
+/* What a stored job holds it keeps, and nothing more comes. */
+static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does(void **state)
+{
+    (void)state;
+    static const struct rack_options less[] = {{.name = "left", .max_w = 800, .nodes = {{"power[1-3]", 3, 100, 500}}, .n_nodes = 1}};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .racks = less, .n_racks = 1};
+    struct lab l;
+    begin(&l);
+    int64_t job = lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    struct pool_row pool = model_pool(l.m, "base")->row;
+    struct job_row row = model_job(l.m, job)->row;
+    struct attempt_row attempt = job_attempt(model_job(l.m, job))->row;
+    struct model *m = model_create(&o);
+    assert_int_equal(model_load_pool(m, &pool, &l.e), 0);
+    LIST_FOREACH (model_nodes(l.m), ln) {
+        struct node_row n = LIST_ENTRY(ln, struct node, in_all)->row;
+        assert_int_equal(model_load_node(m, &n, l.now, &l.e), 0);
+    }
+    assert_int_equal(model_load_job(m, &row, l.now, &l.e), 0);
+    assert_int_equal(model_load_attempt(m, &attempt, &l.e), 0);
+    assert_int_equal(model_load_end(m, &(struct model_counters){1, 1, 1, 1, 1, 1, 1}, &l.e), 0);
+    model_destroy(l.m);
+    planner_destroy(l.p);
+    l.m = m;
+    l.p = planner_create();
+    assert_int_equal(view(&l).draw_w, 700);
+    int64_t two = lab_submit_cpus(&l, 2), one = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_false(runs(&l, two));
+    assert_true(runs(&l, one));
+    lab_deinit(&l);
+}
+
+static void a_node_that_is_held_back_is_given_nothing_new(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4), first = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_started(&l, first);
+    struct event ev = {.type = EV_CONDITION, .condition = {.node = node, .throttle = THROTTLE_HEAT}};
+    lab_take(&l);
+    lab_apply(&l, ev);
+    lab_apply(&l, ev);
+    int64_t second = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "throttled")->text, "n1 is held back by heat: it is given nothing new");
+    assert_false(runs(&l, second));
+    assert_true(runs(&l, first)); /* and what runs goes on */
+    assert_true(says(&l, second, "nodes-throttled", "1 node is held back by heat, power or the board, and given nothing new until that is over: n1 (heat)"));
+    int64_t other = lab_join(&l, "n2", 4);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, second), other);
+    int64_t third = lab_submit_cpus(&l, 4);
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_false(runs(&l, third));
+    ev.condition.throttle = THROTTLE_NONE;
+    lab_apply(&l, ev);
+    lab_plan(&l);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "recovered")->text, "n1 is not held back any more");
+    assert_int_equal(lab_node_of(&l, third), node);
+    ev.condition.throttle = (enum throttle)4;
+    assert_int_equal(lab_try(&l, &ev, NULL), ERR_INVALID);
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_more_is_placed_than_the_rack_may_draw),
+        cmocka_unit_test(other_nodes_of_the_rack_get_what_one_leaves),
+        cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
+        cmocka_unit_test(a_node_for_itself_counts_as_full),
+        cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
+        cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
+        cmocka_unit_test(nobody_moves_to_where_there_is_no_power),
+        cmocka_unit_test(who_waits_for_power_is_not_passed_for_ever),
+        cmocka_unit_test(places_are_made_where_there_is_power_then),
+        cmocka_unit_test(a_lost_node_counts_on_until_it_is_heard_of),
+        cmocka_unit_test(more_that_is_measured_holds_others_back),
+        cmocka_unit_test(a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does),
+        cmocka_unit_test(a_node_that_is_held_back_is_given_nothing_new),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
