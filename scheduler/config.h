@@ -13,6 +13,7 @@
 #include "scheduler/config_deadlines.h"
 #include "scheduler/config_notify.h"
 #include "scheduler/config_order.h"
+#include "scheduler/config_racks.h"
 #include "scheduler/config_retries.h"
 #include "scheduler/config_telemetry.h"
 #include "scheduler/core/model.h"
@@ -72,6 +73,8 @@ struct config {
     size_t n_windows;
     struct config_budget *budgets;
     size_t n_budgets;
+    struct rack_options *racks; /* where nodes stand, and what they may draw together */
+    size_t n_racks;
     struct config_pool *pools;
     size_t n_pools;
 };

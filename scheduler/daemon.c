@@ -272,6 +272,8 @@ static int load_model(struct daemon *d, struct err *e)
     o.n_windows = d->config->n_windows;
     o.budgets = d->budgets;
     o.n_budgets = d->config->n_budgets;
+    o.racks = d->config->racks;
+    o.n_racks = d->config->n_racks;
     o.licences = d->config->licences;
     o.n_licences = d->config->n_licences;
     d->model = model_create(&o);

@@ -473,6 +473,23 @@ static void budgets_are_read(void **state)
     config_deinit(&c);
 }
 
+static void racks_are_read(void **state)
+{
+    (void)state;
+    struct config c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\n  epyc: {watts: {idle: 120, full: 650}}\n"
+                            "racks:\n  r1: {max_kw: 40, nodes: {dgx: \"gpu[1-3],gpu7\", epyc: \"cpu[01-12]\"}}\n  r2: {max_kw: 17.25, nodes: {epyc: cpu13}}\n");
+    assert_int_equal(c.n_racks, 2);
+    const struct rack_options *o = &c.racks[0];
+    assert_string_equal(o->name, "r1");
+    assert_int_equal(o->max_w, 40000);
+    assert_int_equal(o->n_nodes, 2);
+    assert_string_equal(o->nodes[0].names, "gpu[1-3],gpu7");
+    assert_true(o->nodes[0].n == 4 && o->nodes[0].idle_w == 1800 && o->nodes[0].full_w == 10200);
+    assert_true(o->nodes[1].n == 12 && o->nodes[1].idle_w == 120 && o->nodes[1].full_w == 650);
+    assert_int_equal(c.racks[1].max_w, 17250);
+    config_deinit(&c);
+}
+
 static void a_pool_says_which_labels_its_jobs_have(void **state)
 {
     (void)state;
@@ -503,6 +520,21 @@ static const struct refused {
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a b: c}}\n", {"lab.yaml:4", "is not the name of a label"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a: []}}\n", {"lab.yaml:4", "expected what the label says"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    match: {teams: a}\n", {"lab.yaml:4", "did you mean \"team\"?"}},
+#define TYPES "node_types:\n  dgx: {watts: {idle: 2000, full: 10000}}\nracks:\n"
+    {"node_types:\n  a b: {watts: {idle: 1, full: 2}}\n", {"lab.yaml:2", "is not the name of a type of nodes"}},
+    {"node_types:\n  dgx: {}\n", {"lab.yaml:2", "a type of nodes needs watts"}},
+    {"node_types:\n  dgx: {watts: {idle: 2, full: 2}}\n", {"lab.yaml:2", "more than the 2 at rest"}},
+    {"node_types:\n  dgx: {watts: {idle: -1, full: 2}}\n", {"lab.yaml:2", "idle"}},
+    {TYPES "  a b: {max_kw: 40, nodes: {dgx: n1}}\n", {"lab.yaml:4", "is not the name of a rack"}},
+    {TYPES "  r: {nodes: {dgx: n1}}\n", {"lab.yaml:", "a rack needs max_kw"}},
+    {TYPES "  r: {max_kw: much, nodes: {dgx: n1}}\n", {"lab.yaml:4", "a rack needs max_kw"}},
+    {TYPES "  r: {max_kw: 40}\n", {"lab.yaml:", "expected nodes:"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgy: n1}}\n", {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgx: [n1]}}\n", {"lab.yaml:4", "expected names of hosts"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n[1-\"}}\n", {"lab.yaml:4", "nodes:"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n1,n[1-2]\"}}\n", {"lab.yaml:4", "named twice"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgx: n1}}\n  s: {max_kw: 40, nodes: {dgx: \"n[1-2]\"}}\n", {"lab.yaml:5", "node n1 is in rack r already"}},
+    {TYPES "  r: {max_kw: 13.999, nodes: {dgx: \"n[1-3]\"}}\n", {"lab.yaml:4", "draw 6.000 kW at rest", "14.000"}},
     {"pools:\n  base:\n    required_labels: [team, a b]\n", {"lab.yaml:3", "required_labels: expected the name of a label", "\"a b\""}},
     {"pools:\n  base: {required_labels: team}\n", {"lab.yaml:2", "required_labels"}},
     {"pools:\n  base: {required_labels: [team, {}]}\n", {"lab.yaml:2", "something else"}},
@@ -784,6 +816,7 @@ int main(void)
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(budgets_are_read),
+        cmocka_unit_test(racks_are_read),
         cmocka_unit_test(a_pool_says_which_labels_its_jobs_have),
         cmocka_unit_test(too_many_pools_and_offers_are_refused),
         cmocka_unit_test(any_prefix_of_a_file_is_read_or_refused),
