@@ -33,7 +33,7 @@ int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **
 void yaml_node_free(struct yaml_node *root);          /* NULL is fine */
 bool yaml_is_null(const struct yaml_node *node); /* a plain scalar that is empty, ~ or null */
 
-#define YAML_READER_KEYS_MAX 64
+#define YAML_READER_KEYS_MAX 96
 
 /* Same manner as json_reader: read all, check once; after the first error getters return fallbacks. A scalar
  * is read as the type that is asked for, in quotes or not ("8" is an integer, 07:00 a text); null is absent.
