@@ -309,7 +309,7 @@ struct column {
 
 /* Lines that would be empty in all columns are left out of all. */
 struct wanted {
-    bool deadlines, gpus, given_up;
+    bool deadlines, gpus, given_up, racks;
 };
 
 static char *add_line(struct column *c, const char *name)
@@ -361,18 +361,17 @@ static void add_jobs(struct column *c, const struct study_jobs *g, const struct 
 
 static void add_use(struct column *c, const struct study *s, const struct wanted *w)
 {
-    double have[2] = {0}, used[2] = {0}, all_ms = 0;
-    for (size_t i = 0; i < s->n_pools; i++) {
-        for (int k = 0; k < 2; k++) {
-            have[k] += s->pools[i].have_ms[k];
-            used[k] += s->pools[i].used_ms[k];
-        }
-    }
+    const struct study_use use = study_use(s), *other = &s->free_use;
+    double all_ms = 0;
     for (int k = 0; k < 6; k++)
         all_ms += (double)s->r.ms[k];
-    add_part(c, "cpus in use", used[0], have[0]);
+    add_part(c, "cpus in use", use.used_ms[0], use.have_ms[0]);
+    if (w->racks)
+        add_part(c, "  if racks had no limit", other->used_ms[0], other->have_ms[0]);
     if (w->gpus)
-        add_part(c, "GPUs in use", used[1], have[1]);
+        add_part(c, "GPUs in use", use.used_ms[1], use.have_ms[1]);
+    if (w->gpus && w->racks)
+        add_part(c, "  if racks had no limit", other->used_ms[1], other->have_ms[1]);
     add_part(c, "useful time", (double)s->r.ms[LEDGER_USEFUL], all_ms);
 }
 
@@ -399,6 +398,7 @@ static struct wanted find_wanted(const struct study *s, size_t n)
     for (size_t i = 0; i < n; i++) {
         w.deadlines = w.deadlines || s[i].all.with_deadline > 0;
         w.given_up = w.given_up || s[i].all.given_up > 0;
+        w.racks = w.racks || s[i].n_racks > 0;
         for (size_t k = 0; k < s[i].n_pools; k++)
             w.gpus = w.gpus || s[i].pools[k].have_ms[1] > 0;
     }
@@ -453,6 +453,23 @@ static void print_pools(const struct study *s)
     table_print(t);
 }
 
+static void print_racks(const struct study *s)
+{
+    static const char *const names[] = {"MAX KW", "MOST KW", "MEAN KW"};
+    struct table *t = table_create();
+    table_column(t, "RACK", false);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(t, names[i], true);
+    for (size_t i = 0; i < s->n_racks; i++) {
+        table_row(t);
+        table_cell(t, "%s", s->rack_options[i].name);
+        table_cell(t, "%.2f", (double)s->rack_options[i].max_w / 1e3);
+        table_cell(t, "%.2f", (double)s->racks[i].most_w / 1e3);
+        table_cell(t, "%.2f", s->r.end_ms > 0 ? s->racks[i].watt_ms / (double)s->r.end_ms / 1e3 : 0);
+    }
+    table_print(t);
+}
+
 static void print_teams(const struct study *s)
 {
     static const char *const names[] = {"JOBS", "COST", "WAIT", "MEDIAN", "P95", "LATE", "RECLAIMS", "LOST"};
@@ -484,6 +501,10 @@ static void print_all(const struct request *q, const struct study *s, size_t n)
         print_pools(&s[i]);
         printf("\n");
         print_teams(&s[i]);
+        if (s[i].n_racks > 0) {
+            printf("\n");
+            print_racks(&s[i]);
+        }
         for (size_t k = 0; k < s[i].n_notes; k++)
             printf("%s%s.\n", k == 0 ? "\n" : "", s[i].notes[k]);
     }

@@ -165,6 +165,20 @@ static void note_levels(struct replay *w)
         series_set(w->o->series, clock_mono(&w->vt.clock).ms, levels);
 }
 
+/* What they drew until now, and draw from now on. */
+static void note_racks(struct replay *w, int64_t now_ms)
+{
+    for (size_t i = 0; w->o->by_rack && i < core_racks(w->m); i++) {
+        struct replay_rack *r = &w->o->by_rack[i];
+        struct rack_view v;
+        core_rack(w->m, i, &v);
+        r->watt_ms += (double)r->now_w * (double)(now_ms - w->racks_at_ms);
+        r->now_w = v.draw_w;
+        r->most_w = v.draw_w > r->most_w ? v.draw_w : r->most_w;
+    }
+    w->racks_at_ms = now_ms;
+}
+
 void replay_settle(struct replay *w)
 {
     struct event ev;
@@ -173,6 +187,7 @@ void replay_settle(struct replay *w)
             play(w, &ev, replay_apply(w, ev));
     while (count(w));
     note_levels(w);
+    note_racks(w, clock_mono(&w->vt.clock).ms);
     struct mono at = plan_wake(w->p, w->m, replay_now(w));
     if (mono_is_set(at))
         timer_start(&w->vt.timers, &w->wake, at.ms - replay_now(w).mono.ms);
@@ -222,11 +237,12 @@ static void on_submit(struct timer *t, void *ctx)
 
 /* ---- the whole ---- */
 
-static void join_owned(struct replay *w, const struct replay_owned *own, int32_t n)
+static void join_owned(struct replay *w, const struct replay_owned *own, int32_t n, struct hosts_at *at)
 {
     char name[CORE_NAME_MAX];
     struct node_row row = {.total = own->total};
-    snprintf(name, sizeof name, "%.40s-%d", own->pool, n + 1);
+    if (!own->names || !hosts_next(own->names, at, name))
+        snprintf(name, sizeof name, "%.40s-%d", own->pool, n + 1);
     STR_COPY(row.pool, own->pool);
     STR_COPY(row.name, name);
     STR_COPY(row.key_hash, name);
@@ -243,9 +259,11 @@ static void set_up(struct replay *w)
         row.required_labels[0] = '\0'; /* logs of jobs do not say labels */
         replay_apply(w, (struct event){.type = EV_POOL, .pool = &row});
     }
-    for (size_t i = 0; i < o->n_owned; i++)
+    for (size_t i = 0; i < o->n_owned; i++) {
+        struct hosts_at at = {0};
         for (int32_t n = 0; n < o->owned[i].n; n++)
-            join_owned(w, &o->owned[i], n);
+            join_owned(w, &o->owned[i], n, &at);
+    }
     for (size_t i = 0; i < o->n_offers; i++)
         replay_open_place(w, i);
 }
@@ -297,6 +315,8 @@ static void close_books(struct replay *w)
     }
     for (size_t i = 0; i < w->o->n_owned; i++)
         pay_owned(w, &w->o->owned[i]);
+    if (w->r.end_ms > w->racks_at_ms)
+        note_racks(w, w->r.end_ms);
     w->r.launches_in_hour = busiest_hour(w);
 }
 

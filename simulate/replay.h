@@ -16,6 +16,7 @@ struct replay_owned {
     const char *pool; /* of options.pools, not elastic */
     struct resources total;
     int32_t n;
+    const char *names; /* as many hosts (base/hosts.h); NULL: POOL-1, POOL-2 ... */
 };
 
 struct replay_offer {
@@ -63,6 +64,12 @@ struct replay_pool {
     double have_ms[2], used_ms[2]; /* of cpus and of GPUs: that its machines had, and that jobs held */
 };
 
+/* What a rack of options.limits drew, in watts. */
+struct replay_rack {
+    int64_t most_w, now_w;
+    double watt_ms; /* summed up to the end */
+};
+
 /* What a reclaim cost a job whose program ran. */
 struct replay_loss {
     int64_t job, attempt;
@@ -97,6 +104,7 @@ struct replay_options {
     /* Where more is written down; NULL: not wanted. */
     struct replay_outcome *outcomes; /* n_jobs */
     struct replay_pool *by_pool;     /* n_pools, zeroed */
+    struct replay_rack *by_rack; /* limits.n_racks, zeroed */
     struct series *series;
 };
 

@@ -83,6 +83,7 @@ struct replay {
     struct timer submit, wake;
     int64_t *launched_at; /* of all launches */
     size_t n_launched;
+    int64_t racks_at_ms; /* up to then what racks drew is summed */
     struct err refused; /* of what must not be refused */
 };
 

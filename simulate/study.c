@@ -47,7 +47,11 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
     struct study_owned o = {0};
     int64_t n = 0, cpus = 0, gpus = 0;
     int rc = 0;
-    char *copy = mem_strdup(text), *rest = copy, *part;
+    char *copy = mem_strdup(text), *rest = copy, *part, *names = strstr(copy, ",names=");
+    if (names) {
+        *names = '\0';
+        names += strlen(",names=");
+    }
     for (bool is_first = true; rc == 0 && (part = strsep(&rest, ",")); is_first = false) {
         char *value = strchr(part, '=');
         if (value)
@@ -67,6 +71,13 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
             rc = err_set(
                 e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
     }
+    int64_t n_names = n;
+    if (rc == 0 && names)
+        rc = hosts_check(names, &n_names, e);
+    if (rc == 0 && (n_names != n || (names && strlen(names) >= sizeof o.names)))
+        rc = err_set(e, ERR_INVALID, "names= has %" PRId64 " names for %" PRId64 " machines, or more than %zu bytes", n_names, n, sizeof o.names - 1);
+    if (rc == 0 && names)
+        STR_COPY(o.names, names);
     free(copy);
     if (rc == 0 && (n == 0 || cpus == 0 || o.total.memory_mib == 0))
         rc = err_set(
@@ -168,7 +179,8 @@ static int add_owned(struct setup *u, struct err *e)
         for (size_t k = 0; k < u->o->n_owned; k++)
             if (str_eq(u->o->owned[k].pool, p->name) && !p->elastic)
                 u->owned[u->n_owned++] = (struct replay_owned){
-                    .pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n};
+                    .pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n,
+                    .names = u->o->owned[k].names[0] ? u->o->owned[k].names : NULL};
         if (!p->elastic && u->n_owned == before)
             return err_set(e, ERR_CONFIG,
                 "%s: machines join the pool %s by themselves: say how many and which, as in --owned "
@@ -455,6 +467,41 @@ static void on_progress(void *ctx, int64_t ended)
     w->o->progress(w->o->ctx, ended, w->n);
 }
 
+static struct study_use use_of(const struct replay_pool *pools, size_t n)
+{
+    struct study_use use = {0};
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 2; k++) {
+            use.have_ms[k] += pools[i].have_ms[k];
+            use.used_ms[k] += pools[i].used_ms[k];
+        }
+    }
+    return use;
+}
+
+struct study_use study_use(const struct study *s)
+{
+    return use_of(s->pools, s->n_pools);
+}
+
+/* Once more as if racks might draw whatever they like: what their limits cost. */
+static int play_without_racks(struct replay_options r, struct study *s, struct err *e)
+{
+    struct replay_pool *pools = mem_array(r.n_pools, sizeof *pools);
+    struct replay_result unused;
+    r.limits.racks = NULL;
+    r.limits.n_racks = 0;
+    r.progress = NULL;
+    r.outcomes = NULL;
+    r.by_pool = pools;
+    r.by_rack = NULL;
+    r.series = NULL;
+    int rc = replay_run(&r, &unused, e);
+    s->free_use = use_of(pools, r.n_pools);
+    free(pools);
+    return rc;
+}
+
 static int play(struct setup *u, struct err *e)
 {
     const struct study_options *o = u->o;
@@ -465,6 +512,9 @@ static int play(struct setup *u, struct err *e)
     s->n_pools = c->n_pools;
     s->pools = mem_array(c->n_pools, sizeof *s->pools);
     s->pool_names = mem_array(c->n_pools, sizeof *s->pool_names);
+    s->racks = mem_array(c->n_racks, sizeof *s->racks);
+    s->rack_options = c->racks;
+    s->n_racks = c->n_racks;
     s->start.ms = u->start_ms;
     for (size_t i = 0; i < c->n_pools; i++)
         STR_COPY(s->pool_names[i], u->pools[i].name);
@@ -481,7 +531,9 @@ static int play(struct setup *u, struct err *e)
             .max_uusd_h = c->max_uusd_h,
             .order = &c->order,
             .retries = &c->retries,
-            .pace = &c->deadlines},
+            .pace = &c->deadlines,
+            .racks = c->racks,
+            .n_racks = c->n_racks},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
         .boot_ms = o->boot_ms,
         .answer_ms = o->answer_ms,
@@ -494,8 +546,11 @@ static int play(struct setup *u, struct err *e)
         .ctx = &watcher,
         .outcomes = outcomes,
         .by_pool = s->pools,
+        .by_rack = s->racks,
         .series = &s->series};
     int rc = replay_run(&r, &s->r, e);
+    if (rc == 0 && c->n_racks > 0)
+        rc = play_without_racks(r, s, e);
     for (int m = 0; m < 3; m++)
         s->uusd += s->r.uusd[m];
     if (rc == 0)
@@ -540,5 +595,6 @@ void study_deinit(struct study *s)
     free(s->pools);
     free(s->pool_jobs);
     free(s->waits_ms);
+    free(s->racks);
     *s = (struct study){0};
 }

@@ -21,9 +21,10 @@ struct study_owned {
     char pool[CORE_NAME_MAX];
     struct resources total;
     int32_t n;
+    char names[HOSTS_TEXT_MAX]; /* "": POOL-1, POOL-2 ... */
 };
 
-/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ERR_INVALID. */
+/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ",names=gpu[1-4]" at the end: they are called so. ERR_INVALID. */
 int study_parse_owned(const char *text, struct study_owned *ret_owned, struct err *e);
 
 #define STUDY_BY_PROVIDER (-1)
@@ -58,6 +59,11 @@ struct study_jobs {
     int64_t with_deadline, late, late_ms; /* late_ms: summed over those */
 };
 
+/* Of cpus and GPUs, what there was and what jobs held, times the time. */
+struct study_use {
+    double have_ms[2], used_ms[2];
+};
+
 struct study {
     char *file;
     struct replay_result r;
@@ -69,6 +75,10 @@ struct study {
     struct study_jobs
         *pool_jobs; /* likewise: those that started there, with all that they cost and lost anywhere */
     size_t n_pools;
+    struct replay_rack *racks;         /* of the configuration, in its order */
+    const struct rack_options *rack_options; /* borrowed from it */
+    size_t n_racks;
+    struct study_use free_use;         /* where there are racks: of the same without them */
     int64_t uusd; /* all of it */
     struct series series;
     struct wall start;
@@ -80,6 +90,7 @@ struct study {
 /* ERR_CONFIG with what does not go together, ERR_INVALID. */
 int study_run(const struct study_options *o, struct study *ret_study, struct err *e);
 void study_deinit(struct study *s);
+struct study_use study_use(const struct study *s); /* of all pools */
 
 /* Everything as JSON; docs/simulate.md has its members. */
 json_t *study_json(const struct study *studies, size_t n);

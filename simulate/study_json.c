@@ -70,6 +70,22 @@ static json_t *curve_json(const struct study *s)
     return a;
 }
 
+static json_t *racks_json(const struct study *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->n_racks; i++) {
+        double mean_w = s->r.end_ms > 0 ? s->racks[i].watt_ms / (double)s->r.end_ms : 0;
+        json_array_append_new(list, json_pack("{s:o,s:I,s:I,s:f}", "rack", json_text(s->rack_options[i].name), "max_watts",
+                                        (json_int_t)s->rack_options[i].max_w, "most_watts", (json_int_t)s->racks[i].most_w, "mean_watts", mean_w));
+    }
+    return list;
+}
+
+static json_t *use_json(const struct study_use *u)
+{
+    return json_pack("{s:o,s:o}", "cpus", part_json(u->used_ms[0], u->have_ms[0]), "gpus", part_json(u->used_ms[1], u->have_ms[1]));
+}
+
 /* Levels are averages over their piece. */
 static json_t *series_json(const struct series *s)
 {
@@ -119,6 +135,10 @@ static json_t *study_one(const struct study *s)
         json_array_append_new(teams, jobs_json(&s->teams[i]));
     for (size_t i = 0; i < s->n_notes; i++)
         json_array_append_new(notes, json_text(s->notes[i]));
+    const struct study_use use = study_use(s);
+    json_object_set_new(o, "utilisation", use_json(&use));
+    json_object_set_new(o, "utilisation_without_racks", s->n_racks > 0 ? use_json(&s->free_use) : json_null());
+    json_object_set_new(o, "racks", racks_json(s));
     json_object_set_new(o, "pools", pools);
     json_object_set_new(o, "teams", teams);
     json_object_set_new(o, "notes", notes);

@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pty
+import random
 import re
 import shutil
 import subprocess
@@ -54,6 +55,28 @@ class Simulate(unittest.TestCase):
         printed = re.sub(r"\s+\n", "\n", example()).strip()
         shown = re.search(r"prints, side by side.*?```text\n(.*?)\.\.\.\n", (ROOT / "docs/simulate.md").read_text(), re.S)[1]
         self.assertIn(shown.strip(), printed)
+
+    def test_a_week_in_racks_that_have_too_little_power(self):
+        """Two racks of four nodes with 8 GPUs, each with the power for two and a half at full load; more work than there is room for."""
+        pools = self.write("racks.yaml", "pools: {base: {}}\nnode_types: {dgx: {watts: {idle: 2000, full: 10000}}}\n"
+                           "racks:\n  r1: {max_kw: 28, nodes: {dgx: 'gpu[1-4]'}}\n  r2: {max_kw: 28, nodes: {dgx: 'gpu[5-8]'}}\n")
+        rng, at, rows = random.Random(7), 0, ["submit,run,user,cpus,memory,gpus,nodes"]
+        while at < 7 * 86400:
+            gpus, nodes = rng.choice([(1, 1), (1, 1), (2, 1), (4, 1), (8, 1), (8, 2)])
+            rows.append("%d,%d,%s,%d,1G,%d,%d" % (at, rng.randint(600, 6 * 3600), rng.choice("abc"), gpus * 8, gpus, nodes))
+            at += rng.randint(1, 1400)
+        words = ("--pools", pools, "--jobs", self.write("week.csv", "\n".join(rows)), "--owned", "base=8,cpus=64,memory=60G,gpus=8,names=gpu[1-8]")
+        result = json.loads(belay(*words, "--json"))["simulations"][0]
+        self.assertEqual(result["all"]["ended"], len(rows) - 1)
+        for rack in result["racks"]:
+            self.assertLessEqual(rack["most_watts"], rack["max_watts"])
+            self.assertGreater(rack["most_watts"], 0.9 * rack["max_watts"])  # and it is the limit that keeps it there
+            self.assertGreater(rack["mean_watts"], 8000)
+        self.assertLess(result["utilisation"]["gpus"], result["utilisation_without_racks"]["gpus"])
+        printed = belay(*words)
+        self.assertRegex(printed, r"GPUs in use +\d+\.\d %\n  if racks had no limit +\d+\.\d %")
+        self.assertRegex(printed, r"RACK +MAX KW +MOST KW +MEAN KW\nr1 +28\.00 +2\d\.\d\d +\d+\.\d\d\nr2 +28\.00 ")
+        self.assertIn("names= has 7 names for 8 machines", belay(*words[:-1], "base=8,cpus=64,memory=60G,gpus=8,names=gpu[1-7]", expect=2))
 
     def test_the_example_is_what_its_maker_makes(self):
         subprocess.run([sys.executable, EXAMPLE / "make.py", self.dir], check=True, timeout=60)
