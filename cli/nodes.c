@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay nodes [drain|undrain|delete NODE...]
+ * belay nodes [--racks] [drain|undrain|delete NODE...]
  */
 #include "cli/lists.h"
 #include "cli/verbs.h"
@@ -10,7 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VAL_ALL = 1 };
+enum { VAL_ALL = 1, VAL_RACKS };
+
+struct wanted {
+    bool all, racks;
+};
 
 const struct list_column node_columns[] = {
     {"ID", "id", COLUMN_INT},
@@ -27,17 +31,33 @@ const struct list_column node_columns[] = {
     {"PRICE/H", "price_uusd_h", COLUMN_USD_H},
     {"CRIU", "criu", COLUMN_TEXT},
     {"NOTICE", "notice", COLUMN_TEXT},
+    {"RACK", "rack", COLUMN_TEXT},
+    {"WATTS", "watts", COLUMN_INT},
+    {"THROTTLED", "throttled", COLUMN_TEXT},
     {"UP SINCE", "joined_at", COLUMN_AGO},
     {"RESOURCES", "resources", COLUMN_WORDS},
     {"FEATURES", "features", COLUMN_WORDS},
     {NULL, NULL, COLUMN_TEXT},
 };
 
+static const struct list_column rack_columns[] = {
+    {"RACK", "name", COLUMN_TEXT},
+    {"MAX W", "max_watts", COLUMN_INT},
+    {"WATTS", "watts", COLUMN_INT},
+    {"AT REST", "idle_watts", COLUMN_INT},
+    {"NODES", "nodes", COLUMN_INT},
+    {"JOINED", "joined", COLUMN_INT},
+    {NULL, NULL, COLUMN_TEXT},
+};
+
 static int on_option(void *ctx, int val, const char *arg)
 {
-    bool *all = ctx;
-    (void)val, (void)arg;
-    *all = true;
+    struct wanted *w = ctx;
+    (void)arg;
+    if (val == VAL_ALL)
+        w->all = true;
+    else
+        w->racks = true;
     return CLI_OK;
 }
 
@@ -118,19 +138,22 @@ static int change_all(const struct cli_args *a)
 
 static int run(int argc, const char **argv)
 {
-    bool all = false;
+    struct wanted w = {0};
     struct cli_args a;
-    int rc = cli_parse(&verb_nodes, argc, argv, false, on_option, &all, &a);
+    int rc = cli_parse(&verb_nodes, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest > 0)
         rc = change_all(&a);
+    else if (rc == 0 && w.racks)
+        rc = list_print("/api/v1/racks", "racks", rack_columns, a.json);
     else if (rc == 0)
-        rc = list_print(all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
+        rc = list_print(w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
 
 static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "nodes that are gone too", NULL},
+    {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS, "what racks may draw, and draw", NULL},
     POPT_TABLEEND,
 };
 

@@ -61,6 +61,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/shares", NEED_USER, api_shares_list},
     {"GET", "/api/v1/quotas", NEED_USER, api_quotas_list},
     {"GET", "/api/v1/budgets", NEED_USER, api_budgets_list},
+    {"GET", "/api/v1/racks", NEED_USER, api_racks_list},
     {"GET", "/api/v1/summary", NEED_USER, api_summary},
     {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
     {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},

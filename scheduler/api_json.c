@@ -380,6 +380,11 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set(o, "cpus_free", live ? json_integer(live->free.cpus) : json_null());
     set(o, "memory_free_mib", live ? json_integer(live->free.memory_mib) : json_null());
     set(o, "gpus_free", live ? json_integer(live->free.gpus) : json_null());
+    int64_t watts = 0;
+    const char *rack = live ? core_node_rack(live, &watts) : NULL;
+    set(o, "rack", rack ? json_text(rack) : json_null());
+    set(o, "watts", rack ? json_integer(watts) : json_null());
+    set(o, "throttled", json_string(throttle_names[live ? live->throttle : THROTTLE_NONE]));
     set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
     int64_t cpu_milli = 0, bytes = 0;
     if (live)

@@ -204,6 +204,7 @@ void api_nodes_list(struct request *q);
 void api_shares_list(struct request *q);
 void api_quotas_list(struct request *q);
 void api_budgets_list(struct request *q);
+void api_racks_list(struct request *q);
 void api_summary(struct request *q);
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);

@@ -28,6 +28,7 @@
 #include "scheduler/keyring.h"
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
+#include "scheduler/conditions.h"
 #include "scheduler/telemetry.h"
 #include "scheduler/userdata.h"
 #include "scheduler/workdirs.h"
@@ -66,6 +67,7 @@ struct daemon {
     struct planner *planner;
     struct tick *tick;
     struct telemetry *telemetry;
+    struct conditions *conditions;
     struct sessions *sessions;
     struct provision *provision;
     struct grants *grants; /* NULL: nodes have credentials of their own for the store */
@@ -356,6 +358,13 @@ static int make_grants(struct daemon *d, struct err *e)
 
 /* ---- start: what decides ---- */
 
+static void take_loads(void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
+{
+    struct daemon *d = ctx;
+    telemetry_take(d->telemetry, node, st, tasks_above, gpus_above);
+    conditions_take(d->conditions, node, st, gpus_above);
+}
+
 static int make_parts(struct daemon *d, struct err *e)
 {
     const struct config *c = d->config;
@@ -373,6 +382,8 @@ static int make_parts(struct daemon *d, struct err *e)
     struct telemetry_options telemetry = {.tick = d->tick, .timers = d->timers, .reader = d->reader};
     memcpy(telemetry.keep_ms, c->telemetry.keep_ms, sizeof(telemetry.keep_ms));
     d->telemetry = telemetry_create(&telemetry);
+    d->conditions = conditions_create(&(struct conditions_options){
+        .tick = d->tick, .timers = d->timers, .throttled_ms = c->telemetry.throttled_ms, .limits = &d->config->telemetry.diagnose});
     d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
@@ -383,8 +394,8 @@ static int make_parts(struct daemon *d, struct err *e)
         .kill_wait_ms = c->kill_wait_ms,
         .secrets = give_secrets,
         .secrets_ctx = d,
-        .loads = telemetry_take,
-        .loads_ctx = d->telemetry});
+        .loads = take_loads,
+        .loads_ctx = d});
     d->provision = provision_create(&(struct provision_options){.tick = d->tick,
         .timers = d->timers,
         .prng = &d->prng,
@@ -648,6 +659,7 @@ void daemon_destroy(struct daemon *d)
     tick_destroy(d->tick);        /* its last answers go to the parts below */
     sessions_destroy(d->sessions);
     telemetry_destroy(d->telemetry);
+    conditions_destroy(d->conditions);
     grants_destroy(d->grants);
     provision_destroy(d->provision);
     sweeper_destroy(d->sweeper);

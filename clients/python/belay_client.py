@@ -335,6 +335,9 @@ class Client:
     def list_budgets(self):
         return self._call("GET", "/api/v1/budgets")
 
+    def list_racks(self):
+        return self._call("GET", "/api/v1/racks")
+
     def summary(self):
         return self._call("GET", "/api/v1/summary")
 

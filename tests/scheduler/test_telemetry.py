@@ -13,6 +13,8 @@ cluster: lab
 listen: 127.0.0.1:0
 pools: {base: {}}
 telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 30s, sizes_least: 40s}}
+node_types: {small: {watts: {idle: 100, full: 500}}}
+racks: {left: {max_kw: 0.6, nodes: {small: "n,n-2"}}}
 """
 SLOW = {"ms": 60000, "cpu_ms": 3000, "blocked_ms": 50000, "read_bytes": 1 << 30, "memory_bytes": 1 << 20, "node_cpus": 8}
 HOT = {"ms": 60000, "known_ms": 60000, "busy_ms": 59000, "memory_bytes": 1 << 34, "memory_total_bytes": 1 << 35, "energy_mj": 30000000,
@@ -106,6 +108,27 @@ class Telemetry(unittest.TestCase):
         self.assertIn("it waits for disks 83 % of the time, and its cpus are 3 % busy", body["findings"][0]["text"])
         self.assertEqual(self.diagnosis(other, lambda b: b["ranks"])["findings"], [])
         self.assertIn("Nothing holds it up", self.belay("diagnose", str(other)).stdout)
+
+    def test_a_node_that_is_held_back_is_given_nothing_new_and_counts_what_it_draws(self):
+        job, attempt = self.run_job(gpus=1)
+        self.sync([attempt], gpu_loads=[self.gpu(job, {**HOT, "energy_mj": 34500000})])  # 575 W
+        end = time.monotonic() + WAIT_S
+        while self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]["throttled"] == "none":
+            self.assertLess(time.monotonic(), end)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
+        node = self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]
+        self.assertEqual((node["throttled"], node["rack"]), ("heat", "left"))
+        while self.d.call("GET", "/api/v1/nodes")[1]["nodes"][0]["watts"] != 575:
+            self.assertLess(time.monotonic(), end)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
+        self.assertEqual(self.d.call("GET", "/api/v1/racks")[1]["racks"], [
+            {"name": "left", "max_watts": 600, "idle_watts": 200, "watts": 675, "measured_watts": 275, "nodes": 2, "joined": 1}])
+        waits = self.d.submit()
+        self.sync([attempt])
+        said = self.belay("why", str(waits)).stdout
+        self.assertIn("1 node is held back by heat, power or the board, and given nothing new until that is over: n (heat)", said)
+        self.assertRegex(self.belay("nodes").stdout, r"(?m) left +575 +heat ")
+        self.assertRegex(self.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$")
 
     def test_what_cannot_be_is_left_out(self):
         job, attempt = self.run_job()

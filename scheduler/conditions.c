@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/conditions.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "telemetry/held_back.h"
+#include <stdlib.h>
+
+#define EARLY_MS 600000 /* a node's clock may be ahead by so much, */
+#define LATE_MS 180000  /* and a minute that is decided by is not older than this */
+
+/* Of a node that told something. */
+struct condition {
+    enum throttle throttle; /* the last that it was held back by, ... */
+    int64_t throttled_at;   /* ... and when; 0: never */
+    int64_t watts;          /* what its GPUs drew, ... */
+    int64_t drawn_at;       /* ... when; 0: never */
+    enum throttle told_throttle;
+    int64_t told_watts;
+};
+
+struct conditions {
+    struct conditions_options o;
+    struct map nodes; /* struct condition by id */
+};
+
+struct conditions *conditions_create(const struct conditions_options *o)
+{
+    struct conditions *c = mem_alloc(sizeof(*c));
+    c->o = *o;
+    return c;
+}
+
+void conditions_destroy(struct conditions *c)
+{
+    if (!c)
+        return;
+    struct condition *k;
+    for (size_t pos = 0; (k = map_next(&c->nodes, &pos, &(int64_t){0})) != NULL;)
+        free(k);
+    map_deinit(&c->nodes);
+    free(c);
+}
+
+/* ---- one minute ---- */
+
+/* The newest that is new and may be decided by; -1: none is. */
+static int64_t newest_minute(const struct wire_status *st, int64_t above, int64_t now)
+{
+    int64_t newest = -1;
+    for (size_t i = 0; i < st->n_gpu_loads; i++) {
+        const struct wire_gpu_load *l = &st->gpu_loads[i];
+        if (l->no > above && l->at > newest && l->at <= now + EARLY_MS && l->at >= now - LATE_MS)
+            newest = l->at;
+    }
+    return newest;
+}
+
+static bool counts(const struct wire_gpu_load *l, int64_t at)
+{
+    return l->at == at && !l->is_slice && l->load.ms > 0;
+}
+
+/* Of one GPU: several attempts may have had it in that minute. */
+static int64_t watts_of(const struct wire_status *st, size_t first)
+{
+    const struct wire_gpu_load *of = &st->gpu_loads[first];
+    int64_t energy_mj = 0, ms = 0;
+    for (size_t i = 0; i < st->n_gpu_loads; i++) {
+        const struct wire_gpu_load *l = &st->gpu_loads[i];
+        bool same = counts(l, of->at) && str_eq(l->gpu, of->gpu);
+        if (same && i < first)
+            return 0; /* it is counted */
+        if (same && l->load.energy_mj > 0 && l->load.energy_mj < RACK_WATTS_MAX * l->load.ms) {
+            energy_mj += l->load.energy_mj;
+            ms += l->load.ms;
+        }
+    }
+    return ms > 0 ? energy_mj / ms : 0;
+}
+
+static void note(struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
+{
+    static const enum throttle throttles[] = {
+        [HELD_BACK_NOT] = THROTTLE_NONE, [HELD_BACK_BY_POWER] = THROTTLE_POWER, [HELD_BACK_BY_BOARD] = THROTTLE_BOARD, [HELD_BACK_BY_HEAT] = THROTTLE_HEAT};
+    enum held_back worst = HELD_BACK_NOT;
+    k->watts = 0;
+    for (size_t i = 0; i < st->n_gpu_loads; i++) {
+        if (!counts(&st->gpu_loads[i], at))
+            continue;
+        enum held_back by = held_back_by(&st->gpu_loads[i].load, c->o.limits);
+        worst = by > worst ? by : worst;
+        k->watts += watts_of(st, i);
+    }
+    k->drawn_at = clock_wall(c->o.timers->clock).ms;
+    if (worst == HELD_BACK_NOT)
+        return;
+    k->throttle = throttles[worst];
+    k->throttled_at = k->drawn_at;
+}
+
+/* ---- what is told ---- */
+
+static void on_told(void *ctx, const struct err *e, int64_t id)
+{
+    (void)ctx, (void)e, (void)id;
+}
+
+static void tell(struct conditions *c, int64_t node, struct condition *k)
+{
+    int64_t now = clock_wall(c->o.timers->clock).ms;
+    const struct node *n = model_node(tick_model(c->o.tick), node);
+    bool is_throttled = k->throttled_at > 0 && now - k->throttled_at < c->o.throttled_ms;
+    bool draws = n && n->rack && k->drawn_at > 0 && now - k->drawn_at < CONDITION_STALE_MS;
+    struct event ev = {.type = EV_CONDITION,
+        .condition = {.node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = draws ? k->watts : 0}};
+    if (ev.condition.throttle == k->told_throttle && ev.condition.watts == k->told_watts)
+        return;
+    k->told_throttle = ev.condition.throttle;
+    k->told_watts = ev.condition.watts;
+    tick_post(c->o.tick, &ev, on_told, NULL);
+}
+
+void conditions_take(struct conditions *c, int64_t node, const struct wire_status *st, int64_t above)
+{
+    int64_t at = newest_minute(st, above, clock_wall(c->o.timers->clock).ms);
+    struct condition *k = map_get(&c->nodes, node);
+    if (!k && at < 0)
+        return;
+    if (!k) {
+        k = mem_alloc(sizeof(*k));
+        map_put(&c->nodes, node, k);
+    }
+    if (at >= 0)
+        note(c, k, st, at);
+    tell(c, node, k);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What nodes tell of their GPUs by which something is decided: what holds them back, and what they draw. A node that is held back is
+ * given nothing new until that has been over for a while; what it draws counts in its rack (core/rack.h).
+ *
+ * In memory only: a belayd that was started knows it again within a minute or two.
+ */
+#ifndef BELAY_SCHEDULER_CONDITIONS_H
+#define BELAY_SCHEDULER_CONDITIONS_H
+
+#include "scheduler/sessions.h"
+#include "scheduler/tick.h"
+#include "telemetry/diagnose.h"
+
+#define CONDITION_STALE_MS 300000 /* what a node drew so long ago does not count any more */
+
+struct conditions_options {
+    struct tick *tick;
+    struct timers *timers;
+    int64_t throttled_ms; /* a node is given nothing new for so long after it was held back; 0: it does not matter */
+    const struct diagnose_limits *limits; /* what counts as held back; borrowed */
+};
+
+struct conditions;
+struct conditions *conditions_create(const struct conditions_options *o);
+void conditions_destroy(struct conditions *c); /* NULL is fine */
+/* With each status of a node, whether it tells of GPUs or not. Loads with numbers up to `above` were taken before. */
+void conditions_take(struct conditions *c, int64_t node, const struct wire_status *st, int64_t above);
+
+#endif
