@@ -12,7 +12,7 @@ static const struct rack_options rack = {.name = "rack", .max_w = 1200, .nodes =
 
 bool racks_are_there(const struct world *w)
 {
-    return w->seed % SIM_RACKS == 1 && w->seed % SIM_QUOTAS != 1;
+    return w->seed % SIM_RACKS == 2 && w->seed % SIM_QUOTAS != 1;
 }
 
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks)
