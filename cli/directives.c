@@ -376,10 +376,13 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
     return rc;
 }
 
+/* As --begin takes it, or "+8h": so long from now. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
-    struct wall at;
-    int rc = begin_parse(value, clock_wall(&clock_system), &at, e);
+    struct wall now = clock_wall(&clock_system), at = now;
+    int64_t in_ms = 0;
+    int rc = *value == '+' ? time_parse_duration(value + 1, true, &in_ms, e) : begin_parse(value, now, &at, e);
+    at.ms += in_ms;
     if (rc == 0)
         json_object_set_new(c->spec, "finish_by_ms", json_integer(at.ms));
     return rc;

@@ -289,7 +289,7 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
 /* To what it could have been submitted as, so that it comes to an end. */
 static void update_a_job(struct world *w, int64_t job)
 {
-    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES, UPDATE_NICE, UPDATE_DEADLINE, UPDATE_AT_ONCE, UPDATE_POOL, UPDATE_QOS,
+    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES, UPDATE_NICE, UPDATE_DEADLINE, UPDATE_FINISH, UPDATE_WORK, UPDATE_AT_ONCE, UPDATE_POOL, UPDATE_QOS,
         UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY, UPDATE_NODES, UPDATE_ON_LOSS, UPDATE_LICENCES};
     static const char *const licences[] = {"", "licences=matlab:1", "licences=matlab:3"}, *const qos[] = {"", "low", "high"};
     struct updating *u = mem_alloc(sizeof(*u));
@@ -308,6 +308,8 @@ static void update_a_job(struct world *w, int64_t job)
     u->to.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0;
     u->to.retries = some_retries(w);
     u->to.deadline_ms = world_chance(w, 0.2) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
+    u->to.finish_ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
+    u->to.work_ms = world_chance(w, 0.8) ? world_between(w, 1000, 1200000) : 0;
     u->to.nice = (int32_t)world_between(w, 0, 120);
     u->to.begin_at.ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
     STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");

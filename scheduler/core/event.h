@@ -99,6 +99,8 @@ enum update_field {
     UPDATE_RETRIES,
     UPDATE_NICE,
     UPDATE_DEADLINE,
+    UPDATE_FINISH,
+    UPDATE_WORK,
     UPDATE_AT_ONCE, /* of an array */
     UPDATE_MAX_USD,
     UPDATE_MAX_USD_H,

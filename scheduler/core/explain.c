@@ -883,6 +883,24 @@ static void explain_deadline(struct stamp now, const struct job *j, struct answe
         j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
 }
 
+struct not_paid {
+    char s[160];
+};
+
+/* What is in the way of its costing so much more, "" for nothing. What runs has had its part of a budget set aside already. */
+static struct not_paid not_paid(const struct job *j, int64_t uusd)
+{
+    const struct shape *s = j->shape;
+    struct not_paid t = {""};
+    uint64_t mask = job_attempt(j) ? 0 : s->in_budgets;
+    if (j->row.max_uusd > 0 && uusd > j->row.max_uusd - j->row.cost_uusd)
+        text_format(t.s, sizeof t.s, ": more than is left of the %s that it may cost (--max-usd), so it is parked before", money(j->row.max_uusd).s);
+    for (int k = 0; !t.s[0] && k < BUDGETS_MAX && mask >> k; k++)
+        if ((mask >> k & 1) && budgets_left(&s->budgets[k]) < uusd)
+            text_format(t.s, sizeof t.s, ": more than is left of budget %s, %s", s->budgets[k].row.name, money(budgets_left(&s->budgets[k])).s);
+    return t;
+}
+
 static void explain_outlook(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct pace_outlook o;
@@ -891,7 +909,8 @@ static void explain_outlook(const struct model *m, struct stamp now, const struc
         return;
     time_format_duration(o.median_ms, median, sizeof median);
     time_format_duration(o.late_ms, late, sizeof late);
-    say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost $%.2f more", median, late, (double)o.uusd / 1e6);
+    say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost $%.2f more%s", median, late, (double)o.uusd / 1e6,
+        not_paid(j, o.uusd).s);
 }
 
 static void explain_pace(const struct model *m, struct stamp now, const struct job *j, struct answer *a)

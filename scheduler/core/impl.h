@@ -779,6 +779,7 @@ void crons_destroy_all(struct model *m);
 int pace_check(const struct job_row *r, struct wall now, struct err *e); /* at a submit: ERR_INVALID */
 void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decided anew at once; harmless without a finish_ms */
 void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */
+void pace_meant(struct model *m, struct job *j, struct stamp now); /* its finish_ms is another, or there is none any more; before its shape is */
 void pace_saved(struct attempt *a, struct wall saved_at); /* before the job's last good checkpoint becomes this one */
 void pace_progressed(const struct model *m, struct job *j, struct wall at); /* its progress is what it was at that moment */
 bool pace_is_looked_at(const struct job *j); /* it is to be done by some moment, and is not over */

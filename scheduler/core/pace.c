@@ -12,6 +12,8 @@
  * A job that is on on-demand and is to go on on spot moves once there is a machine for it (launch.c); one that is to let go of what it is on, on-demand that
  * it need not have now or spot that it may not stay on, is stopped here, if it loses nothing by that or has to.
  *
+ * What costs more an hour than the job takes (--max-usd-per-hour) it cannot run on: neither spot nor on-demand that does is looked at.
+ *
  * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor UNFOLDED.
  */
 #include "scheduler/core/finish_outlook.h"
@@ -70,6 +72,15 @@ void pace_leave(struct model *m, struct job *j)
 {
     if (j->times)
         tree_remove(&m->by_pace, &j->times->by_pace);
+}
+
+void pace_meant(struct model *m, struct job *j, struct stamp now)
+{
+    pace_look(m, j, now);
+    if (j->row.finish_ms > 0 || !j->times)
+        return;
+    pace_leave(m, j);
+    j->times->pace_offer = CORE_ID_NONE;
 }
 
 bool pace_is_looked_at(const struct job *j)
@@ -159,6 +170,7 @@ struct sight {
     int64_t starting_since_ms;      /* it is on the way to what it is on; 0: it is not */
     int64_t boot_ms, failed_ms;     /* of the slowest of the sure ones */
     int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
+    int64_t too_dear_uusd_h;          /* what it would pay on the cheapest on-demand that costs more than it takes; 0: there is none */
 };
 
 static bool is_avoided(const struct offer *o, struct stamp now)
@@ -190,6 +202,18 @@ static void add(struct sight *s, const struct offer *o, enum market market, size
         s->of[s->n++] = o;
 }
 
+/* What it would pay an hour on machines of such an offer. */
+static int64_t pays_uusd_h(const struct shape *shape, const struct offer *o)
+{
+    struct resources total = offer_total(o);
+    return shape->least * resources_share(shape_takes(shape, &total), &total, o->row.price_uusd_h);
+}
+
+static int64_t lesser_price(int64_t so_far, int64_t price)
+{
+    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
+}
+
 static void add_all(const struct model *m, const struct shape *shape, const struct offer *under, enum market market, size_t most, struct sight *s)
 {
     LIST_FOREACH (&m->all_pools, lp) {
@@ -198,15 +222,14 @@ static void add_all(const struct model *m, const struct shape *shape, const stru
             continue;
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            if (o != under && could_serve(o, shape))
+            if (o == under || o->row.market != market || !could_serve(o, shape))
+                continue;
+            if (!budgets_too_dear(shape, pays_uusd_h(shape, o)))
                 add(s, o, market, most);
+            else if (market == MARKET_ON_DEMAND)
+                s->too_dear_uusd_h = lesser_price(s->too_dear_uusd_h, pays_uusd_h(shape, o));
         }
     }
-}
-
-static int64_t lesser_price(int64_t so_far, int64_t price)
-{
-    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
 }
 
 static void describe_sure(struct sight *s, const struct offer *o)
@@ -540,7 +563,10 @@ bool core_pace_why(const struct model *m, const struct job *j, struct stamp now,
     look_around(m, j, now, &s);
     decide(m, j, &w, now, &d);
     o = model_offer(m, d.offer);
-    if (d.pace == PACE_FREE)
+    if (d.pace == PACE_FREE && s.too_dear_uusd_h > 0)
+        text_format(out, size, "only on-demand makes it for certain, for $%.2f an hour or more, and it takes at most $%.2f (--max-usd-per-hour): it takes what there "
+            "is for that, and may be late", (double)s.too_dear_uusd_h / 1e6, (double)j->shape->max_uusd_h / 1e6);
+    else if (d.pace == PACE_FREE)
         text_format(out, size, "nothing that it could use is always to be had, so it takes what there is");
     else if (d.pace == PACE_SURE)
         why_sure(m, &s, &d.choice, out, size);

@@ -17,19 +17,19 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool", "market", "team", "qos",
+const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool", "market", "team", "qos",
     "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus", "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint",
     "resources", "licences", "exclusive", "nodelist", "exclude", NULL};
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
-#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(MAX_USD) | BIT(MAX_USD_H))
+#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(FINISH) | BIT(WORK) | BIT(MAX_USD) | BIT(MAX_USD_H))
 #define OF_EXTRAS \
     (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE))
 #define OF_NODE (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
 /* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are kept for it. */
 #define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
 /* A name may be what a budget is of. */
-#define OF_SHAPE (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(MAX_USD) | BIT(MAX_USD_H))
+#define OF_SHAPE (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))
 
 /* What a job is to become. */
 struct wanted {
@@ -103,6 +103,10 @@ static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fi
         r->nice = to->nice;
     if (fields & BIT(DEADLINE))
         r->deadline_ms = to->deadline_ms;
+    if (fields & BIT(FINISH))
+        r->finish_ms = to->finish_ms;
+    if (fields & BIT(WORK))
+        r->work_ms = to->work_ms;
     if (fields & BIT(MAX_USD))
         r->max_uusd = to->max_uusd;
     if (fields & BIT(MAX_USD_H))
@@ -222,6 +226,10 @@ static int check(const struct model *m, const struct event *ev, const struct job
     *w = (struct wanted){.row = j->row};
     take_names(&w->row, ev->update.to, fields);
     take_numbers(&w->row, ev->update.to, fields);
+    if ((fields & BIT(FINISH)) && (w->row.finish_ms == 0 || j->row.finish_ms == 0)) {
+        w->row.pace = w->row.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE; /* until it is decided: at once */
+        w->row.rival = (struct rival_row){0};
+    }
     if (!w->row.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
         return err_set(e, ERR_INVALID, "%s: expected %s", w->row.name[0] ? "at_once" : "name",
             w->row.name[0] ? "how many tasks may run at once, 0 for any number" : "a name");
@@ -236,8 +244,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = check_retries(m, ev->update.to, w, fields, e);
     if (!rc && j->row.state == JOB_PENDING && (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
         rc = deadline_check(&w->row, ev->now.wall, e);
-    if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT))))
-        rc = pace_check(&w->row, w->row.submitted_at, e); /* it may be late by now */
+    if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT) | BIT(FINISH) | BIT(WORK))))
+        rc = pace_check(&w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e); /* it may be late by now */
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
@@ -251,7 +259,7 @@ static int check_quota(struct model *m, const struct job *j, const struct wanted
 /* ---- the change ---- */
 
 /* It is in no shape meanwhile. */
-static void become(struct model *m, struct job *j, const struct wanted *w, int32_t fields)
+static void become(struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
 {
     int64_t extras = j->row.extras;
     struct account *to = str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
@@ -262,6 +270,7 @@ static void become(struct model *m, struct job *j, const struct wanted *w, int32
         j->account = to;
     }
     j->row = w->row;
+    pace_meant(m, j, now);
     if (fields & OF_EXTRAS) {
         j->row.extras = extras_hold(m, &w->extras);
         extras_release(m, extras);
@@ -285,11 +294,14 @@ static void change_pending(struct model *m, struct job *j, struct wanted *w, int
         w->row.regroups_until = j->row.regroups_until;
     }
     if (anew || (fields & OF_SHAPE))
-        become(m, j, w, fields);
+        become(m, j, w, fields, now);
     else
         j->row = w->row;
-    if ((fields & BIT(NAME)) && !str_eq(name, j->row.name))
+    pace_look(m, j, now);
+    if ((fields & BIT(NAME)) && !str_eq(name, j->row.name)) {
         waits_rename(m, j, name, now);
+        queue_reshape(m, j); /* it may count in other budgets */
+    }
     if (fields & BIT(DEPENDS)) {
         w->submit.submit.job = &j->row;
         waits_replace(m, j, &w->submit, now);
@@ -310,9 +322,10 @@ static void change_running(struct model *m, struct job *j, const struct wanted *
     STR_COPY(name, j->row.name);
     j->row = w->row;
     STR_COPY(j->row.name, name);
+    pace_meant(m, j, now);
     if ((fields & BIT(NAME)) && !str_eq(name, w->row.name))
         waits_rename(m, j, w->row.name, now);
-    if (limit || (fields & (BIT(NAME) | BIT(MAX_USD) | BIT(MAX_USD_H))))
+    if (limit || (fields & (BIT(NAME) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))))
         queue_reshape(m, j);
     if (fields & BIT(NAME))
         budgets_rejoin(m, j, now.wall);

@@ -331,6 +331,122 @@ static void where_nothing_is_sure_it_takes_what_there_is(void **state)
     lab_deinit(&l);
 }
 
+static const struct reason *reason_of(struct lab *l, int64_t job, const char *code)
+{
+    static struct reason why[16];
+    size_t n = core_explain(l->m, l->now, job, why, 16);
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(why[i].code, code))
+            return &why[i];
+    fail_msg("nothing is said of %s", code);
+    return NULL;
+}
+
+/* Spot costs $1 an hour, on-demand $3; a job of half a machine pays half. */
+static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
+{
+    (void)state;
+    for (int32_t cpus = 2; cpus <= 4; cpus += 2) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+        r.need.cpus = cpus;
+        r.max_uusd_h = 2000000;
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        bool is_sure = cpus == 2;
+        assert_int_equal(model_job(l.m, job)->row.pace, is_sure ? PACE_SURE : PACE_FREE);
+        assert_int_equal(lab_launches(&l, ON_DEMAND), is_sure ? 1 : 0);
+        assert_int_equal(lab_launches(&l, SPOT), is_sure ? 0 : 1);
+        if (!is_sure)
+            assert_non_null(strstr(reason_of(&l, job, "finish-by")->text,
+                "only on-demand makes it for certain, for $3.00 an hour or more, and it takes at most $2.00 (--max-usd-per-hour)"));
+        lab_deinit(&l);
+    }
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct resources dear = {.cpus = 4, .memory_mib = 4 * 4096};
+    lab_offer(&l, "burst", "m4x", MARKET_SPOT, 0, dear, 900000);
+    struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
+    r.max_uusd_h = 3000000;
+    int64_t job = lab_submit(&l, &r);
+    struct event price = {.type = EV_PRICE, .price = {.region = "r1", .zone = "z1", .type = "m4x", .market = MARKET_SPOT, .uusd_h = 3500000}};
+    lab_apply(&l, price);
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    assert_non_null(strstr(reason_of(&l, job, "finish-by")->text, "burst/z1/m4:"));
+    lab_deinit(&l);
+}
+
+static void what_it_may_not_cost_is_told_with_what_is_expected(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+    int64_t free = lab_submit(&l, &r);
+    r.max_uusd = 2000000;
+    r.method = CKPT_COOP;
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_null(strstr(reason_of(&l, free, "expected")->text, "more than"));
+    assert_non_null(strstr(reason_of(&l, job, "expected")->text, ": more than is left of the $2.00 that it may cost (--max-usd), so it is parked before"));
+    lab_deinit(&l);
+}
+
+static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
+{
+    lab_apply(l, (struct event){.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = &to}});
+    lab_plan(l);
+}
+
+static void it_may_be_said_changed_and_taken_back_later(void **state)
+{
+    (void)state;
+    const int32_t finish = UPDATE_BIT(UPDATE_FINISH), work = UPDATE_BIT(UPDATE_WORK);
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m4", 4);
+    struct job_row r = lab_job(4), to = job_by(&l, HOUR_MS, 10 * HOUR_MS), late = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+    int64_t job = lab_submit(&l, &r);
+    change(&l, job, finish | work, to);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
+    change(&l, job, finish, late);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SURE);
+    assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
+    /* taken back, and said again, while it runs */
+    lab_bring_up(&l, intended(&l, MARKET_ON_DEMAND), 4);
+    lab_plan(&l);
+    lab_started(&l, job);
+    change(&l, job, finish, r);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_FREE);
+    assert_false(pace_is_looked_at(model_job(l.m, job)));
+    lab_wait(&l, MINUTE_MS);
+    lab_saved(&l, job, 1, 10);
+    to.finish_ms += 20 * HOUR_MS;
+    change(&l, job, finish, to);
+    assert_true(pace_is_looked_at(model_job(l.m, job)));
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    /* what could not be submitted so is refused, and changes nothing */
+    struct err before = l.e;
+    struct event bad = {.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};
+    assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
+    assert_non_null(strstr(l.e.text, "say --work 6h, or --time"));
+    r.finish_ms = l.now.wall.ms - 1;
+    bad.update.fields = finish;
+    assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
+    assert_non_null(strstr(l.e.text, "is over"));
+    l.e = before;
+    assert_int_equal(model_job(l.m, job)->row.finish_ms, to.finish_ms);
+    lab_deinit(&l);
+}
+
 static void what_cannot_be_meant_is_refused(void **state)
 {
     (void)state;
@@ -353,6 +469,8 @@ int main(void)
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
         cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
         cmocka_unit_test(the_rival_sees_what_the_job_sees), cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
-        cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is), cmocka_unit_test(what_cannot_be_meant_is_refused)};
+        cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
+        cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at), cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
+        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later), cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

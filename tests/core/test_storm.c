@@ -151,6 +151,8 @@ static void update(struct storm *st)
     to.nice = (int32_t)below(st, 30) - 1;
     to.begin_at.ms = below(st, 2) ? WALL_NONE.ms : st->l.now.wall.ms + below(st, 60000);
     to.deadline_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 300000);
+    to.finish_ms = below(st, 2) ? 0 : st->l.now.wall.ms + below(st, 600000);
+    to.work_ms = below(st, 3) ? 1000 + below(st, 100000) : 0;
     to.depends_any = below(st, 2);
     to.max_uusd = below(st, 2) ? 0 : 1000 * below(st, 2000);
     to.max_uusd_h = below(st, 2) ? 0 : 1000 * below(st, 3000);

@@ -13,6 +13,7 @@ import datetime
 import json
 import math
 import os
+import re
 import sys
 
 from lab import HERE, WAIT_S, Lab
@@ -85,11 +86,20 @@ def between(events, one, other):
     return [b - a for (a, first), (b, second) in zip(times, times[1:]) if (first, second) == (one, other)]
 
 
+def expected_of(l, job):
+    """What belay show prints, once that has what is expected: not while its machine goes."""
+    shown = l.belay("show", str(job))
+    return shown if re.search(r"(?m)^expected      done \S+, with some bad luck \S+, for \$\d\S* more$", shown) else None
+
+
 def check(name):
     with Market(name) as l:
         state = l.wait_cloud(lambda s: l.since_start_s(s) >= l.lead_s, "the end of spot")
         job = l.submit("paced.py", WORK_S, method="coop", every_ms=1000, gpus=1, work_ms=WORK_S * 1000,
                        finish_by_ms=state["now_ms"] + WITHIN_S * 1000)
+        l.wait_event(job, "restored")
+        shown = l.wait(lambda: expected_of(l, job), "what is expected of job %d" % job)
+        assert re.search(r"(?m)^finish by     \S+, now (wait|spot|on-demand)$", shown) and re.search(r"(?m)^              (it|on-demand|only) \S", shown), shown
         shown = l.wait_ended(job, timeout_s=WITHIN_S + WAIT_S)["job"]
         l.wait(lambda: not l.get("/instances")["instances"], "the end of all machines")
         events, attempts, machines = l.events(job), l.show(job)["attempts"], l.get("/instances?state=all")["instances"]

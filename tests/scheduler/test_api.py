@@ -734,6 +734,16 @@ class Api(unittest.TestCase):
         self.document().check(shown, self.document().doc["components"]["schemas"]["JobDetail"], "job")
         reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
         self.assertRegex(reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use")
+        path = "/api/v1/jobs/%d/update" % job
+        self.refuse(400, "invalid", "POST", path, {"work_ms": None}, "say --work 6h, or --time")
+        self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 1000}, "is over")
+        self.refuse(400, "invalid", "POST", path, {"market": "spot"}, "leave --market out")
+        for changes, shown_as in (({"finish_by_ms": 4102444800000, "work_ms": 7200000}, ("2100-01-01T00:00:00Z", 7200000, "free")),
+                                  ({"finish_by_ms": None}, (None, 7200000, None)), ({"finish_by_ms": 4102444800000}, ("2100-01-01T00:00:00Z", 7200000, "free"))):
+            self.assertEqual(self.change(job, **changes)[0], 200)
+            row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+            self.assertEqual((row["finish_by"], row["work_ms"]), shown_as[:2])
+            self.assertIn(row["pace"], (shown_as[2], "wait" if shown_as[2] else None))  # until it is decided
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["expects"])
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % self.d.submit())[1]["expects"])
