@@ -3,7 +3,7 @@
 
     scripts/bench            # builds, then runs all of it
     bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy
-                             # telemetry ledger (BELAY_BUILD names the build)
+                             # pace telemetry ledger (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -410,6 +410,10 @@ def bench_plan():
     subprocess.run([lab.BUILD + "/bench/bench_plan"], check=True)
 
 
+def bench_pace():
+    subprocess.run([lab.BUILD + "/bench/bench_pace"], check=True)
+
+
 def bench_telemetry():
     subprocess.run([lab.BUILD + "/bench/bench_telemetry"], check=True)
 
@@ -468,7 +472,7 @@ PEERS = {"slurm": bench_slurm}
 BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice, "requeue": bench_requeue, "latency": bench_latency,
            "queue": bench_queue, "restart": bench_restart, "market": bench_market,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
-           "plan": bench_plan, "policy": bench_policy, "telemetry": bench_telemetry, "ledger": bench_ledger}
+           "plan": bench_plan, "policy": bench_policy, "pace": bench_pace, "telemetry": bench_telemetry, "ledger": bench_ledger}
 
 
 def main(names):
