@@ -376,16 +376,18 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
     return rc;
 }
 
-/* As --begin takes it, or "+8h": so long from now. */
+/* As --begin takes it, or "+8h": so long from the submit. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
-    struct wall now = clock_wall(&clock_system), at = now;
-    int64_t in_ms = 0;
-    int rc = *value == '+' ? time_parse_duration(value + 1, true, &in_ms, e) : begin_parse(value, now, &at, e);
-    at.ms += in_ms;
-    if (rc == 0)
-        json_object_set_new(c->spec, "finish_by_ms", json_integer(at.ms));
-    return rc;
+    bool from_submit = *value == '+';
+    struct wall at;
+    int64_t in_ms;
+    int rc = from_submit ? time_parse_duration(value + 1, true, &in_ms, e) : begin_parse(value, clock_wall(&clock_system), &at, e);
+    if (rc != 0)
+        return rc;
+    json_object_del(c->spec, from_submit ? "finish_by_ms" : "finish_in_ms");
+    json_object_set_new(c->spec, from_submit ? "finish_in_ms" : "finish_by_ms", json_integer(from_submit ? in_ms : at.ms));
+    return 0;
 }
 
 static int apply_work(const struct directive_context *c, const char *value, struct err *e)
@@ -559,7 +561,7 @@ static const struct flag flags[] = {
     {{"kill-on-invalid-dep", 0, "yes|no", "end it when what it depends on can never come true (default), or let it wait"},
         apply_kill_on_invalid_dep},
     {{"deadline", 0, "TIME", "end it if it waits when it could not have ended by then any more, by its time limit"}, apply_deadline},
-    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00, now+2days"},
+    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00, +8h, now+2days"},
         apply_finish_by},
     {{"work", 0, "TIME", "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"}, apply_work},
     {{"max-usd", 0, "USD", "it may cost so much in all: it is saved and parked before it does, until that is raised"}, apply_max_usd},

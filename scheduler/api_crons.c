@@ -74,8 +74,11 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
         return err_set(e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s->row.pool);
     if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 || s->row.finish_ms > 0)
         return err_set(e, ERR_INVALID,
-            "spec: jobs of a cron entry begin when its schedule says, and depend on no other: leave %s out",
-            s->n_depends > 0 ? "the dependency" : s->row.deadline_ms > 0 ? "the deadline" : s->row.finish_ms > 0 ? "the time to be done by" : "the time to begin");
+            "spec: jobs of a cron entry begin when its schedule says, and depend on no other: leave %s",
+            s->n_depends > 0           ? "the dependency out"
+            : s->row.deadline_ms > 0 ? "the deadline out"
+            : s->row.finish_ms > 0   ? "the moment to be done by out, or say how long after each submit that is (--finish-by +8h, finish_in_ms)"
+                                     : "the time to begin out");
     if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
     return api_check_window(q->api, &s->row, e);

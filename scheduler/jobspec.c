@@ -236,6 +236,11 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
     row->deadline_ms = json_opt_i64(r, "deadline_at_ms", 1, INT64_MAX / 2, 0);
     row->finish_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0);
+    int64_t finish_in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
+    if (row->finish_ms > 0 && finish_in_ms > 0)
+        json_reader_fail(r, "finish_in_ms", "says the same as finish_by_ms: give one of them");
+    else if (finish_in_ms > 0)
+        row->finish_ms = -finish_in_ms;
     row->work_ms = json_opt_i64(r, "work_ms", 1000, 10 * YEAR_MS, 0);
     row->max_uusd = json_opt_i64(r, "max_uusd", 0, BUDGET_USD_MAX * 1000000, 0);
     row->max_uusd_h = json_opt_i64(r, "max_uusd_per_hour", 0, BUDGET_USD_MAX * 1000000, 0);

@@ -15,7 +15,7 @@ static const struct {
     const char *key;
     enum update_field field;
 } keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT}, {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES},
-    {"requeue", UPDATE_RETRIES}, {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE}, {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL}, {"market", UPDATE_MARKET},
+    {"requeue", UPDATE_RETRIES}, {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH}, {"finish_in_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE}, {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL}, {"market", UPDATE_MARKET},
     {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS}, {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW},
     {"depends", UPDATE_DEPENDS}, {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
     {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES}, {"script_on", UPDATE_NODES},

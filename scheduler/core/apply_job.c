@@ -214,11 +214,11 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .hold = r->hold,
         .begin_at = r->begin_at,
         .deadline_ms = r->deadline_ms,
-        .finish_ms = r->finish_ms,
+        .finish_ms = pace_finish_ms(r, ev->now.wall),
         .max_uusd = r->max_uusd,
         .max_uusd_h = r->max_uusd_h,
         .work_ms = r->work_ms,
-        .pace = r->finish_ms > 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
+        .pace = r->finish_ms != 0 ? PACE_WAIT : PACE_FREE, /* decided before anything else is */
         .keep_unmeetable = r->keep_unmeetable,
         .depends_any = r->depends_any,
         .eligible_at = WALL_NONE,

@@ -339,6 +339,8 @@ static int check_put(const struct model *m, const struct event *ev, const struct
     size_t bytes = ev->cron_put.job ? spec_bytes(ev->cron_put.spec) : 0;
     if (!c && !ev->cron_put.job)
         return err_set(e, ERR_INVALID, "a new cron entry needs a job");
+    if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
+        return ERR_INVALID;
     if (!c && map_size(&m->crons) >= CRONS_MAX)
         return err_set(e, ERR_CONFLICT, "there are %d cron entries, and more there cannot be: remove some first", CRONS_MAX);
     if (m->crons_bytes - (c && bytes ? spec_bytes(&c->spec) : 0) + bytes > CRONS_BYTES_MAX)

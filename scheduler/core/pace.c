@@ -94,11 +94,16 @@ bool pace_allows(enum pace pace, enum market market)
            (pace == PACE_SURE && market == MARKET_ON_DEMAND);
 }
 
+int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
+{
+    return asked->finish_ms < 0 ? now.ms - asked->finish_ms : asked->finish_ms;
+}
+
 int pace_check(const struct job_row *r, struct wall now, struct err *e)
 {
     if (r->finish_ms == 0)
         return 0;
-    if (r->finish_ms <= now.ms)
+    if (pace_finish_ms(r, now) <= now.ms)
         return err_set(e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->name);
     if (r->market != WISH_ANY)
         return err_set(e, ERR_INVALID, "job '%s': with --finish-by belay chooses between spot and on-demand: leave --market out", r->name);

@@ -247,7 +247,8 @@ struct job_row {
     enum hold hold;
     struct wall begin_at;      /* not started before that; WALL_NONE: at any time */
     int64_t deadline_ms;       /* by the wall clock: not started when it could not have ended by then; 0: none */
-    int64_t finish_ms;         /* by the wall clock: to be done by then, for the least money (pace.c); 0: whenever */
+    int64_t finish_ms;         /* by the wall clock: to be done by then, for the least money (pace.c); 0: whenever. Of what is asked for, at a submit,
+                                  in a change and of a cron entry, < 0: so long after the submit or change */
     int64_t work_ms;           /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was told */
     int64_t done_ms;           /* of it, what the last good checkpoint has */
     int64_t shown_ms;          /* what its progress showed, when it was told last, that there is to do in all; 0: nothing yet */

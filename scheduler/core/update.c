@@ -103,8 +103,6 @@ static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fi
         r->nice = to->nice;
     if (fields & BIT(DEADLINE))
         r->deadline_ms = to->deadline_ms;
-    if (fields & BIT(FINISH))
-        r->finish_ms = to->finish_ms;
     if (fields & BIT(WORK))
         r->work_ms = to->work_ms;
     if (fields & BIT(MAX_USD))
@@ -226,6 +224,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
     *w = (struct wanted){.row = j->row};
     take_names(&w->row, ev->update.to, fields);
     take_numbers(&w->row, ev->update.to, fields);
+    if (fields & BIT(FINISH))
+        w->row.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
     if ((fields & BIT(FINISH)) && (w->row.finish_ms == 0 || j->row.finish_ms == 0)) {
         w->row.pace = w->row.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE; /* until it is decided: at once */
         w->row.rival = (struct rival_row){0};

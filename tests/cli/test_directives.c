@@ -121,6 +121,9 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --checkpoint-every 90\n", "{\"checkpoint\":{\"every_ms\":90000}}");
     check_spec("#BELAY --checkpoint-every auto\n", "{\"checkpoint\":{\"every_ms\":0}}");
     check_spec("#BELAY --checkpoint-at 18:30Z,06:00Z\n", "{\"checkpoint\":{\"at\":\"06:00,18:30\"}}");
+    check_spec("#BELAY --finish-by +8h --work 5h\n", "{\"finish_in_ms\":28800000,\"work_ms\":18000000}");
+    check_spec("#BELAY --finish-by now+2days\n#BELAY --finish-by +90m\n", "{\"finish_in_ms\":5400000}"); /* the last counts */
+    check_refused("#BELAY --finish-by +soon\n", "train.sh:1: --finish-by: expected a duration");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");

@@ -447,6 +447,27 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     lab_deinit(&l);
 }
 
+static void so_long_counts_from_the_submit_and_from_the_change(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, 0);
+    r.finish_ms = -5 * HOUR_MS;
+    lab_wait(&l, MINUTE_MS);
+    int64_t job = lab_submit(&l, &r);
+    assert_int_equal(model_job(l.m, job)->row.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
+    lab_plan(&l);
+    assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
+    lab_wait(&l, HOUR_MS);
+    change(&l, job, UPDATE_BIT(UPDATE_FINISH), r);
+    assert_int_equal(model_job(l.m, job)->row.finish_ms, l.now.wall.ms + 5 * HOUR_MS);
+    r.market = WISH_SPOT;
+    lab_refused(&l, &r, "leave --market out");
+    lab_deinit(&l);
+}
+
 static void what_cannot_be_meant_is_refused(void **state)
 {
     (void)state;
@@ -471,6 +492,7 @@ int main(void)
         cmocka_unit_test(the_rival_sees_what_the_job_sees), cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at), cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
-        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later), cmocka_unit_test(what_cannot_be_meant_is_refused)};
+        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later), cmocka_unit_test(so_long_counts_from_the_submit_and_from_the_change),
+        cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

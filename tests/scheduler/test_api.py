@@ -2,6 +2,7 @@
 """The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
 import concurrent.futures
+import datetime
 import hmac
 import http.server
 import inspect
@@ -738,6 +739,11 @@ class Api(unittest.TestCase):
         self.refuse(400, "invalid", "POST", path, {"work_ms": None}, "say --work 6h, or --time")
         self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 1000}, "is over")
         self.refuse(400, "invalid", "POST", path, {"market": "spot"}, "leave --market out")
+        self.refuse(400, "invalid", "POST", path, {"finish_by_ms": 4102444800000, "finish_in_ms": 3600000}, "give one of them")
+        self.refuse(400, "invalid", "POST", path, {"finish_in_ms": 0}, "spec.finish_in_ms")
+        self.assertEqual(self.change(job, finish_in_ms=7200000)[0], 200)
+        reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
+        self.assertRegex(reasons["finish-by"], "^it is to be done in (2h00m|1h59m);")
         for changes, shown_as in (({"finish_by_ms": 4102444800000, "work_ms": 7200000}, ("2100-01-01T00:00:00Z", 7200000, "free")),
                                   ({"finish_by_ms": None}, (None, 7200000, None)), ({"finish_by_ms": 4102444800000}, ("2100-01-01T00:00:00Z", 7200000, "free"))):
             self.assertEqual(self.change(job, **changes)[0], 200)
@@ -748,6 +754,22 @@ class Api(unittest.TestCase):
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["expects"])
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % self.d.submit())[1]["expects"])
 
+    def test_each_job_of_a_cron_entry_is_to_be_done_so_long_after_its_submit(self):
+        entry = {**self.CRON, "name": "in-time"}
+        for job, text in (({"finish_by_ms": 4102444800000, "work_ms": 3600000}, "--finish-by +8h, finish_in_ms"), ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
+                          ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "leave --market out")):
+            with self.subTest(job):
+                self.refuse(400, "invalid", "POST", "/api/v1/crons", {**entry, "job": {**JOB, **job}}, text)
+        cron = self.d.call("POST", "/api/v1/crons", {**entry, "job": {**JOB, "finish_in_ms": 7200000, "work_ms": 3600000}})[1]["id"]
+        for _ in range(2):  # and after a restart
+            job = self.d.call("POST", "/api/v1/crons/%d/run" % cron)[1]["id"]
+            row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+            times = [datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00")) for key in ("submitted_at", "finish_by")]
+            self.assertEqual(round((times[1] - times[0]).total_seconds()), 7200)
+            self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+            self.d.kill()
+            self.d.start()
+
     def test_every_member_of_a_specification_that_is_described_is_taken(self):
         doc = self.document()
         schema = doc.doc["components"]["schemas"]["JobSpec"]
@@ -756,7 +778,7 @@ class Api(unittest.TestCase):
                 spec = {**JOB, name: doc.sample(of)}
                 if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
                     spec.update(nodes=2, nodes_min=1)
-                if name == "finish_by_ms":  # how much there is to do until then
+                if name in ("finish_by_ms", "finish_in_ms"):  # how much there is to do until then
                     spec.update(work_ms=3600000)
                 if name == "launch":  # how many tasks on all nodes
                     spec.update(nodes=2, script_on="first", launch={k: v for k, v in spec["launch"].items() if k != "image"})
