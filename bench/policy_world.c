@@ -54,6 +54,7 @@ static void load_zone(struct folder *f, const char *dir, const char *file)
     z->up = mem_array(t.n, 1);
     z->class = mem_array(t.n, sizeof *z->class);
     z->share = mem_array(t.n, sizeof *z->share);
+    z->rate = mem_array(t.n, sizeof *z->rate);
     for (size_t i = 0; i < t.n; i++)
         most = t.counts[i] > most ? t.counts[i] : most;
     for (size_t i = 0; i < t.n; i++)
@@ -152,7 +153,7 @@ void policy_set_borders(const struct world *w, const struct folder *judged, stru
 }
 
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
-    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes)
+    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
 {
     struct finish_market m = {.n = n, .single = single};
     bool up[ZONES_MAX];
@@ -164,6 +165,8 @@ void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t 
         finish_market_see(&m, at_ms, up, counts);
         if (ret_classes)
             ret_classes[t] = finish_market_class(&m, borders, at_ms);
+        for (size_t i = 0; ret_offers && i < n; i++)
+            ret_offers[i][t] = finish_market_offer(&m, i, &m.offers[i], borders, at_ms);
     }
 }
 
@@ -184,7 +187,7 @@ static void learn_folder(const struct folder *f, double part, size_t ticks_most,
     least = least < ticks_most ? least : ticks_most;
     if (n == 1) {
         for (size_t z = 0; z < n_zones; z++)
-            policy_watch(f, &zones[z], 1, least, NULL, counts, NULL, NULL);
+            policy_watch(f, &zones[z], 1, least, NULL, counts, NULL, NULL, NULL);
         return;
     }
     n = n > n_zones ? n_zones : n;
@@ -194,7 +197,7 @@ static void learn_folder(const struct folder *f, double part, size_t ticks_most,
             zones[i] = zones[other];
             zones[other] = keep;
         }
-        policy_watch(f, zones, n, least, single, counts, NULL, NULL);
+        policy_watch(f, zones, n, least, single, counts, NULL, NULL, NULL);
         if (n == n_zones)
             break;
     }
@@ -205,6 +208,7 @@ void policy_learn(const struct world *w, const struct folder *judged, size_t n, 
     struct finish_counts *counts = mem_alloc(sizeof *counts);
 
     counts->borders = judged->borders;
+    counts->of_several = n > 1;
     for (size_t i = 0; i < w->n; i++)
         learn_folder(&w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
     if (until > 0) {
@@ -224,6 +228,7 @@ void policy_classify(struct folder *f)
             finish_watch_see(&watch, (int64_t)t * z->tick_ms, z->up[t]);
             z->class[t] = finish_class(&f->borders, &watch, (int64_t)t * z->tick_ms);
             z->share[t] = (float)finish_watch_share(&watch);
+            z->rate[t] = (float)finish_watch_rate(&watch);
         }
     }
 }

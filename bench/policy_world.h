@@ -17,8 +17,8 @@ struct zone {
     size_t n;
     int64_t tick_ms;
     uint8_t *up;
-    uint16_t *class; /* as the folder's borders have it */
-    float *share;
+    uint16_t *class; /* alone, as the folder's borders have it */
+    float *share, *rate;
 };
 
 struct folder {
@@ -48,9 +48,10 @@ void policy_set_borders(const struct world *w, const struct folder *judged, stru
 /* What each tick of each trace is known as when it comes. */
 void policy_classify(struct folder *f);
 
-/* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or NULL) is the market's class by tick. */
+/* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or NULL) is the market's class by tick, ret_offers (or NULL) that of each
+ * of them. */
 void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
-    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes);
+    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
 
 /* Of n zones together: counts from elsewhere, faded, and then of the folder itself up to a tick, of traces as long as `like`. */
 void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until, size_t like, const struct finish_chain *single,

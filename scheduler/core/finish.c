@@ -6,7 +6,8 @@
  * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start costs a restart of it, and waiting the
  *    time to the next look.
  * 3. What might pass the cap beside the rival is not considered. There is none left only when the rival's own way is closed to the job or was no way to
- *    keep the cap: then the rival is followed if that may be, and if not all is considered.
+ *    keep the cap, or when there were more flaps than were reckoned with: then the job does not wait any more until it has come up to the rival, while there is money for that,
+ *    and then the rival is followed; if that may not be, all is considered.
  * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
  */
 #include "scheduler/core/finish.h"
@@ -16,6 +17,7 @@
 #include <math.h>
 
 #define HOUR_MS 3600000.0
+#define AIM 0.5 /* of the cap, where it is not to hold whatever comes: the rest is for what was not reckoned with */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -130,15 +132,19 @@ struct plan {
     bool is_capped;
     struct finish_job beside; /* the rival at the next look, if is_capped, and where it is until then */
     size_t beside_on;
+    bool catches_up;                    /* it does not wait, and what it owes is what may not pass the cap */
     double followed_uusd, refused_uusd; /* what its way costs, and the least that the cap refused; INFINITY: nothing */
 };
 
 static bool passes_cap(const struct plan *pl, size_t offer)
 {
     struct finish_job then = *pl->job;
+    const double cap_uusd = isinf(then.flaps) ? then.cap_uusd : AIM * then.cap_uusd;
 
     finish_rival_go(&then, pl->offers, offer, then.look_ms);
-    return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > then.cap_uusd;
+    if (pl->catches_up)
+        return finish_rival_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+    return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
 }
 
 static void consider(struct plan *pl, size_t offer, enum finish_why why, double cost)
@@ -227,25 +233,37 @@ static void consider_all(struct plan *pl)
     for (size_t i = 0; i < pl->n; i++)
         if (!pl->offers[i].is_sure && pl->offers[i].is_up)
             consider_spot(pl, i);
-    if (pl->slack_ms < job->look_ms)
+    if (pl->slack_ms < job->look_ms || pl->catches_up)
         return;
     costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
     consider(pl, FINISH_NOWHERE, finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP, costs[FINISH_WAIT]);
 }
 
+static bool is_none(const struct plan *pl)
+{
+    return isinf(pl->best.cost_uusd);
+}
+
 static void consider_under_cap(struct plan *pl)
 {
+    double followed_uusd;
+
     pl->beside = finish_rival_job(pl->job->rival, pl->job, pl->offers);
     pl->beside_on = finish_rival_look(pl->job->rival, pl->job, pl->offers, pl->n);
     finish_rival_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
     pl->followed_uusd = pl->refused_uusd = INFINITY;
     pl->is_capped = true;
     consider_all(pl);
-    if (isinf(pl->best.cost_uusd) && !isinf(pl->followed_uusd)) {
+    followed_uusd = pl->followed_uusd;
+    if (is_none(pl) && !isinf(pl->job->flaps)) {
+        pl->catches_up = true;
+        consider_all(pl);
+    }
+    if (is_none(pl) && !isinf(followed_uusd)) {
         pl->best.offer = pl->beside_on;
-        pl->best.cost_uusd = pl->followed_uusd;
-    } else if (isinf(pl->best.cost_uusd)) {
-        pl->is_capped = false;
+        pl->best.cost_uusd = followed_uusd;
+    } else if (is_none(pl)) {
+        pl->is_capped = pl->catches_up = false;
         consider_all(pl);
         return;
     }

@@ -40,6 +40,7 @@ struct finish_offer {
     uint16_t class;        /* spot: finish_class() */
     int64_t price_uusd_h;  /* >= 0: what an hour more of it costs; of reserved capacity nothing */
     double share;          /* spot: finish_watch_share(); for the references */
+    double rate;           /* spot: finish_watch_rate(); for the rival of a cap */
 };
 
 /* Uniform Progress beside the job: finish_rival.h. */
@@ -65,7 +66,7 @@ struct finish_job {
     const struct finish_rival *rival; /* borrowed */
     double paid_uusd;                 /* so far, by the job */
     double cap_uusd;                  /* that it may come to cost more than the rival */
-    double flaps;                     /* restarts that the rival is reckoned to waste below its line; INFINITY: the cap holds whatever comes */
+    double flaps;                     /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds whatever comes */
 };
 
 enum finish_why {

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #define HOUR_MS 3600000.0
+#define FLAPS_TO_COME 0.3 /* of the losses that there were of late, an hour, are reckoned with in each that is left */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -75,35 +76,80 @@ void finish_rival_pass(struct finish_rival *rival, const struct finish_job *job,
     rival->paid_uusd = r.paid_uusd;
 }
 
-/* The work that the rival has at most when its slack has come down to where the job, so much behind it, has none, if it wastes no more restarts below its line than
- * are allowed for from now on. */
-static double work_when_out(const struct finish_job *job, const struct finish_job *rival, double needs, double behind)
-{
-    const double slack = (double)(job->whole_time_ms - job->whole_work_ms), restart = (double)rival->restart_worst_ms;
-    const double per_slack = slack > 0 ? (double)job->whole_work_ms / slack : INFINITY;
-    const double lag = needs / per_slack - ((double)rival->left_ms - needs);
+/* Both after the same look. Times in ms of work, prices a ms. */
+struct beside {
+    const struct finish_job *job, *rival;
+    double unit, price;    /* of on-demand, and the least of spot */
+    double paid;           /* by the job, more than by the rival */
+    double theirs, behind; /* the rival's work left, and how much more the job has, both with what a start still takes */
+    double restart;
+};
 
-    return (2 * restart + behind + fmax(lag, 0) + job->flaps * restart) * per_slack;
+static struct beside compare(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure)
+{
+    struct beside b = {.job = job, .rival = rival, .unit = (double)offers[sure].price_uusd_h / HOUR_MS, .restart = (double)job->restart_ms};
+
+    b.price = b.unit;
+    for (size_t i = 0; i < n; i++)
+        if (!offers[i].is_sure)
+            b.price = fmin(b.price, (double)offers[i].price_uusd_h / HOUR_MS);
+    b.paid = job->paid_uusd - rival->paid_uusd;
+    b.theirs = (double)rival->work_ms + (rival->on == FINISH_NOWHERE ? 0 : (double)rival->starting_ms);
+    b.behind = (double)job->work_ms - b.theirs;
+    if (rival->on != FINISH_NOWHERE)
+        b.behind += job->on == rival->on ? (double)job->starting_ms : b.restart;
+    return b;
+}
+
+/* Of the spot that the rival is likely to be on: the one that it would take, or that it had last. */
+static double rate_of_loss(const struct finish_job *rival, const struct finish_offer *offers, size_t n)
+{
+    size_t best = rival->last;
+
+    for (size_t i = 0; i < n; i++)
+        if (!offers[i].is_sure && (best == FINISH_NOWHERE || offers[i].share > offers[best].share))
+            best = i;
+    if (best == FINISH_NOWHERE)
+        return 0;
+    return rival->last == FINISH_NOWHERE ? offers[best].rate : fmax(offers[best].rate, offers[rival->last].rate);
+}
+
+/* Where the rival is, and on on-demand whenever it idles, until the job has come up to it. INFINITY: there may be no time left to do so. */
+static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
+{
+    const double worst = (double)b->rival->restart_worst_ms, flap = worst + (double)b->job->look_ms, flaps = b->job->flaps;
+    const double start = is_on_sure ? (double)b->job->starting_ms : b->restart;
+    const double room = spare - worst - b->behind - start - 2 * flaps * flap;
+    const double wasted = FLAPS_TO_COME * rate / HOUR_MS * 2 * flap; /* of each ms */
+    double out = b->theirs;
+
+    if (room < 0)
+        return INFINITY;
+    if (wasted < 1)
+        out = wasted > 0 ? fmax(0, b->theirs - room * (1 - wasted) / wasted) : 0;
+    return b->paid + b->unit * (b->behind + start + flaps * b->restart) + (b->unit - b->price) * out;
 }
 
 double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure)
 {
-    const double unit = (double)offers[sure].price_uusd_h / HOUR_MS, restart = (double)job->restart_ms;
-    const double paid = job->paid_uusd - rival->paid_uusd;
-    const double alone = (double)job->work_ms + (job->work_ms == 0 ? 0 : job->on == sure ? (double)job->starting_ms : restart);
-    const double theirs = (double)rival->work_ms + (rival->on == FINISH_NOWHERE ? 0 : (double)rival->starting_ms);
-    const double behind = (double)job->work_ms - theirs
-        + (rival->on == FINISH_NOWHERE ? 0 : job->on == rival->on ? (double)job->starting_ms : restart);
-    const double spare = (double)(rival->left_ms - rival->restart_worst_ms - rival->failed_launch_ms) - theirs;
-    double price = unit, most, out;
+    const struct beside b = compare(job, rival, offers, n, sure);
+    const bool is_on_sure = job->on == sure;
+    const double alone = (double)job->work_ms + (job->work_ms == 0 ? 0 : is_on_sure ? (double)job->starting_ms : b.restart);
+    const double spare = (double)(rival->left_ms - rival->restart_worst_ms - rival->failed_launch_ms) - b.theirs;
+    const double most = b.paid + b.unit * alone - b.price * b.theirs;
 
-    for (size_t i = 0; i < n; i++)
-        price = offers[i].is_sure ? price : fmin(price, (double)offers[i].price_uusd_h / HOUR_MS);
     if (rival->on == sure && spare < (double)rival->restart_worst_ms)
-        return paid + unit * (alone - theirs);
-    most = paid + unit * alone - price * theirs;
-    if (behind <= 0)
-        return fmin(most, paid + price * behind);
-    out = work_when_out(job, rival, theirs, behind);
-    return out < theirs ? fmin(most, paid + unit * (behind + restart) + (unit - price) * out) : most;
+        return b.paid + b.unit * (alone - b.theirs);
+    if (b.behind <= 0)
+        return fmin(most, b.paid + b.price * b.behind);
+    if (isinf(job->flaps))
+        return most;
+    return fmin(most, regret_catching_up(&b, spare, rate_of_loss(rival, offers, n), is_on_sure));
+}
+
+double finish_rival_owed(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure)
+{
+    const struct beside b = compare(job, rival, offers, n, sure);
+
+    return b.paid + (b.behind <= 0 ? b.price * b.behind : b.unit * (b.behind + b.restart));
 }

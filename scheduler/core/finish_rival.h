@@ -14,10 +14,11 @@
  *
  * What would pass the cap is not done; while one of these holds, following the rival keeps it, so the cap holds for certain.
  *
- * That is the law with `flaps` INFINITY. It lets a job wait for spot while the rival pays for on-demand only towards the end, for spot might go and come until the rival's
- * slack is used up and then stay. With a number of FLAPS it is enough that the cap holds if the rival will waste no more restarts than that below its own
- * straight line: by then it has come to u = (2 restarts + w - w' + lag + flaps restarts) * whole work / whole slack, if that is less than w',
- * and D + w - w' + a restart + (1 - p) u is what it comes to. In a market worse than that the job does as the rival does from where it is.
+ * That is the law with `flaps` INFINITY. It hardly lets a job be behind, for spot might go and come until the job's slack is used up, and then stay for the rival.
+ * With a number of FLAPS a fourth is enough: a job that is w - w' behind goes where the rival is, and on on-demand whenever that idles, by which it comes up to it
+ * for what the work costs there. So it comes to D + w - w' + a start + flaps restarts, if the job's slack is enough for the net, that start, and two restarts and looks for each flap;
+ * and if spot flaps on as it did of late, what is left of the slack is used up with so much of the rival's work left, for which (1 - p) is counted besides. Of the cap
+ * only a part is used so (finish.c). In a market worse than that the job comes up to the rival, and does then as that does.
  *
  * PURE, as finish.h.
  */
@@ -44,5 +45,7 @@ void finish_rival_go(struct finish_job *job, const struct finish_offer *offers, 
 
 /* The most that the job may come to cost more than the rival, in uusd, both as they are after the same look; sure: the cheapest sure offer. */
 double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure);
+/* What the job comes to cost more if it is done from now on as the rival does, so much behind it, and neither runs out of slack. */
+double finish_rival_owed(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure);
 
 #endif

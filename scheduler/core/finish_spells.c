@@ -22,6 +22,7 @@
 #define PRIOR_END 0.1     /* of a spell, a step, when nothing at all is known */
 #define LEAN 40.0         /* counts that the pooled row weighs */
 #define LEAN_POOLED 2.0   /* and the row before it in the pooled one */
+#define BEHIND_MS (3 * HOUR_MS) /* another offer that is expected to last as long is one to fall back on */
 #define LIFE_ROUNDS 2000  /* of the iteration for life_ms: two weeks of steps */
 
 /* The spell's age in steps from which each range goes. */
@@ -109,9 +110,31 @@ static void choose_favourite(struct finish_market *m, int64_t now_ms)
         }
 }
 
+/* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected to last. */
+static unsigned behind(const struct finish_market *m, size_t i, int64_t now_ms)
+{
+    unsigned best = 0;
+
+    for (size_t k = 0; k < m->n && best < FINISH_RATES - 1; k++)
+        if (k != i && m->offers[k].up)
+            best = lasts_ms(m, k, now_ms) >= BEHIND_MS ? FINISH_RATES - 1 : 1;
+    return best;
+}
+
+uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w, const struct finish_borders *b, int64_t now_ms)
+{
+    const uint16_t class = finish_class(b, w, now_ms);
+
+    if (m->n == 1 || !w->up)
+        return class;
+    return class_of(class / FINISH_AGES / 2 / FINISH_RATES, behind(m, i, now_ms), true, class % FINISH_AGES);
+}
+
 uint16_t finish_market_class(const struct finish_market *m, const struct finish_borders *b, int64_t now_ms)
 {
-    return finish_class(b, m->whole.up ? &m->offers[m->favourite] : &m->whole, now_ms);
+    if (!m->whole.up)
+        return finish_class(b, &m->whole, now_ms);
+    return finish_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
 }
 
 void finish_market_see(struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts)
@@ -169,11 +192,14 @@ static void pool_rows(const struct finish_counts *counts, unsigned share, unsign
     for (unsigned s = 0; s < FINISH_SHARES; s++)
         for (unsigned r = 0; r < FINISH_RATES; r++) {
             const uint16_t from = class_of(s, r, up, age);
+            if (counts->of_several && r != rate) /* what stands behind decides where a loss leads */
+                continue;
             for (unsigned moved = 0; moved < 2; moved++)
                 for (unsigned k = 0; k < FINISH_CLASSES; k++) {
                     const float n = counts->steps[from][moved][k];
+                    const unsigned to = counts->of_several ? k / FINISH_AGES / 2 % FINISH_RATES : rate;
                     if (n > 0)
-                        ret_row->to[moved][class_of(share, rate, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
+                        ret_row->to[moved][class_of(share, to, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
                 }
         }
 }

@@ -12,7 +12,8 @@
  * Several offers that one job may use are a MARKET. It has a favourite: the offer that a job would hold, kept until it is lost, then the
  * one that is up and is expected to last longest. The market's class is that of its favourite; with nothing up that of the market as a whole,
  * which is an offer too (up when any is). A step in which the favourite went and another was there is a MOVE. So a market of nine
- * zones has the same chain as one of a single zone, only with other numbers, and one table (finish_table.h) serves both.
+ * zones has the same chain as one of a single zone, only with other numbers, and one table (finish_table.h) serves both. An offer of several has, while it is up, in place
+ * of its rate of loss what stands BEHIND it: nothing, others that are not expected to last three hours, or one that is.
  *
  * PURE. Times are milliseconds since any fixed moment and never decrease.
  */
@@ -58,6 +59,7 @@ bool finish_class_is_up(uint16_t class);
 /* What was learned: steps counted from class to class. About 420 kB. Zeroed is empty, once borders are set. */
 struct finish_counts {
     struct finish_borders borders;
+    bool of_several; /* markets of several offers, else single ones */
     float steps[FINISH_CLASSES][2][FINISH_CLASSES]; /* [from][moved][to] */
 };
 
@@ -100,5 +102,7 @@ struct finish_market {
  * further apart than FINISH_STEP_MS teach nothing. */
 void finish_market_see(struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts);
 uint16_t finish_market_class(const struct finish_market *m, const struct finish_borders *b, int64_t now_ms);
+/* Of its i-th offer, of which w is known, if a job were on it. */
+uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w, const struct finish_borders *b, int64_t now_ms);
 
 #endif

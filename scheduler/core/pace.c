@@ -36,7 +36,7 @@
 #define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
 #define LETS_GO_PART 4        /* of a restart's cost that it has to save to let go of what runs */
 #define HOUR_MS 3600000.0
-#define RIVAL_FLAPS 8         /* restarts that the rival is reckoned to waste below its line: finish_rival.h */
+#define RIVAL_FLAPS 3         /* that it is reckoned with before a job has come up to its rival: finish_rival.h */
 #define PLANNED_STEPS 3       /* less time than that is not worth a table */
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 

@@ -216,6 +216,7 @@ static struct learned *begin_learning(size_t n)
     static const double lasting[] = {0.7, 1, 1.4};
     struct learned *l = mem_alloc(sizeof *l);
     l->counts.borders = borders;
+    l->counts.of_several = n > 1;
     for (size_t i = 0; i < 3; i++)
         play_prior(&l->counts, n, lasting[i]);
     finish_counts_fade(&l->counts, PRIOR_COUNTS);
@@ -300,7 +301,8 @@ void sightings_offer(const struct model *m, const struct spot_market *k, size_t 
         finish_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
     }
     o->share = finish_watch_share(&w);
-    o->class = finish_class(&borders, &w, at_ms > w.at_ms ? at_ms : w.at_ms);
+    o->rate = finish_watch_rate(&w);
+    o->class = finish_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
 }
 
 size_t sightings_favourite(const struct spot_market *k)

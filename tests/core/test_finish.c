@@ -81,6 +81,35 @@ static void a_favourite_stays_until_it_is_lost(void **state)
     assert_true(m.whole.up);
 }
 
+/* With nothing behind it the loss of an offer leaves nothing; with another up, only that. */
+static void a_market_learns_what_stands_behind_an_offer(void **state)
+{
+    struct finish_counts *counts = mem_alloc(sizeof *counts);
+    struct finish_market m = {.n = 2};
+    struct finish_chain c;
+    double moves[2] = {0};
+
+    (void)state;
+    counts->borders = (struct finish_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
+    counts->of_several = true;
+    for (int i = 0; i < 4000; i++)
+        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){i % 20 < 10, i / 1000 % 2 && i % 20 >= 5}, counts);
+    finish_chain_init(&c, counts);
+    for (int both = 0; both < 2; both++) {
+        uint16_t class;
+        m = (struct finish_market){.n = 2};
+        for (int i = 0; i < 9; i++)
+            finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
+        class = finish_market_class(&m, &c.borders, m.whole.at_ms);
+        assert_int_equal(class, finish_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
+        for (size_t i = c.first[class]; i < c.first[class + 1]; i++)
+            moves[both] += c.steps[i].moved && finish_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
+    }
+    assert_true(moves[1] > moves[0]);
+    finish_chain_deinit(&c);
+    free(counts);
+}
+
 static void faded_counts_give_way(void **state)
 {
     struct finish_counts *counts = mem_alloc(sizeof *counts);
@@ -372,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_class_tells_up_and_age),
         cmocka_unit_test(a_chain_is_one_even_of_nothing),
         cmocka_unit_test(a_favourite_stays_until_it_is_lost),
+        cmocka_unit_test(a_market_learns_what_stands_behind_an_offer),
         cmocka_unit_test(faded_counts_give_way),
         cmocka_unit_test(a_table_knows_what_is_certain),
         cmocka_unit_test(old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not),
