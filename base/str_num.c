@@ -76,7 +76,9 @@ static bool read_mib(const char *text, int64_t *ret_mib)
     default:
         return false;
     }
-    if ((*text && text[1]) || __builtin_mul_overflow(number, unit_kib, &kib) || kib < 1 ||
+    text += *text != '\0';
+    text += *text == 'B' || *text == 'b'; /* 16GB: as much as 16G, as in Slurm */
+    if (*text || __builtin_mul_overflow(number, unit_kib, &kib) || kib < 1 ||
         kib > MIB_MAX * 1024)
         return false;
     *ret_mib = (int64_t)((kib + 1023) / 1024);

@@ -78,6 +78,8 @@ static int apply_name(const struct directive_context *c, const char *value, stru
 
 static int apply_pool(const struct directive_context *c, const char *value, struct err *e)
 {
+    if (strchr(value, ','))
+        return err_set(e, ERR_UNSUPPORTED, "%s: a job names one pool, or none, and then it runs in any that suits it", SHOWN(value));
     if (!str_is_name(value, 63))
         return err_set(e, ERR_INVALID, "%s is not a pool's name", SHOWN(value));
     json_object_set_new(c->spec, "pool", json_string(value));

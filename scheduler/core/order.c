@@ -77,8 +77,8 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
     int rc = resolve_team(o, r, e);
     if (rc)
         return rc;
-    if (o->n_qos == 0)
-        r->qos[0] = '\0';
+    if (o->n_qos == 0 || (str_eq(r->qos, "normal") && !order_qos(o, r->qos)))
+        r->qos[0] = '\0'; /* Slurm's default, which scripts name, is that of who has none */
     if (r->qos[0] && !order_qos(o, r->qos))
         return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos, o->qos[0].name,
             o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");

@@ -88,9 +88,9 @@ static void memory_sizes(void **state)
     static const struct {
         const char *text;
         int64_t mib;
-    } good[] = {{"1", 1}, {"512M", 512}, {"4G", 4096}, {"4g", 4096}, {"1T", 1 << 20}, {"100K", 1},
+    } good[] = {{"1", 1}, {"512M", 512}, {"4G", 4096}, {"4g", 4096}, {"1T", 1 << 20}, {"100K", 1}, {"4GB", 4096}, {"512mb", 512},
         {"1025k", 2}, {"1048576T", (int64_t)1 << 40}};
-    static const char *const bad[] = {"", "0", "0K", "-1", "1.5G", "4GB", "4 G", "G", "1048577T",
+    static const char *const bad[] = {"", "0", "0K", "-1", "1.5G", "4BG", "4GBB", "4GiB", "4B", "4 G", "G", "1048577T",
         "18446744073709551616", "99999999999999999999T"};
     struct err e;
     int64_t v;

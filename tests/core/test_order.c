@@ -206,6 +206,8 @@ static void teams_and_classes_are_those_configured(void **state)
     assert_string_equal(model_job(l.m, 3)->row.team, "red");
     assert_int_equal(try(&l, "dee", "", "", 0), 0);
     assert_string_equal(model_job(l.m, 4)->row.team, "dee");
+    assert_int_equal(try(&l, "dee", "", "normal", 0), 0); /* Slurm's word for none */
+    assert_string_equal(model_job(l.m, 5)->row.qos, "");
     lab_deinit(&l);
     begin(&l, NULL); /* without any, what a script names is no obstacle */
     assert_int_equal(try(&l, "ann", "proj-7", "normal", 0), 0);
