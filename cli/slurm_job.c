@@ -61,10 +61,30 @@ static const char *ended_state(const struct slurm_job *j)
     return "FAILED";
 }
 
+static struct wall time_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    struct wall at = WALL_NONE;
+    struct err e;
+    if (text && time_parse_iso(text, &at, &e) != 0)
+        return WALL_NONE;
+    return at;
+}
+
+/* Time limits count from here: of a job that runs its attempt's start; to Slurm one that is queued again has not started. */
+static struct wall start_of(const struct slurm_job *j)
+{
+    const char *state = cli_text(j->job, "state");
+    if (str_eq(state, "pending"))
+        return WALL_NONE;
+    bool of_attempt = json_object_get(j->job, "attempt_started_at") && !str_eq(state, "ended");
+    return time_of(j->job, of_attempt ? "attempt_started_at" : "started_at");
+}
+
 const struct slurm_state *slurm_job_state(const struct slurm_job *j)
 {
     const char *state = cli_text(j->job, "state");
-    bool started = json_is_string(json_object_get(j->job, "started_at"));
+    bool started = wall_is_set(start_of(j));
     const char *name = str_eq(state, "pending")      ? "PENDING"
                        : str_eq(state, "cancelling") ? "COMPLETING"
                        : str_eq(state, "ended")      ? ended_state(j)
@@ -106,16 +126,6 @@ static const char *slurm_reason(const char *code)
 
 /* ---- values ---- */
 
-static struct wall time_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    struct wall at = WALL_NONE;
-    struct err e;
-    if (text && time_parse_iso(text, &at, &e) != 0)
-        return WALL_NONE;
-    return at;
-}
-
 static bool has_ended(const struct slurm_job *j)
 {
     return str_eq(cli_text(j->job, "state"), "ended");
@@ -123,7 +133,7 @@ static bool has_ended(const struct slurm_job *j)
 
 static int64_t used_ms(const struct slurm_job *j)
 {
-    struct wall from = time_of(j->job, "started_at"), to = time_of(j->job, "ended_at");
+    struct wall from = start_of(j), to = time_of(j->job, "ended_at");
     if (!wall_is_set(from))
         return 0;
     if (!wall_is_set(to))
@@ -383,13 +393,13 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         if (j->expected && time_parse_iso(j->expected, &expected, NULL) == 0)
             slurm_time_at(expected, "N/A", out);
         else
-            slurm_time_at(time_of(job, "started_at"), "N/A", out);
+            slurm_time_at(start_of(j), "N/A", out);
         return;
     case JOB_ENDED:
         slurm_time_at(time_of(job, "ended_at"), "N/A", out);
         return;
     case JOB_STARTED_LONG:
-        slurm_time_at(time_of(job, "started_at"), has_ended(j) ? "None" : "Unknown", out);
+        slurm_time_at(start_of(j), has_ended(j) ? "None" : "Unknown", out);
         return;
     case JOB_ENDED_LONG:
         slurm_time_at(time_of(job, "ended_at"), "Unknown", out);
@@ -513,7 +523,7 @@ json_t *slurm_job_json(const struct slurm_job *j)
     json_object_set_new(o, "tres_req_str", value_text(j, JOB_TRES));
     json_object_set_new(o, "time_limit", json_integer((cli_int(j->job, "time_limit_ms", 0) + 59999) / 60000));
     json_object_set_new(o, "submit_time", seconds(j->job, "submitted_at"));
-    json_object_set_new(o, "start_time", seconds(j->job, "started_at"));
+    json_object_set_new(o, "start_time", json_integer(wall_is_set(start_of(j)) ? start_of(j).ms / 1000 : 0));
     json_object_set_new(o, "end_time", seconds(j->job, "ended_at"));
     json_object_set_new(o, "exit_code", json_integer(code << 8 | signal));
     json_object_set_new(o, "restart_cnt", json_integer(cli_int(j->job, "attempts", 1) > 1 ? cli_int(j->job, "attempts", 1) - 1 : 0));

@@ -244,6 +244,7 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     }
     json_t *o = api_json_job(&live, a->node->row.name);
     json_object_set_new(o, "usage", usage_json(j));
+    json_object_set_new(o, "attempt_started_at", api_json_time(a->row.started_at));
     if (row->method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
         json_object_set_new(o, "reclaims_per_hour", json_real(core_job_reclaims_per_hour(j)));

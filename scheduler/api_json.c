@@ -136,6 +136,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "submitted_at", api_json_time(j->submitted_at));
     set(o, "eligible_at", api_json_time(j->eligible_at));
     set(o, "started_at", api_json_time(j->started_at));
+    set(o, "attempt_started_at", json_null());
     set(o, "ended_at", api_json_time(j->ended_at));
     return o;
 }

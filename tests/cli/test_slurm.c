@@ -355,6 +355,37 @@ static void states_have_slurms_words(void **state)
     assert_null(slurm_state_find("gone"));
 }
 
+static void check_value(const char *text, int what, const char *expected)
+{
+    json_t *job = json_loads(text, 0, NULL);
+    struct slurm_job j = {.job = job};
+    struct buf out = {0};
+    assert_non_null(job);
+    slurm_job_value(&j, what, &out);
+    assert_string_equal(buf_str(&out), expected);
+    buf_deinit(&out);
+    json_decref(job);
+}
+
+/* squeue -h -j $SLURM_JOB_ID -o %L, in a job that asks how long it has */
+static void a_job_that_was_queued_again_has_all_of_its_time(void **state)
+{
+    (void)state;
+    static const char *const waits = "{\"state\": \"pending\", \"time_limit_ms\": 600000, \"attempts\": 1, "
+                                     "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
+    static const char *const restores = "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
+                                        "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
+    static const char *const runs = "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
+                                    "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": \"2226-11-21T20:44:26Z\"}";
+    check_value(waits, JOB_LEFT, "10:00");
+    check_value(waits, JOB_USED, "0:00");
+    check_value(waits, JOB_STARTED, "N/A");
+    check_value(restores, JOB_LEFT, "10:00");
+    check_value(restores, JOB_STATE, "CONFIGURING");
+    check_value(runs, JOB_LEFT, "10:00");
+    check_value(runs, JOB_STATE, "RUNNING");
+}
+
 static void a_job_is_named_by_a_number_or_a_part_of_it(void **state)
 {
     (void)state;
@@ -477,6 +508,7 @@ int main(void)
         cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),
         cmocka_unit_test(moments_are_read_as_slurm_does),
         cmocka_unit_test(states_have_slurms_words),
+        cmocka_unit_test(a_job_that_was_queued_again_has_all_of_its_time),
         cmocka_unit_test(a_job_is_named_by_a_number_or_a_part_of_it),
         cmocka_unit_test(tasks_of_an_array_are_named_behind_it),
         cmocka_unit_test(lists_of_indexes_are_taken_apart),

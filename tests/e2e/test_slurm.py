@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import termios
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -445,6 +446,18 @@ class Slurm(unittest.TestCase):
         while "TIMEOUT" not in self.ok("sacct", "-nXPo", "state", "-j", array + "_0"):
             pass
         self.ok("scancel", array, first, job)
+        job = self.ok("sbatch", "--parsable", "-t", "10", "--wrap", "sleep 600").strip()
+        while self.ok("squeue", "-h", "-j", job, "-o", "%t") != "R\n":
+            pass
+        started = self.ok("squeue", "--json", "-j", job)
+        while int(time.time()) == json.loads(started)["jobs"][0]["start_time"]:
+            pass  # its next second
+        self.ok("scontrol", "requeue", job)
+        while self.ok("squeue", "-h", "-j", job, "-o", "%t %r") != "R None\n" or \
+                "Restarts=1" not in self.ok("scontrol", "show", "job", job):
+            pass
+        self.assertGreater(*(json.loads(x)["jobs"][0]["start_time"] for x in (self.ok("squeue", "--json", "-j", job), started)))
+        self.ok("scancel", job)
         self.ok("scontrol", "update", "NodeName=" + self.node, "State=drain", "Reason=cleaning")
         self.assertIn("DRAIN", self.ok("scontrol", "show", "node", self.node))
         self.ok("scontrol", "update", "NodeName=" + self.node, "State=resume")
