@@ -213,7 +213,8 @@ static void note_usage(struct supervisor *s)
     s->exit.cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
-    if (s->exit.signal == SIGKILL && unasked && s->task->memory_mib > 0 &&
+    bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL; /* itself, or what its shell waited for */
+    if (killed && unasked && s->task->memory_mib > 0 &&
         s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98) {
         s->exit.cause = EXIT_BY_ITSELF;
         describe(&s->exit, "killed: it used all of the %lld MiB of memory that it asked for",

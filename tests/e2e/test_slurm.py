@@ -135,6 +135,13 @@ class Slurm(unittest.TestCase):
         self.assertRegex(self.read("srun_fails.out"), r"(?s)task 0: Exited with exit code 7\nthe step ended with 7\n"
                                                       r".*no-such-program: No such file.*and the next with 2\n")
 
+    def test_who_used_all_memory_is_out_of_memory_also_below_a_shell(self):
+        for words in ("exec python3 -c 'bytearray(200 << 20)'", "python3 -c 'bytearray(200 << 20)'; exit $?"):
+            done = self.run_program("sbatch", "--parsable", "--wait", "--mem=20MB", "--wrap", words)
+            if done.returncode == 0:
+                self.skipTest("nothing limits a job's memory here")
+            self.assertEqual(self.ok("sacct", "-nXPo", "state", "-j", done.stdout.strip()), "OUT_OF_MEMORY\n", words)
+
     def test_tasks_of_a_step_know_their_ranks(self):
         self.ok("sbatch", "--wait", "srun_tasks.sh")
         lines = self.read("tasks.out").splitlines()
