@@ -305,6 +305,7 @@ class Slurm(unittest.TestCase):
         done = self.run_program("srun", "sh", "-c", "echo out; exit 5")
         self.assertEqual((done.returncode, done.stdout), (5, "out\n"))
         self.assertEqual(sorted(self.ok("srun", "-n", "2", "-l", "sh", "-c", "echo of $SLURM_NTASKS").splitlines()), ["0: of 2", "1: of 2"])
+        self.ok("srun", "--mail-type=NONE", "--profile=none", "--wckey=x", "--ntasks-per-socket=1", "true")
 
     def test_srun_runs_a_step_in_a_job_from_outside_of_it(self):
         job = self.ok("sbatch", "--parsable", "-n", "2", "--export=SEEN=inside", "-o", "held.out", "--wrap", "echo go; exec sleep 1000").strip()
