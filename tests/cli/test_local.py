@@ -381,6 +381,46 @@ class Local(unittest.TestCase):
         self.assertEqual(self.ok("cron", "remove", "nightly.sh").split()[-1], "removed")
         self.assertEqual(self.json("cron", "list")["crons"], [])
 
+    def test_a_job_may_cost_no_more_than_it_is_told(self):
+        def limits(job):
+            return job["max_uusd"], job["max_uusd_per_hour"]
+        script = self.h.script("#BELAY --max-usd 7\nexec true\n", "dear.sh")
+        job = self.submit("--hold", "--max-usd", "2.5", "--max-usd-per-hour", "0.000001", script)
+        self.assertEqual(limits(self.json("show", str(job))["job"]), (2500000, 1))
+        self.assertRegex(self.ok("show", str(job)), r"max usd +\$2\.50 in all\n")
+        self.ok("update", str(job), "max-usd=3", "max-usd-per-hour=none")
+        self.assertEqual(limits(self.json("show", str(job))["job"]), (3000000, None))
+        self.ok("update", str(job), "max-usd=none")
+        self.assertEqual(limits(self.json("show", str(job))["job"]), (None, None))
+        self.ok("cancel", str(job))
+        array = self.submit("--hold", "--array", "0-3", "--max-usd", "1000000000", script)
+        self.assertEqual(limits(self.json("show", str(array))["job"]), (10 ** 15, None))
+        self.ok("cancel", str(array))
+        for flag in ("--max-usd", "--max-usd-per-hour"):
+            for value in ("0", "-1", "x", "", "$5", "1e3", "nan", "1000000001", "0.0000001", "1,5", "9" * 40):
+                for words in (("submit", "--hold"), ("cron", "add", "@daily"), ("run",)):
+                    with self.subTest((flag, value, words)):
+                        done = self.h.belay(*words, flag + "=" + value, script)
+                        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                        self.assertIn(flag, done.stderr)
+        done = self.h.belay("update", str(job), "max-usd=-1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--max-usd", done.stderr)
+
+    def test_what_an_entry_of_cron_starts_may_cost_no_more_either(self):
+        script = self.h.script("#BELAY --max-usd 7\nexec true\n", "dear-nightly.sh")
+        self.ok("cron", "add", "--max-usd-per-hour", "40", "@yearly", script)
+        job = self.json("cron", "list", "dear-nightly.sh")["job"]
+        self.assertEqual((job["max_uusd"], job["max_uusd_per_hour"]), (7000000, 40000000))
+        run = int(self.ok("cron", "run", "dear-nightly.sh").split()[-1])
+        self.ok("logs", "-f", str(run))
+        job = self.json("show", str(run))["job"]
+        self.assertEqual((job["end"], job["max_uusd"], job["max_uusd_per_hour"]), ("succeeded", 7000000, 40000000))
+        self.ok("cron", "edit", "dear-nightly.sh", "--max-usd", "9", script)
+        job = self.json("cron", "list", "dear-nightly.sh")["job"]
+        self.assertEqual((job["max_uusd"], job.get("max_uusd_per_hour")), (9000000, None))
+        self.ok("cron", "remove", "dear-nightly.sh")
+
     def test_cancel_ends_a_job_and_its_processes(self):
         mark = os.path.join(self.h.dir, "sleeper")
         os.symlink("/bin/sleep", mark)
