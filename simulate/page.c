@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The page is a template (page.html), in which three places are filled in: the library that draws, its style, and the data.
+ * A page is a template, in which three places are filled in: what all pages have in their head, the library that draws with the data, and
+ * what all scripts have (page.css, page.js).
  * In a script element nothing may look like its end, so '<' is written as an escape in the data, where it only stands in texts.
  */
 #include "simulate/page.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char page_html[], dygraph_js[], dygraph_css[]; /* base/embed.py */
+extern const char page_html[], page_css[], page_js[], dygraph_js[], dygraph_css[]; /* base/embed.py */
 
 static void add_data(const json_t *result, struct buf *out)
 {
@@ -34,12 +35,19 @@ static const char *add_until(struct buf *out, const char *from, const char *mark
 
 void page_fill(const char *html, const json_t *data, struct buf *out)
 {
-    const char *rest = add_until(out, html, "@STYLE@");
+    const char *rest = add_until(out, html, "@HEAD@");
+    buf_adds(out, "<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>");
     buf_adds(out, dygraph_css);
-    rest = add_until(out, rest, "@LIBRARY@");
-    buf_adds(out, dygraph_js);
+    buf_adds(out, page_css);
+    buf_adds(out, "</style>");
     rest = add_until(out, rest, "@DATA@");
+    buf_adds(out, "<script>");
+    buf_adds(out, dygraph_js);
+    buf_adds(out, "</script>\n<script type=\"application/json\" id=\"data\">");
     add_data(data, out);
+    buf_adds(out, "</script>");
+    rest = add_until(out, rest, "@COMMON@");
+    buf_adds(out, page_js);
     buf_adds(out, rest);
 }
 
