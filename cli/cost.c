@@ -5,21 +5,25 @@
  */
 #include "cli/verbs.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/cost_print.h"
 #include "cli/forecast.h"
+#include "cli/report.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DAY_MS (24 * 3600000LL)
 
-enum { VAL_BY = 1, VAL_USER, VAL_TEAM, VAL_POOL, VAL_FROM, VAL_TO, VAL_MONTH, VAL_WEEK, VAL_DAY, VAL_CSV };
+enum { VAL_BY = 1, VAL_USER, VAL_TEAM, VAL_POOL, VAL_FROM, VAL_TO, VAL_MONTH, VAL_WEEK, VAL_DAY, VAL_CSV, VAL_REPORT, VAL_HTML };
 
 struct query {
     struct buf by, path;
     struct wall from, to;
-    bool has_period, csv, was_asked;
+    bool has_period, csv, was_asked, weekly_report;
+    char *team, *html; /* NULL: not given */
     struct forecast *forecast;
 };
 
@@ -111,6 +115,12 @@ static int add_moment(struct query *q, int val, const char *arg)
     return CLI_USAGE;
 }
 
+static void set_text(char **text, const char *arg)
+{
+    free(*text);
+    *text = mem_strdup(arg);
+}
+
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct query *q = ctx;
@@ -125,7 +135,10 @@ static int on_option(void *ctx, int val, const char *arg)
     case VAL_FROM:
     case VAL_TO: return add_moment(q, val, arg);
     case VAL_CSV: q->csv = true; return CLI_OK;
-    default: add_parameter(q, val == VAL_USER ? "user" : val == VAL_TEAM ? "team" : "pool", arg); return CLI_OK;
+    case VAL_REPORT: q->weekly_report = true; return CLI_OK;
+    case VAL_HTML: set_text(&q->html, arg); return CLI_OK;
+    case VAL_TEAM: set_text(&q->team, arg); return CLI_OK;
+    default: add_parameter(q, val == VAL_USER ? "user" : "pool", arg); return CLI_OK;
     }
 }
 
@@ -137,6 +150,8 @@ static int print_past(struct query *q, bool as_json)
     if (q->by.len == 0)
         buf_adds(&q->by, "job");
     add_parameter(q, "by", buf_str(&q->by));
+    if (q->team)
+        add_parameter(q, "team", q->team);
     if (wall_is_set(q->from))
         add_parameter(q, "from", (time_format_iso(q->from, iso), iso));
     if (wall_is_set(q->to))
@@ -153,6 +168,23 @@ static int print_past(struct query *q, bool as_json)
     return rc;
 }
 
+static bool is_a_week(const struct query *q)
+{
+    return !q->has_period || (q->to.ms - q->from.ms == 7 * DAY_MS && (q->from.ms / DAY_MS + 3) % 7 == 0);
+}
+
+/* Of the week that --week names, or of the last one. */
+static int print_report(const struct query *q, bool as_json)
+{
+    bool others = q->by.len > 0 || q->csv || strchr(buf_str(&q->path), '?') || !is_a_week(q) || (!q->has_period && (wall_is_set(q->from) || wall_is_set(q->to)));
+    if (others) {
+        cli_error("--weekly-report takes --team, --week DATE, --html and --json, and nothing else");
+        return CLI_USAGE;
+    }
+    return report_run(&(struct report_options){.team = q->team, .from = q->has_period ? q->from : report_last_week(clock_wall(&clock_system)), .html = q->html,
+        .json = as_json});
+}
+
 static int answer(struct query *q, const struct cli_args *a)
 {
     bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
@@ -166,7 +198,11 @@ static int answer(struct query *q, const struct cli_args *a)
                                  : "these are options of belay cost forecast");
         return CLI_USAGE;
     }
-    return forecast ? forecast_run(q->forecast, a->json) : print_past(q, a->json);
+    if (q->html && !q->weekly_report) {
+        cli_error("--html is of --weekly-report");
+        return CLI_USAGE;
+    }
+    return forecast ? forecast_run(q->forecast, a->json) : q->weekly_report ? print_report(q, a->json) : print_past(q, a->json);
 }
 
 static int run(int argc, const char **argv)
@@ -180,6 +216,8 @@ static int run(int argc, const char **argv)
     cli_args_deinit(&a);
     forecast_destroy(q.forecast);
     buf_deinit(&q.by);
+    free(q.team);
+    free(q.html);
     buf_deinit(&q.path);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -194,6 +232,8 @@ static const struct poptOption options[] = {
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only what this team is charged; not by job", "NAME"},
     {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only in this pool; not by job", "NAME"},
     {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "a line a row, for a spreadsheet", NULL},
+    {"weekly-report", 0, POPT_ARG_NONE, NULL, VAL_REPORT, "of the last week, or of --week DATE: for whoever answers for a team (--team), or for all", NULL},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "with --weekly-report: write a page too, whole in one file", "FILE"},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "what ended from this moment on (2026-08-01T00:00:00Z)",
         "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},

@@ -191,3 +191,41 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
         ;
     return query_finish(&q);
 }
+
+/* ---- jobs ---- */
+
+int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit, db_dear_job_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+    int rc = query_check_limit(limit, e);
+    if (rc != 0)
+        return rc;
+    query_init_text(&q, r->sql,
+        "SELECT j.id, j.name, j.user, ifnull(t.value, j.team) AS charged, j.end_kind, j.cost_uusd, j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at"
+        " FROM jobs j LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
+        " WHERE j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2 AND (?3 IS NULL OR j.user = ?3) AND (?4 IS NULL OR charged = ?4)"
+        " ORDER BY j.cost_uusd DESC, j.id LIMIT ?5",
+        e);
+    query_i64(&q, 1, wall_is_set(c->from) ? c->from.ms : INT64_MIN);
+    query_i64(&q, 2, wall_is_set(c->to) ? c->to.ms : INT64_MAX);
+    if (c->user)
+        query_text(&q, 3, c->user);
+    if (c->team)
+        query_text(&q, 4, c->team);
+    query_i64(&q, 5, limit);
+    while (query_step(&q)) {
+        struct dear_job job = {.id = sqlite3_column_int64(q.stmt, 0),
+            .name = (const char *)sqlite3_column_text(q.stmt, 1),
+            .user = (const char *)sqlite3_column_text(q.stmt, 2),
+            .team = (const char *)sqlite3_column_text(q.stmt, 3),
+            .end = (const char *)sqlite3_column_text(q.stmt, 4),
+            .uusd = sqlite3_column_int64(q.stmt, 5),
+            .on_demand_uusd = sqlite3_column_int64(q.stmt, 6),
+            .lost_ms = sqlite3_column_int64(q.stmt, 7),
+            .reclaims = sqlite3_column_int64(q.stmt, 8),
+            .ended_at = {sqlite3_column_int64(q.stmt, 9)}};
+        if (!query_goes_on(&q, fn(ctx, &job)))
+            break;
+    }
+    return query_finish(&q);
+}

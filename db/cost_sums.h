@@ -30,6 +30,17 @@ struct cost_sum {
 typedef int (*db_cost_sum_fn)(void *ctx, const char *const keys[], const struct cost_sum *sum);
 int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e);
 
+/* What of the jobs that ended from one moment to before another (WALL_NONE: open) cost most, those first; of a user, of whom a team is charged
+ * for (as above), or of all (NULL). limit: 1 .. 1000, else ERR_INVALID. */
+struct dear_job {
+    int64_t id;
+    const char *name, *user, *team, *end; /* borrowed for the call */
+    int64_t uusd, on_demand_uusd, lost_ms, reclaims;
+    struct wall ended_at;
+};
+typedef int (*db_dear_job_fn)(void *ctx, const struct dear_job *job);
+int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit, db_dear_job_fn fn, void *ctx, struct err *e);
+
 /* How many keys there are in by, and whether it is known how many jobs ended of each; ERR_INVALID as above. */
 int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e);
 

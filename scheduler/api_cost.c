@@ -9,6 +9,8 @@
 #include "db/cost_sums.h"
 
 #define DAY_MS 86400000LL
+#define JOBS_MAX 1000
+#define JOBS_DEFAULT 20
 
 struct costs {
     json_t *lines;
@@ -137,4 +139,31 @@ void api_cost(struct request *q)
         return;
     }
     api_reply_json(q->x, 200, json_pack("{s:o,s:o}", "lines", c.lines, "total", total_json(&c, of.by)));
+}
+
+/* ---- jobs ---- */
+
+static int add_job(void *ctx, const struct dear_job *j)
+{
+    json_array_append_new(ctx, json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name", json_text(j->name), "user",
+                                   json_text(j->user), "team", json_text(j->team), "end", j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
+                                   (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims", (json_int_t)j->reclaims, "ended_at",
+                                   api_json_time(j->ended_at)));
+    return 0;
+}
+
+void api_cost_jobs(struct request *q)
+{
+    struct cost_query of = {.user = http_request_query(q->x, "user"), .team = http_request_query(q->x, "team")};
+    struct err e;
+    int64_t limit;
+    if (!api_query_time(q, "from", &of.from) || !api_query_time(q, "to", &of.to) || !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &limit))
+        return;
+    json_t *jobs = json_array();
+    if (db_read_dear_jobs(q->api->o.reader, &of, (int32_t)limit, add_job, jobs, &e) == 0) {
+        api_reply_json(q->x, 200, json_pack("{s:o}", "jobs", jobs));
+        return;
+    }
+    json_decref(jobs);
+    http_reply_err(q->x, &e);
 }

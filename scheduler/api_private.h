@@ -216,6 +216,7 @@ void api_pools_detail(struct request *q);
 void api_offers_list(struct request *q);
 void api_audit(struct request *q);
 void api_cost(struct request *q);
+void api_cost_jobs(struct request *q);
 void api_use(struct request *q);
 void api_events(struct request *q);
 void api_tokens_create(struct request *q);

@@ -348,6 +348,9 @@ class Client:
     def cost(self, *, by=None, user=None, team=None, pool=None, from_=None, to=None):
         return self._call("GET", "/api/v1/cost", query=_clean(locals()))
 
+    def cost_jobs(self, *, user=None, team=None, from_=None, to=None, limit=None):
+        return self._call("GET", "/api/v1/cost/jobs", query=_clean(locals()))
+
     def use(self, *, pool=None, from_=None, to=None, step_ms=None):
         return self._call("GET", "/api/v1/use", query=_clean(locals()))
 

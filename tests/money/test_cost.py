@@ -2,9 +2,12 @@
 """What was spent, by whatever is asked: belay cost and its call, on sums that are written into the database of a belayd that runs."""
 
 import csv
+import datetime
 import io
 import json
 import os
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +18,16 @@ from belayd import BUILD, Belayd  # noqa: E402
 
 HOUR = 3600000
 OCTOBER, NOVEMBER = 20362, 20393  # 2025-10-01 and 2025-11-01, days since 1970
+
+# Enough of a browser for the script of the page.
+BROWSER = """
+const data = %s, seen = { plots: [], text: "" };
+function element() { return { appendChild: e => e, set textContent(t) { seen.text += t + "\\n"; } }; }
+globalThis.document = { querySelector: element, createElement: element, getElementById: () => ({ textContent: data }) };
+globalThis.Dygraph = class { constructor(e, rows, options) { seen.plots.push(rows.length); } };
+%s
+console.log(JSON.stringify(seen));
+"""
 
 
 class Cost(unittest.TestCase):
@@ -32,7 +45,17 @@ class Cost(unittest.TestCase):
             cls.spent(NOVEMBER, 0, "vision", "eve", "useful", HOUR, 500000, 700000)
             cls.spent(NOVEMBER, 0, "vision", "eve", "", 0, 0, 0, ended=1, succeeded=1)
             cls.spent(NOVEMBER + 2, 0, "", "", "idle", 2 * HOUR, 333, 0)
+            for id, name, user, team, at, uusd in ((1, "<b>dear</b>", "bob", "nlp", OCTOBER + 30, 400000), (2, "y", "eve", "vision", NOVEMBER, 500000),
+                                                   (3, "z", "ann", "nlp", OCTOBER + 3, 8000000)):
+                cls.job(id=id, name=name, user=user, team=team, ended_at=at * 24 * HOUR, cost_uusd=uusd, state="ended", end_kind="succeeded", market="any", method="none")
         cls.sql.close()
+
+    @classmethod
+    def job(cls, **values):
+        for _, name, kind, required, default, _ in cls.sql.execute("PRAGMA table_info(jobs)"):
+            if required and default is None and name not in values:
+                values[name] = "" if kind == "TEXT" else 0
+        cls.sql.execute("INSERT INTO jobs (%s) VALUES (%s)" % (", ".join(values), ", ".join("?" * len(values))), list(values.values()))
 
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
@@ -102,6 +125,70 @@ class Cost(unittest.TestCase):
         self.assertEqual([(r["model"], r["kind"], r["jobs"], r["uusd"], r["lost_uusd"]) for r in rows],
                          [("", "idle", "", "333", "0"), ("", "useful", "", "500000", "0"), ("a", "lost", "", "2000000", "2000000"),
                           ("a", "useful", "", "6000000", "0"), ("b", "useful", "", "1000000", "0")])
+
+    # ---- the report ----
+
+    def report(self, *words):
+        return json.loads(self.belay("--weekly-report", "--week", "2025-10-29", "--json", *words))
+
+    def test_a_report_is_of_a_week_and_a_team(self):
+        said = self.report()
+        self.assertEqual((said["team"], said["from"], said["to"]), (None, "2025-10-27T00:00:00Z", "2025-11-03T00:00:00Z"))
+        self.assertEqual((said["total"]["uusd"], said["before_uusd"], said["jobs_ended"], said["jobs_succeeded"]), (1500000, 0, 1, 1))
+        self.assertEqual([(line["key"], line["uusd"]) for line in said["users"]], [("bob", 1000000), ("eve", 500000)])
+        self.assertEqual([line["key"] for line in said["projects"]], [])
+        self.assertEqual([line["key"] for line in said["pools"]], ["burst"])
+        self.assertEqual(len(said["days"]), 56)
+        self.assertEqual({d["day"]: d["uusd"] for d in said["days"] if d["uusd"]},
+                         {"2025-10-01": 6000000, "2025-10-04": 2000000, "2025-10-31": 1000000, "2025-11-01": 500000})
+        self.assertEqual([(j["id"], j["team"], j["cost_uusd"]) for j in said["jobs"]], [(2, "vision", 500000), (1, "nlp", 400000)])
+        self.assertEqual((said["budgets"], said["advice"]), ([], []))
+        of_team = self.report("--team", "nlp")
+        self.assertEqual((of_team["team"], of_team["total"]["uusd"]), ("nlp", 1000000))
+        self.assertEqual([j["id"] for j in of_team["jobs"]], [1])
+        self.assertEqual(sum(d["uusd"] for d in of_team["days"]), 9000000)
+        self.assertEqual(self.report("--team", "none")["total"]["uusd"], 0)
+
+    def test_a_report_for_people_says_it_all(self):
+        text = self.belay("--weekly-report", "--week", "2025-10-03", "--team", "nlp")
+        for part in ("belay: what team nlp spent from 2025-09-29 to 2025-10-05 (UTC)", "spent               $8.00\n", "the same on-demand  $20.00, saved 60.0 %",
+                     "lost to reclaims    $2.00, 25.0 %", "jobs that ended     2, 1 succeeded, $8.00 each", "nothing that runs holds what it does not use"):
+            self.assertIn(part, text)
+        self.assertRegex(text, r"USER +SPENT +ON-DEMAND")
+        self.assertRegex(text, r"\nx +\$8.00 +\$20.00 +60 % +\$2.00 +75 %")
+        later = self.belay("--weekly-report", "--week", "2025-10-09")
+        self.assertIn("spent               $0.00, 100.0 % less than the week before ($8.00)", later)
+        now = self.belay("--weekly-report")  # the last week that is over
+        monday = datetime.datetime.now(datetime.timezone.utc).date()
+        monday -= datetime.timedelta(days=monday.weekday() + 7)
+        self.assertIn("from %s to %s" % (monday, monday + datetime.timedelta(days=6)), now)
+
+    def test_the_page_is_whole_and_shows_the_same(self):
+        page = os.path.join(self.d.dir, "report.html")
+        said = self.report("--html", page)
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        self.assertNotRegex(text, r"<(?:script|link|img)[^>]*\b(?:src|href)=")
+        self.assertEqual(text.count("</script>"), 3)
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+        self.assertEqual(json.loads(data), said)
+        self.assertNotIn("<b>", data)
+        if not shutil.which("node"):
+            print("SKIP: there is no node to run the page's script")
+            return
+        script = text.rsplit("<script>", 1)[1].split("</script>")[0]
+        done = subprocess.run(["node", "-e", BROWSER % (json.dumps(data), script)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        seen = json.loads(done.stdout)
+        self.assertEqual(seen["plots"], [56])
+        for part in ("All teams, 2025-10-27 to 2025-11-02 (UTC)", "$1.50", "bob", "<b>dear</b>", "Nothing that runs"):
+            self.assertIn(part, seen["text"])
+
+    def test_a_report_takes_a_week_and_nothing_else(self):
+        for words in (("--by", "team"), ("--month",), ("--month", "2025-10"), ("--csv",), ("--user", "ann"), ("--from", "2025-10-01T00:00:00Z")):
+            self.assertIn("takes --team, --week DATE", self.belay("--weekly-report", *words, expect=2))
+        self.assertIn("--html is of --weekly-report", self.belay("--html", "page.html", expect=2))
+        self.assertIn("/nonexistent", self.belay("--weekly-report", "--html", "/nonexistent/page.html", expect=1))
 
     def test_what_makes_no_sense_is_refused(self):
         self.assertIn('found "weather"', self.belay("--by", "weather", expect=2))

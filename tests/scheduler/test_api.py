@@ -361,7 +361,7 @@ class Api(unittest.TestCase):
         for path in ("/api/v1/drills?limit=0", "/api/v1/drills?limit=x", "/api/v1/nodes?state=up", "/api/v1/instances?state=x", "/api/v1/cost?by=weather",
                      "/api/v1/jobs/1/diagnose?over_ms=1", "/api/v1/jobs/1/diagnose?over_ms=x", "/api/v1/use?from=x", "/api/v1/use?step_ms=1", "/api/v1/use?from=2026-01-01T00:00:00Z&to=2025-01-01T00:00:00Z",
                      "/api/v1/use?from=2020-01-01T00:00:00Z&step_ms=60000",
-                     "/api/v1/cost?from=yesterday", "/api/v1/cost?by=team,", "/api/v1/cost?by=job,team", "/api/v1/cost?by=label:a%22b", "/api/v1/cost?by=job&pool=base",
+                     "/api/v1/cost?from=yesterday", "/api/v1/cost?by=team,", "/api/v1/cost/jobs?limit=0", "/api/v1/cost/jobs?limit=1001", "/api/v1/cost/jobs?from=x", "/api/v1/cost?by=job,team", "/api/v1/cost?by=label:a%22b", "/api/v1/cost?by=job&pool=base",
                      "/api/v1/cost?by=user,team,pool,day,month", "/api/v1/cost?by=" + "label:x," * 100, "/api/v1/events?after=x"):
             with self.subTest(path):
                 self.refuse(400, "invalid", "GET", path)

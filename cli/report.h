@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay cost --weekly-report: what a team, or all of them, spent in a week, for people.
+ */
+#ifndef BELAY_CLI_REPORT_H
+#define BELAY_CLI_REPORT_H
+
+#include "cli/cli.h"
+
+struct report_options {
+    const char *team; /* NULL: all */
+    struct wall from; /* a Monday */
+    const char *html; /* NULL: no page */
+    bool json;
+};
+
+/* The exit code. */
+int report_run(const struct report_options *o);
+
+/* The Monday of the last week that is over at that moment. */
+struct wall report_last_week(struct wall now);
+
+#endif
