@@ -494,6 +494,20 @@ static bool ran_out(const struct job_row *r)
     return false;
 }
 
+static int see_rollup_gap(void *ctx, const char *text)
+{
+    world_fail(ctx, "%s", text);
+    return 1;
+}
+
+/* Bills are read from sums that were kept as the ledger was written: they are what its rows add up to. */
+static void check_rollups(struct world *w)
+{
+    struct err e = {0};
+    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0)
+        world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
+}
+
 /* After everything is over: nothing lost, nothing twice, nothing left. */
 void check_end(struct world *w)
 {
@@ -529,4 +543,6 @@ void check_end(struct world *w)
         world_fail(w, "%d machines were left behind", cloud_alive(w));
     if (!w->failure[0])
         check_bill(w);
+    if (!w->failure[0])
+        check_rollups(w);
 }
