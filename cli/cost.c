@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "cli/cost_print.h"
 #include "cli/forecast.h"
+#include "cli/notify.h"
 #include "cli/report.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,13 @@
 
 #define DAY_MS (24 * 3600000LL)
 
-enum { VAL_BY = 1, VAL_USER, VAL_TEAM, VAL_POOL, VAL_FROM, VAL_TO, VAL_MONTH, VAL_WEEK, VAL_DAY, VAL_CSV, VAL_REPORT, VAL_HTML };
+enum { VAL_BY = 1, VAL_USER, VAL_TEAM, VAL_POOL, VAL_FROM, VAL_TO, VAL_MONTH, VAL_WEEK, VAL_DAY, VAL_CSV, VAL_REPORT, VAL_HTML, VAL_MAIL, VAL_POST };
 
 struct query {
     struct buf by, path;
     struct wall from, to;
     bool has_period, csv, was_asked, weekly_report;
-    char *team, *html; /* NULL: not given */
+    char *team, *html, *mail, *post; /* NULL: not given */
     struct forecast *forecast;
 };
 
@@ -121,6 +122,20 @@ static void set_text(char **text, const char *arg)
     *text = mem_strdup(arg);
 }
 
+/* A URL, or "@FILE" with one in its first line: it may be a secret. */
+static int take_url(struct query *q, const char *arg)
+{
+    json_t *spec = json_object();
+    struct err e;
+    int rc = notify_url_parse(arg, spec, &e);
+    if (rc == 0)
+        set_text(&q->post, json_string_value(json_array_get(json_object_get(json_object_get(spec, "notify"), "urls"), 0)));
+    else
+        cli_error("--post: %s", e.text);
+    json_decref(spec);
+    return rc == 0 ? CLI_OK : CLI_USAGE;
+}
+
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct query *q = ctx;
@@ -137,6 +152,8 @@ static int on_option(void *ctx, int val, const char *arg)
     case VAL_CSV: q->csv = true; return CLI_OK;
     case VAL_REPORT: q->weekly_report = true; return CLI_OK;
     case VAL_HTML: set_text(&q->html, arg); return CLI_OK;
+    case VAL_MAIL: set_text(&q->mail, arg); return CLI_OK;
+    case VAL_POST: return take_url(q, arg);
     case VAL_TEAM: set_text(&q->team, arg); return CLI_OK;
     default: add_parameter(q, val == VAL_USER ? "user" : "pool", arg); return CLI_OK;
     }
@@ -178,11 +195,11 @@ static int print_report(const struct query *q, bool as_json)
 {
     bool others = q->by.len > 0 || q->csv || strchr(buf_str(&q->path), '?') || !is_a_week(q) || (!q->has_period && (wall_is_set(q->from) || wall_is_set(q->to)));
     if (others) {
-        cli_error("--weekly-report takes --team, --week DATE, --html and --json, and nothing else");
+        cli_error("--weekly-report takes --team, --week DATE, --html, --mail, --post and --json, and nothing else");
         return CLI_USAGE;
     }
     return report_run(&(struct report_options){.team = q->team, .from = q->has_period ? q->from : report_last_week(clock_wall(&clock_system)), .html = q->html,
-        .json = as_json});
+        .mail = q->mail, .post = q->post, .json = as_json});
 }
 
 static int answer(struct query *q, const struct cli_args *a)
@@ -198,8 +215,8 @@ static int answer(struct query *q, const struct cli_args *a)
                                  : "these are options of belay cost forecast");
         return CLI_USAGE;
     }
-    if (q->html && !q->weekly_report) {
-        cli_error("--html is of --weekly-report");
+    if ((q->html || q->mail || q->post) && !q->weekly_report) {
+        cli_error("--html, --mail and --post are of --weekly-report");
         return CLI_USAGE;
     }
     return forecast ? forecast_run(q->forecast, a->json) : q->weekly_report ? print_report(q, a->json) : print_past(q, a->json);
@@ -218,6 +235,8 @@ static int run(int argc, const char **argv)
     buf_deinit(&q.by);
     free(q.team);
     free(q.html);
+    free(q.mail);
+    free(q.post);
     buf_deinit(&q.path);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -234,6 +253,8 @@ static const struct poptOption options[] = {
     {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "a line a row, for a spreadsheet", NULL},
     {"weekly-report", 0, POPT_ARG_NONE, NULL, VAL_REPORT, "of the last week, or of --week DATE: for whoever answers for a team (--team), or for all", NULL},
     {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "with --weekly-report: write a page too, whole in one file", "FILE"},
+    {"mail", 0, POPT_ARG_STRING, NULL, VAL_MAIL, "with --weekly-report: have belayd mail it, text and page (administrators)", "ADDRESS"},
+    {"post", 0, POPT_ARG_STRING, NULL, VAL_POST, "with --weekly-report: have belayd post it, or to the URL in FILE (administrators)", "URL|@FILE"},
     {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "what ended from this moment on (2026-08-01T00:00:00Z)",
         "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},

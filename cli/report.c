@@ -10,10 +10,12 @@
 #include "base/str.h"
 #include "cli/lists.h"
 #include "simulate/page.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DAY_MS (24 * 3600000LL)
 #define WEEK_MS (7 * DAY_MS)
@@ -310,22 +312,81 @@ static int write_page(const json_t *report, const char *file)
     return rc == 0 ? CLI_OK : CLI_FAILED;
 }
 
+/* ---- sent ---- */
+
+/* What print_text prints, which goes where standard output goes: to a file for the moment, which is no terminal either. */
+static int text_of(const json_t *report, struct buf *out, struct err *e)
+{
+    FILE *file = tmpfile();
+    int saved = file ? dup(STDOUT_FILENO) : -1, rc = 0;
+    char part[4096];
+    fflush(stdout);
+    if (saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0) {
+        rc = err_errno(e, errno, "write the report to a temporary file");
+    } else {
+        print_text(report);
+        fflush(stdout);
+        dup2(saved, STDOUT_FILENO);
+        rewind(file);
+        for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+            buf_add(out, part, n);
+    }
+    if (saved >= 0)
+        close(saved);
+    if (file)
+        fclose(file);
+    return rc;
+}
+
+static int send_to(struct asking *a, const json_t *report, const char *text, const char *key, const char *to)
+{
+    struct buf page = {0};
+    const char *team = a->o->team;
+    char *subject = mem_printf("what %s%s spent from %.10s on", team ? "team " : "all teams", team ? team : "", cli_text(report, "from"));
+    json_t *said = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject), "text", json_text(text));
+    page_fill(report_html, report, &page);
+    json_object_set_new(body, "html", json_text(buf_str(&page)));
+    a->rc = client_json(a->client, "POST", "/api/v1/cost/report", body, &said, &a->e);
+    if (a->rc == 0)
+        printf("sent to %s\n", cli_text(said, "told"));
+    json_decref(said);
+    json_decref(body);
+    buf_deinit(&page);
+    free(subject);
+    return a->rc;
+}
+
+static void send_report(struct asking *a, const json_t *report)
+{
+    struct buf text = {0};
+    a->rc = text_of(report, &text, &a->e);
+    if (a->rc == 0 && a->o->mail)
+        send_to(a, report, buf_str(&text), "mail", a->o->mail);
+    if (a->rc == 0 && a->o->post)
+        send_to(a, report, buf_str(&text), "url", a->o->post);
+    buf_deinit(&text);
+}
+
 int report_run(const struct report_options *o)
 {
     struct asking a = {.o = o};
     json_t *report = NULL;
+    bool is_sent = o->mail || o->post;
     a.rc = client_create(&a.client, &a.e);
     if (a.rc == 0) {
         report = make_report(&a);
+        if (report && is_sent)
+            send_report(&a, report);
         client_destroy(a.client);
     }
-    if (!report) {
+    if (a.rc != 0) {
         cli_error("%s", a.e.text);
+        json_decref(report);
         return CLI_FAILED;
     }
     if (o->json)
         cli_print_json(report);
-    else
+    else if (!is_sent)
         print_text(report);
     int rc = o->html ? write_page(report, o->html) : CLI_OK;
     json_decref(report);

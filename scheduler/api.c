@@ -75,6 +75,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/advice", NEED_USER, api_advice},
     {"GET", "/api/v1/cost", NEED_USER, api_cost},
     {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs},
+    {"POST", "/api/v1/cost/report", NEED_USER, api_report_send},
     {"GET", "/api/v1/use", NEED_USER, api_use},
     {"GET", "/api/v1/events", NEED_USER, api_events},
     {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},

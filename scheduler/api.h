@@ -33,6 +33,7 @@ struct api_options {
     const struct config *config;
     const struct db_meta *meta;
     const struct notify_sealer *sealer;
+    struct notifier *notifier;
     struct timers *timers;
     uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
 };

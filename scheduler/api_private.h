@@ -217,6 +217,7 @@ void api_offers_list(struct request *q);
 void api_audit(struct request *q);
 void api_cost(struct request *q);
 void api_cost_jobs(struct request *q);
+void api_report_send(struct request *q);
 void api_use(struct request *q);
 void api_events(struct request *q);
 void api_tokens_create(struct request *q);

@@ -437,6 +437,7 @@ static int make_parts(struct daemon *d, struct err *e)
         &(struct workdirs_options){.loop = d->loop, .timers = d->timers, .reader = d->reader, .dir = workdirs});
     free(workdirs);
     d->api = api_create(&(struct api_options){.tick = d->tick,
+        .notifier = d->notifier,
         .sealer = &d->sealer,
         .sessions = d->sessions,
         .provision = d->provision,

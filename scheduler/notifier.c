@@ -24,6 +24,7 @@
 #define SENDMAIL_OUTPUT_MAX 65536
 #define SMTP_MS 25000
 #define FILE_MAX 4096
+#define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE) /* reports have places of their own, behind the outbox's */
 
 struct letter {
     struct notifier *notifier;
@@ -46,7 +47,7 @@ struct notifier {
     struct notifier_options o;
     struct outbox_port port;
     struct http_client *http;
-    struct letter letters[OUTBOX_AT_ONCE];
+    struct letter letters[LETTERS];
     struct letter *at_thread; /* NULL: none */
     bool destroyed, held; /* destroyed: freed with the end of the last letter, unless it is held */
 };
@@ -55,7 +56,7 @@ struct notifier {
 
 static void release(struct notifier *n)
 {
-    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++)
+    for (size_t i = 0; i < LETTERS; i++)
         if (n->letters[i].is_busy)
             return;
     if (n->destroyed && !n->held)
@@ -144,16 +145,14 @@ static char *signature(const struct buf *secret, const struct buf *body)
     return buf_take(&out);
 }
 
-static void post(struct letter *l, const struct notify_facts *f, const char *url, const struct buf *secret, bool is_users)
+/* The letter's text. */
+static void post_text(struct letter *l, const char *name, const char *id, const char *url, const struct buf *secret, bool is_users)
 {
-    struct buf id = {0};
-    notify_id(f, &id);
-    notify_body(f, &l->text);
-    char *event = mem_printf("X-Belay-Event: %s", notify_event_names[f->row->kind]);
-    char *number = mem_printf("X-Belay-Id: %s", buf_str(&id)), *signed_by = secret ? signature(secret, &l->text) : NULL;
+    char *event = mem_printf("X-Belay-Event: %s", name);
+    char *number = id ? mem_printf("X-Belay-Id: %s", id) : NULL, *signed_by = secret ? signature(secret, &l->text) : NULL;
     const struct http_request r = {.method = "POST",
         .url = url,
-        .headers = {"Content-Type: application/json", event, number, "User-Agent: belay", signed_by},
+        .headers = {"Content-Type: application/json", event, "User-Agent: belay", number ? number : signed_by, number ? signed_by : NULL},
         .body = l->text.data,
         .body_len = l->text.len,
         .timeout_ms = HTTP_MS,
@@ -164,6 +163,14 @@ static void post(struct letter *l, const struct notify_facts *f, const char *url
     free(event);
     free(number);
     free(signed_by);
+}
+
+static void post(struct letter *l, const struct notify_facts *f, const char *url, const struct buf *secret, bool is_users)
+{
+    struct buf id = {0};
+    notify_id(f, &id);
+    notify_body(f, &l->text);
+    post_text(l, notify_event_names[f->row->kind], buf_str(&id), url, secret, is_users);
     buf_deinit(&id);
 }
 
@@ -285,7 +292,7 @@ static void on_sent(void *ctx)
 
 static void next_at_thread(struct notifier *n)
 {
-    for (size_t i = 0; i < OUTBOX_AT_ONCE && !n->at_thread; i++)
+    for (size_t i = 0; i < LETTERS && !n->at_thread; i++)
         if (n->letters[i].goes_by_smtp) {
             n->at_thread = &n->letters[i];
             n->at_thread->goes_by_smtp = false;
@@ -293,22 +300,72 @@ static void next_at_thread(struct notifier *n)
         }
 }
 
-static int start_mail(struct letter *l, const struct notify_facts *f, const char *to, struct err *e)
+static const char *line_end(const struct config_notify *c)
+{
+    return c->smtp ? "\r\n" : "\n";
+}
+
+/* The letter's text, which is a whole message. */
+static int mail_text(struct letter *l, const char *to, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
-    int rc = notify_check_address(to, e);
-    if (rc == 0 && c->password_file)
-        rc = read_line(c->password_file, &l->password, e);
+    int rc = c->password_file ? read_line(c->password_file, &l->password, e) : 0;
     if (rc != 0)
         return rc;
     l->to = mem_strdup(to);
-    notify_mail(f, c->from, to, c->smtp ? "\r\n" : "\n", &l->text);
     l->goes_by_smtp = c->smtp != NULL;
     if (c->smtp)
         next_at_thread(l->notifier);
     else
         start_sendmail(l);
     return 0;
+}
+
+static int start_mail(struct letter *l, const struct notify_facts *f, const char *to, struct err *e)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    int rc = notify_check_address(to, e);
+    if (rc != 0)
+        return rc;
+    notify_mail(f, c->from, to, line_end(c), &l->text);
+    return mail_text(l, to, e);
+}
+
+/* ---- reports ---- */
+
+int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url, outbox_done_fn done, void *ctx, struct err *e)
+{
+    struct letter *l = n->letters + OUTBOX_AT_ONCE;
+    int rc;
+    while (l < n->letters + LETTERS && l->is_busy)
+        l++;
+    if (l == n->letters + LETTERS)
+        return err_set(e, ERR_UNAVAILABLE, "%d reports are being sent: try again in a minute", NOTIFIER_REPORTS_AT_ONCE);
+    l->is_busy = true;
+    l->done = done;
+    l->ctx = ctx;
+    if (is_url) {
+        rc = notify_check_url(to, l->host, &l->e);
+        notify_report_body(r, n->o.cluster_uid, n->o.cluster, &l->text);
+        if (rc == 0)
+            post_text(l, "report", NULL, to, NULL, true);
+    } else {
+        notify_report_mail(r, n->o.cluster_uid, n->o.cluster, n->o.config->from, to, line_end(n->o.config), &l->text);
+        rc = mail_text(l, to, &l->e);
+    }
+    if (rc != 0)
+        fail_later(l, rc);
+    return 0;
+}
+
+/* Whoever waits for them goes with belayd's API, which is still there. */
+static void give_up_reports(struct notifier *n)
+{
+    struct err e;
+    err_set(&e, ERR_UNAVAILABLE, "belayd is stopping");
+    for (size_t i = OUTBOX_AT_ONCE; i < LETTERS; i++)
+        if (n->letters[i].is_busy)
+            n->letters[i].done(n->letters[i].ctx, &e);
 }
 
 /* ---- all of them ---- */
@@ -366,7 +423,7 @@ struct notifier *notifier_create(const struct notifier_options *o)
 {
     struct notifier *n = mem_alloc(sizeof(*n));
     *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
-    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++) {
+    for (size_t i = 0; i < LETTERS; i++) {
         n->letters[i].notifier = n;
         timer_init(&n->letters[i].failed, on_failed, &n->letters[i]);
     }
@@ -383,7 +440,8 @@ void notifier_destroy(struct notifier *n)
     if (!n)
         return;
     n->destroyed = n->held = true;
-    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++) {
+    give_up_reports(n);
+    for (size_t i = 0; i < LETTERS; i++) {
         struct letter *l = &n->letters[i];
         timer_stop(n->o.timers, &l->failed);
         l->goes_by_smtp = false;

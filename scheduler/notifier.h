@@ -12,6 +12,7 @@
 #include "scheduler/config_budgets.h"
 #include "scheduler/config_notify.h"
 #include "scheduler/notify_seal.h"
+#include "scheduler/notify_text.h"
 #include "scheduler/outbox.h"
 
 struct notifier;
@@ -31,7 +32,11 @@ struct notifier_options {
 /* What o points to is borrowed. It has an HTTP client of its own: a connection that was made for belayd is none for users. */
 struct notifier *notifier_create(const struct notifier_options *o);
 struct outbox_port *notifier_port(struct notifier *n);
-/* What is under way tells nobody; a mail that is with a thread is waited for by the loop. Before the runner goes. NULL is fine */
+/* To an address, or to a URL, as a user's notice goes there; checked by notify_check_address or notify_check_url before. done runs once, later:
+ * when it was taken there, or not, for there is no second try; or when the notifier is destroyed. ERR_UNAVAILABLE: too many at once. */
+#define NOTIFIER_REPORTS_AT_ONCE 2
+int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url, outbox_done_fn done, void *ctx, struct err *e);
+/* What is under way of the outbox tells nobody; a mail that is with a thread is waited for by the loop. Before the runner goes. NULL is fine */
 void notifier_destroy(struct notifier *n);
 
 #endif

@@ -241,3 +241,54 @@ void notify_mail(const struct notify_facts *f, const char *from, const char *to,
     buf_deinit(&words);
     buf_deinit(&id);
 }
+
+/* ---- reports ---- */
+
+#define LINE_BYTES 57 /* of text in a line of 76 */
+#define BOUNDARY "=_belay_report" /* in no base64: a line of that has no "--" */
+
+static void add_part(struct buf *out, const char *type, const char *text, const char *eol)
+{
+    buf_printf(out, "Content-Type: text/%s; charset=utf-8%sContent-Transfer-Encoding: base64%s%s", type, eol, eol, eol);
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        n = left < LINE_BYTES ? left : LINE_BYTES;
+        add_base64(out, text, n);
+        buf_adds(out, eol);
+    }
+}
+
+void notify_report_mail(const struct notify_report *r, const char *cluster_uid, const char *cluster, const char *from, const char *to, const char *eol, struct buf *out)
+{
+    char *subject = mem_strdup(r->subject);
+    for (char *p = subject; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    buf_printf(out, "From: %s%sTo: %s%sSubject: [belay %s] ", from, eol, to, eol, cluster);
+    add_subject(out, subject, eol);
+    buf_printf(out, "%sDate: ", eol);
+    add_date(out, r->at);
+    buf_printf(out, "%sMessage-ID: <report-%s-%" PRId64 "@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s", eol, cluster_uid, r->at.ms, eol, eol,
+        eol);
+    if (r->html) {
+        buf_printf(out, "Content-Type: multipart/alternative; boundary=\"" BOUNDARY "\"%s%s--" BOUNDARY "%s", eol, eol, eol);
+        add_part(out, "plain", r->text, eol);
+        buf_printf(out, "--" BOUNDARY "%s", eol);
+        add_part(out, "html", r->html, eol);
+        buf_printf(out, "--" BOUNDARY "--%s", eol);
+    } else {
+        add_part(out, "plain", r->text, eol);
+    }
+    free(subject);
+}
+
+void notify_report_body(const struct notify_report *r, const char *cluster_uid, const char *cluster, struct buf *out)
+{
+    char at[TIME_ISO_MAX];
+    time_format_iso(r->at, at);
+    json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:o,s:o}", "event", "report", "cluster", json_text(cluster), "cluster_uid", cluster_uid, "at", at, "subject",
+        json_text(r->subject), "text", json_text(r->text));
+    char *text = json_dump_text(o);
+    buf_adds(out, text);
+    free(text);
+    json_decref(o);
+}

@@ -38,4 +38,15 @@ void notify_body(const struct notify_facts *f, struct buf *out);
  * (RFC 2047). from and to passed notify_check_address. */
 void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol, struct buf *out);
 
+/* What an administrator has sent, such as what a week cost. */
+struct notify_report {
+    const char *subject, *text, *html; /* html: NULL: none */
+    struct wall at;
+};
+
+/* As notify_mail; text and html as two forms of the same. */
+void notify_report_mail(const struct notify_report *r, const char *cluster_uid, const char *cluster, const char *from, const char *to, const char *eol, struct buf *out);
+/* {"event": "report", "cluster", "cluster_uid", "at", "subject", "text"}; of text alone, which is what chats show. */
+void notify_report_body(const struct notify_report *r, const char *cluster_uid, const char *cluster, struct buf *out);
+
 #endif

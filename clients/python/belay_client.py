@@ -351,6 +351,9 @@ class Client:
     def cost_jobs(self, *, user=None, team=None, from_=None, to=None, limit=None):
         return self._call("GET", "/api/v1/cost/jobs", query=_clean(locals()))
 
+    def send_report(self, *, subject, text, mail=None, url=None, html=None):
+        return self._call("POST", "/api/v1/cost/report", body=_clean(locals()))
+
     def use(self, *, pool=None, from_=None, to=None, step_ms=None):
         return self._call("GET", "/api/v1/use", query=_clean(locals()))
 

@@ -187,7 +187,10 @@ class Cost(unittest.TestCase):
     def test_a_report_takes_a_week_and_nothing_else(self):
         for words in (("--by", "team"), ("--month",), ("--month", "2025-10"), ("--csv",), ("--user", "ann"), ("--from", "2025-10-01T00:00:00Z")):
             self.assertIn("takes --team, --week DATE", self.belay("--weekly-report", *words, expect=2))
-        self.assertIn("--html is of --weekly-report", self.belay("--html", "page.html", expect=2))
+        for words in (("--html", "page.html"), ("--mail", "ann"), ("--post", "https://example.com/")):
+            self.assertIn("--html, --mail and --post are of --weekly-report", self.belay(*words, expect=2))
+        self.assertIn("--post: expected https://HOST/PATH", self.belay("--weekly-report", "--post", "example.com", expect=2))
+        self.assertIn("report.mail: expected an address", self.belay("--weekly-report", "--mail", "a b", expect=1))
         self.assertIn("/nonexistent", self.belay("--weekly-report", "--html", "/nonexistent/page.html", expect=1))
 
     def test_what_makes_no_sense_is_refused(self):

@@ -2,8 +2,12 @@
 """The API as docs/api.md has it: who may do what, bad input of every kind, and what good input gives."""
 
 import concurrent.futures
+import contextlib
 import datetime
+import email
+import email.policy
 import hmac
+import http.client
 import http.server
 import inspect
 import json
@@ -20,7 +24,7 @@ import threading
 import time
 import unittest
 
-from belayd import CONFIG, JOB, WAIT_S, Belayd, Keys
+from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd, Keys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
@@ -194,6 +198,63 @@ class Notices(unittest.TestCase):
             with open(os.path.join(d.state, "belay.db"), "rb") as f, open(os.path.join(d.state, "belay.db-wal"), "rb") as g:
                 self.assertNotIn(b"mine/t0ken", f.read() + g.read())
             self.assertNotIn("t0ken", d.log())
+
+    def test_a_report_goes_where_notices_do(self):
+        report = {"subject": "what team \u00fcber spent\r\nBcc: eve@example.com", "text": "spent $1\n.\n" + "x" * 2000 + "\u00fc\n", "html": "<p>$1</p>" * 100}
+        with self.belayd() as d:
+            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "mail": "lead@example.com"})[:2], (200, {"told": "lead@example.com"}))
+            said, text = self.r.mails.get(timeout=WAIT_S)
+            self.assertEqual([s for s in said if s.startswith("RCPT")], ["RCPT TO:<lead@example.com>"])
+            self.assertLess(max(map(len, text.split(b"\r\n"))), 100)
+            mail = email.message_from_bytes(text, policy=email.policy.default)
+            self.assertEqual((mail["From"], mail["To"], mail["Bcc"]), ("belay@lab.example", "lead@example.com", None))
+            self.assertEqual(mail["Subject"], "[belay lab] what team \u00fcber spent??Bcc: eve@example.com")
+            self.assertEqual([(p.get_content_type(), p.get_content()) for p in mail.iter_parts()], [("text/plain", report["text"]), ("text/html", report["html"])])
+            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})[:2], (200, {"told": "127.0.0.1"}))
+            path, headers, body = self.r.posts.get(timeout=WAIT_S)
+            told = json.loads(body)
+            self.assertEqual((path, headers["X-Belay-Event"], headers["X-Belay-Signature"]), ("/chat/t0ken", "report", None))
+            self.assertEqual((told["event"], told["cluster"], told["subject"], told["text"]), ("report", "lab", report["subject"], report["text"]))
+            self.r.answers["/chat/t0ken"] = [500]
+            code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})
+            self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"))
+            self.assertEqual(self.r.posts.get(timeout=WAIT_S)[0], "/chat/t0ken")
+            for wrong in ({}, {"mail": "a", "url": self.r.url}, {"mail": "-x"}, {"mail": "a b"}, {"mail": "a@b\r\nBcc: c"}, {"url": "ftp://x/"}, {"url": "http://u:p@x/"},
+                          {"mail": "a", "text": None}, {"mail": "a", "text": 1}, {"mail": "a", "subject": "x" * 201}, {"mail": "a", "text": "x" * 262145}, {"mail": "a", "more": 1}):
+                code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, **wrong})
+                self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), wrong)
+            env = {**os.environ, "BELAY_SOCKET": d.socket}
+            cost = [os.path.join(BUILD, "cli/belay"), "cost", "--weekly-report", "--team", "nlp", "--mail", "lead@example.com", "--post", self.r.url + "/week/t0ken"]
+            done = subprocess.run(cost, capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL, env=env)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "sent to lead@example.com\nsent to 127.0.0.1\n", ""))
+            mail = email.message_from_bytes(self.r.mails.get(timeout=WAIT_S)[1], policy=email.policy.default)
+            text, page = (p.get_content() for p in mail.iter_parts())
+            self.assertRegex(text, r"^belay: what team nlp spent from 20\d\d-\d\d-\d\d to ")
+            self.assertIn("</html>", page)
+            self.assertEqual(json.loads(self.r.posts.get(timeout=WAIT_S)[2])["text"], text)
+            self.assertNotIn("t0ken", d.log())
+            token = d.token(kind="api", user="ann")
+            self.assertEqual(d.call("POST", "/api/v1/cost/report", {**report, "mail": "a"}, token=token)[0], 403)
+        with self.belayd(more="") as d:
+            code, said, _ = d.call("POST", "/api/v1/cost/report", {**report, "url": self.r.url + "/chat/t0ken"})
+            self.assertEqual((code, said["error"]["kind"]), (403, "denied"))
+            self.assertIn("notify_allow", said["error"]["text"])
+
+    def test_a_report_that_is_under_way_ends_with_belayd(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent, self.belayd() as d, concurrent.futures.ThreadPoolExecutor() as pool:
+            silent.settimeout(WAIT_S)
+            report = {"subject": "s", "text": "t", "url": "http://127.0.0.1:%d/" % silent.getsockname()[1]}
+            calls = [pool.submit(d.call, "POST", "/api/v1/cost/report", report) for _ in range(2)]
+            taken = [silent.accept()[0] for _ in calls]
+            code, said, _ = d.call("POST", "/api/v1/cost/report", report)
+            self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"))
+            self.assertIn("2 reports are being sent", said["error"]["text"])
+            self.assertEqual(d.end(), [])
+            for call in calls:
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    self.assertEqual(call.result(timeout=WAIT_S)[0], 503)
+            for one in taken:
+                one.close()
 
     def test_what_was_not_delivered_is_delivered_after_a_crash(self):
         self.r.answers["/all/t0ken"] = [503]
