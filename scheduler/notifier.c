@@ -70,7 +70,8 @@ static void finish(struct letter *l, int rc, const struct err *e)
     struct notifier *n = l->notifier;
     outbox_done_fn done = l->done;
     void *ctx = l->ctx;
-    timer_stop(n->o.timers, &l->failed);
+    if (!n->destroyed) /* or the timers may be gone: a mail outlives them */
+        timer_stop(n->o.timers, &l->failed);
     free(l->to);
     buf_deinit(&l->text);
     buf_wipe(&l->password);

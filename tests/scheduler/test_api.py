@@ -256,6 +256,18 @@ class Notices(unittest.TestCase):
             for one in taken:
                 one.close()
 
+    def test_a_mail_that_is_with_the_server_when_belayd_ends_harms_nothing(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent, concurrent.futures.ThreadPoolExecutor() as pool, \
+                Belayd(CONFIG + "mail: {smtp: 'smtp://127.0.0.1:%d'}\n" % silent.getsockname()[1]) as d:
+            silent.settimeout(WAIT_S)
+            call = pool.submit(d.call, "POST", "/api/v1/cost/report", {"subject": "s", "text": "t", "mail": "ann"})
+            server = silent.accept()[0]
+            ended = pool.submit(d.end)
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.assertEqual(call.result(timeout=WAIT_S)[0], 503)
+            server.close()  # belayd has nothing left but the thread that waited for it
+            self.assertEqual(ended.result(timeout=2 * WAIT_S), [])
+
     def test_what_was_not_delivered_is_delivered_after_a_crash(self):
         self.r.answers["/all/t0ken"] = [503]
         with self.belayd() as d:
