@@ -10,7 +10,6 @@
 #include "db/reader.h"
 #include "db/rollup.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FROM_DAY = 1, FROM_LABELS = 2, FROM_MACHINES = 4 }; /* what a key needs: days told apart, labels; of jobs it is not known */
@@ -148,9 +147,8 @@ static void bind_period(struct query *q, const struct cost_query *c, bool by_day
         query_i64(q, 2 + i, parts[i]);
 }
 
-static int read_line(const sqlite3_stmt *stmt, int n_keys, db_cost_sum_fn fn, void *ctx)
+static int read_line(sqlite3_stmt *s, int n_keys, db_cost_sum_fn fn, void *ctx)
 {
-    sqlite3_stmt *s = (sqlite3_stmt *)(uintptr_t)stmt;
     const char *keys[COST_KEYS_MAX];
     struct cost_sum line = {.jobs = sqlite3_column_int64(s, 0),
         .succeeded = sqlite3_column_int64(s, 1),
