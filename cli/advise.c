@@ -17,12 +17,14 @@
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
 
-enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM };
+enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM, VAL_FORGOTTEN, VAL_FOR };
 
 struct request {
     int64_t weeks;
     char *pool;
     char *user, *reclaim; /* NULL: not given */
+    bool forgotten;
+    int64_t for_ms;       /* -1: not given */
     bool reserves;        /* an option was given that is reserve's */
     int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
     struct use use;
@@ -39,6 +41,16 @@ static int on_option(void *ctx, int val, const char *arg)
         free(*to);
         *to = mem_strdup(arg);
         return CLI_OK;
+    }
+    if (val == VAL_FORGOTTEN) {
+        q->forgotten = true;
+        return CLI_OK;
+    }
+    if (val == VAL_FOR) {
+        if (time_parse_duration(arg, false, &q->for_ms, &e) == 0)
+            return CLI_OK;
+        cli_error("--for: %s", e.text);
+        return CLI_USAGE;
     }
     q->reserves = true;
     if (val == VAL_WEEKS)
@@ -182,10 +194,13 @@ static int advise(struct request *q, const struct cli_args *a)
         cli_error("advice on what? belay advise says what is held and not used, belay advise reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
-    if (reserve ? q->user || q->reclaim : q->reserves || (q->user && q->reclaim)) {
-        cli_error("these options do not go together: --user or --reclaim alone, the others with belay advise reserve");
+    bool forgotten = q->forgotten || q->for_ms >= 0;
+    if (reserve ? q->user || q->reclaim || forgotten : q->reserves || (q->user && q->reclaim) || (forgotten && (q->reclaim || !q->forgotten))) {
+        cli_error("these options do not go together: --user or --reclaim alone, --for with --forgotten, the others with belay advise reserve");
         return CLI_USAGE;
     }
+    if (q->forgotten)
+        return advise_forgotten(q->user, q->for_ms, a->json);
     if (!reserve)
         return q->reclaim ? advise_reclaim(q->reclaim, a->json) : advise_jobs(q->user, a->json);
     if (use_read(q->weeks, q->pool, true, STEP_MS, &q->use, &e) != 0) {
@@ -204,7 +219,7 @@ static int advise(struct request *q, const struct cli_args *a)
 
 static int run(int argc, const char **argv)
 {
-    struct request q = {.weeks = USE_WEEKS};
+    struct request q = {.weeks = USE_WEEKS, .for_ms = -1};
     struct cli_args a;
     int rc = cli_parse(&verb_advise, argc, argv, false, on_option, &q, &a);
     if (rc == 0)
@@ -221,6 +236,8 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
     {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM, "save a job and put it aside until it is released", "JOB"},
+    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN, "checkpoints, held jobs and nodes that nobody has touched for a time, and what they cost a day", NULL},
+    {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR, "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)", "POOL"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "reserve: what an hour of a reserved GPU costs", "USD"},

@@ -6,8 +6,10 @@
 #define BELAY_CLI_ADVISE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 int advise_jobs(const char *user, bool json); /* user NULL: of all */
+int advise_forgotten(const char *user, int64_t for_ms, bool json); /* for_ms < 0: as belayd's configuration says */
 int advise_reclaim(const char *job, bool json);
 
 #endif

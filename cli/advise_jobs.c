@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/lists.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,49 @@ int advise_jobs(const char *user, bool json)
         cli_print_json(v);
     else if (v)
         print_advice(v);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    buf_deinit(&path);
+    return rc;
+}
+
+static void print_forgotten(const json_t *reply)
+{
+    const json_t *items = json_object_get(reply, "items");
+    static const struct list_column columns[] = {{"WHAT", "code", COLUMN_TEXT}, {"JOB", "job", COLUMN_INT}, {"NODE", "node", COLUMN_INT},
+        {"NAME", "name", COLUMN_TEXT}, {"OWNER", "user", COLUMN_TEXT}, {"UNTOUCHED", "since", COLUMN_AGO}, {"BYTES", "bytes", COLUMN_INT},
+        {"USD/DAY", "uusd_per_day", COLUMN_USD}, {NULL, NULL, COLUMN_TEXT}};
+    char text[32];
+    int64_t sum = 0;
+    size_t i;
+    json_t *v;
+    json_array_foreach(items, i, v)
+        sum += cli_int(v, "uusd_per_day", 0);
+    cli_duration(cli_int(reply, "for_ms", 0), text, sizeof(text));
+    if (json_array_size(items) == 0) {
+        printf("Nothing is there that nobody has touched for %s.\n", text);
+        return;
+    }
+    list_table(items, columns);
+    printf("\n%zu things that nobody has touched for %s", json_array_size(items), text);
+    printf("%s: $%s a day.\n", json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "", cli_usd(sum, text, sizeof(text)));
+}
+
+int advise_forgotten(const char *user, int64_t for_ms, bool json)
+{
+    struct buf path = {0};
+    buf_adds(&path, "/api/v1/forgotten?");
+    if (for_ms >= 0)
+        buf_printf(&path, "for_ms=%lld&", (long long)for_ms);
+    if (user) {
+        buf_adds(&path, "user=");
+        str_url_encode(&path, user, strlen(user));
+    }
+    json_t *v = cli_get(buf_str(&path));
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        print_forgotten(v);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     buf_deinit(&path);

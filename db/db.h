@@ -159,6 +159,16 @@ int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *c
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,
     struct err *e);
 int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e); /* newest first */
+/* Checkpoints of jobs that ended before, and stay for good: of one user or all (NULL), the largest first, at most limit. Of the newest jobs
+ * that left any at most 100,000 are looked at. */
+struct kept_row {
+    int64_t job;
+    char name[CORE_NAME_MAX], user[CORE_NAME_MAX];
+    struct wall ended_at;
+    int64_t bytes; /* at most, without what is pinned */
+};
+typedef int (*db_kept_fn)(void *ctx, const struct kept_row *row);
+int db_read_kept(struct db_reader *r, struct wall before, const char *user, int32_t limit, db_kept_fn fn, void *ctx, struct err *e);
 int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx, struct err *e); /* job 0: all */
 int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e);
 int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e);

@@ -73,6 +73,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
     {"POST", "/api/v1/audit", NEED_USER, api_audit},
     {"GET", "/api/v1/advice", NEED_USER, api_advice},
+    {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten},
     {"GET", "/api/v1/cost", NEED_USER, api_cost},
     {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs},
     {"POST", "/api/v1/cost/report", NEED_USER, api_report_send},

@@ -173,6 +173,7 @@ void api_jobs_show(struct request *q);
 void api_jobs_why(struct request *q);
 void api_jobs_diagnose(struct request *q); /* api_diagnose.c */
 void api_advice(struct request *q);        /* api_advice.c */
+void api_forgotten(struct request *q);
 void api_jobs_reclaim(struct request *q);
 /* Why a job waits and what will hurt it, in short: {"reasons", "warnings"}, at a moment when all is on disk. model: NULL if there was
  * none. NULL: it cannot be read. The caller's. */

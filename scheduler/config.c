@@ -606,6 +606,12 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
     copy_place(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file, sizeof(c->key_file));
 }
 
+/* List prices of the usual class, of a GiB for a month: S3 Standard in us-east-1, Google Standard in us-central1, Azure Hot LRS in East US, 2026-11. */
+static int64_t usual_store_uusd(const char *store)
+{
+    return str_starts(store, "s3:") ? 23000 : str_starts(store, "gs:") ? 20000 : str_starts(store, "az:") ? 18000 : 0;
+}
+
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
@@ -626,6 +632,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     char *state_in_url = path_of_url(c->state_dir);
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
+    c->store_uusd_gib_month = yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
     read_encryption(r, c);
 }
 

@@ -51,6 +51,7 @@ struct config {
     char *names[CONFIG_NAMES_MAX]; /* further names and addresses in the server's certificate */
     size_t n_names;
     char store[1024]; /* default file://STATE/store */
+    int64_t store_uusd_gib_month; /* what it costs to keep a GiB there */
     bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
     char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
     int64_t store_life_ms;                        /* 0: not set */

@@ -67,7 +67,7 @@ void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *re
     const struct yaml_node *map = yaml_opt_map(root, "telemetry");
     struct yaml_reader r;
     *ret_config = (struct config_telemetry){
-        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .throttled_ms = 5 * 60000, .over_ms = 15 * 60000, .diagnose = diagnose_usual, .advise = advise_usual};
+        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .throttled_ms = 5 * 60000, .forgotten_ms = 30 * OVER_MOST_MS, .over_ms = 15 * 60000, .diagnose = diagnose_usual, .advise = advise_usual};
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
@@ -75,6 +75,7 @@ void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *re
     ret_config->keep_ms[1] = opt_time(&r, "ten_minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[1]);
     ret_config->keep_ms[2] = opt_time(&r, "hours", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[2]);
     ret_config->throttled_ms = opt_time(&r, "throttled_for", 0, OVER_MOST_MS, ret_config->throttled_ms);
+    ret_config->forgotten_ms = opt_time(&r, "forgotten_for", 1000, 3650 * OVER_MOST_MS, ret_config->forgotten_ms);
     read_diagnose(&r, ret_config);
     read_advise(&r, &ret_config->advise);
     int rc = yaml_reader_finish(&r);

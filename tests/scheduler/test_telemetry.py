@@ -12,6 +12,7 @@ CONFIG = """\
 cluster: lab
 listen: 127.0.0.1:0
 pools: {base: {}}
+store_usd_per_gib_month: 0.304375
 telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 30s, sizes_least: 40s}}
 node_types: {small: {watts: {idle: 100, full: 500}}}
 racks: {left: {max_kw: 0.6, nodes: {small: "n,n-2"}}}
@@ -129,6 +130,30 @@ class Telemetry(unittest.TestCase):
         self.assertIn("1 node is held back by heat, power or the board, and given nothing new until that is over: n (heat)", said)
         self.assertRegex(self.belay("nodes").stdout, r"(?m) left +575 +heat ")
         self.assertRegex(self.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$")
+
+    def test_what_nobody_touches_is_listed_with_its_price(self):
+        ends, first = self.run_job(checkpoint={"method": "coop", "after": "last"})
+        held, second = self.run_job(first, checkpoint={"method": "coop"})
+        saved = {"sequence": 1, "bytes": 100 << 30, "stored_bytes": 10, "took_ms": 5, "pause_ms": 1, "progress": 3, "saved_at": int(time.time() * 1000), "cause": "program"}
+        self.sync([{**first, "checkpoints": [saved]}, {**second, "checkpoints": [{**saved, "bytes": 200 << 30}]}])
+        self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/reclaim" % held)[0], 200)
+        self.sync([{**first, "phase": "ended", "end": "succeeded"}, {**second, "phase": "ended", "end": "user"}])
+        end, items = time.monotonic() + WAIT_S, []
+        while {(i["code"], i["job"]) for i in items} != {("kept-checkpoints", ends), ("held-job", held), ("idle-node", None)}:
+            self.assertLess(time.monotonic(), end, items)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
+            status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
+            self.assertEqual(status, 200, body)
+            items = body["items"]
+        self.assertEqual([(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
+                         [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)])  # what costs most first: a cent a GiB and day
+        self.assertEqual(self.d.call("GET", "/api/v1/forgotten")[1], {"items": [], "for_ms": 30 * 86400000, "more": False})
+        said = self.belay("advise", "--forgotten", "--for", "0s").stdout
+        self.assertRegex(said, r"(?m)^held-job +%d +- +job " % held)
+        self.assertIn("3 things that nobody has touched for", said)
+        self.assertIn("$3.00 a day", said)
+        self.assertIn("Nothing is there that nobody has touched for 30d", self.belay("advise", "--forgotten").stdout)
+        self.assertEqual(self.belay("advise", "--for", "1d").returncode, 2)
 
     def test_what_cannot_be_is_left_out(self):
         job, attempt = self.run_job()
