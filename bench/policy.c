@@ -33,7 +33,7 @@
 #define SURE_UUSD_H 3000000
 #define BEST_EVERY 10
 #define CAP 0.1 /* of on-demand only, that a window may be dearer than Uniform Progress */
-#define FLAPS 3   /* reckoned with by it: chosen on the made-up worlds of tests/core/test_finish_rival.c */
+#define FLAPS 3   /* reckoned with by it, as by pace.c; docs/deadlines.md says how it was found */
 #define SLACK_STEPS_MAX (32 * 6)
 #define WORK_STEPS_MAX (49 * 6)
 
