@@ -210,7 +210,7 @@ static int answer(struct query *q, const struct cli_args *a)
         return CLI_USAGE;
     }
     if (forecast != forecast_was_asked(q->forecast) || (forecast && of_past)) {
-        cli_error("%s", forecast ? of_past ? "these are options of what was spent; belay cost forecast takes a job"
+        cli_error("%s", forecast ? of_past ? "--by, --user, --team, --pool, --month, --week, --day, --from, --to and --csv are of what was spent; belay cost forecast takes a job"
                                             : "which job, and where? belay cost forecast --work 48h --pools FILE"
                                  : "these are options of belay cost forecast");
         return CLI_USAGE;
