@@ -38,6 +38,7 @@ struct probe {
     char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "": none was found */
     int64_t net_pid;              /* one of its processes, which has a network of its own; 0: none has */
     struct counters last;
+    int64_t waited_at_ms; /* when waited_ms grew, or the first look was */
     struct seen *seen, *threads; /* by id */
     size_t n_seen, n_threads;
 };
@@ -301,10 +302,10 @@ static void forget(struct probe *p)
     free(p->threads);
 }
 
-static void begin(struct probe *p, const struct probe_of *of)
+static void begin(struct probe *p, const struct probe_of *of, int64_t now_ms)
 {
     forget(p);
-    *p = (struct probe){.began = true, .init_pid = of->init_pid, .init_ticks = of->init_ticks, .last = unknown};
+    *p = (struct probe){.began = true, .init_pid = of->init_pid, .init_ticks = of->init_ticks, .last = unknown, .waited_at_ms = now_ms};
 }
 
 /* memory.stat, of v2, or of v1 with what is below it. What is in use is without the page cache, which would give way. */
@@ -397,8 +398,6 @@ static void fill_sums(struct task_load *t, const struct counters *c, const struc
         t->blocked_ms = l->waits ? t->ms : 0; /* who waits now is taken to have waited */
     t->blocked_ms = t->blocked_ms < t->ms ? t->blocked_ms : t->ms;
     t->stall_ms = t->stall_ms < t->ms ? t->stall_ms : t->ms;
-    t->waited_ms = since(c->waited_ms, last->waited_ms);
-    t->waited_ms = t->waited_ms < t->ms ? t->waited_ms : t->ms;
 }
 
 static void fill_network(struct task_load *t, const struct counters *c, const struct counters *last, const struct probe_node *before,
@@ -409,6 +408,15 @@ static void fill_network(struct task_load *t, const struct counters *c, const st
     t->net_out_bytes = t->net_is_nodes ? since(now->net_out_bytes, before->net_out_bytes) : since(c->net_out, last->net_out);
 }
 
+/* A wait is told when it is over, or a second later: it may have begun before this look, but not before the one in which it was told last. */
+static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, int64_t now_ms)
+{
+    int64_t more = since(told_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;
+    t->waited_ms = more < most ? more : most;
+    if (more > 0)
+        p->waited_at_ms = now_ms;
+}
+
 void probe_read(struct probe *p, const struct probe_of *of, const struct probe_node *before, const struct probe_node *now,
     struct task_load *ret_load)
 {
@@ -417,7 +425,7 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     pid_t *pids = mem_array(PROBE_PROCESSES_MAX, sizeof(*pids));
     struct counters c;
     if (first)
-        begin(p, of);
+        begin(p, of, now->at_ms);
     size_t n = list_processes(of, pids);
     find_places(p, of, pids, n);
     read_counters(p, of, &c, &t);
@@ -430,6 +438,7 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     fill_node(&t, before, now);
     fill_sums(&t, &c, &p->last, &l);
     fill_network(&t, &c, &p->last, before, now);
+    fill_waited(p, &t, c.waited_ms, now->at_ms);
     forget(p);
     p->seen = l.seen;
     p->n_seen = l.n_seen;

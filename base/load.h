@@ -18,7 +18,7 @@ struct task_load {
     int64_t busiest_ms;                         /* of the thread that used most, in each look */
     int64_t blocked_ms;                         /* in which some of it waited for a disk */
     int64_t stall_ms;                           /* in which some of it waited for memory */
-    int64_t waited_ms;                          /* in which it waited for its other ranks, as it says; 0: it says nothing */
+    int64_t waited_ms;                          /* that it waited for its other ranks, as it says: what is over, so also of before; 0: it says nothing */
     int64_t memory_bytes, swap_bytes;           /* the most there was */
     int64_t read_bytes, write_bytes;            /* of disks */
     int64_t faults, refaults;                   /* pages that had to come from a disk; of these, that had been in memory before */

@@ -145,7 +145,8 @@ static void judge_gang(struct pen *p, const struct advise_job *j, const struct a
 
 static int64_t waited_percent(const struct advise_job *j, size_t rank)
 {
-    return load_percent(j->ranks[rank].load.waited_ms, j->ranks[rank].load.ms);
+    int64_t percent = load_percent(j->ranks[rank].load.waited_ms, j->ranks[rank].load.ms);
+    return percent < 100 ? percent : 100; /* it may have been told late */
 }
 
 /* Whoever waits least is waited for, if the others wait much longer; else all wait for what is between them. */

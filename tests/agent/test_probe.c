@@ -118,9 +118,16 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     of.waited_ms = 30; /* another process of its, which began anew */
     probe_read(p, &of, &now, &later, &l);
     assert_int_equal(l.waited_ms, 0);
-    of.waited_ms = INT64_MAX; /* whatever it says, not more than there was */
-    probe_read(p, &of, &now, &later, &l);
-    assert_int_equal(l.waited_ms, 1000);
+    struct probe_node much_later = later;
+    much_later.at_ms += 9000;
+    of.waited_ms = 2030; /* told when it was over: it began before this look */
+    probe_read(p, &of, &later, &much_later, &l);
+    assert_int_equal(l.waited_ms, 2000);
+    later = much_later;
+    much_later.at_ms += 500;
+    of.waited_ms = INT64_MAX; /* whatever it says, not more than there was since it told before */
+    probe_read(p, &of, &later, &much_later, &l);
+    assert_int_equal(l.waited_ms, 500);
     probe_destroy(p);
     end(&c);
 }
