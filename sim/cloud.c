@@ -115,13 +115,13 @@ static struct sim_spent *spent_under(struct world *w, const char *token)
 }
 
 /* What belayd cannot know: what a machine cost before it was heard of, but for the price in force then, and for one change of it until the
- * provider has told since when it is there; and at which price one ended when more than one has come since. */
+ * provider has told since when it is there, or none until it has told where; and at which price one ended when more than one has come since. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = spent_under(w, m->token);
     if (!s || s->is_over)
         return !s;
-    return !s->is_launched || (!s->is_told && s->is_repriced) || (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
+    return !s->is_launched || (!s->is_told && (s->is_repriced || m->is_elsewhere)) || (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
 static bool has_unheard_machine(struct world *w, int zone)
@@ -251,6 +251,7 @@ static struct sim_machine *make_machine(struct cloud_call *c)
     m->w = w;
     snprintf(m->id, sizeof(m->id), "i-%05d", w->n_machines + 1);
     STR_COPY(m->token, c->token);
+    m->is_elsewhere = c->is_elsewhere;
     STR_COPY(m->zone, c->is_elsewhere ? c->other_zone : c->zone);
     STR_COPY(m->type, c->is_elsewhere ? c->other_type : c->type);
     m->market = c->market;

@@ -116,7 +116,7 @@ struct sim_machine {
     enum cloud_market market;
     char zone[16], type[64];
     enum cloud_state state;
-    bool reclaimed;
+    bool reclaimed, is_elsewhere; /* than belayd thinks until its launch is told */
     int64_t launched_ms;     /* monotonic */
     int64_t visible_from_ms; /* listings lag */
     int64_t gone_ms;

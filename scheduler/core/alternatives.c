@@ -104,9 +104,8 @@ struct offer *core_other_offer(
     return NULL;
 }
 
-void instance_rebind(struct model *m, struct instance *i, struct offer *o, struct stamp now)
+void instance_rebind(struct model *m, struct instance *i, struct offer *o)
 {
-    int64_t uusd_h = i->row.price_uusd_h;
     instance_count(m, i, -1);
     link_remove(&i->of_offer);
     STR_COPY(i->row.zone, o->row.zone);
@@ -116,8 +115,7 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o, struc
     i->row.on_demand_uusd_h = o->row.on_demand_uusd_h;
     list_push_back(&o->instances, &i->of_offer);
     instance_count(m, i, 1);
-    if (uusd_h != o->row.price_uusd_h)
-        ledger_reprice(m, i, o->row.price_uusd_h, i->row.launched_at, now); /* it has been there all the time */
+    ledger_moved(m, i, o->row.price_uusd_h);
     if (i->node) {
         i->node->row.on_demand_uusd_h = o->row.on_demand_uusd_h;
         node_describe(i->node);

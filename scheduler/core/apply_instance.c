@@ -277,7 +277,7 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
         return 0;
     struct offer *other = core_other_offer(m, i, ev->launched.zone, ev->launched.type);
     if (other)
-        instance_rebind(m, i, other, ev->now);
+        instance_rebind(m, i, other);
     struct wall told = ev->launched.launched_at;
     if (i->row.provider_id[0]) {
         if (told.ms > 0 && told.ms != i->row.launched_at.ms)

@@ -376,8 +376,8 @@ size_t launch_alternatives(
     const struct model *m, const struct offer *first, struct stamp now, const struct offer **out, size_t max);
 void instance_write_alternatives(
     const struct model *m, const struct offer *first, struct stamp now, struct instance_row *r);
-/* The instance is one of o, as if that had been decided on. What it cost until now stays. */
-void instance_rebind(struct model *m, struct instance *i, struct offer *o, struct stamp now);
+/* The instance is one of o, as if that had been decided on, and costs since its launch what that does. */
+void instance_rebind(struct model *m, struct instance *i, struct offer *o);
 
 /* ---- texts (text.c) ---- */
 void text_format(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -708,6 +708,8 @@ void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at);
 void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now);
 /* Since then (likewise) the instance, and with it its node, costs this. */
 void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now);
+/* It has been at another offer than was thought all the time since its launch, and cost this: the prices of the one before were not its. */
+void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h);
 /* What the node has cost by then: since its launch, or since it joined if nobody rents it out. */
 int64_t ledger_node_uusd(const struct node *n, struct wall at);
 /* The node was heard of: once a day its idle time is written down. */

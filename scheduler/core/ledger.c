@@ -383,17 +383,11 @@ static void shift(struct attempt *a, int64_t more_uusd)
     r->kept_uusd += wall_is_set(r->kept_at) ? more_uusd : 0;
 }
 
-/* It was there before it was heard of, and since then its price has changed once at most; or once before that. */
-static void correct_launch(struct model *m, struct instance *i, struct wall at)
+/* What it had cost by its join is reckoned anew, and with it what those that run there found. */
+static void boot_anew(struct model *m, struct instance *i)
 {
     struct instance_row *r = &i->row;
-    struct wall changed_at = r->before_at.ms < r->launched_at.ms ? r->before_at : r->priced_at;
-    bool has_changed = wall_is_set(r->before_at) && at.ms < changed_at.ms;
     int64_t before = r->boot_uusd;
-    r->accrued_uusd = has_changed ? core_cost_uusd(changed_at.ms - at.ms, r->before_uusd_h) : 0;
-    r->before_at = has_changed ? at : WALL_NONE;
-    r->priced_at = has_changed ? changed_at : at;
-    r->launched_at = at;
     r->boot_uusd = wall_is_set(r->joined_at) ? core_instance_uusd(r, r->joined_at) : 0;
     if (!i->node)
         return;
@@ -402,6 +396,19 @@ static void correct_launch(struct model *m, struct instance *i, struct wall at)
         shift(a, r->boot_uusd - before);
         touch_attempt(m, a);
     }
+}
+
+/* It was there before it was heard of, and since then its price has changed once at most; or once before that. */
+static void correct_launch(struct model *m, struct instance *i, struct wall at)
+{
+    struct instance_row *r = &i->row;
+    struct wall changed_at = r->before_at.ms < r->launched_at.ms ? r->before_at : r->priced_at;
+    bool has_changed = wall_is_set(r->before_at) && at.ms < changed_at.ms;
+    r->accrued_uusd = has_changed ? core_cost_uusd(changed_at.ms - at.ms, r->before_uusd_h) : 0;
+    r->before_at = has_changed ? at : WALL_NONE;
+    r->priced_at = has_changed ? changed_at : at;
+    r->launched_at = at;
+    boot_anew(m, i);
 }
 
 void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now)
@@ -428,6 +435,19 @@ static void note_price_before(struct instance_row *r, struct wall at)
     r->before_uusd_h = r->price_uusd_h;
 }
 
+static void set_price(struct model *m, struct instance *i, int64_t uusd_h)
+{
+    instance_count(m, i, -1);
+    i->row.price_uusd_h = uusd_h;
+    instance_count(m, i, 1);
+    touch_instance(m, i);
+    if (!i->node)
+        return;
+    i->node->row.price_uusd_h = uusd_h;
+    touch_node(m, i->node);
+    limits_repriced(m, i->node);
+}
+
 void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now)
 {
     struct instance_row *r = &i->row;
@@ -448,15 +468,19 @@ void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct 
         r->accrued_uusd = uusd;
         r->priced_at = at;
     }
-    instance_count(m, i, -1);
-    r->price_uusd_h = uusd_h;
-    instance_count(m, i, 1);
-    touch_instance(m, i);
-    if (!i->node)
+    set_price(m, i, uusd_h);
+}
+
+void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h)
+{
+    struct instance_row *r = &i->row;
+    set_price(m, i, uusd_h);
+    if (!wall_is_set(r->launched_at))
         return;
-    i->node->row.price_uusd_h = uusd_h;
-    touch_node(m, i->node);
-    limits_repriced(m, i->node);
+    r->accrued_uusd = r->before_uusd = r->before_uusd_h = 0;
+    r->before_at = WALL_NONE;
+    r->priced_at = r->launched_at;
+    boot_anew(m, i);
 }
 
 /* ---- owned nodes ---- */

@@ -333,6 +333,35 @@ static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void 
     lab_deinit(&l);
 }
 
+/* It was launched with alternatives, and is of another type than was thought when its agent came: what that one cost by then is not its. */
+static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    const struct resources total = model_offer(l.m, 1)->row.total;
+    lab_offer(&l, "burst", "m6", MARKET_SPOT, 0, total, 1200000);
+    struct pool_row p = lab_pool(&l, "burst");
+    p.fleet = true;
+    lab_set_pool(&l, p);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_wait(&l, 60000);
+    lab_join_instance(&l, 1, 4);
+    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1", .zone = "z1", .type = "m6"}};
+    launched.launched.launched_at.ms = l.now.wall.ms - 36000;
+    lab_wait(&l, HOUR);
+    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_wait(&l, HOUR);
+    lab_apply(&l, launched);
+    gone(&l);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_BOOT).uusd, 12000);
+    assert_int_equal(all_uusd(&l), 12000 + 2400000);
+    lab_deinit(&l);
+}
+
 /* Its agent was heard of, its provider tells of it only when it is gone; and before the agent came its price had changed. */
 static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
 {
@@ -559,6 +588,7 @@ int main(void)
         cmocka_unit_test(each_part_of_an_attempt_costs_what_was_in_force_in_it),
         cmocka_unit_test(what_is_told_late_counts_from_when_it_was_true),
         cmocka_unit_test(a_launch_that_is_told_after_a_price_counts_at_the_price_before),
+        cmocka_unit_test(a_machine_that_is_another_never_had_the_prices_of_the_first),
         cmocka_unit_test(what_only_its_agent_told_of_is_corrected_at_its_end),
         cmocka_unit_test(who_runs_there_pays_as_before_a_launch_was_told),
         cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
