@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved and put aside.
+ * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved and put aside;
+ * --forgotten: what nobody has touched for a time.
  */
 #include "cli/advise.h"
 
@@ -75,23 +76,30 @@ static void print_advice(const json_t *reply)
         printf("\nOnly the first %lld running jobs were looked at: --user USER asks for one user's.\n", (long long)cli_int(reply, "looked_at", 0));
 }
 
+/* GET of path, of one user's alone if there is one, printed. */
+static int show(struct buf *path, const char *user, bool json, void (*print)(const json_t *reply))
+{
+    if (user) {
+        buf_addc(path, strchr(buf_str(path), '?') ? '&' : '?');
+        buf_adds(path, "user=");
+        str_url_encode(path, user, strlen(user));
+    }
+    json_t *v = cli_get(buf_str(path));
+    if (v && json)
+        cli_print_json(v);
+    else if (v)
+        print(v);
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    buf_deinit(path);
+    return rc;
+}
+
 int advise_jobs(const char *user, bool json)
 {
     struct buf path = {0};
     buf_adds(&path, "/api/v1/advice");
-    if (user) {
-        buf_adds(&path, "?user=");
-        str_url_encode(&path, user, strlen(user));
-    }
-    json_t *v = cli_get(buf_str(&path));
-    if (v && json)
-        cli_print_json(v);
-    else if (v)
-        print_advice(v);
-    int rc = v ? CLI_OK : CLI_FAILED;
-    json_decref(v);
-    buf_deinit(&path);
-    return rc;
+    return show(&path, user, json, print_advice);
 }
 
 static void print_forgotten(const json_t *reply)
@@ -119,22 +127,10 @@ static void print_forgotten(const json_t *reply)
 int advise_forgotten(const char *user, int64_t for_ms, bool json)
 {
     struct buf path = {0};
-    buf_adds(&path, "/api/v1/forgotten?");
+    buf_adds(&path, "/api/v1/forgotten");
     if (for_ms >= 0)
-        buf_printf(&path, "for_ms=%lld&", (long long)for_ms);
-    if (user) {
-        buf_adds(&path, "user=");
-        str_url_encode(&path, user, strlen(user));
-    }
-    json_t *v = cli_get(buf_str(&path));
-    if (v && json)
-        cli_print_json(v);
-    else if (v)
-        print_forgotten(v);
-    int rc = v ? CLI_OK : CLI_FAILED;
-    json_decref(v);
-    buf_deinit(&path);
-    return rc;
+        buf_printf(&path, "?for_ms=%lld", (long long)for_ms);
+    return show(&path, user, json, print_forgotten);
 }
 
 int advise_reclaim(const char *text, bool json)

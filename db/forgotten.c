@@ -9,12 +9,6 @@
 
 #define LOOKED_AT "100000" /* jobs that left something: the newest */
 
-static void read_text(sqlite3_stmt *stmt, int column, char *out, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(stmt, column);
-    str_copy(out, size, text ? text : "");
-}
-
 int db_read_kept(struct db_reader *r, struct wall before, const char *user, int32_t limit, db_kept_fn fn, void *ctx, struct err *e)
 {
     struct query q;
@@ -36,8 +30,8 @@ int db_read_kept(struct db_reader *r, struct wall before, const char *user, int3
         struct kept_row row = {.job = sqlite3_column_int64(q.stmt, 0),
             .ended_at.ms = sqlite3_column_int64(q.stmt, 3),
             .bytes = sqlite3_column_int64(q.stmt, 4)};
-        read_text(q.stmt, 1, row.name, sizeof row.name);
-        read_text(q.stmt, 2, row.user, sizeof row.user);
+        STR_COPY(row.name, (const char *)sqlite3_column_text(q.stmt, 1));
+        STR_COPY(row.user, (const char *)sqlite3_column_text(q.stmt, 2));
         if (!query_goes_on(&q, fn(ctx, &row)))
             break;
     }

@@ -186,28 +186,6 @@ static void look_at_attempts(struct asking *x, const struct node *n)
     }
 }
 
-static int compare_waste(const void *a, const void *b)
-{
-    int64_t x = json_integer_value(json_object_get(*(json_t *const *)a, "waste_uusd_per_hour"));
-    int64_t y = json_integer_value(json_object_get(*(json_t *const *)b, "waste_uusd_per_hour"));
-    return (x < y) - (x > y);
-}
-
-/* What costs most first. */
-static json_t *sorted(json_t *items)
-{
-    size_t n = json_array_size(items), i;
-    json_t **v = mem_array(n, sizeof(json_t *)), *list = json_array();
-    for (i = 0; i < n; i++)
-        v[i] = json_array_get(items, i);
-    qsort(v, n, sizeof(json_t *), compare_waste);
-    for (i = 0; i < n; i++)
-        json_array_append(list, v[i]);
-    json_decref(items);
-    free(v);
-    return list;
-}
-
 void api_advice(struct request *q)
 {
     struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user"), .items = json_array()};
@@ -217,7 +195,7 @@ void api_advice(struct request *q)
         if (!x.user)
             look_at_node(&x, n);
     }
-    api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", sorted(x.items), "looked_at", (json_int_t)x.looked_at, "more", (int)x.more));
+    api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", api_most_first(x.items, "waste_uusd_per_hour"), "looked_at", (json_int_t)x.looked_at, "more", (int)x.more));
 }
 
 /* ---- giving back ---- */

@@ -5,9 +5,7 @@
  */
 #include "scheduler/api_private.h"
 
-#include "base/mem.h"
 #include "base/str.h"
-#include <stdlib.h>
 
 #define ITEMS_MAX 500 /* of each kind */
 #define DAYS_A_MONTH 30.4375
@@ -121,29 +119,6 @@ static void look_at_node(struct asking *x, const struct node *n)
 
 /* ---- all of it ---- */
 
-static int compare(const void *a, const void *b)
-{
-    int64_t x = json_integer_value(json_object_get(*(json_t *const *)a, "uusd_per_day"));
-    int64_t y = json_integer_value(json_object_get(*(json_t *const *)b, "uusd_per_day"));
-    return (x < y) - (x > y);
-}
-
-/* What costs most first. */
-static json_t *sorted(json_t *items)
-{
-    size_t n = json_array_size(items), i;
-    json_t **v = mem_array(n, sizeof(json_t *)), *list = json_array();
-    for (i = 0; i < n; i++)
-        v[i] = json_array_get(items, i);
-    if (n > 1)
-        qsort(v, n, sizeof(json_t *), compare);
-    for (i = 0; i < n; i++)
-        json_array_append(list, v[i]);
-    json_decref(items);
-    free(v);
-    return list;
-}
-
 void api_forgotten(struct request *q)
 {
     struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
@@ -160,7 +135,7 @@ void api_forgotten(struct request *q)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
             look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
     if (x.rc == 0) {
-        api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", sorted(x.items), "for_ms", (json_int_t)for_ms, "more", (int)x.more));
+        api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", api_most_first(x.items, "uusd_per_day"), "for_ms", (json_int_t)for_ms, "more", (int)x.more));
         return;
     }
     json_decref(x.items);

@@ -4,7 +4,9 @@
  */
 #include "scheduler/api_private.h"
 
+#include "base/mem.h"
 #include "scheduler/json_extras.h"
+#include <stdlib.h>
 
 json_t *api_json_time(struct wall w)
 {
@@ -13,6 +15,28 @@ json_t *api_json_time(struct wall w)
         return json_null();
     time_format_iso(w, text);
     return json_string(text);
+}
+
+static int compare_by_key(const void *a, const void *b, void *key)
+{
+    int64_t x = json_integer_value(json_object_get(*(json_t *const *)a, key));
+    int64_t y = json_integer_value(json_object_get(*(json_t *const *)b, key));
+    return (x < y) - (x > y);
+}
+
+json_t *api_most_first(json_t *items, const char *key)
+{
+    size_t n = json_array_size(items), i;
+    json_t **v = mem_array(n, sizeof(json_t *)), *list = json_array();
+    for (i = 0; i < n; i++)
+        v[i] = json_array_get(items, i);
+    if (n > 1)
+        qsort_r(v, n, sizeof(json_t *), compare_by_key, (void *)(uintptr_t)key);
+    for (i = 0; i < n; i++)
+        json_array_append(list, v[i]);
+    json_decref(items);
+    free(v);
+    return list;
 }
 
 json_t *api_json_opt(int64_t value, int64_t none)

@@ -113,6 +113,8 @@ json_t *api_json_token(const struct token_row *t);
 int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
 json_t *api_json_time(struct wall w); /* null when it is not set */
+/* The array with those first that have most under the key; takes the reference. */
+json_t *api_most_first(json_t *items, const char *key);
 
 /* A job with what the model alone knows of it. */
 json_t *api_live_job(const struct api *a, const struct job_row *row);
