@@ -21,6 +21,8 @@ static enum err_kind kind_of(int code, int errnum)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return ERR_CORRUPT;
+    case SQLITE_INTERRUPT:
+        return ERR_CANCELLED;
     case SQLITE_CONSTRAINT:
     case SQLITE_MISUSE:
         return ERR_INTERNAL;

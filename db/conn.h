@@ -37,7 +37,7 @@ struct db {
 bool sql_is_full(int code, int errnum);
 
 /* Fills e with the text and SQLite's own words for code. ERR_NO_SPACE, ERR_CORRUPT, ERR_INTERNAL (a
- * constraint: our bug), else ERR_IO. Out of memory aborts. sql is the connection it failed on. */
+ * constraint: our bug), ERR_CANCELLED, else ERR_IO. Out of memory aborts. sql is the connection it failed on. */
 int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

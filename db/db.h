@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "db/loads.h"
 #include "scheduler/core/model.h"
+#include <stdatomic.h>
 
 #define DB_SCHEMA_VERSION 2
 
@@ -86,6 +87,11 @@ int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *
 /* On the same connection, and so on the same thread as its commits: simulator, tests. Closed before d. */
 int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e);
 void db_reader_close(struct db_reader *r);
+/* For several statements that are to see the same commit: between these two they do. Not of a db_reader_of. */
+int db_reader_begin(struct db_reader *r, struct err *e);
+void db_reader_end(struct db_reader *r);
+/* A statement ends early with ERR_CANCELLED once *cancel is not 0, which another thread may set. Borrowed; NULL: no more. */
+void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel);
 
 int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct err *e); /* ERR_NOT_FOUND */
 /* Script and the other texts of a job; the caller frees with spec_change's members (changes.specs rules). */

@@ -7,9 +7,12 @@
 
 #include "base/mem.h"
 #include "db/conn.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define CANCEL_OPS 10000 /* of SQLite's machine: some 0.1 ms */
 
 static int check_version(sqlite3 *sql, struct err *e)
 {
@@ -63,6 +66,27 @@ int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e)
     r->sql = d->sql;
     *ret_reader = r;
     return 0;
+}
+
+int db_reader_begin(struct db_reader *r, struct err *e)
+{
+    assert(r->owned);
+    return sql_exec(r->sql, "BEGIN", e);
+}
+
+void db_reader_end(struct db_reader *r)
+{
+    sqlite3_exec(r->sql, "ROLLBACK", NULL, NULL, NULL); /* of nothing; it may have ended by itself, after a failure */
+}
+
+static int is_cancelled(void *cancel)
+{
+    return atomic_load((atomic_int *)cancel) != 0;
+}
+
+void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel)
+{
+    sqlite3_progress_handler(r->sql, CANCEL_OPS, cancel ? is_cancelled : NULL, cancel);
 }
 
 void db_reader_close(struct db_reader *r)

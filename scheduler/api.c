@@ -502,6 +502,7 @@ struct api *api_create(const struct api_options *o)
 {
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
+    a->asides = asides_create(o->loop, o->timers, o->db_path);
     sessions_set_channels(o->sessions, api_channels_of_node, a);
     return a;
 }
@@ -512,6 +513,7 @@ void api_destroy(struct api *a)
         return;
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
+    asides_destroy(a->asides);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);

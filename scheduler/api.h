@@ -7,6 +7,7 @@
 #define BELAY_SCHEDULER_API_H
 
 #include "base/uv/http_server.h"
+#include "base/uv/loop.h"
 #include "scheduler/bundle.h"
 #include "scheduler/ca.h"
 #include "scheduler/config.h"
@@ -25,6 +26,8 @@ struct api_options {
     const struct grants *grants; /* NULL: none */
     struct pools *pools;
     struct db_reader *reader;
+    uv_loop_t *loop;
+    const char *db_path; /* for what takes long to read, a connection on a thread; copied */
     struct zones *zones; /* the model's */
     struct logs *logs;
     struct workdirs *workdirs;

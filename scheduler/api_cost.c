@@ -5,15 +5,26 @@
  */
 #include "scheduler/api_private.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "db/cost_sums.h"
+#include <stdlib.h>
 
 #define DAY_MS 86400000LL
 #define JOBS_MAX 1000
+#define LINES_MAX 100000
 #define JOBS_DEFAULT 20
+
+/* What is asked for: its words outlive the request. */
+struct asked {
+    struct cost_query of;
+    char *by, *user, *team, *pool;
+    int64_t limit;
+};
 
 struct costs {
     json_t *lines;
+    struct err *e;
     int n_keys;
     bool from_sums, jobs_known;
     struct cost_sum total;
@@ -39,8 +50,10 @@ static json_t *sum_json(const struct costs *c, const struct cost_sum *s)
     return o;
 }
 
-static void add_line(struct costs *c, const char *const keys[], const struct cost_sum *s)
+static int add_line(struct costs *c, const char *const keys[], const struct cost_sum *s)
 {
+    if (json_array_size(c->lines) >= LINES_MAX)
+        return err_set(c->e, ERR_INVALID, "more than %d lines: ask for a shorter time (from, to), for one user's, or by something else", LINES_MAX);
     json_t *o = sum_json(c, s), *list = json_array();
     struct buf all = {0};
     for (int i = 0; i < c->n_keys; i++) {
@@ -61,24 +74,23 @@ static void add_line(struct costs *c, const char *const keys[], const struct cos
     t->total_ms += s->total_ms;
     for (int k = 0; k < LEDGER_KINDS; k++)
         t->spent_uusd[k] += s->spent_uusd[k];
-    if (c->n_keys > 1 || !keys[0][0] || s->succeeded == 0)
-        return;
-    c->done++;
-    c->done_uusd += s->uusd;
+    if (c->n_keys == 1 && keys[0][0] && s->succeeded > 0) {
+        c->done++;
+        c->done_uusd += s->uusd;
+    }
+    return 0;
 }
 
 static int add_sum(void *ctx, const char *const keys[], const struct cost_sum *s)
 {
-    add_line(ctx, keys, s);
-    return 0;
+    return add_line(ctx, keys, s);
 }
 
 static int add_stretches(void *ctx, const struct cost_line *l)
 {
     const char *const keys[] = {l->key};
-    add_line(ctx, keys, &(struct cost_sum){.jobs = l->jobs, .uusd = l->uusd, .on_demand_uusd = l->on_demand_uusd, .useful_ms = l->useful_ms,
+    return add_line(ctx, keys, &(struct cost_sum){.jobs = l->jobs, .uusd = l->uusd, .on_demand_uusd = l->on_demand_uusd, .useful_ms = l->useful_ms,
         .lost_ms = l->lost_ms, .total_ms = l->total_ms});
-    return 0;
 }
 
 static bool is_midnight(struct wall w)
@@ -120,25 +132,46 @@ static json_t *total_json(const struct costs *c, const char *by)
     return t;
 }
 
+/* NULL after an error reply. */
+static struct asked *ask(struct request *q, const char *fallback_by)
+{
+    struct asked a = {0};
+    if (!api_query_time(q, "from", &a.of.from) || !api_query_time(q, "to", &a.of.to) || !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &a.limit))
+        return NULL;
+    const char *by = http_request_query(q->x, "by");
+    a.of.by = a.by = mem_strdup(by ? by : fallback_by);
+    a.of.user = a.user = mem_strdup(http_request_query(q->x, "user"));
+    a.of.team = a.team = mem_strdup(http_request_query(q->x, "team"));
+    a.of.pool = a.pool = mem_strdup(http_request_query(q->x, "pool"));
+    return mem_dup(&a, sizeof(a));
+}
+
+static void drop(void *of)
+{
+    struct asked *a = of;
+    free(a->by);
+    free(a->user);
+    free(a->team);
+    free(a->pool);
+    free(a);
+}
+
+static int cost_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+{
+    const struct asked *a = of;
+    struct costs c = {.lines = json_array(), .e = e};
+    int rc = read_costs(r, &a->of, &c, e);
+    if (rc == 0)
+        *ret_reply = json_pack("{s:O,s:o}", "lines", c.lines, "total", total_json(&c, a->of.by));
+    json_decref(c.lines);
+    return rc;
+}
+
 void api_cost(struct request *q)
 {
-    const char *by = http_request_query(q->x, "by");
-    struct cost_query of = {.by = by ? by : "job",
-        .user = http_request_query(q->x, "user"),
-        .team = http_request_query(q->x, "team"),
-        .pool = http_request_query(q->x, "pool")};
-    struct costs c = {.lines = json_array()};
-    struct err e;
-    if (!api_query_time(q, "from", &of.from) || !api_query_time(q, "to", &of.to)) {
-        json_decref(c.lines);
-        return;
-    }
-    if (read_costs(q->api->o.reader, &of, &c, &e) != 0) {
-        json_decref(c.lines);
-        http_reply_err(q->x, &e);
-        return;
-    }
-    api_reply_json(q->x, 200, json_pack("{s:o,s:o}", "lines", c.lines, "total", total_json(&c, of.by)));
+    struct asked *a = ask(q, "job");
+    if (a)
+        api_aside(q->api, q->x, API_ASIDE_WAIT_MS, cost_aside, a, drop);
 }
 
 /* ---- jobs ---- */
@@ -152,18 +185,20 @@ static int add_job(void *ctx, const struct dear_job *j)
     return 0;
 }
 
+static int jobs_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+{
+    const struct asked *a = of;
+    json_t *jobs = json_array();
+    int rc = db_read_dear_jobs(r, &a->of, (int32_t)a->limit, add_job, jobs, e);
+    if (rc == 0)
+        *ret_reply = json_pack("{s:O}", "jobs", jobs);
+    json_decref(jobs);
+    return rc;
+}
+
 void api_cost_jobs(struct request *q)
 {
-    struct cost_query of = {.user = http_request_query(q->x, "user"), .team = http_request_query(q->x, "team")};
-    struct err e;
-    int64_t limit;
-    if (!api_query_time(q, "from", &of.from) || !api_query_time(q, "to", &of.to) || !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &limit))
-        return;
-    json_t *jobs = json_array();
-    if (db_read_dear_jobs(q->api->o.reader, &of, (int32_t)limit, add_job, jobs, &e) == 0) {
-        api_reply_json(q->x, 200, json_pack("{s:o}", "jobs", jobs));
-        return;
-    }
-    json_decref(jobs);
-    http_reply_err(q->x, &e);
+    struct asked *a = ask(q, NULL);
+    if (a)
+        api_aside(q->api, q->x, API_ASIDE_WAIT_MS, jobs_aside, a, drop);
 }

@@ -5,28 +5,30 @@
  */
 #include "scheduler/api_private.h"
 
+#include "base/mem.h"
 #include "base/str.h"
+#include <stdlib.h>
 
 #define ITEMS_MAX 500 /* of each kind */
 #define DAYS_A_MONTH 30.4375
 #define DAY_MS INT64_C(86400000)
 
 struct asking {
-    const struct api *api;
-    struct stamp now;
+    struct db_reader *r;
+    int64_t for_ms, store_uusd_gib_month;
     struct wall before;
-    const char *user; /* NULL: all */
+    char user[CORE_NAME_MAX]; /* "": all */
     json_t *items;
     int64_t n;        /* of this kind */
     bool more;
-    struct err failed;
+    struct err *e;
     int rc;
 };
 
 static int64_t bytes_uusd_day(const struct asking *x, int64_t bytes)
 {
     double gib = (double)bytes / (double)(INT64_C(1) << 30);
-    return (int64_t)(gib * (double)x->api->o.config->store_uusd_gib_month / DAYS_A_MONTH + 0.5);
+    return (int64_t)(gib * (double)x->store_uusd_gib_month / DAYS_A_MONTH + 0.5);
 }
 
 static void add(struct asking *x, const char *code, int64_t job, int64_t node, const char *name, const char *user, struct wall since, int64_t bytes,
@@ -71,7 +73,7 @@ static int touched_at(struct asking *x, const struct job_row *r, struct wall *re
     int64_t before;
     do {
         before = last.id;
-        x->rc = db_read_history(x->api->o.reader, r->id, last.id, 1000, last_of, &last, &x->failed);
+        x->rc = db_read_history(x->r, r->id, last.id, 1000, last_of, &last, x->e);
     } while (x->rc == 0 && last.id != before);
     *ret_at = last.at;
     return x->rc;
@@ -97,20 +99,20 @@ static int add_held(void *ctx, const struct job_row *r)
 static void look_at_jobs(struct asking *x)
 {
     struct job_filter f = {.states = 1u << JOB_PENDING, .sort = JOBS_OLDEST, .limit = 1000};
-    if (x->user)
+    if (x->user[0])
         f.users = (struct job_words){.words = {x->user}, .n = 1};
     int64_t next = 0;
     x->n = 0;
-    x->rc = db_read_jobs(x->api->o.reader, &f, add_held, x, &next, &x->failed);
+    x->rc = db_read_jobs(x->r, &f, add_held, x, &next, x->e);
     x->more = x->more || next != 0;
 }
 
 /* ---- machines ---- */
 
-static void look_at_node(struct asking *x, const struct node *n)
+static void look_at_node(struct asking *x, const struct node *n, struct stamp now)
 {
-    int64_t ms = mono_is_set(n->idle_since) ? x->now.mono.ms - n->idle_since.ms : 0;
-    struct wall since = {x->now.wall.ms - ms};
+    int64_t ms = mono_is_set(n->idle_since) ? now.mono.ms - n->idle_since.ms : 0;
+    struct wall since = {now.wall.ms - ms};
     if (n->row.state == NODE_GONE || !list_is_empty(&n->attempts) || since.ms >= x->before.ms || is_full(x))
         return;
     add(x, "idle-node", CORE_ID_NONE, n->row.id, n->row.name, NULL, since, 0, 24 * n->row.price_uusd_h,
@@ -119,25 +121,42 @@ static void look_at_node(struct asking *x, const struct node *n)
 
 /* ---- all of it ---- */
 
+static int read_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+{
+    struct asking *x = of;
+    x->r = r;
+    x->e = e;
+    x->n = 0;
+    x->rc = db_read_kept(r, x->before, x->user[0] ? x->user : NULL, ITEMS_MAX + 1, add_kept, x, e);
+    if (x->rc == 0)
+        look_at_jobs(x);
+    if (x->rc == 0)
+        *ret_reply = json_pack("{s:o,s:I,s:b}", "items", api_most_first(json_incref(x->items), "uusd_per_day"), "for_ms", (json_int_t)x->for_ms, "more",
+            (int)x->more);
+    return x->rc;
+}
+
+static void drop(void *of)
+{
+    struct asking *x = of;
+    json_decref(x->items);
+    free(x);
+}
+
 void api_forgotten(struct request *q)
 {
-    struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
+    struct stamp now = tick_now(q->api->o.tick);
+    const char *user = http_request_query(q->x, "user");
+    const struct config *c = q->api->o.config;
     int64_t for_ms;
-    if (!api_query_i64(q, "for_ms", 0, 36500 * DAY_MS, q->api->o.config->telemetry.forgotten_ms, &for_ms))
+    if (!api_query_i64(q, "for_ms", 0, 36500 * DAY_MS, c->telemetry.forgotten_ms, &for_ms))
         return;
-    x.before.ms = x.now.wall.ms - for_ms;
-    x.items = json_array();
-    x.rc = db_read_kept(q->api->o.reader, x.before, x.user, ITEMS_MAX + 1, add_kept, &x, &x.failed);
-    if (x.rc == 0)
-        look_at_jobs(&x);
-    x.n = 0;
-    if (!x.user)
+    struct asking *x = mem_alloc(sizeof(*x));
+    *x = (struct asking){
+        .for_ms = for_ms, .store_uusd_gib_month = c->store_uusd_gib_month, .before = {now.wall.ms - for_ms}, .items = json_array()};
+    STR_COPY(x->user, user ? user : "");
+    if (!user)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
-            look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
-    if (x.rc == 0) {
-        api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", api_most_first(x.items, "uusd_per_day"), "for_ms", (json_int_t)for_ms, "more", (int)x.more));
-        return;
-    }
-    json_decref(x.items);
-    http_reply_err(q->x, &x.failed);
+            look_at_node(x, LIST_ENTRY(l, struct node, in_all), now);
+    api_aside(q->api, q->x, API_ASIDE_WAIT_MS, read_aside, x, drop);
 }

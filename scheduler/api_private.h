@@ -13,6 +13,7 @@
 #include "scheduler/jobspec.h"
 #include "scheduler/notify_seal.h"
 
+#define API_ASIDE_WAIT_MS 60000
 #define API_WAIT_MAX_MS 25000
 #define API_LIST_MAX 200 /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
@@ -23,6 +24,7 @@ struct api {
     bool shutting_down;
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
+    struct asides *asides; /* api_aside.c */
     struct map watchers; /* job (0: everything) -> struct watchers */
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */
@@ -86,6 +88,14 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 
 /* The body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
+
+/* api_aside.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose statements all see one commit, and of.
+ * wait_ms: with the time that it waits for its turn; then 504 and ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
+typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
+typedef void (*api_aside_drop_fn)(void *of);
+void api_aside(const struct api *a, struct http_exchange *x, int64_t wait_ms, api_aside_fn fn, void *of, api_aside_drop_fn drop);
+struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path);
+void asides_destroy(struct asides *in);
 
 /* False after a 403, unless the caller is an administrator. */
 bool api_need_admin(struct request *q);

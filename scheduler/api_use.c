@@ -5,6 +5,7 @@
 #include "scheduler/api_private.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdlib.h>
 
 #define DAY_MS (24 * 3600000LL)
@@ -26,11 +27,15 @@ static int add_pool(void *ctx, const struct use_pool *p)
     return 0;
 }
 
+struct asked {
+    struct use_of of;
+    char pool[CORE_NAME_MAX];
+};
+
 /* False after an error reply. */
 static bool read_period(struct request *q, struct use_of *of)
 {
     struct wall now = clock_wall(q->api->o.timers->clock);
-    of->pool = http_request_query(q->x, "pool");
     if (!api_query_time(q, "from", &of->from) || !api_query_time(q, "to", &of->to) ||
         !api_query_i64(q, "step_ms", STEP_MIN_MS, STEP_MAX_MS, 0, &of->step_ms))
         return false;
@@ -47,25 +52,29 @@ static bool read_period(struct request *q, struct use_of *of)
     return false;
 }
 
-void api_use(struct request *q)
+static int use_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
-    struct use_of of = {0};
-    struct err e;
-    if (!read_period(q, &of))
-        return;
-    size_t n = of.step_ms > 0 ? (size_t)((of.to.ms - of.from.ms + of.step_ms - 1) / of.step_ms) : 0;
+    const struct use_of *u = &((struct asked *)of)->of;
+    size_t n = u->step_ms > 0 ? (size_t)((u->to.ms - u->from.ms + u->step_ms - 1) / u->step_ms) : 0;
     struct use_step *steps = mem_array(n + 1, sizeof *steps);
     json_t *pools = json_array(), *list = json_array();
-    int rc = db_read_use(q->api->o.reader, &of, steps, add_pool, pools, &e);
+    int rc = db_read_use(r, u, steps, add_pool, pools, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         json_array_append_new(list, json_pack("{s:o,s:o}", "cpus", sum_json(&steps[i].cpus), "gpus", sum_json(&steps[i].gpus)));
     free(steps);
-    json_t *reply = json_pack("{s:o,s:o,s:o,s:o,s:o}", "from", api_json_time(of.from), "to", api_json_time(of.to), "pools", pools, "step_ms",
-        of.step_ms > 0 ? json_integer(of.step_ms) : json_null(), "steps", list);
-    if (rc == 0) {
-        api_reply_json(q->x, 200, reply);
+    *ret_reply = json_pack("{s:o,s:o,s:o,s:o,s:o}", "from", api_json_time(u->from), "to", api_json_time(u->to), "pools", pools, "step_ms",
+        u->step_ms > 0 ? json_integer(u->step_ms) : json_null(), "steps", list);
+    return rc;
+}
+
+void api_use(struct request *q)
+{
+    struct asked a = {0}, *kept;
+    const char *pool = http_request_query(q->x, "pool");
+    if (!read_period(q, &a.of))
         return;
-    }
-    json_decref(reply);
-    http_reply_err(q->x, &e);
+    STR_COPY(a.pool, pool ? pool : "");
+    kept = mem_dup(&a, sizeof(a));
+    kept->of.pool = pool ? kept->pool : NULL;
+    api_aside(q->api, q->x, API_ASIDE_WAIT_MS, use_aside, kept, free);
 }

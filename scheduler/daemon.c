@@ -436,6 +436,7 @@ static int make_parts(struct daemon *d, struct err *e)
     d->workdirs = workdirs_create(
         &(struct workdirs_options){.loop = d->loop, .timers = d->timers, .reader = d->reader, .dir = workdirs});
     free(workdirs);
+    char *db_path = mem_printf("%s/belay.db", c->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,
         .notifier = d->notifier,
         .sealer = &d->sealer,
@@ -444,6 +445,8 @@ static int make_parts(struct daemon *d, struct err *e)
         .grants = d->grants,
         .pools = d->pools,
         .reader = d->reader,
+        .loop = d->loop,
+        .db_path = db_path,
         .zones = &d->zones,
         .logs = &d->logs,
         .workdirs = d->workdirs,
@@ -453,6 +456,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .meta = &d->meta,
         .timers = d->timers,
         .owner_uid = geteuid()});
+    free(db_path);
     return 0;
 }
 

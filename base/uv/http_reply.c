@@ -8,6 +8,7 @@
 #include "base/uv/http_exchange.h"
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -259,6 +260,13 @@ void http_exchange_wait(
     timer_stop(x->server->timers, &x->timer);
     timer_init(&x->timer, on_wait_over, x);
     timer_start(x->server->timers, &x->timer, max_wait_ms);
+}
+
+bool http_exchange_peer_left(const struct http_exchange *x)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd p = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void http_reply_stopping(struct http_exchange *x)

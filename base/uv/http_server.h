@@ -104,5 +104,8 @@ void http_reply_add_header(struct http_exchange *x, const char *name, const char
 typedef void (*http_wait_fn)(void *ctx, struct http_exchange *x);
 void http_exchange_wait(struct http_exchange *x, int64_t max_wait_ms, http_wait_fn on_timeout, http_wait_fn on_gone,
     void *ctx);
+/* The peer of an exchange that waits has closed its end, so that an answer would most likely be nobody's. Nothing tells of it by itself: for
+ * who does something dear for an answer, and looks from time to time. */
+bool http_exchange_peer_left(const struct http_exchange *x);
 
 #endif

@@ -14,9 +14,11 @@ import json
 import os
 import queue
 import re
+import select
 import shutil
 import socket
 import socketserver
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -973,6 +975,67 @@ class Api(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(32) as pool:
             jobs = list(pool.map(lambda i: self.d.submit(name="many"), range(200)))
         self.assertEqual(len(set(jobs)), 200)
+
+
+class LongReads(unittest.TestCase):
+    """What takes long to read of the ledger holds up nobody else."""
+
+    # By day and not from midnight on: a piece for each of 3,000 days of each of 40,000 stretches, which is minutes.
+    LONG = "/api/v1/cost?by=day&from=2000-01-01T00:00:01Z"
+    FILL = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
+        INSERT INTO ledger (job, attempt, node, instance, kind, from_at, to_at, ms, uusd, on_demand_uusd)
+        SELECT 0, 0, 0, 0, 'idle', 1000000000000 + i, 1259200000000, 259200000000, 7, 7 FROM n"""
+
+    def setUp(self):
+        self.d = Belayd()
+        self.d.start()
+        self.d.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.d.state, "belay.db"))) as db:
+            db.execute(self.FILL)
+            db.commit()
+        self.d.start()
+        self.asked = []
+
+    def tearDown(self):
+        for c in self.asked:
+            c.close()
+        self.d.__exit__(None, None, None)
+
+    def ask(self, path):
+        c = self.d.connect()
+        c.request("GET", path)
+        self.asked.append(c)
+        return c
+
+    def answered(self):
+        return select.select([c.sock for c in self.asked], [], [], 0)[0]
+
+    def test_others_are_answered_meanwhile_and_who_has_gone_is_not_read_for(self):
+        began = time.monotonic()
+        first, second = self.ask(self.LONG), self.ask(self.LONG)
+        third = self.ask("/api/v1/cost?by=team")  # after those two
+        for i in range(50):
+            self.assertEqual(self.d.call("GET", "/healthz")[0], 200)
+            self.assertEqual(self.d.call("GET", "/api/v1/jobs")[0], 200)
+        job = self.d.submit()
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[0], 200)
+        self.assertEqual(self.answered(), [])
+        first.close()
+        self.asked.remove(first)
+        reply = third.getresponse()
+        self.assertEqual((reply.status, json.loads(reply.read())["lines"]), (200, []))
+        self.assertLess(time.monotonic() - began, 45)  # they would have been told after 60 s that it takes too long
+        self.asked.remove(third)
+        self.assertEqual(self.answered(), [])
+
+    def test_more_than_may_wait_are_refused(self):
+        many = [self.ask(self.LONG) for i in range(34)]
+        code, said, _ = self.d.call("GET", "/api/v1/use")
+        self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"), said)
+        self.assertIn("32 such questions wait", said["error"]["text"])
+        self.assertEqual(self.answered(), [])
+        self.assertEqual(self.d.stop(), 0)  # all of them are told
+        self.assertEqual({c.getresponse().status for c in many}, {503})
 
 
 if __name__ == "__main__":

@@ -346,9 +346,11 @@ static void a_client_that_leaves_its_wait_harms_nothing(void **state)
     rig_serve(&r, (struct http_server_options){0});
     struct http_call *call = rig_start(&r, "GET", "/park", plain, &parked);
     rig_run_until_count(&r, &r.n_parked, 1);
+    assert_false(http_exchange_peer_left(r.parked));
     http_cancel(r.client, call);
     rig_run_until(&r, &parked.is_done);
     assert_int_equal(parked.kind, ERR_CANCELLED);
+    assert_true(http_exchange_peer_left(r.parked));
     outcome_deinit(&parked);
     http_reply_text(r.parked, 200, "text/plain", "too late");
     rig_fetch(&r, "GET", "/hello", plain, &o);
