@@ -425,8 +425,10 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
     struct wire_attempt_status *told = &t->state.told;
     if (!told->checkpoints)
         told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
-    if (told->n_checkpoints == WIRE_CHECKPOINTS_MAX)
+    if (told->n_checkpoints == WIRE_CHECKPOINTS_MAX) { /* what it wrote counts with the next */
+        told->checkpoints[1].stored_bytes += told->checkpoints[0].stored_bytes;
         memmove(told->checkpoints, told->checkpoints + 1, --told->n_checkpoints * sizeof(*c));
+    }
     told->checkpoints[told->n_checkpoints++] = *c;
     t->state.last_saved_at = c->saved_at;
 }

@@ -35,7 +35,13 @@ static void add_count(struct table *t, const json_t *n)
         table_cell(t, "-");
 }
 
-static void add_sums(struct table *t, const json_t *l, bool from_sums)
+/* What went over boundaries, which takes no time. */
+static int64_t cost_of_data(const json_t *line)
+{
+    return cli_int(json_object_get(line, "spent_uusd"), "egress", 0);
+}
+
+static void add_sums(struct table *t, const json_t *l, bool from_sums, bool has_data)
 {
     char text[32];
     int64_t uusd = cli_int(l, "uusd", 0), on_demand = cli_int(l, "on_demand_uusd", 0), total = cli_int(l, "total_ms", 0);
@@ -55,12 +61,14 @@ static void add_sums(struct table *t, const json_t *l, bool from_sums)
     if (!from_sums)
         return;
     table_cell(t, "%s", cli_usd(cost_of_reclaims(l), text, sizeof(text)));
+    if (has_data)
+        table_cell(t, "%s", cli_usd(cost_of_data(l), text, sizeof(text)));
     table_cell(t, "%s", succeeded > 0 ? cli_usd(uusd / succeeded, text, sizeof(text)) : "-");
 }
 
-static size_t add_columns(struct table *t, const char *by, bool from_sums)
+static size_t add_columns(struct table *t, const char *by, bool from_sums, bool has_data)
 {
-    static const char *const names[] = {"JOBS", "COST", "ON-DEMAND", "SAVED", "TIME", "USEFUL", "LOST+RESTORE", "A JOB DONE"};
+    static const char *const names[] = {"JOBS", "COST", "ON-DEMAND", "SAVED", "TIME", "USEFUL"};
     size_t n_keys = 0;
     for (; *by; n_keys++) {
         char *name = next_key(&by);
@@ -69,8 +77,14 @@ static size_t add_columns(struct table *t, const char *by, bool from_sums)
         table_column(t, name, false);
         free(name);
     }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) - (from_sums ? 0 : 2); i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         table_column(t, names[i], true);
+    if (from_sums)
+        table_column(t, "LOST+RESTORE", true);
+    if (has_data)
+        table_column(t, "DATA", true);
+    if (from_sums)
+        table_column(t, "A JOB DONE", true);
     return n_keys;
 }
 
@@ -91,9 +105,9 @@ static void print_done(const json_t *total, const char *by)
 void cost_print_table(const json_t *v, const char *by)
 {
     const json_t *total = json_object_get(v, "total"), *lines = json_object_get(v, "lines"), *l, *key;
-    bool from_sums = json_object_get(total, "spent_uusd") != NULL;
+    bool from_sums = json_object_get(total, "spent_uusd") != NULL, has_data = cost_of_data(total) > 0;
     struct table *t = table_create();
-    size_t i, k, n_keys = add_columns(t, by, from_sums);
+    size_t i, k, n_keys = add_columns(t, by, from_sums, has_data);
     json_array_foreach(lines, i, l)
     {
         table_row(t);
@@ -101,12 +115,12 @@ void cost_print_table(const json_t *v, const char *by)
         {
             table_cell(t, "%s", json_string_value(key) ? json_string_value(key) : "");
         }
-        add_sums(t, l, from_sums);
+        add_sums(t, l, from_sums, has_data);
     }
     table_row(t);
     for (k = 0; k < n_keys; k++)
         table_cell(t, "%s", k == 0 ? "total" : "");
-    add_sums(t, total, from_sums);
+    add_sums(t, total, from_sums, has_data);
     table_print(t);
     print_done(total, by);
 }
@@ -135,7 +149,7 @@ static void print_number(const json_t *v)
 static void print_csv_line(const json_t *l)
 {
     static const char *const sums[] = {"jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
-    static const char *const kinds[] = {"useful", "lost", "boot", "restore", "save", "gang-wait", "idle"};
+    static const char *const kinds[] = {"useful", "lost", "boot", "restore", "save", "gang-wait", "idle", "egress"};
     const json_t *spent = json_object_get(l, "spent_uusd"), *key;
     size_t i;
     json_array_foreach(json_object_get(l, "keys"), i, key)
@@ -160,7 +174,7 @@ void cost_print_csv(const json_t *v, const char *by)
         printf("%s,", name);
         free(name);
     }
-    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd");
+    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd");
     json_array_foreach(json_object_get(v, "lines"), i, l)
     {
         print_csv_line(l);

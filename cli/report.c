@@ -180,6 +180,7 @@ static json_t *make_report(struct asking *a)
             total, "before_uusd", (json_int_t)cli_int(json_object_get(before, "total"), "uusd", 0), "idle_uusd", (json_int_t)spent_on(all, "idle"),
             "jobs_ended", json_object_get(total, "jobs"), "jobs_succeeded", json_object_get(total, "succeeded"), "jobs", json_object_get(jobs, "jobs"));
         json_object_set_new(report, "restores_uusd", json_integer((json_int_t)spent_on(users, "restore")));
+        json_object_set_new(report, "egress_uusd", json_integer((json_int_t)spent_on(users, "egress")));
         json_object_set_new(report, "users", dearest(users, false));
         json_object_set_new(report, "projects", dearest(projects, false));
         json_object_set_new(report, "pools", dearest(pools, true));
@@ -215,6 +216,8 @@ static void print_sums(const json_t *r)
         printf(", saved %.1f %%", percent(on_demand - uusd, on_demand));
     printf("\nlost to reclaims    %s, %.1f %%: work that was done again; starts and restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
         cli_usd(restores, b, sizeof b));
+    if (cli_int(r, "egress_uusd", 0) > 0)
+        printf("data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
     printf("idle                %s, nodes that nobody used%s\n", cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
     printf("jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));

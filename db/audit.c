@@ -18,7 +18,7 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
     query_init_text(&q, r->sql,
         "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
         " sum(node_ms)"
-        " FROM ledger WHERE instance <> 0 GROUP BY instance ORDER BY instance",
+        " FROM ledger WHERE instance <> 0 AND kind <> 'egress' GROUP BY instance ORDER BY instance",
         e);
     while (query_step(&q)) {
         struct ledger_sum sum = {
@@ -59,7 +59,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
     query_init_text(&q, r->sql,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
-        " FROM ledger WHERE job <> 0 GROUP BY job, attempt, node"
+        " FROM ledger WHERE job <> 0 AND kind <> 'egress' GROUP BY job, attempt, node"
         " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
         e);
     while (query_step(&q)) {
@@ -197,4 +197,25 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     if (rc == 0)
         rc = differences(&g, of_sets, SPAN_MONTH, 1, "the sums by month and label are not those by day");
     return rc;
+}
+
+int db_read_egress_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->sql,
+        "SELECT job, attempt, node, sum(uusd) AS more FROM"
+        " (SELECT job, attempt, node, uusd FROM ledger WHERE kind = 'egress'"
+        " UNION ALL SELECT job, attempt, node, -egress_uusd FROM attempts WHERE state = 'ended' AND egress_uusd <> 0)"
+        " GROUP BY job, attempt, node HAVING more <> 0",
+        e);
+    while (query_step(&q)) {
+        char *said = mem_printf("attempt %lld of job %lld on node %lld: the ledger has %lld uusd of egress more than its row",
+            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 2),
+            (long long)sqlite3_column_int64(q.stmt, 3));
+        int answer = fn(ctx, said);
+        free(said);
+        if (!query_goes_on(&q, answer))
+            break;
+    }
+    return query_finish(&q);
 }

@@ -81,6 +81,7 @@ static const struct column pool_columns[] = {
     COL(pool_row, spread_pct),
     COL(pool_row, return_ms),
     COL(pool_row, egress_uusd_gib),
+    COL(pool_row, upload_uusd_gib),
     COL(pool_row, by_price),
     COL(pool_row, fleet),
     COL(pool_row, require_drill),
@@ -339,6 +340,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, kept_at),
     COL(attempt_row, kept_uusd),
     COL(attempt_row, save_uusd),
+    COL(attempt_row, egress_uusd),
 };
 
 static const struct column checkpoint_columns[] = {

@@ -122,6 +122,8 @@ static int hold_against(struct auditing *g, struct db_reader *r, struct audit *a
     if (rc == 0)
         rc = db_read_rollup_gaps(r, add_rollup_gap, a, e);
     if (rc == 0)
+        rc = db_read_egress_gaps(r, add_rollup_gap, a, e);
+    if (rc == 0)
         audit_end(a);
     return rc;
 }

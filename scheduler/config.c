@@ -381,7 +381,6 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     if (p->provider->has_fleets)
         p->row.fleet = yaml_opt_enum(r, "allocation", allocation_words, 0) == 1;
     p->row.criu = (enum criu_ability)yaml_opt_enum(r, "criu", criu_words, CRIU_UNKNOWN);
-    p->row.egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib", 0);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));
     p->credentials = opt_text(r, "credentials", 1024);
@@ -393,6 +392,40 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         read_region_offers(r, p);
     else
         read_offers(r, p);
+}
+
+/* List prices of 2026-11 of the first terabytes of a month, North America. What comes in costs nothing anywhere. */
+#define BETWEEN_REGIONS_UUSD 20000 /* of a provider */
+static const struct {
+    const char *provider;
+    int64_t out_uusd; /* to anywhere else */
+} usual_traffic[] = {{"aws", 90000}, {"azure", 87000}, {"gcp", 120000}};
+
+/* Of a GiB that leaves the provider. */
+static int64_t out_uusd(const char *provider)
+{
+    for (size_t i = 0; i < sizeof(usual_traffic) / sizeof(usual_traffic[0]); i++)
+        if (str_eq(usual_traffic[i].provider, provider))
+            return usual_traffic[i].out_uusd;
+    return 0;
+}
+
+/* What goes from one place to another is paid for by where it leaves. */
+static int64_t usual_traffic_uusd(const char *provider, const char *region, const char *to_provider, const char *to_region)
+{
+    if (!provider[0] || !to_provider[0] || (str_eq(provider, to_provider) && str_eq(region, to_region)))
+        return 0;
+    int64_t out = out_uusd(provider);
+    return str_eq(provider, to_provider) && out > BETWEEN_REGIONS_UUSD ? BETWEEN_REGIONS_UUSD : out;
+}
+
+/* Between the pool and the store of checkpoints. */
+static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
+{
+    p->egress_uusd_gib =
+        yaml_opt_uusd(r, "egress_usd_per_gib", usual_traffic_uusd(c->store_provider, c->store_region, p->provider, p->region));
+    p->upload_uusd_gib =
+        yaml_opt_uusd(r, "upload_usd_per_gib", usual_traffic_uusd(p->provider, p->region, c->store_provider, c->store_region));
 }
 
 static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)
@@ -451,7 +484,7 @@ static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
     }
 }
 
-static int read_pool(const char *file, const struct yaml_node *node, struct config_pool *p, struct err *e)
+static int read_pool(const char *file, const struct yaml_node *node, const struct config *c, struct config_pool *p, struct err *e)
 {
     struct yaml_reader r;
     char shown[STR_SHOW_MAX];
@@ -482,6 +515,7 @@ static int read_pool(const char *file, const struct yaml_node *node, struct conf
             yaml_reader_fail(&r, provider, "a reserved pool has none: its machines join by themselves");
         p->row.usd_per_hour_uusd = yaml_opt_uusd(&r, "usd_per_hour", 0);
     }
+    read_traffic(&r, c, &p->row);
     return yaml_reader_finish(&r);
 }
 
@@ -495,7 +529,7 @@ static int read_pools(const char *file, const struct yaml_node *map, const struc
     c->pools = mem_array(map->n_items, sizeof(*c->pools));
     for (size_t i = 0; i < map->n_items; i++) {
         struct yaml_node pool = with_defaults(map->items[i], providers);
-        int rc = read_pool(file, &pool, &c->pools[c->n_pools++], e);
+        int rc = read_pool(file, &pool, c, &c->pools[c->n_pools++], e);
         free(pool.items);
         if (rc != 0)
             return rc;
@@ -612,6 +646,24 @@ static int64_t usual_store_uusd(const char *store)
     return str_starts(store, "s3:") ? 23000 : str_starts(store, "gs:") ? 20000 : str_starts(store, "az:") ? 18000 : 0;
 }
 
+/* aws/us-east-1 */
+static void read_store_place(struct yaml_reader *r, struct config *c)
+{
+    const struct yaml_node *node = yaml_opt(r, "store_place");
+    const char *text = yaml_opt_str(r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
+    const char *slash = text ? strchr(text, '/') : NULL;
+    char shown[STR_SHOW_MAX];
+    if (!text)
+        return;
+    if (slash && (size_t)(slash - text) < sizeof(c->store_provider))
+        memcpy(c->store_provider, text, (size_t)(slash - text));
+    if (!slash || !cloud_provider_find(c->store_provider) || !str_is_name(slash + 1, sizeof(c->store_region) - 1))
+        yaml_reader_fail(r, node, "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, lambda, static), found %s",
+            str_show(text, shown));
+    else
+        STR_COPY(c->store_region, slash + 1);
+}
+
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)
 {
     const struct yaml_node *dir_node = yaml_opt(r, "state"), *socket_node = yaml_opt(r, "socket");
@@ -633,6 +685,7 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
     c->store_uusd_gib_month = yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
+    read_store_place(r, c);
     read_encryption(r, c);
 }
 
@@ -708,6 +761,8 @@ int config_parse_pools(const char *file, const char *text, size_t n, const struc
 {
     struct config c = {
         .max_nodes = base->max_nodes, .max_gpus = base->max_gpus, .max_uusd_h = base->max_uusd_h};
+    STR_COPY(c.store_provider, base->store_provider);
+    STR_COPY(c.store_region, base->store_region);
     struct yaml_node *root = NULL;
     struct yaml_reader r;
     int rc = yaml_parse(file, text, n, &root, e);

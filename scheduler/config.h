@@ -52,6 +52,7 @@ struct config {
     size_t n_names;
     char store[1024]; /* default file://STATE/store */
     int64_t store_uusd_gib_month; /* what it costs to keep a GiB there */
+    char store_provider[16], store_region[CORE_NAME_MAX]; /* where it lies; "": nobody said */
     bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
     char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
     int64_t store_life_ms;                        /* 0: not set */

@@ -107,7 +107,6 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     if (p->provider->has_fleets)
         set(o, "allocation", json_string(p->row.fleet ? "fleet" : "single"));
     set(o, "criu", json_string(criu_ability_names[p->row.criu]));
-    set(o, "egress_usd_per_gib", usd(p->row.egress_uusd_gib));
     set(o, "boot_timeout", duration(p->row.boot_timeout_ms));
     set(o, "refusal_backoff", duration(p->row.refusal_backoff_ms));
     set(o, "disk_gib", limit(p->disk_gib));
@@ -128,6 +127,8 @@ json_t *pool_settings(const struct config_pool *p)
         set_elastic(o, p);
     else
         set(o, "usd_per_hour", usd(p->row.usd_per_hour_uusd));
+    set(o, "egress_usd_per_gib", usd(p->row.egress_uusd_gib));
+    set(o, "upload_usd_per_gib", usd(p->row.upload_uusd_gib));
     set(o, "retries", text(p->row.retries));
     set(o, "required_labels", json_features(p->row.required_labels));
     set(o, "features", json_features(p->row.features));

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define POLL_WAIT_MS 8000
+#define CONTENT_BYTES 1024 /* of a checkpoint; */
+#define STORED_BYTES 512   /* compressed */
 
 static void send_status(struct sim_agent *a, int64_t wait_ms);
 static void join(struct sim_agent *a);
@@ -84,11 +86,15 @@ static void start_save(struct sim_attempt *x, const char *cause)
 static void note_saved(struct sim_attempt *x)
 {
     struct world *w = x->agent->w;
+    if (x->n_saved == WIRE_CHECKPOINTS_MAX) { /* as agents do */
+        x->saved[1].stored_bytes += x->saved[0].stored_bytes;
+        memmove(x->saved, x->saved + 1, --x->n_saved * sizeof(*x->saved));
+    }
     x->saved = mem_resize(x->saved, x->n_saved + 1, sizeof(*x->saved));
     struct wire_checkpoint *c = &x->saved[x->n_saved++];
     *c = (struct wire_checkpoint){.sequence = x->sequence,
-        .bytes = 1000,
-        .stored_bytes = 500,
+        .bytes = CONTENT_BYTES,
+        .stored_bytes = STORED_BYTES,
         .took_ms = 100,
         .pause_ms = 100,
         .progress = x->saving_steps,
@@ -122,6 +128,7 @@ static void on_save_done(struct timer *t, void *ctx)
     } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
         x->sequence++;
         note_saved(x);
+        traffic_written(w, x, STORED_BYTES);
     } else {
         x->failed_saves++;
     }
@@ -231,6 +238,9 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
         x->restored = m.ref;
         x->restored_steps = m.steps;
+        x->nearby_bytes = x->attempt % 3 == 0 ? CONTENT_BYTES / 2 : 0;
+        if (m.ref.attempt)
+            traffic_read(w, x, CONTENT_BYTES - x->nearby_bytes);
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     }
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
@@ -329,7 +339,6 @@ static enum wire_phase phase_of(const struct sim_attempt *x)
 
 static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
 {
-    size_t skip = x->n_saved > WIRE_CHECKPOINTS_MAX ? x->n_saved - WIRE_CHECKPOINTS_MAX : 0;
     bool tells = x->phase == SIM_RUNNING && !x->holds;
     *s = (struct wire_attempt_status){
         .job = x->job,
@@ -341,11 +350,13 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .restored_progress = x->restored.attempt ? x->restored_steps : WIRE_NONE,
         .restore_ms = 10,
         .damaged = x->damaged,
+        .restored_bytes = x->restored.attempt ? CONTENT_BYTES : 0,
+        .reused_bytes = x->restored.attempt ? x->nearby_bytes : 0,
         .first_done = tells ? x->base_steps : WIRE_NONE,
         .done = tells ? steps_now(x) : WIRE_NONE,
         .total = tells ? world_job(x->agent->w, x->job)->total_steps : WIRE_NONE,
-        .checkpoints = x->saved ? x->saved + skip : NULL,
-        .n_checkpoints = x->n_saved - skip,
+        .checkpoints = x->saved,
+        .n_checkpoints = x->n_saved,
         .failed_saves = x->failed_saves,
         .exit_code = x->exit_code,
     };

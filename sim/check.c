@@ -265,6 +265,8 @@ static void add_ledger(struct world *w, const struct ledger_row *r)
     if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0)) /* that may take back */
         world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
             (long long)r->ms, (long long)r->uusd);
+    if (r->kind == LEDGER_EGRESS)
+        return; /* no machine's bill (traffic.c) */
     struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
     s->uusd += r->uusd;
     s->ms += r->node_ms;
@@ -349,6 +351,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     crons_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);
+    traffic_committed(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
@@ -504,7 +507,7 @@ static int see_rollup_gap(void *ctx, const char *text)
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
-    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0)
+    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_egress_gaps(w->reader, see_rollup_gap, w, &e) != 0)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 

@@ -167,10 +167,12 @@ static void post_pools(struct world *w)
     STR_COPY(base.resources, "lego:3");
     STR_COPY(burst.resources, "lego:1");
     STR_COPY(base.name, "base");
+    traffic_prices(w, &base);
     tick_post(w->tick, &ev, NULL, NULL);
     STR_COPY(burst.name, "burst");
     STR_COPY(burst.provider, "sim");
     STR_COPY(burst.region, "r1");
+    traffic_prices(w, &burst);
     ev.pool = &burst;
     tick_post(w->tick, &ev, NULL, NULL);
     post_offer(w, "z1", SIM_SMALL, MARKET_SPOT, 0);
@@ -392,6 +394,7 @@ static void end(struct world *w)
     map_deinit(&w->spot);
     crons_deinit(w);
     paid_deinit(w);
+    traffic_deinit(w);
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);
     size_t pos = 0;

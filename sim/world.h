@@ -39,6 +39,7 @@
 
 #define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
+#define SIM_ELSEWHERE 3 /* of so many worlds one has its store elsewhere (traffic.c) */
 #define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
 #define SIM_RACKS 4  /* of so many worlds one has a rack, unless it has quotas (racks.c) */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
@@ -159,6 +160,7 @@ struct sim_attempt {
     int64_t base_steps;  /* where it goes on: there, unless it forgets */
     int64_t ran_from_ms; /* monotonic, when running began */
     struct ckpt_ref restored;
+    int64_t nearby_bytes; /* of what was restored */
     int damaged;
     int64_t started_wall;
     int64_t sequence, acked, saving_steps;
@@ -222,6 +224,17 @@ bool paid_is(struct world *w, int64_t job); /* it is of the budget, and has to s
 void paid_committed(struct world *w, const struct changes *c);
 void paid_check(struct world *w); /* belayd is up */
 void paid_deinit(struct world *w);
+
+/* ---- traffic.c ---- */
+/* What an agent read or wrote for an attempt: a restore (sequence 0) or a checkpoint. */
+struct sim_transfer {
+    int64_t job, attempt, node, sequence, uusd;
+};
+void traffic_prices(const struct world *w, struct pool_row *p);
+void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
+void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes); /* as the checkpoint of its number */
+void traffic_committed(struct world *w, const struct changes *c);
+void traffic_deinit(struct world *w);
 
 /* ---- quotas.c ---- */
 const struct order_options *quotas_order(struct world *w);
@@ -343,6 +356,8 @@ struct world {
     int64_t paid_uusd; /* that they have cost, as is committed */
     struct map paid_hours, paid_told; /* hours of it that began; parts of them that were told of */
     struct wall paid_hour, used_up_at;
+    struct sim_transfer *transfers; /* all that there were */
+    size_t n_transfers;
     struct order_options order;
     struct order_team teams[3];
     struct order_user members[3][2]; /* of each */

@@ -22,7 +22,7 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
         return err_wrap(e, "pool '%s': retries", r->name);
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
         r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 ||
-        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->spread_pct < 0 ||
+        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
         r->drill_valid_ms < 0)
         return err_set(e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)

@@ -525,6 +525,13 @@ static void describe_start(const struct attempt_row *a, char *out, size_t size)
             a->restored_progress, a->restored.attempt, a->restored.sequence);
 }
 
+/* It will need another place soon, and what is launched for it depends on what it has saved. */
+static void note_saved(struct model *m, const struct attempt *a)
+{
+    if (a->row.state == ATTEMPT_STOPPING || (a->job->row.nodes > 1 ? !list_is_empty(&m->noticed) : a->node->row.state == NODE_NOTICED))
+        m->change++;
+}
+
 /* The store had a newer checkpoint than was told (its machine went before it could), or an older one had to
  * do. */
 static void adopt_restored(struct job_row *j, const struct attempt_row *a, struct stamp now)
@@ -606,6 +613,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     if (restored.attempt > 0 && ev->started.bytes > 0)
         describe_restore(m, ev, a);
     adopt_restored(&j->row, &a->row, ev->now);
+    note_saved(m, a);
     char what[CORE_TEXT_MAX];
     describe_start(&a->row, what, sizeof what);
     history(m, ev->now, "started",
@@ -686,6 +694,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
     ledger_saved(a, ev->checkpoint.pause_ms, saved_at);
+    if (a->row.rank == 0)
+        ledger_stored(m, a, ev->checkpoint.stored_bytes);
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good))
         return 0; /* another rank of its gang has told it */
@@ -701,6 +711,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     j->pause_ms = ev->checkpoint.pause_ms;
     j->ckpt_bytes = ev->checkpoint.bytes;
     j->used_checkpointed = 0;
+    note_saved(m, a);
     touch_job(m, a->job);
     checkpoint_row(m, ev);
     char what[CORE_TEXT_MAX];

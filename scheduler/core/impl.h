@@ -702,6 +702,8 @@ void ledger_instance(struct model *m, const struct instance *i);
 void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now);
 void ledger_started(struct model *m, struct attempt *a, struct stamp now); /* its row says so already */
 void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at);
+/* It has written so many bytes to the store. Of a gang the first rank tells for all. */
+void ledger_stored(struct model *m, struct attempt *a, int64_t bytes);
 /* A provider's clock is believed as far as it differs by less from ours. */
 #define CLOCKS_DIFFER_MS 600000
 /* It exists, and is paid for, since then (told: as the provider says, WALL_NONE or 0: it does not), or from now on. */

@@ -47,6 +47,13 @@ int64_t core_cost_uusd(int64_t ms, int64_t uusd_h)
     return hours * uusd_h + (rest * uusd_h + HOUR_MS / 2) / HOUR_MS;
 }
 
+int64_t core_bytes_uusd(int64_t bytes, int64_t uusd_gib)
+{
+    const int64_t gib = INT64_C(1) << 30;
+    assert(uusd_gib >= 0);
+    return bytes > 0 ? (int64_t)(((__extension__(__int128) bytes) * uusd_gib + gib / 2) / gib) : 0;
+}
+
 int64_t core_instance_uusd(const struct instance_row *r, struct wall at)
 {
     if (wall_is_set(r->priced_at) && wall_is_set(r->before_at) && at.ms < r->priced_at.ms)

@@ -14,7 +14,9 @@
  * are cut where the sum of those before ends, so that nothing is lost by rounding.
  *  4. Only useful time, and the first attempt's way to its start, would have been paid in an undisturbed run on-demand; the rest
  * counts 0 there.
- *  5. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
+ *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes, is a row of its own, egress, without
+ * any time: transfer by transfer as they are told, at the price of then. It is the attempt's cost, and none of its instance's.
+ *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
  *
  * The parts of an attempt, in their order: restore, from its placement to the program's start; gang-wait, until the last
@@ -87,7 +89,7 @@ static struct wall joined_at(const struct node *n)
     return n->instance ? n->instance->row.joined_at : n->row.joined_at;
 }
 
-/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant 5). */
+/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant 6). */
 static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct books b = books_of(n);
@@ -187,6 +189,7 @@ void core_cost_so_far(
     int64_t ms = span_ms(a->row.assigned_at, now), unused;
     int64_t useful = within(ms - (is_first(a) ? 0 : a->row.restore_ms) - a->row.save_ms, ms);
     attempt_share(a, now, ret_uusd, &unused);
+    *ret_uusd += a->row.egress_uusd;
     *ret_on_demand_uusd = resources_share(
         &a->held, &a->node->row.total, core_cost_uusd(useful, a->row.on_demand_uusd_h));
 }
@@ -221,10 +224,25 @@ void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct st
     books_changed(m, n);
 }
 
+static void add_egress(struct model *m, struct attempt *a, int64_t bytes, int64_t uusd_gib)
+{
+    int64_t uusd = core_bytes_uusd(bytes, uusd_gib);
+    if (uusd == 0)
+        return;
+    a->row.egress_uusd += uusd;
+    budgets_repriced(m, a);
+}
+
+void ledger_stored(struct model *m, struct attempt *a, int64_t bytes)
+{
+    add_egress(m, a, bytes, a->node->pool->row.upload_uusd_gib);
+}
+
 void ledger_started(struct model *m, struct attempt *a, struct stamp now)
 {
     const struct job *j = a->job;
     a->row.started_uusd = ledger_node_uusd(a->node, now.wall);
+    add_egress(m, a, a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib);
     if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
         return;
     LIST_FOREACH (&j->ranks, l)
@@ -330,6 +348,18 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
     }
 }
 
+static void write_egress(struct model *m, const struct attempt *a)
+{
+    ledger_add(m, &(struct ledger_row){.job = a->row.job,
+                      .attempt = a->row.attempt,
+                      .node = a->row.node,
+                      .instance = a->node->row.instance,
+                      .kind = LEDGER_EGRESS,
+                      .from = a->row.assigned_at,
+                      .to = a->row.ended_at,
+                      .uusd = a->row.egress_uusd});
+}
+
 int64_t ledger_attempt(struct model *m, struct attempt *a)
 {
     const struct books b = books_of(a->node);
@@ -338,7 +368,8 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     attempt_share(a, paid_until(a), &cost, &node_ms);
     divide(a, parts);
     write_parts(m, a, parts, cost, node_ms);
-    a->job->row.cost_uusd += cost;
+    write_egress(m, a);
+    a->job->row.cost_uusd += cost + a->row.egress_uusd;
     *b.attempts_uusd += cost;
     *b.attempts_ms += node_ms;
     *b.used_until = later(*b.used_until, a->row.ended_at);

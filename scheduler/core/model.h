@@ -558,6 +558,9 @@ int64_t core_instance_uusd(const struct instance_row *r, struct wall at);
 /* Price of ms of a node at uusd_h, rounded to the nearest micro-dollar; no overflow up to 10 years at $1000/h. */
 int64_t core_cost_uusd(int64_t ms, int64_t uusd_h);
 
+/* Price of bytes at uusd_gib, rounded to the nearest micro-dollar; 0 of less than nothing. */
+int64_t core_bytes_uusd(int64_t bytes, int64_t uusd_gib);
+
 /* What a live attempt has cost by now, and what its time would have cost on-demand; its ledger rows are written
  * when it ends. Work that is not saved yet counts as useful. Micro-dollars, >= 0. */
 void core_cost_so_far(

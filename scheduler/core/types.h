@@ -341,6 +341,7 @@ struct attempt_row {
     struct wall kept_at;         /* when its newest checkpoint was taken; WALL_NONE ... */
     int64_t kept_uusd;
     int64_t save_uusd;           /* what its node cost in save_ms */
+    int64_t egress_uusd;         /* what it read from the store and wrote there cost, where that lies elsewhere */
     int64_t cpu_ms, cpu_user_ms, memory_peak; /* what its processes used of the processor, of that in user mode, and the most of memory at once, in bytes; 0: not known.
                                     Memory only until something else stores the attempt */
     char text[CORE_TEXT_MAX];  /* why it ended, for people */
@@ -426,6 +427,7 @@ struct pool_row {
     int32_t spread_pct;         /* how much more a spot machine may cost to be in another offer than the rest, 0 .. 100 */
     int64_t return_ms;          /* a job on-demand moves to a cheaper market after so long there, if there is one; 0: never */
     int64_t egress_uusd_gib;    /* to read a GiB of the checkpoint store from there */
+    int64_t upload_uusd_gib;    /* to write a GiB to it */
     bool by_price;              /* offers of a market are ranked by their price alone, whatever they were seen to do */
     bool fleet;                 /* the provider may choose among offers that serve as well as the one decided on */
     bool require_drill;         /* its spot machines are for jobs with a certificate ... */
@@ -643,9 +645,10 @@ enum ledger_kind {
     LEDGER_SAVE,
     LEDGER_GANG_WAIT,
     LEDGER_IDLE,
+    LEDGER_EGRESS, /* no time: what went between nodes and a store elsewhere */
     LEDGER_KINDS
 };
-extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "gang-wait" "idle" */
+extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "gang-wait" "idle" "egress" */
 
 /* What a stretch of a node's time was, and what it cost. */
 struct ledger_row {

@@ -119,6 +119,10 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;
+    if (r->kind == LEDGER_EGRESS) { /* the store's bill, not the machine's */
+        assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd, 0);
+        return;
+    }
     i->uusd += r->uusd;
     i->node_ms += r->node_ms;
     n->uusd += r->uusd;

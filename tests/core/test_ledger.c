@@ -496,6 +496,80 @@ static void a_machine_that_never_joined_was_only_boot(void **state)
     lab_deinit(&l);
 }
 
+/* ---- data ---- */
+
+static void set_traffic(struct lab *l, int64_t egress_uusd_gib, int64_t upload_uusd_gib)
+{
+    struct pool_row p = lab_pool(l, "burst");
+    p.egress_uusd_gib = egress_uusd_gib;
+    p.upload_uusd_gib = upload_uusd_gib;
+    lab_set_pool(l, p);
+}
+
+static void save_bytes(struct lab *l, int64_t sequence, int64_t stored_bytes)
+{
+    lab_apply(l, (struct event){.type = EV_CHECKPOINT,
+                     .checkpoint = {.job = 1, .node = 1, .ref = {1, sequence}, .bytes = 2 * stored_bytes, .stored_bytes = stored_bytes,
+                         .progress = sequence, .saved_at = l->now.wall, .cause = "periodic"}});
+}
+
+/* 140 GB a day at $0.09 a GB, for a month of 30 days: $378. */
+static void what_is_written_to_a_store_elsewhere_is_paid_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    set_traffic(&l, 0, 90000);
+    lab_started(&l, 1);
+    int64_t uusd, on_demand;
+    for (int day = 1; day <= 30; day++) {
+        lab_wait(&l, 24 * HOUR);
+        save_bytes(&l, day, 140LL << 30);
+    }
+    save_bytes(&l, 30, 140LL << 30); /* told again */
+    core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
+    assert_int_equal(uusd, 720000000 + 378000000);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 378000000);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).ms + sum(&l, LEDGER_EGRESS).node_ms + sum(&l, LEDGER_EGRESS).on_demand_uusd, 0);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 720000000 + 378000000);
+    assert_int_equal(lab_instance_row(&l, 1)->attempts_uusd, 720000000); /* the machine's bill has none of it */
+    lab_deinit(&l);
+}
+
+/* Of what is restored, what its node had already was not fetched; each transfer is at the price of then. */
+static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1, 4);
+    lab_started(&l, 1);
+    save_bytes(&l, 1, 1LL << 30);
+    lab_ended(&l, 1, END_DRAINED, 143);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 0); /* the same place */
+    set_traffic(&l, 90000, 20000);
+    lab_plan(&l);
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = 1, .attempt = 2, .node = 1, .restored = {1, 1}, .bytes = 10LL << 30, .nearby_bytes = 4LL << 30}});
+    set_traffic(&l, 1, 1);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 6 * 90000);
+    lab_deinit(&l);
+}
+
+static void bytes_cost_what_a_gib_costs(void **state)
+{
+    (void)state;
+    assert_int_equal(core_bytes_uusd(1LL << 30, 90000), 90000);
+    assert_int_equal(core_bytes_uusd(-5, 90000), 0);
+    assert_int_equal(core_bytes_uusd(1, 90000), 0);
+    assert_int_equal(core_bytes_uusd(1LL << 29, 3), 2); /* to the nearest */
+    assert_int_equal(core_bytes_uusd(1LL << 60, 1000000), (1LL << 30) * 1000000);
+}
+
 static void an_intent_that_came_to_nothing_costs_nothing(void **state)
 {
     (void)state;
@@ -594,6 +668,9 @@ int main(void)
         cmocka_unit_test(a_gang_waits_for_its_last_node_and_its_last_rank),
         cmocka_unit_test(an_owned_node_is_idle_where_nobody_uses_it),
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
+        cmocka_unit_test(what_is_written_to_a_store_elsewhere_is_paid_for),
+        cmocka_unit_test(what_is_read_from_a_store_elsewhere_is_paid_for),
+        cmocka_unit_test(bytes_cost_what_a_gib_costs),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),
         cmocka_unit_test(a_clock_set_back_makes_no_negative_time),

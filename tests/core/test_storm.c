@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SEEDS 400
 #define TURNS 120
@@ -229,6 +230,8 @@ static void pool(struct storm *st)
     const struct pool *known = model_pool(st->l.m, below(st, 2) ? "base" : "burst");
     struct pool_row p = known->row;
     any_facts(st, p.features, p.resources);
+    p.egress_uusd_gib = (int64_t)strlen(p.features) % 3 * 1000000;
+    p.upload_uusd_gib = (int64_t)strlen(p.resources) % 3 * 1000000;
     attempt_event(st, (struct event){.type = EV_POOL, .pool = &p});
 }
 
@@ -250,6 +253,8 @@ static void agent(struct storm *st)
                                   .restored = below(st, 4) ? good : (struct ckpt_ref){below(st, 5), 1},
                                   .restored_progress = below(st, 100),
                                   .restore_ms = below(st, 9000),
+                                  .bytes = 1000000,
+                                  .nearby_bytes = attempt * 400000,
                                   .damaged = (int32_t)below(st, 2)}});
         break;
     case 1:
@@ -259,6 +264,7 @@ static void agent(struct storm *st)
                                   .node = node,
                                   .ref = {attempt, a->row.sequence + below(st, 3)},
                                   .bytes = below(st, 1 << 20),
+                                  .stored_bytes = 1000 * st->l.now.wall.ms % (1 << 20),
                                   .took_ms = below(st, 5000),
                                   .pause_ms = below(st, 5000),
                                   .progress = below(st, 1000),

@@ -67,7 +67,7 @@ static void every_number_has_a_name(void **state)
     assert_int_equal(count(ckpt_after_names), AFTER_ALL + 1);
     assert_int_equal(count(leftover_keep_names), LEFTOVER_KEEP_NONE + 1);
     assert_int_equal(count(notice_type_names), NOTICE_TYPE_RECLAIM + 1);
-    assert_int_equal(count(ledger_kind_names), LEDGER_IDLE + 1);
+    assert_int_equal(count(ledger_kind_names), LEDGER_KINDS);
     assert_string_equal(sm_name(&instance_sm, INSTANCE_ENDING), "ending");
     assert_string_equal(sm_name(&node_sm, NODE_DRAINING), "draining");
 }

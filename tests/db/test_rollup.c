@@ -231,6 +231,31 @@ static int count_gap(void *ctx, const char *text)
     return 0;
 }
 
+static void egress_that_is_not_its_attempts_is_found(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct db_batch b = {0};
+    int n = 0;
+    struct attempt_row a = {.job = 1, .attempt = 2, .node = 3, .state = ATTEMPT_ENDED, .egress_uusd = 50}, lives = {.job = 1, .attempt = 3, .node = 3, .egress_uusd = 9};
+    struct ledger_row row = {.job = 1, .attempt = 2, .node = 3, .instance = 4, .kind = LEDGER_EGRESS, .from = {1}, .to = {2}, .uusd = 50};
+    batch_add(&b, TABLE_ATTEMPTS, &a);
+    batch_add(&b, TABLE_ATTEMPTS, &lives);
+    batch_add(&b, TABLE_LEDGER, &row);
+    util_commit(d, &b);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    assert_int_equal(db_read_egress_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(sql_exec(d->sql, "UPDATE ledger SET uusd = 49", &e), 0);
+    assert_int_equal(db_read_egress_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(sql_exec(d->sql, "DELETE FROM ledger", &e), 0);
+    assert_int_equal(db_read_egress_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 2);
+    db_reader_close(r);
+    db_close(d);
+}
+
 /* What belay audit holds against each other: whatever is changed by a hand of its own is found. */
 static void sums_that_are_not_the_ledgers_are_found(void **state)
 {
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(what_costs_are_asked_by_is_checked),
         cmocka_unit_test_setup_teardown(every_way_of_asking_adds_up_to_the_ledger, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
     };

@@ -12,6 +12,12 @@ from lab import Lab
 
 QUIET = {"sweep": "1h", "busy_sweep": "300ms", "settle": "0s"}  # so that nothing mends what is planted
 
+READ_USD, WRITE_USD = 1000, 2000  # a GiB
+
+
+def uusd(size, usd_gib):
+    return (2 * size * usd_gib * 1000000 + (1 << 30)) // (2 << 30)
+
 
 class Audit(unittest.TestCase):
     def audit(self, lab):
@@ -40,7 +46,7 @@ class Audit(unittest.TestCase):
                 self.check_whole_run(provider)
 
     def check_whole_run(self, provider):
-        with Lab(belayd={"settle": "500ms"}, provider=provider) as lab:
+        with Lab(belayd={"settle": "500ms"}, provider=provider, pool={"egress_usd_per_gib": READ_USD, "upload_usd_per_gib": WRITE_USD}) as lab:
             self.assertEqual(self.audit(lab), {"pools": 1, "machines": 0, "instances": 0, "found": 0, "differences": []})
             jobs = [lab.submit("chain.py", 60, method="coop", every_ms=1000) for _ in range(3)]
             lab.wait_log(jobs[0], r"^step 20 ")
@@ -53,6 +59,22 @@ class Audit(unittest.TestCase):
             self.assertEqual(done["differences"], [])
             self.assertGreaterEqual(done["instances"], 2)
             self.assertEqual(lab.belay("audit").split("\n")[0][:14], "0 differences:")
+            self.check_egress(lab, jobs)
+
+    def check_egress(self, lab, jobs):
+        """What agents told that they read and wrote, each transfer at its price, is what belay cost and the jobs have."""
+        moved = 0
+        for job in jobs:
+            detail = lab.get("/jobs/%d" % job)
+            of_job = sum(uusd(a["fetched_bytes"] or 0, READ_USD) for a in detail["attempts"])
+            of_job += sum(uusd(c["stored_bytes"], WRITE_USD) for c in detail["checkpoints"])
+            self.assertEqual(sum(row["uusd"] for row in detail["ledger"] if row["kind"] == "egress"), of_job)
+            self.assertEqual(sum(row["uusd"] for row in detail["ledger"]), detail["job"]["cost_uusd"])
+            moved += of_job
+        self.assertGreater(moved, 0)
+        spent = {line["key"]: line["uusd"] for line in json.loads(lab.belay("cost", "--by", "kind", "--json"))["lines"]}
+        self.assertEqual(spent["egress"], moved)
+        self.assertIn("DATA", lab.belay("cost", "--by", "user").split("\n")[0])
 
     def test_every_kind_of_difference_is_found(self):
         with Lab(belayd=QUIET, pool={"idle_timeout": "1h"}) as lab:

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from belayd import BUILD, Belayd  # noqa: E402
 
 HOUR = 3600000
-OCTOBER, NOVEMBER = 20362, 20393  # 2025-10-01 and 2025-11-01, days since 1970
+OCTOBER, NOVEMBER, JANUARY = 20362, 20393, 20819  # 2025-10-01, 2025-11-01 and 2027-01-01, days since 1970
 
 # Enough of a browser for the script of the page.
 BROWSER = """
@@ -60,7 +60,7 @@ class Cost(unittest.TestCase):
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
         """As db/rollup.c keeps it: by day and by month, with labels and without."""
-        month = OCTOBER if day < NOVEMBER else NOVEMBER
+        month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
         of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
         for span, by_label, since in ((1, 1, day), (1, 0, day), (31, 1, month), (31, 0, month)):
             cls.sql.execute("INSERT INTO cost_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
@@ -110,6 +110,28 @@ class Cost(unittest.TestCase):
                 self.assertEqual(sum(line[key] for line in said["lines"]), said["total"][key], (by, key))
             self.assertEqual(said["total"]["uusd"], 9500333)
             self.assertEqual(said["total"]["jobs"], None if "kind" in by else 3)
+
+    def test_what_data_cost_on_its_way_takes_no_time(self):
+        day = JANUARY + 1
+        with sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30) as type(self).sql:
+            self.spent(day, 0, "nlp", "ann", "useful", HOUR, 1000000, 3000000)
+            self.spent(day, 0, "nlp", "ann", "egress", 0, 378000000, 0)
+        self.addCleanup(self.forget)
+        period = ("--month", "2027-01")
+        said = json.loads(self.belay("--by", "kind", *period, "--json"))
+        self.assertEqual({line["key"]: (line["uusd"], line["total_ms"]) for line in said["lines"]}, {"egress": (378000000, 0), "useful": (1000000, HOUR)})
+        table = self.belay("--by", "user", *period).splitlines()
+        self.assertIn("DATA", table[0])
+        self.assertIn("$378.00", table[1])
+        rows = list(csv.DictReader(io.StringIO(self.belay("--by", "user", *period, "--csv"))))
+        self.assertEqual((rows[0]["egress_uusd"], rows[0]["useful_uusd"], rows[0]["total_ms"]), ("378000000", "1000000", str(HOUR)))
+        self.assertNotIn("DATA", self.belay("--by", "user", "--month", "2025-10"))
+        report = self.belay("--weekly-report", "--week", "2027-01-02")
+        self.assertIn("data                $378.00 for checkpoints", report)
+
+    def forget(self):
+        with sqlite3.connect(os.path.join(self.d.state, "belay.db"), timeout=30) as sql:
+            sql.execute("DELETE FROM cost_sums WHERE since >= ?", (JANUARY,))
 
     def test_what_reclaims_cost_and_what_a_job_and_a_model_did(self):
         said = json.loads(self.belay("--by", "label:model", "--json"))

@@ -687,6 +687,18 @@ static const struct refused {
     {"providers: [aws]\n", {"lab.yaml:1: providers:", "a mapping"}},
     {"providers:\n  awz: {}\n", {"lab.yaml:2", "did you mean \"aws\"?"}},
     {"providers:\n  aws: ami-1\n", {"lab.yaml:2: aws:", "a mapping"}},
+    {"store_place: us-east-1\n", {"lab.yaml:1: store_place:", "aws/us-east-1"}},
+    {"store_place: awz/us-east-1\n", {"store_place:", "\"awz/us-east-1\""}},
+    {"store_place: aws/\n", {"store_place:", "provider and region"}},
+    {"store_place: /us-east-1\n", {"store_place:", "provider and region"}},
+    {"store_place: averyveryverylongprovider/x\n", {"store_place:", "provider and region"}},
+    {"store_place: \"aws/us east\"\n", {"store_place:", "provider and region"}},
+    {"store_usd_per_gib_month: -1\n", {"store_usd_per_gib_month:"}},
+    {"store_usd_per_gib_month: cheap\n", {"store_usd_per_gib_month:"}},
+    {"telemetry: {forgotten_for: 10ms}\n", {"forgotten_for"}},
+    {"telemetry: {forgotten_for: soon}\n", {"forgotten_for"}},
+    {"pools:\n  b: {upload_usd_per_gib: -1}\n", {"upload_usd_per_gib:"}},
+    {"pools:\n  b: {egress_usd_per_gib: much}\n", {"egress_usd_per_gib:"}},
     {"providers:\n  aws:\n    provider: gcp\n", {"lab.yaml:3: provider:", "each pool"}},
     {"providers:\n  aws: {kind: elastic}\n", {"lab.yaml:2: kind:", "each pool"}},
     {"providers:\n  aws:\n    regoin: r\npools:\n  b: {provider: aws, region: r}\n", {"lab.yaml:5", "image"}},
@@ -737,6 +749,60 @@ static const struct refused {
      "[g5.xlarge]\n",
         {"zones:", "expected a word"}},
 };
+
+/* Where the store lies says what it costs to read and write it from each pool, unless a pool says so itself. */
+static void what_goes_between_places_has_list_prices(void **state)
+{
+    (void)state;
+    static const char text[] = "store: s3://lab/belay\n"
+                               "store_place: aws/us-east-1\n"
+                               "telemetry: {forgotten_for: 7d}\n"
+                               "pools:\n"
+                               "  rack: {egress_usd_per_gib: 0.09}\n"
+                               "  near: {provider: aws, region: us-east-1, image: i, zones: [z], types: [g5.xlarge]}\n"
+                               "  next: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge]}\n"
+                               "  far:\n"
+                               "    provider: gcp\n"
+                               "    region: us-central1\n"
+                               "    project: p\n"
+                               "    image: i\n"
+                               "    zones: [z]\n"
+                               "    types: [n1-standard-8]\n"
+                               "  told: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge], egress_usd_per_gib: 0.01, upload_usd_per_gib: 0}\n";
+    static const int64_t want[][2] = {{90000, 0}, {0, 0}, {20000, 20000}, {90000, 120000}, {10000, 0}};
+    struct config c = parse(text), more;
+    struct err e;
+    assert_string_equal(c.store_provider, "aws");
+    assert_string_equal(c.store_region, "us-east-1");
+    assert_int_equal(c.store_uusd_gib_month, 23000);
+    assert_int_equal(c.telemetry.forgotten_ms, 7LL * 86400000);
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        assert_int_equal(c.pools[i].row.egress_uusd_gib, want[i][0]);
+        assert_int_equal(c.pools[i].row.upload_uusd_gib, want[i][1]);
+    }
+    static const char pools[] = "pools:\n  next: {provider: aws, region: eu-west-1, image: i, zones: [z], types: [g5.xlarge]}\n";
+    assert_int_equal(config_parse_pools("pools.yaml", pools, strlen(pools), &c, &more, &e), 0);
+    assert_int_equal(more.pools[0].row.egress_uusd_gib, 20000);
+    config_deinit(&more);
+    config_deinit(&c);
+}
+
+static void a_store_costs_what_is_said_or_its_list_price(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t uusd;
+    } stores[] = {{"store: file:///srv/b\n", 0}, {"store: s3://lab/p\n", 23000}, {"store: gs://lab/p\n", 20000}, {"store: az://account/lab/p\n", 18000},
+        {"store: s3://lab/p\nstore_usd_per_gib_month: 0.0125\n", 12500}, {"store_usd_per_gib_month: 0.05\n", 50000}};
+    for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++) {
+        struct config c = parse(stores[i].text);
+        assert_int_equal(c.store_uusd_gib_month, stores[i].uusd);
+        assert_int_equal(c.telemetry.forgotten_ms, 30LL * 86400000);
+        assert_string_equal(c.store_provider, "");
+        config_deinit(&c);
+    }
+}
 
 static void what_is_malformed_is_refused_with_its_line_and_the_nearest_name(void **state)
 {
@@ -814,6 +880,8 @@ int main(void)
         cmocka_unit_test(what_a_pool_does_not_say_its_provider_s_entry_says),
         cmocka_unit_test(pools_by_command_have_providers_of_their_own),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
+        cmocka_unit_test(what_goes_between_places_has_list_prices),
+        cmocka_unit_test(a_store_costs_what_is_said_or_its_list_price),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(budgets_are_read),
         cmocka_unit_test(racks_are_read),
