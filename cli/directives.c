@@ -508,6 +508,8 @@ static const struct flag flags[] = {
     {{"gpu-memory", 0, "SIZE", "that each GPU has at least: 40G"}, directive_gpu_memory},
     {{"gres", 0, "gpu:N,NAME:N", "the same, as Slurm writes it, and what nodes have by other names"}, directive_gres},
     {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"}, directive_constraint},
+    {{"region", 0, "NAME,...", "only nodes in one of these regions of a provider: us-east-1,us-east-2"}, directive_region},
+    {{"zone", 0, "NAME,...", "only nodes in one of these zones: us-east-1a,us-east-1b"}, directive_zone},
     {{"licenses", 'L', "NAME:N,...", "not before so many of the cluster's licences are free"}, directive_licences},
     {{"licences", 0, "NAME:N,...", "the same"}, directive_licences},
     {{"exclusive", 0, NULL, "nobody else on its nodes, with all that they have; cpus, memory and GPUs are the least"}, directive_exclusive},

@@ -47,6 +47,8 @@ int directive_gres(const struct directive_context *c, const char *value, struct 
 int directive_licences(const struct directive_context *c, const char *value, struct err *e);
 int directive_exclusive(const struct directive_context *c, const char *value, struct err *e);
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e);
+int directive_region(const struct directive_context *c, const char *value, struct err *e);
+int directive_zone(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
 int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);

@@ -5,6 +5,7 @@
  */
 #include "cli/directives_private.h"
 
+#include "base/buf.h"
 #include "base/counts.h"
 #include "base/feature.h"
 #include "base/gpu.h"
@@ -22,6 +23,8 @@
 #define TASKS_PER_NODE "tasks_per_node"
 #define TASKS_PER_GPU "tasks_per_gpu"
 #define MINCPUS "mincpus"
+#define REGION "region" /* constraints, beside --constraint itself */
+#define ZONE "zone"
 #define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
 #define CPUS_MAX 4096 /* belayd's limits for a job */
 #define GPUS_MAX 64
@@ -221,6 +224,59 @@ int directive_constraint(const struct directive_context *c, const char *value, s
         json_object_del(c->spec, "constraint");
     else if (rc == 0)
         json_object_set_new(c->spec, "constraint", json_string(read.text));
+    return rc;
+}
+
+/* us-east-1a,us-east-1b are features of nodes there, of which one is wanted: (us-east-1a|us-east-1b) */
+static int set_places(const struct directive_context *c, const char *key, const char *value, struct err *e)
+{
+    struct buf places = {0};
+    struct constraint read;
+    for (const char *p = value; *p; p++)
+        buf_addc(&places, *p == ',' ? '|' : *p);
+    int rc = constraint_parse(buf_str(&places), &read, e);
+    for (size_t i = 0; rc == 0 && read.text[i]; i++)
+        if (strchr("&()", read.text[i]))
+            rc = err_set(e, ERR_INVALID, "expected names with commas between them, such as us-east-1a,us-east-1b, found %s", SHOWN(value));
+    if (rc == 0 && read.n_names == 0)
+        json_object_del(c->spec, key);
+    else if (rc == 0)
+        json_object_set_new(c->spec, key, json_string(read.text));
+    buf_deinit(&places);
+    return rc;
+}
+
+int directive_region(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_places(c, REGION, value, e);
+}
+
+int directive_zone(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_places(c, ZONE, value, e);
+}
+
+/* All three together are what nodes have to have. */
+static int finish_places(json_t *spec, struct err *e)
+{
+    static const char *const keys[] = {REGION, ZONE, "constraint"};
+    struct buf all = {0};
+    struct constraint read;
+    if (!json_object_get(spec, REGION) && !json_object_get(spec, ZONE))
+        return 0;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *part = json_string_value(json_object_get(spec, keys[i]));
+        if (part)
+            buf_printf(&all, "%s%s%s%s", all.len > 0 ? "&" : "", strchr(part, '|') ? "(" : "", part, strchr(part, '|') ? ")" : "");
+    }
+    int rc = constraint_parse(buf_str(&all), &read, e);
+    if (rc == 0)
+        json_object_set_new(spec, "constraint", json_string(read.text));
+    else
+        err_wrap(e, "--region, --zone and --constraint together");
+    json_object_del(spec, REGION);
+    json_object_del(spec, ZONE);
+    buf_deinit(&all);
     return rc;
 }
 
@@ -459,6 +515,7 @@ int directives_finish_resources(json_t *spec, struct err *e)
     if (rc == 0 && mincpus > number(spec, "cpus", 1))
         json_object_set_new(spec, "cpus", json_integer(mincpus));
     finish_slices(spec);
+    rc = rc ? rc : finish_places(spec, e);
     if (rc == 0 && per_cpu > 0)
         rc = multiply(
             spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);

@@ -112,6 +112,11 @@ static void every_flag_sets_what_it_says(void **state)
     check_refused("#SBATCH -w n[1-\n", "train.sh:1: --nodelist: expected one pair of brackets");
     check_refused("#SBATCH -x ,\n", "train.sh:1: --exclude: expected names of nodes");
     check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
+    check_spec("#BELAY --region us-east-1\n", "{\"constraint\":\"us-east-1\"}");
+    check_spec("#BELAY --zone us-east-1a,us-east-1b --region us-east-1 -C a100|h100\n",
+        "{\"constraint\":\"us-east-1&(us-east-1a|us-east-1b)&(a100|h100)\"}");
+    check_spec("#BELAY --zone a,b -C (x|y)&ib\n#BELAY --zone c\n", "{\"constraint\":\"c&((x|y)&ib)\"}");
+    check_spec("#BELAY --zone a --zone=\n", "{}");
     check_spec("#SBATCH --constraint=a100&ib -L matlab:2,ansys\n",
         "{\"constraint\":\"a100&ib\",\"licences\":{\"ansys\":1,\"matlab\":2}}");
     check_spec("#BELAY --mem 4G\n", "{\"memory_mib\":4096}");
@@ -193,6 +198,9 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#SBATCH --gpus=1g.10gb:0\n", "--gpus: slices: expected an integer in 1 .. 64");
     check_refused("#SBATCH --gpus-per-task=1g.10gb:1\n", "say --gpus 1g.10gb:N");
     check_refused("#SBATCH --exclusive=user\n", "--exclusive takes no value");
+    check_refused("#BELAY --zone 'a b'\n", "--zone: at 3: ");
+    check_refused("#BELAY --zone 'a&b'\n", "--zone: expected names with commas between them");
+    check_refused("#BELAY --region a,,b\n", "--region: at 3: ");
     check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
     check_refused("#SBATCH -C '[a|b]'\n", "--constraint: at 1: ");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
