@@ -72,34 +72,88 @@ static void print_advice(const json_t *reply)
     } else {
         printf("Nothing stands out: %lld running jobs were looked at.\n", (long long)cli_int(reply, "looked_at", 0));
     }
-    if (json_is_true(json_object_get(reply, "more")))
-        printf("\nOnly the first %lld running jobs were looked at: --user USER asks for one user's.\n", (long long)cli_int(reply, "looked_at", 0));
 }
 
-/* GET of path, of one user's alone if there is one, printed. */
-static int show(struct buf *path, const char *user, bool json, void (*print)(const json_t *reply))
+static void add_user(struct buf *path, const char *user)
 {
-    if (user) {
-        buf_addc(path, strchr(buf_str(path), '?') ? '&' : '?');
-        buf_adds(path, "user=");
-        str_url_encode(path, user, strlen(user));
-    }
-    json_t *v = cli_get(buf_str(path));
+    if (!user)
+        return;
+    buf_addc(path, strchr(buf_str(path), '?') ? '&' : '?');
+    buf_adds(path, "user=");
+    str_url_encode(path, user, strlen(user));
+}
+
+/* Takes v; NULL: it could not be had. */
+static int show(json_t *v, bool json, void (*print)(const json_t *reply))
+{
     if (v && json)
         cli_print_json(v);
     else if (v)
         print(v);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
-    buf_deinit(path);
+    return rc;
+}
+
+/* ---- page by page ---- */
+
+static int most_first(const void *a, const void *b)
+{
+    int64_t x = cli_int(*(json_t *const *)a, "waste_uusd_per_hour", 0), y = cli_int(*(json_t *const *)b, "waste_uusd_per_hour", 0);
+    return x > y ? -1 : x < y;
+}
+
+/* Pages are in order each. */
+static json_t *sorted(const json_t *items)
+{
+    size_t n = json_array_size(items), i;
+    json_t **v = mem_array(n + 1, sizeof(json_t *)), *list = json_array();
+    for (i = 0; i < n; i++)
+        v[i] = json_array_get(items, i);
+    qsort(v, n, sizeof(json_t *), most_first);
+    for (i = 0; i < n; i++)
+        json_array_append(list, v[i]);
+    free(v);
+    return list;
+}
+
+int advise_ask(struct client *c, const char *user, json_t **ret_reply, struct err *e)
+{
+    json_t *items = json_array();
+    int64_t looked_at = 0, after = 0;
+    int rc = 0;
+    do {
+        struct buf path = {0};
+        json_t *page = NULL;
+        buf_printf(&path, "/api/v1/advice?after=%lld", (long long)after);
+        add_user(&path, user);
+        rc = client_json(c, "GET", buf_str(&path), NULL, &page, e);
+        buf_deinit(&path);
+        if (rc == 0) {
+            json_array_extend(items, json_object_get(page, "items"));
+            looked_at += cli_int(page, "looked_at", 0);
+            after = cli_int(page, "next", 0);
+        }
+        json_decref(page);
+    } while (rc == 0 && after > 0);
+    if (rc == 0)
+        *ret_reply = json_pack("{s:o,s:I}", "items", sorted(items), "looked_at", (json_int_t)looked_at);
+    json_decref(items);
     return rc;
 }
 
 int advise_jobs(const char *user, bool json)
 {
-    struct buf path = {0};
-    buf_adds(&path, "/api/v1/advice");
-    return show(&path, user, json, print_advice);
+    struct client *c = NULL;
+    struct err e;
+    json_t *v = NULL;
+    int rc = client_create(&c, &e);
+    if (rc == 0)
+        rc = advise_ask(c, user, &v, &e);
+    client_destroy(c);
+    if (rc != 0)
+        cli_error("%s", e.text);
+    return show(v, json, print_advice);
 }
 
 static void print_forgotten(const json_t *reply)
@@ -130,7 +184,10 @@ int advise_forgotten(const char *user, int64_t for_ms, bool json)
     buf_adds(&path, "/api/v1/forgotten");
     if (for_ms >= 0)
         buf_printf(&path, "?for_ms=%lld", (long long)for_ms);
-    return show(&path, user, json, print_forgotten);
+    add_user(&path, user);
+    json_t *v = cli_get(buf_str(&path));
+    buf_deinit(&path);
+    return show(v, json, print_forgotten);
 }
 
 int advise_reclaim(const char *text, bool json)

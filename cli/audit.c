@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#define AUDIT_MS 700000 /* belayd gives up before */
+
 static const struct list_column columns[] = {
     {"WHAT", "kind", COLUMN_TEXT},
     {"POOL", "pool", COLUMN_TEXT},
@@ -42,7 +44,7 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int rc = cli_parse(&verb_audit, argc, argv, false, no_options, NULL, &a);
     if (rc == 0) {
-        json_t *v = cli_post("/api/v1/audit", NULL);
+        json_t *v = cli_post_long("/api/v1/audit", NULL, AUDIT_MS);
         if (v && a.json)
             cli_print_json(v);
         else if (v)

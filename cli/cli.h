@@ -97,6 +97,7 @@ int client_json(struct client *c, const char *method, const char *path, const js
 /* GET path for a verb: prints the error and gives NULL, or the value. */
 json_t *cli_get(const char *path);
 json_t *cli_post(const char *path, const json_t *body);
+json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms); /* for what takes minutes */
 
 /* The directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees. */
 char *cli_home(void);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define REPLY_MAX (64u << 20)
+#define CALL_MS 90000
 #define TOKEN_MAX 1024
 #define PEM_MAX 65536
 
@@ -261,25 +262,31 @@ void client_reply_deinit(struct client_reply *r)
     buf_deinit(&r->body);
 }
 
-int client_json(struct client *c, const char *method, const char *path, const json_t *body,
-    json_t **ret_value, struct err *e)
+static int call_for_json(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms, json_t **ret_value,
+    struct err *e)
 {
     struct client_reply reply = {0};
-    int rc = client_call(c, method, path, body, 90000, &reply, e);
+    int rc = client_call(c, method, path, body, timeout_ms, &reply, e);
     if (rc == 0)
         rc = json_parse(buf_str(&reply.body), reply.body.len, REPLY_MAX, ret_value, e);
     client_reply_deinit(&reply);
     return rc;
 }
 
-static json_t *call_once(const char *method, const char *path, const json_t *body)
+int client_json(struct client *c, const char *method, const char *path, const json_t *body,
+    json_t **ret_value, struct err *e)
+{
+    return call_for_json(c, method, path, body, CALL_MS, ret_value, e);
+}
+
+static json_t *call_once(const char *method, const char *path, const json_t *body, int64_t timeout_ms)
 {
     struct client *c;
     struct err e = {0};
     json_t *v = NULL;
     int rc = client_create(&c, &e);
     if (rc == 0) {
-        rc = client_json(c, method, path, body, &v, &e);
+        rc = call_for_json(c, method, path, body, timeout_ms, &v, &e);
         client_destroy(c);
     }
     if (rc != 0)
@@ -289,10 +296,15 @@ static json_t *call_once(const char *method, const char *path, const json_t *bod
 
 json_t *cli_get(const char *path)
 {
-    return call_once("GET", path, NULL);
+    return call_once("GET", path, NULL, CALL_MS);
 }
 
 json_t *cli_post(const char *path, const json_t *body)
 {
-    return call_once("POST", path, body);
+    return call_once("POST", path, body, CALL_MS);
+}
+
+json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms)
+{
+    return call_once("POST", path, body, timeout_ms);
 }

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/advise.h"
 #include "cli/lists.h"
 #include "simulate/page.h"
 #include <errno.h>
@@ -171,7 +172,9 @@ static json_t *make_report(struct asking *a)
     json_t *before = ask(a, "/api/v1/cost?by=kind", from - WEEK_MS, from, true), *days = ask(a, "/api/v1/cost?by=day", first, to, true);
     json_t *projects = ask_week(a, "/api/v1/cost?by=project", true), *pools = ask_week(a, "/api/v1/cost?by=pool", true);
     json_t *jobs = ask_week(a, "/api/v1/cost/jobs?limit=" JOBS_SHOWN, true), *budgets = ask(a, "/api/v1/budgets", 0, 0, false);
-    json_t *advice = ask(a, "/api/v1/advice", 0, 0, false), *report = NULL;
+    json_t *advice = NULL, *report = NULL;
+    if (a->rc == 0)
+        a->rc = advise_ask(a->client, NULL, &advice, &a->e);
     if (a->rc == 0) {
         const json_t *total = json_object_get(users, "total");
         time_format_iso(o->from, iso_from);

@@ -11,7 +11,9 @@
 #include "scheduler/core/extras.h"
 #include <stdlib.h>
 
-#define ADVICE_JOBS_MAX 500 /* that one call looks at, for what it reads */
+/* Of a page: for what is read of each job, nobody else is answered meanwhile. */
+#define PAGE_JOBS_MAX 500
+#define PAGE_MS 25
 #define HOURS (LOAD_SPANS - 1)
 
 struct asking {
@@ -19,8 +21,6 @@ struct asking {
     struct stamp now;
     const char *user; /* only this one's jobs; NULL: all */
     json_t *items;
-    int64_t looked_at;
-    bool more;
 };
 
 /* ---- one job ---- */
@@ -132,6 +132,7 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     free(gpus);
 }
 
+/* What it did lately and what it did in all are of one commit: of something that only the second has seen, nothing is said. */
 static void look_at_job(struct asking *x, const struct job *job)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
@@ -139,9 +140,12 @@ static void look_at_job(struct asking *x, const struct job *job)
     struct wall recently = {x->now.wall.ms - limits->idle_ms}, before = {x->now.wall.ms - limits->size_ms};
     struct job_loads recent = {0}, all = {0};
     struct err e;
-    int rc = job_loads_read(&recent, x->api->o.reader, m, &job->row, recently, 0, &e);
+    int rc = db_reader_begin(x->api->o.reader, &e);
+    if (rc == 0)
+        rc = job_loads_read(&recent, x->api->o.reader, m, &job->row, recently, 0, &e);
     if (rc == 0)
         rc = job_loads_read(&all, x->api->o.reader, m, &job->row, before, HOURS, &e);
+    db_reader_end(x->api->o.reader);
     if (rc == 0)
         judge(x, job, &recent, &all);
     else
@@ -171,31 +175,64 @@ static void look_at_node(struct asking *x, const struct node *n)
 
 /* ---- all of them ---- */
 
-static void look_at_attempts(struct asking *x, const struct node *n)
+/* Jobs that run and have a higher number, in order. */
+struct page {
+    const struct job **jobs;
+    size_t n;
+    int64_t after;
+};
+
+static int by_number(const void *a, const void *b)
 {
-    LIST_FOREACH (&n->attempts, l) {
-        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        const struct job *job = a->job;
-        if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || (x->user && !str_eq(x->user, job->row.user)))
-            continue;
-        x->more = x->more || x->looked_at == ADVICE_JOBS_MAX;
-        if (x->looked_at == ADVICE_JOBS_MAX)
-            continue;
-        x->looked_at++;
-        look_at_job(x, job);
-    }
+    const struct job *const *x = a, *const *y = b;
+    return (*x)->row.id < (*y)->row.id ? -1 : (*x)->row.id > (*y)->row.id;
+}
+
+static void find_jobs(const struct asking *x, struct page *p)
+{
+    size_t room = 0;
+    LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
+        LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after || (x->user && !str_eq(x->user, a->job->row.user)))
+                continue;
+            if (p->n == room) {
+                room = room ? 2 * room : 64;
+                p->jobs = mem_resize(p->jobs, room, sizeof(*p->jobs));
+            }
+            p->jobs[p->n++] = a->job;
+        }
+    if (p->n > 1)
+        qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
+}
+
+/* How many of them it has looked at. */
+static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit)
+{
+    const struct clock *clock = x->api->o.timers->clock;
+    int64_t end_ms = clock_mono(clock).ms + PAGE_MS;
+    size_t n = 0;
+    while (n < p->n && n < (size_t)limit && (n == 0 || clock_mono(clock).ms < end_ms))
+        look_at_job(x, p->jobs[n++]);
+    return n;
 }
 
 void api_advice(struct request *q)
 {
-    struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user"), .items = json_array()};
-    LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l) {
-        const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        look_at_attempts(&x, n);
-        if (!x.user)
-            look_at_node(&x, n);
-    }
-    api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:b}", "items", api_most_first(x.items, "waste_uusd_per_hour"), "looked_at", (json_int_t)x.looked_at, "more", (int)x.more));
+    struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
+    struct page p = {0};
+    int64_t limit;
+    if (!api_query_i64(q, "after", 0, INT64_MAX, 0, &p.after) || !api_query_i64(q, "limit", 1, PAGE_JOBS_MAX, PAGE_JOBS_MAX, &limit))
+        return;
+    x.items = json_array();
+    find_jobs(&x, &p);
+    size_t n = look_at_jobs(&x, &p, limit);
+    if (!x.user && p.after == 0)
+        LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
+            look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
+    api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"), "looked_at", (json_int_t)n, "next",
+                                  api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
+    free(p.jobs);
 }
 
 /* ---- giving back ---- */

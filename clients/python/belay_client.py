@@ -360,7 +360,7 @@ class Client:
     def forgotten(self, *, for_ms=None, user=None):
         return self._call("GET", "/api/v1/forgotten", query=_clean(locals()))
 
-    def advice(self, *, user=None):
+    def advice(self, *, user=None, after=None, limit=None):
         return self._call("GET", "/api/v1/advice", query=_clean(locals()))
 
     def events(self, *, after=None, wait_ms=None):

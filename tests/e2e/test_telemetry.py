@@ -36,7 +36,8 @@ export LD_LIBRARY_PATH=%s BELAY_TEST_NVML="$(dirname "$0")/../gpus" BELAY_NODE_T
         return [f["code"] for f in lab.get("/jobs/%d/diagnose" % job)["findings"]]
 
     def advice(self, lab, job):
-        return sorted(i["code"] for i in lab.get("/advice")["items"] if i["job"] == job)
+        page = lab.get("/advice?after=%d" % (job - 1))
+        return sorted(i["code"] for i in page["items"] if i["job"] == job)
 
     def has_memory_group(self, lab):
         """Whether the node holds a job to the memory that it asked for: another group than ours has it."""

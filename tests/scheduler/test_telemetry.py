@@ -168,8 +168,11 @@ class Telemetry(unittest.TestCase):
     def advice(self, until, query=""):
         end = time.monotonic() + WAIT_S
         while True:
-            status, body, _ = self.d.call("GET", "/api/v1/advice" + query)
-            self.assertEqual(status, 200, body)
+            body = {"items": [], "looked_at": 0, "next": 0}
+            while body["next"] is not None:  # page by page, as they come
+                status, page, _ = self.d.call("GET", "/api/v1/advice?after=%d%s" % (body["next"], query))
+                self.assertEqual(status, 200, page)
+                body = {"items": body["items"] + page["items"], "looked_at": body["looked_at"] + page["looked_at"], "next": page["next"]}
             if until(body):
                 return body
             self.assertLess(time.monotonic(), end, body)
@@ -179,7 +182,7 @@ class Telemetry(unittest.TestCase):
         idle, first = self.run_job(gpus=2, checkpoint={"method": "coop"})
         large, second = self.run_job(first, cpus=4, memory_mib=800)
         well, third = self.run_job(first, second, cpus=1)
-        self.assertEqual(self.advice(lambda b: True), {"items": [], "looked_at": 3, "more": False})
+        self.assertEqual(self.advice(lambda b: True), {"items": [], "looked_at": 3, "next": None})
         self.assertIn("Nothing stands out: 3 running jobs", self.belay("advise").stdout)
         cold = {**HOT, "busy_ms": 600, "thermal_ms": 0}
         busy = {"ms": 60000, "cpu_ms": 59000, "memory_bytes": 100 << 20}
@@ -191,7 +194,15 @@ class Telemetry(unittest.TestCase):
         one = next(i for i in items if i["job"] == idle)
         self.assertIn("2 of its 2 GPUs were less than 5 % busy", one["text"])
         self.assertTrue(one["can_reclaim"] and one["cost_uusd"] is not None and one["user"])
-        self.assertEqual(self.advice(lambda b: True, "?user=nobody")["items"], [])
+        self.assertEqual(self.advice(lambda b: True, "&user=nobody")["items"], [])
+        one_each = []
+        for job, after in ((idle, 0), (large, idle), (well, large)):
+            page = self.d.call("GET", "/api/v1/advice?limit=1&after=%d" % after)[1]
+            self.assertEqual((page["looked_at"], page["next"]), (1, None if job == well else job))
+            one_each += page["items"]
+        self.assertEqual({(i["code"], i["job"]) for i in one_each}, {(i["code"], i["job"]) for i in items})
+        for wrong in ("after=-1", "after=x", "limit=0", "limit=501"):
+            self.assertEqual(self.d.call("GET", "/api/v1/advice?" + wrong)[0], 400)
         said = self.belay("advise").stdout
         self.assertRegex(said, r"(?m)^idle-gpus +%d +- +job " % idle)
         self.assertIn("job %d: it used 100 MiB of memory at most, 13 %% of the 800 MiB that it asked for: far too much" % large, said)
