@@ -256,15 +256,27 @@ bool api_need_admin(struct request *q)
 
 /* ---- who asks ---- */
 
-static void identify_local(struct request *q)
+/* The system's list of users is a file that is read anew for each question, or a service elsewhere. */
+#define LOCAL_USER_MS 10000
+
+static void find_local(struct local_user *l, uid_t uid, struct mono now)
 {
     struct passwd pw, *found = NULL;
     char mem[4096];
-    uid_t uid = q->r->peer_uid;
+    if (l->uid == uid && mono_is_set(l->until) && now.ms < l->until.ms)
+        return;
+    *l = (struct local_user){.uid = uid, .until = {now.ms + LOCAL_USER_MS}};
     if (getpwuid_r(uid, &pw, mem, sizeof(mem), &found) == 0 && found)
-        STR_COPY(q->caller.user, found->pw_name);
+        STR_COPY(l->name, found->pw_name);
     else
-        snprintf(q->caller.user, sizeof(q->caller.user), "uid-%u", (unsigned)uid);
+        snprintf(l->name, sizeof(l->name), "uid-%u", (unsigned)uid);
+}
+
+static void identify_local(struct request *q)
+{
+    uid_t uid = q->r->peer_uid;
+    find_local(&q->api->local, uid, clock_mono(q->api->o.timers->clock));
+    STR_COPY(q->caller.user, q->api->local.name);
     q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
 }
 

@@ -18,6 +18,13 @@
 #define API_LIST_MAX 200 /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
+/* A local user, as the system knew it when it was last asked. */
+struct local_user {
+    uid_t uid;
+    struct mono until; /* then it is asked again; MONO_NONE: it never was */
+    char name[CORE_NAME_MAX];
+};
+
 struct api {
     struct api_options o;
     char server_url[256];
@@ -29,6 +36,7 @@ struct api {
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */
     int64_t n_requests, n_refused;
+    struct local_user local; /* who asked last over the UNIX socket */
 };
 
 /* Who asks. */
