@@ -109,7 +109,7 @@ static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
     int64_t mcpu = j->row.need.cpus * 1000LL;
-    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || j->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
+    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
         use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {

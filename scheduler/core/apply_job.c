@@ -45,18 +45,24 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     retire_job(m, j);
 }
 
-struct job_times *job_times(struct job *j)
+const struct job_side *job_side(const struct job *j)
 {
-    if (!j->times) {
-        j->times = mem_alloc(sizeof *j->times);
-        j->times->job = j;
+    static const struct job_side none;
+    return j->side ? j->side : &none;
+}
+
+struct job_side *job_make_side(struct job *j)
+{
+    if (!j->side) {
+        j->side = mem_alloc(sizeof *j->side);
+        j->side->job = j;
     }
-    return j->times;
+    return j->side;
 }
 
 int64_t job_pace_offer(const struct job *j)
 {
-    return j->times ? j->times->pace_offer : CORE_ID_NONE;
+    return job_side(j)->pace_offer;
 }
 
 struct job *job_named(const struct model *m, int64_t id, struct err *e)
@@ -290,7 +296,7 @@ static int cancel_array(struct model *m, struct job *j, const struct event *ev, 
         which ? "tasks" : "all tasks", ev->cancel.by);
     j->array->n_tasks++; /* it stays until all of them are seen */
     LIST_FOREACH (&j->array->tasks, l) {
-        struct job *t = LIST_ENTRY(l, struct job, in_array);
+        struct job *t = LIST_ENTRY(l, struct job_side, in_array)->job;
         if (!which || ranges_has(which, t->row.array_index))
             cancel(m, t, ev->cancel.by, ev->now);
     }
@@ -336,7 +342,7 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
     requeue(m, j, ev->requeue.by, ev->now);
     if (j->array)
         LIST_FOREACH (&j->array->tasks, l)
-            requeue(m, LIST_ENTRY(l, struct job, in_array), ev->requeue.by, ev->now);
+            requeue(m, LIST_ENTRY(l, struct job_side, in_array)->job, ev->requeue.by, ev->now);
     return 0;
 }
 
@@ -467,8 +473,8 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     else
         queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
-    if (j->avoid != CORE_ID_NONE) {
-        j->avoid = CORE_ID_NONE;
+    if (job_side(j)->avoid != CORE_ID_NONE) {
+        j->side->avoid = CORE_ID_NONE;
         queue_reshape(m, j);
     }
     j->node_went = false;

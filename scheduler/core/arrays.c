@@ -67,14 +67,14 @@ void array_attach(struct model *m, struct job *j, const struct event *submit)
 void array_adopt(struct job *parent, struct job *task)
 {
     task->parent = parent;
-    list_push_back(&parent->array->tasks, &task->in_array);
+    list_push_back(&parent->array->tasks, &job_make_side(task)->in_array);
     parent->array->n_tasks++;
 }
 
 struct job *array_task(const struct job *parent, int32_t index)
 {
     LIST_FOREACH (&parent->array->tasks, l) {
-        struct job *t = LIST_ENTRY(l, struct job, in_array);
+        struct job *t = LIST_ENTRY(l, struct job_side, in_array)->job;
         if (t->row.array_index == index)
             return t;
     }
@@ -247,7 +247,7 @@ void array_task_ended(struct model *m, struct job *task, struct stamp now)
     struct job *j = task->parent;
     struct array_row *r = &j->array->row;
     bool succeeded = task->row.end == END_SUCCEEDED;
-    link_remove(&task->in_array);
+    link_remove(&task->side->in_array);
     j->array->n_tasks--;
     r->n_succeeded += succeeded;
     r->n_other += !succeeded;
@@ -298,7 +298,7 @@ static bool may_succeed(const struct job *array, int32_t index)
 static struct depend_text why_never(const struct job *j, int32_t index)
 {
     int64_t on = CORE_ID_NONE;
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && (d->on ? !may_succeed(d->on, index) : on == CORE_ID_NONE))
             on = d->row.on;

@@ -58,7 +58,7 @@ void retire_job(struct model *m, struct job *j)
 {
     link_remove(&j->dirty);
     *CHANGED(m, jobs) = j->row;
-    free(j->times);
+    free(j->side);
     slab_give(&m->job_slab, j);
 }
 

@@ -54,15 +54,15 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             j->shape->least);
     if (a && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
         return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
-    if (link_is_in(&j->regroups) && !tree_has(&j->in_shape))
+    if (link_is_in(&job_side(j)->regroups) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
-    LIST_FOREACH (&j->kept, l) {
+    LIST_FOREACH (&job_side(j)->kept, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_kept);
-        if (n->kept_for != j || n->row.state != NODE_UP || (pending && !link_is_in(&j->regroups)))
+        if (n->kept_for != j || n->row.state != NODE_UP || (pending && !link_is_in(&job_side(j)->regroups)))
             return BROKEN(
                 "node %" PRId64 " is kept for job %" PRId64 ", which has no use for it", n->row.id, j->row.id);
     }
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         bool is_over = d->row.kind == DEPEND_AFTERCORR && !d->on && j->array->n_never > 0;
         if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
@@ -88,7 +88,7 @@ static int check_follows(const struct job *j, struct err *e)
     int64_t gone = 0, ready = 0, never = 0;
     for (int32_t i = 0; i <= ranges_last(&a->all); i++) {
         bool open = false, lost = false, left = ranges_has(&a->left, i), is_gone = bits_has(&a->gone, i);
-        LIST_FOREACH (&j->depends, l) {
+        LIST_FOREACH (&job_side(j)->depends, l) {
             const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
             const struct array *on = d->on ? d->on->array : NULL;
             if (d->row.kind != DEPEND_AFTERCORR || !on || bits_has(&on->done, i))
@@ -105,7 +105,7 @@ static int check_follows(const struct job *j, struct err *e)
             bits_has(&a->ready, i) != (should && !open && !lost && !is_never))
             return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should", j->row.id, i);
     }
-    if (gone != a->n_gone || ready != a->n_ready || never != a->n_never || (never > 0) > link_is_in(&j->unmeetable))
+    if (gone != a->n_gone || ready != a->n_ready || never != a->n_never || (never > 0) > link_is_in(&job_side(j)->unmeetable))
         return BROKEN("array %" PRId64 " counts %" PRId64 " tasks that are ready, and has %" PRId64, j->row.id, a->n_ready, ready);
     return 0;
 }
@@ -121,7 +121,7 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     if (!j->array)
         return j->row.state == JOB_UNFOLDED ? BROKEN("job %" PRId64 " is unfolded but no array", j->row.id) : 0;
     LIST_FOREACH (&j->array->tasks, l)
-        n += LIST_ENTRY(l, struct job, in_array)->parent == j;
+        n += LIST_ENTRY(l, struct job_side, in_array)->job->parent == j;
     if (n != j->array->n_tasks || (j->array->left.n == 0) != (j->row.state == JOB_UNFOLDED) ||
         (n == 0 && j->array->left.n == 0) || (array_is_full(j) && tree_has(&j->in_shape)))
         return BROKEN("array %" PRId64 " is %s with %" PRId64 " tasks that live", j->row.id,
@@ -589,10 +589,10 @@ static int check_drills(const struct model *m, struct err *e)
     }
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         of_jobs += j->drill != NULL;
-        if (j->avoid != CORE_ID_NONE && (!j->drill || !j->drill->row.avoids || j->row.state != JOB_PENDING))
-            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, j->avoid);
+        if (job_side(j)->avoid != CORE_ID_NONE && (!j->drill || !j->drill->row.avoids || j->row.state != JOB_PENDING))
+            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, job_side(j)->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
-            j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != j->avoid)
+            j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != job_side(j)->avoid)
             return BROKEN(
                 "job %" PRId64 " is queued with other certificates or nodes than it has", j->row.id);
     }

@@ -17,7 +17,7 @@ static int64_t last_start_ms(const struct job_row *r)
 
 static int compare_deadline(const void *key, const struct tree_link *l)
 {
-    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job_times, by_deadline)->job->row;
+    const struct job_row *a = key, *b = &TREE_ENTRY(l, struct job_side, by_deadline)->job->row;
     int by_time = tree_order(last_start_ms(a), last_start_ms(b));
     return by_time ? by_time : tree_order(a->id, b->id);
 }
@@ -38,19 +38,19 @@ int deadline_check(const struct job_row *r, struct wall now, struct err *e)
 
 static bool is_watched(const struct job *j)
 {
-    return j->times && tree_has(&j->times->by_deadline);
+    return j->side && tree_has(&j->side->by_deadline);
 }
 
 void deadline_watch(struct model *m, struct job *j)
 {
     if (j->row.deadline_ms > 0 && !is_watched(j))
-        tree_add(&m->by_deadline, &job_times(j)->by_deadline, &j->row, compare_deadline);
+        tree_add(&m->by_deadline, &job_make_side(j)->by_deadline, &j->row, compare_deadline);
 }
 
 void deadline_leave(struct model *m, struct job *j)
 {
-    if (j->times)
-        tree_remove(&m->by_deadline, &j->times->by_deadline);
+    if (j->side)
+        tree_remove(&m->by_deadline, &j->side->by_deadline);
 }
 
 struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -58,7 +58,7 @@ struct mono deadlines_due(const struct model *m, struct stamp now, struct event 
     const struct tree_link *first = tree_first(&m->by_deadline);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job_times, by_deadline)->job;
+    const struct job *j = TREE_ENTRY(first, struct job_side, by_deadline)->job;
     int64_t left = last_start_ms(&j->row) + 1 - now.wall.ms;
     *ret_event = (struct event){.type = EV_DEADLINE, .deadline.job = j->row.id};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};

@@ -48,9 +48,9 @@ static void drill_move(struct drill *d, enum drill_state to)
 static void stop_avoiding(struct model *m, struct drill *d)
 {
     d->row.avoids = false;
-    if (d->job->avoid == CORE_ID_NONE)
+    if (job_side(d->job)->avoid == CORE_ID_NONE)
         return;
-    d->job->avoid = CORE_ID_NONE;
+    d->job->side->avoid = CORE_ID_NONE;
     queue_reshape(m, d->job);
 }
 
@@ -191,7 +191,7 @@ static void start_avoiding(struct model *m, struct drill *d, struct stamp now)
     if (d->job->row.nodes > 1)
         return;
     d->row.avoids = true;
-    d->job->avoid = d->row.node;
+    job_make_side(d->job)->avoid = d->row.node;
     queue_reshape(m, d->job);
     if (!is_elsewhere(m, d->job->shape, now))
         stop_avoiding(m, d);
@@ -532,7 +532,7 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
     if (a)
         link_remove(&job_attempt(j)->undrilled);
     if (r->avoids && !a) {
-        j->avoid = r->node;
+        job_make_side(j)->avoid = r->node;
         queue_reshape(m, j);
     }
     return 0;

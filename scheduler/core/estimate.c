@@ -32,7 +32,6 @@ static void imagine(const struct model *m, const struct event *submit, const str
     STR_COPY(j->row.qos, own->qos);
     j->certified_at = certificate_date(m, r->script_key);
     j->least = j->row.nodes_min; /* what it settles for */
-    j->avoid = CORE_ID_NONE;
     j->account = account_find(m, own->team, own->user);
     if (!j->account) {
         account_imagine(m, own->team, own->user, &i->account, &i->team);

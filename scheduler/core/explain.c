@@ -709,11 +709,11 @@ static void explain_regroup(const struct job *j, struct stamp now, struct answer
 {
     char left[32];
     int64_t kept = 0;
-    if (!link_is_in(&j->regroups))
+    if (!link_is_in(&job_side(j)->regroups))
         return;
-    LIST_FOREACH (&j->kept, l)
+    LIST_FOREACH (&job_side(j)->kept, l)
         kept++;
-    int64_t ms = j->regroups_until.ms - now.mono.ms;
+    int64_t ms = job_side(j)->regroups_until.ms - now.mono.ms;
     time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
     if (kept > 0)
         say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s", kept,
@@ -728,7 +728,7 @@ static void explain_regroup(const struct job *j, struct stamp now, struct answer
 /* With --kill-on-invalid-dep no. */
 static void explain_never(const struct job *j, struct answer *a)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
         if (r->state != DEPEND_NEVER)
             continue;
@@ -743,7 +743,7 @@ static void explain_dependencies(const struct job *j, struct answer *a)
     int64_t n = 0;
     if (j->row.keep_unmeetable)
         explain_never(j, a);
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_TOLD)
             continue;
@@ -761,9 +761,9 @@ static void explain_dependencies(const struct job *j, struct answer *a)
 static void explain_window(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
-    if (!j->row.window[0] || j->not_before.ms <= now.wall.ms)
+    if (!j->row.window[0] || job_side(j)->not_before.ms <= now.wall.ms)
         return;
-    time_format_duration(j->not_before.ms - now.wall.ms, in, sizeof in);
+    time_format_duration(job_side(j)->not_before.ms - now.wall.ms, in, sizeof in);
     if (!core_window(m, j->row.window))
         say(a, "no-window", "belayd's configuration has no window %s (any more)", j->row.window);
     else
@@ -773,7 +773,7 @@ static void explain_window(const struct model *m, struct stamp now, const struct
 /* Of an array whose tasks wait for those of others, one by one. */
 static void explain_followed(const struct job *j, int64_t left, struct answer *a)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && d->on && left > j->array->n_ready)
             say(a, "dependency", "%s: %" PRId64 " of its tasks wait until those of job %" PRId64 " '%s' with the same index have succeeded",
@@ -935,7 +935,7 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j, j->shape, &v, a))
         return;
-    if (j->avoid != CORE_ID_NONE)
+    if (job_side(j)->avoid != CORE_ID_NONE)
         say(a, "drill",
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
     if (j->is_waiting)
@@ -1033,7 +1033,7 @@ size_t core_explain_with(
 static bool is_like_its_shape(const struct job *j)
 {
     return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array && j->row.nodes == 1 &&
-           j->avoid == CORE_ID_NONE && !link_is_in(&j->regroups) && j->shape->head != j->row.id;
+           job_side(j)->avoid == CORE_ID_NONE && !link_is_in(&job_side(j)->regroups) && j->shape->head != j->row.id;
 }
 
 bool core_explain_first(

@@ -18,7 +18,7 @@
 
 bool array_follows(const struct job *j)
 {
-    const struct link *first = list_first(&j->depends);
+    const struct link *first = list_first(&job_side(j)->depends);
     return first && LIST_ENTRY(first, struct dependency, of_job)->row.kind == DEPEND_AFTERCORR;
 }
 
@@ -54,7 +54,7 @@ static void look_at_live(const struct job *on, struct followed *ret)
     for (int32_t i = bits_next(&a->gone, 0); i < a->gone.n; i = bits_next(&a->gone, i + 1))
         bits_clear(&ret->open, i);
     LIST_FOREACH (&a->tasks, l)
-        bits_set(&ret->open, LIST_ENTRY(l, struct job, in_array)->row.array_index);
+        bits_set(&ret->open, LIST_ENTRY(l, struct job_side, in_array)->job->row.array_index);
     add_all(&ret->done, &a->done);
 }
 
@@ -206,7 +206,7 @@ bool follow_attach(struct model *m, struct job *j, const struct depend_ask *a)
 
 static bool is_ready(const struct job *j, int32_t index)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && d->on && !bits_has(&d->on->array->done, index))
             return false;
@@ -250,7 +250,7 @@ void follow_dropped(struct model *m, struct job *array, struct stamp now)
 void follow_settle(struct model *m, struct job *j)
 {
     struct array *a = j->array;
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_AFTERCORR && (a->left.n == 0 || (!d->on && a->n_never == 0)))
             waits_met(m, d);
@@ -281,7 +281,7 @@ void follow_load(struct model *m, struct job *j)
 {
     if (!array_follows(j))
         return;
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         struct followed f;
         if (d->row.kind != DEPEND_AFTERCORR)

@@ -580,9 +580,9 @@ static bool wait_for_dependencies(const struct model *m, const struct job *j, st
 {
     int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0;
     int64_t unknown = CORE_ID_NONE;
-    if (list_is_empty(&j->depends))
+    if (list_is_empty(&job_side(j)->depends))
         return true;
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.state != DEPEND_WAITS)
             continue;
@@ -610,7 +610,7 @@ static bool wait_for_task(const struct model *m, const struct job *j, struct sta
     if (!array_is_full(j))
         return true;
     LIST_FOREACH (&j->array->tasks, l) {
-        const struct job *t = LIST_ENTRY(l, struct job, in_array);
+        const struct job *t = LIST_ENTRY(l, struct job_side, in_array)->job;
         if (!job_attempt(t))
             continue;
         int64_t mean = mean_end(m, t, now), limit = latest_end(t);

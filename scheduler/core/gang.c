@@ -53,7 +53,7 @@ static int32_t staying(const struct gang *g, const struct pool *p)
         const struct node *node = LIST_ENTRY(l, struct attempt, in_job)->node;
         n += node->pool == p && node_takes_work(node);
     }
-    LIST_FOREACH (&g->job->kept, l)
+    LIST_FOREACH (&job_side(g->job)->kept, l)
         n += LIST_ENTRY(l, struct node, in_kept)->pool == p;
     return n;
 }

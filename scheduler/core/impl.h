@@ -568,6 +568,7 @@ struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, 
 /* When the next job becomes eligible, or is to be ended since it never will, and the event; MONO_NONE: none. */
 struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event);
 bool waits_is_kept_back(const struct job *j); /* for something else than its time to begin */
+void waits_load_begin(struct model *m, struct job *j, struct wall now); /* when it may be queued, as far as that is a time */
 void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */
 void waits_destroy_all(struct model *m); /* before the jobs */
 
@@ -629,7 +630,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e); /* its job i
 
 /* ---- jobs (apply_job.c) ---- */
 struct job *job_named(const struct model *m, int64_t id, struct err *e); /* by whoever asked; NULL: ERR_NOT_FOUND is set */
-struct job_times *job_times(struct job *j);         /* made with the first look */
+struct job_side *job_make_side(struct job *j);        /* if it has none yet */
 bool job_has_to_begin(const struct job *j);         /* it is in by_begin */
 int64_t job_pace_offer(const struct job *j);
 /* All that a submit is refused for, but how many jobs its account has. ret_own: its user, team, QOS, nice and retries, as they count. */

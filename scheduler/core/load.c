@@ -144,7 +144,6 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     struct job *j = slab_take(&m->job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
-    j->regroups_until = gang_until(r, now);
     j->certified_at = certificate_date(m, r->script_key);
     j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
@@ -158,7 +157,9 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         pace_look(m, j, now);
     if (r->array == CORE_ID_NONE)
         waits_adopt(m, j);
-    j->not_before = window_not_before(m, r, now.wall);
+    waits_load_begin(m, j, now.wall);
+    if (wall_is_set(r->regroups_until))
+        job_make_side(j)->regroups_until = gang_until(r, now);
     window_watch(m, j, now.wall);
     return 0;
 }

@@ -56,7 +56,7 @@ void model_destroy(struct model *m)
     waits_destroy_all(m);
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         array_free(j);
-        free(j->times);
+        free(j->side);
     }
     certificates_destroy_all(m);
     sightings_destroy(m->sightings);

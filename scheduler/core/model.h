@@ -99,7 +99,7 @@ struct drill {
 struct array {
     struct array_row row;
     struct ranges all, left; /* as in the row */
-    struct list tasks; /* struct job by in_array: those that have begun and have not ended */
+    struct list tasks; /* struct job by in_array of their side: those that have begun and have not ended */
     int64_t n_tasks;   /* of them */
     struct list dependents; /* struct dependency by on_job: on a task that has not ended */
     struct list followers;  /* likewise: arrays whose tasks wait for those of this one, index by index (follow.c) ... */
@@ -124,9 +124,18 @@ struct labels {
     char key[LABELS_NAMES_MAX + 64]; /* of all that */
 };
 
-/* What few jobs have. */
-struct job_times {
+/* What few jobs have: of the others there may be a million. */
+struct job_side {
     struct job *job;
+    struct list depends;       /* dependencies that WAIT or will NEVER */
+    struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
+    struct link unmeetable;    /* in the model's list of those */
+    struct link in_array;      /* of `parent` */
+    struct list kept;          /* of a gang: nodes that its ranks have left and that are kept for its next attempt */
+    struct link regroups;      /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
+    struct mono regroups_until;
+    int64_t avoid;             /* node that it is not placed on; CORE_ID_NONE */
+    struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
     struct wall park_at;       /* its window closes soon then */
     struct tree_link by_park;  /* in a window that closes: queued, or running */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
@@ -145,29 +154,22 @@ struct job {
     struct drill *drill;   /* or NULL */
     int32_t least;         /* while PENDING: it starts as soon as it can have so many nodes (regroup.c) */
     bool gathers;          /* and that is more than it needs: it settles for less once no more are to be had */
-    struct list kept;      /* of a gang: nodes that its ranks have left and that are kept for its next attempt */
-    struct link regroups;  /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
-    struct mono regroups_until;
-    int64_t avoid;         /* node that it is not placed on; CORE_ID_NONE */
+    bool is_waiting;       /* PENDING, but not eligible */
+    bool node_went;        /* what it runs on, or ran on last, was lost; not stored */
     struct wall certified_at; /* of the certificate that covers it; WALL_NONE */
     struct account *account;
     struct array *array;   /* it is one; or NULL */
     struct job *parent;    /* the array that it is a task of; or NULL */
-    struct link in_array;
     int64_t width;         /* places that it wants: what its shape counts it as; 0 while it is not in the queue */
     struct shape *shape;
-    bool is_waiting;           /* PENDING, but not eligible */
-    bool node_went;            /* what it runs on, or ran on last, was lost; not stored */
     struct tree_link in_shape; /* while PENDING and eligible */
-    struct list depends;       /* dependencies that WAIT or will NEVER */
-    struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
     struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */
-    struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
-    struct job_times *times;   /* NULL: it never had any of that */
-    struct link unmeetable;    /* in the model's list of those */
+    struct job_side *side;     /* NULL: it never had any of that */
     struct link namesake;      /* in the list of its user's jobs of that name */
     struct link dirty;
 };
+
+const struct job_side *job_side(const struct job *j); /* a zeroed one where it has none */
 
 struct dependency {
     struct dependency_row row;

@@ -269,7 +269,7 @@ static int32_t gang_kept_in(
     int32_t n = 0;
     if (!owner)
         return 0;
-    LIST_FOREACH (&owner->kept, l) {
+    LIST_FOREACH (&job_side(owner)->kept, l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_kept);
         if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s) || !rack_has_room_beside(m, node, s, ids, n))
             continue;

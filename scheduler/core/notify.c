@@ -228,7 +228,7 @@ void notify_ended(struct model *m, const struct job *j, struct stamp now)
 
 static int cmp_warn(const void *key, const struct tree_link *n)
 {
-    const struct job_times *a = key, *b = TREE_ENTRY(n, struct job_times, by_warn);
+    const struct job_side *a = key, *b = TREE_ENTRY(n, struct job_side, by_warn);
     return a->warn_at.ms != b->warn_at.ms ? tree_order(a->warn_at.ms, b->warn_at.ms) : tree_order(a->job->row.id, b->job->row.id);
 }
 
@@ -250,7 +250,7 @@ void notify_watch(struct model *m, struct job *j)
         return;
     for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
         if (wanted & BIT(parts[k].event)) {
-            struct job_times *t = job_times(j);
+            struct job_side *t = job_make_side(j);
             t->warn_at.ms = a->row.started_at.ms + j->row.time_limit_ms / 100 * parts[k].pct;
             tree_add(&m->by_warn, &t->by_warn, t, cmp_warn);
             return;
@@ -259,8 +259,8 @@ void notify_watch(struct model *m, struct job *j)
 
 void notify_unwatch(struct model *m, struct job *j)
 {
-    if (j->times)
-        tree_remove(&m->by_warn, &j->times->by_warn);
+    if (j->side)
+        tree_remove(&m->by_warn, &j->side->by_warn);
 }
 
 struct mono notify_due(const struct model *m, struct stamp now, struct event *ret_event)
@@ -268,7 +268,7 @@ struct mono notify_due(const struct model *m, struct stamp now, struct event *re
     const struct tree_link *first = tree_first(&m->by_warn);
     if (!first)
         return MONO_NONE;
-    const struct job_times *t = TREE_ENTRY(first, struct job_times, by_warn);
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_warn);
     int64_t left = t->warn_at.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_WARN, .warn.job = t->job->row.id};
     return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LOOK_MS ? LOOK_MS : left)};
@@ -278,7 +278,7 @@ struct mono notify_due(const struct model *m, struct stamp now, struct event *re
 int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->warn.job);
-    if (!j || !j->times || !tree_has(&j->times->by_warn) || j->times->warn_at.ms > ev->now.wall.ms)
+    if (!j || !j->side || !tree_has(&j->side->by_warn) || j->side->warn_at.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT, "there is nothing to tell of the time limit of job %" PRId64 " (any more)", ev->warn.job);
     int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.time_limit_ms / 100;
     int32_t wanted = wanted_parts(m, j);

@@ -49,14 +49,14 @@ static int64_t greater(int64_t a, int64_t b)
 
 static int compare_pace(const void *key, const struct tree_link *l)
 {
-    const struct job_times *a = key, *b = TREE_ENTRY(l, struct job_times, by_pace);
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_pace);
     int by_time = tree_order(a->pace_at.ms, b->pace_at.ms);
     return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
 
 static void look_at(struct model *m, struct job *j, int64_t mono_ms)
 {
-    struct job_times *t = job_times(j);
+    struct job_side *t = job_make_side(j);
     tree_remove(&m->by_pace, &t->by_pace);
     t->pace_at.ms = mono_ms;
     tree_add(&m->by_pace, &t->by_pace, t, compare_pace);
@@ -70,22 +70,22 @@ void pace_look(struct model *m, struct job *j, struct stamp now)
 
 void pace_leave(struct model *m, struct job *j)
 {
-    if (j->times)
-        tree_remove(&m->by_pace, &j->times->by_pace);
+    if (j->side)
+        tree_remove(&m->by_pace, &j->side->by_pace);
 }
 
 void pace_meant(struct model *m, struct job *j, struct stamp now)
 {
     pace_look(m, j, now);
-    if (j->row.finish_ms > 0 || !j->times)
+    if (j->row.finish_ms > 0 || !j->side)
         return;
     pace_leave(m, j);
-    j->times->pace_offer = CORE_ID_NONE;
+    j->side->pace_offer = CORE_ID_NONE;
 }
 
 bool pace_is_looked_at(const struct job *j)
 {
-    return j->times && tree_has(&j->times->by_pace);
+    return j->side && tree_has(&j->side->by_pace);
 }
 
 bool pace_allows(enum pace pace, enum market market)
@@ -466,7 +466,7 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
     struct decision d;
     if (!first)
         return MONO_NONE;
-    const struct job_times *t = TREE_ENTRY(first, struct job_times, by_pace);
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_pace);
     const struct job *j = t->job;
     *ret_event = (struct event){.type = EV_PACE,
         .pace = {.job = j->row.id, .pace = j->row.pace, .offer = t->pace_offer, .look_ms = m->pace.look_ms}};
@@ -593,7 +593,7 @@ void pace_refused(struct model *m, const struct offer *o, struct stamp now)
     struct job **jobs = NULL;
     size_t n = 0;
     for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
-        const struct job_times *t = TREE_ENTRY(l, struct job_times, by_pace);
+        const struct job_side *t = TREE_ENTRY(l, struct job_side, by_pace);
         if (t->pace_offer == o->row.id)
             *GROW(jobs, n) = t->job;
     }
@@ -667,7 +667,7 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
         bool is_other = j->row.pace != ev->pace.pace;
         j->row.pace = ev->pace.pace;
-        j->times->pace_offer = ev->pace.offer;
+        j->side->pace_offer = ev->pace.offer;
         queue_reshape(m, j);
         m->change++;
         if (is_other)

@@ -305,8 +305,8 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .labels = j->labels,
         .nodes = j->row.nodes,
         .least = j->least,
-        .owner = list_is_empty(&j->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = j->avoid, .certified_at = j->certified_at, .account = j->account,
+        .owner = list_is_empty(&job_side(j)->kept) ? CORE_ID_NONE : j->row.id,
+        .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = job_side(j)->avoid, .certified_at = j->certified_at, .account = j->account,
         .limit_ms = queue_round_up(j->row.time_limit_ms, LIMIT_BITS), .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     const struct order_qos *qos = order_qos(want.order, j->row.qos);

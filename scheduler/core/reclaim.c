@@ -114,7 +114,7 @@ static bool reclaim_for_kind(struct planner *p, const struct model *m, const str
     enum limit_kind kind;
     const struct shape *s = k->first;
     for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_kind(s)) {
-        if (!link_is_in(&model_job(m, s->head)->regroups)) {
+        if (!link_is_in(&job_side(model_job(m, s->head))->regroups)) {
             *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
             return true;
         }

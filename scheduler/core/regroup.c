@@ -31,7 +31,7 @@ void gang_keep(struct model *m, struct job *j, struct node *n)
         return;
     n->kept_for = j;
     n->row.kept_for = j->row.id;
-    list_push_back(&j->kept, &n->in_kept);
+    list_push_back(&job_make_side(j)->kept, &n->in_kept);
     touch_node(m, n);
     m->change++;
 }
@@ -56,9 +56,10 @@ static void set_until(struct model *m, struct job *j, struct wall until)
 
 void gang_release(struct model *m, struct job *j)
 {
-    link_remove(&j->regroups);
+    if (j->side)
+        link_remove(&j->side->regroups);
     set_until(m, j, WALL_NONE);
-    LIST_FOREACH (&j->kept, l) {
+    LIST_FOREACH (&job_side(j)->kept, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_kept);
         gang_node_leaves(m, n);
         node_refresh(m, n, true); /* others may fit there now */
@@ -90,14 +91,15 @@ static void set_wish(struct model *m, struct job *j, bool waits)
 static void wait_until(struct model *m, struct job *j, struct mono until)
 {
     struct link *after = NULL;
-    j->regroups_until = until;
+    struct job_side *side = job_make_side(j);
+    side->regroups_until = until;
     LIST_FOREACH (&m->regroups, l)
-        if (!after && LIST_ENTRY(l, struct job, regroups)->regroups_until.ms > until.ms)
+        if (!after && LIST_ENTRY(l, struct job_side, regroups)->regroups_until.ms > until.ms)
             after = l;
     if (after)
-        list_insert_before(after, &j->regroups);
+        list_insert_before(after, &side->regroups);
     else
-        list_push_back(&m->regroups, &j->regroups);
+        list_push_back(&m->regroups, &side->regroups);
 }
 
 void gang_queued(struct model *m, struct job *j, struct stamp now)
@@ -105,8 +107,9 @@ void gang_queued(struct model *m, struct job *j, struct stamp now)
     if (j->row.nodes == 1)
         return;
     set_wish(m, j, true);
-    link_remove(&j->regroups);
-    bool waits = j->least > j->row.nodes_min || !list_is_empty(&j->kept);
+    if (j->side)
+        link_remove(&j->side->regroups);
+    bool waits = j->least > j->row.nodes_min || !list_is_empty(&job_side(j)->kept);
     set_until(m, j, waits ? (struct wall){now.wall.ms + KEEP_MS} : WALL_NONE);
     if (waits)
         wait_until(m, j, (struct mono){now.mono.ms + KEEP_MS});
@@ -128,7 +131,7 @@ void gang_load(struct model *m, struct job *j)
         return;
     set_wish(m, j, waits);
     if (waits)
-        wait_until(m, j, j->regroups_until);
+        wait_until(m, j, job_side(j)->regroups_until);
 }
 
 int gang_load_kept(struct model *m, struct node *n, struct err *e)
@@ -141,7 +144,7 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e)
         return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
             n->row.id, n->row.kept_for);
     n->kept_for = j;
-    list_push_back(&j->kept, &n->in_kept);
+    list_push_back(&job_make_side(j)->kept, &n->in_kept);
     return 0;
 }
 
@@ -157,15 +160,15 @@ struct mono gang_due(const struct model *m, struct event *ret_event)
     struct link *l = list_first(&m->regroups);
     if (!l)
         return MONO_NONE;
-    const struct job *j = LIST_ENTRY(l, struct job, regroups);
-    *ret_event = (struct event){.type = EV_SETTLE, .settle.job = j->row.id};
-    return j->regroups_until;
+    const struct job_side *s = LIST_ENTRY(l, struct job_side, regroups);
+    *ret_event = (struct event){.type = EV_SETTLE, .settle.job = s->job->row.id};
+    return s->regroups_until;
 }
 
 int apply_settle(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->settle.job);
-    if (!j || j->row.state != JOB_PENDING || !link_is_in(&j->regroups))
+    if (!j || j->row.state != JOB_PENDING || !link_is_in(&job_side(j)->regroups))
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)", ev->settle.job);
     const char *why = ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";

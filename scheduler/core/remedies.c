@@ -365,7 +365,7 @@ static void try_waits(struct remedies *r)
     struct job_row other = *row;
     other.begin_at = WALL_NONE;
     bool is_shut = window_not_before(r->m, &other, r->now.wall).ms > r->now.wall.ms;
-    if (!list_is_empty(&r->job->depends) || (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
+    if (!list_is_empty(&job_side(r->job)->depends) || (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
         return;
     if (row->hold != HOLD_NONE)
         say(r, "release", "released %s: belay release %" PRId64, where(r, &v.shape).s, row->id);

@@ -19,9 +19,9 @@ struct namesakes {
 
 static int compare_begin(const void *key, const struct tree_link *l)
 {
-    const struct job *a = key, *b = TREE_ENTRY(l, struct job_times, by_begin)->job;
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_begin);
     int by_time = tree_order(a->not_before.ms, b->not_before.ms);
-    return by_time ? by_time : tree_order(a->row.id, b->row.id);
+    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
 
 /* ---- jobs of one name ---- */
@@ -100,17 +100,17 @@ static struct dependency *dependency_add(struct job *j, const struct dependency_
     if (on && is_of_tasks(d) && on->array->done.n == 0)
         bits_init(&on->array->done, ranges_last(&on->array->all) + 1);
     if (is_of_tasks(d))
-        list_push_front(&j->depends, &d->of_job);
+        list_push_front(&job_make_side(j)->depends, &d->of_job);
     else
-        list_push_back(&j->depends, &d->of_job);
+        list_push_back(&job_make_side(j)->depends, &d->of_job);
     if (on && is_of_tasks(d))
         list_push_back(&on->array->followers, &d->on_job);
     else if (on && r->of_task)
         list_push_back(&on->array->dependents, &d->on_job);
     else if (on && r->kind == DEPEND_AFTER)
-        list_push_front(&on->dependents, &d->on_job);
+        list_push_front(&job_make_side(on)->dependents, &d->on_job);
     else if (on)
-        list_push_back(&on->dependents, &d->on_job);
+        list_push_back(&job_make_side(on)->dependents, &d->on_job);
     return d;
 }
 
@@ -131,7 +131,7 @@ static void dependency_move(struct model *m, struct dependency *d, enum depend_s
 /* None is needed any more. What ended the job stays as it was. */
 static void drop_all(struct model *m, struct job *j)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.state != DEPEND_NEVER || j->row.state != JOB_ENDED) {
             dependency_move(m, d, DEPEND_DROPPED);
@@ -142,9 +142,15 @@ static void drop_all(struct model *m, struct job *j)
     }
 }
 
+static void meetable(struct job *j)
+{
+    if (j->side)
+        link_remove(&j->side->unmeetable);
+}
+
 void waits_no_more(struct model *m, struct job *j)
 {
-    link_remove(&j->unmeetable);
+    meetable(j);
     drop_all(m, j);
 }
 
@@ -152,7 +158,7 @@ void waits_no_more(struct model *m, struct job *j)
 static bool is_unmeetable(const struct job *j)
 {
     bool any_never = false, any_open = false;
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         bool never = d->row.state == DEPEND_NEVER;
         any_never |= never && (!j->row.keep_unmeetable || is_of_tasks(d));
@@ -165,9 +171,9 @@ void waits_tell_unmeetable(struct model *m, struct job *j)
 {
     bool is = is_unmeetable(j) || (j->array && j->array->n_never > 0);
     if (!is)
-        link_remove(&j->unmeetable);
-    else if (!link_is_in(&j->unmeetable))
-        list_push_back(&m->unmeetable, &j->unmeetable);
+        meetable(j);
+    else if (!link_is_in(&job_side(j)->unmeetable))
+        list_push_back(&m->unmeetable, &job_make_side(j)->unmeetable);
 }
 
 void waits_met(struct model *m, struct dependency *d)
@@ -178,7 +184,7 @@ void waits_met(struct model *m, struct dependency *d)
 /* For something else than tasks of others do for its own. */
 static bool waits_for_jobs(const struct job *j)
 {
-    const struct link *last = list_last(&j->depends);
+    const struct link *last = list_last(&job_side(j)->depends);
     return last && !is_of_tasks(LIST_ENTRY(last, struct dependency, of_job));
 }
 
@@ -186,13 +192,13 @@ static void stop_waiting(struct model *m, struct job *j)
 {
     m->n_waiting -= j->is_waiting;
     j->is_waiting = false;
-    if (j->times)
-        tree_remove(&m->by_begin, &j->times->by_begin);
+    if (j->side)
+        tree_remove(&m->by_begin, &j->side->by_begin);
 }
 
 bool job_has_to_begin(const struct job *j)
 {
-    return j->times && tree_has(&j->times->by_begin);
+    return j->side && tree_has(&j->side->by_begin);
 }
 
 static void start_waiting(struct model *m, struct job *j)
@@ -228,7 +234,7 @@ static void dependency_ends(struct model *m, struct dependency *d, enum depend_s
 /* One that ends may take others of the same job with it. */
 static struct dependency *first_dependent(const struct job *j)
 {
-    struct link *l = list_first(&j->dependents);
+    struct link *l = list_first(&job_side(j)->dependents);
     return l ? LIST_ENTRY(l, struct dependency, on_job) : NULL;
 }
 
@@ -370,7 +376,7 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
 
 bool waits_for_name(const struct job *j)
 {
-    LIST_FOREACH (&j->depends, l)
+    LIST_FOREACH (&job_side(j)->depends, l)
         if (LIST_ENTRY(l, struct dependency, of_job)->row.kind == DEPEND_SINGLETON)
             return true;
     return false;
@@ -384,7 +390,7 @@ static bool waits_for_namesakes(const struct job *j)
 
 static void attach_row(struct model *m, struct job *j, const struct dependency_row *r)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency_row *old = &LIST_ENTRY(l, struct dependency, of_job)->row;
         if (old->on == r->on && old->kind == r->kind && old->of_task == r->of_task && old->task == r->task)
             return; /* said twice */
@@ -422,7 +428,7 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
         struct err seen; /* by waits_check */
         if (a->kind == DEPEND_SINGLETON) {
             attach_namesakes(m, j);
-            met_one |= list_is_empty(&j->depends);
+            met_one |= list_is_empty(&job_side(j)->depends);
             continue;
         }
         if (a->kind == DEPEND_AFTERCORR)
@@ -450,9 +456,9 @@ static void pass_on(struct model *m, struct job *j)
 {
     if (!waits_for_name(j))
         return;
-    LIST_FOREACH (&j->dependents, ld) {
+    LIST_FOREACH (&job_side(j)->dependents, ld) {
         const struct dependency *d = LIST_ENTRY(ld, struct dependency, on_job);
-        LIST_FOREACH (&j->depends, lo) {
+        LIST_FOREACH (&job_side(j)->depends, lo) {
             const struct dependency *o = LIST_ENTRY(lo, struct dependency, of_job);
             if (d->row.kind == DEPEND_SINGLETON && o->row.kind == DEPEND_SINGLETON && o->on && !d->job->row.depends_any)
                 attach_row(m, d->job, &(struct dependency_row){.job = d->job->row.id, .on = o->row.on, .kind = DEPEND_SINGLETON});
@@ -474,14 +480,14 @@ void waits_replace(struct model *m, struct job *j, const struct event *submit, s
 static void part_with_namesakes(struct model *m, struct job *j, struct stamp now)
 {
     pass_on(m, j);
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
         if (d->row.kind == DEPEND_SINGLETON)
             dependency_move(m, d, DEPEND_DROPPED);
     }
     for (bool more = true; more;) {
         more = false;
-        LIST_FOREACH (&j->dependents, l) {
+        LIST_FOREACH (&job_side(j)->dependents, l) {
             struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
             if (d->row.kind != DEPEND_SINGLETON)
                 continue;
@@ -528,16 +534,30 @@ bool waits_is_kept_back(const struct job *j)
     return j->row.hold != HOLD_NONE || waits_for_jobs(j) || array_is_kept(j);
 }
 
+/* True: it is yet to come. */
+static bool set_not_before(struct model *m, struct job *j, struct wall now)
+{
+    struct wall at = window_not_before(m, &j->row, now);
+    bool early = at.ms > now.ms;
+    if (early || j->side)
+        job_make_side(j)->not_before = at;
+    return early;
+}
+
+void waits_load_begin(struct model *m, struct job *j, struct wall now)
+{
+    set_not_before(m, j, now);
+}
+
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
-    j->not_before = window_not_before(m, &j->row, now.wall);
-    bool early = j->not_before.ms > now.wall.ms;
+    bool early = set_not_before(m, j, now.wall);
     if (waits_is_kept_back(j) || early) {
         start_waiting(m, j);
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
             j->row.eligible_at = WALL_NONE;
         if (!waits_is_kept_back(j))
-            tree_add(&m->by_begin, &job_times(j)->by_begin, j, compare_begin);
+            tree_add(&m->by_begin, &j->side->by_begin, j->side, compare_begin);
     } else {
         if (!wall_is_set(j->row.eligible_at))
             j->row.eligible_at = now.wall;
@@ -562,7 +582,7 @@ void waits_withdraw(struct model *m, struct job *j)
 void waits_ended(struct model *m, struct job *j, struct stamp now)
 {
     stop_waiting(m, j);
-    link_remove(&j->unmeetable);
+    meetable(j);
     pass_on(m, j);
     drop_all(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
@@ -579,16 +599,16 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
     struct link *l = list_first(&m->unmeetable);
     if (l) {
         *ret_event = (struct event){
-            .type = EV_UNMEETABLE, .unmeetable.job = LIST_ENTRY(l, struct job, unmeetable)->row.id};
+            .type = EV_UNMEETABLE, .unmeetable.job = LIST_ENTRY(l, struct job_side, unmeetable)->job->row.id};
         return now.mono;
     }
     struct tree_link *first = tree_first(&m->by_begin);
     if (!first)
         return MONO_NONE;
-    const struct job *j = TREE_ENTRY(first, struct job_times, by_begin)->job;
-    *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = j->row.id};
-    bool has_come = j->not_before.ms <= now.wall.ms;
-    return (struct mono){now.mono.ms + (has_come ? 0 : j->not_before.ms - now.wall.ms)};
+    const struct job_side *s = TREE_ENTRY(first, struct job_side, by_begin);
+    *ret_event = (struct event){.type = EV_ELIGIBLE, .eligible.job = s->job->row.id};
+    bool has_come = s->not_before.ms <= now.wall.ms;
+    return (struct mono){now.mono.ms + (has_come ? 0 : s->not_before.ms - now.wall.ms)};
 }
 
 /* ---- events ---- */
@@ -599,7 +619,7 @@ int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!job_has_to_begin(j) || j->not_before.ms > ev->now.wall.ms)
+    if (!job_has_to_begin(j) || j->side->not_before.ms > ev->now.wall.ms)
         return err_set(
             e, ERR_CONFLICT, "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
     waits_withdraw(m, j);
@@ -612,7 +632,7 @@ int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_
 /* The first that cannot come true, for people. */
 static void describe_never(const struct job *j, char *out, size_t size)
 {
-    LIST_FOREACH (&j->depends, l) {
+    LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
         if (r->state == DEPEND_NEVER) {
             str_copy(out, size, depend_text(r->kind, r->on, r->of_task, r->task).s);
@@ -643,7 +663,7 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
-    if (!link_is_in(&j->unmeetable))
+    if (!link_is_in(&job_side(j)->unmeetable))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still run", j->row.id);
     if (!is_unmeetable(j)) {
         array_give_up(m, j, ev->now);
@@ -726,7 +746,7 @@ void waits_load(struct model *m, struct job *j)
     }
     start_waiting(m, j);
     if (!waits_is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
-        tree_add(&m->by_begin, &job_times(j)->by_begin, j, compare_begin);
+        tree_add(&m->by_begin, &job_make_side(j)->by_begin, j->side, compare_begin);
 }
 
 void waits_destroy_all(struct model *m)
@@ -735,7 +755,7 @@ void waits_destroy_all(struct model *m)
     const char *key;
     void *s;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;)
-        for (struct link *l; (l = list_pop(&j->depends));)
+        for (struct link *l; j->side && (l = list_pop(&j->side->depends));)
             free(LIST_ENTRY(l, struct dependency, of_job));
     for (size_t pos = 0; (s = smap_next(&m->namesakes, &pos, &key)) != NULL;)
         free(s);

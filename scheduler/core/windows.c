@@ -15,7 +15,7 @@
 
 static int compare_park(const void *key, const struct tree_link *l)
 {
-    const struct job_times *a = key, *b = TREE_ENTRY(l, struct job_times, by_park);
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_park);
     int by_time = tree_order(a->park_at.ms, b->park_at.ms);
     return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
 }
@@ -67,8 +67,8 @@ struct wall window_not_before(const struct model *m, const struct job_row *r, st
 
 void window_leave(struct model *m, struct job *j)
 {
-    if (j->times)
-        tree_remove(&m->by_park, &j->times->by_park);
+    if (j->side)
+        tree_remove(&m->by_park, &j->side->by_park);
 }
 
 void window_watch(struct model *m, struct job *j, struct wall now)
@@ -78,7 +78,7 @@ void window_watch(struct model *m, struct job *j, struct wall now)
     const struct attempt *a = job_attempt(j);
     if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING : !wall_is_set(j->row.eligible_at)))
         return;
-    struct job_times *t = job_times(j);
+    struct job_side *t = job_make_side(j);
     if (!is_open_for(m, &j->row, now, &t->park_at, &next))
         t->park_at = now;
     if (wall_is_set(t->park_at))
@@ -90,7 +90,7 @@ struct mono windows_due(const struct model *m, struct stamp now, struct event *r
     const struct tree_link *first = tree_first(&m->by_park);
     if (!first)
         return MONO_NONE;
-    const struct job_times *t = TREE_ENTRY(first, struct job_times, by_park);
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_park);
     int64_t left = t->park_at.ms - now.wall.ms;
     *ret_event = (struct event){.type = EV_PARK, .park.job = t->job->row.id};
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
@@ -99,7 +99,7 @@ struct mono windows_due(const struct model *m, struct stamp now, struct event *r
 int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->park.job);
-    if (!j || !j->times || !tree_has(&j->times->by_park) || j->times->park_at.ms > ev->now.wall.ms)
+    if (!j || !j->side || !tree_has(&j->side->by_park) || j->side->park_at.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not to be parked (any more)", ev->park.job);
     ret_outcome->id = j->row.id;
     const struct attempt *a = job_attempt(j);

@@ -256,7 +256,7 @@ static void compare_dependency(const struct shelf *s, const struct model *m, con
     const struct job *j = model_job(m, r->job);
     bool found = false;
     if (j)
-        LIST_FOREACH (&j->depends, l)
+        LIST_FOREACH (&job_side(j)->depends, l)
             found |= memcmp(&LIST_ENTRY(l, struct dependency, of_job)->row, r, sizeof *r) == 0;
     if (found != is_open(s, r))
         fail_msg("what job %" PRId64 " depends on changed without being told", r->job);

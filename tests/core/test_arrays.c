@@ -32,8 +32,8 @@ static struct job *task(const struct lab *l, int64_t job, int32_t index)
     const struct array *a = array_of(l, job);
     if (a)
         LIST_FOREACH (&a->tasks, k)
-            if (LIST_ENTRY(k, struct job, in_array)->row.array_index == index)
-                return LIST_ENTRY(k, struct job, in_array);
+            if (LIST_ENTRY(k, struct job_side, in_array)->job->row.array_index == index)
+                return LIST_ENTRY(k, struct job_side, in_array)->job;
     return NULL;
 }
 

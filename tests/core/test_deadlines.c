@@ -82,8 +82,8 @@ static void of_an_array_only_what_has_not_begun_ends(void **state)
     assert_int_equal(j->row.state, JOB_UNFOLDED);
     assert_int_equal(j->array->row.n_other, 8);
     assert_false(model_job(l.m, after)->is_waiting); /* the last task never will begin */
-    int64_t last = LIST_ENTRY(list_last(&j->array->tasks), struct job, in_array)->row.id,
-            first = LIST_ENTRY(list_first(&j->array->tasks), struct job, in_array)->row.id;
+    int64_t last = LIST_ENTRY(list_last(&j->array->tasks), struct job_side, in_array)->job->row.id,
+            first = LIST_ENTRY(list_first(&j->array->tasks), struct job_side, in_array)->job->row.id;
     for (int64_t task = first; task <= last; task += last - first) {
         lab_started(&l, task);
         lab_ended(&l, task, END_SUCCEEDED, 0);

@@ -312,7 +312,7 @@ static void without_another_node_the_same_has_to_do(void **state)
     start_with(&d, lab_job(4), false);
     drill(&d);
     save_and_die(&d);
-    assert_int_equal(model_job(d.l.m, d.job)->avoid, CORE_ID_NONE);
+    assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, CORE_ID_NONE);
     resume(&d);
     assert_int_equal(lab_node_of(&d.l, d.job), d.node);
     tell(&d, 61);
@@ -330,7 +330,7 @@ static void another_machine_is_launched_for_it(void **state)
         lab_elastic(&d.l, "burst", 2, "m5", 4);
         drill(&d);
         save_and_die(&d);
-        assert_int_equal(model_job(d.l.m, d.job)->avoid, d.node);
+        assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, d.node);
         assert_int_equal(lab_plan(&d.l), 1);
         struct reason reasons[EXPLAIN_REASONS_MAX];
         assert_true(core_explain(d.l.m, d.l.now, d.job, reasons, EXPLAIN_REASONS_MAX) > 1);
@@ -346,7 +346,7 @@ static void another_machine_is_launched_for_it(void **state)
         } else {
             lab_ended(&d.l, second, END_SUCCEEDED, 0);
             for (int k = 0; k < 62 && lab_node_of(&d.l, d.job) == CORE_ID_NONE; k++) {
-                assert_int_equal(model_job(d.l.m, d.job)->avoid, d.node);
+                assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, d.node);
                 lab_wait(&d.l, 10000);
                 lab_heartbeats(&d.l);
                 lab_plan(&d.l);
@@ -641,7 +641,7 @@ static void a_drill_outlives_a_restart(void **state)
         } else if (stage == 1) {
             save_and_die(&d);
         } else if (stage == 2) {
-            assert_int_equal(model_job(d.l.m, d.job)->avoid, d.node);
+            assert_int_equal(job_side(model_job(d.l.m, d.job))->avoid, d.node);
             assert_int_equal(lab_plan(&d.l), 1);
             lab_bring_up(&d.l, 1, 4);
             lab_plan(&d.l);

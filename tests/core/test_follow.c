@@ -57,8 +57,8 @@ static struct job *task(const struct lab *l, int64_t job, int32_t index)
     const struct job *j = model_job(l->m, job);
     if (j)
         LIST_FOREACH (&j->array->tasks, k)
-            if (LIST_ENTRY(k, struct job, in_array)->row.array_index == index)
-                return LIST_ENTRY(k, struct job, in_array);
+            if (LIST_ENTRY(k, struct job_side, in_array)->job->row.array_index == index)
+                return LIST_ENTRY(k, struct job_side, in_array)->job;
     return NULL;
 }
 
@@ -262,7 +262,7 @@ static void what_has_ended_before_counts(void **state)
         int64_t second = CORE_ID_NONE, met = CORE_ID_NONE;
         assert_int_equal(try_follow(&l, "0-3", &ask, 1, false, &second), 0);
         assert_int_equal(try_follow(&l, "0", &ask, 1, false, &met), 0);
-        assert_true(list_is_empty(&model_job(l.m, met)->depends));
+        assert_true(list_is_empty(&job_side(model_job(l.m, met))->depends));
         lab_take(&l);
         shelf_put(&s, &l.c);
         lab_plan(&l);

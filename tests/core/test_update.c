@@ -240,7 +240,7 @@ static struct event depends(int64_t job, const struct depend_ask *asks, size_t n
 static int64_t n_depends(const struct lab *l, int64_t job)
 {
     int64_t n = 0;
-    LIST_FOREACH (&model_job(l->m, job)->depends, k)
+    LIST_FOREACH (&job_side(model_job(l->m, job))->depends, k)
         n++;
     return n;
 }
