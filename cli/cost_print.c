@@ -149,7 +149,7 @@ static void print_number(const json_t *v)
 static void print_csv_line(const json_t *l)
 {
     static const char *const sums[] = {"jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
-    static const char *const kinds[] = {"useful", "lost", "boot", "restore", "save", "gang-wait", "idle", "egress"};
+    static const char *const kinds[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress"};
     const json_t *spent = json_object_get(l, "spent_uusd"), *key;
     size_t i;
     json_array_foreach(json_object_get(l, "keys"), i, key)
@@ -174,7 +174,7 @@ void cost_print_csv(const json_t *v, const char *by)
         printf("%s,", name);
         free(name);
     }
-    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd");
+    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,start_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd");
     json_array_foreach(json_object_get(v, "lines"), i, l)
     {
         print_csv_line(l);

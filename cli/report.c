@@ -217,7 +217,7 @@ static void print_sums(const json_t *r)
     printf("\nthe same on-demand  %s", cli_usd(on_demand, a, sizeof a));
     if (on_demand > 0)
         printf(", saved %.1f %%", percent(on_demand - uusd, on_demand));
-    printf("\nlost to reclaims    %s, %.1f %%: work that was done again; starts and restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
+    printf("\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
         cli_usd(restores, b, sizeof b));
     if (cli_int(r, "egress_uusd", 0) > 0)
         printf("data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));

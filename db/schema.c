@@ -680,7 +680,8 @@ static const char schema_2[] =
     "UPDATE ledger SET node_ms = s.rest FROM (SELECT min(CASE WHEN l.job <> 0 THEN l.rowid END) AS first,"
     " CASE i.state WHEN 'gone' THEN max(i.ended_at - i.launched_at, 0) - sum(CASE WHEN l.job = 0 THEN l.ms ELSE 0 END)"
     " ELSE i.attempts_ms END AS rest FROM ledger AS l JOIN instances AS i ON i.id = l.instance GROUP BY l.instance) AS s"
-    " WHERE ledger.rowid = s.first;";
+    " WHERE ledger.rowid = s.first;"
+    "UPDATE ledger SET kind = 'start' WHERE kind = 'restore' AND attempt = 1;"; /* there was nothing to restore */
 /* clang-format on */
 
 static const char *const migrations[] = {schema_1, schema_2};

@@ -19,7 +19,7 @@
  *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
  *
- * The parts of an attempt, in their order: restore, from its placement to the program's start; gang-wait, until the last
+ * The parts of an attempt, in their order: restore, from its placement to the program's start, which of the first attempt is start; gang-wait, until the last
  * rank has started; then useful, save (what the program waited for) and lost (what nobody saved, and another attempt has to do
  * again). A node that stood empty while a gang waited for the rest of its nodes waited for that gang.
  */
@@ -264,7 +264,7 @@ void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at)
     a->row.kept_uusd = ledger_node_uusd(a->node, saved_at);
 }
 
-enum { PART_RESTORE, PART_WAIT, PART_SAVE, PART_LOST, PART_USEFUL, PARTS };
+enum { PART_START, PART_WAIT, PART_SAVE, PART_LOST, PART_USEFUL, PARTS };
 
 /* One stretch of a node, and what all of the node cost in it. */
 struct part {
@@ -301,7 +301,7 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
         restore_uusd = core_cost_uusd(restore_ms, r->price_uusd_h);
     }
     int64_t gathered_uusd = wall_is_set(r->gathered_at) ? r->gathered_uusd : end_uusd;
-    const struct part all[PARTS] = {[PART_RESTORE] = {LEDGER_RESTORE, restore_ms, restore_uusd},
+    const struct part all[PARTS] = {[PART_START] = {is_first(a) ? LEDGER_START : LEDGER_RESTORE, restore_ms, restore_uusd},
         [PART_WAIT] = {LEDGER_GANG_WAIT, wait_ms(a), gathered_uusd - r->started_uusd},
         [PART_SAVE] = {LEDGER_SAVE, r->save_ms, r->save_uusd},
         [PART_LOST] = {LEDGER_LOST, unsaved_ms(a, r->assigned_at),
@@ -339,7 +339,7 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
             .ms = parts[k].ms,
             .node_ms = node_upto - node_done,
             .uusd = cost_upto - cost_done};
-        if (r.kind == LEDGER_USEFUL || (r.kind == LEDGER_RESTORE && is_first(a)))
+        if (r.kind == LEDGER_USEFUL || r.kind == LEDGER_START)
             r.on_demand_uusd = resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
         cost_done = cost_upto;
         node_done = node_upto;

@@ -641,6 +641,7 @@ enum ledger_kind {
     LEDGER_USEFUL,
     LEDGER_LOST,
     LEDGER_BOOT,
+    LEDGER_START, /* of a job's first attempt, which restores nothing */
     LEDGER_RESTORE,
     LEDGER_SAVE,
     LEDGER_GANG_WAIT,
@@ -648,7 +649,7 @@ enum ledger_kind {
     LEDGER_EGRESS, /* no time: what went between nodes and a store elsewhere */
     LEDGER_KINDS
 };
-extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "restore" "save" "gang-wait" "idle" "egress" */
+extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "start" "restore" "save" "gang-wait" "idle" "egress" */
 
 /* What a stretch of a node's time was, and what it cost. */
 struct ledger_row {

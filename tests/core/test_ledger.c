@@ -55,7 +55,7 @@ static void gone(struct lab *l)
     gone_at(l, WALL_NONE);
 }
 
-static void a_success_is_useful_but_for_restore_and_saves(void **state)
+static void a_success_is_useful_but_for_its_start_and_saves(void **state)
 {
     (void)state;
     struct lab l;
@@ -67,9 +67,10 @@ static void a_success_is_useful_but_for_restore_and_saves(void **state)
     lab_wait(&l, HOUR / 2);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
     lab_take(&l);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 36000);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).on_demand_uusd, 30000); /* who begins has to begin, on-demand, too */
+    assert_int_equal(sum(&l, LEDGER_START).ms, 36000);
+    assert_int_equal(sum(&l, LEDGER_START).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_START).on_demand_uusd, 30000); /* who begins has to begin, on-demand, too */
+    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 0); /* there was nothing to restore */
     assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, 0);
     assert_int_equal(sum(&l, LEDGER_USEFUL).ms, HOUR - 36100);
@@ -277,7 +278,7 @@ static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
     lab_wait(&l, HOUR / 2);
     gone(&l);
     lab_take(&l);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_START).uusd, 10000);
     assert_int_equal(sum(&l, LEDGER_USEFUL).uusd + sum(&l, LEDGER_SAVE).uusd, 990000);
     assert_int_equal(sum(&l, LEDGER_LOST).uusd, 2000000);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR / 2);
@@ -410,7 +411,7 @@ static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
     lab_wait(&l, HOUR);
     lab_ended(&l, job, END_SUCCEEDED, 0);
     lab_take(&l);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).uusd, 10000);
+    assert_int_equal(sum(&l, LEDGER_START).uusd, 10000);
     assert_int_equal(sum(&l, LEDGER_USEFUL).uusd, 1000000);
     lab_deinit(&l);
 }
@@ -444,7 +445,7 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
                           .ended = {.job = 1, .attempt = 1, .node = node, .end = END_SUCCEEDED}});
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_GANG_WAIT).ms, 2 * 60000 + 2 * 30000);
-    assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 3 * 1000 + 30000);
+    assert_int_equal(sum(&l, LEDGER_START).ms, 3 * 1000 + 30000);
     assert_int_equal(sum(&l, LEDGER_USEFUL).ms, 3 * HOUR);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, all_uusd(&l));
     lab_deinit(&l);
@@ -650,7 +651,7 @@ static void an_owned_node_is_paid_by_who_uses_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_success_is_useful_but_for_restore_and_saves),
+        cmocka_unit_test(a_success_is_useful_but_for_its_start_and_saves),
         cmocka_unit_test(a_restore_would_not_have_been_paid_on_demand),
         cmocka_unit_test(a_running_attempt_is_told_what_it_will_be_charged),
         cmocka_unit_test(what_was_not_saved_is_lost),

@@ -213,6 +213,7 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
         "'def', 42);"
         "INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, 1, 2, 3, 1, 4, NULL, 0, 0, "
         "0, 9, 9, 'x');"
+        "INSERT INTO ledger VALUES (7, 1, 3, 0, 'restore', 1000, 2000, 1000, 5, 0), (7, 2, 3, 0, 'restore', 2000, 3000, 1000, 6, 0);"
         "PRAGMA application_id = %d; PRAGMA user_version = 1",
         DB_APPLICATION_ID);
     util_exec(*state, buf_str(&old));
@@ -231,6 +232,11 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_int_equal(sqlite3_column_int64(q, 2), 5);
     assert_string_equal((const char *)sqlite3_column_text(q, 3), "x");
     sqlite3_finalize(q);
+    int64_t uusd;
+    assert_int_equal(sql_get_i64(d->sql, "SELECT uusd FROM ledger WHERE kind = 'start'", &uusd, &e), 0); /* nothing was restored then */
+    assert_int_equal(uusd, 5);
+    assert_int_equal(sql_get_i64(d->sql, "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND by_label = 0", &uusd, &e), 0);
+    assert_int_equal(uusd, 6);
     db_close(d);
 }
 
