@@ -478,7 +478,7 @@ static int apply_error(const struct directive_context *c, const char *value, str
 
 static int apply_input(const struct directive_context *c, const char *value, struct err *e)
 {
-    return set_file(c, "input", value, e);
+    return strstr(value, "://") ? directive_data(c, value, e) : set_file(c, "input", value, e);
 }
 
 static int apply_stdin(const struct directive_context *c, const char *value, struct err *e)
@@ -590,7 +590,10 @@ static const struct flag flags[] = {
          "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
         apply_output},
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
-    {{"input", 'i', "FILE", "standard input (default: none)"}, apply_input},
+    {{"input", 'i', "FILE|URI,size=SIZE",
+         "standard input (default: none); or data that the program reads, whose way to an offer is part of that one's price: "
+         "s3://bucket/prefix,size=140G,place=aws/us-east-1"},
+        apply_input},
     {{"stdin", 0, NULL, "its standard input stays open for belay attach"}, apply_stdin},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
     {{"retry", 0, "END=N,...",

@@ -59,6 +59,9 @@ int directive_exclude(const struct directive_context *c, const char *value, stru
 int directive_nodefile(const struct directive_context *c, const char *value, struct err *e);
 int directives_finish_nodes(json_t *spec, struct err *e); /* when all have been applied, before the next */
 
+/* Data that it reads, as s3://bucket/prefix,size=140G. */
+int directive_data(const struct directive_context *c, const char *value, struct err *e);
+
 /* What hangs on several of them: tasks, memory and CPUs for each of something. When all have been applied, once. */
 int directives_finish_resources(json_t *spec, struct err *e);
 

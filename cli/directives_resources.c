@@ -29,6 +29,7 @@
 #define CPUS_MAX 4096 /* belayd's limits for a job */
 #define GPUS_MAX 64
 #define MIB_MAX (1LL << 30)
+#define DATA_MIB_MAX (1LL << 40)
 
 int directive_cpus(const struct directive_context *c, const char *value, struct err *e)
 {
@@ -277,6 +278,69 @@ static int finish_places(json_t *spec, struct err *e)
     json_object_del(spec, REGION);
     json_object_del(spec, ZONE);
     buf_deinit(&all);
+    return rc;
+}
+
+/* ---- data ---- */
+
+static int read_size(const char *text, json_t *data, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(text, &mib, e);
+    if (rc == 0 && (mib < 1 || mib > DATA_MIB_MAX))
+        rc = err_set(e, ERR_INVALID, "size: expected 1M to a million T, found %s", SHOWN(text));
+    if (rc == 0)
+        json_object_set_new(data, "bytes", json_integer(mib << 20));
+    return rc;
+}
+
+/* s3://lab/data?region=us-east-1 says itself where it is. */
+static void place_by_uri(const char *uri, json_t *data)
+{
+    const char *query = strchr(uri, '?'), *region = query ? strstr(query, "region=") : NULL;
+    if (!str_starts(uri, "s3://") || !region || (region[-1] != '?' && region[-1] != '&'))
+        return;
+    region += strlen("region=");
+    char *place = mem_printf("aws/%.*s", (int)strcspn(region, "&"), region);
+    json_object_set_new(data, "place", json_string(place));
+    free(place);
+}
+
+static int read_data(char *rest, json_t *data, struct err *e)
+{
+    static const char *const schemes[] = {"s3://", "gs://", "az://", "https://"};
+    const char *uri = strsep(&rest, ","), *word;
+    bool is_known = false;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        is_known = is_known || (str_starts(uri, schemes[i]) && uri[strlen(schemes[i])]);
+    if (!is_known)
+        return err_set(e, ERR_INVALID, "expected data at s3://, gs://, az:// or https://, or a file, found %s", SHOWN(uri));
+    place_by_uri(uri, data);
+    while (rc == 0 && (word = strsep(&rest, ","))) {
+        if (str_starts(word, "size="))
+            rc = read_size(word + 5, data, e);
+        else if (str_starts(word, "place="))
+            json_object_set_new(data, "place", json_text(word + 6));
+        else
+            rc = err_set(e, ERR_INVALID, "expected size=SIZE or place=PROVIDER/REGION behind the URI, found %s", SHOWN(word));
+    }
+    if (rc == 0 && !json_object_get(data, "bytes"))
+        rc = err_set(e, ERR_INVALID, "how large it is has to be said, for belay does not look there: %s,size=140G", SHOWN(uri));
+    return rc;
+}
+
+int directive_data(const struct directive_context *c, const char *value, struct err *e)
+{
+    json_t *data = json_object();
+    char *copy = mem_strdup(value);
+    int rc = read_data(copy, data, e);
+    if (rc == 0) {
+        json_object_set(c->spec, "input", data);
+        json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy)); /* which ends behind the URI now */
+    }
+    json_decref(data);
+    free(copy);
     return rc;
 }
 

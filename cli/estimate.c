@@ -66,6 +66,8 @@ static void print_cost(const json_t *cost, int64_t tasks)
     printf("it would cost about %s (%s to %s)%s, at %s an hour%s\n", cli_usd(cli_int(cost, "expected_uusd", 0), expected, sizeof(expected)),
         cli_usd(cli_int(cost, "least_uusd", 0), least, sizeof(least)), cli_usd(cli_int(cost, "most_uusd", 0), most, sizeof(most)),
         tasks > 1 ? " with all its tasks" : "", hour, tasks > 1 ? " each" : "");
+    if (cli_int(cost, "input_uusd", 0) > 0)
+        printf("  %s of it for reading its input from elsewhere\n", cli_usd(cli_int(cost, "input_uusd", 0), hour, sizeof(hour)));
 }
 
 static void print_runs(const json_t *runs)

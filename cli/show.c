@@ -293,6 +293,13 @@ static void print_extras(const json_t *job)
         printf("only on       %s\n", cli_text(job, "nodelist"));
     if (json_is_string(json_object_get(job, "exclude")))
         printf("never on      %s\n", cli_text(job, "exclude"));
+    const json_t *input = json_object_get(job, "input");
+    if (json_is_object(input)) {
+        char size[32];
+        str_format_bytes((uint64_t)cli_int(input, "bytes", 0), size, sizeof size);
+        const char *place = cli_text(input, "place");
+        printf("reads         %s, %s\n", size, str_eq(place, "store") ? "where the store of checkpoints is" : place);
+    }
     cli_words(json_object_get(job, "resources"), &words);
     if (words.len)
         printf("resources     %s of each node\n", buf_str(&words));

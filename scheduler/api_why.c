@@ -184,8 +184,8 @@ static json_t *submit_estimate_json(const struct model *model, const struct esti
                         : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms", (json_int_t)t->least_ms,
                               "most_ms", (json_int_t)t->most_ms));
     json_object_set_new(o, "cost",
-        json_pack("{s:o,s:o,s:o,s:o}", "uusd_per_hour", known(t->uusd_h), "expected_uusd", known(t->expected_uusd), "least_uusd",
-            known(t->least_uusd), "most_uusd", known(t->most_uusd)));
+        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", known(t->uusd_h), "expected_uusd", known(t->expected_uusd), "least_uusd",
+            known(t->least_uusd), "most_uusd", known(t->most_uusd), "input_uusd", (json_int_t)t->input_uusd));
     json_object_set_new(o, "reasons", reasons_json(t->reasons, t->n_reasons));
     json_object_set_new(o, "changes", reasons_json(t->changes, t->n_changes));
     return o;

@@ -9,6 +9,7 @@
 #include "base/yaml_extras.h"
 #include "ckpt/store.h"
 #include "cloud/catalogue.h"
+#include "scheduler/core/traffic.h"
 #include "scheduler/grants.h"
 #include <stdlib.h>
 #include <string.h>
@@ -394,38 +395,13 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         read_offers(r, p);
 }
 
-/* List prices of 2026-11 of the first terabytes of a month, North America. What comes in costs nothing anywhere. */
-#define BETWEEN_REGIONS_UUSD 20000 /* of a provider */
-static const struct {
-    const char *provider;
-    int64_t out_uusd; /* to anywhere else */
-} usual_traffic[] = {{"aws", 90000}, {"azure", 87000}, {"gcp", 120000}};
-
-/* Of a GiB that leaves the provider. */
-static int64_t out_uusd(const char *provider)
-{
-    for (size_t i = 0; i < sizeof(usual_traffic) / sizeof(usual_traffic[0]); i++)
-        if (str_eq(usual_traffic[i].provider, provider))
-            return usual_traffic[i].out_uusd;
-    return 0;
-}
-
-/* What goes from one place to another is paid for by where it leaves. */
-static int64_t usual_traffic_uusd(const char *provider, const char *region, const char *to_provider, const char *to_region)
-{
-    if (!provider[0] || !to_provider[0] || (str_eq(provider, to_provider) && str_eq(region, to_region)))
-        return 0;
-    int64_t out = out_uusd(provider);
-    return str_eq(provider, to_provider) && out > BETWEEN_REGIONS_UUSD ? BETWEEN_REGIONS_UUSD : out;
-}
-
 /* Between the pool and the store of checkpoints. */
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
     p->egress_uusd_gib =
-        yaml_opt_uusd(r, "egress_usd_per_gib", usual_traffic_uusd(c->store_provider, c->store_region, p->provider, p->region));
+        yaml_opt_uusd(r, "egress_usd_per_gib", core_traffic_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
     p->upload_uusd_gib =
-        yaml_opt_uusd(r, "upload_usd_per_gib", usual_traffic_uusd(p->provider, p->region, c->store_provider, c->store_region));
+        yaml_opt_uusd(r, "upload_usd_per_gib", core_traffic_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
 }
 
 static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)

@@ -314,6 +314,23 @@ static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOS
         json_reader_fail(r, key, "%s", why.text);
 }
 
+/* What it reads when it starts. Where that is, is the program's to know: it is told what its user said. */
+static void read_input(struct json_reader *r, struct input *ret_input)
+{
+    const json_t *object = json_opt_object(r, "input");
+    struct json_reader in;
+    struct err why;
+    if (r->rc != 0 || !object)
+        return;
+    json_reader_init(&in, object, "input", &why);
+    const char *place = json_opt_str(&in, "place", INPUT_PLACE_MAX - 1, "store");
+    ret_input->bytes = json_req_i64(&in, "bytes", 1, INPUT_BYTES_MAX);
+    int rc = json_reader_finish(&in);
+    rc = rc ? rc : input_read_place(place, ret_input, &why);
+    if (rc)
+        json_reader_fail(r, "input", "%s", why.text);
+}
+
 /* What it asks for beside cpus, GPUs and memory, in words of the core. */
 static char *read_extras(struct json_reader *r)
 {
@@ -333,6 +350,7 @@ static char *read_extras(struct json_reader *r)
     x.exclusive = json_opt_bool(r, "exclusive", false);
     read_hosts(r, "nodelist", x.nodes);
     read_hosts(r, "exclude", x.exclude);
+    read_input(r, &x.input);
     extras_format(&x, text);
     return mem_strdup(text);
 }

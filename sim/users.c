@@ -159,7 +159,7 @@ static struct retries some_retries(struct world *w)
 static const char *extras_of(struct world *w)
 {
     static const char *const all[] = {"licences=matlab:1", "licences=matlab:3", "licences=ansys:1,matlab:2", "resources=lego:1",
-        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2", "constraint=ib|z2"};
+        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2 input=aws/us-east-1:20000000000", "constraint=ib|z2"};
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8; /* in z2 there are spot machines only: the last of them might wait for ever */
     int which = (int)world_between(w, 0, n - 1);
     if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))

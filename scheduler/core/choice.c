@@ -73,6 +73,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     *ret_choice =
         (struct choice){.offer = o, .serves = times < most ? times : most, .uusd_h = cost_of(w, o, d->job)};
+    ret_choice->uusd_h += ret_choice->serves * offer_input_uusd_h(o, d->job); /* each of its jobs reads its own */
     return true;
 }
 

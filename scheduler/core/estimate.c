@@ -99,6 +99,11 @@ static int64_t cost(int64_t ms, int64_t uusd_h, int64_t times)
     return sum < 1e18 ? (int64_t)(sum + 0.5) : -1;
 }
 
+static int64_t with_input(const struct estimate *t, int64_t uusd)
+{
+    return uusd < 0 ? uusd : uusd + t->input_uusd;
+}
+
 static void price(const struct model *m, const struct imagined *i, struct estimate *t)
 {
     const struct node *n = t->start.node != CORE_ID_NONE ? model_node(m, t->start.node) : NULL;
@@ -108,6 +113,7 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->uusd_h = t->expected_uusd = t->least_uusd = t->most_uusd = -1;
     if (!n && !o)
         return;
+    t->input_uusd = t->tasks * pool_input_uusd(n ? n->pool : o->pool, i->shape.extras);
     const struct offer *of = o ? o : n->instance ? n->instance->offer : NULL;
     if (of)
         effective = later(uusd_h, offer_effective_uusd_h(of, &i->job.row));
@@ -115,9 +121,9 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->uusd_h = t->nodes * resources_share(takes, &total, uusd_h);
     if (t->most_ms == 0)
         return;
-    t->least_uusd = cost(t->least_ms, t->uusd_h, t->tasks);
-    t->expected_uusd = cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks);
-    t->most_uusd = later(cost(t->most_ms, t->uusd_h, t->tasks), t->expected_uusd);
+    t->least_uusd = with_input(t, cost(t->least_ms, t->uusd_h, t->tasks));
+    t->expected_uusd = with_input(t, cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks));
+    t->most_uusd = later(with_input(t, cost(t->most_ms, t->uusd_h, t->tasks)), t->expected_uusd);
 }
 
 static void answer(const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)

@@ -18,6 +18,7 @@ struct estimate {
     /* All of its nodes, and all tasks, where it would start: by the hour (of one task), and in all. The expected sum has what reclaims
      * are expected to cost, too. -1: not known. */
     int64_t uusd_h, expected_uusd, least_uusd, most_uusd;
+    int64_t input_uusd;     /* what it would cost to read its input there, once for each task: part of the sums. 0 where nothing is known */
     struct reason reasons[EXPLAIN_REASONS_MAX]; /* why it would not start now */
     size_t n_reasons;
     struct reason changes[REMEDIES_MAX];        /* as core_remedies */

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/traffic.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +22,9 @@
 
 /* ---- the text ---- */
 
-enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, PART_NODES, PART_EXCLUDE, N_PARTS };
+enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, PART_NODES, PART_EXCLUDE, PART_INPUT, N_PARTS };
 static const char *const part_keys[N_PARTS] = {
-    "gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive=", "nodes=", "exclude="};
+    "gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive=", "nodes=", "exclude=", "input="};
 
 static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e)
 {
@@ -36,6 +37,37 @@ static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e
     if (!rc)
         str_copy(out, HOSTS_TEXT_MAX, value);
     return rc;
+}
+
+int input_read_place(const char *text, struct input *ret_input, struct err *e)
+{
+    const char *slash = strchr(text, '/');
+    struct input in = {.bytes = ret_input->bytes};
+    char shown[STR_SHOW_MAX];
+    if (slash && (size_t)(slash - text) < sizeof in.provider)
+        memcpy(in.provider, text, (size_t)(slash - text));
+    if (!str_eq(text, "store") && (!slash || !core_traffic_knows(in.provider) || !str_is_name(slash + 1, sizeof in.region - 1)))
+        return err_set(e, ERR_INVALID, "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s", str_show(text, shown));
+    if (slash)
+        STR_COPY(in.region, slash + 1);
+    *ret_input = in;
+    return 0;
+}
+
+void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX])
+{
+    text_format(out, INPUT_PLACE_MAX, "%s%s%s", in->provider[0] ? in->provider : "store", in->provider[0] ? "/" : "", in->region);
+}
+
+static int read_input(const char *value, struct input *ret_input, struct err *e)
+{
+    char place[INPUT_PLACE_MAX] = "";
+    const char *colon = strrchr(value, ':');
+    if (!colon || (size_t)(colon - value) >= sizeof place)
+        return err_set(e, ERR_INVALID, "expected PLACE:BYTES");
+    memcpy(place, value, (size_t)(colon - value));
+    int rc = input_read_place(place, ret_input, e);
+    return rc ? rc : str_to_i64(colon + 1, 1, INPUT_BYTES_MAX, "bytes", &ret_input->bytes, e);
 }
 
 static int read_part(enum part which, const char *value, struct extras *x, struct err *e)
@@ -61,6 +93,8 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
         return read_hosts(value, x->nodes, e);
     case PART_EXCLUDE:
         return read_hosts(value, x->exclude, e);
+    case PART_INPUT:
+        return read_input(value, &x->input, e);
     case PART_LICENCES:
     case N_PARTS:
         break;
@@ -83,7 +117,7 @@ int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
         while (which < N_PARTS && !str_starts(part, part_keys[which]))
             which++;
         if (which == N_PARTS)
-            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences=, exclusive=, nodes= or exclude=, in this order, found %s",
+            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences=, exclusive=, nodes=, exclude= or input=, in this order, found %s",
                 str_show(part, shown));
         size_t key = strlen(part_keys[which]);
         if (read_part((enum part)which, part + key, &x, e) != 0)
@@ -119,6 +153,12 @@ void extras_format(const struct extras *x, char out[EXTRAS_TEXT_MAX])
     add_part(out, "exclusive", x->exclusive ? "yes" : "");
     add_part(out, "nodes", x->nodes);
     add_part(out, "exclude", x->exclude);
+    if (x->input.bytes > 0) {
+        char place[INPUT_PLACE_MAX], input[INPUT_PLACE_MAX + 24];
+        input_format_place(&x->input, place);
+        text_format(input, sizeof input, "%s:%" PRId64, place, x->input.bytes);
+        add_part(out, "input", input);
+    }
 }
 
 bool extras_name_nodes(const struct extras *x)

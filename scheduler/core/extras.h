@@ -5,7 +5,7 @@
  * which is stored once and kept in the model once, and two jobs of which all else is equal are of one shape exactly if these
  * numbers are.
  *
- *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes nodes=n[1-3] exclude=n2
+ *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes nodes=n[1-3] exclude=n2 input=aws/us-east-1:150323855360
  *
  * in this order, each at most once, those that are not asked for left out.
  */
@@ -18,6 +18,14 @@
 #include "scheduler/core/types.h"
 
 #define EXTRAS_GPU_MIB_MAX (1LL << 24)
+#define INPUT_BYTES_MAX (1LL << 60)
+#define INPUT_PLACE_MAX (16 + CORE_NAME_MAX)
+
+/* What it reads when it starts, and where that lies: in a region of a provider that core_traffic_knows, or ("") where the checkpoint store is. */
+struct input {
+    char provider[16], region[CORE_NAME_MAX];
+    int64_t bytes; /* 0: nothing that is known */
+};
 
 struct extras {
     int64_t id;     /* in a model; else EXTRAS_NONE */
@@ -29,7 +37,12 @@ struct extras {
     bool exclusive;          /* nobody else is on its nodes, of which it has all cpus, GPUs and memory; its need is the least that they have */
     char nodes[HOSTS_TEXT_MAX];   /* only on these (base/hosts.h); "": on any. Never on a machine that is yet to be launched */
     char exclude[HOSTS_TEXT_MAX]; /* on none of these */
+    struct input input;
 };
+
+/* aws/us-east-1, store. ERR_INVALID. */
+int input_read_place(const char *text, struct input *ret_input, struct err *e);
+void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX]);
 
 /* ERR_INVALID names the part. "" asks for nothing. */
 int extras_parse(const char *text, struct extras *ret_extras, struct err *e);

@@ -5,6 +5,7 @@
  *   effective price = price * (1 + reclaims an hour * (boot + restore + save))     what a reclaim costs: its replacement
  *                                                                                  boots, restores, and the old one saves
  *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
+ *                   + what reading the job's input costs, if that lies elsewhere, * starts an hour
  *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose at once
  *   and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of offers that cost nearly the same
  *                                                                                       the likelier one is asked first
@@ -14,6 +15,8 @@
  * 5 %" would not be; an offer without one counts as the middle.
  */
 #include "scheduler/core/impl.h"
+
+#include "scheduler/core/traffic.h"
 
 #define HOUR_MS 3600000
 #define PRIOR_RECLAIMS_PER_HOUR 0.05
@@ -74,6 +77,30 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
     }
     double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first within the hour */
     return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
+}
+
+int64_t pool_input_uusd(const struct pool *p, const struct extras *x)
+{
+    const struct input *in = x ? &x->input : NULL;
+    if (!in || in->bytes == 0)
+        return 0;
+    bool has_place = p->row.elastic && in->provider[0]; /* else what the pool takes for the store says it */
+    return core_bytes_uusd(in->bytes, has_place ? core_traffic_uusd_gib(in->provider, in->region, p->row.provider, p->row.region) : p->row.egress_uusd_gib);
+}
+
+/* For how long a start of it serves: as far as its user says. */
+static int64_t served_ms(const struct job_row *j)
+{
+    int64_t ms = j->work_ms > 0 ? j->work_ms : j->time_limit_ms;
+    return ms > 0 ? ms : HOUR_MS;
+}
+
+int64_t offer_input_uusd_h(const struct offer *o, const struct job *j)
+{
+    int64_t once = o->pool->row.by_price ? 0 : pool_input_uusd(o->pool, j->shape->extras);
+    double starts = (double)HOUR_MS / (double)served_ms(&j->row) + (o->row.market == MARKET_SPOT ? reclaims_per_hour(o) : 0);
+    double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */
+    return uusd_h < 1e15 ? (int64_t)uusd_h : (int64_t)1e15;
 }
 
 double core_offer_reclaims_per_hour(const struct offer *o)

@@ -112,6 +112,17 @@ static void every_flag_sets_what_it_says(void **state)
     check_refused("#SBATCH -w n[1-\n", "train.sh:1: --nodelist: expected one pair of brackets");
     check_refused("#SBATCH -x ,\n", "train.sh:1: --exclude: expected names of nodes");
     check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
+    check_spec("#BELAY --input s3://lab/imagenet,size=140G\n", "{\"input\":{\"bytes\":150323855360},\"env\":{\"BELAY_INPUT\":\"s3://lab/imagenet\"}}");
+    check_spec("#BELAY --input s3://lab/x?a=b&region=eu-west-1,size=1T\n",
+        "{\"input\":{\"place\":\"aws/eu-west-1\",\"bytes\":1099511627776},\"env\":{\"BELAY_INPUT\":\"s3://lab/x?a=b&region=eu-west-1\"}}");
+    check_spec("#BELAY --input gs://lab/x,place=gcp/us-central1,size=512M\n",
+        "{\"input\":{\"place\":\"gcp/us-central1\",\"bytes\":536870912},\"env\":{\"BELAY_INPUT\":\"gs://lab/x\"}}");
+    check_refused("#BELAY --input s3://lab/x\n", "--input: how large it is has to be said");
+    check_refused("#BELAY --input s3://lab/x,140G\n", "--input: expected size=SIZE or place=PROVIDER/REGION");
+    check_refused("#BELAY --input s3://lab/x,size=0\n", "--input: ");
+    check_refused("#BELAY --input s3://lab/x,size=lots\n", "--input: ");
+    check_refused("#BELAY --input s3://,size=1G\n", "--input: expected data at s3://");
+    check_refused("#BELAY --input ftp://x/y,size=1G\n", "--input: expected data at s3://");
     check_spec("#BELAY --region us-east-1\n", "{\"constraint\":\"us-east-1\"}");
     check_spec("#BELAY --zone us-east-1a,us-east-1b --region us-east-1 -C a100|h100\n",
         "{\"constraint\":\"us-east-1&(us-east-1a|us-east-1b)&(a100|h100)\"}");

@@ -231,6 +231,8 @@ class Local(unittest.TestCase):
         self.assertTrue(said.startswith("nothing was submitted\nit would start now on %s\n" % node["name"]), said)
         self.assertRegex(said, r"it would run for about .* to 10m.*\nit would cost about \$")
         number = self.json("submit", "--test-only", script)["id"]
+        far = "s3://lab/imagenet,size=140G,place=gcp/us-central1"
+        self.assertEqual(self.json("submit", "--test-only", "-t", "10", "--input", far, script)["cost"]["input_uusd"], 0)  # the machine is here
         done = self.h.belay("slurm", "sbatch", "--test-only", "-c", "1", script)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertRegex(done.stderr, r"\Asbatch: Job %d to start at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d using 1 processors on nodes %s in "

@@ -333,6 +333,33 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     lab_deinit(&l);
 }
 
+/* In another place than the data the way of these is part of what it would cost, once for each task. */
+static void what_its_input_would_cost_is_told(void **state)
+{
+    (void)state;
+    static struct estimate t;
+    static const struct ranges tasks = {1, {{0, 9, 1}}};
+    struct lab l;
+    struct job_row r = lab_job(4);
+    const struct job_spec spec = {.extras = "input=gcp/us-central1:150323855360"};
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}};
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4); /* of aws */
+    r.time_limit_ms = 2 * HOUR_MS;
+    ev.now = l.now;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_int_equal(t.input_uusd, 140 * 120000);
+    assert_int_equal(t.most_uusd >= 2 * t.uusd_h + t.input_uusd && t.least_uusd >= t.input_uusd && t.expected_uusd > t.input_uusd, true);
+    ev.submit.tasks = &tasks;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_int_equal(t.input_uusd, 10 * 140 * 120000);
+    lab_join(&l, "here", 4); /* it takes nothing for what comes there */
+    ev.submit.tasks = NULL;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_int_equal(t.input_uusd, 0);
+    lab_deinit(&l);
+}
+
 static void a_submit_can_be_asked_about(void **state)
 {
     (void)state;
@@ -375,6 +402,7 @@ int main(void)
         cmocka_unit_test(who_may_not_begin_yet_starts_no_earlier),
         cmocka_unit_test(a_limit_is_waited_for),
         cmocka_unit_test(what_ran_before_says_how_long_it_takes),
+        cmocka_unit_test(what_its_input_would_cost_is_told),
         cmocka_unit_test(a_submit_can_be_asked_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,51 @@ static void data_that_lies_elsewhere_is_paid_for(void **state)
     lab_deinit(&l);
 }
 
+static int64_t submit_input(struct lab *l, const char *input, int64_t limit_ms)
+{
+    struct job_row r = lab_job(4);
+    r.time_limit_ms = limit_ms;
+    return lab_submit_asking(l, &r, input);
+}
+
+/* A far offer that costs less by the hour loses where the way of the data outweighs it; near data, or little of it, and it wins. */
+static void what_its_input_costs_is_part_of_an_offers_price(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input;
+        int64_t limit_ms;
+        bool far_wins;
+    } cases[] = {
+        {"", 0, true},
+        {"input=gcp/us-central1:150323855360", 10 * 3600000, true},   /* it lies with the far one: 140 GiB at $0.12 to the other */
+        {"input=aws/us-east-1:150323855360", 10 * 3600000, false},    /* $12.60 and what reclaims read again, over ten hours, for $0.20 an hour */
+        {"input=aws/us-east-1:150323855360", 400 * 3600000, false},   /* reclaims alone read it again too often */
+        {"input=aws/us-east-1:1073741824", 10 * 3600000, true},       /* 9 cents */
+        {"input=store:150323855360", 10 * 3600000, false},            /* what the pools take for the store */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "near", 10, "m5", 4); /* offers 1, spot at $1, and 2 */
+        lab_elastic(&l, "far", 10, "n2", 4);
+        struct pool_row near = lab_pool(&l, "near"), far = lab_pool(&l, "far");
+        STR_COPY(near.provider, "aws");
+        STR_COPY(near.region, "us-east-1");
+        STR_COPY(far.provider, "gcp");
+        STR_COPY(far.region, "us-central1");
+        far.egress_uusd_gib = 90000;
+        lab_set_pool(&l, near);
+        lab_set_pool(&l, far);
+        lab_apply(&l, (struct event){.type = EV_PRICE, .price = {.region = "us-central1", .zone = "z1", .type = "n2", .market = MARKET_SPOT, .uusd_h = 800000}});
+        submit_input(&l, cases[i].input, cases[i].limit_ms);
+        lab_plan(&l);
+        if (lab_launches(&l, 3) != cases[i].far_wins || lab_launches(&l, 1) != !cases[i].far_wins)
+            fail_msg("%s: near %lld, far %lld", cases[i].input, (long long)lab_launches(&l, 1), (long long)lab_launches(&l, 3));
+        lab_deinit(&l);
+    }
+}
+
 static void boots_are_learned(void **state)
 {
     (void)state;
@@ -706,6 +751,7 @@ int main(void)
         cmocka_unit_test(scores_decide_between_offers_that_cost_nearly_the_same),
         cmocka_unit_test(scores_of_what_is_not_there_change_nothing),
         cmocka_unit_test(data_that_lies_elsewhere_is_paid_for),
+        cmocka_unit_test(what_its_input_costs_is_part_of_an_offers_price),
         cmocka_unit_test(boots_are_learned),
         cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),
         cmocka_unit_test(no_pool_exceeds_its_limits),

@@ -54,9 +54,9 @@ static struct job *any_running(struct storm *st)
 static const char *any_extras(struct storm *st)
 {
     static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib", "constraint=never",
-        "resources=lego:1", "resources=lego:2", "resources=lego:3 licences=matlab:1", "licences=matlab:1", "licences=matlab:3",
+        "resources=lego:1", "resources=lego:2", "resources=lego:3 licences=matlab:1", "licences=matlab:1 input=aws/us-east-1:7000000000", "licences=matlab:3",
         "licences=matlab:4", "licences=ansys:1,matlab:2", "licences=ansys:2", "constraint=old resources=lego:1 licences=ansys:1",
-        "constraint=z1 licences=matlab:2", "exclusive=yes", "exclusive=yes", "resources=lego:1 exclusive=yes", "licences=matlab:1 exclusive=yes"};
+        "constraint=z1 licences=matlab:2", "exclusive=yes", "exclusive=yes input=store:150323855360", "resources=lego:1 exclusive=yes", "licences=matlab:1 exclusive=yes"};
     return below(st, 3) ? NULL : all[below(st, (int64_t)(sizeof all / sizeof all[0]))];
 }
 

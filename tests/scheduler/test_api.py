@@ -669,6 +669,13 @@ class Api(unittest.TestCase):
                 self.assertEqual(asked[:2], refused[:2])
         self.assertEqual(self.d.submit(), before + 1)
 
+    def test_what_a_job_reads_is_kept_with_it(self):
+        reads = {"bytes": 140 << 30, "place": "gcp/us-central1"}
+        job = self.d.submit(hold=True, input=reads)
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["input"], reads)
+        job = self.d.submit(hold=True, input={"bytes": 5})
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["input"], {"bytes": 5, "place": "store"})
+
     def test_a_poll_waits_for_the_next_event(self):
         job = self.d.submit()
         path = "/api/v1/jobs/%d/events" % job
