@@ -60,10 +60,21 @@ static void warn_of_pool(
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
 }
 
+static void warn_of_vain(json_t *list, const struct job_row *job)
+{
+    char text[256];
+    snprintf(text, sizeof(text),
+        "%d times in a row it was restored and began again from before its checkpoint, and never got beyond step %lld: it does not go on from what it saved",
+        (int)job->in_vain, (long long)job->best_progress);
+    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "in-vain", "text", json_text(text)));
+}
+
 json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct job_row *job)
 {
     json_t *list = json_array();
     const struct config *c = pools_in_force(p);
+    if (job->state != JOB_ENDED && job->in_vain > 0)
+        warn_of_vain(list, job);
     if (job->state == JOB_ENDED || job->method == CKPT_NONE || job->market == WISH_ON_DEMAND)
         return list;
     struct measured m = measure(r, job);

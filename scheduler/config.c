@@ -35,6 +35,7 @@ static char *opt_text(struct yaml_reader *r, const char *key, size_t max)
 }
 
 /* A duration of at least min_ms. */
+#define HOLD_IN_VAIN 10
 #define DRILL_VALID_MS (90LL * 86400 * 1000)
 
 static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t fallback_ms)
@@ -538,6 +539,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->price_ms = opt_time(r, "price_every", 100, SECONDS_MS(300));
     c->node_cert_ms = opt_time(r, "node_certificate", SECONDS_MS(60), SECONDS_MS(30 * 86400));
     c->orphan_ms = opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
+    c->hold_in_vain = (int32_t)yaml_opt_i64(r, "hold_in_vain", 0, 1000000, HOLD_IN_VAIN);
     c->retention_ms = opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }

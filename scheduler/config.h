@@ -66,6 +66,7 @@ struct config {
     struct pace_options deadlines;
     struct config_notify notify;
     struct config_telemetry telemetry;
+    int32_t hold_in_vain; /* as model_options has it */
     int64_t retention_ms; /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     struct order_options order; /* in which jobs run */

@@ -254,6 +254,7 @@ static int load_model(struct daemon *d, struct err *e)
         .max_nodes = d->config->max_nodes,
         .max_gpus = d->config->max_gpus,
         .max_uusd_h = d->config->max_uusd_h,
+        .hold_in_vain = d->config->hold_in_vain,
         .retention_ms = d->config->retention_ms,
         .order = &d->config->order,
         .retries = &d->config->retries,

@@ -224,6 +224,7 @@ static void start_belayd(struct world *w)
     struct db_meta meta;
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
+        .hold_in_vain = w->hold_in_vain,
         .order = quotas_order(w),
         .hooks = &sim_hook,
         .n_hooks = 1,
@@ -350,6 +351,7 @@ static void begin(struct world *w, const struct db *blank, uint64_t seed)
         return;
     }
     w->n_jobs = (int)world_between(w, 1, 12);
+    w->hold_in_vain = seed % 3 ? (int32_t)(seed % 5) + 1 : 0;
     w->driver = cloud_create(w);
     store_sweeper_init(w);
     outbox_port_init(w);

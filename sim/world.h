@@ -365,6 +365,7 @@ struct world {
     uint64_t preempted; /* of them, a bit each */
     int64_t owed_since_ms; /* until then nobody was kept from what it was owed */
     /* counters */
+    int32_t hold_in_vain; /* as model_options has it */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled, evictions;
     char failure[512]; /* the first broken promise */
 };

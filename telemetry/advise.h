@@ -52,6 +52,7 @@ enum advice_code {
     ADVICE_GANG_WAIT,
     ADVICE_COLLECTIVES,
     ADVICE_IDLE_NODE, /* not by advise_job: of a node that no job has */
+    ADVICE_IN_VAIN,   /* nor this: each attempt begins again from nothing */
     ADVICE_CODES
 };
 extern const char *const advice_code_names[]; /* NULL-terminated */

@@ -235,6 +235,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .last_good_progress = PROGRESS_NONE,
         .last_good_at = WALL_NONE,
         .progress = PROGRESS_NONE,
+        .best_progress = PROGRESS_NONE,
         .progress_total = PROGRESS_NONE,
         .cron_at = WALL_NONE,
         .evicted_at = WALL_NONE,
@@ -713,6 +714,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
         j->progress = ev->checkpoint.progress; /* PROGRESS_NONE is below all */
     if (ev->checkpoint.progress != PROGRESS_NONE && ev->checkpoint.progress == j->progress)
         pace_progressed(m, a->job, saved_at);
+    again_progressed(m, a, ev->checkpoint.progress, ev->checkpoint.progress, ev->now);
+    again_kept(j);
     j->save_ms = ev->checkpoint.took_ms;
     j->pause_ms = ev->checkpoint.pause_ms;
     j->ckpt_bytes = ev->checkpoint.bytes;
@@ -764,8 +767,9 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
     j->row.progress = ev->progress.done;
     j->row.progress_total = ev->progress.total;
     pace_progressed(m, j, ev->now.wall);
-    drill_progressed(
-        m, job_attempt(j), ev->now, ev->progress.has_first ? ev->progress.first : ev->progress.done);
+    int64_t first = ev->progress.has_first ? ev->progress.first : ev->progress.done;
+    again_progressed(m, job_attempt(j), first, ev->progress.done, ev->now);
+    drill_progressed(m, job_attempt(j), ev->now, first);
     return 0;
 }
 

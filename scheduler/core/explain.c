@@ -824,7 +824,12 @@ static void explain_retries(const struct job *j, struct answer *a)
 static void explain_waiting(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     char in[32];
-    if (j->row.hold != HOLD_NONE)
+    if (j->row.hold == HOLD_USER && again_is_held(m, &j->row))
+        say(a, "in-vain",
+            "it is held: %" PRId32 " times in a row it was restored and began again from before its checkpoint, and never got beyond step %" PRId64
+            ": have it go on from what it saved (belay drill shows whether it does), then belay release %" PRId64,
+            j->row.in_vain, j->row.best_progress, j->row.id);
+    else if (j->row.hold != HOLD_NONE)
         say(a, "held", "it is held%s: belay release %" PRId64 "%s",
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
             j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");

@@ -681,6 +681,12 @@ void drill_attempt_stops(struct attempt *a); /* for whatever reason */
 void drill_attempt_ended(
     struct model *m, struct attempt *a, struct stamp now, enum end_kind as, int64_t lost_ms, bool goes_on);
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
+/* again.c. An attempt has told, or saved at, this progress: what it told first, and most. PROGRESS_NONE: not known. */
+void again_progressed(struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now);
+void again_kept(struct job_row *j); /* its progress is what it is, and the row is going to be stored */
+void again_requeued(struct model *m, struct job *j, struct stamp now); /* before it stands in the queue */
+bool again_is_held(const struct model *m, const struct job_row *j);    /* it was so often in vain that it is held */
+
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first);
 void drill_job_ends(struct model *m, struct job *j, struct stamp now);
 /* When the next drill is to be begun, or has waited for too long, and the event; MONO_NONE: none. */

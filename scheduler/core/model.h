@@ -376,6 +376,7 @@ struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
+    int32_t hold_in_vain; /* a job is held after so many restored attempts in a row that began again (again.c); 0: never */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
     const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
     const struct retry_options *retries; /* borrowed; NULL: retries_usual, and no limits */

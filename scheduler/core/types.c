@@ -158,6 +158,7 @@ const char *const history_kinds[] = {
     "park",
     "reclaim",
     "preempt",
+    "in-vain",
     "released",
     "eligible",
     "placed",

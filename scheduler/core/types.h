@@ -239,6 +239,9 @@ struct job_row {
     int32_t used[RETRY_KINDS]; /* of them */
     int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
     int32_t quick_ends;    /* attempts in a row that failed, or could not be run on their node, soon after they were placed, with nothing saved */
+    int32_t in_vain;       /* restored attempts in a row that began again from before their checkpoint, and none got further than ever (again.c) */
+    int64_t in_vain_last;  /* the last of them */
+    int64_t best_progress; /* that it ever had; PROGRESS_NONE unknown */
     int64_t attempts;      /* number of the newest attempt; 0 before the first */
     enum end_kind gang_end; /* what the live attempt will count as, by its ranks that have ended; END_NONE: not known yet */
     int32_t gang_code;      /* the exit code of the rank that decided it */
@@ -479,7 +482,7 @@ struct history_row {
  *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain throttled recovered gone
- *   and of jobs   move park reclaim preempt
+ *   and of jobs   move park reclaim preempt in-vain(the step it is at, how many times in a row)
  *   of budgets:   budget(the part in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch

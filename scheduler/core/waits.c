@@ -713,6 +713,7 @@ int apply_release(struct model *m, const struct event *ev, struct outcome *ret_o
     if (j->row.state == JOB_PENDING)
         waits_withdraw(m, j);
     j->row.hold = HOLD_NONE;
+    j->row.in_vain = 0; /* somebody has seen to it */
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
         job_enqueue(m, j, ev->now);

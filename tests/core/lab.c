@@ -26,7 +26,7 @@ void lab_init_order(struct lab *l, const struct order_options *order)
 
 void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES,
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .hold_in_vain = LAB_HOLD_IN_VAIN, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES,
         .budgets = budgets, .n_budgets = n_budgets, .racks = lab_racks, .n_racks = LAB_RACKS};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){

@@ -667,6 +667,68 @@ static void a_drill_outlives_a_restart(void **state)
     end(&d);
 }
 
+/* ---- programs that begin again, undrilled ---- */
+
+/* The attempt ends, and the next one has a node. */
+static void go_on(struct drilled *d)
+{
+    lab_ended(&d->l, d->job, END_RECLAIMED, 0);
+    lab_plan(&d->l);
+}
+
+/* Restored at a step, and at another soon after; it has got to `upto` when it saves. */
+static void attempt(struct drilled *d, int64_t attempt, int64_t saved, int64_t begins, int64_t upto)
+{
+    const struct job_row *r = &model_job(d->l.m, d->job)->row;
+    lab_apply(&d->l, (struct event){.type = EV_ATTEMPT_STARTED,
+                         .started = {.job = d->job, .attempt = attempt, .node = lab_node_of(&d->l, d->job), .restored = r->last_good, .restored_progress = saved}});
+    tell(d, begins);
+    tell(d, begins + 1);
+    tell(d, upto);
+    lab_saved(&d->l, d->job, 1, upto);
+}
+
+static void who_begins_again_and_again_is_told_and_held(void **state)
+{
+    (void)state;
+    struct drilled d;
+    lab_init(&d.l);
+    d.node = lab_join(&d.l, "n1", 4);
+    struct job_row row = lab_job(4);
+    d.job = lab_submit(&d.l, &row);
+    lab_plan(&d.l);
+    lab_started(&d.l, d.job);
+    tell(&d, 60);
+    lab_saved(&d.l, d.job, 1, 60);
+    go_on(&d);
+    const struct job_row *r = &model_job(d.l.m, d.job)->row;
+    attempt(&d, 2, 60, 0, 50);
+    assert_int_equal(r->in_vain, 1);
+    go_on(&d);
+    attempt(&d, 3, 50, 50, 55); /* it went on for once, though not beyond what it had: nothing is known of that */
+    assert_int_equal(r->in_vain, 1);
+    go_on(&d);
+    attempt(&d, 4, 55, 0, 61); /* it got further than ever, from the beginning */
+    assert_int_equal(r->in_vain, 0);
+    go_on(&d);
+    for (int i = 5; i < 5 + LAB_HOLD_IN_VAIN; i++) {
+        assert_int_equal(r->hold, HOLD_NONE);
+        lab_take(&d.l);
+        attempt(&d, i, r->last_good_progress, 0, 20 - i);
+        assert_int_equal(r->in_vain, i - 4);
+        lab_take(&d.l);
+        assert_non_null(lab_history(&d.l, "in-vain"));
+        go_on(&d);
+    }
+    assert_int_equal(r->state, JOB_PENDING);
+    assert_int_equal(r->hold, HOLD_USER);
+    lab_apply(&d.l, (struct event){.type = EV_RELEASE, .release = {.job = d.job, .by = "ann"}});
+    assert_int_equal(r->in_vain, 0);
+    lab_plan(&d.l);
+    assert_int_equal(r->state, JOB_RUNNING);
+    lab_deinit(&d.l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +752,7 @@ int main(void)
         cmocka_unit_test(spot_machines_are_for_the_certified),
         cmocka_unit_test(a_certificate_gets_too_old),
         cmocka_unit_test(a_drill_outlives_a_restart),
+        cmocka_unit_test(who_begins_again_and_again_is_told_and_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.node_cert_ms, 30LL * 86400 * 1000);
     assert_int_equal(c.orphan_ms, 3600000);
     assert_int_equal(c.retention_ms, 7 * 86400000);
+    assert_int_equal(c.hold_in_vain, 10);
     assert_int_equal(c.n_pools, 1);
     assert_string_equal(c.pools[0].row.name, "local");
     assert_false(c.pools[0].row.elastic);
@@ -137,6 +138,7 @@ static const char everything[] = "cluster: lab\n"
                                  "node_certificate: 7d\n"
                                  "orphan_timeout: 2h\n"
                                  "retention: 30d\n"
+                                 "hold_in_vain: 0\n"
                                  "pools:\n"
                                  "  base:\n"
                                  "    kind: reserved\n"
@@ -194,6 +196,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.node_cert_ms, 7LL * 86400 * 1000);
     assert_int_equal(c.orphan_ms, 7200000);
     assert_int_equal(c.retention_ms, 30LL * 86400000);
+    assert_int_equal(c.hold_in_vain, 0);
     config_deinit(&c);
 }
 
@@ -553,6 +556,7 @@ static const struct refused {
     {"node_certificate: 5s\n", {"node_certificate:", "at least 1m"}},
     {"orphan_timeout: 0\n", {"orphan_timeout:"}},
     {"retention: for ever\n", {"retention:"}},
+    {"hold_in_vain: -1\n", {"hold_in_vain:"}},
     {"listen: 7443\n", {"lab.yaml:1: listen: expected HOST:PORT", "\"7443\""}},
     {"listen: :7443\n", {"listen:"}},
     {"listen: a:70000\n", {"listen:", "65535"}},

@@ -223,6 +223,37 @@ class Telemetry(unittest.TestCase):
         done = self.belay("advise", "--reclaim", str(idle))
         self.assertIn("does not run", done.stderr)
 
+    def test_a_program_that_begins_again_is_named_and_held(self):
+        self.d.kill()
+        self.d.config = CONFIG + "hold_in_vain: 2\n"
+        self.d.start()
+        job, attempt = self.run_job(checkpoint={"method": "coop"})
+        for n in (1, 2, 3):
+            saved = {"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": 10, "saved_at": int(time.time() * 1000), "cause": "periodic", "progress": 60 - n}
+            self.sync([{**attempt, "checkpoints": [saved]}])
+            why = self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
+            self.assertEqual(["in-vain"] * (n > 1), [w["code"] for w in why["warnings"]])
+            if n == 3:
+                item = self.advice(lambda b: b["items"])["items"][0]
+                self.assertEqual((item["code"], item["job"], item["waste_uusd_per_hour"]), ("in-vain", job, item["uusd_per_hour"]))
+                self.assertIn("2 times in a row", item["text"])
+            self.assertEqual(self.d.call("POST", "/api/v1/jobs/%d/requeue" % job)[0], 200)
+            self.sync([{**attempt, "phase": "ended", "end": "user"}])
+            if n == 3:
+                break
+            end = time.monotonic() + WAIT_S
+            while not any(a["attempt"] == n + 1 for a in self.sync([], 1000).get("attempts", [])):
+                self.assertLess(time.monotonic(), end)
+            attempt = {"job": job, "attempt": n + 1, "phase": "running", "started_at": int(time.time() * 1000), "restored_attempt": n, "restored_sequence": 1,
+                       "restored_progress": 60 - n, "first_done": 0, "done": 3, "total": 1000}
+            self.sync([attempt])
+        row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+        self.assertEqual((row["state"], row["hold"]), ("pending", "user"))
+        said = self.belay("why", str(job)).stdout
+        self.assertIn("2 times in a row it was restored and began again from before its checkpoint, and never got beyond step 59", said)
+        kinds = [e["kind"] for e in self.d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]]
+        self.assertEqual((kinds.count("in-vain"), kinds.count("held")), (2, 1))
+
     def test_nodes_that_nobody_uses(self):
         self.d.kill()
         self.d.config = CONFIG.replace("idle_for: 30s", "idle_for: 1s")
