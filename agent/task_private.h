@@ -50,6 +50,7 @@ struct task_work {
     int64_t dump_ms;
     struct ckpt_restored restored;
     struct ckpt_stats stats;
+    int64_t kept_bytes; /* of a cleaning */
     struct wire_checkpoint found; /* sequence 0: nothing */
 };
 

@@ -444,6 +444,10 @@ static void on_cleaned(struct task *t)
 {
     if (t->work.rc && t->work.rc != ERR_CANCELLED)
         log_warn("old checkpoints could not be cleared away", log_i("job", t->job), log_err(&t->work.e));
+    if (t->work.rc == 0 && t->state.told.kept_bytes != t->work.kept_bytes) {
+        t->state.told.kept_bytes = t->work.kept_bytes;
+        task_changed(t);
+    }
     task_pump_saves(t);
     if (t->exited)
         task_finish(t);
@@ -484,6 +488,8 @@ static void note_saved(struct task *t, enum save_cause cause)
     if (t->save.asked > t->state.saves_asked)
         t->state.saves_asked = t->save.asked;
     note_checkpoint(t, &c);
+    if (t->state.told.kept_bytes > 0) /* until that is cleaned again */
+        t->state.told.kept_bytes += stats->stored_bytes;
     STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause, causes[cause].told);
 }
 

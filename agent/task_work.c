@@ -358,7 +358,7 @@ static int clean(struct task *t, const struct ckpt_job *j)
 {
     const struct ckpt_keep keep = {.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
         .every = (int)t->spec->ckpt_keep_every};
-    return ckpt_clean(j, t->attempt, keep, &t->work.cancel, &t->work.e);
+    return ckpt_clean(j, t->attempt, keep, &t->work.cancel, &t->work.kept_bytes, &t->work.e);
 }
 
 static int note_found(void *ctx, const struct ckpt_info *info)

@@ -259,8 +259,9 @@ struct ckpt_keep {
 /* Removes the manifests that neither keep nor a pin holds, then the chunks that nothing names; reads the manifests of
  * all that stay. Only the attempt that holds the fence calls it, or, with CKPT_CLOSED, who closed the store;
  * ERR_CONFLICT when a later attempt's fence exists. newest 0 (of a closed one only) removes what was set aside
- * as well. cancel (may be NULL) non-zero: ERR_CANCELLED, and the next cleaning does what this one left. */
-int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel,
+ * as well. cancel (may be NULL) non-zero: ERR_CANCELLED, and the next cleaning does what this one left. ret_kept_bytes (may be NULL): of manifests
+ * and chunks in the store that have stayed, as they are stored. */
+int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel, int64_t *ret_kept_bytes,
     struct err *e);
 
 #endif

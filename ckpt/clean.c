@@ -32,6 +32,7 @@ struct clean {
     struct smap kept;         /* full names of manifests and chunks that stay */
     struct layout_ids doomed; /* to be condemned; then: condemned */
     size_t skip;              /* bytes of the prefix being listed */
+    int64_t kept_bytes;       /* of manifests and chunks that stay */
     struct names remove;
 };
 
@@ -155,10 +156,11 @@ static int collect(void *ctx, const char *name, int64_t size_bytes)
     const char *rest = name + c->skip;
     int64_t attempt;
 
-    (void)size_bytes;
     if ((layout_parse_attempt(rest, '-', &attempt) || layout_parse_attempt(rest, '/', &attempt)) &&
         attempt <= c->attempt && !smap_get(&c->kept, name))
         names_add(&c->remove, mem_strdup(name));
+    else
+        c->kept_bytes += size_bytes;
     return 0;
 }
 
@@ -168,7 +170,10 @@ static int collect_torn(void *ctx, const char *name, int64_t size_bytes)
     struct clean *c = ctx;
     struct ckpt_id id;
 
-    return layout_parse_id(name + c->skip, ".json", &id) ? 0 : collect(ctx, name, size_bytes);
+    if (!layout_parse_id(name + c->skip, ".json", &id))
+        return collect(ctx, name, size_bytes);
+    c->kept_bytes += size_bytes;
+    return 0;
 }
 
 static int collect_any(void *ctx, const char *name, int64_t size_bytes)
@@ -257,8 +262,8 @@ static int check_arguments(const struct ckpt_job *j, int64_t attempt, struct ckp
     return layout_check_job(j, e);
 }
 
-int ckpt_clean(
-    const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel, struct err *e)
+int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel, int64_t *ret_kept_bytes,
+    struct err *e)
 {
     struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
     int rc = check_arguments(j, attempt, keep, e);
@@ -281,6 +286,8 @@ int ckpt_clean(
         rc = sweep(&c, "fences/", collect_old_fence, e);
     if (!rc && keep.newest == 0)
         rc = sweep(&c, "damaged/", collect_any, e);
+    if (!rc && ret_kept_bytes)
+        *ret_kept_bytes = c.kept_bytes;
     smap_deinit(&c.kept);
     layout_ids_deinit(&c.doomed);
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
@@ -324,7 +331,7 @@ int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     if (!rc)
         rc = ckpt_is_closed(j, &closed, e);
     if (!rc && closed)
-        rc = ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = CKPT_KEEP_ALL}, NULL, e);
+        rc = ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = CKPT_KEEP_ALL}, NULL, NULL, e);
     return rc ? err_wrap(e, "remove checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64, id.attempt,
                     id.sequence, j->job)
               : 0;

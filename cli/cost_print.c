@@ -35,10 +35,11 @@ static void add_count(struct table *t, const json_t *n)
         table_cell(t, "-");
 }
 
-/* What went over boundaries, which takes no time. */
+/* What went over boundaries, and what was kept, which take no time. */
 static int64_t cost_of_data(const json_t *line)
 {
-    return cli_int(json_object_get(line, "spent_uusd"), "egress", 0);
+    const json_t *spent = json_object_get(line, "spent_uusd");
+    return cli_int(spent, "egress", 0) + cli_int(spent, "storage", 0);
 }
 
 static void add_sums(struct table *t, const json_t *l, bool from_sums, bool has_data)
@@ -149,7 +150,7 @@ static void print_number(const json_t *v)
 static void print_csv_line(const json_t *l)
 {
     static const char *const sums[] = {"jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
-    static const char *const kinds[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress"};
+    static const char *const kinds[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress", "storage"};
     const json_t *spent = json_object_get(l, "spent_uusd"), *key;
     size_t i;
     json_array_foreach(json_object_get(l, "keys"), i, key)
@@ -174,7 +175,7 @@ void cost_print_csv(const json_t *v, const char *by)
         printf("%s,", name);
         free(name);
     }
-    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,start_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd");
+    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,start_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd,storage_uusd");
     json_array_foreach(json_object_get(v, "lines"), i, l)
     {
         print_csv_line(l);

@@ -184,6 +184,7 @@ static json_t *make_report(struct asking *a)
             "jobs_ended", json_object_get(total, "jobs"), "jobs_succeeded", json_object_get(total, "succeeded"), "jobs", json_object_get(jobs, "jobs"));
         json_object_set_new(report, "restores_uusd", json_integer((json_int_t)spent_on(users, "restore")));
         json_object_set_new(report, "egress_uusd", json_integer((json_int_t)spent_on(users, "egress")));
+        json_object_set_new(report, "storage_uusd", json_integer((json_int_t)spent_on(users, "storage")));
         json_object_set_new(report, "users", dearest(users, false));
         json_object_set_new(report, "projects", dearest(projects, false));
         json_object_set_new(report, "pools", dearest(pools, true));
@@ -221,6 +222,8 @@ static void print_sums(const json_t *r)
         cli_usd(restores, b, sizeof b));
     if (cli_int(r, "egress_uusd", 0) > 0)
         printf("data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
+    if (cli_int(r, "storage_uusd", 0) > 0)
+        printf("checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
     printf("idle                %s, nodes that nobody used%s\n", cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
     printf("jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));

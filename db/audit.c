@@ -59,7 +59,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
     query_init_text(&q, r->sql,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
-        " FROM ledger WHERE job <> 0 AND kind <> 'egress' GROUP BY job, attempt, node"
+        " FROM ledger WHERE job <> 0 AND kind NOT IN ('egress', 'storage') GROUP BY job, attempt, node"
         " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
         e);
     while (query_step(&q)) {
@@ -199,19 +199,20 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     return rc;
 }
 
-int db_read_egress_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
+int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
     struct query q;
     query_init_text(&q, r->sql,
-        "SELECT job, attempt, node, sum(uusd) AS more FROM"
-        " (SELECT job, attempt, node, uusd FROM ledger WHERE kind = 'egress'"
-        " UNION ALL SELECT job, attempt, node, -egress_uusd FROM attempts WHERE state = 'ended' AND egress_uusd <> 0)"
-        " GROUP BY job, attempt, node HAVING more <> 0",
+        "SELECT job, attempt, node, kind, sum(uusd) AS more FROM"
+        " (SELECT job, attempt, node, kind, uusd FROM ledger WHERE kind IN ('egress', 'storage')"
+        " UNION ALL SELECT job, attempt, node, 'egress', -egress_uusd FROM attempts WHERE state = 'ended' AND egress_uusd <> 0"
+        " UNION ALL SELECT job, 0, 0, 'storage', -uusd FROM stored)"
+        " GROUP BY job, attempt, node, kind HAVING more <> 0",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf("attempt %lld of job %lld on node %lld: the ledger has %lld uusd of egress more than its row",
-            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 2),
-            (long long)sqlite3_column_int64(q.stmt, 3));
+        char *said = mem_printf("job %lld, attempt %lld on node %lld: the ledger has %lld uusd of %s more than its row",
+            (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2),
+            (long long)sqlite3_column_int64(q.stmt, 4), (const char *)sqlite3_column_text(q.stmt, 3));
         int answer = fn(ctx, said);
         free(said);
         if (!query_goes_on(&q, answer))

@@ -121,7 +121,7 @@ static void add_statement(const struct keys *k, struct buf *out)
     add_rows(k, out);
     buf_printf(out, " SELECT sum(ended), sum(succeeded), sum(uusd), sum(od)" SUM_OF("useful", "ms") SUM_OF("lost", "ms") ", sum(ms)" SUM_OF(
                         "useful", "uusd") SUM_OF("lost", "uusd") SUM_OF("boot", "uusd") SUM_OF("start", "uusd") SUM_OF("restore", "uusd") SUM_OF("save", "uusd")
-                        SUM_OF("gang-wait", "uusd") SUM_OF("idle", "uusd") SUM_OF("egress", "uusd"));
+                        SUM_OF("gang-wait", "uusd") SUM_OF("idle", "uusd") SUM_OF("egress", "uusd") SUM_OF("storage", "uusd"));
     for (int i = 0; i < k->n; i++) {
         buf_printf(out, ", ");
         add_text(k, i, out);

@@ -271,7 +271,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
  * says of what, and is borrowed for the call. None unless the database is damaged. Reads all of the ledger: a million rows take seconds. */
 typedef int (*db_rollup_gap_fn)(void *ctx, const char *text);
 int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
-/* Likewise where the ledger has another egress of an attempt than its row. */
-int db_read_egress_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
+/* Likewise where the ledger has another egress of an attempt, or another storage of a job, than its row. */
+int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
 
 #endif

@@ -117,6 +117,17 @@ static int load_budgets(const struct loading *l, struct err *e)
     return query_finish(&q);
 }
 
+static int load_stored(const struct loading *l, struct err *e)
+{
+    struct stored_row row = {0};
+    struct query q;
+
+    query_init(&q, l->sql, TABLE_STORED, "WHERE bytes > 0 ORDER BY job", e);
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_stored(l->model, &row, e)))
+        ;
+    return query_finish(&q);
+}
+
 static int load_leftovers(const struct loading *l, struct err *e)
 {
     struct leftover_row row = {0};
@@ -284,6 +295,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_attempts,
         load_drills,
         load_leftovers,
+        load_stored,
         load_outbox,
         load_crons,
         load_counters,

@@ -426,6 +426,15 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, cap_uusd),
 };
 
+static const struct column stored_columns[] = {
+    COL(stored_row, job),
+    COL(stored_row, bytes),
+    COL(stored_row, at),
+    COL(stored_row, settled_at),
+    COL(stored_row, parts),
+    COL(stored_row, uusd),
+};
+
 static const struct column leftover_columns[] = {
     COL(leftover_row, job),
     COL_STATE(leftover_row, state, leftover_sm),
@@ -619,6 +628,7 @@ const struct table tables[TABLE_COUNT] = {
     [TABLE_CHECKPOINTS] = TABLE("checkpoints", checkpoint_columns, 3, false),
     [TABLE_HISTORY] = TABLE("history", history_columns, 1, false),
     [TABLE_LEDGER] = TABLE("ledger", ledger_columns, 0, false),
+    [TABLE_STORED] = TABLE("stored", stored_columns, 1, true),
     [TABLE_LEFTOVERS] = TABLE("leftovers", leftover_columns, 1, true),
     [TABLE_DRILLS] = TABLE("drills", drill_columns, 2, true),
     [TABLE_ACCOUNTS] = TABLE("accounts", account_columns, 2, true),

@@ -122,7 +122,7 @@ static int hold_against(struct auditing *g, struct db_reader *r, struct audit *a
     if (rc == 0)
         rc = db_read_rollup_gaps(r, add_rollup_gap, a, e);
     if (rc == 0)
-        rc = db_read_egress_gaps(r, add_rollup_gap, a, e);
+        rc = db_read_data_gaps(r, add_rollup_gap, a, e);
     if (rc == 0)
         audit_end(a);
     return rc;

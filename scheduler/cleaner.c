@@ -44,11 +44,12 @@ static void on_again(struct timer *t, void *ctx)
         cleaner_start(c);
 }
 
-static void on_done(void *ctx, const struct err *e)
+static void on_done(void *ctx, int64_t kept_bytes, const struct err *e)
 {
     struct cleaner *c = ctx;
     c->working = false;
     c->told.cleaned.failed = e != NULL;
+    c->told.cleaned.kept_bytes = kept_bytes;
     STR_COPY(c->told.cleaned.text, e ? e->text : "");
     if (e)
         log_warn("the checkpoints of a job that ended could not be cleaned; it is tried again",

@@ -12,8 +12,8 @@
 
 struct cleaner;
 
-/* e is NULL on success. */
-typedef void (*cleaner_done_fn)(void *ctx, const struct err *e);
+/* e is NULL on success: then so many bytes have stayed. */
+typedef void (*cleaner_done_fn)(void *ctx, int64_t kept_bytes, const struct err *e);
 
 /* Closes the store of the job and removes what `keep` and pins do not hold. Idempotent. done runs once, later, never
  * inside start; the port's owner sees to it that it does not run after cleaner_destroy. */

@@ -663,6 +663,8 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
     c->store_uusd_gib_month = yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
+    if (c->store_uusd_gib_month > MODEL_STORE_UUSD_MAX)
+        yaml_reader_fail(r, yaml_opt(r, "store_usd_per_gib_month"), "expected at most a million dollars");
     read_store_place(r, c);
     read_encryption(r, c);
 }

@@ -256,6 +256,7 @@ static int load_model(struct daemon *d, struct err *e)
         .max_uusd_h = d->config->max_uusd_h,
         .hold_in_vain = d->config->hold_in_vain,
         .retention_ms = d->config->retention_ms,
+        .store_uusd_gib_month = d->config->store_uusd_gib_month,
         .order = &d->config->order,
         .retries = &d->config->retries,
         .pace = &d->config->deadlines,

@@ -675,6 +675,16 @@ static void post_usage(struct sessions *s, const struct attempt *a, const struct
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+/* Once after each cleaning: the first rank alone cleans. */
+static void post_kept(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    int64_t known = model_stored_bytes(tick_model(s->o.tick), st->job);
+    if (st->kept_bytes == 0 || known < 0 || known == st->kept_bytes || a->row.rank > 0)
+        return;
+    struct event ev = {.type = EV_KEPT, .kept = {.job = st->job, .attempt = st->attempt, .node = a->row.node, .bytes = st->kept_bytes}};
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
@@ -710,6 +720,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
     post_checkpoints(s, a, st);
+    post_kept(s, a, st);
     post_failed_saves(s, k, a, st);
     if (st->phase == WIRE_ENDED)
         post_end(s, a, st);

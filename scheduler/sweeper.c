@@ -24,6 +24,7 @@ struct sweep {
     enum leftover_keep keep;
     atomic_int cancel;
     int rc;
+    int64_t kept_bytes;
     struct err e;
     cleaner_done_fn done;
     void *ctx;
@@ -43,12 +44,12 @@ struct sweeper {
 
 /* ---- on the thread ---- */
 
-static int clean(const struct ckpt_job *j, const struct sweep *s, struct err *e)
+static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
 {
     static const int newest[] = {
         [LEFTOVER_KEEP_ALL] = CKPT_KEEP_ALL, [LEFTOVER_KEEP_LAST] = 1, [LEFTOVER_KEEP_NONE] = 0};
     int rc = ckpt_fence(j, CKPT_CLOSED, e);
-    return rc ? rc : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]}, &s->cancel, e);
+    return rc ? rc : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]}, &s->cancel, &s->kept_bytes, e);
 }
 
 static void on_thread(void *ctx)
@@ -84,7 +85,7 @@ static void finish(struct sweep *s)
             aws_credentials_refused(w->source); /* the next try reads them anew */
         else if (s->rc == ERR_DENIED && w->bearer)
             bearer_refused(w->bearer);
-        s->done(s->ctx, s->rc ? &s->e : NULL);
+        s->done(s->ctx, s->kept_bytes, s->rc ? &s->e : NULL);
     }
     sweep_free(s);
 }

@@ -13,8 +13,6 @@
 #include <string.h>
 
 #define POLL_WAIT_MS 8000
-#define CONTENT_BYTES 1024 /* of a checkpoint; */
-#define STORED_BYTES 512   /* compressed */
 
 static void send_status(struct sim_agent *a, int64_t wait_ms);
 static void join(struct sim_agent *a);
@@ -93,8 +91,8 @@ static void note_saved(struct sim_attempt *x)
     x->saved = mem_resize(x->saved, x->n_saved + 1, sizeof(*x->saved));
     struct wire_checkpoint *c = &x->saved[x->n_saved++];
     *c = (struct wire_checkpoint){.sequence = x->sequence,
-        .bytes = CONTENT_BYTES,
-        .stored_bytes = STORED_BYTES,
+        .bytes = SIM_CONTENT_BYTES,
+        .stored_bytes = SIM_STORED_BYTES,
         .took_ms = 100,
         .pause_ms = 100,
         .progress = x->saving_steps,
@@ -128,7 +126,10 @@ static void on_save_done(struct timer *t, void *ctx)
     } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
         x->sequence++;
         note_saved(x);
-        traffic_written(w, x, STORED_BYTES);
+        traffic_written(w, x, SIM_STORED_BYTES);
+        x->kept_bytes += x->kept_bytes > 0 ? SIM_STORED_BYTES : 0;
+        if (x->sequence % 4 == 0 && x->n_saved == 1)
+            x->kept_bytes = store_clean(w, x->job, x->attempt);
     } else {
         x->failed_saves++;
     }
@@ -238,9 +239,9 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
         x->restored = m.ref;
         x->restored_steps = m.steps;
-        x->nearby_bytes = x->attempt % 3 == 0 ? CONTENT_BYTES / 2 : 0;
+        x->nearby_bytes = x->attempt % 3 == 0 ? SIM_CONTENT_BYTES / 2 : 0;
         if (m.ref.attempt)
-            traffic_read(w, x, CONTENT_BYTES - x->nearby_bytes);
+            traffic_read(w, x, SIM_CONTENT_BYTES - x->nearby_bytes);
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
     }
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
@@ -350,7 +351,7 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .restored_progress = x->restored.attempt ? x->restored_steps : WIRE_NONE,
         .restore_ms = 10,
         .damaged = x->damaged,
-        .restored_bytes = x->restored.attempt ? CONTENT_BYTES : 0,
+        .restored_bytes = x->restored.attempt ? SIM_CONTENT_BYTES : 0,
         .reused_bytes = x->restored.attempt ? x->nearby_bytes : 0,
         .first_done = tells ? x->base_steps : WIRE_NONE,
         .done = tells ? steps_now(x) : WIRE_NONE,
@@ -358,6 +359,7 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .checkpoints = x->saved,
         .n_checkpoints = x->n_saved,
         .failed_saves = x->failed_saves,
+        .kept_bytes = x->kept_bytes,
         .exit_code = x->exit_code,
     };
     STR_COPY(s->end, x->end);

@@ -269,7 +269,7 @@ static void add_ledger(struct world *w, const struct ledger_row *r)
     if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0)) /* that may take back */
         world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
             (long long)r->ms, (long long)r->uusd);
-    if (r->kind == LEDGER_EGRESS)
+    if (r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE)
         return; /* no machine's bill (traffic.c) */
     struct sim_spent *s = spent_of(w, r->instance != CORE_ID_NONE ? r->instance : -r->node);
     s->uusd += r->uusd;
@@ -511,7 +511,7 @@ static int see_rollup_gap(void *ctx, const char *text)
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
-    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_egress_gaps(w->reader, see_rollup_gap, w, &e) != 0)
+    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 
@@ -548,6 +548,8 @@ void check_end(struct world *w)
     }
     if (cloud_alive(w) > 0)
         world_fail(w, "%d machines were left behind", cloud_alive(w));
+    if (!w->failure[0])
+        traffic_check(w);
     if (!w->failure[0])
         check_bill(w);
     if (!w->failure[0])

@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 
+#define KEPT 3 /* by agents */
+
 static int compare(struct ckpt_ref a, struct ckpt_ref b)
 {
     if (a.attempt != b.attempt)
@@ -16,6 +18,17 @@ static int compare(struct ckpt_ref a, struct ckpt_ref b)
 static struct sim_store_job *of(struct world *w, int64_t job)
 {
     return &w->store[job - 1];
+}
+
+static void keep_newest(struct world *w, int64_t job, size_t n)
+{
+    struct sim_store_job *s = of(w, job);
+    if (s->n <= n)
+        return;
+    traffic_store_changes(w, job, (int64_t)(s->n - n));
+    for (size_t i = 0; i < n; i++)
+        s->manifests[i] = s->manifests[s->n - n + i];
+    s->n = n;
 }
 
 void store_fence(struct world *w, int64_t job, int64_t attempt)
@@ -33,6 +46,7 @@ bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t ste
     if (s->n && compare(s->manifests[s->n - 1].ref, ref) >= 0)
         world_fail(w, "checkpoint %lld.%lld of job %lld does not come after the newest",
             (long long)ref.attempt, (long long)ref.sequence, (long long)job);
+    traffic_store_changes(w, job, 1);
     s->manifests = mem_resize(s->manifests, s->n + 1, sizeof(*s->manifests));
     s->manifests[s->n++] =
         (struct sim_manifest){.ref = ref, .steps = steps, .damaged = world_chance(w, 0.01)};
@@ -60,6 +74,15 @@ struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt,
     return (struct sim_manifest){0};
 }
 
+int64_t store_clean(struct world *w, int64_t job, int64_t attempt)
+{
+    struct sim_store_job *s = of(w, job);
+    if (s->fence <= attempt) {
+        keep_newest(w, job, KEPT);
+    }
+    return (int64_t)s->n * SIM_STORED_BYTES;
+}
+
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
 {
     const struct sim_store_job *s = &w->store[job - 1];
@@ -71,15 +94,6 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
 
 /* ---- cleaning ---- */
 
-static void keep_newest(struct sim_store_job *s, size_t n)
-{
-    if (s->n <= n)
-        return;
-    for (size_t i = 0; i < n; i++)
-        s->manifests[i] = s->manifests[s->n - n + i];
-    s->n = n;
-}
-
 static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
 {
     struct sim_store_job *s = of(w, x->job);
@@ -88,7 +102,7 @@ static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
             w, "the checkpoints of job %lld were cleaned before its end was committed", (long long)x->job);
     s->fence = SIM_CLOSED;
     if (whole && x->keep != LEFTOVER_KEEP_ALL)
-        keep_newest(s, x->keep == LEFTOVER_KEEP_LAST ? 1 : 0);
+        keep_newest(w, x->job, x->keep == LEFTOVER_KEEP_LAST ? 1 : 0);
     w->cleanings++;
 }
 
@@ -101,7 +115,7 @@ static void on_swept(struct timer *t, void *ctx)
     sweep(x->w, x, !fails || world_chance(x->w, 0.5));
     if (fails)
         err_set(&e, ERR_IO, "the simulated store does not answer");
-    x->done(x->ctx, fails ? &e : NULL);
+    x->done(x->ctx, (int64_t)of(x->w, x->job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
 }
 
 static void start_sweep(

@@ -53,9 +53,63 @@ static int64_t billed(const struct world *w, const struct attempt_row *r)
     return uusd;
 }
 
+/* ---- what is kept ---- */
+
+/* What it takes there is billed as long as it is there, whoever knows of it. belayd counts what it was told of, from when that was: so its
+ * sum is the bill, but for what differs while it is on the way to belayd. In the end nothing differs. */
+static struct sim_store_job *metered(struct world *w, int64_t job)
+{
+    struct sim_store_job *s = &w->store[job - 1];
+    struct wall now = world_stamp(w).wall;
+    int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms > s->metered_at.ms ? now.ms - s->metered_at.ms : 0;
+    s->byte_ms += bytes * ms;
+    s->differ_byte_ms += (llabs(bytes - s->known_bytes) + s->changed_bytes) * ms;
+    s->metered_at = now;
+    return s;
+}
+
+void traffic_store_changes(struct world *w, int64_t job, int64_t manifests)
+{
+    struct sim_store_job *s = metered(w, job);
+    s->changed_bytes += llabs(manifests) * SIM_STORED_BYTES;
+    s->changes++;
+}
+
+int64_t traffic_store_price(const struct world *w)
+{
+    return is_elsewhere(w) ? SIM_STORE_UUSD_GIB_MONTH : 0;
+}
+
+static void check_stored(struct world *w, const struct stored_row *r)
+{
+    const double parts_a_byte_ms = (double)SIM_STORE_UUSD_GIB_MONTH * 1e6 / (double)GIB / (30.4375 * 86400e3);
+    struct sim_store_job *s = metered(w, r->job);
+    int64_t ms = s->metered_at.ms > r->at.ms ? s->metered_at.ms - r->at.ms : 0, most = (int64_t)SIM_MANIFESTS_MAX * SIM_STORED_BYTES;
+    double counted = (double)r->uusd * 1e6 + (double)r->parts, bill = (double)s->byte_ms * parts_a_byte_ms;
+    double allowed = (double)(s->differ_byte_ms + (ms < 1000 ? ms * most : llabs(r->bytes) * ms)) * parts_a_byte_ms + (double)s->changes + 1e-9 * bill + 1;
+    if (counted - bill > allowed || bill - counted > allowed)
+        world_fail(w, "keeping the checkpoints of job %lld was billed %.0f millionths, and belayd has counted %.0f (%.0f may differ)", (long long)r->job, bill, counted,
+            allowed);
+    s->known_bytes = r->bytes;
+    s->changed_bytes = 0;
+}
+
+void traffic_check(struct world *w)
+{
+    for (int64_t job = 1; job <= SIM_JOBS_MAX && is_elsewhere(w); job++) {
+        const struct sim_store_job *s = &w->store[job - 1];
+        if (s->fence == SIM_CLOSED && s->known_bytes > 0 && s->known_bytes != (int64_t)s->n * SIM_STORED_BYTES)
+            world_fail(w, "%zu checkpoints of job %lld are kept, and belayd believes in %lld bytes", s->n, (long long)job, (long long)s->known_bytes);
+    }
+}
+
+/* ---- what was moved ---- */
+
 void traffic_committed(struct world *w, const struct changes *c)
 {
     int64_t ledger = 0, bill = 0;
+    for (size_t i = 0; i < c->n_stored; i++)
+        check_stored(w, &c->stored[i]);
     for (size_t i = 0; i < c->n_ledger; i++)
         ledger += c->ledger[i].kind == LEDGER_EGRESS ? c->ledger[i].uusd : 0;
     for (size_t i = 0; i < c->n_attempts; i++)

@@ -225,6 +225,7 @@ static void start_belayd(struct world *w)
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .hold_in_vain = w->hold_in_vain,
+        .store_uusd_gib_month = traffic_store_price(w),
         .order = quotas_order(w),
         .hooks = &sim_hook,
         .n_hooks = 1,

@@ -39,7 +39,10 @@
 
 #define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
 #define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
-#define SIM_ELSEWHERE 3 /* of so many worlds one has its store elsewhere (traffic.c) */
+#define SIM_CONTENT_BYTES 1024 /* of a checkpoint; */
+#define SIM_STORED_BYTES 512   /* compressed */
+#define SIM_STORE_UUSD_GIB_MONTH MODEL_STORE_UUSD_MAX /* for there is so little */
+#define SIM_ELSEWHERE 5 /* of so many worlds one has its store elsewhere, which wants money (traffic.c) */
 #define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
 #define SIM_RACKS 4  /* of so many worlds one has a rack, unless it has quotas (racks.c) */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
@@ -59,6 +62,11 @@ struct sim_store_job {
     int64_t fence;
     struct sim_manifest *manifests;
     size_t n;
+    /* Its provider's meter (traffic.c), up to metered_at: what was there, and by how much belayd, as is committed, thought otherwise. */
+    struct wall metered_at;
+    int64_t byte_ms, differ_byte_ms;
+    int64_t known_bytes, changes;
+    int64_t changed_bytes; /* more and less together, since belayd committed what it knows: what has come and gone cannot be told apart by the sum */
 };
 
 void store_fence(struct world *w, int64_t job, int64_t attempt);
@@ -68,6 +76,8 @@ struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: 
 /* The newest sound one of an attempt before `attempt`; ref.attempt 0: none. Sets damaged ones aside, counting
  * them. */
 struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged);
+/* As agents do: the newest stay; how many bytes then. */
+int64_t store_clean(struct world *w, int64_t job, int64_t attempt);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
 /* Cleaning for belayd: takes its time, may fail after some of it is done, and dies with belayd. */
 struct sim_sweeper {
@@ -161,6 +171,7 @@ struct sim_attempt {
     int64_t ran_from_ms; /* monotonic, when running began */
     struct ckpt_ref restored;
     int64_t nearby_bytes; /* of what was restored */
+    int64_t kept_bytes;   /* in the store since it was cleaned; 0: it was not */
     int damaged;
     int64_t started_wall;
     int64_t sequence, acked, saving_steps;
@@ -233,7 +244,10 @@ struct sim_transfer {
 void traffic_prices(const struct world *w, struct pool_row *p);
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
 void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes); /* as the checkpoint of its number */
+void traffic_store_changes(struct world *w, int64_t job, int64_t manifests); /* it is about to have so many more of the job, or less */
+int64_t traffic_store_price(const struct world *w);
 void traffic_committed(struct world *w, const struct changes *c);
+void traffic_check(struct world *w); /* everything is over */
 void traffic_deinit(struct world *w);
 
 /* ---- quotas.c ---- */

@@ -126,6 +126,7 @@ struct wire_attempt_status {
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
     int64_t output_bytes; /* written so far */
+    int64_t kept_bytes;   /* that the store has of the job, since it was cleaned last; 0: not known */
     int64_t secrets;      /* the version of its struct wire_secrets that the agent holds; 0: none */
 };
 

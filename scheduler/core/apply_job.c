@@ -701,8 +701,10 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
     ledger_saved(a, ev->checkpoint.pause_ms, saved_at);
-    if (a->row.rank == 0)
+    if (a->row.rank == 0) {
         ledger_stored(m, a, ev->checkpoint.stored_bytes);
+        storage_saved(m, a->row.job, ev->checkpoint.stored_bytes, saved_at);
+    }
     touch_attempt(m, a);
     if (!ref_newer(ref, j->last_good))
         return 0; /* another rank of its gang has told it */
@@ -730,6 +732,17 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
         what);
     window_watch(m, a->job, ev->now.wall);
     drill_saved(m, a, ev->now);
+    return 0;
+}
+
+int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    if (ev->kept.bytes < 0 || ev->kept.bytes > STORED_BYTES_MAX)
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": %" PRId64 " bytes cannot be kept", ev->kept.job, ev->kept.bytes);
+    const struct attempt *a = live_attempt(m, ev->kept.job, ev->kept.attempt, ev->kept.node);
+    ret_outcome->id = ev->kept.job;
+    if (a)
+        storage_told(m, a->row.job, ev->kept.bytes, ev->now.wall);
     return 0;
 }
 

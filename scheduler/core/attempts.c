@@ -203,6 +203,7 @@ static void gang_ended(
     j->row.reclaims += v->end == END_RECLAIMED || v->end == END_NODE_LOST;
     j->row.gang_end = END_NONE;
     j->row.gang_code = 0;
+    storage_settle(m, j->row.id, now.wall);
     if (v->again) {
         count_lost(&j->row, lost_ms);
         job_requeue(m, j, now);

@@ -31,6 +31,7 @@ enum event_type {
     EV_NO_CREDENTIALS,   /* for its part of the store; told once for a row of failures */
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_USAGE,            /* likewise */
+    EV_KEPT,             /* how much the store has of a job, as its agent found when it had cleaned there */
     EV_DRAIN,            /* node: no new work; running attempts are saved and stopped, END_DRAINED */
     EV_UNDRAIN,
     EV_NODE_DELETE,      /* it will not come back, and its instance, if it has one, is ended; ERR_CONFLICT while it has attempts */
@@ -228,6 +229,9 @@ struct event {
             int64_t job, attempt, node, cpu_ms, cpu_user_ms, memory_peak; /* as its row has them */
             int64_t cpu_milli, memory_bytes;
         } usage;
+        struct {
+            int64_t job, attempt, node, bytes;
+        } kept;
         const struct pool_row *pool;
         const struct offer_row *offer; /* pool, zone, type, market, rank, total, arch, gpu, prices */
         struct {
@@ -322,6 +326,7 @@ struct event {
         struct {
             int64_t job;
             bool failed;
+            int64_t kept_bytes;       /* that have stayed; not with failed */
             char text[CORE_TEXT_MAX]; /* why */
         } cleaned;
         struct {

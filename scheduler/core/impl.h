@@ -139,6 +139,8 @@ struct model {
     struct tree crons_due;                                        /* those of which something is to be decided, and when */
     size_t crons_bytes;                                           /* texts of their jobs */
     struct map leftovers;                                         /* by job */
+    int64_t n_looked_at;                                          /* of them: nothing is to be removed any more, it is only looked how much stays */
+    struct map stored;                                            /* struct stored by job */
     struct tree by_due;                                           /* those that wait */
     struct leftover *cleaning;                                    /* or NULL */
     struct tree outbox, outbox_due;                               /* by event and target; by when they are to be delivered */
@@ -759,6 +761,16 @@ void notify_deinit(struct model *m);
 int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_delivered(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 
+/* ---- what the store keeps (storage.c) ---- */
+struct stored {
+    struct stored_row row;
+};
+void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at); /* a checkpoint has stored so many more */
+void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now); /* there are so many */
+void storage_settle(struct model *m, int64_t job, struct wall now);              /* what it cost so far is written down */
+bool storage_costs(const struct model *m, int64_t job);
+void storage_forget(struct model *m, int64_t job, struct wall now);              /* nothing is there any more, or nobody looks */
+
 /* ---- what ended jobs left (leftovers.c) ---- */
 void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /* if there is anything */
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
@@ -825,6 +837,7 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

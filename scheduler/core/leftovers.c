@@ -4,6 +4,9 @@
  * made when its job ends, and a job that ended never lives again: so what is removed here is no live job's. It is
  * committed that a cleaning begins before it does; one that was under way when belayd died begins again.
  *
+ * What stays and has a price is looked at again once a month, by another cleaning that removes nothing more: users may have removed some, or
+ * unpinned it.
+ *
  * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
  */
 #include "scheduler/core/impl.h"
@@ -15,6 +18,7 @@
 #define RETRY_MIN_MS 60000LL
 #define RETRY_MAX_MS 86400000LL
 #define TRIES_MAX 40 /* over a month */
+#define LOOK_AGAIN_MS (30 * 86400000LL)
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -31,6 +35,12 @@ static void leftover_index(struct model *m, struct leftover *l)
         tree_add(&m->by_due, &l->by_due, &l->row, compare_due);
 }
 
+/* Nothing is to be removed any more. */
+static bool is_looked_at(const struct leftover_row *r)
+{
+    return r->closed && !wall_is_set(r->last_at);
+}
+
 static void leftover_move(struct model *m, struct leftover *l, enum leftover_state to)
 {
     int state = (int)l->row.state;
@@ -40,6 +50,7 @@ static void leftover_move(struct model *m, struct leftover *l, enum leftover_sta
     l->row.state = (enum leftover_state)state;
     *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
     if (to == LEFTOVER_DONE) {
+        m->n_looked_at -= is_looked_at(&l->row);
         map_remove(&m->leftovers, l->row.job);
         free(l);
     } else {
@@ -49,8 +60,11 @@ static void leftover_move(struct model *m, struct leftover *l, enum leftover_sta
 
 void leftover_add(struct model *m, const struct job_row *j, struct stamp now)
 {
-    if (j->method == CKPT_NONE || j->attempts == 0)
+    storage_settle(m, j->id, now.wall);
+    if (j->method == CKPT_NONE || j->attempts == 0) {
+        storage_forget(m, j->id, now.wall);
         return; /* it has nothing in the store, not even a fence */
+    }
     struct leftover *l = mem_alloc(sizeof *l);
     l->row = (struct leftover_row){
         .job = j->id,
@@ -82,6 +96,7 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
             "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows", r->job);
     struct leftover *l = mem_alloc(sizeof *l);
     l->row = *r;
+    m->n_looked_at += is_looked_at(r);
     map_put(&m->leftovers, r->job, l);
     leftover_index(m, l);
     return 0;
@@ -125,6 +140,14 @@ static void tell(struct model *m, const struct event *ev, const char *kind, cons
     h->job = ev->cleaned.job;
 }
 
+/* It has been cleaned as often as it is. */
+static void look_on(struct model *m, struct leftover *l)
+{
+    m->n_looked_at += !is_looked_at(&l->row);
+    l->row.closed = true;
+    l->row.last_at = WALL_NONE;
+}
+
 static void clean_failed(struct model *m, const struct event *ev, struct leftover *l)
 {
     int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
@@ -132,6 +155,8 @@ static void clean_failed(struct model *m, const struct event *ev, struct leftove
     if (l->row.tries == 1 || give_up)
         tell(m, ev, "clean-failed", ev->cleaned.text);
     l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
+    if (give_up)
+        storage_forget(m, l->row.job, ev->now.wall);
     leftover_move(m, l, give_up ? LEFTOVER_DONE : LEFTOVER_WAITING);
 }
 
@@ -151,12 +176,21 @@ int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_o
     }
     enum leftover_keep kept = core_leftover_keep(&l->row);
     bool again = !l->row.closed && wall_is_set(l->row.last_at);
-    if (kept != LEFTOVER_KEEP_ALL)
+    if (kept != LEFTOVER_KEEP_ALL && !is_looked_at(&l->row))
         tell(m, ev, "cleaned", texts[kept]);
-    l->row.closed = true;
+    storage_told(m, l->row.job, ev->cleaned.kept_bytes, ev->now.wall);
+    storage_settle(m, l->row.job, ev->now.wall);
     l->row.tries = 0;
-    if (again)
+    if (again) {
+        l->row.closed = true;
         l->row.due_at = l->row.last_at;
-    leftover_move(m, l, again ? LEFTOVER_WAITING : LEFTOVER_DONE);
+    } else {
+        look_on(m, l);
+        l->row.due_at.ms = ev->now.wall.ms + LOOK_AGAIN_MS;
+    }
+    bool stays = again || storage_costs(m, l->row.job);
+    if (!stays)
+        storage_forget(m, l->row.job, ev->now.wall);
+    leftover_move(m, l, stays ? LEFTOVER_WAITING : LEFTOVER_DONE);
     return 0;
 }

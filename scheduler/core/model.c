@@ -67,6 +67,7 @@ void model_destroy(struct model *m)
     free_all(&m->instances);
     free_all(&m->offers);
     free_all(&m->leftovers);
+    free_all(&m->stored);
     free_all(&m->extras);
     smap_deinit(&m->extras_by_text);
     free_all_strings(&m->labels);
@@ -116,6 +117,7 @@ static const apply_fn appliers[] = {
     [EV_NO_CREDENTIALS] = apply_no_credentials,
     [EV_PROGRESS] = apply_progress,
     [EV_USAGE] = apply_usage,
+    [EV_KEPT] = apply_kept,
     [EV_DRAIN] = apply_drain,
     [EV_UNDRAIN] = apply_undrain,
     [EV_NODE_DELETE] = apply_node_delete,
@@ -248,7 +250,7 @@ void model_counts(const struct model *m, struct model_counts *ret_counts)
         .nodes_lost = m->n_nodes_lost,
         .instances = (int64_t)map_size(&m->instances),
         .shapes = (int64_t)smap_size(&m->shapes),
-        .leftovers = (int64_t)map_size(&m->leftovers),
+        .leftovers = (int64_t)map_size(&m->leftovers) - m->n_looked_at,
         .outbox = (int64_t)m->outbox.n,
     };
 }

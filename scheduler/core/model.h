@@ -342,6 +342,7 @@ struct changes {
     struct ledger_row *ledger;          size_t n_ledger;
     struct spec_change *specs;          size_t n_specs;
     struct leftover_row *leftovers;     size_t n_leftovers; /* of one job the last holds */
+    struct stored_row *stored;          size_t n_stored;    /* likewise */
     struct drill_row *drills;           size_t n_drills;    /* of one drill the last holds */
     struct account_row *accounts;       size_t n_accounts;
     struct budget_row *budgets;         size_t n_budgets;
@@ -372,11 +373,14 @@ struct pace_options {
 };
 extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 100; 35 */
 
+#define MODEL_STORE_UUSD_MAX INT64_C(1000000000000)
+
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     int32_t hold_in_vain; /* a job is held after so many restored attempts in a row that began again (again.c); 0: never */
+    int64_t store_uusd_gib_month; /* what it costs to keep a GiB in the store, at most MODEL_STORE_UUSD_MAX */
     int64_t retention_ms; /* how long the checkpoints of ended jobs stay, by AFTER_AUTO */
     const struct order_options *order; /* borrowed for the model's life; NULL: order_defaults */
     const struct retry_options *retries; /* borrowed; NULL: retries_usual, and no limits */
@@ -421,6 +425,7 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
+int model_load_stored(struct model *m, const struct stored_row *r, struct err *e); /* after those: of which something is there, or is to be paid yet */
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e);
 /* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and does nothing. */
 int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e);
@@ -497,6 +502,9 @@ struct priority {
 };
 /* As of the last EV_ORDER. */
 void core_priority(const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority);
+
+/* How much the store has of a job, as far as is known; -1: it costs nothing, and is not counted. */
+int64_t model_stored_bytes(const struct model *m, int64_t job);
 
 /* What stays when it is cleaned next. */
 enum leftover_keep core_leftover_keep(const struct leftover_row *r);

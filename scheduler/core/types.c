@@ -148,7 +148,7 @@ const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "ti
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
-const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress", NULL};
+const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress", "storage", NULL};
 
 const char *const history_kinds[] = {
     "budget",
@@ -223,6 +223,7 @@ const char *const event_type_names[] = {
     "no-credentials",
     "progress",
     "usage",
+    "kept",
     "drain",
     "undrain",
     "node-delete",

@@ -525,11 +525,23 @@ struct checkpoint_row {
     char cause[16];   /* "periodic" "notice" "program" "drain" ... */
 };
 
+#define STORED_BYTES_MAX (INT64_C(1) << 60)
+
+/* What the store has of a job, and what keeping that costs (storage.c). */
+struct stored_row {
+    int64_t job;
+    int64_t bytes;          /* that are there, as was told last: 0 when nothing is any more */
+    struct wall at;         /* counted up to then */
+    struct wall settled_at; /* in the ledger up to then */
+    int64_t parts;          /* millionths of a micro-dollar that it cost meanwhile */
+    int64_t uusd;           /* that are in the ledger */
+};
+
 /*
  *  the job ended ---> WAITING --- due ---> CLEANING --- cleaned ---> DONE
  *                        ^                    |
  *                        +-- to come again, --+
- *                            failed
+ *                            failed, or to be looked at: something stays, and costs
  */
 enum leftover_state { LEFTOVER_WAITING, LEFTOVER_CLEANING, LEFTOVER_DONE };
 extern const struct sm leftover_sm;
@@ -550,7 +562,7 @@ struct leftover_row {
     bool succeeded;
     bool closed;         /* the first cleaning is done */
     struct wall due_at;  /* of the next cleaning */
-    struct wall last_at; /* of the last one, with AUTO; else WALL_NONE */
+    struct wall last_at; /* of the last one, with AUTO; else, or when that is over, WALL_NONE: then it is only looked how much stays */
     int32_t tries;       /* failed ones in a row */
 };
 
@@ -649,10 +661,11 @@ enum ledger_kind {
     LEDGER_SAVE,
     LEDGER_GANG_WAIT,
     LEDGER_IDLE,
-    LEDGER_EGRESS, /* no time: what went between nodes and a store elsewhere */
+    LEDGER_EGRESS, /* no time: what went between nodes and a store elsewhere; */
+    LEDGER_STORAGE, /* what that kept */
     LEDGER_KINDS
 };
-extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "start" "restore" "save" "gang-wait" "idle" "egress" */
+extern const char *const ledger_kind_names[]; /* "useful" "lost" "boot" "start" "restore" "save" "gang-wait" "idle" "egress" "storage" */
 
 /* What a stretch of a node's time was, and what it cost. */
 struct ledger_row {

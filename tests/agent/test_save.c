@@ -388,6 +388,12 @@ static bool few_are_stored(struct world *w, int64_t unused)
     return k.newest >= 6 && k.has_third && !k.has_first && k.n <= 3 + k.newest / 3;
 }
 
+static bool tells_what_is_kept(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->kept_bytes > 0;
+}
+
 static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -401,6 +407,7 @@ static void saves_are_asked_for_from_time_to_time_and_old_ones_are_cleared_away(
     assert_true(world_told(w, 1)->done > 0);
     assert_int_equal(world_told(w, 1)->total, 100000);
     world_until(w, few_are_stored, 0, "old ones are cleared away");
+    world_until(w, tells_what_is_kept, 1, "how much the store has then is told");
 }
 
 static void an_interval_that_changes_holds_at_once(void **state)

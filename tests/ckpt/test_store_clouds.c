@@ -190,7 +190,7 @@ static void a_checkpoint_goes_and_comes(void **state)
             make_tree(s.tree, 10 * attempt + sequence);
             save(&s, attempt, sequence);
         }
-        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, &e));
+        OK(ckpt_clean(&s.job, attempt, (struct ckpt_keep){.newest = 1}, NULL, NULL, &e));
         assert_int_equal(restore(&s, attempt + 1).id.sequence, 2);
         assert_tree_is(s.out, 10 * attempt + 2);
     }

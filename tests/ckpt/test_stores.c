@@ -174,7 +174,7 @@ struct deed {
 
 static int keep_one(struct world *w, int64_t attempt, int newest, struct err *e)
 {
-    return ckpt_clean(&w->s.job, attempt, (struct ckpt_keep){.newest = newest}, NULL, e);
+    return ckpt_clean(&w->s.job, attempt, (struct ckpt_keep){.newest = newest}, NULL, NULL, e);
 }
 
 static struct ckpt_restored restored(struct world *w, int64_t before)

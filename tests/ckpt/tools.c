@@ -273,7 +273,7 @@ struct ckpt_restored restore(struct scratch *s, int64_t before_attempt)
 
 int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e)
 {
-    return ckpt_clean(j, attempt, (struct ckpt_keep){.newest = keep}, NULL, e);
+    return ckpt_clean(j, attempt, (struct ckpt_keep){.newest = keep}, NULL, NULL, e);
 }
 
 struct search {

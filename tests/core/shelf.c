@@ -116,6 +116,10 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
     struct shelf_sums *n = AT(s->by_node, s->n_by_node, r->node);
     if (r->kind != LEDGER_IDLE) /* which takes back what its provider did not bill */
         assert_true(r->ms >= 0 && r->uusd >= 0 && r->node_ms >= 0);
+    if (r->kind == LEDGER_STORAGE) { /* goes on when the job has ended, and is not in its row */
+        assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
+        return;
+    }
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;

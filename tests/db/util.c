@@ -191,6 +191,7 @@ static struct {
     PLACE_IN_CHANGES(TABLE_HISTORY, history, history_row),
     PLACE_IN_CHANGES(TABLE_LEDGER, ledger, ledger_row),
     PLACE_IN_CHANGES(TABLE_LEFTOVERS, leftovers, leftover_row),
+    PLACE_IN_CHANGES(TABLE_STORED, stored, stored_row),
     PLACE_IN_CHANGES(TABLE_DRILLS, drills, drill_row),
     PLACE_IN_CHANGES(TABLE_EXTRAS, extras, extras_row),
     PLACE_IN_CHANGES(TABLE_ARRAYS, arrays, array_row),

@@ -698,6 +698,7 @@ static const struct refused {
     {"store_place: averyveryverylongprovider/x\n", {"store_place:", "provider and region"}},
     {"store_place: \"aws/us east\"\n", {"store_place:", "provider and region"}},
     {"store_usd_per_gib_month: -1\n", {"store_usd_per_gib_month:"}},
+    {"store_usd_per_gib_month: 1000001\n", {"store_usd_per_gib_month:", "at most"}},
     {"store_usd_per_gib_month: cheap\n", {"store_usd_per_gib_month:"}},
     {"telemetry: {forgotten_for: 10ms}\n", {"forgotten_for"}},
     {"telemetry: {forgotten_for: soon}\n", {"forgotten_for"}},

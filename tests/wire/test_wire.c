@@ -72,6 +72,7 @@ static struct wire_status status_of_everything(void)
         .failed_saves = 1,
         .save_error = "no space",
         .output_bytes = 77,
+        .kept_bytes = 78,
         .secrets = 3};
     a[1] = (struct wire_attempt_status){.job = 43,
         .attempt = 1,

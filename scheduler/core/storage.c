@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the store keeps of jobs, and what that costs: from a job's first checkpoint until nothing of it is left there, whether it lives or has
+ * ended.
+ *
+ * How much there is, is told: what each checkpoint newly stored, and what a cleaning has left, its agent's or, when the job has ended,
+ * belayd's own, which looks again once a month while anything stays. What it costs is counted in millionths of a micro-dollar, so that
+ * nothing is lost by rounding from one checkpoint to the next, and becomes a row of the ledger, without any time, when the day has changed, when
+ * an attempt or the job has ended, and at each look: whole micro-dollars, the rest is carried on.
+ *
+ * It is no part of what the job cost (its row), for it goes on after that has ended, and nobody is parked for it.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define GIB (INT64_C(1) << 30)
+#define MONTH_MS INT64_C(2629800000) /* a twelfth of 365.25 days */
+#define PARTS 1000000                /* of a micro-dollar */
+#define DAY_MS 86400000
+
+__extension__ typedef __int128 wide;
+
+static void touch(struct model *m, const struct stored *s)
+{
+    *GROW(m->out.stored, m->out.n_stored) = s->row;
+}
+
+static struct stored *find(const struct model *m, int64_t job)
+{
+    return map_get(&m->stored, job);
+}
+
+static struct stored *make(struct model *m, int64_t job, struct wall at)
+{
+    struct stored *s = find(m, job);
+    if (s)
+        return s;
+    s = mem_alloc(sizeof *s);
+    s->row = (struct stored_row){.job = job, .at = at, .settled_at = at};
+    map_put(&m->stored, job, s);
+    return s;
+}
+
+/* Divided before it is multiplied, that nothing overflows; what is cut off is less than a part. */
+static int64_t parts_of(int64_t bytes, int64_t ms, int64_t uusd_gib_month)
+{
+    const wide month = (wide)GIB * MONTH_MS, all = (wide)bytes * ms, price = (wide)uusd_gib_month * PARTS;
+    wide parts = all / month * price + all % month * price / month;
+    return parts < INT64_MAX / 2 ? (int64_t)parts : INT64_MAX / 2;
+}
+
+static void accrue(const struct model *m, struct stored *s, struct wall now)
+{
+    int64_t ms = now.ms - s->row.at.ms;
+    if (ms <= 0)
+        return; /* the wall clock may be set back, and agents tell of what was */
+    int64_t parts = parts_of(s->row.bytes, ms, m->options.store_uusd_gib_month);
+    s->row.parts = s->row.parts < INT64_MAX - parts ? s->row.parts + parts : INT64_MAX;
+    s->row.at = now;
+}
+
+static void book(struct model *m, struct stored *s)
+{
+    int64_t uusd = s->row.parts / PARTS;
+    if (uusd == 0)
+        return;
+    ledger_add(m, &(struct ledger_row){.job = s->row.job, .kind = LEDGER_STORAGE, .from = s->row.settled_at, .to = s->row.at, .uusd = uusd});
+    s->row.parts -= uusd * PARTS;
+    s->row.uusd += uusd;
+    s->row.settled_at = s->row.at;
+}
+
+static void count(struct model *m, struct stored *s, int64_t bytes, struct wall now)
+{
+    accrue(m, s, now);
+    s->row.bytes = bytes;
+    if (s->row.at.ms / DAY_MS > s->row.settled_at.ms / DAY_MS)
+        book(m, s);
+    touch(m, s);
+}
+
+/* Where keeping costs nothing, nothing is counted. */
+static bool is_counted(const struct model *m, int64_t job)
+{
+    return m->options.store_uusd_gib_month > 0 || find(m, job);
+}
+
+void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at)
+{
+    if (!is_counted(m, job))
+        return;
+    struct stored *s = make(m, job, at);
+    count(m, s, s->row.bytes < STORED_BYTES_MAX - bytes ? s->row.bytes + bytes : STORED_BYTES_MAX, at);
+}
+
+void storage_settle(struct model *m, int64_t job, struct wall now)
+{
+    struct stored *s = find(m, job);
+    if (!s)
+        return;
+    accrue(m, s, now);
+    book(m, s);
+    touch(m, s);
+}
+
+void storage_told(struct model *m, int64_t job, int64_t bytes, struct wall now)
+{
+    if (bytes == 0 ? !find(m, job) : !is_counted(m, job))
+        return;
+    struct stored *s = make(m, job, now);
+    if (s->row.bytes != bytes)
+        count(m, s, bytes, now);
+}
+
+bool storage_costs(const struct model *m, int64_t job)
+{
+    const struct stored *s = find(m, job);
+    return s && s->row.bytes > 0 && m->options.store_uusd_gib_month > 0;
+}
+
+void storage_forget(struct model *m, int64_t job, struct wall now)
+{
+    struct stored *s = find(m, job);
+    if (!s)
+        return;
+    accrue(m, s, now);
+    book(m, s);
+    s->row.bytes = 0;
+    touch(m, s);
+    map_remove(&m->stored, job);
+    free(s);
+}
+
+int64_t model_stored_bytes(const struct model *m, int64_t job)
+{
+    const struct stored *s = find(m, job);
+    return s ? s->row.bytes : is_counted(m, job) ? 0 : -1;
+}
+
+int model_load_stored(struct model *m, const struct stored_row *r, struct err *e)
+{
+    if (find(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 || (!model_job(m, r->job) && !map_get(&m->leftovers, r->job)))
+        return err_set(e, ERR_CORRUPT, "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows", r->job);
+    make(m, r->job, r->at)->row = *r;
+    return 0;
+}
