@@ -397,11 +397,13 @@ def bench_fair():
 
 
 def bench_policy():
-    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a heading or a folder."""
+    """Offsets a trace are 300, or BELAY_BENCH_OFFSETS; a subset by BELAY_BENCH_ONLY, a word of a heading or a folder. BELAY_BENCH_CHOOSE=1 prints what
+    laws of a cap cost on each year instead, and BELAY_BENCH_LAW=LOSSES,FLAPS,PART judges by one of them."""
     traces = os.environ.get("BELAY_TRACES", os.path.join(TOP, "..", "shared", "traces"))
-    only = os.environ.get("BELAY_BENCH_ONLY")
+    only, law = os.environ.get("BELAY_BENCH_ONLY"), os.environ.get("BELAY_BENCH_LAW")
     done = subprocess.run([lab.BUILD + "/bench/bench_policy", "--offsets", os.environ.get("BELAY_BENCH_OFFSETS", "300")]
-                          + (["--only", only] if only else []) + [traces])
+                          + (["--only", only] if only else []) + (["--law", law] if law else [])
+                          + (["--choose"] if os.environ.get("BELAY_BENCH_CHOOSE") else []) + [traces])
     if done.returncode not in (0, 77):  # 77: there are no traces, as it has said
         raise SystemExit(done.returncode)
 

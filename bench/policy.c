@@ -3,7 +3,7 @@
  * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late", NSDI 2024), by the policy of
  * scheduler/core/finish.h, by its references, and at best.
  *
- *     bench_policy [--offsets N] [--only WORD] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
+ *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
  *
  * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is known when it begins (as in the paper's own
  * simulator), nothing later is. What was seen before the job came is known, as to a belayd that was there: the age of spells, the share up.
@@ -20,8 +20,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "bench/policy_best.h"
-#include "bench/policy_world.h"
-#include "scheduler/core/finish_rival.h"
+#include "bench/policy_play.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,129 +28,7 @@
 #include <string.h>
 #include <time.h>
 
-#define WORK_MS (48 * HOUR_MS)
-#define SURE_UUSD_H 3000000
 #define BEST_EVERY 10
-#define CAP 0.1 /* of on-demand only, that a window may be dearer than Uniform Progress */
-#define FLAPS 3   /* reckoned with by it, as by pace.c; docs/deadlines.md says how it was found */
-#define SLACK_STEPS_MAX (32 * 6)
-#define WORK_STEPS_MAX (49 * 6)
-
-static const int64_t deadlines_h[] = {52, 60, 68, 80};
-static const int64_t restarts_ms[] = {180000, 720000, 1440000};
-static const double prices[] = {1.0 / 3, 1.0 / 2}; /* of spot, on-demand is 1 */
-
-/* Offers that one job may use, in parallel. */
-struct group {
-    const struct folder *f;
-    size_t n, ticks, from;
-    size_t zones[ZONES_MAX];
-    uint16_t *market; /* class by tick */
-    uint16_t *class[ZONES_MAX]; /* of each zone, among these */
-};
-
-/* What is known by when: a table for each EPOCH of a folder's time, learned from what was before. */
-#define EPOCH_MS (96 * HOUR_MS)
-#define EPOCHS_MAX 64
-
-struct known {
-    size_t n;
-    int64_t tick_ms;
-    struct finish_chain single[EPOCHS_MAX], chain[EPOCHS_MAX];
-    struct finish_table table[EPOCHS_MAX];
-};
-
-struct setting {
-    int64_t deadline_ms, restart_ms;
-    double price;
-};
-
-struct played {
-    double cost_ms; /* in ms on demand */
-    bool late;
-    size_t starts;
-    int64_t spot_ms, sure_ms; /* paid for */
-};
-
-/* How belay plays: under a cap that reckons with so many flaps, or whatever comes (INFINITY), or without. */
-struct hedge {
-    bool is_capped;
-    double flaps;
-};
-
-/* Playing. */
-
-static void look(const struct group *g, size_t tick, struct finish_offer *offers)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        const struct zone *z = &g->f->zones[g->zones[i]];
-        offers[i].is_up = z->up[tick];
-        offers[i].class = g->class[i][tick];
-        offers[i].share = z->share[tick];
-        offers[i].rate = z->rate[tick];
-    }
-}
-
-static size_t epoch_at(const struct known *k, size_t tick)
-{
-    const size_t e = (size_t)((int64_t)tick * k->tick_ms / EPOCH_MS);
-
-    return e < k->n ? e : k->n - 1;
-}
-
-static struct played play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct hedge *hedge, const struct known *known)
-{
-    struct finish_policy policy = *rule, *p = &policy;
-    const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
-    struct finish_offer offers[ZONES_MAX + 1] = {0};
-    struct finish_job job = {.work_ms = WORK_MS, .work_worst_ms = WORK_MS, .left_ms = s->deadline_ms, .restart_ms = s->restart_ms,
-        .restart_worst_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms, .flaps = hedge->flaps};
-    struct finish_rival rival;
-    struct played out = {0};
-
-    finish_rival_init(&rival);
-    job.rival = hedge->is_capped ? &rival : NULL;
-    job.cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
-
-    for (size_t i = 0; i < g->n; i++)
-        offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
-    offers[g->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
-    for (size_t t = from; job.work_ms > 0; t++) {
-        struct finish_choice choice;
-        if (t == g->ticks)
-            policy_die("a job ran out of its trace");
-        look(g, t, offers);
-        policy.table = &known->table[epoch_at(known, t)];
-        if (job.on < g->n && !offers[job.on].is_up)
-            job.on = FINISH_NOWHERE;
-        finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
-        if (hedge->is_capped)
-            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
-        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE) {
-            job.starting_ms = s->restart_ms;
-            out.starts++;
-        }
-        job.on = choice.offer;
-        if (job.on < g->n)
-            job.last = job.on;
-        if (job.on != FINISH_NOWHERE) {
-            int64_t paid = tick_ms;
-            const int64_t boot = job.starting_ms < tick_ms ? job.starting_ms : tick_ms;
-            job.starting_ms -= boot;
-            if (job.work_ms <= tick_ms - boot)
-                paid = boot + job.work_ms;
-            job.work_ms -= paid - boot;
-            *(job.on < g->n ? &out.spot_ms : &out.sure_ms) += paid;
-            out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
-            job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
-            out.late = out.late || (job.work_ms == 0 && job.left_ms < paid);
-        }
-        job.work_worst_ms = job.work_ms;
-        job.left_ms -= tick_ms;
-    }
-    return out;
-}
 
 /* The table. */
 
@@ -161,19 +38,19 @@ static const struct {
     const char *name;
     enum finish_rule rule;
     bool takes_best;
-    struct hedge hedge;
+    const struct finish_law *law; /* NULL: no cap; OURS has that of the world */
 } columns[COLUMNS] = {
-    [BEST] = {"optimum", 0, false, {false, 0}},
-    [OURS] = {"belay", FINISH_PLANNED, false, {true, FLAPS}},
-    [CERTAIN] = {"certain", FINISH_PLANNED, false, {true, INFINITY}},
-    [FREE] = {"free", FINISH_PLANNED, false, {false, 0}},
-    [UNIFORM] = {"UP", FINISH_UNIFORM, false, {false, 0}},
-    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false, {false, 0}},
-    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false, {false, 0}},
-    [GREEDY] = {"greedy", FINISH_GREEDY, false, {false, 0}},
-    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true, {false, 0}},
-    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true, {false, 0}},
-    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true, {false, 0}},
+    [BEST] = {"optimum", 0, false, NULL},
+    [OURS] = {"belay", FINISH_PLANNED, false, NULL},
+    [CERTAIN] = {"certain", FINISH_PLANNED, false, &finish_law_certain},
+    [FREE] = {"free", FINISH_PLANNED, false, NULL},
+    [UNIFORM] = {"UP", FINISH_UNIFORM, false, NULL},
+    [STICKY] = {"UP st", FINISH_UNIFORM_STICKY, false, NULL},
+    [PLAIN] = {"UP -h", FINISH_UNIFORM_PLAIN, false, NULL},
+    [GREEDY] = {"greedy", FINISH_GREEDY, false, NULL},
+    [UNIFORM_BEST] = {"UP b", FINISH_UNIFORM, true, NULL},
+    [STICKY_BEST] = {"UP st b", FINISH_UNIFORM_STICKY, true, NULL},
+    [PLAIN_BEST] = {"UP -h b", FINISH_UNIFORM_PLAIN, true, NULL},
 };
 
 /* The window in which belay was dearest beside UP. */
@@ -214,7 +91,7 @@ static double best_of(const struct group *g, size_t from, const struct setting *
     return best_cost(&c);
 }
 
-static void play_window(const struct group *g, size_t from, const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
+static void play_window(const struct world *w, const struct group *g, size_t from, const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
     const double sure = (double)(WORK_MS + s->restart_ms), best = with_best ? best_of(g, from, s) : 0;
     struct played played[COLUMNS];
@@ -223,7 +100,7 @@ static void play_window(const struct group *g, size_t from, const struct setting
     sums->n_best += with_best;
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
         const struct finish_policy p = {.rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        played[k] = play(g, from, s, &p, &columns[k].hedge, known);
+        played[k] = policy_play(g, from, s, &p, k == OURS ? &w->law : columns[k].law, known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
@@ -245,13 +122,10 @@ static void play_window(const struct group *g, size_t from, const struct setting
 
 static void play_group(const struct world *w, const struct group *g, const struct setting *s, const struct known *known, struct sums *sums)
 {
-    const size_t need = (size_t)(s->deadline_ms / g->f->zones[g->zones[0]].tick_ms) + 2;
-
-    if (g->ticks < g->from + need + w->offsets)
-        policy_die("a trace is too short");
     const size_t every = w->offsets < 10 * BEST_EVERY ? 1 : BEST_EVERY;
+
     for (size_t i = 0; i < w->offsets; i++)
-        play_window(g, g->from + (g->ticks - g->from - need) * i / w->offsets, s, known, i % every == 0, sums);
+        play_window(w, g, policy_offset(w, g, s, i), s, known, i % every == 0, sums);
 }
 
 struct bars {
@@ -347,103 +221,51 @@ static void print_bars(const char *what, const struct bars *b)
     fflush(stdout);
 }
 
-/* All settings for groups of n offers. */
-static void judge(const struct world *w, const struct folder *f, struct group *groups, size_t n_groups, const char *what)
+/* All settings for groups of as many offers each. */
+static void judge(const struct world *w, struct group *groups, size_t n_groups, const char *of)
 {
-    const size_t n = groups[0].n;
+    const struct folder *f = groups[0].f;
+    char *what = mem_printf("%.12s, %s", f->name, of);
     struct known *k = mem_alloc(sizeof *k);
     struct bars bars = {0};
 
     if (w->only && !strstr(what, w->only) && !strstr(f->name, w->only))
-        return;
-    k->tick_ms = f->zones[groups[0].zones[0]].tick_ms;
-    k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
-    for (size_t i = 0; i < k->n; i++) {
-        const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms), like = f->zones[groups[0].zones[0]].n;
-        policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
-        policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
-    }
-    for (size_t i = 0; i < n_groups; i++) {
-        groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
-        for (size_t z = 0; z < n; z++)
-            groups[i].class[z] = mem_array(groups[i].ticks, sizeof(uint16_t));
-        policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market, groups[i].class);
-    }
-    print_head(what, n > 1);
-    for (size_t r = 0; r < N_OF(restarts_ms); r++)
-        for (size_t p = 0; p < N_OF(prices); p++) {
-            for (size_t i = 0; i < k->n; i++)
-                finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX, (double)restarts_ms[r] / FINISH_STEP_MS, prices[p]);
-            fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what, (double)restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
-            for (size_t d = 0; d < N_OF(deadlines_h); d++) {
-                const struct setting s = {.deadline_ms = deadlines_h[d] * HOUR_MS, .restart_ms = restarts_ms[r], .price = prices[p]};
+        goto out;
+    policy_known_init(w, groups, n_groups, k);
+    print_head(what, groups[0].n > 1);
+    for (size_t r = 0; r < RESTARTS; r++)
+        for (size_t p = 0; p < PRICES; p++) {
+            policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
+            fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what, (double)policy_restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
+            for (size_t d = 0; d < DEADLINES; d++) {
+                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS, .restart_ms = policy_restarts_ms[r], .price = policy_prices[p]};
                 struct sums sums = {0};
                 for (size_t i = 0; i < n_groups; i++)
                     play_group(w, &groups[i], &s, k, &sums);
                 print_row(f->name, &s, &sums);
                 sum_up(&sums, &bars);
             }
-            for (size_t i = 0; i < k->n; i++)
-                finish_table_deinit(&k->table[i]);
+            policy_tables_deinit(k);
         }
     print_bars(what, &bars);
-    for (size_t i = 0; i < n_groups; i++) {
-        free(groups[i].market);
-        for (size_t z = 0; z < n; z++)
-            free(groups[i].class[z]);
-    }
-    for (size_t i = 0; i < k->n; i++) {
-        finish_chain_deinit(&k->single[i]);
-        finish_chain_deinit(&k->chain[i]);
-    }
+    policy_known_deinit(groups, n_groups, k);
+out:
+    free(what);
     free(k);
-}
-
-static void add_zone(struct group *g, const struct folder *f, size_t z)
-{
-    const size_t ticks = f->zones[z].n;
-
-    g->f = f;
-    g->ticks = g->n == 0 || ticks < g->ticks ? ticks : g->ticks;
-    g->from = (size_t)(f->judged_from * (double)g->ticks);
-    g->zones[g->n++] = z;
-}
-
-/* us-west-2a_k80_1.json: what is behind the zone's name. */
-static const char *type_of(const struct zone *z)
-{
-    const char *type = strchr(z->name, '_');
-
-    return type ? type : "";
 }
 
 static void judge_folder(const struct world *w, const struct folder *f)
 {
-    struct group singles[ZONES_MAX] = {0}, all = {0}, types[ZONES_MAX] = {0};
-    size_t n_types = 0;
-    char *what = mem_printf("%.12s, one zone", f->name);
+    struct group singles[ZONES_MAX] = {0}, types[ZONES_MAX] = {0}, all = {0};
+    const size_t n_types = policy_types(f, types);
 
+    judge(w, singles, policy_singles(f, singles), "one zone");
+    judge(w, types, n_types, "all zones of a type");
     for (size_t z = 0; z < f->n; z++)
-        add_zone(&singles[z], f, z);
-    judge(w, f, singles, f->n, what);
-    free(what);
-    for (size_t z = 0; z < f->n; z++) {
-        size_t k = 0;
-        if (f->zones[z].n != f->zones[f->n - 1].n) /* those of other lengths began at another time */
-            continue;
-        add_zone(&all, f, z);
-        while (k < n_types && !str_eq(type_of(&f->zones[types[k].zones[0]]), type_of(&f->zones[z])))
-            k++;
-        add_zone(&types[k], f, z);
-        n_types += k == n_types;
-    }
-    what = mem_printf("%.12s, all zones of a type", f->name);
-    judge(w, f, types, n_types, what);
-    free(what);
-    what = mem_printf("%.12s, all zones and types", f->name);
+        if (f->zones[z].n == f->zones[f->n - 1].n)
+            policy_add_zone(&all, f, z);
     if (n_types > 1)
-        judge(w, f, &all, 1, what);
-    free(what);
+        judge(w, &all, 1, "all zones and types");
 }
 
 /* When what was told is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand three times spot. */
@@ -510,7 +332,7 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
             job.rival = &rival;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
-            job.flaps = FLAPS;
+            job.law = &finish_law_usual;
         }
         finish_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (is_capped)
@@ -599,7 +421,7 @@ static void time_decisions(const struct world *w)
     prng_init(&prng, 1);
     policy_learn(w, &w->folders[0], 1, 0, 0, NULL, &chain);
     began = clock();
-    finish_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, prices[0]);
+    finish_table_init(&table, &chain, WORK_STEPS_MAX, SLACK_STEPS_MAX, 1.2, policy_prices[0]);
     table_s = (double)(clock() - began) / CLOCKS_PER_SEC;
     for (size_t i = 0; i + 1 < OFFERS; i++) {
         do
@@ -616,7 +438,7 @@ static void time_decisions(const struct world *w)
             const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS), .on = (i + 1) % OFFERS, .last = FINISH_NOWHERE};
             const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = left_ms, .restart_ms = 720000,
                 .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE, .whole_work_ms = work_ms + HOUR_MS,
-                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .flaps = FLAPS};
+                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .law = &finish_law_usual};
             struct finish_choice choice;
             finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
         }
@@ -632,13 +454,20 @@ int main(int argc, char **argv)
 {
     struct world *w = mem_alloc(sizeof *w);
     const char *dir = getenv("BELAY_TRACES");
+    bool chooses = false;
 
     w->offsets = 300;
+    w->law = finish_law_usual;
     for (int i = 1; i < argc; i++) {
         if (str_eq(argv[i], "--offsets") && i + 1 < argc)
             w->offsets = strtoul(argv[++i], NULL, 10);
         else if (str_eq(argv[i], "--only") && i + 1 < argc)
             w->only = argv[++i];
+        else if (str_eq(argv[i], "--law") && i + 1 < argc) {
+            if (sscanf(argv[++i], "%lf,%lf,%lf", &w->law.losses, &w->law.flaps, &w->law.part) != 3)
+                policy_die("--law LOSSES,FLAPS,PART");
+        } else if (str_eq(argv[i], "--choose"))
+            chooses = true;
         else
             dir = argv[i];
     }
@@ -646,6 +475,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < w->n; i++) {
         policy_set_borders(w, &w->folders[i], &w->folders[i].borders);
         policy_classify(&w->folders[i]);
+    }
+    if (chooses) {
+        policy_choose(w);
+        return 0;
     }
     time_decisions(w);
     fflush(stdout);

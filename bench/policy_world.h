@@ -5,7 +5,7 @@
 #ifndef BELAY_BENCH_POLICY_WORLD_H
 #define BELAY_BENCH_POLICY_WORLD_H
 
-#include "scheduler/core/finish_spells.h"
+#include "scheduler/core/finish_rival.h"
 
 #define HOUR_MS 3600000LL
 #define ZONES_MAX 16
@@ -34,6 +34,7 @@ struct world {
     struct folder folders[FOLDERS_MAX];
     size_t offsets;
     const char *only;
+    struct finish_law law; /* by which belay is judged */
 };
 
 /* Says so and ends. */

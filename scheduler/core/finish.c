@@ -17,7 +17,6 @@
 #include <math.h>
 
 #define HOUR_MS 3600000.0
-#define AIM 0.5 /* of the cap, where it is not to hold whatever comes: the rest is for what was not reckoned with */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -139,7 +138,7 @@ struct plan {
 static bool passes_cap(const struct plan *pl, size_t offer)
 {
     struct finish_job then = *pl->job;
-    const double cap_uusd = isinf(then.flaps) ? then.cap_uusd : AIM * then.cap_uusd;
+    const double cap_uusd = isinf(then.law->flaps) ? then.cap_uusd : then.law->part * then.cap_uusd;
 
     finish_rival_go(&then, pl->offers, offer, then.look_ms);
     if (pl->catches_up)
@@ -255,7 +254,7 @@ static void consider_under_cap(struct plan *pl)
     pl->is_capped = true;
     consider_all(pl);
     followed_uusd = pl->followed_uusd;
-    if (is_none(pl) && !isinf(pl->job->flaps)) {
+    if (is_none(pl) && !isinf(pl->job->law->flaps)) {
         pl->catches_up = true;
         consider_all(pl);
     }

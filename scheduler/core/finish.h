@@ -50,6 +50,13 @@ struct finish_rival {
     double paid_uusd;
 };
 
+/* How a cap is kept: finish_rival.h. */
+struct finish_law {
+    double flaps;  /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds whatever comes */
+    double losses; /* of those that there were of late, an hour, in each hour that is left; flaps < INFINITY */
+    double part;   /* of the cap that is used; flaps < INFINITY */
+};
+
 struct finish_job {
     int64_t work_ms, work_worst_ms;       /* left, at full speed; the worst that is to be reckoned with, >= work_ms >= 0 */
     int64_t left_ms;                      /* to the deadline; may be negative */
@@ -66,7 +73,7 @@ struct finish_job {
     const struct finish_rival *rival; /* borrowed */
     double paid_uusd;                 /* so far, by the job */
     double cap_uusd;                  /* that it may come to cost more than the rival */
-    double flaps;                     /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds whatever comes */
+    const struct finish_law *law;     /* borrowed */
 };
 
 enum finish_why {

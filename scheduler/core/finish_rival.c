@@ -7,7 +7,9 @@
 #include <math.h>
 
 #define HOUR_MS 3600000.0
-#define FLAPS_TO_COME 0.3 /* of the losses that there were of late, an hour, are reckoned with in each that is left */
+
+const struct finish_law finish_law_usual = {.flaps = 2, .losses = 0.4, .part = 0.5};
+const struct finish_law finish_law_certain = {.flaps = INFINITY};
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -114,20 +116,30 @@ static double rate_of_loss(const struct finish_job *rival, const struct finish_o
     return rival->last == FINISH_NOWHERE ? offers[best].rate : fmax(offers[best].rate, offers[rival->last].rate);
 }
 
+/* The most of its work that the rival may yet do on spot when the job, which goes where it goes, has used up its room. Of each ms of work restarts waste some part x of
+ * room: then theirs - room (1 - x) / x is left of the rival's work, and of that it does behind (1 - x) / x before its own is used up. Whatever x is, the lesser
+ * of the two is theirs behind / (room + behind) at most, and it is the first for all x up to the one that is reckoned with. */
+static double done_after(double theirs, double behind, double room, double wasted)
+{
+    const double whatever = theirs * behind / (room + behind);
+
+    if (wasted >= 1)
+        return whatever;
+    return wasted > 0 ? fmin(whatever, fmax(0, theirs - room * (1 - wasted) / wasted)) : 0;
+}
+
 /* Where the rival is, and on on-demand whenever it idles, until the job has come up to it. INFINITY: there may be no time left to do so. */
 static double regret_catching_up(const struct beside *b, double spare, double rate, bool is_on_sure)
 {
-    const double worst = (double)b->rival->restart_worst_ms, flap = worst + (double)b->job->look_ms, flaps = b->job->flaps;
-    const double start = is_on_sure ? (double)b->job->starting_ms : b->restart;
-    const double room = spare - worst - b->behind - start - 2 * flaps * flap;
-    const double wasted = FLAPS_TO_COME * rate / HOUR_MS * 2 * flap; /* of each ms */
-    double out = b->theirs;
+    const struct finish_law *law = b->job->law;
+    const double worst = (double)b->rival->restart_worst_ms, flap = worst + (double)b->job->look_ms;
+    const double behind = b->behind + (is_on_sure ? (double)b->job->starting_ms : b->restart);
+    const double room = spare - worst - behind - 2 * law->flaps * flap;
 
     if (room < 0)
         return INFINITY;
-    if (wasted < 1)
-        out = wasted > 0 ? fmax(0, b->theirs - room * (1 - wasted) / wasted) : 0;
-    return b->paid + b->unit * (b->behind + start + flaps * b->restart) + (b->unit - b->price) * out;
+    return b->paid + b->unit * (behind + law->flaps * b->restart) +
+        (b->unit - b->price) * done_after(b->theirs, behind, room, law->losses * rate / HOUR_MS * 2 * flap);
 }
 
 double finish_rival_regret(const struct finish_job *job, const struct finish_job *rival, const struct finish_offer *offers, size_t n, size_t sure)
@@ -142,7 +154,7 @@ double finish_rival_regret(const struct finish_job *job, const struct finish_job
         return b.paid + b.unit * (alone - b.theirs);
     if (b.behind <= 0)
         return fmin(most, b.paid + b.price * b.behind);
-    if (isinf(job->flaps))
+    if (isinf(job->law->flaps))
         return most;
     return fmin(most, regret_catching_up(&b, spare, rate_of_loss(rival, offers, n), is_on_sure));
 }

@@ -14,11 +14,16 @@
  *
  * What would pass the cap is not done; while one of these holds, following the rival keeps it, so the cap holds for certain.
  *
- * That is the law with `flaps` INFINITY. It hardly lets a job be behind, for spot might go and come until the job's slack is used up, and then stay for the rival.
- * With a number of FLAPS a fourth is enough: a job that is w - w' behind goes where the rival is, and on on-demand whenever that idles, by which it comes up to it
- * for what the work costs there. So it comes to D + w - w' + a start + flaps restarts, if the job's slack is enough for the net, that start, and two restarts and looks for each flap;
- * and if spot flaps on as it did of late, what is left of the slack is used up with so much of the rival's work left, for which (1 - p) is counted besides. Of the cap
- * only a part is used so (finish.c). In a market worse than that the job comes up to the rival, and does then as that does.
+ * That is finish_law_certain, whose FLAPS are INFINITY. It hardly lets a job be behind, for spot might go and come until the job's slack is used up, and then stay for
+ * the rival. With a number of flaps a fourth is enough, b being w - w' and a start: a job that is behind goes where the rival is, and on on-demand whenever that idles, by which
+ * it comes up to it for what the work costs there. If spot keeps flapping all the same, its room r (its slack, less the net and two restarts and looks for each flap) is used
+ * up before the rival's r + b is, which has spot for some of the time between, u. So it comes to
+ *
+ *     D + b + flaps restarts + (1 - p) u,    u <= w' b / (r + b)
+ *
+ * whatever part x of the time restarts waste, as long as that stays as it is: until r is used up the rival does r (1 - x) / x, then b (1 - x) / x. If spot was lost
+ * seldom of late u is less: LOSSES times as often as then is reckoned with. A PART of the cap is used so; in a market worse than that the job comes up to the rival while it
+ * can pay for that, and does then as that does.
  *
  * PURE, as finish.h.
  */
@@ -26,6 +31,9 @@
 #define BELAY_CORE_FINISH_RIVAL_H
 
 #include "scheduler/core/finish.h"
+
+/* What was chosen (docs/deadlines.md), and what is certain. */
+extern const struct finish_law finish_law_usual, finish_law_certain;
 
 /* A job that came just now. */
 void finish_rival_init(struct finish_rival *rival);

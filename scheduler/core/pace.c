@@ -36,7 +36,6 @@
 #define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
 #define LETS_GO_PART 4        /* of a restart's cost that it has to save to let go of what runs */
 #define HOUR_MS 3600000.0
-#define RIVAL_FLAPS 3         /* that it is reckoned with before a job has come up to its rival: finish_rival.h */
 #define PLANNED_STEPS 3       /* less time than that is not worth a table */
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 
@@ -404,7 +403,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     by_steps.rival = &rival;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS * m->pace.cap_pct / 100;
-    by_steps.flaps = RIVAL_FLAPS;
+    by_steps.law = &finish_law_usual;
     finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd /= scale(m);
     ret_choice->next_cost_uusd /= scale(m);

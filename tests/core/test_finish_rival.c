@@ -19,7 +19,6 @@
 #define ZONES_MAX 3
 #define LOOKS_MAX 1200
 #define ROUNDS 2000
-#define FLAPS 3 /* that are reckoned with, as in pace.c */
 
 /* Zones that are up and down look by look, and a job. */
 struct world {
@@ -87,11 +86,11 @@ static void look(const struct world *w, const struct finish_borders *b, struct f
 }
 
 /* The job, by p; with a cap beside a rival, if cap_uusd is finite. */
-static struct outcome play(const struct world *w, const struct finish_policy *p, const struct finish_borders *b, double cap_uusd, double flaps)
+static struct outcome play(const struct world *w, const struct finish_policy *p, const struct finish_borders *b, double cap_uusd, const struct finish_law *law)
 {
     struct finish_job job = {.work_ms = w->work_ms, .work_worst_ms = w->work_ms, .left_ms = w->time_ms, .restart_ms = w->restart_ms,
         .restart_worst_ms = w->restart_ms, .failed_launch_ms = w->failed_launch_ms, .look_ms = w->look_ms, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE,
-        .whole_work_ms = w->work_ms, .whole_time_ms = w->time_ms, .cap_uusd = cap_uusd, .flaps = flaps};
+        .whole_work_ms = w->work_ms, .whole_time_ms = w->time_ms, .cap_uusd = cap_uusd, .law = law};
     struct finish_watch watches[ZONES_MAX] = {0};
     struct finish_offer offers[ZONES_MAX + 1];
     struct finish_rival rival;
@@ -138,7 +137,7 @@ static void the_rival_is_uniform_progress(void **state)
     prng_init(&prng, 5);
     for (int round = 0; round < ROUNDS / 10; round++) {
         make_world(&prng, w);
-        const struct outcome out = play(w, &p, &b, INFINITY, 0);
+        const struct outcome out = play(w, &p, &b, INFINITY, NULL);
         assert_false(out.late);
         assert_true(fabs(out.paid_uusd - out.rival_uusd) < 1);
     }
@@ -162,20 +161,20 @@ static void the_cap_holds_in_every_world(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         make_world(&prng, w);
         const double whole_uusd = SURE_UUSD_H * (double)w->work_ms / HOUR_MS, cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
-        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, INFINITY), some = play(w, &p, &c.borders, whole_uusd / 10, FLAPS);
-        const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, 0);
+        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain), some = play(w, &p, &c.borders, whole_uusd / 10, &finish_law_usual);
+        const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
         assert_true(capped.paid_uusd - capped.rival_uusd <= cap_uusd + 1);
         paid += some.paid_uusd / whole_uusd;
-        certain += play(w, &p, &c.borders, whole_uusd / 10, INFINITY).paid_uusd / whole_uusd;
+        certain += play(w, &p, &c.borders, whole_uusd / 10, &finish_law_certain).paid_uusd / whole_uusd;
         with_flaps += some.paid_uusd - some.rival_uusd > whole_uusd / 10;
         without += uncapped.paid_uusd - uncapped.rival_uusd > whole_uusd / 10;
     }
-    print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: %zu without a cap, %zu with one that reckons with %d flaps\n",
-        ROUNDS, without, with_flaps, FLAPS);
+    print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: %zu without a cap, %zu with the usual one\n",
+        ROUNDS, without, with_flaps);
     assert_true(without > ROUNDS / 10); /* these worlds are of the kind that it is for */
     assert_true(with_flaps <= ROUNDS / 400);
-    assert_true(paid < certain); /* what it gives up certainty for */
+    assert_true(paid < 0.98 * certain); /* what it gives up certainty for */
     finish_table_deinit(&t);
     finish_chain_deinit(&c);
     free(w);

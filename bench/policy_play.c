@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Playing one job on recorded spot availability (policy_play.h).
+ */
+#include "bench/policy_play.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const int64_t policy_deadlines_h[DEADLINES] = {52, 60, 68, 80}, policy_restarts_ms[RESTARTS] = {180000, 720000, 1440000};
+const double policy_prices[PRICES] = {1.0 / 3, 1.0 / 2};
+
+void policy_add_zone(struct group *g, const struct folder *f, size_t z)
+{
+    const size_t ticks = f->zones[z].n;
+
+    g->f = f;
+    g->ticks = g->n == 0 || ticks < g->ticks ? ticks : g->ticks;
+    g->from = (size_t)(f->judged_from * (double)g->ticks);
+    g->zones[g->n++] = z;
+}
+
+size_t policy_singles(const struct folder *f, struct group *groups)
+{
+    for (size_t z = 0; z < f->n; z++)
+        policy_add_zone(&groups[z], f, z);
+    return f->n;
+}
+
+/* us-west-2a_k80_1.json: what is behind the zone's name. */
+static const char *type_of(const struct zone *z)
+{
+    const char *type = strchr(z->name, '_');
+
+    return type ? type : "";
+}
+
+size_t policy_types(const struct folder *f, struct group *groups)
+{
+    size_t n = 0;
+
+    for (size_t z = 0; z < f->n; z++) {
+        size_t k = 0;
+        if (f->zones[z].n != f->zones[f->n - 1].n)
+            continue;
+        while (k < n && !str_eq(type_of(&f->zones[groups[k].zones[0]]), type_of(&f->zones[z])))
+            k++;
+        policy_add_zone(&groups[k], f, z);
+        n += k == n;
+    }
+    return n;
+}
+
+void policy_known_init(const struct world *w, struct group *groups, size_t n_groups, struct known *k)
+{
+    const struct folder *f = groups[0].f;
+    const size_t n = groups[0].n, like = f->zones[groups[0].zones[0]].n;
+
+    *k = (struct known){.tick_ms = f->zones[groups[0].zones[0]].tick_ms};
+    k->n = (size_t)((int64_t)groups[0].ticks * k->tick_ms / EPOCH_MS) + 1;
+    for (size_t i = 0; i < k->n; i++) {
+        const size_t until = i * (size_t)(EPOCH_MS / k->tick_ms);
+        policy_learn(w, f, 1, until, like, NULL, &k->single[i]);
+        policy_learn(w, f, n, until, like, n > 1 ? &k->single[i] : NULL, &k->chain[i]);
+    }
+    for (size_t i = 0; i < n_groups; i++) {
+        groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
+        for (size_t z = 0; z < n; z++)
+            groups[i].class[z] = mem_array(groups[i].ticks, sizeof(uint16_t));
+        policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market, groups[i].class);
+    }
+}
+
+void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k)
+{
+    for (size_t i = 0; i < n_groups; i++) {
+        free(groups[i].market);
+        for (size_t z = 0; z < groups[i].n; z++)
+            free(groups[i].class[z]);
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        finish_chain_deinit(&k->single[i]);
+        finish_chain_deinit(&k->chain[i]);
+    }
+}
+
+void policy_tables_init(struct known *k, int64_t restart_ms, double price)
+{
+    for (size_t i = 0; i < k->n; i++)
+        finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX, (double)restart_ms / FINISH_STEP_MS, price);
+}
+
+void policy_tables_deinit(struct known *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        finish_table_deinit(&k->table[i]);
+}
+
+size_t policy_offset(const struct world *w, const struct group *g, const struct setting *s, size_t i)
+{
+    const size_t need = (size_t)(s->deadline_ms / g->f->zones[g->zones[0]].tick_ms) + 2;
+
+    if (g->ticks < g->from + need + w->offsets)
+        policy_die("a trace is too short");
+    return g->from + (g->ticks - g->from - need) * i / w->offsets;
+}
+
+static void look(const struct group *g, size_t tick, struct finish_offer *offers)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct zone *z = &g->f->zones[g->zones[i]];
+        offers[i].is_up = z->up[tick];
+        offers[i].class = g->class[i][tick];
+        offers[i].share = z->share[tick];
+        offers[i].rate = z->rate[tick];
+    }
+}
+
+static size_t epoch_at(const struct known *k, size_t tick)
+{
+    const size_t e = (size_t)((int64_t)tick * k->tick_ms / EPOCH_MS);
+
+    return e < k->n ? e : k->n - 1;
+}
+
+struct played policy_play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct finish_law *law,
+    const struct known *known)
+{
+    struct finish_policy policy = *rule, *p = &policy;
+    const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
+    struct finish_offer offers[ZONES_MAX + 1] = {0};
+    struct finish_job job = {.work_ms = WORK_MS, .work_worst_ms = WORK_MS, .left_ms = s->deadline_ms, .restart_ms = s->restart_ms,
+        .restart_worst_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms, .law = law};
+    struct finish_rival rival;
+    struct played out = {0};
+
+    finish_rival_init(&rival);
+    job.rival = law ? &rival : NULL;
+    job.cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS;
+
+    for (size_t i = 0; i < g->n; i++)
+        offers[i].price_uusd_h = llround(s->price * SURE_UUSD_H);
+    offers[g->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
+    for (size_t t = from; job.work_ms > 0; t++) {
+        struct finish_choice choice;
+        if (t == g->ticks)
+            policy_die("a job ran out of its trace");
+        look(g, t, offers);
+        policy.table = &known->table[epoch_at(known, t)];
+        if (job.on < g->n && !offers[job.on].is_up)
+            job.on = FINISH_NOWHERE;
+        finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
+        if (law)
+            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
+        if (choice.offer != job.on && choice.offer != FINISH_NOWHERE) {
+            job.starting_ms = s->restart_ms;
+            out.starts++;
+        }
+        job.on = choice.offer;
+        if (job.on < g->n)
+            job.last = job.on;
+        if (job.on != FINISH_NOWHERE) {
+            int64_t paid = tick_ms;
+            const int64_t boot = job.starting_ms < tick_ms ? job.starting_ms : tick_ms;
+            job.starting_ms -= boot;
+            if (job.work_ms <= tick_ms - boot)
+                paid = boot + job.work_ms;
+            job.work_ms -= paid - boot;
+            *(job.on < g->n ? &out.spot_ms : &out.sure_ms) += paid;
+            out.cost_ms += (job.on < g->n ? s->price : 1) * (double)paid;
+            job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
+            out.late = out.late || (job.work_ms == 0 && job.left_ms < paid);
+        }
+        job.work_worst_ms = job.work_ms;
+        job.left_ms -= tick_ms;
+    }
+    return out;
+}
