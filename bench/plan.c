@@ -5,7 +5,8 @@
  * several nodes, all with time limits.
  *
  *   one end     one job ends, and what fits takes its place: the tick of every day
- *   1000 ends   in one tick: as after a cut of the network, or a short array
+ *   1000 ends   in one tick: as after a cut of the network, or a short array; the median of nine, the queue as long as before each
+ *   the worst   of those nine: the first, for which there is no memory yet that the later ones use again
  *   in reads    that is as many reads of memory for each end, each waiting for the one before, from all over as much memory as the model has:
  *               what such a tick consists of, and what it is to be compared by between machines, and hours of one
  *   elastic     the same where the nodes are machines of a pool that has all that it may have
@@ -34,6 +35,7 @@
 #define USERS 200
 #define TEAMS 8
 #define ENDS 1000
+#define BURSTS 9
 #define WHYS 31
 #define LINE 64 /* bytes that the processor reads together */
 #define READS 2000000
@@ -54,7 +56,7 @@ struct bench {
 
 struct figures {
     int64_t nodes, queued;
-    double median_us, worst_us, burst_ms, reads, bytes, why_ms, why_worst_ms;
+    double median_us, worst_us, burst_ms, worst_burst_ms, reads, bytes, why_ms, why_worst_ms;
 };
 
 static int64_t apply(struct bench *b, struct event ev)
@@ -263,6 +265,20 @@ static void fill(struct bench *b, int64_t queued)
     }
 }
 
+/* The median of ticks with many ends, in ms. */
+static double bursts(struct bench *b, double *ret_worst_ms)
+{
+    double took[BURSTS];
+    int64_t queued = b->queued;
+    for (int i = 0; i < BURSTS; i++) {
+        fill(b, queued);
+        took[i] = tick(b, ENDS) / 1000;
+    }
+    qsort(took, BURSTS, sizeof *took, by_size);
+    *ret_worst_ms = took[BURSTS - 1];
+    return took[BURSTS / 2];
+}
+
 static struct figures run(int64_t nodes, int64_t queued)
 {
     struct bench b;
@@ -278,7 +294,7 @@ static struct figures run(int64_t nodes, int64_t queued)
     qsort(took, ENDS, sizeof *took, by_size);
     f.median_us = took[ENDS / 2];
     f.worst_us = took[ENDS - 1];
-    f.burst_ms = tick(&b, ENDS) / 1000;
+    f.burst_ms = bursts(&b, &f.worst_burst_ms);
     f.reads = f.burst_ms * 1000 / ENDS / read_us(&b, (size_t)memory_bytes(&b));
     ask_why(&b, &f);
     planner_destroy(b.p);
@@ -294,9 +310,9 @@ static void ends(struct bench *b)
     for (int i = 0; i < ENDS; i++)
         took[i] = tick(b, 1);
     qsort(took, ENDS, sizeof *took, by_size);
-    double burst_ms = tick(b, ENDS) / 1000;
-    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms\n", b->nodes, queued, b->users, shapes, kinds,
-        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms);
+    double worst_ms, burst_ms = bursts(b, &worst_ms);
+    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms %7.1f ms\n", b->nodes, queued, b->users, shapes, kinds,
+        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms, worst_ms);
     fflush(stdout);
     planner_destroy(b->p);
     model_destroy(b->m);
@@ -329,8 +345,8 @@ static void run_elastic(int64_t nodes, int64_t queued)
 
 static void print(const struct figures *f)
 {
-    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms  %8.0f %8.0f bytes %7.1f ms %7.1f ms\n", f->nodes, f->queued,
-        f->median_us, f->worst_us / 1000, f->burst_ms, f->reads, f->bytes, f->why_ms, f->why_worst_ms);
+    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms %7.1f ms  %8.0f %8.0f bytes %7.1f ms %7.1f ms\n", f->nodes, f->queued,
+        f->median_us, f->worst_us / 1000, f->burst_ms, f->worst_burst_ms, f->reads, f->bytes, f->why_ms, f->why_worst_ms);
     fflush(stdout);
 }
 
@@ -354,17 +370,17 @@ int main(void)
     static const int64_t nodes[] = {1000, 10000}, queued[] = {10000, 100000, 1000000};
     struct figures all[6];
     size_t n = 0;
-    puts(" nodes      queued       one end       worst     1000 ends  in reads   memory of a job        why      worst");
+    puts(" nodes      queued       one end       worst     1000 ends     worst   in reads   memory of a job        why      worst");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++) {
             all[n] = run(nodes[i], queued[k]);
             print(&all[n++]);
         }
     plot(all, n);
-    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends   with quotas of 8 teams");
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends      worst   with quotas of 8 teams");
     for (int users = 20; users <= 2000; users *= 10)
         run_quotas(1000, 100000, users);
-    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends   of a pool that has all that it may have");
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends      worst   of a pool that has all that it may have");
     run_elastic(1000, 10000);
     run_elastic(1000, 100000);
     return 0;
