@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/pattern.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/begin.h"
@@ -78,10 +79,8 @@ static int apply_name(const struct directive_context *c, const char *value, stru
 
 static int apply_pool(const struct directive_context *c, const char *value, struct err *e)
 {
-    if (strchr(value, ','))
-        return err_set(e, ERR_UNSUPPORTED, "%s: a job names one pool, or none, and then it runs in any that suits it", SHOWN(value));
-    if (!str_is_name(value, 63))
-        return err_set(e, ERR_INVALID, "%s is not a pool's name", SHOWN(value));
+    if (names_check(value, 64, "a pool's name", e) != 0)
+        return ERR_INVALID;
     json_object_set_new(c->spec, "pool", json_string(value));
     return 0;
 }
@@ -501,8 +500,8 @@ static int apply_open_mode(const struct directive_context *c, const char *value,
 
 static const struct flag flags[] = {
     {{"job-name", 'J', "NAME", "the job's name"}, apply_name},
-    {{"partition", 'p', "POOL", "the pool to run in (default: any)"}, apply_pool},
-    {{"pool", 0, "POOL", "the same"}, apply_pool},
+    {{"partition", 'p', "POOL,...", "the pool to run in, or several: whichever lets it start first (default: any)"}, apply_pool},
+    {{"pool", 0, "POOL,...", "the same"}, apply_pool},
     {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, directive_cpus},
     {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2"}, directive_gpus_of_job},
     {{"gpu-memory", 0, "SIZE", "that each GPU has at least: 40G"}, directive_gpu_memory},

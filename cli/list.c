@@ -260,7 +260,7 @@ static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only these users'", "LIST"},
     {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only of these teams", "LIST"},
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "the same", "LIST"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "only those that asked for these pools", "LIST"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "only those that may run in these pools, run there or ran there", "LIST"},
     {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME, "only of this name, in which * is any text; again for more names", "NAME"},
     {"label", 'l', POPT_ARG_STRING, NULL, VAL_LABEL, "only with this label, or NAME with any value; again for more labels, all of them",
         "NAME=VALUE"},

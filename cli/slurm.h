@@ -101,6 +101,7 @@ int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, str
 struct slurm_job {
     const json_t *job;    /* JOB of docs/api.md; borrowed */
     const json_t *detail; /* all of GET /jobs/ID, or NULL when only the list was read; borrowed */
+    const char *pools;    /* where it runs or ran; while it waits all that it may run in, with commas; "": not known; borrowed */
     const char *nodes;    /* their names, with commas; "" unknown or none; borrowed */
     const char *reason;   /* why it waits, in Slurm's words; borrowed */
     const char *expected; /* when it will start, as belayd expects it; NULL: not asked, or not known */

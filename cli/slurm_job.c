@@ -304,7 +304,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         buf_printf(out, "%ld", uid_of(cli_text(job, "user")));
         return;
     case JOB_PARTITION:
-        add_text(out, cli_text(job, "pool"), "any");
+        add_text(out, j->pools, "any");
         return;
     case JOB_STATE:
         buf_adds(out, slurm_job_state(j)->name);
@@ -583,6 +583,7 @@ struct walk {
     slurm_job_fn on_job;
     void *ctx;
     json_t *nodes; /* all, live and gone; read when first needed */
+    json_t *pools; /* in force; likewise */
     int reasons;
     int starts;
 };
@@ -614,6 +615,38 @@ static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, s
     }
 }
 
+/* A job that names none may run in any. */
+static void add_all_pools(struct walk *w, struct buf *out)
+{
+    size_t i;
+    const json_t *pool;
+    if (!w->pools)
+        w->pools = slurm_get(w->q->program, w->c, "/api/v1/pools");
+    json_array_foreach(json_object_get(w->pools, "pools"), i, pool)
+        buf_printf(out, "%s%s", out->len ? "," : "", cli_text(pool, "name"));
+}
+
+static void add_pools(struct walk *w, const json_t *job, struct buf *out)
+{
+    const char *used = json_string_value(json_object_get(job, "pool_used")), *asked = json_string_value(json_object_get(job, "pool"));
+    if (used && !str_eq(cli_text(job, "state"), "pending"))
+        buf_adds(out, used);
+    else if (asked)
+        buf_adds(out, asked);
+    else
+        add_all_pools(w, out);
+}
+
+static bool is_in_pools(const char *list, const char *pools)
+{
+    struct buf name = {0};
+    bool found = !list;
+    while (!found && slurm_next_item(&pools, &name))
+        found = slurm_list_has(list, buf_str(&name));
+    buf_deinit(&name);
+    return found;
+}
+
 /* An array of which all has begun: its tasks tell of themselves. One that has ended has had no attempt, and ended as they did. */
 static bool is_all_tasks(const json_t *job)
 {
@@ -636,19 +669,21 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
     if (wall_is_set(q->submitted_until) && wall_is_set(submitted) && submitted.ms > q->submitted_until.ms)
         return false;
     return slurm_list_has(q->user, cli_text(j->job, "user")) && slurm_list_has(q->name, cli_text(j->job, "name")) &&
-           (!q->pool || slurm_list_has(q->pool, cli_text(j->job, "pool")));
+           is_in_pools(q->pool, j->pools);
 }
 
 /* Takes nothing; detail NULL: read when the query wants it. */
 static void visit(struct walk *w, const json_t *job, const json_t *detail)
 {
     struct slurm_job j = {.job = job, .detail = detail};
-    struct buf nodes = {0};
+    struct buf nodes = {0}, pools = {0};
     json_t *own = NULL, *why = NULL, *start = NULL;
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
     bool pending = str_eq(cli_text(job, "state"), "pending"), ended = str_eq(cli_text(job, "state"), "ended");
     if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
         j.detail = detail = own = slurm_get(w->q->program, w->c, path); /* out of memory, or killed? */
+    add_pools(w, job, &pools);
+    j.pools = buf_str(&pools);
     if (!is_wanted(w->q, &j))
         goto out;
     const char *node = json_string_value(json_object_get(job, "node"));
@@ -684,6 +719,7 @@ out:
     json_decref(own);
     json_decref(why);
     buf_deinit(&nodes);
+    buf_deinit(&pools);
     free(path);
 }
 
@@ -887,5 +923,6 @@ int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, s
         json_decref(all);
     }
     json_decref(w.nodes);
+    json_decref(w.pools);
     return rc;
 }

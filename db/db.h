@@ -187,6 +187,7 @@ int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e
 /* A job or a cron entry that has not ended has this working directory (launch.workdir of its spec). */
 int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted, struct err *e);
 
+int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char ret_pool[CORE_NAME_MAX], struct err *e); /* that it was placed in; "": there is none */
 int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, struct err *e); /* ERR_NOT_FOUND */
 int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, struct err *e); /* ERR_NOT_FOUND: it is none */
 /* Its tasks, and which of them have succeeded; ret->succeeded is the caller's to deinit. ERR_NOT_FOUND: it is none. */

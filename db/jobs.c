@@ -185,6 +185,23 @@ static void filter_words(struct conditions *c, const char *column, const struct 
     buf_adds(out, ")");
 }
 
+/* While it waits it may run in one of them, for it names it or none; else its newest attempt is or was in one. */
+static void filter_pools(struct conditions *c, const struct job_words *w)
+{
+    if (w->n == 0)
+        return;
+    struct buf *out = also(c);
+    int first = c->n + 1;
+    buf_adds(out, "CASE WHEN state = 'pending' OR attempts = 0 THEN pool = ''");
+    for (size_t i = 0; i < w->n; i++)
+        buf_printf(out, " OR instr(',' || pool || ',', ',' || ?%d || ',')", text(c, w->words[i]));
+    buf_adds(out, " ELSE EXISTS (SELECT 1 FROM attempts a JOIN nodes n ON n.id = a.node"
+                  " WHERE a.job = jobs.id AND a.attempt = jobs.attempts AND a.rank = 0 AND n.pool IN (");
+    for (int i = first; i <= c->n; i++)
+        buf_printf(out, "%s?%d", i > first ? ", " : "", i);
+    buf_adds(out, ")) END");
+}
+
 /* The pattern for GLOB, to which more than '*' is special. The caller frees. */
 static char *glob_of(const char *name)
 {
@@ -231,7 +248,7 @@ static void add_filters(struct conditions *c, const struct job_filter *f, char *
     if (!user_is_base(f))
         filter_words(c, "user", &f->users);
     filter_words(c, "team", &f->teams);
-    filter_words(c, "pool", &f->pools);
+    filter_pools(c, &f->pools);
     filter_names(c, &f->names, globs);
     filter_labels(c, f);
     if (f->since_ms > 0 && f->sort != JOBS_BY_END && !is_live_only(f))

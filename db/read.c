@@ -6,6 +6,8 @@
 #include "db/query.h"
 #include "db/reader.h"
 
+#include "base/str.h"
+
 #include <stdlib.h>
 
 #define READ_LIMIT_MAX 1000
@@ -270,6 +272,21 @@ int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, 
         return err_set(e, ERR_NOT_FOUND, "there are no extras %lld", (long long)id);
     *ret_row = row;
     return 0;
+}
+
+int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char ret_pool[CORE_NAME_MAX], struct err *e)
+{
+    struct node_row row = {0};
+    struct query q;
+
+    query_init_kept(&q, r->sql, &r->pool_used, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, attempt);
+    bool found = query_next(&q, &row);
+    int rc = query_finish(&q);
+    if (rc == 0)
+        str_copy(ret_pool, CORE_NAME_MAX, found ? row.pool : "");
+    return rc;
 }
 
 int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e)

@@ -91,8 +91,10 @@ void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel)
 
 void db_reader_close(struct db_reader *r)
 {
-    if (r)
+    if (r) {
         sqlite3_finalize(r->spec);
+        sqlite3_finalize(r->pool_used);
+    }
     if (r && r->owned)
         sqlite3_close(r->sql);
     free(r);

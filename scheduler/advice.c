@@ -81,7 +81,7 @@ json_t *advice_on_job(const struct pools *p, struct db_reader *r, const struct j
     for (size_t i = 0; m.ms > 0 && i < c->n_pools; i++) {
         const struct config_pool *pool = &c->pools[i];
         struct cloud_driver *driver = pools_driver(p, pool);
-        if (driver && has_spot(pool) && (!job->pool[0] || str_eq(job->pool, pool->row.name)))
+        if (driver && has_spot(pool) && job_pools_allow(job->pool, pool->row.name))
             warn_of_pool(list, &m, pool, driver->ops->spot_notice_ms);
     }
     return list;

@@ -70,8 +70,8 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
 /* What only a job that is submitted once can have. */
 static int check_job(const struct request *q, const struct jobspec *s, struct err *e)
 {
-    if (s->row.pool[0] && !pools_find(q->api->o.pools, s->row.pool))
-        return err_set(e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s->row.pool);
+    if (pools_check_names(q->api->o.pools, s->row.pool, "spec", e) != 0)
+        return ERR_INVALID;
     if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 || s->row.finish_ms > 0)
         return err_set(e, ERR_INVALID,
             "spec: jobs of a cron entry begin when its schedule says, and depend on no other: leave %s",

@@ -160,11 +160,8 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0)
         rc = jobspec_parse(body, &s, &e);
     json_decref(body);
-    if (rc == 0 && s.row.pool[0] && !pools_find(q->api->o.pools, s.row.pool)) {
-        rc = err_set(
-            &e, ERR_INVALID, "spec.pool: there is no pool \"%s\" (belay pools lists them)", s.row.pool);
+    if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.pool, "spec", &e)) != 0)
         jobspec_deinit(&s);
-    }
     STR_COPY(s.row.user, q->caller.user);
     if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 || (rc = api_hold_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
@@ -267,12 +264,29 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
+/* Where its newest attempt is, or was: of one that has ended as it is stored. */
+static json_t *pool_used(const struct api *api, const struct job_row *row, const struct job *j)
+{
+    const struct attempt *a = j ? job_attempt(j) : NULL;
+    char name[CORE_NAME_MAX];
+    struct err e;
+    if (row->attempts == 0)
+        return json_null();
+    if (a && a->row.attempt == row->attempts)
+        return json_text(a->node->row.pool);
+    if (db_read_pool_used(api->o.reader, row->id, row->attempts, name, &e) == 0)
+        return name[0] ? json_text(name) : json_null();
+    log_error("the pool that a job ran in cannot be read", log_i("job", row->id), log_err(&e));
+    return json_null();
+}
+
 json_t *api_live_job(const struct api *api, const struct job_row *row)
 {
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
+    json_object_set_new(o, "pool_used", pool_used(api, row, j));
     struct extras_row extras = {0};
     struct err e;
     if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)

@@ -111,6 +111,7 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "priority", json_null());
     set(o, "why", json_null());
     set(o, "pool", opt_text(j->pool));
+    set(o, "pool_used", json_null());
     set(o, "state", json_string(sm_name(&job_sm, j->state)));
     set(o, "end", opt_end(j->end));
     set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));

@@ -37,8 +37,8 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 static int check_names(const struct api *a, const struct jobupdate *u, struct err *e)
 {
     const struct job_row *to = &u->to.row;
-    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) && to->pool[0] && !pools_find(a->o.pools, to->pool))
-        return err_set(e, ERR_INVALID, "changes.pool: there is no pool \"%s\" (belay pools lists them)", to->pool);
+    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) && pools_check_names(a->o.pools, to->pool, "changes", e) != 0)
+        return ERR_INVALID;
     return u->fields & UPDATE_BIT(UPDATE_WINDOW) ? api_check_window(a, to, e) : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "ckpt/workdir.h"
 #include "scheduler/core/budget.h"
@@ -219,7 +220,7 @@ static void read_retries(struct json_reader *r, struct job_row *row)
 
 static void read_row(struct json_reader *r, struct job_row *row)
 {
-    char shown[STR_SHOW_MAX];
+    struct err why;
     json_opt_strcpy(r, "name", row->name, sizeof(row->name), "job");
     json_opt_strcpy(r, "pool", row->pool, sizeof(row->pool), "");
     row->nodes = (int32_t)json_opt_i64(r, "nodes", 1, JOB_NODES_MAX, 1);
@@ -260,8 +261,8 @@ static void read_row(struct json_reader *r, struct job_row *row)
     for (const char *p = row->name; r->rc == 0 && *p; p++)
         if (iscntrl((unsigned char)*p))
             json_reader_fail(r, "name", "must not contain control characters");
-    if (r->rc == 0 && row->pool[0] && !str_is_name(row->pool, CORE_NAME_MAX - 1))
-        json_reader_fail(r, "pool", "%s is not a pool's name", str_show(row->pool, shown));
+    if (r->rc == 0 && row->pool[0] && names_check(row->pool, sizeof(row->pool), "a pool's name", &why) != 0)
+        json_reader_fail(r, "pool", "%s", why.text);
 }
 
 static void read_counts(struct json_reader *r, const char *key, struct counts *ret_counts)

@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/yaml.h"
@@ -101,6 +102,15 @@ const struct config *pools_in_force(const struct pools *p)
 const struct config_pool *pools_find(const struct pools *p, const char *name)
 {
     return config_pool_find(pools_in_force(p), name);
+}
+
+int pools_check_names(const struct pools *p, const char *names, const char *where, struct err *e)
+{
+    char name[CORE_NAME_MAX];
+    for (const char *at = names; names_next(&at, name, sizeof(name));)
+        if (!pools_find(p, name))
+            return err_set(e, ERR_INVALID, "%s.pool: there is no pool \"%s\" (belay pools lists them)", where, name);
+    return 0;
 }
 
 struct cloud_driver *pools_driver(const struct pools *p, const struct config_pool *pool)

@@ -38,6 +38,9 @@ const struct config *pools_in_force(const struct pools *p);
 /* NULL: there is none of that name. Borrowed. */
 const struct config_pool *pools_find(const struct pools *p, const char *name);
 
+/* ERR_INVALID: a job that names these pools (base/names.h; "": none) names one that there is not. It says "WHERE.pool". */
+int pools_check_names(const struct pools *p, const char *names, const char *where, struct err *e);
+
 /* Of a pool in force; NULL: it is not elastic. Borrowed until the next application. */
 struct cloud_driver *pools_driver(const struct pools *p, const struct config_pool *pool);
 

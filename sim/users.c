@@ -206,8 +206,8 @@ static void submit(struct world *w)
     STR_COPY(row.qos, qos[world_between(w, 0, 3)]);
     row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
     snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
-    if (world_chance(w, 0.2))
-        STR_COPY(row.pool, "burst");
+    if (world_chance(w, 0.3))
+        STR_COPY(row.pool, ((const char *[]){"burst", "burst,base", "absent,burst"})[world_between(w, 0, 2)]);
     if (world_chance(w, 0.2))
         snprintf(row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
     row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
@@ -313,7 +313,7 @@ static void update_a_job(struct world *w, int64_t job)
     u->to.nice = (int32_t)world_between(w, 0, 120);
     u->to.begin_at.ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
     STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");
-    STR_COPY(u->to.pool, world_chance(w, 0.2) ? "burst" : "");
+    STR_COPY(u->to.pool, ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
     STR_COPY(u->to.qos, qos[world_between(w, 0, 2)]);
     tick_post_work(w->tick, apply_updating, on_updated, u);
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "scheduler/config.h"
 #include <inttypes.h>
@@ -205,7 +206,7 @@ static bool has_room(const struct setup *u, const struct replay_job *j, int32_t 
         const struct offer_row *o = is_owned ? NULL : &u->offers[i - u->n_owned].row;
         const struct resources *total = is_owned ? &u->owned[i].total : &o->total;
         const char *pool = is_owned ? u->owned[i].pool : o->pool;
-        if (j->pool[0] && !str_eq(j->pool, pool))
+        if (!job_pools_allow(j->pool, pool))
             continue;
         if (o && ((j->wish == WISH_SPOT && o->market == MARKET_ON_DEMAND) ||
                      (j->wish == WISH_ON_DEMAND && o->market == MARKET_SPOT)))
@@ -236,10 +237,11 @@ static const char *team_of(const struct setup *u, const struct log_job *l, bool 
     return *ret_is_other ? "" : l->team;
 }
 
-static bool has_pool(const struct setup *u, const char *name)
+/* One of those that it names. */
+static bool has_pool(const struct setup *u, const char *names)
 {
     for (size_t i = 0; i < u->o->config->n_pools; i++)
-        if (str_eq(u->pools[i].name, name))
+        if (names_has(names, u->pools[i].name))
             return true;
     return false;
 }
@@ -277,7 +279,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .finish_ms = finish_of(u, l),
         .told_ms = l->told_ms,
         .time_limit_ms = l->time_limit_ms};
-    if (j.pool[0] && !has_pool(u, j.pool)) {
+    if (j.pool[0] && (strlen(j.pool) >= CORE_NAME_MAX || !has_pool(u, j.pool))) {
         j.pool = "";
         u->n_other_pool++;
     }

@@ -5,11 +5,12 @@
 #include "scheduler/core/ahead.h"
 #include "scheduler/core/forecast_parts.h"
 
+#include "base/names.h"
 #include "base/str.h"
 
 static bool share_a_pool(const struct shape *a, const struct shape *b)
 {
-    return !a->pool[0] || !b->pool[0] || str_eq(a->pool, b->pool);
+    return !a->pool[0] || !b->pool[0] || names_meet(a->pool, b->pool);
 }
 
 static void compare(const struct model *m, struct stamp now, const struct job *other, const struct job *j, char *out, size_t size)

@@ -6,6 +6,7 @@
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -134,15 +135,21 @@ int job_check_retries(const struct job_row *r, struct err *e)
                           : "a drill: it would end with that");
 }
 
-/* What its user, its pool and the configuration say. */
+/* What its user, its pools and the configuration say: of several pools the first that says something of a kind of end. */
 int job_resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
 {
     static const struct retry_options none;
-    const struct pool *p = model_pool(m, asked->pool);
-    struct retries of_pool = {0};
-    int rc = p ? retries_parse(p->row.retries, &of_pool, e) : 0;
+    struct retries of_pools = {0}, own_of;
+    char name[CORE_NAME_MAX];
+    int rc = 0;
+    for (const char *at = asked->pool; !rc && names_next(&at, name, sizeof name);) {
+        const struct pool *p = model_pool(m, name);
+        rc = p ? retries_parse(p->row.retries, &own_of, e) : 0;
+        for (int k = 0; p && !rc && k < RETRY_KINDS; k++)
+            of_pools.n[k] = of_pools.n[k] ? of_pools.n[k] : own_of.n[k];
+    }
     if (!rc)
-        rc = retries_resolve(&asked->retries, &of_pool, m->options.retries ? m->options.retries : &none, &own->retries, e);
+        rc = retries_resolve(&asked->retries, &of_pools, m->options.retries ? m->options.retries : &none, &own->retries, e);
     return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
 }
 

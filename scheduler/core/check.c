@@ -20,6 +20,8 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
         if (!a->node || model_node(m, a->row.node) != a->node)
             return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id,
                 a->row.node);
+        if (!job_pools_allow(j->row.pool, a->node->row.pool))
+            return BROKEN("job %" PRId64 "'s attempt is in pool %s, and it may run in %s", j->row.id, a->node->row.pool, j->row.pool);
         if (a->row.rank <= last || a->row.rank >= j->row.ranks ||
             job_attempt_on(j, a->row.attempt, a->row.node) != a)
             return BROKEN("job %" PRId64 "'s rank %" PRId32 " is there twice, or on the node of another",

@@ -77,7 +77,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
         return NULL;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        bool mine = !j->pool[0] || strcmp(j->pool, p->row.name) == 0;
+        bool mine = job_pools_allow(j->pool, p->row.name);
         if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN && !untried)
             untried = p->row.name;
         else if (mine && p->row.elastic && expected(p) >= need)
@@ -85,7 +85,7 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     }
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if ((!j->pool[0] || n->pool == model_pool(m, j->pool)) && node_can_criu(n, need))
+        if (job_pools_allow(j->pool, n->row.pool) && node_can_criu(n, need))
             return NULL;
     }
     return untried;
@@ -139,7 +139,7 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
             "--checkpoint criu is for jobs of one node: the connections between several cannot be saved");
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (j->pool[0] && strcmp(j->pool, p->row.name) != 0)
+        if (!job_pools_allow(j->pool, p->row.name))
             continue;
         if (p->row.elastic)
             weigh_offers(p, j, &r);

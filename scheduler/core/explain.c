@@ -289,11 +289,21 @@ static void say_unlabelled(const struct survey *v, const struct shape *s, bool o
         only ? "there are no others for it: cancel it, and submit it again with --label" : "it runs elsewhere");
 }
 
+/* One of those that it names, if it names any. */
+static bool knows_a_pool(const struct model *m, const char *pools)
+{
+    LIST_FOREACH (&m->all_pools, l)
+        if (job_pools_allow(pools, LIST_ENTRY(l, struct pool, in_all)->row.name))
+            return true;
+    return !pools[0];
+}
+
 static bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
     const struct survey *v, struct answer *a)
 {
-    if (s->pool[0] && !model_pool(m, s->pool)) {
-        say(a, "no-pool", "there is no pool '%s'", s->pool);
+    bool several = strchr(s->pool, ',');
+    if (!knows_a_pool(m, s->pool)) {
+        say(a, "no-pool", "there is %s '%s'", several ? "none of the pools" : "no pool", s->pool);
         return true;
     }
     if (v->nodes + v->offers > 0)
@@ -317,7 +327,7 @@ static bool explain_impossible(const struct model *m, const struct job *j, const
         say(a, "too-large", "it needs %s; the largest machine has %s", need, largest);
     } else
         say(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
-            s->pool[0] ? " pool '" : "", s->pool, s->pool[0] ? "'" : "");
+            several ? " any of the pools '" : s->pool[0] ? " pool '" : "", s->pool, s->pool[0] ? "'" : "");
     return true;
 }
 

@@ -474,13 +474,13 @@ static void know_all(const struct model *m, struct known *k)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if ((!k->job->pool[0] || str_eq(k->job->pool, n->row.pool)) && wish_allows(k->job->market, n->row.market))
+        if (job_pools_allow(k->job->pool, n->row.pool) && wish_allows(k->job->market, n->row.market))
             know(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (&m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         struct counts own;
-        if (k->job->pool[0] && !str_eq(k->job->pool, p->row.name))
+        if (!job_pools_allow(k->job->pool, p->row.name))
             continue;
         merge("", p->row.resources, &own);
         if (!p->row.elastic)
@@ -626,7 +626,7 @@ static int check_nodes(const struct model *m, const struct job_row *j, const str
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         bool allowed = extras_allow(x, n->row.name);
         n_allowed += allowed;
-        n_here += allowed && (!j->pool[0] || str_eq(j->pool, n->row.pool)) && wish_allows(j->market, n->row.market);
+        n_here += allowed && job_pools_allow(j->pool, n->row.pool) && wish_allows(j->market, n->row.market);
     }
     if (n_allowed == 0)
         return err_set(e, ERR_INVALID, "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);

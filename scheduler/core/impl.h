@@ -74,7 +74,7 @@ struct shape {
     const struct order_options *order; /* by which that is counted */
     int64_t claims;        /* its jobs that places are being made for: the nodes in `reserved` are for those */
     int64_t owner;         /* the one job of it, for which nodes are kept; CORE_ID_NONE */
-    char pool[CORE_NAME_MAX]; /* "": any */
+    char pool[CORE_NAME_MAX]; /* as the jobs have it */
     enum market_wish wish;
     enum pace pace;
     int64_t pace_offer;        /* as the job has it */
@@ -244,7 +244,7 @@ int64_t attempt_mcpu(const struct attempt *a);  /* that it takes of its node */
 int64_t job_mcpu(const struct job *j);          /* of all of its nodes, while it runs */
 bool wish_allows(enum market_wish wish, enum market market);
 /* The wish allows the market, and the pool the job (certificates.c, labels.c); whichever of its machines it is. */
-bool shape_allows_pool(const struct shape *s, const struct pool *p); /* they name this one, or none */
+bool shape_allows_pool(const struct shape *s, const struct pool *p); /* as job_pools_allow has it */
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market);
 bool shape_takes_offer(const struct shape *s, const struct offer *o); /* likewise of an offer, when a machine is to be launched */
 /* What a machine of this offer can be counted on to have. */

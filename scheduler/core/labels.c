@@ -175,7 +175,7 @@ int labels_check_submit(
     char names[CORE_TEXT_MAX];
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if ((r->pool[0] && !str_eq(r->pool, p->row.name)) || !may_hold(m, p, r, x))
+        if (!job_pools_allow(r->pool, p->row.name) || !may_hold(m, p, r, x))
             continue;
         if (labels_suffice(own, p))
             return 0;

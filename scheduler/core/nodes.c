@@ -245,14 +245,11 @@ static struct node *tighter(struct node *a, struct node *b)
 
 struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now)
 {
-    const struct pool *only = s->pool[0] ? model_pool(m, s->pool) : NULL;
-    if (s->pool[0] && !only)
-        return NULL;
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         struct node *best = NULL;
         LIST_FOREACH (&m->all_pools, l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-            if ((!only || p == only) && shape_may_use(s, p, (enum market)market))
+            if (shape_allows_pool(s, p) && shape_may_use(s, p, (enum market)market))
                 best = tighter(best, tightest(&p->by_free[market], s, now, NULL));
         }
         if (best)

@@ -331,6 +331,7 @@ void reserve_claim(struct model *m, struct shape *s, struct node *n)
         list_push_back(&s->reserved, &n->in_reserved);
     }
     n->claims++;
+    reserve_may_yield(m, n); /* beside what is kept there and in its rack others may have more than they had, when the claim is what counts */
 }
 
 void reserve_claimed(struct model *m, struct shape *s)

@@ -98,7 +98,7 @@ bool wish_allows(enum market_wish wish, enum market market)
 
 bool shape_allows_pool(const struct shape *s, const struct pool *p)
 {
-    return !s->pool[0] || strcmp(s->pool, p->row.name) == 0;
+    return job_pools_allow(s->pool, p->row.name);
 }
 
 struct resources offer_total(const struct offer *o)

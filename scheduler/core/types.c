@@ -6,6 +6,7 @@
 #include "scheduler/core/types.h"
 
 #include "base/mem.h"
+#include "base/names.h"
 #include <stdlib.h>
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -267,6 +268,11 @@ const char *const event_type_names[] = {
     "warn",
     NULL,
 };
+
+bool job_pools_allow(const char *pools, const char *pool)
+{
+    return !pools[0] || names_has(pools, pool);
+}
 
 struct job_spec job_spec_copy(const struct job_spec *s)
 {

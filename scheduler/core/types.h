@@ -215,7 +215,7 @@ struct job_row {
     int64_t id;
     char name[CORE_NAME_MAX];
     char user[CORE_NAME_MAX];
-    char pool[CORE_NAME_MAX]; /* "": any */
+    char pool[CORE_NAME_MAX]; /* it may run in any of those that are named (base/names.h); "": in any there is */
     enum job_state state;
     enum end_kind end; /* of the last attempt that ended; END_NONE before */
     int32_t exit_code; /* of that attempt; 128 + signal when killed */
@@ -438,7 +438,7 @@ struct pool_row {
     enum criu_ability criu;     /* as the configuration says of its machines; UNKNOWN: it does not */
     enum criu_ability criu_seen; /* elastic: as the machine that told last found, and its words */
     char criu_text[CORE_TEXT_MAX];
-    char retries[RETRIES_TEXT_MAX]; /* of jobs that name this pool, as retries_format writes it: what they do not say themselves */
+    char retries[RETRIES_TEXT_MAX]; /* of jobs that name this pool, as retries_format writes it: what they do not say themselves, nor a pool that they name before it */
     char required_labels[FEATURES_TEXT_MAX]; /* it takes only jobs that have labels of these names */
     char features[FEATURES_TEXT_MAX]; /* of each of its nodes ... */
     char resources[COUNTS_TEXT_MAX];  /* ... likewise, but for what a node tells otherwise */
@@ -743,6 +743,8 @@ struct job_spec {
     const char *extras;      /* what it asks for (extras.h); NULL or "": nothing. Of a submit; stored with others */
     const char *notify_json; /* object: to whom notices go (scheduler/jobspec.h), its URLs sealed; NULL: to nobody */
 };
+
+bool job_pools_allow(const char *pools, const char *pool); /* pools: as a job has them */
 
 struct job_spec job_spec_copy(const struct job_spec *s); /* texts of its own */
 void job_spec_deinit(struct job_spec *s);                /* of such a copy; a zeroed one is fine */

@@ -306,19 +306,26 @@ static bool same_decision(const struct event *a, const struct event *b)
     }
 }
 
+static void check_same(const struct event *a, const struct event *b)
+{
+    if (!same_decision(a, b))
+        fail_msg("asked again it decides otherwise: %s of %lld, and %s of %lld", event_type_names[a->type], (long long)a->place.job,
+            event_type_names[b->type], (long long)b->place.job);
+}
+
 bool lab_decision(struct lab *l, struct event *ret_event)
 {
     struct event first = {0}, again = {0};
     bool any = plan_next(l->p, l->m, l->now, &first);
     assert_int_equal(plan_next(l->p, l->m, l->now, &again), any);
     if (any)
-        assert_true(same_decision(&first, &again));
+        check_same(&first, &again);
     struct planner *fresh = planner_create(); /* what it remembers must not change what it decides */
     if (plan_next(fresh, l->m, l->now, &again) != any)
         fail_msg("remembering hides a decision, or finds one: %s",
             event_type_names[any ? first.type : again.type]);
     if (any)
-        assert_true(same_decision(&first, &again));
+        check_same(&first, &again);
     planner_destroy(fresh);
     *ret_event = first;
     return any;

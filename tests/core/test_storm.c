@@ -86,8 +86,8 @@ static void submit(struct storm *st)
     r.need.gpus = below(st, 5) == 0;
     r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
     r.retries.n[RETRY_FAILED] = (int32_t)below(st, 3);
-    static const char *const pools[] = {"", "", "base", "burst", "absent"};
-    STR_COPY(r.pool, pools[below(st, 5)]);
+    static const char *const pools[] = {"", "", "base", "burst", "absent", "base,burst", "absent,burst"};
+    STR_COPY(r.pool, pools[below(st, 7)]);
     r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
     struct job_spec spec = {
@@ -130,7 +130,7 @@ static void submit(struct storm *st)
 /* All or some of it, of what runs, waits, has ended or never was; of an array, or of tasks of it. */
 static void update(struct storm *st)
 {
-    static const char *const pools[] = {"", "base", "burst", "absent"}, *const classes[] = {"", "high", "middle", "low", "none"},
+    static const char *const pools[] = {"", "base", "burst", "absent", "burst,base"}, *const classes[] = {"", "high", "middle", "low", "none"},
                              *const names[] = {"train", "train", "eval", ""},
                              *const teams[] = {"", "red", "blue"};
     const struct ranges some = {1, {{(int32_t)below(st, 4), 4, 1}}};
@@ -140,7 +140,7 @@ static void update(struct storm *st)
         asks[0] = (struct depend_ask){.kind = (enum depend_kind)below(st, DEPEND_SINGLETON), .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
     asks[1].on = any_id(st, (int64_t)st->s.n_jobs + 1);
     asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
-    STR_COPY(to.pool, pools[below(st, 4)]);
+    STR_COPY(to.pool, pools[below(st, 5)]);
     STR_COPY(to.qos, classes[below(st, 5)]);
     STR_COPY(to.name, names[below(st, 4)]);
     STR_COPY(to.team, teams[below(st, 3)]);

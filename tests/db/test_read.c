@@ -146,7 +146,8 @@ static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
     assert_ids(SEEN_JOBS(.limit = 100, .users = {{"' OR 1 --"}, 1}), 0);
 }
 
-/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of it. */
+/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of it. 4 is in the pool gpu; 1, 2 and 6 are or were in
+ * base, 3 never began. */
 static void add_varied_jobs(void)
 {
     static const enum end_kind ends[] = {END_NONE, END_SUCCEEDED, END_FAILED, END_TIMEOUT, END_RECLAIMED};
@@ -154,13 +155,24 @@ static void add_varied_jobs(void)
     static const char *const labels[] = {NULL, "{\"exp\":\"3\",\"who\":\"x\"}", "{}", "{\"exp\":\"4\"}", "nonsense", "{\"exp\":\"3\"}"};
     static const int64_t ended_ms[] = {0, 30000, 10000, 20000};
     struct db_batch b = {0};
+    for (int64_t id = 1; id <= 2; id++) {
+        struct node_row node = {.id = id, .key_hash = {(char)('0' + id)}};
+        STR_COPY(node.pool, id == 1 ? "gpu" : "base");
+        batch_add(&b, TABLE_NODES, &node);
+    }
     for (int64_t id = 1; id <= 6; id++) {
         struct job_row row = {.id = id, .state = id <= 3 ? JOB_ENDED : id == 5 ? JOB_PENDING : JOB_RUNNING,
             .end = id <= 4 ? ends[id] : END_NONE, .submitted_at = at_ms(id * 1000), .ended_at = id <= 3 ? at_ms(ended_ms[id]) : WALL_NONE,
             .array = id == 6 ? 5 : 0, .array_index = id == 6 ? 7 : 0};
         snprintf(row.user, sizeof(row.user), "%s", id % 2 ? "ada" : "bob");
         snprintf(row.team, sizeof(row.team), "%s", id <= 2 ? "red" : "");
-        snprintf(row.pool, sizeof(row.pool), "%s", id == 3 ? "gpu" : "");
+        snprintf(row.pool, sizeof(row.pool), "%s", id == 3 ? "big,gpu" : id == 6 ? "gpu,base" : "");
+        row.attempts = id == 3 || id == 5 ? 0 : 2;
+        struct attempt_row attempt = {.job = id, .attempt = row.attempts, .node = id == 4 ? 1 : 2}, before = {.job = id, .attempt = 1, .node = 1};
+        if (row.attempts > 0) {
+            batch_add(&b, TABLE_ATTEMPTS, &attempt);
+            batch_add(&b, TABLE_ATTEMPTS, &before);
+        }
         snprintf(row.name, sizeof(row.name), "%s", names[id]);
         batch_add(&b, TABLE_JOBS, &row);
         if (id <= 5 && labels[id])
@@ -181,7 +193,15 @@ static void filters_go_together(void **state)
     assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING, .ends = 1u << END_TIMEOUT), 2, 5, 3);
     assert_ids(SEEN_JOBS(.limit = 9, .users = {{"ada", "bob"}, 2}), 6, 6, 5, 4, 3, 2, 1);
     assert_ids(SEEN_JOBS(.limit = 9, .users = {{"bob", "eve"}, 2}, .teams = {{"red"}, 1}), 1, 2);
-    assert_ids(SEEN_JOBS(.limit = 9, .pools = {{"gpu", "base"}, 2}), 1, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .pools = {{"gpu"}, 1}), 3, 5, 4, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .pools = {{"bas", "base"}, 2}), 4, 6, 5, 2, 1);
+    char pool[CORE_NAME_MAX];
+    assert_int_equal(db_read_pool_used(r, 6, 2, pool, &e), 0);
+    assert_string_equal(pool, "base");
+    assert_int_equal(db_read_pool_used(r, 6, 1, pool, &e), 0);
+    assert_string_equal(pool, "gpu");
+    assert_int_equal(db_read_pool_used(r, 3, 1, pool, &e), 0);
+    assert_string_equal(pool, "");
     assert_ids(SEEN_JOBS(.limit = 9, .names = {{"train"}, 1}), 1, 1);
     assert_ids(SEEN_JOBS(.limit = 9, .names = {{"train*", "*val"}, 2}), 3, 3, 2, 1);
     assert_ids(SEEN_JOBS(.limit = 9, .names = {{"a[b]c"}, 1}), 1, 4);

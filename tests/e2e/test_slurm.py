@@ -409,6 +409,15 @@ class Slurm(unittest.TestCase):
         self.assertEqual(self.ok("sinfo", "-h", "-o", "%P %a %l %D %N"), "local* up infinite 1 %s\n" % self.node)
         self.assertEqual(self.ok("sinfo", "-hN", "-o", "%N %c"), "%s %d\n" % (self.node, os.cpu_count()))
         self.assertIn("NodeName=%s " % self.node, self.ok("scontrol", "show", "node", self.node))
+        held = self.ok("sbatch", "--parsable", "-H", "--wrap", "true").strip()
+        self.assertEqual(self.ok("squeue", "-h", "-p", "other,local", "-j", held, "-o", "%P"), "local\n")
+        self.assertEqual(self.ok("squeue", "-h", "-p", "other", "-j", held, "-o", "%P"), "")
+        self.assertIn(" Partition=local ", self.ok("scontrol", "-o", "show", "job", held))
+        for args in (("sbatch", "-p", "local,nowhere", "--wrap", "true"), ("scontrol", "update", "jobid=" + held, "partition=local,nowhere")):
+            refused = self.run_program(*args)
+            self.assertIn("there is no pool \"nowhere\"", refused.stderr)
+            self.assertEqual(refused.returncode, 1)
+        self.ok("scancel", held)
         self.assertIn("PartitionName=local Allow", self.ok("scontrol", "-o", "show", "partition"))
         job = self.ok("sbatch", "--parsable", "--exclusive", "--wrap", "until [ -e shown.go ]; do sleep 0.1; done").strip()
         while self.ok("squeue", "-h", "-j", job, "-o", "%t") != "R\n":
@@ -482,7 +491,7 @@ class Slurm(unittest.TestCase):
         for part in ("JobId=%s JobName=minimal.sh\n" % job, "JobState=COMPLETED Reason=None", "TimeLimit=00:10:00", "ExitCode=0:0"):
             self.assertIn(part, shown)
         self.assertRegex(self.ok("sacct", "-j", job), r"JobID +JobName +Partition +Account +AllocCPUS +State ExitCode \n(-+ ){7}\n%s "
-                         r"+minimal.sh +any +%s +1 +COMPLETED +0:0 \n" % (job, USER))
+                         r"+minimal.sh +local +%s +1 +COMPLETED +0:0 \n" % (job, USER))
         self.ok("scontrol", "write", "batch_script", job, "copy.sh")
         self.assertEqual(self.read("copy.sh"), self.read("minimal.sh"))
 

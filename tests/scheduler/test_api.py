@@ -355,7 +355,10 @@ class Api(unittest.TestCase):
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpus": "four"},
                     "spec.cpus: expected an integer in 1 .. 4096, found \"four\"")
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "cpu": 1}, "did you mean \"cpus\"")
-        self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": "nowhere"}, "there is no pool \"nowhere\"")
+        for pools, text in (("nowhere", "there is no pool \"nowhere\""), ("base,nowhere", "there is no pool \"nowhere\""), ("base,", "does not end with"),
+                            ("base,,spare", "\"\" is not a pool's name"), ("base, spare", "is not a pool's name"), ("base,base", "named twice"),
+                            (["base"], "spec.pool"), (",".join("p%02d" % i for i in range(17)), "63")):
+            self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "pool": pools}, text)
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "window": "lunch"}, "spec.window: there is no window \"lunch\"")
 
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "drill": True}, "spec.drill", "nothing is saved")
@@ -586,7 +589,7 @@ class Api(unittest.TestCase):
                                 ("state=user,running", ["d"]), ("sort=ended", ["d"]), ("sort=ended&state=failed", []),
                                 ("sort=oldest&name=flt-*", ["a", "b", "c", "e,f"]), ("name=flt-a&name=flt-e%2Cf", ["e,f", "a"]),
                                 ("name=*-b", ["b"]), ("label=flt", ["e,f", "b", "a"]), ("label=flt=1&label=x=y", ["a"]), ("label=flt=", []),
-                                ("pool=spare,base", ["b"]), ("team=none", []), ("user=nobody", []), ("state=all&since=" + ended, ["e,f", "d", "c", "b", "a"]),
+                                ("pool=spare", ["e,f", "c", "b", "a"]), ("pool=base", ["e,f", "c", "a"]), ("pool=base,spare&name=flt-b", ["b"]), ("team=none", []), ("user=nobody", []), ("state=all&since=" + ended, ["e,f", "d", "c", "b", "a"]),
                                 ("state=all&since=2100-01-01T00:00:00Z", ["e,f", "c", "b", "a"]), ("until=1970-01-02T00:00:00Z", []),
                                 ("state=all&until=2100-01-01T00:00:00Z&name=flt-d", ["d"])):
             with self.subTest(query):
@@ -749,7 +752,7 @@ class Api(unittest.TestCase):
         path = "/api/v1/jobs/%d/update" % job
         for status, kind, body, text in ((400, "invalid", {}, "nothing is to be changed"), (400, "invalid", {"tasks": "1"}, "nothing is to be changed"),
                                          (400, "invalid", {"cpus": 0}, "spec.cpus"), (400, "invalid", {"cpus": 1}, "spec.launch.tasks"),
-                                         (400, "invalid", {"name": ""}, "spec.name"), (400, "invalid", {"pool": "nowhere"}, "changes.pool"),
+                                         (400, "invalid", {"name": ""}, "spec.name"), (400, "invalid", {"pool": "nowhere"}, "changes.pool"), (400, "invalid", {"pool": "base,nowhere"}, "changes.pool"), (400, "invalid", {"pool": "base,"}, "pool"),
                                          (400, "invalid", {"window": "nowhere"}, "spec.window"), (400, "invalid", {"nodes_min": 2}, "spec.nodes_min"),
                                          (400, "invalid", {"cpu": 3}, "did you mean cpus"), (400, "invalid", {"script": "#!/bin/sh"}, "changes.script"),
                                          (400, "invalid", {"array": "0-9"}, "at_once"), (400, "invalid", {"at_once": -1}, "changes.at_once"),

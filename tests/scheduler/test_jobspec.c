@@ -316,6 +316,8 @@ static void texts_are_taken_up_to_their_limit(void **state)
     check(with_text("name", "", 'x', 64), false, "spec.name");
     check(with_text("pool", "", 'x', 63), true, NULL);
     check(with_text("pool", "", 'x', 64), false, "spec.pool");
+    check(with_text("pool", "a,", 'x', 61), true, NULL);
+    check(with_text("pool", "a,", 'x', 62), false, "spec.pool");
 }
 
 static json_t *with_entries(const char *key, size_t n, const char *prefix)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/names.h"
+#include "base/str.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void a_list_has_its_names_and_no_parts_of_them(void **state)
+{
+    (void)state;
+    assert_true(names_has("base", "base") && names_has("a,b,c", "a") && names_has("a,b,c", "b") && names_has("a,b,c", "c"));
+    assert_false(names_has("", "a") || names_has("base,burst", "bas") || names_has("base,burst", "urst") || names_has("base", "base2"));
+    assert_false(names_has("a,b", "a,b") || names_has("a,b", ""));
+}
+
+static void two_lists_meet_in_a_name(void **state)
+{
+    (void)state;
+    assert_true(names_meet("a,b", "c,b") && names_meet("a", "a") && names_meet("b,a", "a,b"));
+    assert_false(names_meet("a,b", "c,d") || names_meet("ab", "a,b") || names_meet("", "a") || names_meet("a", ""));
+}
+
+static void names_come_in_their_order(void **state)
+{
+    const char *at = "b,long-name,a";
+    char name[5];
+    (void)state;
+    assert_true(names_next(&at, name, sizeof name));
+    assert_string_equal(name, "b");
+    assert_true(names_next(&at, name, sizeof name));
+    assert_string_equal(name, "long"); /* cut, and the next is found all the same */
+    assert_true(names_next(&at, name, sizeof name));
+    assert_string_equal(name, "a");
+    assert_false(names_next(&at, name, sizeof name));
+}
+
+static void what_is_no_list_is_told(void **state)
+{
+    static const char *const bad[][2] = {{"", "does not end with a pool's name"}, {"a,", "does not end with"}, {",a", "\"\" is not a pool's name"},
+        {"a,,b", "\"\" is not"}, {"a, b", "\" b\" is not"}, {"a,b c", "is not"}, {"a;b", "is not"}, {"a,b,a", "\"a\" is named twice"},
+        {"-a", "is not"}, {"a,\xc3\xa4", "is not"}, {"abcdefghij,klmnopqrs", "at most 19 bytes"}};
+    struct err e;
+    (void)state;
+    assert_int_equal(names_check("a", 20, "a pool's name", &e), 0);
+    assert_int_equal(names_check("base,burst-2,c.d_e", 20, "a pool's name", &e), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (names_check(bad[i][0], 20, "a pool's name", &e) != ERR_INVALID)
+            fail_msg("taken: %s", bad[i][0]);
+        if (!strstr(e.text, bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], e.text);
+    }
+    char long_name[400];
+    memset(long_name, 'a', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    assert_int_equal(names_check(long_name, 1000, "a pool's name", &e), ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_has_its_names_and_no_parts_of_them), cmocka_unit_test(two_lists_meet_in_a_name),
+        cmocka_unit_test(names_come_in_their_order), cmocka_unit_test(what_is_no_list_is_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
