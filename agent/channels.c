@@ -48,7 +48,7 @@ struct channel {
     struct link in_all;
     struct channels *of;
     int64_t id, job, attempt;
-    bool tty, is_over; /* is_over: nothing of it is wanted any more */
+    bool tty, is_signal, is_over; /* is_over: nothing of it is wanted any more */
     int fds[N_FDS];    /* -1: closed. With a terminal OUT and IN are two of the same */
     struct watcher *watchers[N_FDS];
     struct http_call *claiming, *posting, *asking;
@@ -201,7 +201,7 @@ static void tell_end(struct channel *ch, const struct shell_report *r)
         char code = (char)(WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value));
         end(ch, FRAME_EXIT, &code, 1);
     } else if (r->step == SHELL_EXEC) {
-        fail(ch, "the command cannot be executed: %s", why);
+        fail(ch, "%s: %s", ch->is_signal ? "the signal cannot be sent" : "the command cannot be executed", why);
     } else if (r->step == SHELL_CWD) {
         fail(ch, "the job's working directory cannot be entered: %s", why);
     } else if (r->step == SHELL_REFUSED) {
@@ -499,7 +499,7 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     ask_input(ch);
 }
 
-/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80} */
+/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or {"signal": 10, "to": "programs"} */
 static void take_order(struct channel *ch, const char *text, size_t n)
 {
     struct err e;
@@ -514,7 +514,9 @@ static void take_order(struct channel *ch, const char *text, size_t n)
         return;
     }
     json_reader_init(&r, v, "order", &e);
-    list = json_req_array(&r, "command", SHELL_WORDS_MAX);
+    int signum = (int)json_opt_i64(&r, "signal", 1, 64, 0);
+    enum shell_to to = (enum shell_to)json_opt_enum(&r, "to", shell_to_names, SHELL_TO_PROGRAMS);
+    list = signum ? NULL : json_req_array(&r, "command", SHELL_WORDS_MAX);
     ch->tty = json_opt_bool(&r, "tty", false);
     json_opt_strcpy(&r, "term", term, sizeof(term), "");
     struct winsize size = {.ws_row = (unsigned short)json_opt_i64(&r, "rows", 0, 65535, 0),
@@ -523,7 +525,8 @@ static void take_order(struct channel *ch, const char *text, size_t n)
     if (json_reader_finish_lenient(&r) != 0) {
         fail(ch, "what belayd wants is not understood: %.150s", e.text);
     } else {
-        char *order = shell_format(words, ch->tty, term);
+        char *order = signum ? shell_format_signal(signum, to) : shell_format(words, ch->tty, term);
+        ch->is_signal = signum != 0;
         start(ch, order, &size);
         free(order);
     }

@@ -38,7 +38,7 @@ static bool is_ours(const struct grace *g, pid_t pid)
 
 static bool goes_to_all(int signum)
 {
-    static const int those[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGKILL, SIGSTOP};
+    static const int those[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGKILL, SIGSTOP, SIGCONT};
     for (size_t i = 0; i < sizeof(those) / sizeof(*those); i++)
         if (those[i] == signum)
             return true;
@@ -52,7 +52,9 @@ static bool wants(void *ctx, pid_t pid)
         return false;
     if (g->to_script)
         return is_script(g, pid);
-    return proc_handles(pid, g->signal) || (goes_to_all(g->signal) && !is_script(g, pid));
+    if (g->to_all)
+        return true;
+    return is_script(g, pid) ? !g->to_programs && proc_handles(pid, g->signal) : proc_handles(pid, g->signal) || goes_to_all(g->signal);
 }
 
 int grace_send(const struct grace *g, struct proc_group *group)

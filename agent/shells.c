@@ -34,12 +34,22 @@
 
 /* ---- messages ---- */
 
+const char *const shell_to_names[] = {"programs", "script", "all", NULL};
+
 char *shell_format(const char *const *command, bool tty, const char *term)
 {
     json_t *words = json_array();
     for (; *command; command++)
         json_array_append_new(words, json_text(*command));
     json_t *v = json_pack("{s:o,s:b,s:o}", "command", words, "tty", (int)tty, "term", json_text(term));
+    char *text = json_dump_text(v);
+    json_decref(v);
+    return text;
+}
+
+char *shell_format_signal(int signum, enum shell_to to)
+{
+    json_t *v = json_pack("{s:i,s:s}", "signal", signum, "to", shell_to_names[to]);
     char *text = json_dump_text(v);
     json_decref(v);
     return text;
@@ -72,6 +82,12 @@ static int read_words(struct json_reader *r, struct shell_order *o)
     return r->rc;
 }
 
+static void read_signal(struct json_reader *r, struct shell_order *o)
+{
+    o->signal = (int)json_req_i64(r, "signal", 1, 64);
+    o->to = (enum shell_to)json_opt_enum(r, "to", shell_to_names, SHELL_TO_PROGRAMS);
+}
+
 int shell_parse(const char *text, size_t n, struct shell_order *ret_order, struct err *e)
 {
     struct shell_order o = {0};
@@ -81,7 +97,10 @@ int shell_parse(const char *text, size_t n, struct shell_order *ret_order, struc
     if (rc != 0)
         return rc;
     json_reader_init(&r, v, "order", e);
-    read_words(&r, &o);
+    if (json_object_get(v, "signal"))
+        read_signal(&r, &o);
+    else
+        read_words(&r, &o);
     o.tty = json_opt_bool(&r, "tty", false);
     json_opt_strcpy(&r, "term", o.term, sizeof(o.term), "");
     rc = json_reader_finish(&r);
@@ -254,6 +273,15 @@ static void run_minder(const struct shells *s, const struct shell_order *o, cons
 
 /* ---- the supervisor ---- */
 
+/* Waits for nobody, so that it needs no minder. */
+static void send_signal(const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
+{
+    int n = s->signal(s->ctx, o->signal, o->to);
+    const struct shell_report r = n < 0 ? (struct shell_report){SHELL_EXEC, -n} : (struct shell_report){SHELL_ENDED, W_EXITCODE(n == 0, 0)};
+    if (send(fds[3], &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        log_debug("nobody hears that a signal was sent");
+}
+
 /* A free place; NULL: there is none. Those that have ended are reaped. */
 static pid_t *place(struct shells *s)
 {
@@ -289,7 +317,12 @@ static void start(struct shells *s, const char *text, size_t n, const int fds[SH
     struct shell_report refused = {.step = SHELL_REFUSED};
     struct err e;
     pid_t *minder = place(s), pid = -1;
-    if (shell_parse(text, n, &o, &e) != 0)
+    bool is_read = shell_parse(text, n, &o, &e) == 0;
+    if (is_read && o.signal) {
+        send_signal(s, &o, fds);
+        return;
+    }
+    if (!is_read)
         log_warn("a command for the task was not understood", log_err(&e));
     else if (!minder)
         refused.value = EAGAIN;

@@ -4,6 +4,9 @@
  * directory, in its container if it has one, until it ends. The supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends of
  * their files.
  *
+ * In place of a command there may be a signal (scancel --signal): {"signal": 10, "to": "programs"}, or "script" or "all", as grace.h has
+ * them. The supervisor sends it itself, and what is reported as the end is code 0, or 1 if nobody got it.
+ *
  * With the supervisor's command "shell" (supervisor.h) comes one end of a pair of sockets (SOCK_SEQPACKET). On it is one message {"command": [...], "tty": false,
  * "term": "xterm"} with four descriptors, which become its standard input, output and error, and a socket (SOCK_SEQPACKET) between the
  * agent and the process that minds it: a byte to it is a signal for the command's processes, its end hangs them up; from it comes one
@@ -31,8 +34,13 @@ struct shell_report {
     int value; /* SHELL_ENDED: wait status; else an errno; SHELL_REFUSED: 0 for a message that was none, else there are too many */
 };
 
+enum shell_to { SHELL_TO_PROGRAMS, SHELL_TO_SCRIPT, SHELL_TO_ALL };
+extern const char *const shell_to_names[]; /* "programs" "script" "all" */
+
 struct shell_order {
-    char **command; /* NULL-terminated */
+    char **command; /* NULL-terminated; NULL: a signal is wanted ... */
+    int signal;     /* ... this one, 1 .. 64 */
+    enum shell_to to;
     bool tty;
     char term[64]; /* "": none */
 };
@@ -42,6 +50,7 @@ int shell_parse(const char *text, size_t n, struct shell_order *ret_order, struc
 void shell_order_deinit(struct shell_order *o);
 /* The message for it. The caller frees. */
 char *shell_format(const char *const *command, bool tty, const char *term);
+char *shell_format_signal(int signum, enum shell_to to);
 
 struct shells {
     /* to be filled by the caller; borrowed */
@@ -50,6 +59,8 @@ struct shells {
     char *const *env;
     const char *cwd;
     const struct image_run *image; /* but for runtimes and argv; NULL: no container */
+    int (*signal)(void *ctx, int signum, enum shell_to to); /* sends it; how many got it, or -errno */
+    void *ctx;
     /* private */
     pid_t minders[SHELLS_MAX];
 };

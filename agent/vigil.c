@@ -64,6 +64,20 @@ static void on_limit(struct vigil *v)
     stop(v, EXIT_TIMEOUT, text, 0, v->kill_wait_ms);
 }
 
+/* What its user sends. In a container the script is not to be told from its programs. */
+static int signal_task(void *ctx, int signum, enum shell_to to)
+{
+    const struct vigil *v = ctx;
+    struct grace g = v->grace;
+    g.signal = signum;
+    g.to_script = to == SHELL_TO_SCRIPT;
+    g.to_programs = to == SHELL_TO_PROGRAMS;
+    g.to_all = to == SHELL_TO_ALL;
+    if (v->in_image && g.to_script)
+        return -ENOTSUP;
+    return v->in_image ? image_signal(v->group, signum, to != SHELL_TO_ALL, g.init, g.script) : grace_send(&g, v->group);
+}
+
 static int signal_handlers(const struct vigil *v, int signum)
 {
     return v->in_image ? image_signal(v->group, signum, true, v->grace.init, v->grace.script) : proc_group_signal_handlers(v->group, signum);
@@ -408,6 +422,8 @@ static bool is_reported(struct vigil *v, struct launch_report *ret_report)
 struct launch_report vigil_keep(struct vigil *v)
 {
     struct launch_report report;
+    v->shells.signal = signal_task;
+    v->shells.ctx = v;
     v->began = now_ms();
     set_limit(v, v->time_limit_ms);
     v->term_at = v->kill_at = NEVER;

@@ -20,8 +20,7 @@ static const struct {
     {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"URG", SIGURG}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
     {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"WINCH", SIGWINCH}};
 
-/* 0: it is none. */
-static int number_of(const char *name)
+int grace_signal(const char *name)
 {
     int64_t n;
     if (str_to_i64(name, 1, NUMBER_MAX, "signal", &n, NULL) == 0)
@@ -75,7 +74,7 @@ int grace_parse(const char *value, json_t *spec, struct err *e)
         return rc;
     if (n < sizeof(name))
         memcpy(name, start, n);
-    int number = number_of(name);
+    int number = grace_signal(name);
     if (number == 0)
         return err_set(e, ERR_INVALID, "expected a signal, as USR1 or 10, found %s", str_show(value, (char[STR_SHOW_MAX]){0}));
     if (start[n] && str_to_i64(start + n + 1, 0, SECONDS_MAX, "the seconds after @", &seconds, e) != 0)

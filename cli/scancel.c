@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scancel: ends jobs, by number or by what they have in common.
+ * scancel: ends jobs, by number or by what they have in common, or sends their processes a signal: by a session (cli/session.h) with each
+ * rank, so that what is told as sent was taken by its node.
  */
 #include "cli/slurm_programs.h"
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/grace.h"
+#include "cli/session.h"
 #include "cli/slurm.h"
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +47,16 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
+#define HEAR_MS 20000
 #define PIECES_MAX 1000 /* of one request: it has some 40 KB then at most */
 
 struct scancel {
     struct slurm_query q;
     const char *nodes;
     bool quiet, verbose, picks; /* picks: by what jobs have in common */
+    int signal;     /* is sent, and the jobs go on; 0: they end */
+    const char *to; /* as session.h has it */
+    int rc;         /* of those that it was sent to so far */
     char me[64];
     struct client *c;
     int64_t *ids;
@@ -156,6 +164,54 @@ static int cancel_picked(struct scancel *s)
     return rc;
 }
 
+/* Until its node says that it was sent. *ret_code: 1 when nobody would hear it. */
+static int send_signal(struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
+{
+    struct session s = {.client = c};
+    *ret_code = -1;
+    int rc = session_begin(&s, ask, e);
+    while (rc == 0 && *ret_code < 0)
+        rc = session_hear(&s, HEAR_MS, ret_code, e);
+    session_finish(&s);
+    return rc;
+}
+
+/* To each of its ranks. One that has nobody who would hear it is no mistake, as in Slurm. */
+static void signal_job(void *ctx, const struct slurm_job *j)
+{
+    struct scancel *s = ctx;
+    int64_t id = cli_int(j->job, "id", 0);
+    const char *state = cli_text(j->job, "state"), *shown = cli_text(j->job, "ref");
+    if (s->nodes && !slurm_list_has(s->nodes, j->nodes))
+        return;
+    if (!str_eq(state, "running")) {
+        if (!s->quiet)
+            slurm_error("scancel", "Kill job error on job id %s: it is %s, and only a job that runs is sent a signal", shown, state);
+        s->rc = CLI_FAILED;
+        return;
+    }
+    for (int64_t rank = 0; rank < cli_int(j->job, "ranks", 1); rank++) {
+        const struct session_ask ask = {.job = id, .rank = rank, .signal = s->signal, .to = s->to};
+        struct err e;
+        int code;
+        int rc = send_signal(s->c, &ask, &code, &e);
+        if (rc == 0 && s->verbose)
+            fprintf(stderr, "scancel: Signal %d to job %s%s\n", s->signal, shown, code ? ": nobody hears it" : "");
+        if (rc == 0)
+            continue;
+        if (!s->quiet)
+            slurm_error("scancel", "Kill job error on job id %s: %s", shown, e.text);
+        s->rc = CLI_FAILED;
+        return;
+    }
+}
+
+static int signal_jobs(struct scancel *s)
+{
+    int rc = slurm_each_job(s->c, &s->q, !s->quiet, signal_job, s);
+    return rc > s->rc ? rc : s->rc;
+}
+
 static int refuse(const char *what, const char *instead)
 {
     slurm_error("scancel", "%s is not supported: %s", what, instead);
@@ -180,11 +236,13 @@ static int option(struct scancel *s, int c)
     } else if (c == 'Q' || c == 'v') {
         *(c == 'Q' ? &s->quiet : &s->verbose) = true;
     } else if (c == 's') {
-        const char *name = strncasecmp(optarg, "SIG", 3) == 0 ? optarg + 3 : optarg;
-        if (strcasecmp(name, "KILL") != 0 && strcasecmp(name, "TERM") != 0 && !str_eq(name, "9") &&
-            !str_eq(name, "15"))
-            return refuse("--signal of another kind",
-                "belay sends a program SIGTERM, then SIGKILL, when its job is cancelled");
+        s->signal = grace_signal(optarg);
+        if (s->signal == 0) {
+            slurm_error("scancel", "Unknown job signal: %s", optarg);
+            return CLI_FAILED;
+        }
+    } else if (c == 'b' || c == 'f') {
+        s->to = c == 'b' ? "script" : "all";
     } else if (c == 'A' || c == 'q' || c == 'R' || c == 'i') {
         return refuse(c == 'A'   ? "--account"
                       : c == 'q' ? "--qos"
@@ -194,8 +252,8 @@ static int option(struct scancel *s, int c)
     } else if (c == 'M' && !slurm_is_this_cluster(optarg)) {
         return refuse("--clusters", "there is one");
     } else if (c == VAL_HELP) {
-        puts("Usage: scancel [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] "
-             "[JOB...]\n\nEnds belay's jobs.");
+        puts("Usage: scancel [-s SIGNAL [-b | -f]] [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] "
+             "[JOB...]\n\nEnds belay's jobs, or sends their programs (-b: their scripts, -f: both) a signal.");
         return CLI_OK;
     } else if (c == 'V') {
         puts(SLURM_VERSION);
@@ -232,11 +290,13 @@ int scancel_main(int argc, char **argv)
         slurm_error("scancel", "%s", e.text);
         rc = CLI_FAILED;
     }
-    if (rc < 0 && s.picks) {
+    bool ends = s.signal == 0 || (s.signal == SIGKILL && !s.to); /* a job whose programs are all killed has ended */
+    s.to = s.to ? s.to : "programs";
+    if (rc < 0 && (s.picks || !ends)) {
         named_list(&s, &list, argv + optind, argc - optind);
-        if (!s.q.states)
-            s.q.states = "PENDING,CONFIGURING,RUNNING,SUSPENDED";
-        rc = cancel_picked(&s);
+        if (!s.q.states && s.picks)
+            s.q.states = ends ? "PENDING,CONFIGURING,RUNNING,SUSPENDED" : "RUNNING";
+        rc = ends ? cancel_picked(&s) : signal_jobs(&s);
     } else if (rc < 0) {
         rc = cancel_named(&s, argv + optind, argc - optind);
     }

@@ -243,12 +243,14 @@ int session_begin(struct session *s, const struct session_ask *ask, struct err *
         json_array_append_new(command, json_text(ask->words[i]));
     if (ask->tty)
         ioctl(STDIN_FILENO, TIOCGWINSZ, &w);
-    json_t *body = json_pack("{s:o,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank", (json_int_t)ask->rank, "tty", (int)ask->tty,
+    json_t *body = ask->signal ? json_pack("{s:i,s:s,s:I}", "signal", ask->signal, "to", ask->to, "rank", (json_int_t)ask->rank)
+                               : json_pack("{s:O,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank", (json_int_t)ask->rank, "tty", (int)ask->tty,
         "term", json_text(ask->tty && term ? term : ""), "rows", (int)w.ws_row, "columns", (int)w.ws_col);
     char *path = mem_printf("/api/v1/jobs/%lld/exec", (long long)ask->job);
     int rc = client_json(s->client, "POST", path, body, &v, e);
     free(path);
     json_decref(body);
+    json_decref(command);
     s->id = cli_int(v, "id", 0);
     json_decref(v);
     return rc;

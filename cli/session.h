@@ -13,6 +13,8 @@ struct session_ask {
     int64_t job, rank;
     const char *const *words; /* the command */
     int n_words;
+    int signal;            /* not 0: in place of a command this is sent, ... */
+    const char *to;        /* ... to "programs", "script" or "all" */
     bool tty;      /* with a terminal there; ours is raw meanwhile, and as it was afterwards, whatever ends us but SIGKILL */
     bool no_input; /* it reads the end of its input at once */
 };

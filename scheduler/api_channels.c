@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -409,33 +410,49 @@ static void check_words(struct json_reader *r, const json_t *words)
         json_reader_fail(r, "command", "is longer than %u bytes", COMMAND_BYTES_MAX);
 }
 
-/* {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}; false after an error reply. */
+/* {"signal": 10, "to": "programs"}: of what it says nothing else is a command's. */
+static json_t *read_signal(struct json_reader *r, char text[CORE_TEXT_MAX])
+{
+    static const char *const names[] = {"programs", "script", "all", NULL};
+    int64_t signum = json_req_i64(r, "signal", 1, 64);
+    const char *to = names[json_opt_enum(r, "to", names, 0)];
+    snprintf(text, CORE_TEXT_MAX, "signal %lld to %s", (long long)signum, to);
+    return json_pack("{s:I,s:s}", "signal", (json_int_t)signum, "to", to);
+}
+
+static json_t *read_command(struct json_reader *r, char text[CORE_TEXT_MAX])
+{
+    char term[64];
+    const json_t *words = json_req_array(r, "command", WORDS_MAX);
+    check_words(r, words);
+    bool tty = json_opt_bool(r, "tty", false);
+    json_opt_strcpy(r, "term", term, sizeof(term), "");
+    int64_t rows = json_opt_i64(r, "rows", 0, 65535, 0), columns = json_opt_i64(r, "columns", 0, 65535, 0);
+    if (r->rc == 0 && term[0] && !str_is_name(term, sizeof(term) - 1))
+        json_reader_fail(r, "term", "is not the name of a terminal");
+    if (r->rc != 0)
+        return NULL;
+    describe(words, text);
+    return json_pack("{s:O,s:b,s:s,s:I,s:I}", "command", words, "tty", (int)tty, "term", term, "rows", (json_int_t)rows, "columns", (json_int_t)columns);
+}
+
+/* {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}, or a signal; false after an error reply. */
 static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT_MAX])
 {
     struct json_reader r;
     struct err e;
-    char term[64];
     json_t *body = api_body(q, API_STRANGER_BODY_MAX * 2);
     if (!body)
         return false;
     json_reader_init(&r, body, "body", &e);
-    const json_t *words = json_req_array(&r, "command", WORDS_MAX);
-    check_words(&r, words);
+    ch->order = json_object_get(body, "signal") ? read_signal(&r, text) : read_command(&r, text);
     ch->rank = (int32_t)json_opt_i64(&r, "rank", 0, JOB_NODES_MAX - 1, 0);
-    bool tty = json_opt_bool(&r, "tty", false);
-    json_opt_strcpy(&r, "term", term, sizeof(term), "");
-    int64_t rows = json_opt_i64(&r, "rows", 0, 65535, 0), columns = json_opt_i64(&r, "columns", 0, 65535, 0);
-    if (r.rc == 0 && term[0] && !str_is_name(term, sizeof(term) - 1))
-        json_reader_fail(&r, "term", "is not the name of a terminal");
     int rc = json_reader_finish(&r);
-    if (rc == 0) {
-        describe(words, text);
-        ch->order = json_pack("{s:O,s:b,s:s,s:I,s:I}", "command", words, "tty", (int)tty, "term", term, "rows",
-            (json_int_t)rows, "columns", (json_int_t)columns);
-    }
     json_decref(body);
-    if (rc != 0)
+    if (rc != 0) {
+        json_decref(ch->order);
         http_reply_err(q->x, &e);
+    }
     return rc == 0;
 }
 

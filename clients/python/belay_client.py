@@ -242,7 +242,7 @@ class Client:
 
     # ---- sessions: frames in both directions, docs/api.md ----
 
-    def exec(self, id, *, command, rank=None, tty=None, term=None, rows=None, columns=None):
+    def exec(self, id, *, command=None, signal=None, to=None, rank=None, tty=None, term=None, rows=None, columns=None):
         members = _clean(locals())
         del members["id"]
         return self._call("POST", "/api/v1/jobs/{id}/exec", {"id": id}, body=members)

@@ -18,6 +18,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+import belay_client  # noqa: E402
 import test_local  # noqa: E402  (Home: a belayd of its own)
 
 BUILD, WAIT_S = test_local.BUILD, test_local.WAIT_S
@@ -396,6 +398,50 @@ class Slurm(unittest.TestCase):
         self.addCleanup(self.run_program, "scancel", job)
         while [a["state"] for a in json.loads(self.ok("belay", "show", "--json", job))["attempts"]] != ["running"]:
             pass
+
+    def test_a_signal_is_sent_to_whom_it_is_for(self):
+        program = ("import signal, sys\n"
+                   "signal.signal(signal.SIGUSR1, lambda *_: (print('program', flush=True), open('heard', 'a').write('program\\n')))\n"
+                   "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+                   "open('up', 'w').close()\n"
+                   "while True:\n    signal.pause()\n")
+        with open(os.path.join(self.dir, "hears.py"), "w") as f:
+            f.write(program)
+        with open(os.path.join(self.dir, "hears.sh"), "w") as f:
+            f.write("#!/bin/bash\ntrap 'echo script >>heard' USR1\npython3 hears.py &\npid=$!\n"
+                    "until wait $pid; code=$?; [ $code -le 128 ]; do :; done\nexit $code\n")
+        job = self.ok("sbatch", "--parsable", "hears.sh").strip()
+        self.addCleanup(self.run_program, "scancel", job)
+        while not os.path.exists(os.path.join(self.dir, "up")):
+            pass
+
+        def heard(*flags):
+            with open(os.path.join(self.dir, "heard"), "w"):
+                pass
+            self.ok("scancel", *flags, job)
+            while not (text := self.read("heard")) or (len(text) < 15 and "-f" in flags):
+                pass
+            return set(text.split())
+
+        self.assertEqual(heard("-s", "USR1"), {"program"})
+        self.assertEqual(heard("--signal=SIGUSR1", "--batch"), {"script"})
+        self.assertEqual(heard("-f", "-s", "10"), {"program", "script"})
+        events = belay_client.Client(socket=os.path.join(self.h.home, "belayd.sock")).job_events(int(job))["events"]
+        self.assertEqual([e["text"].split(": ")[1] for e in events if e["kind"] == "enter"],
+                         ["signal 10 to programs", "signal 10 to script", "signal 10 to all"])
+        self.ok("scancel", "-s", "USR2", job) # nobody catches it: nobody is ended by it
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-o", "%T"), "RUNNING\n")
+        self.ok("scancel", "--me", "-n", "hears.sh", "-s", "TERM")
+        self.ok("belay", "logs", "-f", job)
+        while self.ok("sacct", "-nXPj", job, "-o", "State,ExitCode") != "FAILED|7:0\n":
+            pass
+        held = self.ok("sbatch", "--parsable", "-H", "--wrap", "true").strip()
+        for which, why in ((job, "it is ended"), (held, "it is pending"), ("999999", "Invalid job id")):
+            refused = self.run_program("scancel", "-s", "USR1", which)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn(why, refused.stderr)
+        self.assertIn("Unknown job signal: NO", self.run_program("scancel", "-s", "NO", held).stderr)
+        self.ok("scancel", held)
 
     def test_an_interrupt_of_srun_cancels_its_job(self):
         p = self.start("srun", "-J", "interrupted", "sh", "-c", "echo ready; exec sleep 1000")

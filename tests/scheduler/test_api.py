@@ -505,11 +505,14 @@ class Api(unittest.TestCase):
         self.assertEqual((shown["job"]["user"], shown["spec"]), ("ann", None))
         self.assertEqual(self.d.call("GET", path, token=boss)[1]["spec"]["env"], {"SECRET": "s"})
         self.check_error(self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=bob), 403, "denied", "ann")
-        self.check_error(self.d.call("POST", path + "/exec", {"command": ["sh"]}, token=ann), 409, "conflict", "does not run now")
+        for body in ({"command": ["sh"]}, {"signal": 10}):
+            self.check_error(self.d.call("POST", path + "/exec", body, token=ann), 409, "conflict", "does not run now")
         for body, text in (({}, "command"), ({"command": []}, "which command"), ({"command": "sh"}, "command"), ({"command": [1]}, "command"),
                            ({"command": ["a\0b"]}, ""), ({"command": ["x" * 65537]}, "longer"), ({"command": ["x"] * 257}, "command"),
                            ({"command": ["sh"], "rank": 256}, "rank"), ({"command": ["sh"], "term": "a/b"}, "term"),
-                           ({"command": ["sh"], "rows": -1}, "rows"), ({"command": ["sh"], "user": "root"}, "user")):
+                           ({"command": ["sh"], "rows": -1}, "rows"), ({"signal": 0}, "signal"), ({"signal": 65}, "signal"), ({"signal": "USR1"}, "signal"),
+                           ({"signal": 10, "to": "nobody"}, "to"), ({"signal": 10, "command": ["sh"]}, "command"), ({"command": ["sh"], "to": "all"}, "to"),
+                           ({"signal": 10, "rank": 256}, "rank"), ({"signal": 10, "tty": True}, "tty"), ({"command": ["sh"], "user": "root"}, "user")):
             self.check_error(self.d.call("POST", path + "/exec", body, token=ann), 400, "invalid", text)
         for method, call in (("GET", "output"), ("POST", "input"), ("POST", "close")):
             self.check_error(self.d.call(method, "/api/v1/channels/4711/" + call, token=ann), 404, "not-found", "session 4711")
