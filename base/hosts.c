@@ -255,10 +255,10 @@ static void write_folded(struct split *v, size_t n, struct buf *out)
     }
 }
 
-int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e)
+int hosts_fold_into(const char *list, struct buf *out, struct err *e)
 {
     struct hosts_at at = {0};
-    struct buf out = {0};
+    struct buf folded = {0};
     int64_t n = 0;
     int rc = hosts_check(list, &n, e);
     if (rc)
@@ -269,12 +269,23 @@ int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e)
         split(&v[i]);
     }
     qsort(v, (size_t)n, sizeof *v, compare_split);
-    write_folded(v, (size_t)n, &out);
-    if (out.len >= HOSTS_TEXT_MAX)
-        rc = err_set(e, ERR_INVALID, "the names of these %lld hosts take %zu bytes, and may take %d", (long long)n, out.len, HOSTS_TEXT_MAX - 1);
-    else
-        str_copy(ret_list, HOSTS_TEXT_MAX, buf_str(&out));
+    write_folded(v, (size_t)n, &folded);
+    buf_adds(out, buf_str(&folded));
+    buf_deinit(&folded);
     free(v);
+    return 0;
+}
+
+int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e)
+{
+    struct buf out = {0};
+    int64_t n = 0;
+    int rc = hosts_check(list, &n, e);
+    rc = rc ? rc : hosts_fold_into(list, &out, e);
+    if (!rc && out.len >= HOSTS_TEXT_MAX)
+        rc = err_set(e, ERR_INVALID, "the names of these %lld hosts take %zu bytes, and may take %d", (long long)n, out.len, HOSTS_TEXT_MAX - 1);
+    else if (!rc)
+        str_copy(ret_list, HOSTS_TEXT_MAX, buf_str(&out));
     buf_deinit(&out);
     return rc;
 }

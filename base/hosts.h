@@ -6,6 +6,7 @@
 #ifndef BELAY_BASE_HOSTS_H
 #define BELAY_BASE_HOSTS_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,7 @@ int hosts_check(const char *list, int64_t *ret_n, struct err *e);
 bool hosts_next(const char *list, struct hosts_at *at, char out[HOSTS_NAME_MAX]);
 /* The same names, each once, sorted and folded together: two lists of the same hosts become the same text. ERR_INVALID: no list, or
  * longer than fits. Not for lists of many thousands. */
+int hosts_fold_into(const char *list, struct buf *out, struct err *e); /* added to out, of any length */
 int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e);
 /* The same list names it. Costs what the list is long, whatever it stands for. */
 bool hosts_has(const char *list, const char *name);

@@ -72,7 +72,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
     s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
 }
 
-/* A job that has ended is what was wanted. */
+/* A job that has ended is what was wanted, and one that never was is none that runs, as to Slurm: -v tells. */
 static int cancel(struct scancel *s, const char *shown, int64_t id, const char *tasks)
 {
     char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
@@ -88,10 +88,10 @@ static int cancel(struct scancel *s, const char *shown, int64_t id, const char *
                 shown);
         return CLI_OK;
     }
-    if (!s->quiet)
-        slurm_error("scancel", "Kill job error on job id %s: %s", shown,
-            rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
-    return s->quiet && rc == ERR_NOT_FOUND ? CLI_OK : CLI_FAILED;
+    bool never_was = id > 0 && rc == ERR_NOT_FOUND;
+    if (never_was ? s->verbose : !s->quiet)
+        slurm_error("scancel", "Kill job error on job id %s: %s", shown, rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
+    return never_was ? CLI_OK : CLI_FAILED;
 }
 
 static int cancel_word(struct scancel *s, const char *word)

@@ -197,7 +197,7 @@ static int show_nodes(struct scontrol *s, const char *names)
 
 static void print_partition(const struct scontrol *s, const json_t *p, const json_t *nodes, bool only)
 {
-    struct buf names = {0};
+    struct buf names = {0}, folded = {0};
     int64_t cpus = 0, count = 0;
     const json_t *n;
     size_t i;
@@ -212,8 +212,10 @@ static void print_partition(const struct scontrol *s, const json_t *p, const jso
     }
     printf("PartitionName=%s%sAllowGroups=ALL AllowAccounts=ALL AllowQos=ALL%sDefault=%s%sMaxNodes=%lld MaxTime=UNLIMITED MinNodes=1%s",
         cli_text(p, "name"), cut, cut, only ? "YES" : "NO", cut, (long long)cli_int(p, "max_nodes", count), cut);
-    printf("Nodes=%s%sState=UP TotalCPUs=%lld TotalNodes=%lld%s", buf_str(&names), cut, (long long)cpus, (long long)count,
+    slurm_hosts_fold(buf_str(&names), &folded);
+    printf("Nodes=%s%sState=UP TotalCPUs=%lld TotalNodes=%lld%s", buf_str(&folded), cut, (long long)cpus, (long long)count,
         s->one_line ? "\n" : "\n\n");
+    buf_deinit(&folded);
     buf_deinit(&names);
 }
 

@@ -344,6 +344,17 @@ static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes)
     }
 }
 
+/* What a line shows is not looked at by name any more. */
+static void fold(struct sinfo *s)
+{
+    for (size_t i = 0; i < s->n_groups; i++) {
+        struct buf folded = {0};
+        slurm_hosts_fold(buf_str(&s->groups[i].nodes), &folded);
+        buf_deinit(&s->groups[i].nodes);
+        s->groups[i].nodes = folded;
+    }
+}
+
 /* ---- the program ---- */
 
 static json_t *node_json(const struct group *g)
@@ -445,6 +456,7 @@ static int show(struct sinfo *s)
     json_t *pools = slurm_get("sinfo", c, "/api/v1/pools"), *nodes = pools ? slurm_get("sinfo", c, "/api/v1/nodes") : NULL;
     if (nodes) {
         gather(s, json_object_get(pools, "pools"), json_object_get(nodes, "nodes"));
+        fold(s);
         print(s);
     }
     rc = nodes ? CLI_OK : CLI_FAILED;

@@ -76,6 +76,9 @@ bool slurm_is_this_cluster(const char *names);
 /* Calls on_index for each of "0-6,8-99:3%20", in order; what comes after a '%' is how many may run at once. */
 void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t index), void *ctx);
 
+/* Adds "n[1-2,10]" of names with commas between, and what is no such list as it is. */
+void slurm_hosts_fold(const char *names, struct buf *out);
+
 /* Adds "n1", "n2", "n10" of "n[1-2,10]" (base/hosts.h), each with an end of line. ERR_INVALID. */
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 

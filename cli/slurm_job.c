@@ -317,7 +317,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         return;
     case JOB_REASON_LIST:
         if (j->nodes && *j->nodes && !str_eq(cli_text(job, "state"), "pending")) {
-            buf_adds(out, j->nodes);
+            slurm_hosts_fold(j->nodes, out);
             return;
         }
         buf_addc(out, '(');
@@ -325,7 +325,7 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         buf_addc(out, ')');
         return;
     case JOB_NODES:
-        buf_adds(out, j->nodes ? j->nodes : "");
+        slurm_hosts_fold(j->nodes ? j->nodes : "", out);
         return;
     case JOB_N_NODES:
         buf_printf(out, "%lld", (long long)cli_int(job, "nodes", 1));

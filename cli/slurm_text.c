@@ -74,6 +74,13 @@ void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t i
     }
 }
 
+void slurm_hosts_fold(const char *names, struct buf *out)
+{
+    struct err e;
+    if (hosts_fold_into(names, out, &e) != 0)
+        buf_adds(out, names);
+}
+
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
 {
     struct hosts_at at = {0};

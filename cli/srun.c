@@ -41,6 +41,7 @@ static const struct option options[] = {
     {"cpus-per-task", required_argument, NULL, 'c'},
     {"deadline", required_argument, NULL, VAL_JOB},
     {"dependency", required_argument, NULL, 'd'},
+    {"disable-status", no_argument, NULL, 'X'},
     {"distribution", required_argument, NULL, 'm'},
     {"error", required_argument, NULL, 'e'},
     {"exact", no_argument, NULL, VAL_IGNORED},
@@ -112,7 +113,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define LETTERS "+A:C:c:D:d:e:EG:HhI::i:J:K::L:lm:N:n:Oo:p:q:Qr:sT:t:uVvW:w:x:"
+#define LETTERS "+A:C:c:D:d:e:EG:HhI::i:J:K::L:lm:N:n:Oo:p:q:Qr:sT:t:uVvW:w:x:X"
 
 enum place { IN_JOB, IN_ANOTHER, NOWHERE };
 
@@ -246,7 +247,7 @@ static int step_option(struct srun *r, int c, const char *name)
 
 static bool is_of_step_alone(int c)
 {
-    return strchr("lKOsQruvETWIm", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
+    return strchr("lKOsQruvETWImX", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
 }
 
 static int job_option(struct srun *r, int c, const char *name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hosts.h"
+#include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,12 @@ static void lists_of_the_same_hosts_become_the_same_text(void **state)
         snprintf(many + strlen(many), sizeof many - strlen(many), "%sn%d", i ? "," : "", 2 * i);
     assert_int_equal(hosts_fold(many, out, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "these 800 hosts"));
+    struct buf longer = {0};
+    buf_adds(&longer, "nodes ");
+    assert_int_equal(hosts_fold_into(many, &longer, &e), 0);
+    assert_true(str_starts(buf_str(&longer), "nodes n[0,2,4,") && str_ends(buf_str(&longer), ",1598]"));
+    assert_int_equal(hosts_fold_into("n[", &longer, &e), ERR_INVALID);
+    buf_deinit(&longer);
 }
 
 int main(void)

@@ -204,6 +204,19 @@ static void lists_of_hosts_are_taken_apart(void **state)
     }
 }
 
+static void names_of_nodes_are_folded_together(void **state)
+{
+    static const char *const all[][2] = {{"", ""}, {"n1", "n1"}, {"n1,n2,n3,n7", "n[1-3,7]"}, {"ip-10-0-0-8,ip-10-0-0-7", "ip-10-0-0-[7-8]"}, {"no list[", "no list["}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct buf out = {0};
+        buf_adds(&out, "(");
+        slurm_hosts_fold(all[i][0], &out);
+        assert_string_equal(buf_str(&out) + 1, all[i][1]);
+        buf_deinit(&out);
+    }
+}
+
 static void words_are_found_whatever_their_case(void **state)
 {
     (void)state;
@@ -503,7 +516,7 @@ int main(void)
         cmocka_unit_test(fields_and_bytes_have_a_limit),
         cmocka_unit_test(parsable_output_has_no_widths),
         cmocka_unit_test(lists_of_hosts_are_taken_apart),
-        cmocka_unit_test(words_are_found_whatever_their_case),
+        cmocka_unit_test(words_are_found_whatever_their_case), cmocka_unit_test(names_of_nodes_are_folded_together),
         cmocka_unit_test(durations_are_written_as_slurm_does),
         cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),
         cmocka_unit_test(moments_are_read_as_slurm_does),

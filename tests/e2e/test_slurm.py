@@ -256,7 +256,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("unrecognized option '--no-such-flag'", done.stderr)
         self.assertEqual(self.run_program("sbatch", "no-such-script").returncode, 1)
         for words, text in ((("squeue", "-o", "%Y"), "Invalid job format"), (("squeue", "-t", "gone"), "Invalid job state"),
-                            (("squeue", "-j", "999999"), "Invalid job id specified"), (("scancel", "999999"), "Invalid job id specified"),
+                            (("squeue", "-j", "999999"), "Invalid job id specified"), (("scancel", "x"), "Invalid job id specified"),
                             (("scancel",), "No job identification provided"), (("sacct", "-o", "nonsense"), "Invalid field requested"),
                             (("sacct", "-S", "soon"), "Invalid time"), (("scontrol", "show", "job", "999999"), "Invalid job id"),
                             (("scontrol", "suspend", "1"), "not supported"), (("scontrol", "show", "node", "x"), "Node x not found"),
@@ -440,6 +440,9 @@ class Slurm(unittest.TestCase):
             refused = self.run_program("scancel", "-s", "USR1", which)
             self.assertEqual(refused.returncode, 1)
             self.assertIn(why, refused.stderr)
+        self.assertEqual(self.run_program("scancel", "999999").stderr, "")
+        self.assertIn("Invalid job id", self.run_program("scancel", "-v", "999999").stderr)
+        self.ok("scancel", "999999")
         self.assertIn("Unknown job signal: NO", self.run_program("scancel", "-s", "NO", held).stderr)
         self.ok("scancel", held)
 
