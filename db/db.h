@@ -162,6 +162,10 @@ int db_read_jobs(
 #define JOBS_LOOKED_AT_MAX 5000
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e); /* by number */
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
+/* How long an attempt that is restored from this checkpoint (attempt 0: from none) does what the ledger has as useful of those before; 0: nothing, or
+ * it is not known. And whether one before has had to. */
+int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e);
+int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e);
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,
     struct err *e);
 int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e); /* newest first */

@@ -344,6 +344,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, kept_uusd),
     COL(attempt_row, save_uusd),
     COL(attempt_row, egress_uusd),
+    COL(attempt_row, behind_ms),
 };
 
 static const struct column checkpoint_columns[] = {

@@ -685,6 +685,20 @@ static void post_kept(struct sessions *s, const struct attempt *a, const struct 
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+/* What the ledger has as useful and it does again: looked up only where it was not restored from what is last good, or one before was not. */
+static int64_t behind_ms(const struct sessions *s, const struct job_row *j, int64_t attempt, struct ckpt_ref restored)
+{
+    struct err e;
+    int64_t ms = 0;
+    bool newest = restored.attempt == j->last_good.attempt && restored.sequence == j->last_good.sequence, was = false;
+    int rc = attempt > 2 && newest ? db_read_was_behind(s->o.reader, j->id, attempt, &was, &e) : 0;
+    if (rc == 0 && (was || !newest))
+        rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
+    if (rc != 0)
+        log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id), log_err(&e));
+    return ms;
+}
+
 static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
@@ -696,11 +710,13 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
     if (!a)
         return; /* stale: it is not desired, so the agent forgets it */
     if (st->started_at != WIRE_NONE && !wall_is_set(a->row.started_at)) {
+        struct ckpt_ref restored = {st->restored_attempt, st->restored_sequence};
         struct event ev = {.type = EV_ATTEMPT_STARTED,
             .started = {.job = st->job,
                 .attempt = st->attempt,
                 .node = x->node,
-                .restored = {st->restored_attempt, st->restored_sequence},
+                .restored = restored,
+                .behind_ms = behind_ms(s, &job->row, st->attempt, restored),
                 .restored_progress =
                     st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
                 .restore_ms = st->restore_ms,

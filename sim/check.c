@@ -516,6 +516,30 @@ static void check_rollups(struct world *w)
 }
 
 /* After everything is over: nothing lost, nothing twice, nothing left. */
+static int add_useful(void *ctx, const struct ledger_row *l)
+{
+    *(int64_t *)ctx += l->kind == LEDGER_USEFUL ? l->ms : 0;
+    return 0;
+}
+
+/* An end is told late when an agent dies, or its messages are lost: belayd counts the time until it hears of it. */
+#define TOLD_LATE_MS 300000
+
+/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once. */
+static void check_useful(struct world *w, const struct job_row *r)
+{
+    const struct sim_job *j = world_job(w, r->id);
+    struct err e = {0};
+    int64_t ms = 0, need_ms = j->total_steps * STEP_MS;
+    bool was = false;
+    if (r->end != END_SUCCEEDED || j->forgets || r->nodes > 1 || j->was_gang)
+        return;
+    if (db_read_was_behind(w->reader, r->id, INT64_MAX, &was, &e) != 0 || db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
+        world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
+    if (was && ms > need_ms + TOLD_LATE_MS)
+        world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful", (long long)r->id, (long long)need_ms, (long long)ms);
+}
+
 void check_end(struct world *w)
 {
     for (int i = 0; i < w->n_acked; i++) {
@@ -538,6 +562,8 @@ void check_end(struct world *w)
                  row.end != (j->fails ? END_FAILED : END_SUCCEEDED) && !ran_out(&row))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
                 end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
+        if (!w->failure[0])
+            check_useful(w, &row);
         if (!w->failure[0])
             outbox_check(w, &row);
         if (!w->failure[0])

@@ -554,9 +554,10 @@ static void adopt_restored(struct job_row *j, const struct attempt_row *a, struc
         j->last_good = a->restored;
         j->last_good_progress = a->restored_progress;
         j->last_good_at = now.wall;
-    } else if (ref_newer(j->last_good, a->restored) && j->last_good_progress != PROGRESS_NONE) {
+    } else if (ref_newer(j->last_good, a->restored)) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
-        if (from != PROGRESS_NONE && from < j->last_good_progress)
+        j->lost_ms += a->behind_ms;
+        if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE && from < j->last_good_progress)
             j->lost_steps += j->last_good_progress - from;
     }
     if (a->restored_progress != PROGRESS_NONE)
@@ -607,6 +608,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     a->row.started_at = ev->now.wall;
     a->row.restored = restored;
     a->row.restored_progress = ev->started.restored_progress;
+    a->row.behind_ms = ev->started.behind_ms > 0 ? ev->started.behind_ms : 0;
     a->row.restore_ms += ev->started.restore_ms;
     a->row.restored_bytes = ev->started.bytes;
     a->row.nearby_bytes =

@@ -198,6 +198,7 @@ struct event {
             int64_t job, attempt, node;
             struct ckpt_ref restored;
             int64_t restored_progress, restore_ms;
+            int64_t behind_ms; /* as an attempt's row has it */
             int64_t bytes, nearby_bytes; /* of what was restored; of it, what the node had */
             int32_t damaged; /* newer checkpoints set aside */
         } started;

@@ -18,6 +18,8 @@
  * any time: transfer by transfer as they are told, at the price of then. It is the attempt's cost, and none of its instance's.
  *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
+ *  7. Rows are never changed: what is useful in them and has to be done again all the same, since a later attempt could not be restored from
+ * where it was saved, counts as lost in the rows of those that do it again.
  *
  * The parts of an attempt, in their order: restore, from its placement to the program's start, which of the first attempt is start; gang-wait, until the last
  * rank has started; then useful, save (what the program waited for) and lost (what nobody saved, and another attempt has to do
@@ -317,6 +319,19 @@ static void divide(const struct attempt *a, struct part parts[PARTS])
     }
 }
 
+/* What it did first and had been done before, useful already in the rows of an attempt before it. */
+static void move_behind(const struct attempt *a, struct part parts[PARTS])
+{
+    struct part *useful = &parts[PART_USEFUL], *lost = &parts[PART_LOST];
+    int64_t ms = within(a->row.behind_ms, useful->ms), uusd = share(useful->uusd, ms, useful->ms);
+    if (ms == 0)
+        return;
+    useful->ms -= ms;
+    useful->uusd -= uusd;
+    lost->ms += ms;
+    lost->uusd += uusd;
+}
+
 static void write_parts(struct model *m, struct attempt *a, const struct part parts[PARTS], int64_t cost, int64_t node_ms)
 {
     const struct resources *held = &a->held, *total = &a->node->row.total;
@@ -367,6 +382,7 @@ int64_t ledger_attempt(struct model *m, struct attempt *a)
     int64_t cost, node_ms;
     attempt_share(a, paid_until(a), &cost, &node_ms);
     divide(a, parts);
+    move_behind(a, parts);
     write_parts(m, a, parts, cost, node_ms);
     write_egress(m, a);
     a->job->row.cost_uusd += cost + a->row.egress_uusd;

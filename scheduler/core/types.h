@@ -332,6 +332,7 @@ struct attempt_row {
     struct wall assigned_at, started_at, ended_at; /* started_at: the program's exec, after the restore */
     struct ckpt_ref restored;  /* what it resumed from */
     int64_t restored_progress;
+    int64_t behind_ms;         /* so much of what it does after that is useful in the ledger already (db_read_behind) */
     int64_t restored_bytes, nearby_bytes; /* content of that; of it, what its node had and did not fetch from the store */
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */

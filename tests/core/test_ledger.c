@@ -648,6 +648,37 @@ static void an_owned_node_is_paid_by_who_uses_it(void **state)
     lab_deinit(&l);
 }
 
+/* The newest checkpoint was damaged, and one of half an hour before had to do: that half hour is useful in the first attempt's rows. */
+static void what_is_done_again_from_behind_is_lost(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_wait(&l, HOUR);
+    lab_saved(&l, 1, 2, 5);
+    lab_wait(&l, 1000);
+    lab_ended(&l, 1, END_RECLAIMED, 0);
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    lab_take(&l);
+    int64_t lost_ms = model_job(l.m, 1)->row.lost_ms;
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = 1, .attempt = 2, .node = lab_node_of(&l, 1), .restored = {1, 1}, .restored_progress = 3, .behind_ms = HOUR / 2}});
+    assert_int_equal(model_job(l.m, 1)->row.lost_ms, lost_ms + HOUR / 2);
+    lab_wait(&l, HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR / 2);
+    assert_int_equal(sum(&l, LEDGER_USEFUL).ms, HOUR / 2);
+    assert_int_equal(sum(&l, LEDGER_LOST).uusd, sum(&l, LEDGER_USEFUL).uusd);
+    assert_int_equal(sum(&l, LEDGER_LOST).on_demand_uusd, 0);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -676,6 +707,7 @@ int main(void)
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),
         cmocka_unit_test(a_clock_set_back_makes_no_negative_time),
         cmocka_unit_test(an_owned_node_is_paid_by_who_uses_it),
+        cmocka_unit_test(what_is_done_again_from_behind_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -741,6 +741,58 @@ static void what_there_was_and_what_it_was_used_for(void **state)
     assert_use(NULL, 11, 11, " steps 0/0/0/0");
 }
 
+static void add_behind(struct db_batch *b, int64_t attempt, int64_t from_h, int64_t useful_h, struct ckpt_ref restored, int64_t behind_ms)
+{
+    batch_add(b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = attempt, .node = attempt, .state = ATTEMPT_ENDED, .started_at = at_ms(from_h * HOUR_MS),
+                                     .gathered_at = WALL_NONE, .restored = restored, .behind_ms = behind_ms});
+    batch_add(b, TABLE_LEDGER, &(struct ledger_row){.job = 1, .attempt = attempt, .node = attempt, .kind = LEDGER_USEFUL, .from = at_ms(from_h * HOUR_MS),
+                                   .to = at_ms((from_h + useful_h + 1) * HOUR_MS), .ms = useful_h * HOUR_MS});
+}
+
+static void add_saved(struct db_batch *b, int64_t attempt, int64_t sequence, int64_t at_h, int64_t pause_ms)
+{
+    batch_add(b, TABLE_CHECKPOINTS, &(struct checkpoint_row){.job = 1, .ref = {attempt, sequence}, .saved_at = at_ms(at_h * HOUR_MS), .pause_ms = pause_ms});
+}
+
+static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
+{
+    int64_t ms = -1;
+    assert_int_equal(db_read_behind(r, 1, attempt, (struct ckpt_ref){of, sequence}, &ms, &e), 0);
+    return ms;
+}
+
+/* The first attempt worked for five hours and saved after two, four and five; the second was restored at four and worked for three more, of which
+ * one was done again. */
+static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **state)
+{
+    (void)state;
+    struct db_batch b = {0};
+    bool was;
+    add_behind(&b, 1, 0, 5, (struct ckpt_ref){0}, 0);
+    add_saved(&b, 1, 1, 2, 0);
+    add_saved(&b, 1, 2, 4, 60000);
+    add_saved(&b, 1, 3, 5, 0);
+    util_commit(d, &b);
+    assert_int_equal(behind(2, 1, 3), 60000); /* the pause is in the time of both, and the ledger's rows are what they are here */
+    assert_int_equal(behind(2, 1, 2), HOUR_MS + 60000);
+    assert_int_equal(behind(2, 1, 1), 3 * HOUR_MS);
+    assert_int_equal(behind(2, 0, 0), 5 * HOUR_MS);
+    assert_int_equal(behind(2, 1, 7), 0); /* not known */
+    assert_int_equal(db_read_was_behind(r, 1, 3, &was, &e), 0);
+    assert_false(was);
+
+    b = (struct db_batch){0};
+    add_behind(&b, 2, 20, 2, (struct ckpt_ref){1, 2}, HOUR_MS + 60000);
+    add_saved(&b, 2, 1, 21, 0);
+    add_saved(&b, 2, 2, 23, 0);
+    util_commit(d, &b);
+    assert_int_equal(db_read_was_behind(r, 1, 3, &was, &e), 0);
+    assert_true(was);
+    assert_int_equal(behind(3, 2, 2), 60000); /* nothing more: five hours and two are useful, four and three are in it */
+    assert_int_equal(behind(3, 2, 1), 2 * HOUR_MS + 60000);
+    assert_int_equal(behind(3, 1, 1), 5 * HOUR_MS); /* from the first attempt's once more: the hours that nobody was there are none of it */
+}
+
 /* Of attempts several kinds share the time from their beginning to their end; parts of it add up. */
 static void the_parts_of_a_time_add_up_to_its_use(void **state)
 {
@@ -861,6 +913,7 @@ int main(void)
         TEST(a_limit_that_cannot_be_is_refused),
         TEST(a_callback_can_end_the_walk_well_or_with_an_error),
         TEST(what_does_not_exist_is_not_found),
+        TEST(what_is_done_again_is_what_is_useful_beyond_the_checkpoint),
         TEST(a_job_and_its_texts_come_back),
         TEST(the_parts_of_a_job_come_in_their_order),
         TEST(an_array_is_told_by_the_ends_of_its_tasks),

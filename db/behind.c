@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much of what a job has done is not in the checkpoint that an attempt was restored from, and so has to be done again, though the ledger
+ * calls it useful: the newest checkpoint was damaged when it was wanted, say, and one before it had to do.
+ *
+ * That is all that the ledger has as useful of the attempts before, less what is in the checkpoint: the time from the start of its attempt to the
+ * moment when it was taken, without what saves held up, and what was in the checkpoint that this attempt had been restored from, and so on.
+ */
+#include "db/conn.h"
+#include "db/query.h"
+#include "db/reader.h"
+
+/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. NULL: something on the way is not known. */
+#define DONE \
+    "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT a.restored_attempt, a.restored_sequence FROM way w" \
+    " JOIN attempts a ON a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0 AND a.restored_attempt < w.attempt WHERE w.attempt > 0)," \
+    " done (ms) AS (SELECT (SELECT c.saved_at - ifnull(a.gathered_at, a.started_at) - (SELECT sum(p.pause_ms) FROM checkpoints p" \
+    " WHERE p.job = ?1 AND p.attempt = w.attempt AND p.sequence <= w.sequence) FROM attempts a JOIN checkpoints c ON c.job = ?1" \
+    " AND c.attempt = w.attempt AND c.sequence = w.sequence WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w WHERE w.attempt > 0)"
+
+int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->sql,
+        DONE " SELECT (SELECT ifnull(sum(l.ms), 0) FROM ledger l JOIN attempts a ON a.job = l.job AND a.attempt = l.attempt AND a.node = l.node AND a.rank = 0"
+             " WHERE l.job = ?1 AND l.attempt < ?4 AND l.kind = 'useful')"
+             " - CASE WHEN EXISTS (SELECT 1 FROM done WHERE ms IS NULL) THEN NULL ELSE (SELECT ifnull(sum(ms), 0) FROM done) END",
+        e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, restored.attempt);
+    query_i64(&q, 3, restored.sequence);
+    query_i64(&q, 4, attempt);
+    *ret_ms = 0;
+    if (query_step(&q) && sqlite3_column_int64(q.stmt, 0) > 0) /* NULL is 0 */
+        *ret_ms = sqlite3_column_int64(q.stmt, 0);
+    return query_finish(&q);
+}
+
+int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->sql, "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt < ?2 AND behind_ms > 0)", e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, attempt);
+    *ret_was = query_step(&q) && sqlite3_column_int64(q.stmt, 0) != 0;
+    return query_finish(&q);
+}
