@@ -287,9 +287,11 @@ json_t *api_json_drill(const struct drill_row *d)
 json_t *api_json_leftover(const struct leftover_row *l)
 {
     json_t *o = json_object();
-    set(o, "state", json_string(sm_name(&leftover_sm, l->state)));
+    bool is_over = l->closed && !wall_is_set(l->last_at); /* it is only looked how much stays, for the bill */
+    enum leftover_state state = is_over ? LEFTOVER_DONE : l->state;
+    set(o, "state", json_string(sm_name(&leftover_sm, state)));
     set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
-    set(o, "due_at", l->state == LEFTOVER_DONE ? json_null() : api_json_time(l->due_at));
+    set(o, "due_at", state == LEFTOVER_DONE ? json_null() : api_json_time(l->due_at));
     set_i(o, "tries", l->tries);
     return o;
 }
