@@ -21,6 +21,7 @@ RETURNS(const char *, sqlite3_errstr, (int code), (code))
 RETURNS(int, sqlite3_extended_errcode, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_system_errno, (sqlite3 *db), (db))
 RETURNS(int, sqlite3_get_autocommit, (sqlite3 *db), (db))
+LATE_VOID(LIBSQLITE, sqlite3_progress_handler, (sqlite3 *db, int n, int (*fn)(void *), void *ctx), (db, n, fn, ctx))
 
 RETURNS(int, sqlite3_prepare_v2, (sqlite3 *db, const char *sql, int n, sqlite3_stmt **s, const char **tail), (db, sql, n, s, tail))
 RETURNS(int, sqlite3_prepare_v3, (sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **s, const char **tail), (db, sql, n, flags, s, tail))

@@ -61,7 +61,11 @@ static struct sim_store_job *metered(struct world *w, int64_t job)
 {
     struct sim_store_job *s = &w->store[job - 1];
     struct wall now = world_stamp(w).wall;
-    int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms > s->metered_at.ms ? now.ms - s->metered_at.ms : 0;
+    int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms - s->metered_at.ms;
+    if (ms < 0) { /* the clock was set back: what was billed till then belayd may count from now on, or not at all */
+        s->differ_byte_ms -= (bytes + s->known_bytes) * ms;
+        ms = 0;
+    }
     s->byte_ms += bytes * ms;
     s->differ_byte_ms += (llabs(bytes - s->known_bytes) + s->changed_bytes) * ms;
     s->metered_at = now;
