@@ -380,20 +380,20 @@ static struct budget *cap_new(struct job *j)
 
 static struct budget *own_cap(struct model *m, struct job *j, struct wall now)
 {
-    if (!j->cap && j->row.max_uusd > 0) {
-        j->cap = cap_new(j);
-        look(m, j->cap, now);
+    if (!job_side(j)->cap && j->row.max_uusd > 0) {
+        job_make_side(j)->cap = cap_new(j);
+        look(m, job_side(j)->cap, now);
     }
-    return j->cap;
+    return job_side(j)->cap;
 }
 
 static void cap_free(struct model *m, struct job *j)
 {
-    if (!j->cap)
+    if (!job_side(j)->cap)
         return;
-    tree_remove(&m->budgets_due, &j->cap->by_due);
-    free(j->cap);
-    j->cap = NULL;
+    tree_remove(&m->budgets_due, &job_side(j)->cap->by_due);
+    free(job_side(j)->cap);
+    j->side->cap = NULL;
 }
 
 void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now)
@@ -421,10 +421,10 @@ void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall
     struct job *j = a->job;
     for (struct link *l; (l = list_first(&a->stakes)) != NULL;)
         stake_remove(m, LIST_ENTRY(l, struct stake, of_attempt), cost, now);
-    if (j->cap && list_is_empty(&j->cap->stakes))
+    if (job_side(j)->cap && list_is_empty(&job_side(j)->cap->stakes))
         cap_free(m, j);
-    else if (j->cap)
-        look_soon(m, j->cap); /* what it has cost is in its row now */
+    else if (job_side(j)->cap)
+        look_soon(m, job_side(j)->cap); /* what it has cost is in its row now */
 }
 
 void budgets_repriced(struct model *m, struct attempt *a)
@@ -435,15 +435,15 @@ void budgets_repriced(struct model *m, struct attempt *a)
 
 void budgets_recapped(struct model *m, struct job *j, struct wall now)
 {
-    if (!j->cap && j->row.max_uusd > 0 && own_cap(m, j, now)) {
+    if (!job_side(j)->cap && j->row.max_uusd > 0 && own_cap(m, j, now)) {
         LIST_FOREACH (&j->ranks, l)
-            stake_add(m, j->cap, LIST_ENTRY(l, struct attempt, in_job), now);
+            stake_add(m, job_side(j)->cap, LIST_ENTRY(l, struct attempt, in_job), now);
     }
-    if (!j->cap)
+    if (!job_side(j)->cap)
         return;
-    j->cap->cap_uusd = j->row.max_uusd > 0 ? j->row.max_uusd : INT64_MAX;
-    j->cap->row.is_closed = false;
-    look_soon(m, j->cap);
+    job_side(j)->cap->cap_uusd = j->row.max_uusd > 0 ? j->row.max_uusd : INT64_MAX;
+    job_side(j)->cap->row.is_closed = false;
+    look_soon(m, job_side(j)->cap);
 }
 
 void budgets_rejoin(struct model *m, struct job *j, struct wall now)
@@ -548,8 +548,8 @@ static void recap(struct model *m, struct budget *b)
 int apply_budget(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = ev->budget.job != CORE_ID_NONE ? model_job(m, ev->budget.job) : NULL;
-    bool is_known = ev->budget.job != CORE_ID_NONE ? j && j->cap : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
-    struct budget *b = !is_known ? NULL : j ? j->cap : &m->budgets[ev->budget.index];
+    bool is_known = ev->budget.job != CORE_ID_NONE ? j && job_side(j)->cap : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
+    struct budget *b = !is_known ? NULL : j ? job_side(j)->cap : &m->budgets[ev->budget.index];
     struct wall now = ev->now.wall;
     if (!b || !tree_has(&b->by_due) || b->due.ms > now.ms)
         return err_set(e, ERR_CONFLICT, "there is nothing to decide of that budget (any more)");
@@ -600,7 +600,7 @@ void budgets_destroy_all(struct model *m)
         LIST_FOREACH (&j->ranks, lr)
             for (struct link *l; (l = list_pop(&LIST_ENTRY(lr, struct attempt, in_job)->stakes)) != NULL;)
                 free(LIST_ENTRY(l, struct stake, of_attempt));
-        free(j->cap);
+        free(job_side(j)->cap);
     }
     free(m->budgets);
 }
@@ -633,10 +633,10 @@ void budgets_attach(struct model *m, struct attempt *a)
             stake_new(&m->budgets[k], a);
     if (a->job->row.max_uusd == 0)
         return;
-    if (!a->job->cap)
-        a->job->cap = cap_new(a->job);
-    stake_new(a->job->cap, a);
-    look_soon(m, a->job->cap);
+    if (!job_side(a->job)->cap)
+        job_make_side(a->job)->cap = cap_new(a->job);
+    stake_new(job_side(a->job)->cap, a);
+    look_soon(m, job_side(a->job)->cap);
 }
 
 /* ---- views ---- */
@@ -670,7 +670,7 @@ int budgets_check(const struct model *m, struct err *e)
 {
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        if ((j->cap != NULL) != (j->cap && !list_is_empty(&j->cap->stakes)))
+        if ((job_side(j)->cap != NULL) != (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
             return err_set(e, ERR_INTERNAL, "job %" PRId64 " has a cap of its own that counts nothing", j->row.id);
         LIST_FOREACH (&j->ranks, lr) {
             const struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);

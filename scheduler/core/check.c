@@ -582,7 +582,7 @@ static int check_drills(const struct model *m, struct err *e)
         const struct attempt *a = job_attempt(d->job);
         bool stops = d->row.state == DRILL_STOPPING;
         live++;
-        if (d->job->drill != d || d->row.job != d->job->row.id || d->row.state >= DRILL_PASSED)
+        if (job_side(d->job)->drill != d || d->row.job != d->job->row.id || d->row.state >= DRILL_PASSED)
             return BROKEN("a drill of job %" PRId64 " is over, or not its job's", d->row.job);
         if (stops != (a && a->row.attempt == d->row.attempt) ||
             (stops && (a->row.state != ATTEMPT_STOPPING)) || (d->row.state == DRILL_RESUMED && !a))
@@ -590,8 +590,8 @@ static int check_drills(const struct model *m, struct err *e)
                 sm_name(&drill_sm, (int)d->row.state));
     }
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        of_jobs += j->drill != NULL;
-        if (job_side(j)->avoid != CORE_ID_NONE && (!j->drill || !j->drill->row.avoids || j->row.state != JOB_PENDING))
+        of_jobs += job_side(j)->drill != NULL;
+        if (job_side(j)->avoid != CORE_ID_NONE && (!job_side(j)->drill || !job_side(j)->drill->row.avoids || j->row.state != JOB_PENDING))
             return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, job_side(j)->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
             j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != job_side(j)->avoid)

@@ -57,13 +57,13 @@ static void stop_avoiding(struct model *m, struct drill *d)
 static void drill_link(struct model *m, struct drill *d, struct job *j)
 {
     d->job = j;
-    j->drill = d;
+    job_make_side(j)->drill = d;
     list_push_back(&m->live_drills, &d->in_live);
 }
 
 static void drill_free(struct drill *d)
 {
-    d->job->drill = NULL;
+    d->job->side->drill = NULL;
     link_remove(&d->in_live);
     free(d);
 }
@@ -71,7 +71,7 @@ static void drill_free(struct drill *d)
 /* By start; when they are loaded nobody knows it better than by number. */
 static void wait_to_be_drilled(struct model *m, struct attempt *a)
 {
-    if (a->job->row.drill_tries > 0 && !a->job->drill && a->row.state == ATTEMPT_RUNNING &&
+    if (a->job->row.drill_tries > 0 && !job_side(a->job)->drill && a->row.state == ATTEMPT_RUNNING &&
         wall_is_set(a->row.started_at) && !link_is_in(&a->undrilled))
         list_push_back(&m->undrilled, &a->undrilled);
 }
@@ -242,7 +242,7 @@ static void ended_unproven(
 void drill_attempt_ended(
     struct model *m, struct attempt *a, struct stamp now, enum end_kind as, int64_t lost_ms, bool goes_on)
 {
-    struct drill *d = a->job->drill;
+    struct drill *d = job_side(a->job)->drill;
     link_remove(&a->undrilled);
     if (!d)
         return;
@@ -288,7 +288,7 @@ static void is_due_now(struct model *m, struct attempt *a)
 
 void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now)
 {
-    struct drill *d = a->job->drill;
+    struct drill *d = job_side(a->job)->drill;
     if (d && d->row.state == DRILL_QUEUED)
         resumed(m, d, a, now);
     wait_to_be_drilled(m, a);
@@ -308,7 +308,7 @@ void drill_attempt_stops(struct attempt *a)
 
 void drill_saved(struct model *m, struct attempt *a, struct stamp now)
 {
-    struct drill *d = a->job->drill;
+    struct drill *d = job_side(a->job)->drill;
     int64_t progress = a->job->row.last_good_progress;
     is_due_now(m, a);
     if (d && d->row.state == DRILL_RESUMED && (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
@@ -318,7 +318,7 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
 /* first: what the attempt told first, which is what it resumed at, or the first of it that is known. */
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first)
 {
-    struct drill *d = a->job->drill;
+    struct drill *d = job_side(a->job)->drill;
     if (wall_is_set(a->row.started_at) && now.wall.ms - a->row.started_at.ms >= AUTO_PROGRESS_MS)
         is_due_now(m, a);
     if (d && d->row.state == DRILL_RESUMED)
@@ -327,8 +327,8 @@ void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int6
 
 void drill_job_ends(struct model *m, struct job *j, struct stamp now)
 {
-    if (j->drill)
-        conclude(m, j->drill, now, DRILL_INTERRUPTED, "the job ended (%s) before it showed that it resumes",
+    if (job_side(j)->drill)
+        conclude(m, job_side(j)->drill, now, DRILL_INTERRUPTED, "the job ended (%s) before it showed that it resumes",
             end_kind_names[j->row.end]);
 }
 
@@ -351,7 +351,7 @@ static int check_drill(const struct model *m, const struct event *ev, const stru
     if (j->row.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop", id);
-    if (j->drill)
+    if (job_side(j)->drill)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being drilled already", id);
     if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING || !wall_is_set(a->row.started_at))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run (%s): drill it when it does, or submit it with --drill",
@@ -458,7 +458,7 @@ static struct wall waits_until(const struct drill *d)
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->drill_due.job);
-    struct drill *d = j ? j->drill : NULL;
+    struct drill *d = j ? job_side(j)->drill : NULL;
     struct wall until = d ? waits_until(d) : WALL_NONE;
     if (!wall_is_set(until) || until.ms > ev->now.wall.ms)
         return err_set(e, ERR_CONFLICT, "the drill of job %" PRId64 " waits for nothing (any more)", ev->drill_due.job);
@@ -522,7 +522,7 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
     struct job *j = model_job(m, r->job);
     const struct attempt *a = j ? job_attempt(j) : NULL;
     bool stops = r->state == DRILL_STOPPING;
-    if (!j || j->drill || r->state >= DRILL_PASSED || r->number < 1 || r->number > j->row.drills ||
+    if (!j || job_side(j)->drill || r->state >= DRILL_PASSED || r->number < 1 || r->number > j->row.drills ||
         (r->state == DRILL_RESUMED && !a) ||
         (stops && (!a || a->row.attempt != r->attempt)) || (!stops && r->attempt >= j->row.attempts + !a))
         return err_set(e, ERR_CORRUPT, "stored drill %" PRId64 " of job %" PRId64 " contradicts other rows", r->number, r->job);

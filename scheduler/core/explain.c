@@ -270,10 +270,10 @@ static void say_uncertified(const struct survey *v, const struct job *j, bool on
             "(--checkpoint none), so "
             "it cannot be",
             v->asks, until);
-    else if (j->drill || j->row.drill_tries > 0)
+    else if (job_side(j)->drill || j->row.drill_tries > 0)
         say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s", v->asks, until,
-            j->drill ? "is being drilled" : "will be drilled when it has saved");
+            job_side(j)->drill ? "is being drilled" : "will be drilled when it has saved");
     else
         say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill %" PRId64

@@ -136,6 +136,8 @@ struct job_side {
     struct mono regroups_until;
     int64_t avoid;             /* node that it is not placed on; CORE_ID_NONE */
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
+    struct drill *drill;       /* or NULL */
+    struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */
     struct wall park_at;       /* its window closes soon then */
     struct tree_link by_park;  /* in a window that closes: queued, or running */
     struct tree_link by_begin; /* while only its time to begin keeps it from the queue */
@@ -151,7 +153,6 @@ struct job {
     struct job_row row;
     struct labels *labels; /* NULL: none */
     struct list ranks; /* of its live attempt: those that have not ended, lowest first */
-    struct drill *drill;   /* or NULL */
     int32_t least;         /* while PENDING: it starts as soon as it can have so many nodes (regroup.c) */
     bool gathers;          /* and that is more than it needs: it settles for less once no more are to be had */
     bool is_waiting;       /* PENDING, but not eligible */
@@ -163,7 +164,6 @@ struct job {
     int64_t width;         /* places that it wants: what its shape counts it as; 0 while it is not in the queue */
     struct shape *shape;
     struct tree_link in_shape; /* while PENDING and eligible */
-    struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */
     struct job_side *side;     /* NULL: it never had any of that */
     struct link namesake;      /* in the list of its user's jobs of that name */
     struct link dirty;

@@ -302,9 +302,9 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     compare_attempts(s, m);
     for (size_t k = 0; k < s->n_drills; k++) {
         const struct job *j = model_job(m, s->drills[k].job);
-        bool live = j && j->drill && j->drill->row.number == s->drills[k].number;
+        bool live = j && job_side(j)->drill && job_side(j)->drill->row.number == s->drills[k].number;
         if (live != (s->drills[k].state < DRILL_PASSED) ||
-            (live && memcmp(&j->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
+            (live && memcmp(&job_side(j)->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
             fail_msg("a drill of job %" PRId64 " changed without being told", s->drills[k].job);
     }
     LIST_FOREACH (model_teams(m), lt) {

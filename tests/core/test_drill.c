@@ -234,7 +234,7 @@ static void a_program_that_tells_nothing_has_to_stay_up(void **state)
         lab_saved(&d.l, d.job, 1, PROGRESS_NONE);
         lab_ended(&d.l, d.job, END_DRILLED, 85);
         resume(&d);
-        assert_int_equal(model_job(d.l.m, d.job)->drill->row.state, DRILL_RESUMED);
+        assert_int_equal(job_side(model_job(d.l.m, d.job))->drill->row.state, DRILL_RESUMED);
         lab_heartbeats(&d.l);
         if (how == 0) {
             lab_wait(&d.l, 29000);
@@ -297,7 +297,7 @@ static void what_comes_in_between_interrupts_it(void **state)
             lab_ended(&d.l, d.job, cases[k].end, 0);
         const struct job *j = model_job(d.l.m, d.job);
         assert_int_equal(j ? j->row.state : JOB_ENDED, cases[k].then);
-        assert_true(!j || !j->drill);
+        assert_true(!j || !job_side(j)->drill);
         assert_int_equal(row(&d).state, DRILL_INTERRUPTED);
         if (j && j->row.reclaims == 0)
             fail_msg("case %zu: a real reclaim is one", k);
@@ -381,7 +381,7 @@ static void a_job_submitted_so_is_drilled_once(void **state)
         }
         if (how < 2)
             assert_int_equal(lab_plan(&d.l), 1);
-        assert_int_equal(model_job(d.l.m, d.job)->drill->row.state, DRILL_STOPPING);
+        assert_int_equal(job_side(model_job(d.l.m, d.job))->drill->row.state, DRILL_STOPPING);
         lab_saved(&d.l, d.job, 2, 400);
         lab_ended(&d.l, d.job, END_DRILLED, 85);
         resume(&d);
@@ -649,7 +649,7 @@ static void a_drill_outlives_a_restart(void **state)
             lab_started(&d.l, d.job);
         } else if (stage == 4) {
             tell(&d, 62);
-            assert_null(model_job(d.l.m, d.job)->drill);
+            assert_null(job_side(model_job(d.l.m, d.job))->drill);
         } else {
             assert_true(is_certified(&d));
         }

@@ -398,7 +398,7 @@ static void a_gang_is_drilled_as_a_whole(void **state)
     rank_saved(&t.l, t.job, 0, 1, 50);
     for (int32_t n = 0; n < 3; n++)
         rank_ended(&t.l, t.job, n, END_DRILLED, 85);
-    assert_int_equal(model_job(t.l.m, t.job)->drill->row.state, DRILL_QUEUED);
+    assert_int_equal(job_side(model_job(t.l.m, t.job))->drill->row.state, DRILL_QUEUED);
     lab_wait(&t.l, 1000);
     lab_plan(&t.l);
     for (int32_t n = 0; n < 3; n++)
