@@ -351,7 +351,7 @@ void parts_reap(struct parts *p, pid_t pid, int status)
             continue;
         r->starter = 0;
         bool unknown = WIFEXITED(status) && WEXITSTATUS(status) == NOT_KNOWN, fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (r->was_there)
+        if (r->was_there || r->ended)
             return;
         if (fine || unknown)
             r->until_ms = now_ms() + CONNECT_MS;
@@ -392,7 +392,14 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     buf_deinit(&frame);
 }
 
-/* One that is not there yet is not to come. */
+/* One that is not there yet is not to come: it has ended here and now, for whoever starts it may have done so already. */
+static void call_off(struct parts *p, struct remote *r)
+{
+    if (r->starter > 0)
+        kill(r->starter, SIGKILL);
+    fail(p, r, NULL);
+}
+
 void parts_signal(struct parts *p, int signum)
 {
     for (int64_t i = 0; p && i < p->n; i++) {
@@ -401,10 +408,8 @@ void parts_signal(struct parts *p, int signum)
             continue;
         if (r->fd >= 0)
             send_signal(p, r, signum);
-        else if (r->starter > 0)
-            kill(r->starter, SIGKILL);
         else
-            fail(p, r, NULL);
+            call_off(p, r);
     }
 }
 

@@ -64,7 +64,7 @@ size_t parts_poll(const struct parts *p, struct pollfd *fds);
 /* Deals with it, and with what did not come in time. True: one has ended with a code that is not 0. */
 bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n);
 void parts_reap(struct parts *p, pid_t pid, int status); /* of a process that may be one of theirs */
-void parts_signal(struct parts *p, int signum);
+void parts_signal(struct parts *p, int signum); /* parts that have not connected yet are called off */
 bool parts_are_over(const struct parts *p);
 bool parts_have_failed(const struct parts *p); /* one was not started, or broke off: the step cannot go on */
 int parts_exit_code(const struct parts *p);

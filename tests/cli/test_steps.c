@@ -7,6 +7,7 @@
 #include "cli/parts.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -132,6 +133,28 @@ static void what_no_srun_tells_is_refused(void **state)
     }
 }
 
+/* That its starter has not ended says nothing: the part may be about to connect, and nobody would end its tasks. */
+static void a_part_that_is_signalled_before_it_connects_is_called_off(void **state)
+{
+    (void)state;
+    char server[] = "https://127.0.0.1:1", address[] = "127.0.0.1", none[] = "", a[] = "a", b[] = "b";
+    const struct step_nodes nodes = {.server = server, .ca = none, .token = none, .address = address, .names = {a, b}, .n = 2};
+    const struct layout layout = {.nodes = 2, .tasks = 2};
+    const struct step s = {.program = "srun", .quiet = true};
+    char *argv[] = {a, NULL};
+    const struct parts_ask ask = {.s = &s, .nodes = &nodes, .layout = &layout, .ranks = (const int64_t[]){0, 1}, .nodelist = "a,b", .per_node = "1(x2)", .argv = argv};
+    struct parts *p = NULL;
+    struct err e;
+    assert_int_equal(parts_create(&ask, &p, &e), 0);
+    assert_true(parts_start(p));
+    assert_false(parts_are_over(p));
+    parts_signal(p, SIGTERM);
+    assert_true(parts_are_over(p));
+    assert_true(parts_have_failed(p));
+    assert_int_equal(parts_exit_code(p), 1);
+    parts_destroy(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +162,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_laid_out_is_refused),
         cmocka_unit_test(a_part_is_told_all_byte_for_byte),
         cmocka_unit_test(what_no_srun_tells_is_refused),
+        cmocka_unit_test(a_part_that_is_signalled_before_it_connects_is_called_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
