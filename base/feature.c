@@ -167,7 +167,7 @@ static int read_term(struct reading *r)
     if (rc)
         return rc;
     if (*r->p != ')')
-        return fail(r, "& or | or )");
+        return fail(r, *r->p == '*' ? "& or | or ) (there are no numbers of nodes)" : "& or | or )");
     r->p++;
     r->depth--;
     if (op) {

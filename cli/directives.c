@@ -544,7 +544,7 @@ static const struct flag flags[] = {
     {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"}, apply_account},
     {{"team", 0, "NAME", "the team whose share it uses"}, apply_team},
     {{"qos", 'q', "NAME", "the class of the job, as belayd's configuration has them"}, apply_qos},
-    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later"}, apply_nice},
+    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later", "100"}, apply_nice},
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         directive_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
@@ -669,6 +669,7 @@ static int apply(const struct directive_context *c, const char *name, const char
     }
     if (!f)
         return refuse_unknown(c, name, e);
+    value = value ? value : f->shown.bare;
     if (f->shown.value && !value)
         return err_set(
             e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
@@ -746,6 +747,13 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
     *ret_value = *rest == '=' ? rest + 1 : *rest ? rest : NULL;
 }
 
+/* Behind one that needs no value it is a number. */
+static bool next_is_value(const char *name, const char *rest)
+{
+    const struct flag *f = find(name);
+    return directives_takes_value(name) && (!f || !f->shown.bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
+}
+
 /* The flags of one line; a value may also be the next word. */
 static int apply_line(const struct directive_context *c, const char *line, struct err *e)
 {
@@ -761,7 +769,7 @@ static int apply_line(const struct directive_context *c, const char *line, struc
             break;
         }
         split_flag(w, name, sizeof(name), &value);
-        if (!value && directives_takes_value(name) && next_word(&line, &next, &open_quote))
+        if (!value && next_is_value(name, line) && next_word(&line, &next, &open_quote))
             value = buf_str(&next);
         if (open_quote)
             rc = err_set(e, ERR_INVALID, "%s: the quote after %s is not closed", c->where, SHOWN(w));

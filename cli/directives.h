@@ -46,6 +46,7 @@ struct directive_flag {
     char letter;       /* 0: none */
     const char *value; /* what it takes, for help; NULL: nothing */
     const char *help;
+    const char *bare;  /* what it means without a value, in scripts and to sbatch; NULL: it needs one */
 };
 /* The table of flags, for help, completions and the manual: entries 0 .. directives_count() - 1. */
 size_t directives_count(void);

@@ -13,6 +13,7 @@
 #define DIRECTIVES_NODES_MAX 256 /* docs/api.md */
 #define NODES_BY_SLURM "nodes_by_slurm"       /* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
 #define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or which */
+#define SAME_FEATURE "same_feature" /* true: all nodes are to have the same one of some features */
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0}) /* outside text for an error or a warning */
 
 struct directive_context {

@@ -217,14 +217,27 @@ int directive_exclusive(const struct directive_context *c, const char *value, st
     return 0;
 }
 
+/* In [a|b] they are of all nodes, which have to have the same one: of one node that is (a|b). */
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
 {
     struct constraint read;
-    int rc = constraint_parse(value, &read, e);
+    char *text = mem_strdup(value), *from = strchr(text, '['), *to = from ? strchr(from, ']') : NULL;
+    bool same = false;
+    if (to && !strchr(from + 1, '[')) {
+        *from = '(';
+        *to = ')';
+        same = memchr(from, '|', (size_t)(to - from));
+    }
+    int rc = constraint_parse(text, &read, e);
+    free(text);
     if (rc == 0 && read.n_names == 0)
         json_object_del(c->spec, "constraint");
     else if (rc == 0)
         json_object_set_new(c->spec, "constraint", json_string(read.text));
+    if (rc == 0 && same)
+        json_object_set_new(c->spec, SAME_FEATURE, json_true());
+    else
+        json_object_del(c->spec, SAME_FEATURE);
     return rc;
 }
 
@@ -569,6 +582,15 @@ void directives_tell_slurm(json_t *spec)
     }
 }
 
+static int check_same_feature(json_t *spec, struct err *e)
+{
+    if (!take_true(spec, SAME_FEATURE) || number(spec, "nodes", 1) == 1)
+        return 0;
+    return err_set(e, ERR_UNSUPPORTED,
+        "--constraint: that all nodes have the same one of [a|b] is for jobs on one node, for belay looks at each node by itself: ask for one of them, "
+        "as -C a, or for (a|b) if each node may have another");
+}
+
 int directives_finish_resources(json_t *spec, struct err *e)
 {
     int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
@@ -576,6 +598,7 @@ int directives_finish_resources(json_t *spec, struct err *e)
     int rc = tasks_per_gpu > 0 ? set_tasks_per_gpu(spec, tasks_per_gpu, e) : 0;
     rc = rc ? rc : tasks_of_node(spec, &tasks, e);
     rc = rc ? rc : finish_counts(spec, tasks, e);
+    rc = rc ? rc : check_same_feature(spec, e);
     if (rc == 0 && mincpus > number(spec, "cpus", 1))
         json_object_set_new(spec, "cpus", json_integer(mincpus));
     finish_slices(spec);

@@ -23,16 +23,12 @@ struct sbatch {
     char *wrap; /* NULL: a script is submitted */
 };
 
-static int argument_of(const char *value)
+/* argument: as getopt_long(3) has it */
+static void add_option(struct option *o, struct buf *letters, const char *name, char letter, int argument, int val)
 {
-    return !value ? no_argument : value[0] == '?' ? optional_argument : required_argument;
-}
-
-static void add_option(struct option *o, struct buf *letters, const char *name, char letter, const char *value, int val)
-{
-    *o = (struct option){.name = name, .has_arg = argument_of(value), .val = val};
+    *o = (struct option){.name = name, .has_arg = argument, .val = val};
     if (letter)
-        buf_printf(letters, "%c%s", letter, !value ? "" : value[0] == '?' ? "::" : ":");
+        buf_printf(letters, "%c%s", letter, argument == no_argument ? "" : argument == optional_argument ? "::" : ":");
 }
 
 static bool is_own(const char *name)
@@ -50,12 +46,14 @@ static struct option *build_options(struct buf *letters)
     buf_adds(letters, "+hVQW");
     for (size_t i = 0; i < directives_count(); i++) {
         const struct directive_flag *f = directives_flag(i);
-        add_option(&o[n++], letters, f->name, f->letter, f->value, VAL_FLAG + (int)i);
+        int argument = !f->value ? no_argument : f->bare ? optional_argument : required_argument;
+        add_option(&o[n++], letters, f->name, f->letter, argument, VAL_FLAG + (int)i);
     }
     for (size_t i = 0; i < n_foreign; i++) {
         const struct foreign *f = &foreign_flags[i];
+        int argument = !f->value ? no_argument : f->value[0] == '?' ? optional_argument : required_argument;
         if (!is_own(f->name))
-            add_option(&o[n++], letters, f->name, f->letter, f->value, VAL_FOREIGN + (int)i);
+            add_option(&o[n++], letters, f->name, f->letter, argument, VAL_FOREIGN + (int)i);
     }
     o[n++] = (struct option){"help", no_argument, NULL, VAL_HELP};
     o[n++] = (struct option){"usage", no_argument, NULL, VAL_HELP};

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include <string.h>
 #include <strings.h>
 
 static const struct updates_key keys[] = {{"name", "job-name", NULL}, {"time", "time", "{\"time_limit_ms\": 0}"},
@@ -94,6 +95,8 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
         json_decref(to);
         return 0;
     }
+    if (str_eq(key, "constraint") && strchr(value, '['))
+        return err_set(e, ERR_UNSUPPORTED, "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
     if (k->flag)
         return directives_apply_flag("update", k->flag, value, slurm, changes, warn, warn_ctx, e);
     return str_eq(key, "at-once") ? set_at_once(changes, value, e) : set_switch(changes, key, value, e);

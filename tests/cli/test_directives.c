@@ -123,6 +123,9 @@ static void every_flag_sets_what_it_says(void **state)
     check_refused("#BELAY --input s3://lab/x,size=lots\n", "--input: ");
     check_refused("#BELAY --input s3://,size=1G\n", "--input: expected data at s3://");
     check_refused("#BELAY --input ftp://x/y,size=1G\n", "--input: expected data at s3://");
+    check_spec("#SBATCH -C '[intel|amd]'\n", "{\"constraint\":\"(intel|amd)\"}");
+    check_spec("#SBATCH -C '[(intel&ib)|amd]&avx' -N 1\n", "{\"constraint\":\"((intel&ib)|amd)&avx\",\"nodes\":1}");
+    check_spec("#SBATCH -C '[intel|amd]' -N 2\n#SBATCH -C '[intel]'\n", "{\"constraint\":\"intel\",\"nodes\":2,\"script_on\":\"first\"}");
     check_spec("#BELAY --region us-east-1\n", "{\"constraint\":\"us-east-1\"}");
     check_spec("#BELAY --zone us-east-1a,us-east-1b --region us-east-1 -C a100|h100\n",
         "{\"constraint\":\"us-east-1&(us-east-1a|us-east-1b)&(a100|h100)\"}");
@@ -213,7 +216,14 @@ static void gpus_are_read_as_slurm_writes_them(void **state)
     check_refused("#BELAY --zone 'a&b'\n", "--zone: expected names with commas between them");
     check_refused("#BELAY --region a,,b\n", "--region: at 3: ");
     check_refused("#SBATCH -C 'a|b&c'\n", "--constraint: at 4: expected parentheses");
-    check_refused("#SBATCH -C '[a|b]'\n", "--constraint: at 1: ");
+    check_refused("#SBATCH -C '[a|b]' -N 2\n", "is for jobs on one node");
+    check_refused("#SBATCH -C '[a|b]' -w n[1-3]\n", "is for jobs on one node");
+    check_refused("#SBATCH -C '[a|b]' -N 1-2\n", "is for jobs on one node");
+    check_refused("#SBATCH -C '[a*2&b*4]'\n", "--constraint: at 3: expected & or | or ) (there are no numbers of nodes)");
+    check_refused("#SBATCH -C '[a|b'\n", "--constraint: at 1: ");
+    check_refused("#SBATCH -C 'a|b]'\n", "--constraint: at 4: ");
+    check_refused("#SBATCH -C '[a|b]&[c|d]'\n", "--constraint: at 1: ");
+    check_refused("#SBATCH -C ']a[' -N 2\n", "--constraint: at 1: ");
     check_refused("#SBATCH --gres=gpu:\n", "train.sh:1: --gres");
     check_refused("#SBATCH --gpus 65\n", "0 .. 64");
 }
@@ -402,6 +412,10 @@ static void what_slurm_has_and_we_do_not_need_is_told_and_passed_over(void **sta
         "--notify: at most 4");
     check_warned("#SBATCH --mem=0\n", "{}", "no limit");
     check_warned("#SBATCH --nice=-5 -q high\n", "{\"qos\":\"high\"}", "no effect");
+    check_spec("#SBATCH --nice\n", "{\"nice\":100}");
+    check_spec("#SBATCH --nice -q high\n", "{\"nice\":100,\"qos\":\"high\"}");
+    check_spec("#SBATCH --nice 7 -q high\n", "{\"nice\":7,\"qos\":\"high\"}");
+    check_refused("#SBATCH --nice high\n", "expected flags like");
     check_spec("#BELAY --team red --nice 30 --qos=spare\n", "{\"team\":\"red\",\"nice\":30,\"qos\":\"spare\"}");
 }
 
