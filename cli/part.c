@@ -66,6 +66,9 @@ void part_format(const struct part *p, struct buf *out)
     json_object_set_new(v, "dir", opt(s->dir));
     json_object_set_new(v, "name", opt(s->name));
     json_object_set_new(v, "export", opt(s->export));
+    json_object_set_new(v, "prolog", opt(s->prolog));
+    json_object_set_new(v, "epilog", opt(s->epilog));
+    json_object_set_new(v, "has_programs", json_boolean(s->programs));
     json_object_set_new(v, "cpus_per_task", json_integer(s->cpus_per_task));
     json_object_set_new(v, "labels", json_boolean(s->labels));
     json_object_set_new(v, "kill_on_bad_exit", json_boolean(s->kill_on_bad_exit));
@@ -73,6 +76,8 @@ void part_format(const struct part *p, struct buf *out)
     json_add_secret(out, v);
     buf_addc(out, '\n');
     buf_add(out, p->cwd ? p->cwd : "/", strlen(p->cwd ? p->cwd : "/") + 1);
+    if (s->programs)
+        buf_add(out, s->programs, strlen(s->programs) + 1);
     for (char **word = p->argv; *word; word++)
         buf_add(out, *word, strlen(*word) + 1);
     for (char **word = p->env; *word; word++)
@@ -102,7 +107,7 @@ static void read_ids(struct json_reader *r, struct part *p)
         json_reader_fail(r, "ids", "is empty");
 }
 
-static int read_meta(const json_t *v, struct part *p, size_t *ret_args, size_t *ret_env, struct err *e)
+static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t *ret_args, size_t *ret_env, struct err *e)
 {
     struct json_reader r;
     json_reader_init(&r, v, "part", e);
@@ -123,10 +128,13 @@ static int read_meta(const json_t *v, struct part *p, size_t *ret_args, size_t *
         .dir = take_text(&r, p, 5, "dir"),
         .name = take_text(&r, p, 6, "name"),
         .export = take_text(&r, p, 7, "export"),
+        .prolog = take_text(&r, p, 8, "prolog"),
+        .epilog = take_text(&r, p, 9, "epilog"),
         .cpus_per_task = json_opt_i64(&r, "cpus_per_task", 0, 65536, 0),
         .labels = json_opt_bool(&r, "labels", false),
         .kill_on_bad_exit = json_opt_bool(&r, "kill_on_bad_exit", false),
         .quiet = json_opt_bool(&r, "quiet", false)};
+    *ret_programs = json_opt_bool(&r, "has_programs", false);
     *ret_args = (size_t)json_req_i64(&r, "n_args", 1, WORDS_MAX);
     *ret_env = (size_t)json_req_i64(&r, "n_env", 0, WORDS_MAX);
     if (r.rc == 0 && (!p->place.nodelist || !p->place.per_node || strlen(p->key) != PART_KEY_HEX))
@@ -155,21 +163,24 @@ int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
 {
     const char *newline = n > 0 ? memchr(text, '\n', n < META_MAX ? n : META_MAX) : NULL, *end = text + n;
     size_t n_args = 0, n_env = 0;
+    bool programs = false;
     json_t *v = NULL;
     *ret_part = (struct part){0};
     if (!newline)
         return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
     int rc = json_parse(text, (size_t)(newline - text), META_MAX, &v, e);
     if (rc == 0)
-        rc = read_meta(v, ret_part, &n_args, &n_env, e);
+        rc = read_meta(v, ret_part, &programs, &n_args, &n_env, e);
     json_wipe(v);
     if (rc != 0)
         return rc;
     const char *p = newline + 1;
     ret_part->cwd = next_text(&p, end);
+    if (programs)
+        ret_part->step.programs = ret_part->programs = next_text(&p, end);
     ret_part->argv = read_texts(&p, end, n_args);
     ret_part->env = read_texts(&p, end, n_env);
-    if (!ret_part->cwd || !ret_part->argv[n_args - 1] || (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
+    if (!ret_part->cwd || (programs && !ret_part->programs) || !ret_part->argv[n_args - 1] || (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
         return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
     return 0;
 }
@@ -187,6 +198,7 @@ void part_deinit(struct part *p)
         free(p->texts[i]);
     free_texts(p->argv);
     free_texts(p->env);
+    free(p->programs);
     free(p->cwd);
     free(p->address);
     free(p->ids);

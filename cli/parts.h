@@ -78,8 +78,8 @@ struct part {
     struct step step; /* texts owned, below */
     struct step_place place;
     int64_t *ids;
-    char *cwd, **argv, **env; /* NULL-terminated */
-    char *texts[8];
+    char *cwd, *programs, **argv, **env; /* NULL-terminated */
+    char *texts[10];
 };
 
 /* Pure. part_parse: ERR_INVALID. part_deinit in every case. */

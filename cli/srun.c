@@ -10,10 +10,12 @@
  */
 #include "cli/slurm_programs.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/interactive.h"
 #include "cli/parts.h"
+#include "cli/programs.h"
 #include "cli/session.h"
 #include "cli/slurm.h"
 #include "cli/step.h"
@@ -23,34 +25,50 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID, VAL_PTY };
+enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID, VAL_PTY, VAL_PROGRAMS, VAL_PROLOG, VAL_EPILOG, VAL_NONE };
 
-/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. */
+/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. NONE: refused, unless its value is "none". */
 static const struct option options[] = {
     {"account", required_argument, NULL, 'A'},
     {"accel-bind", required_argument, NULL, VAL_IGNORED},
     {"acctg-freq", required_argument, NULL, VAL_IGNORED},
-    {"begin", required_argument, NULL, VAL_JOB},
+    {"bb", required_argument, NULL, VAL_REFUSED},
+    {"bbf", required_argument, NULL, VAL_REFUSED},
+    {"begin", required_argument, NULL, 'b'},
     {"bcast", optional_argument, NULL, VAL_REFUSED},
+    {"bcast-exclude", required_argument, NULL, VAL_IGNORED},
     {"chdir", required_argument, NULL, 'D'},
+    {"cluster-constraint", required_argument, NULL, VAL_REFUSED},
+    {"clusters", required_argument, NULL, VAL_REFUSED},
     {"comment", required_argument, NULL, VAL_IGNORED},
+    {"compress", optional_argument, NULL, VAL_IGNORED},
     {"constraint", required_argument, NULL, 'C'},
+    {"container", required_argument, NULL, VAL_REFUSED},
+    {"contiguous", no_argument, NULL, VAL_JOB},
+    {"core-spec", required_argument, NULL, 'S'},
+    {"cores-per-socket", required_argument, NULL, VAL_JOB},
     {"cpu-bind", required_argument, NULL, VAL_IGNORED},
     {"cpu-freq", required_argument, NULL, VAL_IGNORED},
     {"cpus-per-gpu", required_argument, NULL, VAL_JOB},
     {"cpus-per-task", required_argument, NULL, 'c'},
     {"deadline", required_argument, NULL, VAL_JOB},
+    {"delay-boot", required_argument, NULL, VAL_JOB},
     {"dependency", required_argument, NULL, 'd'},
     {"disable-status", no_argument, NULL, 'X'},
     {"distribution", required_argument, NULL, 'm'},
+    {"epilog", required_argument, NULL, VAL_NONE},
     {"error", required_argument, NULL, 'e'},
     {"exact", no_argument, NULL, VAL_IGNORED},
     {"exclude", required_argument, NULL, 'x'},
     {"exclusive", optional_argument, NULL, VAL_JOB},
     {"export", required_argument, NULL, VAL_JOB},
+    {"extra-node-info", required_argument, NULL, 'B'},
+    {"gid", required_argument, NULL, VAL_REFUSED},
     {"gpu-bind", required_argument, NULL, VAL_IGNORED},
+    {"gpu-freq", required_argument, NULL, VAL_IGNORED},
     {"gpus", required_argument, NULL, 'G'},
     {"gpus-per-node", required_argument, NULL, VAL_JOB},
+    {"gpus-per-socket", required_argument, NULL, VAL_REFUSED},
     {"gpus-per-task", required_argument, NULL, VAL_JOB},
     {"gres", required_argument, NULL, VAL_JOB},
     {"gres-flags", required_argument, NULL, VAL_IGNORED},
@@ -67,15 +85,20 @@ static const struct option options[] = {
     {"licenses", required_argument, NULL, 'L'},
     {"mail-type", required_argument, NULL, VAL_JOB},
     {"mail-user", required_argument, NULL, VAL_JOB},
+    {"mcs-label", required_argument, NULL, VAL_IGNORED},
     {"mem", required_argument, NULL, VAL_JOB},
     {"mem-bind", required_argument, NULL, VAL_IGNORED},
     {"mem-per-cpu", required_argument, NULL, VAL_JOB},
     {"mem-per-gpu", required_argument, NULL, VAL_JOB},
     {"mincpus", required_argument, NULL, VAL_JOB},
     {"mpi", required_argument, NULL, VAL_IGNORED},
-    {"multi-prog", no_argument, NULL, VAL_REFUSED},
+    {"msg-timeout", required_argument, NULL, VAL_IGNORED},
+    {"multi-prog", no_argument, NULL, VAL_PROGRAMS},
     {"network", required_argument, NULL, VAL_IGNORED},
-    {"no-kill", optional_argument, NULL, VAL_IGNORED},
+    {"nice", optional_argument, NULL, VAL_JOB},
+    {"no-allocate", no_argument, NULL, VAL_REFUSED},
+    {"no-kill", optional_argument, NULL, 'k'},
+    {"nodefile", required_argument, NULL, 'F'},
     {"nodelist", required_argument, NULL, 'w'},
     {"nodes", required_argument, NULL, 'N'},
     {"ntasks", required_argument, NULL, 'n'},
@@ -89,22 +112,40 @@ static const struct option options[] = {
     {"overlap", no_argument, NULL, VAL_OVERLAP},
     {"oversubscribe", no_argument, NULL, 's'},
     {"partition", required_argument, NULL, 'p'},
+    {"power", required_argument, NULL, VAL_IGNORED},
+    {"prefer", required_argument, NULL, VAL_JOB},
     {"preserve-env", no_argument, NULL, 'E'},
+    {"priority", required_argument, NULL, VAL_JOB},
     {"profile", required_argument, NULL, VAL_IGNORED},
+    {"prolog", required_argument, NULL, VAL_NONE},
     {"propagate", optional_argument, NULL, VAL_IGNORED},
     {"pty", optional_argument, NULL, VAL_PTY},
     {"qos", required_argument, NULL, 'q'},
     {"quiet", no_argument, NULL, 'Q'},
     {"quit-on-interrupt", no_argument, NULL, VAL_IGNORED},
+    {"reboot", no_argument, NULL, VAL_JOB},
     {"relative", required_argument, NULL, 'r'},
     {"reservation", required_argument, NULL, VAL_REFUSED},
     {"resv-ports", optional_argument, NULL, VAL_IGNORED},
+    {"send-libs", optional_argument, NULL, VAL_IGNORED},
+    {"signal", required_argument, NULL, VAL_JOB},
+    {"slurmd-debug", required_argument, NULL, VAL_IGNORED},
+    {"sockets-per-node", required_argument, NULL, VAL_JOB},
+    {"spread-job", no_argument, NULL, VAL_JOB},
+    {"switches", required_argument, NULL, VAL_JOB},
+    {"task-epilog", required_argument, NULL, VAL_EPILOG},
+    {"task-prolog", required_argument, NULL, VAL_PROLOG},
     {"threads", required_argument, NULL, 'T'},
     {"threads-per-core", required_argument, NULL, VAL_IGNORED},
     {"time", required_argument, NULL, 't'},
+    {"time-min", required_argument, NULL, VAL_JOB},
+    {"tmp", required_argument, NULL, VAL_JOB},
+    {"uid", required_argument, NULL, VAL_REFUSED},
     {"test-only", no_argument, NULL, VAL_JOB},
+    {"thread-spec", required_argument, NULL, VAL_JOB},
     {"unbuffered", no_argument, NULL, 'u'},
     {"usage", no_argument, NULL, VAL_HELP},
+    {"use-min-nodes", no_argument, NULL, VAL_JOB},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, 'V'},
     {"wait", required_argument, NULL, 'W'},
@@ -113,7 +154,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define LETTERS "+A:C:c:D:d:e:EG:HhI::i:J:K::L:lm:N:n:Oo:p:q:Qr:sT:t:uVvW:w:x:X"
+#define LETTERS "+A:B:b:C:c:D:d:e:EF:G:HhI::i:J:K::k::L:lm:N:n:Oo:p:q:Qr:S:sT:t:uVvW:w:x:X"
 
 enum place { IN_JOB, IN_ANOTHER, NOWHERE };
 
@@ -123,6 +164,7 @@ struct srun {
     enum place place;
     int64_t job; /* 0: none is named */
     bool shell;  /* without a command there is one */
+    bool programs; /* --multi-prog */
 };
 
 static const char *name_of(int c, int index)
@@ -173,6 +215,42 @@ static int read_relative(struct step *s)
         return -1;
     slurm_error(s->program, "%s", e.text);
     return CLI_FAILED;
+}
+
+static int refuse(const struct srun *r, const char *name)
+{
+    static const char *const reasons[][2] = {
+        {"bcast", "belay copies no programs to nodes: a directory that all of them have brings them, or --workdir upload of belay submit"},
+        {"prolog", "say it in front of srun, in the script"}, {"epilog", "say it behind srun, in the script"},
+        {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has none"}, {"x11", "belay forwards no displays"},
+        {"container", "the image that a job's script runs in is said at its submit, with --container-image"}, {"clusters", "there is one"},
+        {"no-allocate", "what runs on a node is a job"}};
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (str_eq(reasons[i][0], name)) {
+            slurm_error(r->step.program, "--%s is not supported: %s", name, reasons[i][1]);
+            return CLI_FAILED;
+        }
+    return fail(r, name, "is not supported");
+}
+
+/* As Slurm asks for it, so that no two directories have a say in which it is. */
+static int set_hook(const struct srun *r, const char *name, const char **ret_path)
+{
+    if (optarg[0] != '/')
+        return fail(r, name, "needs the whole path of a program, from / on");
+    *ret_path = optarg;
+    return -1;
+}
+
+/* What counts in a job, and outside of one for the job's own srun. -1: go on; else the exit code. */
+static int task_option(struct srun *r, int c, const char *name)
+{
+    if (r->shell)
+        return fail(r, name, "is not for salloc: say it to srun, in the job");
+    if (c != VAL_PROGRAMS)
+        return set_hook(r, name, c == VAL_PROLOG ? &r->step.prolog : &r->step.epilog);
+    r->programs = true;
+    return -1;
 }
 
 /* What counts in a job. -1: go on; else the exit code. */
@@ -230,6 +308,7 @@ static int step_option(struct srun *r, int c, const char *name)
         s->distribution = optarg;
         return -1;
     case 'd':
+    case 'F':
     case 'H':
         return fail(r, name, "is not supported for a step of a job");
     case VAL_JOB:
@@ -247,7 +326,7 @@ static int step_option(struct srun *r, int c, const char *name)
 
 static bool is_of_step_alone(int c)
 {
-    return strchr("lKOsQruvETWImX", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
+    return strchr("lKOsQruvETWImXk", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
 }
 
 static int job_option(struct srun *r, int c, const char *name)
@@ -279,7 +358,7 @@ static void help(const struct srun *r)
          "Elsewhere: submits a job that does, shows its output, and ends with its exit code. Of the options of sbatch\n"
          "those of the job are taken.\n");
     for (const struct option *o = options; o->name; o++)
-        if (o->val != VAL_IGNORED && o->val != VAL_REFUSED)
+        if (o->val != VAL_IGNORED && o->val != VAL_REFUSED && o->val != VAL_NONE)
             printf("  --%s\n", o->name);
 }
 
@@ -296,9 +375,12 @@ static int read_options(struct srun *r, int argc, char **argv)
             c == 'V' ? (void)puts(SLURM_VERSION) : help(r);
             return CLI_OK;
         }
-        if (c == VAL_REFUSED)
-            return fail(r, name, "is not supported");
-        rc = r->place == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
+        if (c == VAL_REFUSED || (c == VAL_NONE && !str_eq(optarg, "none")))
+            return refuse(r, name);
+        if (c == VAL_PROGRAMS || c == VAL_PROLOG || c == VAL_EPILOG)
+            rc = task_option(r, c, name);
+        else if (c != VAL_NONE)
+            rc = r->place == NOWHERE ? job_option(r, c, name) : step_option(r, c, name);
     }
     if (rc < 0 && optind == argc && !r->shell) {
         slurm_error(r->step.program, "No command given to execute.");
@@ -374,16 +456,36 @@ static int enter(const struct srun *r, int argc, char **argv)
 
 /* ---- outside of a job ---- */
 
+static void add_hook(struct buf *script, const char *flag, const char *path)
+{
+    if (!path)
+        return;
+    buf_printf(script, " %s=", flag);
+    str_shell_quote(script, path);
+}
+
 /* The tasks are started by the job's own srun, so belay has to be there; one task needs none. */
+static void add_srun(const struct srun *r, struct buf *script)
+{
+    const struct step *s = &r->step;
+    bool of_tasks = r->programs || s->prolog || s->epilog || s->labels;
+    if (s->tasks <= 1 && s->tasks_per_node <= 1 && s->nodes_max <= 1 && !of_tasks)
+        return;
+    buf_printf(script, " belay slurm srun%s%s", s->labels ? " -l" : "", r->programs ? " --multi-prog" : "");
+    add_hook(script, "--task-prolog", s->prolog);
+    add_hook(script, "--task-epilog", s->epilog);
+}
+
 static int submit(struct srun *r, char **words, int n)
 {
+    if (r->step.pty && (r->programs || r->step.prolog || r->step.epilog))
+        return fail(r, "pty", "of a new job takes no --multi-prog, --task-prolog and --task-epilog");
     if (r->step.pty)
         return interactive_run(&r->s, (const char *const *)words, n, true);
     struct buf script = {0};
     struct err e = {0};
     buf_adds(&script, "#!/bin/sh\nexec");
-    if (r->step.tasks > 1 || r->step.tasks_per_node > 1 || r->step.nodes_max > 1 || r->step.labels)
-        buf_printf(&script, " belay slurm srun%s", r->step.labels ? " -l" : "");
+    add_srun(r, &script);
     for (int i = 0; i < n; i++) {
         buf_addc(&script, ' ');
         str_shell_quote(&script, words[i]);
@@ -400,6 +502,27 @@ static int submit(struct srun *r, char **words, int n)
     return submission_send(&r->s);
 }
 
+/* ---- in a job ---- */
+
+static int run_step(struct srun *r, char **words)
+{
+    struct buf text = {0};
+    struct err e;
+    if (r->programs && fs_read(words[0], PROGRAMS_BYTES_MAX, &text, &e) != 0) {
+        slurm_error("srun", "--multi-prog: %s", e.text);
+        return CLI_FAILED;
+    }
+    if (text.len > 0 && memchr(text.data, '\0', text.len)) {
+        slurm_error("srun", "--multi-prog: %s is no text", words[0]);
+        buf_deinit(&text);
+        return CLI_FAILED;
+    }
+    r->step.programs = r->programs ? buf_str(&text) : NULL;
+    int code = step_run(&r->step, words);
+    buf_deinit(&text);
+    return code;
+}
+
 int srun_main(int argc, char **argv)
 {
     struct srun r = {.step = {.program = "srun"}};
@@ -412,7 +535,7 @@ int srun_main(int argc, char **argv)
     if (code < 0)
         code = read_options(&r, argc, argv);
     if (code < 0)
-        code = r.place == IN_JOB       ? step_run(&r.step, argv + optind)
+        code = r.place == IN_JOB       ? run_step(&r, argv + optind)
                : r.place == IN_ANOTHER ? enter(&r, argc, argv)
                                        : submit(&r, argv + optind, argc - optind);
     submission_deinit(&r.s);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/parts.h"
+#include "cli/programs.h"
 #include "cli/slurm.h"
 #include "cli/step_tasks.h"
 #include <errno.h>
@@ -197,6 +198,15 @@ static int make_layout(struct run *r)
     return set_distribution(r);
 }
 
+static int check_programs(const struct step *s, int64_t tasks, const char *file)
+{
+    struct err e;
+    if (!s->programs || programs_check(s->programs, tasks, &e) == 0)
+        return 0;
+    slurm_error(s->program, "%s: %s", file, e.text);
+    return -1;
+}
+
 static int run_parts(struct run *r, char **argv)
 {
     struct buf names = {0}, per_node = {0};
@@ -233,7 +243,7 @@ static int run_parts(struct run *r, char **argv)
 
 static int run_on_nodes(struct run *r, char **argv)
 {
-    if (choose_nodes(r) != 0 || make_layout(r) != 0 || take_slots(r) != 0)
+    if (choose_nodes(r) != 0 || make_layout(r) != 0 || check_programs(r->s, r->layout.tasks, argv[0]) != 0 || take_slots(r) != 0)
         return 1;
     return run_parts(r, argv);
 }
@@ -263,7 +273,7 @@ static int run_here(struct run *r, char **argv)
     }
     r->n_may = 1;
     r->layout = (struct layout){.nodes = 1, .tasks = n};
-    if (take_slots(r) != 0)
+    if (check_programs(s, n * nodes, argv[0]) != 0 || take_slots(r) != 0)
         return 1;
     rank = nested ? 0 : rank;
     for (int64_t i = 0; i < n; i++)

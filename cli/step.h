@@ -24,6 +24,8 @@ struct step {
     int64_t cpus_per_task;   /* 0: 1 */
     const char *output, *error, *input, *dir; /* NULL: as srun's own; %t and the like are expanded */
     const char *export;      /* NULL: everything; "NONE", or names with commas */
+    const char *programs;    /* what each task runs (cli/programs.h): the words are the file's name, and more arguments; NULL: the words are it */
+    const char *prolog, *epilog; /* programs that each task's node runs in front of it and behind it; NULL: none */
     bool labels;             /* each line begins with "3: " */
     bool kill_on_bad_exit, overlap, quiet;
     bool pty;                /* one task, which has srun's terminal to itself */

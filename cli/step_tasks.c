@@ -12,7 +12,9 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/parts.h"
+#include "cli/programs.h"
 #include "cli/slurm.h"
+#include "cli/step_prolog.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,6 +29,7 @@
 #define LABEL_LINE_MAX 65536 /* a longer line is cut into several */
 #define LOOK_MS 1000         /* parts have deadlines */
 #define KILL_MS 5000         /* between SIGTERM and SIGKILL when one has failed */
+#define EPILOG_MS 5000       /* that a task's epilog has */
 
 struct task {
     pid_t pid;
@@ -34,6 +37,8 @@ struct task {
     int status;
     int pipes[2]; /* read ends of stdout and stderr, with labels; -1 */
     struct buf lines[2];
+    pid_t epilog; /* 0: none runs */
+    int64_t epilog_until_ms; /* monotonic */
 };
 
 struct run {
@@ -94,7 +99,7 @@ static void keep_only(const char *list)
     buf_deinit(&item);
 }
 
-static void set_environment(const struct run *r, int64_t i)
+static void set_environment(const struct run *r, int64_t i, pid_t pid)
 {
     const char *slash = strrchr(r->command, '/');
     struct buf ids = {0};
@@ -113,7 +118,7 @@ static void set_environment(const struct run *r, int64_t i)
     set_number("SLURM_STEP_NUM_TASKS", r->p->tasks);
     set_number("SLURM_STEP_NUM_NODES", r->p->nodes);
     setenv("SLURM_STEP_TASKS_PER_NODE", r->p->per_node, 1);
-    set_number("SLURM_TASK_PID", getpid());
+    set_number("SLURM_TASK_PID", pid);
     if (r->s->cpus_per_task > 0)
         set_number("SLURM_CPUS_PER_TASK", r->s->cpus_per_task);
     setenv("SLURM_STEP_NODELIST", r->p->nodelist, 1);
@@ -180,18 +185,32 @@ static int set_files(const struct run *r, int64_t i, const int pipes[2])
     return rc;
 }
 
-static _Noreturn void be_task(const struct run *r, int64_t i, const int pipes[2], char **argv)
+/* In a process of its own: the surroundings of the task that is, or was, the process pid. */
+static void enter_task(const struct run *r, int64_t i, pid_t pid)
 {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    set_environment(r, i);
+    set_environment(r, i, pid);
     if (r->s->dir && chdir(r->s->dir) != 0) {
         slurm_error(r->s->program, "%s cannot be entered: %s", r->s->dir, strerror(errno));
         _exit(1);
     }
+}
+
+static _Noreturn void be_task(const struct run *r, int64_t i, const int pipes[2], char **argv)
+{
+    struct err e;
+    int code;
+    enter_task(r, i, getpid());
     if (set_files(r, i, pipes) != 0)
         _exit(1);
+    if (r->s->programs && programs_words(r->s->programs, r->p->ids[i], argv + 1, &argv, &e) != 0) {
+        slurm_error(r->s->program, "%s: %s", r->command, e.text);
+        _exit(1);
+    }
+    if (r->s->prolog && (code = step_prolog(r->s)) != 0)
+        _exit(code);
     execvp(argv[0], argv);
     int why = errno;
     slurm_error(r->s->program, "execve(): %s: %s", argv[0], strerror(why));
@@ -223,6 +242,62 @@ static int start(struct run *r, int64_t i, char **argv)
     }
     t->pid = pid;
     return 0;
+}
+
+/* ---- what comes behind it ---- */
+
+/* In a group of its own, which is ended when its time is over. Its output is nobody's, as with Slurm. */
+static _Noreturn void be_epilog(const struct run *r, int64_t i)
+{
+    setpgid(0, 0);
+    enter_task(r, i, r->tasks[i].pid);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (put(null, STDIN_FILENO) != 0 || put(null, STDOUT_FILENO) != 0)
+        _exit(1);
+    execl(r->s->epilog, r->s->epilog, (char *)NULL);
+    slurm_error(r->s->program, "--task-epilog: %s cannot be run: %s", r->s->epilog, strerror(errno));
+    _exit(1);
+}
+
+static void start_epilog(const struct run *r, int64_t i)
+{
+    struct task *t = &r->tasks[i];
+    if (!r->s->epilog)
+        return;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_epilog(r, i);
+    if (pid < 0) {
+        error(r, strerror(errno));
+        return;
+    }
+    setpgid(pid, pid);
+    t->epilog = pid;
+    t->epilog_until_ms = clock_mono(&clock_system).ms + EPILOG_MS;
+}
+
+static bool has_epilogs(const struct run *r)
+{
+    for (int64_t i = 0; r->s->epilog && i < r->p->n; i++)
+        if (r->tasks[i].epilog > 0)
+            return true;
+    return false;
+}
+
+static void end_late_epilogs(const struct run *r)
+{
+    int64_t now = clock_mono(&clock_system).ms;
+    for (int64_t i = 0; r->s->epilog && i < r->p->n; i++)
+        if (r->tasks[i].epilog > 0 && now >= r->tasks[i].epilog_until_ms)
+            kill(-r->tasks[i].epilog, SIGKILL);
+}
+
+static void take_epilog(const struct run *r, int64_t i, int status)
+{
+    r->tasks[i].epilog = 0;
+    if (WIFSIGNALED(status) && !r->s->quiet)
+        slurm_error(r->s->program, "%s: task %lld: its epilog was killed: it has %d s", r->node, (long long)r->p->ids[i], EPILOG_MS / 1000);
 }
 
 /* ---- labelled output ---- */
@@ -285,10 +360,13 @@ static void reap(struct run *r)
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         parts_reap(r->parts, pid, status);
         for (int64_t i = 0; i < r->p->n; i++)
-            if (r->tasks[i].pid == pid) {
+            if (r->tasks[i].epilog == pid) {
+                take_epilog(r, i, status);
+            } else if (r->tasks[i].pid == pid && !r->tasks[i].ended) {
                 r->tasks[i].ended = true;
                 r->tasks[i].status = status;
                 tell_end(r, i, status);
+                start_epilog(r, i);
                 if (r->s->kill_on_bad_exit && status != 0)
                     signal_all(r, SIGTERM);
             }
@@ -298,7 +376,9 @@ static void reap(struct run *r)
 static bool is_over(const struct run *r)
 {
     for (int64_t i = 0; i < r->p->n; i++)
-        if (r->tasks[i].pid > 0 && (!r->tasks[i].ended || r->tasks[i].pipes[0] >= 0 || r->tasks[i].pipes[1] >= 0))
+        if (r->tasks[i].epilog > 0)
+            return false;
+        else if (r->tasks[i].pid > 0 && (!r->tasks[i].ended || r->tasks[i].pipes[0] >= 0 || r->tasks[i].pipes[1] >= 0))
             return false;
     return true;
 }
@@ -331,10 +411,11 @@ static void wait_for_tasks(struct run *r)
         for (int64_t i = 0; i < r->p->n * 2; i++)
             p[i + 1] = (struct pollfd){.fd = r->tasks[i / 2].pid > 0 ? r->tasks[i / 2].pipes[i % 2] : -1, .events = POLLIN};
         size_t n = parts_poll(r->parts, p + own);
-        if (poll(p, (nfds_t)(own + n), r->parts ? LOOK_MS : -1) < 0 && errno != EINTR)
+        if (poll(p, (nfds_t)(own + n), r->parts || has_epilogs(r) ? LOOK_MS : -1) < 0 && errno != EINTR)
             break;
         read_signals(r);
         reap(r);
+        end_late_epilogs(r);
         for (int64_t i = 0; i < r->p->n * 2; i++)
             if (p[i + 1].fd >= 0 && p[i + 1].revents)
                 relay(r, i / 2, (int)(i % 2));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps on several nodes: how their tasks are laid out, and what a part is told.
+ * Steps: how their tasks are laid out on several nodes, what a part is told, which program is whose, and what one in front of a task may say.
  */
 #include "base/mem.h"
 #include "cli/layout.h"
 #include "cli/parts.h"
+#include "cli/programs.h"
+#include "cli/step_prolog.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -155,6 +157,113 @@ static void a_part_that_is_signalled_before_it_connects_is_called_off(void **sta
     parts_destroy(p);
 }
 
+static void programs_go_to_the_other_nodes(void **state)
+{
+    (void)state;
+    char file[] = "p.conf", cwd[] = "/", address[] = "10.0.0.1";
+    char *argv[] = {file, NULL}, *env[] = {NULL};
+    const int64_t ids[] = {1};
+    struct part p = {.address = address, .port = 1, .step = {.programs = "* echo \xff\n", .prolog = "/bin/pro", .epilog = "/bin/epi"},
+        .place = {.tasks = 2, .nodes = 2, .node = 1, .ids = ids, .n = 1, .nodelist = "a,b", .per_node = "1(x2)"}, .cwd = cwd, .argv = argv, .env = env};
+    struct buf text = {0};
+    struct part read;
+    struct err e;
+    memcpy(p.key, key, sizeof(key));
+    part_format(&p, &text);
+    assert_int_equal(part_parse(buf_str(&text), text.len, &read, &e), 0);
+    assert_string_equal(read.step.programs, "* echo \xff\n");
+    assert_string_equal(read.step.prolog, "/bin/pro");
+    assert_string_equal(read.step.epilog, "/bin/epi");
+    assert_string_equal(read.argv[0], "p.conf");
+    assert_null(read.argv[1]);
+    part_deinit(&read);
+    for (size_t n = 0; n < text.len; n++) {
+        assert_int_equal(part_parse(buf_str(&text), n, &read, &e), ERR_INVALID);
+        part_deinit(&read);
+    }
+    buf_deinit(&text);
+}
+
+/* ---- programs ---- */
+
+/* expected: its words, each in <> */
+static void check_words(const char *text, int64_t tasks, int64_t task, const char *expected)
+{
+    char more[] = "more %t";
+    char *const rest[] = {more, NULL};
+    struct buf all = {0};
+    char **words;
+    struct err e;
+    if (programs_check(text, tasks, &e) != 0 || programs_words(text, task, rest, &words, &e) != 0)
+        fail_msg("%s", e.text);
+    for (char **w = words; *w; w++)
+        buf_printf(&all, "<%s>", *w);
+    assert_string_equal(buf_str(&all), expected);
+    buf_deinit(&all);
+    programs_free(words);
+}
+
+/* As srun of Slurm 22.05 does it, tried there. */
+static void each_task_has_its_program(void **state)
+{
+    (void)state;
+    static const char manual[] = "####\n# srun -n8 -l --multi-prog silly.conf\n4-6\t hostname\n1,7\t echo  task:%t\n0,2-3\t echo  offset:%o\n";
+    check_words(manual, 8, 0, "<echo><offset:0><more %t>");
+    check_words(manual, 8, 2, "<echo><offset:1><more %t>");
+    check_words(manual, 8, 3, "<echo><offset:2><more %t>");
+    check_words(manual, 8, 6, "<hostname><more %t>");
+    check_words(manual, 8, 7, "<echo><task:7><more %t>");
+    check_words("0,2 a %t %o\n* star %t %o", 5, 2, "<a><2><1><more %t>");
+    check_words("0,2 a %t %o\n* star %t %o", 5, 3, "<star><3><3><more %t>");
+    check_words("3,0-1 a %o %t\n2 b %o\n", 4, 0, "<a><1><0><more %t>");
+    check_words("\n  \n# c\n  0 echo a\r\n\t1\techo   b    c \n", 2, 1, "<echo><b><c><more %t>");
+    check_words("0 sh -c 'echo \"$0\" %t %o x  y' '%t' a'%t'\\ b'c%o'%o", 1, 0, "<sh><-c><echo \"$0\" %t %o x  y><%t><a%t bc%o0><more %t>");
+    check_words("0 echo \"a  b %t\" \\%t %% %x '' $HOME # no remark", 1, 0, "<echo><\"a><b><0\"><%t><%%><%x><><$HOME><#><no><remark><more %t>");
+    check_words("0 echo a\\\n b c\n1 d", 2, 0, "<echo><a><b><c><more %t>");
+    check_words("0 echo a\\\n b c\n1 d", 2, 1, "<d><more %t>");
+}
+
+static void check_no_programs(const char *text, const char *expected)
+{
+    char *const none[] = {NULL};
+    char **words;
+    struct err e;
+    if (programs_check(text, 2, &e) != ERR_INVALID || !strstr(e.text, expected))
+        fail_msg("\"%s\" is not in \"%s\"", expected, e.text);
+    for (int64_t task = 0; task < 2; task++) /* whoever has not checked is told, or has a program */
+        if (programs_words(text, task, none, &words, &e) == 0)
+            programs_free(words);
+}
+
+static void programs_that_are_not_one_for_each_task_are_refused(void **state)
+{
+    (void)state;
+    check_no_programs("", "there is no program for task 0");
+    check_no_programs("0 a\n", "there is no program for task 1");
+    check_no_programs("0-1 a\n1 b\n", "line 2: task 1 has a program already");
+    check_no_programs("* a\n1 b\n", "line 2: * is for all tasks that are left");
+    check_no_programs("0-5 a\n", "line 1: there is no task 5: the step has 2");
+    check_no_programs("x a\n", "line 1: expected tasks, as 0,2-3 or *, found \"x a\"");
+    for (size_t i = 0; i < 8; i++)
+        check_no_programs((const char *const[]){"1-0 a", "0, 1 a", "0- a", "-1 a", "0,,1 a", "** a", "0-1-2 a", "99999999999999999999 a"}[i],
+            "line 1: expected tasks");
+    check_no_programs("# a\n0-1\n", "line 2: expected a program behind the tasks");
+    check_no_programs("0-1 '' a\n", "line 1: expected a program behind the tasks");
+    check_no_programs("0 a\\\nb\n1 echo 'b c\n", "line 3: expected a ' that closes");
+}
+
+static void what_stands_in_front_of_a_task_changes_its_environment(void **state)
+{
+    (void)state;
+    static const char said[] = "export A_STEP=b c =d\nnoise\nexport NO_VALUE\nexport =x\nunset A_GONE\nunset \nunset A=B\nexport A_LAST=";
+    setenv("A_GONE", "1", 1);
+    step_prolog_obey(said, strlen(said));
+    assert_string_equal(getenv("A_STEP"), "b c =d");
+    assert_null(getenv("A_GONE"));
+    assert_null(getenv("NO_VALUE"));
+    assert_string_equal(getenv("A_LAST"), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +272,10 @@ int main(void)
         cmocka_unit_test(a_part_is_told_all_byte_for_byte),
         cmocka_unit_test(what_no_srun_tells_is_refused),
         cmocka_unit_test(a_part_that_is_signalled_before_it_connects_is_called_off),
+        cmocka_unit_test(programs_go_to_the_other_nodes),
+        cmocka_unit_test(each_task_has_its_program),
+        cmocka_unit_test(programs_that_are_not_one_for_each_task_are_refused),
+        cmocka_unit_test(what_stands_in_front_of_a_task_changes_its_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,14 @@ srun -N 2 -n 4 -m cyclic -o ../cyclic.out sh -c 'echo "$SLURM_PROCID on $SLURM_N
 srun -Q -n 3 sh -c 'exit $((SLURM_PROCID * 4))'; echo "code $?"
 srun -Q -n 3 -K sh -c '[ $SLURM_NODEID = 1 ] && exit 7; exec sleep 1000'; echo "killed $?"
 srun -n 9 true; echo "too many $?"
+cat >../programs.conf <<'EOF'
+0 echo leader %t
+1-3 echo worker %o of %t
+* sh -c 'echo last on $SLURM_NODEID with $0'
+EOF
+srun -l --multi-prog ../programs.conf more | sort
+srun -n 3 --task-prolog=$PWD/prolog.sh --task-epilog=$PWD/epilog.sh sh -c 'echo "$CAME"' | sort
+cat ../epilog.0 ../epilog.1 ../epilog.2
 [ $SLURM_RESTART_COUNT = 0 ] || exec echo finished
 srun -n 3 sh -c 'echo waits; while ! [ -e ../go ]; do sleep 0.1; done; echo goes on'
 echo "step $SLURM_JOB_NUM_NODES"
@@ -149,6 +157,8 @@ class Gang(unittest.TestCase):
     def test_a_script_on_the_first_starts_tasks_on_all(self):
         with Lab() as l:
             os.mkdir(os.path.join(l.dir, "sub"))
+            l.write("sub/prolog.sh", "#!/bin/sh\necho export CAME=to $SLURM_NODEID\n", 0o700)
+            l.write("sub/epilog.sh", "#!/bin/sh\necho left $SLURM_NODEID >../epilog.$SLURM_PROCID\n", 0o700)
             l.write("first.sh", FIRST)
             job = int(l.belay("slurm", "sbatch", "--parsable", "first.sh"))
             l.wait_log(job, "^waits\nwaits\nwaits$")
@@ -167,7 +177,9 @@ class Gang(unittest.TestCase):
             with open(os.path.join(l.dir, "first.out")) as f:
                 told = [line for line in f.read().split("\n") if not line.startswith("srun: ")]
             expected = ["script on node 0 of 3, tasks 2(x2),1"] + \
-                ["%d: %d %d of 5/3: two words sub 2(x2),1" % (i, i % 2, i // 2) for i in range(5)] + ["3", "code 8", "killed 143", "too many 1"]
+                ["%d: %d %d of 5/3: two words sub 2(x2),1" % (i, i % 2, i // 2) for i in range(5)] + ["3", "code 8", "killed 143", "too many 1",
+                 "0: leader 0 more", "1: worker 0 of 1 more", "2: worker 1 of 2 more", "3: worker 2 of 3 more", "4: last on 2 with more",
+                 "to 0", "to 1", "to 2", "left 0", "left 1", "left 2"]
             rest = ["waits"] * 3 + ["goes on"] * 3 + ["step 3"]
             self.assertEqual(told, expected + rest + expected + ["finished", ""])
             with open(os.path.join(l.dir, "cyclic.out")) as f:

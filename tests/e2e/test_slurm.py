@@ -46,6 +46,10 @@ EXPECTED = {
     "srun_steps.sh": ((), 0, {"steps.out": "step 1\nstep 2\nstep 3\nstep 4\n"}),
     "srun_files.sh": ((), 0, {"srun_files.out": "out 0\nout 1\nerr 0\nerr 1\n"}),
     "srun_stdin.sh": ((), 0, {"srun_stdin.out": "one\ntwo\n3\n"}),
+    "srun_programs.sh": ((), 0, {"srun_programs.out": "0: offset:0 more\n1: task:1 more\n2: offset:1 more\n3: step 0, 100 %t\n"
+                                                      "srun: error: silly.conf: there is no program for task 3\ncode 1\ncode 1\ncode 3\n"}),
+    "srun_hooks.sh": ((), 0, {"srun_hooks.out": "0: before 0\n0: rank 0\n1: before 1\n1: rank 1\nafter 0 here\nafter 1 here\nbefore 0\nbefore 1\ncode 5\n"
+                                                "its epilog was killed\nsrun: error: --task-prolog needs the whole path of a program, from / on\ncode 1\n"}),
     "set_e.sh": ((), 1, {"set_e.out": "before\n"}),
     "exit_code.sh": ((), 3, {"exit_code.out": "", "exit_code.err": ""}),
     "segfault.sh": ((), 139, {}),
@@ -72,6 +76,8 @@ class Slurm(unittest.TestCase):
         shutil.copytree(SCRIPTS, cls.dir)
         for name in ("bin", "work/logs", "work/sub"):
             os.makedirs(os.path.join(cls.h.dir, name), exist_ok=True)
+        with open(os.path.join(cls.dir, "says.sh"), "w", opener=lambda p, f: os.open(p, f, 0o700)) as f:
+            f.write("#!/bin/sh\necho export SAID=this\n")
         for name in PROGRAMS + ("belay",):
             os.symlink(BUILD + "/cli/belay", os.path.join(cls.bin, name))
         with open(os.path.join(cls.dir, "numbers.txt"), "w") as f:
@@ -251,6 +257,9 @@ class Slurm(unittest.TestCase):
             done = self.run_program("sbatch", flag, "minimal.sh")
             self.assertEqual((done.returncode, done.stdout), (1, ""), flag)
             self.assertIn("is not supported: take it out if the job is right without it", done.stderr)
+        job = self.ok("sbatch", "--parsable", "-H", "--nice", "minimal.sh").strip()
+        self.assertEqual(self.ok("squeue", "-h", "-j", job, "-O", "nice"), "100".ljust(20) + "\n")
+        self.ok("scancel", job)
         done = self.run_program("sbatch", "--no-such-flag", "minimal.sh")
         self.assertEqual(done.returncode, 1)
         self.assertIn("unrecognized option '--no-such-flag'", done.stderr)
@@ -307,7 +316,20 @@ class Slurm(unittest.TestCase):
         done = self.run_program("srun", "sh", "-c", "echo out; exit 5")
         self.assertEqual((done.returncode, done.stdout), (5, "out\n"))
         self.assertEqual(sorted(self.ok("srun", "-n", "2", "-l", "sh", "-c", "echo of $SLURM_NTASKS").splitlines()), ["0: of 2", "1: of 2"])
-        self.ok("srun", "--mail-type=NONE", "--profile=none", "--wckey=x", "--ntasks-per-socket=1", "true")
+        self.ok("srun", "--mail-type=NONE", "--profile=none", "--wckey=x", "--ntasks-per-socket=1", "--nice", "-t", "2", "--signal=USR1@30", "--epilog=none", "true")
+        with open(os.path.join(self.dir, "outside.conf"), "w") as f:
+            f.write("0 echo leader\n* echo worker %t\n")
+        self.assertEqual(sorted(self.ok("srun", "-n", "2", "--multi-prog", "outside.conf", "more").splitlines()), ["leader more", "worker 1 more"])
+        self.assertEqual(self.ok("srun", "--task-prolog=" + os.path.join(self.dir, "says.sh"), "sh", "-c", "echo $SAID"), "this\n")
+        for words, text in ((("--bcast=/tmp/x",), "--bcast is not supported: belay copies no programs"), (("--signal=NO@5",), "expected a signal"),
+                            (("--signal=USR1@70000",), "the seconds after @"), (("--prolog=/bin/true",), "--prolog is not supported: say it in front of srun"),
+                            (("--multi-prog", "--pty"), "--pty of a new job takes no --multi-prog"), (("-C", "[a|b]", "-N2"), "for jobs on one node")):
+            done = self.run_program("srun", *words, "true")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(text, done.stderr)
+        done = self.run_program("salloc", "--multi-prog", "true")
+        self.assertIn("--multi-prog is not for salloc", done.stderr)
+        self.assertIn("comes at the start", self.run_program("srun", "-t", "1", "--signal=USR1@600", "true").stderr)
 
     def test_srun_runs_a_step_in_a_job_from_outside_of_it(self):
         job = self.ok("sbatch", "--parsable", "-n", "2", "--export=SEEN=inside", "-o", "held.out", "--wrap", "echo go; exec sleep 1000").strip()
