@@ -154,7 +154,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
     struct sacct *s = ctx;
     struct buf account = {0};
     slurm_job_value(j, JOB_ACCOUNT, &account);
-    bool wanted = (!s->nodes || slurm_list_has(s->nodes, j->nodes)) &&
+    bool wanted = slurm_hosts_meet(s->nodes, j->nodes) &&
                   (!s->account || slurm_list_has(s->account, buf_str(&account)));
     buf_deinit(&account);
     if (wanted && s->json)
@@ -239,7 +239,7 @@ static int option(struct sacct *s, int c, const char *word)
         return -1;
     case 'N':
         s->nodes = optarg;
-        return -1;
+        return slurm_is_hosts("sacct", optarg) ? -1 : CLI_FAILED;
     case 'S':
         s->start = optarg;
         return -1;

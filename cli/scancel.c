@@ -66,7 +66,7 @@ struct scancel {
 static void on_job(void *ctx, const struct slurm_job *j)
 {
     struct scancel *s = ctx;
-    if (s->nodes && !slurm_list_has(s->nodes, j->nodes))
+    if (!slurm_hosts_meet(s->nodes, j->nodes))
         return;
     s->ids = mem_resize(s->ids, s->n_ids + 1, sizeof(*s->ids));
     s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
@@ -182,7 +182,7 @@ static void signal_job(void *ctx, const struct slurm_job *j)
     struct scancel *s = ctx;
     int64_t id = cli_int(j->job, "id", 0);
     const char *state = cli_text(j->job, "state"), *shown = cli_text(j->job, "ref");
-    if (s->nodes && !slurm_list_has(s->nodes, j->nodes))
+    if (!slurm_hosts_meet(s->nodes, j->nodes))
         return;
     if (!str_eq(state, "running")) {
         if (!s->quiet)
@@ -226,6 +226,8 @@ static int option(struct scancel *s, int c)
                           : c == 't' ? &s->q.states
                           : c == 'w' ? &s->nodes
                                      : NULL;
+    if (c == 'w' && !slurm_is_hosts("scancel", optarg))
+        return CLI_FAILED;
     if (filter) {
         *filter = optarg;
         s->picks = true;

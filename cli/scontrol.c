@@ -176,14 +176,14 @@ static void print_node(const struct scontrol *s, const json_t *n)
 
 static int show_nodes(struct scontrol *s, const char *names)
 {
-    json_t *v = slurm_get("scontrol", s->c, "/api/v1/nodes");
+    json_t *v = names && !slurm_is_hosts("scontrol", names) ? NULL : slurm_get("scontrol", s->c, "/api/v1/nodes");
     const json_t *n;
     size_t i;
     if (!v)
         return CLI_FAILED;
     json_array_foreach(json_object_get(v, "nodes"), i, n)
     {
-        if (!slurm_list_has(names, cli_text(n, "name")))
+        if (!slurm_hosts_meet(names, cli_text(n, "name")))
             continue;
         s->shown++;
         if (s->json)

@@ -284,7 +284,7 @@ static void add_node(struct sinfo *s, const json_t *node, const char *pool, int6
 {
     const char *state = node_state(node, used), *name = cli_text(node, "name");
     int64_t cpus = cli_int(node, "cpus", 0), mib = cli_int(node, "memory_mib", 0);
-    if (!has_state(s, state) || !slurm_list_has(s->nodes, name))
+    if (!has_state(s, state) || !slurm_hosts_meet(s->nodes, name))
         return;
     struct group *g = find_group(s, pool, state, node);
     bool works = str_eq(state, "idle") || str_eq(state, "mixed") || str_eq(state, "allocated");
@@ -492,6 +492,8 @@ static int option(struct sinfo *s, int c)
                  : c == 'R'      ? &s->reasons
                  : c == VAL_JSON ? &s->json
                                  : NULL;
+    if (c == 'n' && !slurm_is_hosts("sinfo", optarg))
+        return CLI_FAILED;
     if (text)
         *text = optarg;
     else if (flag)

@@ -69,6 +69,10 @@ void slurm_format_plain(const struct slurm_format *f, const char *delimiter, boo
 /* The next of "a, b,c", without blanks, into out; false at the end. */
 bool slurm_next_item(const char **list, struct buf *out);
 bool slurm_list_has(const char *list, const char *word); /* whatever the case of letters; NULL has everything */
+bool slurm_lists_meet(const char *list, const char *words); /* it has one of them */
+/* The same of names of nodes, where the list may be folded together: n[1-3,7]. */
+bool slurm_hosts_meet(const char *hosts, const char *names);
+bool slurm_is_hosts(const char *program, const char *text); /* false: told as the program's error */
 
 /* Of --clusters: there is one, which is all of them. */
 bool slurm_is_this_cluster(const char *names);

@@ -637,16 +637,6 @@ static void add_pools(struct walk *w, const json_t *job, struct buf *out)
         add_all_pools(w, out);
 }
 
-static bool is_in_pools(const char *list, const char *pools)
-{
-    struct buf name = {0};
-    bool found = !list;
-    while (!found && slurm_next_item(&pools, &name))
-        found = slurm_list_has(list, buf_str(&name));
-    buf_deinit(&name);
-    return found;
-}
-
 /* An array of which all has begun: its tasks tell of themselves. One that has ended has had no attempt, and ended as they did. */
 static bool is_all_tasks(const json_t *job)
 {
@@ -669,7 +659,7 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
     if (wall_is_set(q->submitted_until) && wall_is_set(submitted) && submitted.ms > q->submitted_until.ms)
         return false;
     return slurm_list_has(q->user, cli_text(j->job, "user")) && slurm_list_has(q->name, cli_text(j->job, "name")) &&
-           is_in_pools(q->pool, j->pools);
+           slurm_lists_meet(q->pool, j->pools);
 }
 
 /* Takes nothing; detail NULL: read when the query wants it. */

@@ -53,6 +53,42 @@ bool slurm_list_has(const char *list, const char *word)
     return found;
 }
 
+typedef bool (*has_fn)(const char *list, const char *word);
+
+static bool meet(const char *list, const char *words, has_fn has)
+{
+    struct buf item = {0};
+    bool found = !list;
+    while (!found && slurm_next_item(&words, &item))
+        found = has(list, buf_str(&item));
+    buf_deinit(&item);
+    return found;
+}
+
+bool slurm_lists_meet(const char *list, const char *words)
+{
+    return meet(list, words, slurm_list_has);
+}
+
+static bool names_node(const char *hosts, const char *name)
+{
+    return slurm_list_has(hosts, name) || hosts_has(hosts, name);
+}
+
+bool slurm_hosts_meet(const char *hosts, const char *names)
+{
+    return meet(hosts, names, names_node);
+}
+
+bool slurm_is_hosts(const char *program, const char *text)
+{
+    struct err e;
+    if (hosts_check(text, NULL, &e) == 0)
+        return true;
+    slurm_error(program, "Invalid node name specified: %s", e.text);
+    return false;
+}
+
 bool slurm_is_this_cluster(const char *names)
 {
     return strcasecmp(names, "all") == 0;

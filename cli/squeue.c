@@ -181,7 +181,7 @@ static void on_job(void *ctx, const struct slurm_job *j)
 {
     struct squeue *s = ctx;
     const char *indexes = strchr(cli_text(j->job, "ref"), '[');
-    if ((s->nodes && !slurm_list_has(s->nodes, j->nodes)) || !has_value(s->account, j, JOB_ACCOUNT) ||
+    if (!slurm_hosts_meet(s->nodes, j->nodes) || !has_value(s->account, j, JOB_ACCOUNT) ||
         !has_value(s->qos, j, JOB_QOS))
         return;
     if (!s->by_task || !indexes) {
@@ -404,6 +404,8 @@ static int show(struct squeue *s)
         rc = check_sort(s->sort);
     if (rc == CLI_OK)
         rc = check_states(s->q.states);
+    if (rc == CLI_OK && s->nodes && !slurm_is_hosts("squeue", s->nodes))
+        rc = CLI_FAILED;
     if (rc == CLI_OK && client_create(&c, &e) != 0) {
         slurm_error("squeue", "%s", e.text);
         rc = CLI_FAILED;
