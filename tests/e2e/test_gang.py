@@ -47,6 +47,18 @@ echo waits
 while :; do sleep 0.1; done
 """
 
+HEARS = """#!/bin/sh
+trap 'echo script heard' USR1
+sh -c 'trap "echo program heard" USR1; echo up; while :; do sleep 0.1; done' &
+while :; do wait; done
+"""
+
+# Its tasks are on all of its nodes, and its script on the first.
+HEARS_ON_FIRST = """#!/bin/sh
+#SBATCH -N 3 -o hears.out
+belay slurm srun sh -c 'trap "echo heard" USR1; echo up; while :; do sleep 0.1; done'
+"""
+
 
 class Gang(unittest.TestCase):
     def start(self, l, *args, every_ms=3600000):
@@ -184,6 +196,40 @@ class Gang(unittest.TestCase):
             self.assertEqual(told, expected + rest + expected + ["finished", ""])
             with open(os.path.join(l.dir, "cyclic.out")) as f:
                 self.assertEqual(sorted(f.read().split("\n")[:-1]), ["0 on 0", "1 on 1", "2 on 0", "3 on 1"])
+
+    def test_a_signal_reaches_all_nodes_and_each_of_them_names_the_job(self):
+        def slurm(*words):
+            return l.belay("slurm", *words).split()
+
+        with Lab() as l:
+            l.write("hears.sh", HEARS, 0o700)
+            l.write("first.sh", HEARS_ON_FIRST)
+            job = l.submit(os.path.join(l.dir, "hears.sh"), nodes=RANKS)
+            for rank in range(RANKS):
+                self.wait_rank_log(l, job, rank, "^up$")
+            names = [n["name"] for n in l.get("/nodes")["nodes"]]
+            self.assertEqual(len(names), RANKS)
+            for name in names:
+                self.assertEqual(slurm("squeue", "-h", "-w", "other," + name, "-o", "%i"), [str(job)])
+                self.assertEqual(slurm("sacct", "-nX", "-N", name, "-o", "jobid"), [str(job)])
+            self.assertEqual(slurm("squeue", "-h", "-w", "other", "-o", "%i"), [])
+            slurm("scancel", "-s", "USR1", str(job))
+            for rank in range(RANKS):
+                self.wait_rank_log(l, job, rank, "^program heard$")
+                self.assertNotIn("script heard", l.belay("logs", "--rank", str(rank), str(job)))
+            slurm("scancel", "-b", "-s", "USR1", "-w", names[2])
+            for rank in range(RANKS):
+                self.wait_rank_log(l, job, rank, "^script heard$")
+            slurm("scancel", "-w", "other")
+            self.assertEqual(l.job(job)["state"], "running")
+            slurm("scancel", "-w", names[1])
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
+            job = int(slurm("sbatch", "--parsable", "first.sh")[0])
+            l.wait_log(job, "^up\nup\nup$")
+            slurm("scancel", "-s", "USR1", str(job))
+            l.wait_log(job, "^heard\nheard\nheard$")
+            slurm("scancel", str(job))
+            l.wait_ended(job)
 
     def test_a_terminal_is_on_the_first_of_several_nodes(self):
         with Lab() as l:
