@@ -266,6 +266,8 @@ static const struct poptOption options[] = {
     {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: of each of its nodes", "N"},
     {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: of each of its nodes", "SIZE"},
     {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES, "forecast: at once (default 1)", "N"},
+    {"input", 'i', POPT_ARG_STRING, NULL, FORECAST_INPUT,
+        "forecast: what it reads at each start, as of submit: s3://bucket/prefix,size=140G,place=aws/us-east-1", "URI,size=SIZE"},
     {"market", 0, POPT_ARG_STRING, NULL, FORECAST_MARKET, "forecast: on which machines (default any)", "any|spot|on-demand"},
     {"boot", 0, POPT_ARG_STRING, NULL, FORECAST_BOOT, "forecast: of a machine (default 2m)", "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, FORECAST_RESTORE, "forecast: of a checkpoint (default 30s)", "DURATION"},

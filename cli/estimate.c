@@ -49,6 +49,8 @@ void estimate_print(const json_t *o, bool would)
         printf(",\n  at the latest %s if nobody comes before it\n", latest);
     else
         printf(";\n  nobody can say when at the latest: %s\n", cli_text(o, "unknown"));
+    if (!would && cli_int(o, "input_uusd", 0) > 0)
+        printf("  where reading its input from elsewhere costs %s, at each start\n", cli_usd(cli_int(o, "input_uusd", 0), median, sizeof(median)));
 }
 
 /* "$0.42 ($0.10 to $0.80)" */

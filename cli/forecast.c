@@ -3,9 +3,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/directives.h"
 #include "simulate/history.h"
 #include "simulate/outlook.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define TRACES_MAX 256 /* words of --trace */
 
@@ -13,7 +15,7 @@ struct forecast {
     struct outlook_options o;
     struct config *config;
     struct traces traces;
-    char *pools;
+    char *pools, *input;
     char *trace_words[TRACES_MAX];
     size_t n_trace_words;
     bool was_asked;
@@ -41,6 +43,7 @@ void forecast_destroy(struct forecast *f)
     for (size_t i = 0; i < f->n_trace_words; i++)
         free(f->trace_words[i]);
     free(f->pools);
+    free(f->input);
     free(f);
 }
 
@@ -118,6 +121,30 @@ static int add_trace(struct forecast *f, const char *arg)
     return CLI_OK;
 }
 
+static void no_warning(void *ctx, const char *text)
+{
+    (void)ctx, (void)text;
+}
+
+/* As submit reads it, in words of the core. */
+static int read_input(struct forecast *f, const char *arg)
+{
+    struct err e;
+    json_t *spec = json_object();
+    int rc = strstr(arg, "://") ? directives_apply_flag("--input", "input", arg, false, spec, no_warning, NULL, &e)
+                                : err_set(&e, ERR_INVALID, "--input: expected what it reads, as in s3://bucket/prefix,size=140G, found \"%.100s\"", arg);
+    const json_t *data = json_object_get(spec, "input");
+    if (rc == 0) {
+        const char *place = json_string_value(json_object_get(data, "place"));
+        free(f->input);
+        f->o.job.extras = f->input = mem_printf("input=%s:%lld", place ? place : "store", (long long)cli_int(data, "bytes", 0));
+    } else {
+        cli_error("%s", e.text);
+    }
+    json_decref(spec);
+    return rc == 0 ? CLI_OK : CLI_USAGE;
+}
+
 int forecast_option(struct forecast *f, int val, const char *arg)
 {
     struct study_options *s = &f->o.study;
@@ -143,6 +170,8 @@ int forecast_option(struct forecast *f, int val, const char *arg)
         return read_count("nodes", arg, 1, JOB_NODES_MAX, &f->o.job.nodes);
     case FORECAST_MARKET:
         return read_market(arg, &f->o.job.wish);
+    case FORECAST_INPUT:
+        return read_input(f, arg);
     case FORECAST_BOOT:
         return read_duration("boot", arg, &s->boot_ms);
     case FORECAST_RESTORE:
@@ -179,10 +208,15 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
         "COST", "MEDIAN", "95 OF 100", "DONE AFTER", "95 OF 100", "LATE", "RECLAIMS"};
     struct table *t = table_create();
     size_t without = 0;
-    bool prices;
+    bool prices, has_data = false;
+    for (size_t i = 0; i < n; i++)
+        has_data = has_data || list[i].data_uusd > 0;
     table_column(t, "ON", false);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         table_column(t, names[i], true);
+        if (i == 0 && has_data)
+            table_column(t, "DATA", true);
+    }
     for (size_t i = 0; i < n; i++) {
         const struct outlook *l = &list[i];
         table_row(t);
@@ -192,6 +226,8 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
             table_cell(
                 t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type, market_names[l->offer.market]);
         cell_usd(t, l->mean_uusd);
+        if (has_data)
+            cell_usd(t, l->data_uusd);
         cell_usd(t, l->median_uusd);
         cell_usd(t, l->p95_uusd);
         cell_time(t, l->median_ms);

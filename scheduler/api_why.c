@@ -101,9 +101,9 @@ static json_t *forecast_json(const struct model *model, const struct forecast *f
 {
     const struct node *n = f->node != CORE_ID_NONE ? model_node(model, f->node) : NULL;
     const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(model, f->offer) : NULL;
-    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "now", f->is_now, "median", api_json_time(f->median), "latest",
+    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "now", f->is_now, "median", api_json_time(f->median), "latest",
         api_json_time(f->latest), "node", n ? json_text(n->row.name) : json_null(), "pool",
-        n ? json_text(n->row.pool) : o ? json_text(o->row.pool) : json_null(), "type", o ? json_text(o->row.type) : json_null(),
+        n ? json_text(n->row.pool) : o ? json_text(o->row.pool) : json_null(), "type", o ? json_text(o->row.type) : json_null(), "input_uusd", (json_int_t)f->input_uusd,
         "unknown", f->why[0] ? json_text(f->why) : json_null());
 }
 

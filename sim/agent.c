@@ -194,6 +194,7 @@ static void on_restored(struct timer *t, void *ctx)
     x->phase = SIM_RUNNING;
     x->started_wall = clock_wall(w->vt.timers.clock).ms;
     x->ran_from_ms = world_now(w);
+    traffic_started(w, x);
     timer_init(&x->finish, on_finish, x);
     if (!x->holds) {
         timer_start(timers(x->agent), &x->finish, (job->total_steps - x->base_steps) * STEP_MS);
@@ -211,6 +212,7 @@ static struct sim_attempt *make_attempt(struct sim_agent *a, const struct wire_d
     x->job = d->job;
     x->attempt = d->attempt;
     x->rank = d->rank;
+    x->ranks = d->n_peers > 0 ? (int64_t)d->n_peers : 1;
     x->holds = d->script_on_first && d->rank > 0;
     x->started_wall = WIRE_NONE;
     struct err e;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In some worlds the store lies elsewhere, and its provider bills what is read there and written: transfer by transfer, from what the
- * agents really do. What belayd was told of is in the ledger, all of it and nothing else. A machine that goes before it has told
+ * agents really do. So does in all worlds who has what jobs read when they start. What belayd was told of is in the ledger, all of it and nothing else. A machine that goes before it has told
  * takes that with it: those transfers are on the bill, and nobody can know whose they were.
  */
 #include "sim/world.h"
 
 #include "base/mem.h"
+#include "base/str.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define READ_BYTES_UUSD 8  /* so many bytes for a micro-dollar */
 #define WRITE_BYTES_UUSD 4
@@ -27,17 +30,49 @@ void traffic_prices(const struct world *w, struct pool_row *p)
 static void add(struct world *w, const struct sim_attempt *x, int64_t sequence, int64_t uusd)
 {
     w->transfers = mem_resize(w->transfers, w->n_transfers + 1, sizeof *w->transfers);
-    w->transfers[w->n_transfers++] = (struct sim_transfer){x->job, x->attempt, x->agent->node, sequence, is_elsewhere(w) ? uusd : 0};
+    w->transfers[w->n_transfers++] = (struct sim_transfer){x->job, x->attempt, x->agent->node, sequence, uusd};
 }
 
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes)
 {
-    add(w, x, 0, bytes / READ_BYTES_UUSD);
+    add(w, x, 0, is_elsewhere(w) ? bytes / READ_BYTES_UUSD : 0);
 }
 
 void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes)
 {
-    add(w, x, x->sequence, x->agent->machine ? bytes / WRITE_BYTES_UUSD : 0);
+    add(w, x, x->sequence, is_elsewhere(w) && x->agent->machine ? bytes / WRITE_BYTES_UUSD : 0);
+}
+
+/* ---- what jobs read ---- */
+
+static void note_input(struct world *w, const struct extras_row *r)
+{
+    struct sim_input in = {.extras = r->id};
+    const char *text = strstr(r->text, "input=");
+    if (!text)
+        return;
+    in.bytes = strtoll(strrchr(text, ':') + 1, NULL, 10);
+    snprintf(in.from, sizeof in.from, "%.*s", (int)strcspn(text + strlen("input="), "/:"), text + strlen("input="));
+    w->inputs = mem_resize(w->inputs, w->n_inputs + 1, sizeof *w->inputs);
+    w->inputs[w->n_inputs++] = in;
+}
+
+/* As their lists of prices have it, for what leaves them. To our own machines it is as far as from the store. */
+static int64_t input_uusd(const struct world *w, const struct sim_input *in, bool is_rented)
+{
+    double gib = (double)in->bytes / (double)GIB;
+    if (!is_rented || str_eq(in->from, "store"))
+        return is_elsewhere(w) ? in->bytes / READ_BYTES_UUSD : 0;
+    return (int64_t)(gib * (str_eq(in->from, "gcp") ? 0.12e6 : 0.09e6) + 0.5);
+}
+
+void traffic_started(struct world *w, const struct sim_attempt *x)
+{
+    for (size_t i = 0; i < w->n_inputs; i++) {
+        int64_t uusd = input_uusd(w, &w->inputs[i], x->agent->machine);
+        if (w->inputs[i].extras == world_job(w, x->job)->extras)
+            add(w, x, 0, uusd * (x->rank + 1) / x->ranks - uusd * x->rank / x->ranks);
+    }
 }
 
 /* Of what the rank moved, what its row says that it was told of: that it started, and its saves up to the last. */
@@ -112,6 +147,10 @@ void traffic_check(struct world *w)
 void traffic_committed(struct world *w, const struct changes *c)
 {
     int64_t ledger = 0, bill = 0;
+    for (size_t i = 0; i < c->n_extras; i++)
+        note_input(w, &c->extras[i]);
+    for (size_t i = 0; i < c->n_jobs; i++)
+        world_job(w, c->jobs[i].id)->extras = c->jobs[i].extras;
     for (size_t i = 0; i < c->n_stored; i++)
         check_stored(w, &c->stored[i]);
     for (size_t i = 0; i < c->n_ledger; i++)
@@ -125,4 +164,5 @@ void traffic_committed(struct world *w, const struct changes *c)
 void traffic_deinit(struct world *w)
 {
     free(w->transfers);
+    free(w->inputs);
 }

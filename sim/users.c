@@ -158,8 +158,8 @@ static struct retries some_retries(struct world *w)
 /* What it asks for: of machines what those have that can be launched, since not every world has reserved ones. */
 static const char *extras_of(struct world *w)
 {
-    static const char *const all[] = {"licences=matlab:1", "licences=matlab:3", "licences=ansys:1,matlab:2", "resources=lego:1",
-        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2 input=aws/us-east-1:20000000000", "constraint=ib|z2"};
+    static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384", "licences=ansys:1,matlab:2", "resources=lego:1 input=gcp/us-central1:1000000",
+        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2 input=aws/us-east-1:20000000", "constraint=ib|z2"};
     int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8; /* in z2 there are spot machines only: the last of them might wait for ever */
     int which = (int)world_between(w, 0, n - 1);
     if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))

@@ -164,7 +164,7 @@ enum sim_phase { SIM_RESTORING, SIM_RUNNING, SIM_ENDED };
 struct sim_attempt {
     struct sim_agent *agent;
     struct link in_agent;
-    int64_t job, attempt, rank;
+    int64_t job, attempt, rank, ranks;
     enum sim_phase phase;
     int64_t restored_steps;
     int64_t base_steps;  /* where it goes on: there, unless it forgets */
@@ -237,12 +237,18 @@ void paid_check(struct world *w); /* belayd is up */
 void paid_deinit(struct world *w);
 
 /* ---- traffic.c ---- */
-/* What an agent read or wrote for an attempt: a restore (sequence 0) or a checkpoint. */
+/* What an agent read or wrote for an attempt: a restore or its input (sequence 0), or a checkpoint. */
 struct sim_transfer {
     int64_t job, attempt, node, sequence, uusd;
 };
+/* What jobs that ask for this read when they start. */
+struct sim_input {
+    int64_t extras, bytes;
+    char from[8]; /* a provider; "store" */
+};
 void traffic_prices(const struct world *w, struct pool_row *p);
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
+void traffic_started(struct world *w, const struct sim_attempt *x); /* its program reads its part of what the job reads */
 void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes); /* as the checkpoint of its number */
 void traffic_store_changes(struct world *w, int64_t job, int64_t manifests); /* it is about to have so many more of the job, or less */
 int64_t traffic_store_price(const struct world *w);
@@ -273,6 +279,7 @@ struct sim_job {
     enum job_state seen;
     struct ckpt_ref last_good;
     bool paid; /* from the budget */
+    int64_t extras; /* what it asks for, as is committed */
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
@@ -372,6 +379,8 @@ struct world {
     struct wall paid_hour, used_up_at;
     struct sim_transfer *transfers; /* all that there were */
     size_t n_transfers;
+    struct sim_input *inputs;
+    size_t n_inputs;
     struct order_options order;
     struct order_team teams[3];
     struct order_user members[3][2]; /* of each */

@@ -23,6 +23,7 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
+    const char *extras;                    /* what it asks for beside its size (core/extras.h); NULL: nothing. No log says it */
     bool ends_late;                        /* it ends when it could not be done by finish_by any more (submit --deadline) */
     struct wall submit, finish_by;         /* finish_by: WALL_NONE */
     int64_t work_ms;                       /* > 0: it ran for so long */

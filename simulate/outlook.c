@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config.h"
+#include "scheduler/core/extras.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,13 +52,14 @@ static int play(const struct outlook_options *o, const struct config *c, struct 
     struct joblog log = {.n = 1};
     struct log_job job = o->job;
     struct study_options so = o->study;
-    int64_t length_ms = longest_ms(c, so.traces), sum = 0, reclaims = 0;
+    int64_t length_ms = longest_ms(c, so.traces), sum = 0, data = 0, reclaims = 0;
     int rc = 0;
     line->starts = length_ms > 0 ? o->starts : 1;
     int64_t *costs = mem_array((size_t)line->starts, sizeof *costs),
             *times = mem_array((size_t)line->starts, sizeof *times);
     job.name = job.user = job.team = job.pool = "";
     job.submit.ms = SUBMIT_MS;
+    job.told_ms = o->job.work_ms;
     job.finish_by = o->within_ms > 0 ? (struct wall){SUBMIT_MS + o->within_ms} : WALL_NONE;
     log.jobs = &job;
     so.config = c;
@@ -76,10 +78,12 @@ static int play(const struct outlook_options *o, const struct config *c, struct 
         costs[i] = s.uusd;
         times[i] = is_done ? s.r.end_ms : INT64_MAX;
         sum += s.uusd;
+        data += s.r.spent[LEDGER_EGRESS];
         study_deinit(&s);
     }
     if (rc == 0) {
         line->mean_uusd = sum / line->starts;
+        line->data_uusd = data / line->starts;
         line->reclaims = (double)reclaims / line->starts;
         line->median_uusd = percentile(costs, line->starts, 50);
         line->p95_uusd = percentile(costs, line->starts, 95);
@@ -139,7 +143,10 @@ int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size
 {
     const struct config *all = o->study.config;
     struct config elastic = *all;
+    struct extras unused;
     size_t n_offers = 0, n = 1;
+    if (o->job.extras && extras_parse(o->job.extras, &unused, e) != 0)
+        return err_wrap(e, "what it asks for");
     elastic.pools = mem_array(all->n_pools + 1, sizeof *elastic.pools);
     elastic.n_pools = 0;
     for (size_t i = 0; i < all->n_pools; i++) {
@@ -180,11 +187,11 @@ json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_
                                : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone,
                                      "type", l->offer.type, "market", market_names[l->offer.market]);
         json_array_append_new(
-            a, json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts",
+            a, json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts",
                    (int)l->starts, "done", (int)l->done, "late",
                    o->within_ms > 0 ? json_integer(l->late) : json_null(), "cost_uusd", "mean",
                    (json_int_t)l->mean_uusd, "median", (json_int_t)l->median_uusd, "p95",
-                   (json_int_t)l->p95_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
+                   (json_int_t)l->p95_uusd, "data", (json_int_t)l->data_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
                    opt_ms(l->p95_ms), "reclaims", l->reclaims));
     }
     return json_pack("{s:o}", "candidates", a);

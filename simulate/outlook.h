@@ -25,12 +25,13 @@ struct outlook {
     int32_t starts;         /* 1 where nothing depends on it */
     int32_t done, late;     /* of those */
     int64_t mean_uusd, median_uusd, p95_uusd;
+    int64_t data_uusd;         /* of the mean, what is for data on its way */
     int64_t median_ms, p95_ms; /* from the submit to the end; INT64_MAX: it was not done by then */
     double reclaims;           /* mean */
 };
 
 /* All of them together first, then the offers on which it could run: those on which it is late least often before others, then by
- * mean cost. The caller frees. ERR_INVALID: no machine is large enough; what study_run says. */
+ * mean cost. The caller frees. ERR_INVALID: no machine is large enough, job.extras cannot be read; what study_run says. */
 int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e);
 
 json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_options *o);

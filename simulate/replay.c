@@ -90,6 +90,7 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
 {
     void *of = r->instance ? map_get(&w->pool_of_instance, r->instance) : map_get(&w->pool_of_node, r->node);
     struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
+    bool is_paid = r->instance || r->kind == LEDGER_EGRESS; /* owned machines are paid for as a whole */
     if (r->kind == LEDGER_IDLE && !r->instance)
         return;
     w->r.ms[r->kind] += r->ms;
@@ -98,9 +99,9 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
     if (p) {
         p->ms[r->kind] += r->ms;
         p->spent[r->kind] += r->uusd;
-        p->uusd += r->instance ? r->uusd : 0; /* owned ones are paid for as a whole */
+        p->uusd += is_paid ? r->uusd : 0;
     }
-    if (w->o->series && r->instance)
+    if (w->o->series && is_paid)
         series_spend(w->o->series, r->from.ms - w->start.ms, r->to.ms - w->start.ms, r->uusd);
 }
 
@@ -213,9 +214,9 @@ static void submit(struct replay *w, const struct replay_job *j)
         .ckpt_keep = 1,
         .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
-        .work_ms = j->finish_ms == 0 ? 0 : j->told_ms > 0 ? j->told_ms : j->work_ms,
+        .work_ms = j->told_ms > 0 ? j->told_ms : j->finish_ms > 0 ? j->work_ms : 0,
         .time_limit_ms = j->time_limit_ms};
-    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
     STR_COPY(row.name, j->name ? j->name : "job");
     STR_COPY(row.user, j->user ? j->user : "user");
     STR_COPY(row.team, j->team ? j->team : "");

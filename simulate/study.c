@@ -267,6 +267,7 @@ static void add_job(struct setup *u, const struct log_job *l)
         .user = l->user[0] ? l->user : NULL,
         .team = team_of(u, l, &is_other),
         .pool = l->pool,
+        .extras = l->extras,
         .submit_ms = l->submit.ms - u->start_ms,
         .need = l->need,
         .nodes = l->nodes,
@@ -555,6 +556,7 @@ static int play(struct setup *u, struct err *e)
         rc = play_without_racks(r, s, e);
     for (int m = 0; m < 3; m++)
         s->uusd += s->r.uusd[m];
+    s->uusd += s->r.spent[LEDGER_EGRESS];
     if (rc == 0)
         sum_all(u, outcomes, s->r.end_ms, s);
     else

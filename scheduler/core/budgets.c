@@ -32,6 +32,7 @@ struct stake {
     struct budget *budget;
     struct attempt *attempt;
     int64_t most_uusd; /* that the rank may come to, from its placement on */
+    int64_t input_uusd; /* of these, what it is about to read; 0: it has started, and that is in what it has cost */
     struct link in_budget, of_attempt;
 };
 
@@ -110,12 +111,11 @@ static int64_t slice_ms(const struct shape *s)
     return least(s->expect_ms, BUDGET_SLICE_MS);
 }
 
-/* That is set aside when a job of the shape begins that costs so much an hour. */
-int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h)
+int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd)
 {
     int64_t period_ms = wall_is_set(b->row.since) && wall_is_set(b->row.until) ? b->row.until.ms - b->row.since.ms : INT64_MAX;
     int64_t ms = b->at_limit == BUDGET_PARK && s->can_park ? slice_ms(s) : s->expect_ms;
-    return core_cost_uusd(least(ms, period_ms), uusd_h);
+    return core_cost_uusd(least(ms, period_ms), uusd_h) + input_uusd;
 }
 
 int64_t budgets_left(const struct budget *b)
@@ -127,19 +127,20 @@ int64_t budgets_left(const struct budget *b)
 
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    uint64_t mask = uusd_h > 0 ? s->in_budgets : 0;
+    int64_t input_uusd = pool_input_uusd(p, s->extras);
+    uint64_t mask = uusd_h > 0 || input_uusd > 0 ? s->in_budgets : 0;
     for (int k = 0; k < BUDGETS_MAX && mask >> k; k++) {
         const struct budget *b = &s->budgets[k];
         int64_t left = (mask >> k & 1) && is_of_pool(b, p) ? budgets_left(b) : INT64_MAX;
-        if (left != INT64_MAX && budgets_needs(b, s, uusd_h) > left)
+        if (left != INT64_MAX && budgets_needs(b, s, uusd_h, input_uusd) > left)
             return b;
     }
     return NULL;
 }
 
-bool budgets_cap_lacks(const struct shape *s, int64_t uusd_h)
+bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    return s->is_capped && uusd_h > 0 && core_cost_uusd(slice_ms(s), uusd_h) > s->left_uusd;
+    return s->is_capped && core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->extras) > s->left_uusd;
 }
 
 bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
@@ -149,7 +150,7 @@ bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
 
 bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, uusd_h) && !budgets_lacking(s, p, uusd_h);
+    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, p, uusd_h) && !budgets_lacking(s, p, uusd_h);
 }
 
 /* ---- sums ---- */
@@ -199,12 +200,13 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
 {
     const struct attempt *a = s->attempt;
     int64_t cost = cost_by(a, now), ms = aside_ms(m, s, now);
-    s->most_uusd = cost + core_cost_uusd(ms, a->uusd_h);
+    s->input_uusd = wall_is_set(a->row.started_at) ? 0 : ledger_input_uusd(a);
+    s->most_uusd = cost + core_cost_uusd(ms, a->uusd_h) + s->input_uusd;
     b->spent += cost;
     b->uusd_h += a->uusd_h;
     b->committed += s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->held += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h);
+        b->held += cost + core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
         b->held_uusd_h += a->uusd_h;
     } else {
         b->held += s->most_uusd;
@@ -354,7 +356,7 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
     b->uusd_h -= a->uusd_h;
     b->committed += cost - s->most_uusd;
     if (is_parked_by(b, a->job)) {
-        b->held -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h);
+        b->held -= core_cost_uusd(lead_ms(&a->job->row), a->uusd_h) + s->input_uusd;
         b->held_uusd_h -= a->uusd_h;
     } else {
         b->held += cost - s->most_uusd;

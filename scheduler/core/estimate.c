@@ -99,9 +99,16 @@ static int64_t cost(int64_t ms, int64_t uusd_h, int64_t times)
     return sum < 1e18 ? (int64_t)(sum + 0.5) : -1;
 }
 
-static int64_t with_input(const struct estimate *t, int64_t uusd)
+static int64_t add(int64_t uusd, int64_t input_uusd)
 {
-    return uusd < 0 ? uusd : uusd + t->input_uusd;
+    return uusd < 0 ? uusd : uusd + input_uusd;
+}
+
+/* Of the starts that reclaims are expected to bring: each reads it again. */
+static int64_t input_again(const struct estimate *t, const struct offer *o)
+{
+    double times = o ? core_offer_reclaims_per_hour(o) * (double)t->expected_ms / 3600000 : 0;
+    return (int64_t)((double)t->input_uusd * times);
 }
 
 static void price(const struct model *m, const struct imagined *i, struct estimate *t)
@@ -113,7 +120,7 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->uusd_h = t->expected_uusd = t->least_uusd = t->most_uusd = -1;
     if (!n && !o)
         return;
-    t->input_uusd = t->tasks * pool_input_uusd(n ? n->pool : o->pool, i->shape.extras);
+    t->input_uusd = t->tasks * t->start.input_uusd;
     const struct offer *of = o ? o : n->instance ? n->instance->offer : NULL;
     if (of)
         effective = later(uusd_h, offer_effective_uusd_h(of, &i->job.row));
@@ -121,9 +128,9 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->uusd_h = t->nodes * resources_share(takes, &total, uusd_h);
     if (t->most_ms == 0)
         return;
-    t->least_uusd = with_input(t, cost(t->least_ms, t->uusd_h, t->tasks));
-    t->expected_uusd = with_input(t, cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks));
-    t->most_uusd = later(with_input(t, cost(t->most_ms, t->uusd_h, t->tasks)), t->expected_uusd);
+    t->least_uusd = add(cost(t->least_ms, t->uusd_h, t->tasks), t->input_uusd);
+    t->expected_uusd = add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks), t->input_uusd + input_again(t, of));
+    t->most_uusd = later(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
 }
 
 static void answer(const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)

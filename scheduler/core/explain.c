@@ -598,10 +598,21 @@ static struct money money(int64_t uusd)
     return t;
 }
 
-static void explain_budget(const struct budget *b, const struct job *j, int64_t uusd_h, struct stamp now, struct answer *a)
+/* Where that costs something. */
+static const char *with_input(int64_t uusd, char *out, size_t size)
 {
-    char again[64] = "", in[32];
-    int64_t needs = budgets_needs(b, j->shape, uusd_h), spent = b->spent;
+    out[0] = '\0';
+    if (uusd > 0)
+        text_format(out, size, ", with %s for reading its input", money(uusd).s);
+    return out;
+}
+
+static void explain_budget(const struct budget *b, const struct job *j, const struct survey *v, struct answer *a)
+{
+    char again[64] = "", in[32], input[64];
+    struct stamp now = v->now;
+    int64_t uusd_h = v->unpaid_uusd_h, input_uusd = pool_input_uusd(v->unpaid_in, j->shape->extras);
+    int64_t needs = budgets_needs(b, j->shape, uusd_h, input_uusd), spent = b->spent;
     const char *period = budget_period_names[b->options->period];
     if (now.wall.ms > b->at.ms)
         spent += core_cost_uusd(now.wall.ms - b->at.ms, b->uusd_h);
@@ -612,11 +623,13 @@ static void explain_budget(const struct budget *b, const struct job *j, int64_t 
     if (b->row.is_closed)
         say(a, "budget", "budget %s is used up: of %s in this %s %s are spent%s", b->row.name, money(b->cap_uusd).s, period, money(spent).s, again);
     else if (needs > b->cap_uusd)
-        say(a, "budget", "it would cost %s at %s an hour, and budget %s has %s for all of a %s: a shorter --time would help", money(needs).s,
-            money(uusd_h).s, b->row.name, money(b->cap_uusd).s, period);
+        say(a, "budget", "it would cost %s at %s an hour%s, and budget %s has %s for all of a %s: %s would help", money(needs).s,
+            money(uusd_h).s, with_input(input_uusd, input, sizeof input), b->row.name, money(b->cap_uusd).s, period,
+            input_uusd > b->cap_uusd ? "machines nearer to what it reads" : "a shorter --time");
     else
-        say(a, "budget", "budget %s: of %s in this %s %s are spent and %s set aside for what runs; to begin it %s more are needed%s", b->row.name,
-            money(b->cap_uusd).s, period, money(spent).s, money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s, again);
+        say(a, "budget", "budget %s: of %s in this %s %s are spent and %s set aside for what runs; to begin it %s more are needed%s%s", b->row.name,
+            money(b->cap_uusd).s, period, money(spent).s, money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s,
+            with_input(input_uusd, input, sizeof input), again);
 }
 
 /* Where what it would cost keeps it from machines that have room for it, or could be launched. */
@@ -624,17 +637,18 @@ static void explain_money(const struct job *j, const struct survey *v, struct an
 {
     const struct shape *s = j->shape;
     const struct budget *b = v->unpaid ? budgets_lacking(s, v->unpaid_in, v->unpaid_uusd_h) : NULL;
+    char input[64];
     if (v->unpaid == 0)
         return;
     if (budgets_too_dear(s, v->unpaid_uusd_h))
         say(a, "max-usd-per-hour", "the cheapest of %" PRId64 " machine%s or offer%s for it costs %s an hour now, and it takes at most %s (--max-usd-per-hour): it waits for a lower price",
             v->unpaid, plural(v->unpaid), plural(v->unpaid), money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
-    else if (budgets_cap_lacks(s, v->unpaid_uusd_h))
-        say(a, "max-usd", "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s an hour; belay update %" PRId64
+    else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
+        say(a, "max-usd", "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s an hour%s; belay update %" PRId64
             " max-usd=USD lets it go on", money(j->row.cost_uusd).s, money(j->row.max_uusd).s, s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes",
-            money(v->unpaid_uusd_h).s, j->row.id);
+            money(v->unpaid_uusd_h).s, with_input(pool_input_uusd(v->unpaid_in, s->extras), input, sizeof input), j->row.id);
     else if (b)
-        explain_budget(b, j, v->unpaid_uusd_h, v->now, a);
+        explain_budget(b, j, v, a);
 }
 
 static void priority_part(char *out, size_t size, const char *what, int64_t ms)

@@ -525,20 +525,28 @@ bool shape_starts_now(const struct model *m, const struct shape *s, struct stamp
     return n != NULL;
 }
 
+static int64_t input_there(const struct model *m, const struct forecast *f, const struct shape *s)
+{
+    const struct node *n = f->node != CORE_ID_NONE ? model_node(m, f->node) : NULL;
+    const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(m, f->offer) : NULL;
+    return n || o ? pool_input_uusd(n ? n->pool : o->pool, s->extras) : 0;
+}
+
 void forecast_for(const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast)
 {
     *ret_forecast = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
     if (a->from_ms <= now.wall.ms && shape_starts_now(m, a->shape, now, &ret_forecast->node)) {
         ret_forecast->is_now = true;
         ret_forecast->median = ret_forecast->latest = now.wall;
-        return;
+    } else {
+        struct picture *p = mem_alloc(sizeof *p);
+        p->m = m;
+        p->now = now;
+        take_picture(p, a);
+        play_all(p, a, ret_forecast);
+        picture_destroy(p);
     }
-    struct picture *p = mem_alloc(sizeof *p);
-    p->m = m;
-    p->now = now;
-    take_picture(p, a);
-    play_all(p, a, ret_forecast);
-    picture_destroy(p);
+    ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);
 }
 
 /* ---- a job that waits ---- */

@@ -37,6 +37,7 @@ struct forecast {
     struct wall latest;   /* WALL_NONE: not known */
     int64_t node;         /* where it was in the play of the median; CORE_ID_NONE: on a machine to come */
     int64_t offer;        /* that this is of; CORE_ID_NONE */
+    int64_t input_uusd;   /* what it costs that it reads its input there, once; 0: nothing, or nobody knows where that is */
     char why[CORE_TEXT_MAX]; /* why one of the two moments is not known; else "" */
 };
 

@@ -48,6 +48,7 @@ static int64_t times(int64_t left, int64_t each, int64_t n)
 /* What one job on so many nodes takes. */
 struct headroom {
     int64_t gpus, uusd_h, mcpu;
+    int64_t input_uusd;      /* their part of reading its input */
     const struct pool *pool; /* of that machine; NULL: there is none */
 };
 
@@ -82,7 +83,8 @@ static struct headroom headroom_of(struct work *w, const struct shape *s, int64_
     struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     if (pays || shape_is_exclusive(s) || s->in_budgets)
         one = cheapest(w, s);
-    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu, .pool = one.pool};
+    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu, .pool = one.pool,
+        .input_uusd = one.pool ? pool_input_uusd(one.pool, s->extras) / s->nodes * nodes : 0};
 }
 
 static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
@@ -100,7 +102,7 @@ static int64_t budget_takes(const struct work *w, const struct shape *s, const s
     const struct budget *b = &w->m->budgets[k];
     bool is_its = each->pool && (s->in_budgets >> k & 1) && w->p->budget_left[k] != INT64_MAX &&
                   (!b->options->pool[0] || strcmp(b->options->pool, each->pool->row.name) == 0);
-    return is_its ? budgets_needs(b, s, each->uusd_h) : 0;
+    return is_its ? budgets_needs(b, s, each->uusd_h, each->input_uusd) : 0;
 }
 
 static int64_t in_budgets(const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)

@@ -305,9 +305,10 @@ bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
 /* Which of the three reasons there are: it costs more an hour than they take; more than is left of their own cap; the first budget that has
  * not enough left, or NULL. */
 bool budgets_too_dear(const struct shape *s, int64_t uusd_h);
-bool budgets_cap_lacks(const struct shape *s, int64_t uusd_h);
+bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h);
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h);
-int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h); /* that is set aside for one when it begins */
+/* That is set aside for one when it begins; input_uusd: what reading its input costs. */
+int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd);
 int64_t budgets_left(const struct budget *b); /* for who is to begin; INT64_MAX: it is in nobody's way */
 int64_t budgets_fell(const struct shape *s); /* the latest fell of its budgets; -1: it has none */
 /* A rank was placed, in its job's list and on its node; waited_uusd: what the node's wait for its gang has cost. */
@@ -714,6 +715,8 @@ void ledger_instance(struct model *m, const struct instance *i);
 void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct stamp now);
 void ledger_started(struct model *m, struct attempt *a, struct stamp now); /* its row says so already */
 void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at);
+/* What it costs that it reads its part of its job's input when it starts: of a gang each rank as much. */
+int64_t ledger_input_uusd(const struct attempt *a);
 /* It has written so many bytes to the store. Of a gang the first rank tells for all. */
 void ledger_stored(struct model *m, struct attempt *a, int64_t bytes);
 /* A provider's clock is believed as far as it differs by less from ours. */

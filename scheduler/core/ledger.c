@@ -14,8 +14,9 @@
  * are cut where the sum of those before ends, so that nothing is lost by rounding.
  *  4. Only useful time, and the first attempt's way to its start, would have been paid in an undisturbed run on-demand; the rest
  * counts 0 there.
- *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes, is a row of its own, egress, without
- * any time: transfer by transfer as they are told, at the price of then. It is the attempt's cost, and none of its instance's.
+ *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes, and what it read of its job's input when it
+ * started, is a row of its own, egress, without any time: transfer by transfer as they are told, at the price of then. It is the attempt's
+ * cost, and none of its instance's.
  *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
  *  7. Rows are never changed: what is useful in them and has to be done again all the same, since a later attempt could not be restored from
@@ -226,9 +227,8 @@ void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct st
     books_changed(m, n);
 }
 
-static void add_egress(struct model *m, struct attempt *a, int64_t bytes, int64_t uusd_gib)
+static void add_egress(struct model *m, struct attempt *a, int64_t uusd)
 {
-    int64_t uusd = core_bytes_uusd(bytes, uusd_gib);
     if (uusd == 0)
         return;
     a->row.egress_uusd += uusd;
@@ -237,14 +237,20 @@ static void add_egress(struct model *m, struct attempt *a, int64_t bytes, int64_
 
 void ledger_stored(struct model *m, struct attempt *a, int64_t bytes)
 {
-    add_egress(m, a, bytes, a->node->pool->row.upload_uusd_gib);
+    add_egress(m, a, core_bytes_uusd(bytes, a->node->pool->row.upload_uusd_gib));
+}
+
+int64_t ledger_input_uusd(const struct attempt *a)
+{
+    int64_t all = pool_input_uusd(a->node->pool, a->job->shape->extras), ranks = a->job->row.ranks > 1 ? a->job->row.ranks : 1;
+    return share(all, a->row.rank + 1, ranks) - share(all, a->row.rank, ranks);
 }
 
 void ledger_started(struct model *m, struct attempt *a, struct stamp now)
 {
     const struct job *j = a->job;
     a->row.started_uusd = ledger_node_uusd(a->node, now.wall);
-    add_egress(m, a, a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib);
+    add_egress(m, a, core_bytes_uusd(a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib) + ledger_input_uusd(a));
     if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
         return;
     LIST_FOREACH (&j->ranks, l)

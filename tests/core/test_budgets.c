@@ -143,6 +143,70 @@ static void what_is_expected_is_set_aside_and_given_back(void **state)
     lab_deinit(&l);
 }
 
+/* Reading 10 GiB at $0.50: before it starts that is set aside, then it is spent. */
+static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(10, BUDGET_STOP_NEW);
+    begin(&l, &b, 1);
+    struct pool_row base = lab_pool(&l, "base");
+    base.egress_uusd_gib = USD / 2;
+    lab_set_pool(&l, base);
+    lab_join(&l, "a", 8);
+    struct job_row r = job_of("ann", 8, HOUR_MS), capped = r;
+    lab_submit_asking(&l, &r, "input=store:32212254720");
+    lab_plan(&l);
+    assert_false(runs(&l, 1)); /* 30 GiB are $15 */
+    assert_true(says(&l, 1, "budget",
+        "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all has $10.00 for all of a month: machines nearer to what it reads would help"));
+    capped.max_uusd = 5 * USD;
+    int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
+    lab_plan(&l);
+    assert_false(runs(&l, second)); /* $5, and its first ten minutes */
+    assert_true(says(&l, second, "max-usd", "does not pay for ten minutes at $1.00 an hour, with $5.00 for reading its input; belay update"));
+    int64_t third = lab_submit_asking(&l, &r, "input=store:10737418240");
+    lab_plan(&l);
+    assert_true(runs(&l, third));
+    assert_int_equal(view(&l, 0).aside_uusd, 6 * USD);
+    assert_int_equal(view(&l, 0).spent_uusd, 0);
+    lab_wait(&l, 3600); /* $0.001 */
+    lab_started(&l, third);
+    lab_plan(&l);
+    assert_int_equal(view(&l, 0).spent_uusd, 5 * USD + 1000);
+    assert_int_equal(view(&l, 0).aside_uusd, USD - 1000);
+    lab_ended(&l, third, END_SUCCEEDED, 0);
+    assert_int_equal(view(&l, 0).spent_uusd, 5 * USD + 1000);
+    assert_int_equal(view(&l, 0).aside_uusd, 0);
+    lab_deinit(&l);
+}
+
+/* What it is about to read is no reason to park it twice over: held money is given back as it was taken. */
+static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct budget_options b = monthly(10, BUDGET_PARK);
+    begin(&l, &b, 1);
+    struct pool_row base = lab_pool(&l, "base");
+    base.egress_uusd_gib = USD / 2;
+    lab_set_pool(&l, base);
+    lab_join(&l, "a", 8);
+    struct job_row r = job_of("ann", 8, 100 * HOUR_MS);
+    r.method = CKPT_COOP;
+    for (int k = 0; k < 5; k++) { /* each time $8 are held for its input, and given back */
+        int64_t id = lab_submit_asking(&l, &r, "input=store:17179869184");
+        lab_plan(&l);
+        assert_true(runs(&l, id));
+        assert_true(l.m->budgets[0].held >= 8 * USD && l.m->budgets[0].held < 9 * USD);
+        lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
+        lab_ended(&l, id, END_USER, 0);
+        assert_true(l.m->budgets[0].held < USD / 100);
+    }
+    assert_int_equal(view(&l, 0).spent_uusd, 0);
+    lab_deinit(&l);
+}
+
 static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(void **state)
 {
     (void)state;
@@ -642,6 +706,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_expected_is_set_aside_and_given_back),
+        cmocka_unit_test(what_is_to_be_read_is_set_aside_until_it_is),
+        cmocka_unit_test(a_parked_job_that_never_read_gives_back_what_was_held_for_it),
         cmocka_unit_test(what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway),
         cmocka_unit_test(a_job_counts_where_all_that_is_said_matches),
         cmocka_unit_test(a_budget_of_a_pool_is_in_nobody_s_way_elsewhere),

@@ -341,7 +341,7 @@ static void what_its_input_would_cost_is_told(void **state)
     static const struct ranges tasks = {1, {{0, 9, 1}}};
     struct lab l;
     struct job_row r = lab_job(4);
-    const struct job_spec spec = {.extras = "input=gcp/us-central1:150323855360"};
+    const struct job_spec spec = {.extras = "input=gcp/us-central1:150323855360"}, none = {0};
     struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec}};
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m5", 4); /* of aws */
@@ -350,9 +350,20 @@ static void what_its_input_would_cost_is_told(void **state)
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 140 * 120000);
     assert_int_equal(t.most_uusd >= 2 * t.uusd_h + t.input_uusd && t.least_uusd >= t.input_uusd && t.expected_uusd > t.input_uusd, true);
+    int64_t with = t.expected_uusd, near;
+    ev.submit.spec = &none;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    near = t.expected_uusd;
+    assert_true(with > near + 140 * 120000); /* what reclaims are expected to bring reads it again */
+    ev.submit.spec = &spec;
     ev.submit.tasks = &tasks;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 10 * 140 * 120000);
+    struct forecast f;
+    int64_t id = lab_submit_asking(&l, &r, spec.extras); /* nothing is there yet */
+    assert_true(core_forecast(l.m, l.now, id, &f));
+    assert_int_equal(f.input_uusd, 140 * 120000);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = id});
     lab_join(&l, "here", 4); /* it takes nothing for what comes there */
     ev.submit.tasks = NULL;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);

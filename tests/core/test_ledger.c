@@ -561,6 +561,74 @@ static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
     lab_deinit(&l);
 }
 
+#define FAR "input=gcp/us-central1:150323855360" /* 140 GiB at $0.12: $16.80 */
+#define FAR_UUSD (140 * 120000)
+
+/* Each start reads it again; on the machine's bill it is not. */
+static void what_a_job_reads_from_elsewhere_is_paid_at_each_start(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row r = lab_job(4);
+    int64_t uusd, on_demand;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 1, "m5", 4);
+    lab_submit_asking(&l, &r, FAR);
+    lab_plan(&l);
+    lab_launched(&l, 1);
+    lab_join_instance(&l, 1, 4);
+    lab_plan(&l);
+    lab_take(&l);
+    core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
+    assert_int_equal(uusd, 0); /* it is placed, and has read nothing */
+    lab_started(&l, 1);
+    lab_started(&l, 1); /* told again */
+    core_cost_so_far(job_attempt(model_job(l.m, 1)), l.now.wall, &uusd, &on_demand);
+    assert_int_equal(uusd, FAR_UUSD);
+    lab_ended(&l, 1, END_DRAINED, 143);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 2 * FAR_UUSD);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).on_demand_uusd + sum(&l, LEDGER_EGRESS).ms, 0);
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 2 * FAR_UUSD);
+    assert_int_equal(lab_instance_row(&l, 1)->attempts_uusd, 0);
+    lab_deinit(&l);
+}
+
+/* All ranks together read it once, however many there are; who never started has read nothing. */
+static void of_a_gang_each_rank_reads_its_part(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row gang = lab_job(4);
+    gang.nodes = 3;
+    lab_init(&l);
+    struct pool_row base = lab_pool(&l, "base");
+    base.egress_uusd_gib = 100000;
+    lab_set_pool(&l, base);
+    for (int k = 0; k < 3; k++)
+        lab_join(&l, (const char *[]){"a", "b", "c"}[k], 4);
+    lab_submit_asking(&l, &gang, "input=store:1073741824");
+    lab_plan(&l);
+    for (int64_t node = 1; node <= 2; node++)
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = node}});
+    int64_t so_far = 0;
+    LIST_FOREACH (&model_job(l.m, 1)->ranks, link) {
+        int64_t uusd, on_demand;
+        core_cost_so_far(LIST_ENTRY(link, struct attempt, in_job), l.now.wall, &uusd, &on_demand);
+        so_far += uusd;
+    }
+    assert_int_equal(so_far, 66666); /* two of three */
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = 3}});
+    for (int64_t node = 1; node <= 3; node++)
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_ENDED, .ended = {.job = 1, .attempt = 1, .node = node, .end = END_SUCCEEDED}});
+    lab_take(&l);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 100000);
+    lab_deinit(&l);
+}
+
 static void bytes_cost_what_a_gib_costs(void **state)
 {
     (void)state;
@@ -702,6 +770,8 @@ int main(void)
         cmocka_unit_test(a_machine_that_never_joined_was_only_boot),
         cmocka_unit_test(what_is_written_to_a_store_elsewhere_is_paid_for),
         cmocka_unit_test(what_is_read_from_a_store_elsewhere_is_paid_for),
+        cmocka_unit_test(what_a_job_reads_from_elsewhere_is_paid_at_each_start),
+        cmocka_unit_test(of_a_gang_each_rank_reads_its_part),
         cmocka_unit_test(bytes_cost_what_a_gib_costs),
         cmocka_unit_test(an_intent_that_came_to_nothing_costs_nothing),
         cmocka_unit_test(jobs_together_never_pay_more_than_their_machine),

@@ -188,11 +188,22 @@ class Simulate(unittest.TestCase):
         on_demand = [c for c in few[1:] if c["offer"]["market"] == "on-demand"]
         self.assertEqual([c["late"] for c in on_demand], [0, 0, 0])
         self.assertLess(few[0]["cost_uusd"]["mean"], on_demand[0]["cost_uusd"]["mean"])
+        quick = ("--json", "--work", "10h", "-c", "4", "-m", "14G", "--pools", "pools.yaml")
+        near = json.loads(forecast(*quick))["candidates"][0]["cost_uusd"]
+        far = json.loads(forecast(*quick, "--input", "gs://lab/x,size=140G,place=gcp/us-central1"))["candidates"][0]["cost_uusd"]
+        self.assertEqual((near["data"], far["data"]), (0, 140 * 120000))  # without traces nothing is taken back: one start
+        self.assertEqual(far["mean"] - near["mean"], far["data"])
+        table = forecast(*quick[1:], "-i", "s3://lab/x,size=140G,place=aws/us-west-2")
+        self.assertRegex(table, r"ON +COST +DATA MEDIAN")
+        self.assertRegex(table, r"all, as belay chooses +\$\d+\.\d+ +\$2\.80 ")
         for words, part in (((), "unexpected word"), (("forecast",), "which job, and where?"), (("forecast", "--work", "1h"), "which job, and where?"),
                             (("--work", "1h"), "these are options of belay cost forecast"),
                             (("forecast", "--work", "1h", "--by", "job"), "--from, --to and --csv are of what was spent"),
                             (("forecast", "--finish-by", "soon"), "--finish-by: expected how long from now"),
                             (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "is over"),
+                            (("forecast", "--input", "data.csv"), "--input: expected what it reads, as in s3://bucket/prefix,size=140G"),
+                            (("forecast", "--input", "s3://lab/x"), "--input: how large it is has to be said"),
+                            (("forecast", "--work", "1h", "--pools", "pools.yaml", "-i", "s3://lab/x,size=1G,place=moon/sea"), "expected where it lies"),
                             (("forecast", "--market", "bazaar"), "--market: expected any, spot or on-demand"),
                             (("forecast", "--work", "1h", "-c", "9999", "--pools", "pools.yaml"), "no machine that could be launched there is large enough")):
             with self.subTest(words):
