@@ -309,7 +309,7 @@ struct column {
 
 /* Lines that would be empty in all columns are left out of all. */
 struct wanted {
-    bool deadlines, gpus, given_up, racks;
+    bool deadlines, gpus, given_up, racks, data, storage;
 };
 
 static char *add_line(struct column *c, const char *name)
@@ -382,6 +382,10 @@ static void fill_column(struct column *c, const struct study *s, const struct wa
     add_usd(c, "  owned", s->r.uusd[MARKET_OWNED]);
     add_usd(c, "  spot", s->r.uusd[MARKET_SPOT]);
     add_usd(c, "  on-demand", s->r.uusd[MARKET_ON_DEMAND]);
+    if (w->data)
+        add_usd(c, "  data on its way", s->r.spent[LEDGER_EGRESS]);
+    if (w->storage)
+        add_usd(c, "  checkpoints kept", s->r.spent[LEDGER_STORAGE]);
     add_usd(c, "useful time, on-demand", s->r.on_demand_uusd);
     add_jobs(c, &s->all, w);
     add_use(c, s, w);
@@ -399,6 +403,8 @@ static struct wanted find_wanted(const struct study *s, size_t n)
         w.deadlines = w.deadlines || s[i].all.with_deadline > 0;
         w.given_up = w.given_up || s[i].all.given_up > 0;
         w.racks = w.racks || s[i].n_racks > 0;
+        w.data = w.data || s[i].r.spent[LEDGER_EGRESS] > 0;
+        w.storage = w.storage || s[i].r.spent[LEDGER_STORAGE] > 0;
         for (size_t k = 0; k < s[i].n_pools; k++)
             w.gpus = w.gpus || s[i].pools[k].have_ms[1] > 0;
     }
@@ -430,9 +436,13 @@ static void print_pools(const struct study *s)
     static const char *const names[] = {"JOBS", "WAIT", "LATE", "COST", "USEFUL", "LOST", "BOOT", "RESTORE",
         "SAVE", "IDLE", "CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS"};
     struct table *t = table_create();
+    bool has_data = s->r.spent[LEDGER_EGRESS] > 0;
     table_column(t, "POOL", false);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         table_column(t, names[i], true);
+        if (has_data && str_eq(names[i], "COST"))
+            table_column(t, "DATA", true);
+    }
     for (size_t i = 0; i < s->n_pools; i++) {
         const struct replay_pool *p = &s->pools[i];
         const struct study_jobs *g = &s->pool_jobs[i];
@@ -442,6 +452,8 @@ static void print_pools(const struct study *s)
         cell_time(t, g->wait_mean_ms);
         table_cell(t, "%lld", (long long)g->late);
         cell_usd(t, p->uusd);
+        if (has_data)
+            cell_usd(t, p->spent[LEDGER_EGRESS]);
         for (int k = 0; k < 6; k++)
             cell_time(t, p->ms[k]);
         cell_part(t, p->used_ms[0], p->have_ms[0]);

@@ -78,7 +78,7 @@ static int play(const struct outlook_options *o, const struct config *c, struct 
         costs[i] = s.uusd;
         times[i] = is_done ? s.r.end_ms : INT64_MAX;
         sum += s.uusd;
-        data += s.r.spent[LEDGER_EGRESS];
+        data += s.r.spent[LEDGER_EGRESS] + s.r.spent[LEDGER_STORAGE];
         study_deinit(&s);
     }
     if (rc == 0) {

@@ -25,7 +25,7 @@ struct outlook {
     int32_t starts;         /* 1 where nothing depends on it */
     int32_t done, late;     /* of those */
     int64_t mean_uusd, median_uusd, p95_uusd;
-    int64_t data_uusd;         /* of the mean, what is for data on its way */
+    int64_t data_uusd;         /* of the mean, what is for data on its way, and kept */
     int64_t median_ms, p95_ms; /* from the submit to the end; INT64_MAX: it was not done by then */
     double reclaims;           /* mean */
 };

@@ -53,6 +53,15 @@ int64_t replay_apply(struct replay *w, struct event ev)
 
 /* ---- decisions ---- */
 
+/* What an ended job left goes as the core decides; that takes no time here. */
+static void clean(struct replay *w, int64_t job)
+{
+    struct progress *p = &w->jobs[job];
+    enum leftover_keep keep = core_leftover_keep(model_cleaning(w->m));
+    p->kept = keep == LEFTOVER_KEEP_NONE ? 0 : keep == LEFTOVER_KEEP_LAST && p->kept > 1 ? 1 : p->kept;
+    replay_apply(w, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = p->kept * w->o->jobs[job - 1].ckpt_bytes}});
+}
+
 static void play(struct replay *w, const struct event *ev, int64_t id)
 {
     switch (ev->type) {
@@ -65,8 +74,8 @@ static void play(struct replay *w, const struct event *ev, int64_t id)
     case EV_END_INSTANCE:
         replay_end_machine(w, ev->end_instance.instance);
         break;
-    case EV_CLEAN: /* costs nothing here */
-        replay_apply(w, (struct event){.type = EV_CLEANED, .cleaned.job = ev->clean.job});
+    case EV_CLEAN:
+        clean(w, ev->clean.job);
         break;
     case EV_MOVE: /* the attempt is STOPPING now */
         w->r.moves++;
@@ -90,7 +99,7 @@ static void count_ledger(struct replay *w, const struct ledger_row *r)
 {
     void *of = r->instance ? map_get(&w->pool_of_instance, r->instance) : map_get(&w->pool_of_node, r->node);
     struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
-    bool is_paid = r->instance || r->kind == LEDGER_EGRESS; /* owned machines are paid for as a whole */
+    bool is_paid = r->instance || r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE; /* owned machines are paid for as a whole */
     if (r->kind == LEDGER_IDLE && !r->instance)
         return;
     w->r.ms[r->kind] += r->ms;
@@ -211,7 +220,7 @@ static void submit(struct replay *w, const struct replay_job *j)
         .market = j->wish,
         .method = j->save_ms > 0 ? CKPT_COOP : CKPT_NONE,
         .ckpt_every_ms = j->save_ms > 0 ? j->every_ms : 0,
-        .ckpt_keep = 1,
+        .ckpt_keep = REPLAY_KEEP,
         .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
         .work_ms = j->told_ms > 0 ? j->told_ms : j->finish_ms > 0 ? j->work_ms : 0,

@@ -105,8 +105,10 @@ static void started(struct run *r)
         ev.started.restored = model_job(w->m, r->id)->row.last_good;
         ev.started.restore_ms = w->o->restore_ms;
     }
-    for (size_t i = 0; i < r->n_nodes; i++) {
+    for (size_t i = 0; i < r->n_nodes; i++) { /* each reads its part of what was saved */
+        int64_t n = (int64_t)r->n_nodes, k = (int64_t)i;
         ev.started.node = r->nodes[i];
+        ev.started.bytes = p->saved_ms > 0 ? r->job->ckpt_bytes * (k + 1) / n - r->job->ckpt_bytes * k / n : 0;
         replay_apply(w, ev);
     }
     if (!p->started) {
@@ -129,6 +131,16 @@ static void tell_progress(struct run *r)
                                .progress = {.job = r->id, .attempt = r->attempt, .done = r->done_ms, .total = r->job->work_ms}});
 }
 
+/* Where keeping them costs something: older ones than the job keeps are cleared away at once. */
+static void tell_kept(struct run *r)
+{
+    struct progress *p = &r->w->jobs[r->id];
+    p->kept += p->kept < REPLAY_KEEP;
+    if (r->w->o->limits.store_uusd_gib_month > 0)
+        replay_apply(r->w, (struct event){.type = EV_KEPT,
+                               .kept = {.job = r->id, .attempt = r->attempt, .node = r->nodes[0], .bytes = p->kept * r->job->ckpt_bytes}});
+}
+
 static void saved(struct run *r)
 {
     struct event ev = {.type = EV_CHECKPOINT,
@@ -147,6 +159,7 @@ static void saved(struct run *r)
         ev.checkpoint.node = r->nodes[i];
         replay_apply(r->w, ev);
     }
+    tell_kept(r);
 }
 
 static void finished(struct run *r)

@@ -55,9 +55,12 @@ struct run {
     enum end_kind stop_as; /* of SAVE_AND_STOP */
 };
 
+#define REPLAY_KEEP 3 /* checkpoints of a job that runs, as submit keeps them */
+
 struct progress {
     struct run *run;  /* its attempt, or NULL */
     int64_t saved_ms; /* work in its newest checkpoint */
+    int64_t kept;     /* checkpoints that the store has */
     int64_t submit_ms;
     bool started;
     struct replay_loss loss; /* of the attempt that is being reclaimed; attempt 0: it had not started */

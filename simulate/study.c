@@ -535,6 +535,8 @@ static int play(struct setup *u, struct err *e)
             .order = &c->order,
             .retries = &c->retries,
             .pace = &c->deadlines,
+            .store_uusd_gib_month = c->store_uusd_gib_month,
+            .retention_ms = c->store_uusd_gib_month > 0 ? c->retention_ms : 0,
             .racks = c->racks,
             .n_racks = c->n_racks},
         .start.ms = u->start_ms >= OLD_MS ? u->start_ms : 0,
@@ -556,7 +558,7 @@ static int play(struct setup *u, struct err *e)
         rc = play_without_racks(r, s, e);
     for (int m = 0; m < 3; m++)
         s->uusd += s->r.uusd[m];
-    s->uusd += s->r.spent[LEDGER_EGRESS];
+    s->uusd += s->r.spent[LEDGER_EGRESS] + s->r.spent[LEDGER_STORAGE];
     if (rc == 0)
         sum_all(u, outcomes, s->r.end_ms, s);
     else

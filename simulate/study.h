@@ -79,7 +79,7 @@ struct study {
     const struct rack_options *rack_options; /* borrowed from it */
     size_t n_racks;
     struct study_use free_use;         /* where there are racks: of the same without them */
-    int64_t uusd; /* all of it: machines, and data on its way (r.spent of LEDGER_EGRESS) */
+    int64_t uusd; /* all of it: machines, data on its way and checkpoints that are kept (r.spent of LEDGER_EGRESS and LEDGER_STORAGE) */
     struct series series;
     struct wall start;
     int64_t *waits_ms; /* sorted, of those that started */

@@ -47,6 +47,10 @@ class Simulate(unittest.TestCase):
         """The example's pools, where no tables are made."""
         return self.write("pools.yaml", (EXAMPLE / "pools.yaml").read_text() + "deadlines: {policy: uniform-sticky}\n")
 
+    def elsewhere(self):
+        """The same with a store elsewhere, of its own price."""
+        return self.write("elsewhere.yaml", self.quick().read_text() + "store_place: gcp/us-central1\nstore_usd_per_gib_month: 0.02\n")
+
     def write(self, name, text):
         (self.dir / name).write_text(text)
         return self.dir / name
@@ -127,9 +131,22 @@ class Simulate(unittest.TestCase):
         self.assertGreater(one("--gone", "20m")["cost_uusd"], usual["cost_uusd"])
         self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
 
+    def test_what_checkpoints_cost_on_their_way_and_in_their_place(self):
+        words = ("--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--days", "30")
+        s = json.loads(belay("--pools", self.elsewhere(), *words, "--json"))["simulations"][0]
+        egress, storage = s["spent_uusd"]["egress"], s["spent_uusd"]["storage"]
+        self.assertGreater(min(egress, storage), 0)
+        self.assertEqual(s["cost_uusd"], sum(s["cost_uusd_by_market"].values()) + egress + storage)
+        self.assertEqual(s["cost_uusd"], sum(p["cost_uusd"] for p in s["pools"]) + storage)
+        self.assertAlmostEqual(sum(s["over_time"]["spent_usd"]), s["cost_uusd"] / 1e6, places=3)
+        printed = belay("--pools", self.elsewhere(), "--pools", self.quick(), *words)
+        self.assertRegex(printed, r"\n  data on its way +\$%.2f +\$0\.00 *\n  checkpoints kept +\$%.2f +\$0\.00" % (egress / 1e6, storage / 1e6))
+        self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +DATA +USEFUL")
+        self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +USEFUL")
+
     def test_the_page_is_whole_and_shows_the_same(self):
         page = self.dir / "report.html"
-        name = self.quick()
+        name = self.elsewhere()
         result = json.loads(belay("--pools", name, "--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--json", "--html", page))
         text = page.read_text()
         self.assertNotRegex(text, r"<(?:script|link|img)[^>]*\b(?:src|href)=")
@@ -147,7 +164,9 @@ class Simulate(unittest.TestCase):
         for plot in seen["plots"]:
             self.assertGreater(plot["rows"], 1)
             self.assertEqual(plot["columns"], plot["labels"])
-        self.assertIn("$%.2f" % (result["simulations"][0]["cost_uusd"] / 1e6), seen["text"].replace(",", ""))
+        for uusd in (result["simulations"][0]["cost_uusd"], *map(result["simulations"][0]["spent_uusd"].get, ("egress", "storage"))):
+            self.assertGreater(uusd, 0)
+            self.assertIn("$%.2f" % (uusd / 1e6), seen["text"].replace(",", ""))
 
     def test_what_is_planned_costs_no_more_than_uniform_progress_and_is_not_late(self):
         """Jobs with --finish-by, on the example's market from several moments on, in all of its zones and in one."""

@@ -16,7 +16,7 @@
 
 #define SECOND_UUSD 1000
 
-#define POOL \
+#define MACHINES \
     "pools:\n" \
     "  burst:\n" \
     "    provider: aws\n" \
@@ -24,8 +24,8 @@
     "    zones: [us-east-1a]\n" \
     "    types: [{type: m5.xlarge, cpus: 4, memory: 16G, usd_per_hour: 3.60, spot_usd_per_hour: 1.80}]\n" \
     "    image: ami-1\n" \
-    "    paid_minimum: 0s\n" \
-    "    egress_usd_per_gib: 0\n"
+    "    paid_minimum: 0s\n"
+#define POOL MACHINES "    egress_usd_per_gib: 0\n"
 
 static const struct traces no_traces;
 
@@ -69,6 +69,37 @@ static struct study run(struct given *g)
     if (study_run(&g->o, &s, &e) != 0)
         fail_msg("%s", e.text);
     return s;
+}
+
+/* As below, with 2 GiB a checkpoint and a store elsewhere: after half an hour of running, at the notice and half an hour after the restore
+ * it is saved, and read once. What is kept is paid for by the second: 2 GiB, 4, then 6. */
+static void checkpoints_cost_their_way_and_their_place(void **state)
+{
+    (void)state;
+    const double gib_s_uusd = 1000e6 / 2629800;
+    int32_t counts[] = {1, 0};
+    struct given *g = given("store_usd_per_gib_month: 1000\n" MACHINES "    markets: [spot]\n    egress_usd_per_gib: 0.12\n    upload_usd_per_gib: 0.09\n",
+        "submit,run,cpus,checkpoint_every,checkpoint_mib\n2026-08-01T00:00:00Z,90m,4,30m,2048\n");
+    struct traces traces = {0};
+    struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
+    assert_int_equal(market_add(&traces, "us-east-1a", "up-and-down.json", &t, NULL), 0);
+    g->o.traces = &traces;
+    g->o.save_ms = 10000;
+    struct study s = run(g);
+    assert_int_equal(s.all.ended + s.r.reclaims, 2);
+    assert_int_equal(s.r.spent[LEDGER_EGRESS], 3 * 2 * 90000 + 2 * 120000);
+    assert_int_equal(s.pools[0].spent[LEDGER_EGRESS], s.r.spent[LEDGER_EGRESS]);
+    double end = (double)s.r.end_ms / 1e3, first = 122 + 1800 + 10, second = 3600 + 10, left = 5400 - (3600 - 122 - 10), third = end - (left - 1800);
+    double storage = gib_s_uusd * (2 * (second - first) + 4 * (third - second) + 6 * (end - third));
+    assert_true(s.r.spent[LEDGER_STORAGE] > storage - 5 && s.r.spent[LEDGER_STORAGE] < storage + 5);
+    assert_int_equal(s.uusd, s.r.uusd[MARKET_SPOT] + s.r.spent[LEDGER_EGRESS] + s.r.spent[LEDGER_STORAGE]);
+    assert_int_equal(s.pools[0].uusd, s.r.uusd[MARKET_SPOT] + s.r.spent[LEDGER_EGRESS]);
+    double spent = 0;
+    for (size_t i = 0; i < s.series.n; i++)
+        spent += (double)s.series.uusd[i];
+    assert_true(spent > (double)s.uusd - 2 && spent < (double)s.uusd + 2);
+    market_deinit(&traces);
+    done(g, &s);
 }
 
 /* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine is paid for; it boots for
@@ -351,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_on_demand_cost_what_they_cost_by_hand),
         cmocka_unit_test(a_reclaim_costs_a_save_and_a_restore),
+        cmocka_unit_test(checkpoints_cost_their_way_and_their_place),
         cmocka_unit_test(owned_machines_cost_their_time),
         cmocka_unit_test(what_cannot_make_its_deadline_is_late_or_given_up),
         cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
