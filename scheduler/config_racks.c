@@ -73,7 +73,7 @@ static void read_types(struct yaml_reader *root, struct types *types)
     }
 }
 
-static const struct type *find_type(const struct types *types, const char *name)
+static const struct type *find_named(const struct types *types, const char *name)
 {
     for (size_t k = 0; k < types->n; k++)
         if (str_eq(types->v[k].name, name))
@@ -81,14 +81,14 @@ static const struct type *find_type(const struct types *types, const char *name)
     return NULL;
 }
 
-static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const struct types *types)
+static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const char *name, const struct types *types)
 {
     const char *names[TYPES_MAX + 1] = {NULL};
     char shown[STR_SHOW_MAX];
     for (size_t k = 0; k < types->n; k++)
         names[k] = types->v[k].name;
-    const char *near = str_nearest(node->key, names);
-    yaml_reader_fail(r, node, "%s is none of node_types:%s%s%s", str_show(node->key, shown), near ? "; did you mean " : "", near ? near : "",
+    const char *near = str_nearest(name, names);
+    yaml_reader_fail(r, node, "%s is none of node_types:%s%s%s", str_show(name, shown), near ? "; did you mean " : "", near ? near : "",
         near ? "?" : "");
 }
 
@@ -127,14 +127,14 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
     const struct yaml_node *map = yaml_opt_map(r, "nodes");
     struct rack_options *o = &racks[n];
     struct err why;
-    if (r->rc == 0 && (!map || map->n_items == 0 || map->n_items > RACK_KINDS_MAX))
+    if (r->rc == 0 && map && (map->n_items == 0 || map->n_items > RACK_KINDS_MAX))
         yaml_reader_fail(r, map, "expected nodes: of 1 to %d types, as in { dgx: \"gpu[1-4]\" }", RACK_KINDS_MAX);
-    for (size_t k = 0; r->rc == 0 && k < map->n_items; k++) {
+    for (size_t k = 0; r->rc == 0 && map && k < map->n_items; k++) {
         const struct yaml_node *item = map->items[k];
-        const struct type *t = find_type(types, item->key);
+        const struct type *t = find_named(types, item->key);
         struct rack_nodes *w = &o->nodes[k];
         if (!t) {
-            fail_type(r, item, types);
+            fail_type(r, item, item->key, types);
         } else if (item->type != YAML_SCALAR || strlen(item->text) >= sizeof(w->names)) {
             yaml_reader_fail(r, item, "nodes: expected names of hosts as in \"gpu[1-4],gpu7\", at most %zu bytes", sizeof(w->names) - 1);
         } else if (hosts_check(item->text, &w->n, &why) != 0) {
@@ -151,6 +151,48 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
                 check_once(r, item, racks, n, k);
         }
     }
+}
+
+/* All nodes of a pool that are named nowhere. */
+static void read_pool(struct yaml_reader *outer, const struct yaml_node *item, const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
+{
+    struct rack_options *o = &racks[n];
+    struct rack_nodes *w = &o->nodes[o->n_nodes];
+    struct yaml_reader r;
+    yaml_reader_init(&r, outer->file, item, outer->e);
+    const struct yaml_node *type = yaml_opt(&r, "type");
+    const struct type *t = type && type->type == YAML_SCALAR ? find_named(types, type->text) : NULL;
+    is_named(&r, item, "a pool");
+    w->n = yaml_opt_i64(&r, "nodes", 1, NODES_MAX, 0);
+    if (r.rc == 0 && (!type || type->type != YAML_SCALAR || w->n == 0))
+        yaml_reader_fail(&r, item, "pools: expected which type of nodes and how many there are places for, as in { type: dgx, nodes: 8 }");
+    if (r.rc == 0 && !t)
+        fail_type(&r, type, type->text, types);
+    for (size_t i = 0; r.rc == 0 && i <= n; i++)
+        for (size_t k = 0; r.rc == 0 && k < racks[i].n_nodes; k++)
+            if (str_eq(racks[i].nodes[k].pool, item->key))
+                yaml_reader_fail(&r, item, "pool %s is in rack %s already", item->key, racks[i].name);
+    *n_all += w->n;
+    if (r.rc == 0 && *n_all > NODES_MAX)
+        yaml_reader_fail(&r, item, "pools: expected at most %d nodes in all racks", NODES_MAX);
+    if (r.rc == 0) {
+        STR_COPY(w->pool, item->key);
+        w->idle_w = t->idle_w;
+        w->full_w = t->full_w;
+        o->n_nodes++;
+    }
+    finish(outer, &r);
+}
+
+static void read_pools(struct yaml_reader *r, const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
+{
+    const struct yaml_node *map = yaml_opt_map(r, "pools");
+    if (r->rc == 0 && map && racks[n].n_nodes + map->n_items > RACK_KINDS_MAX)
+        yaml_reader_fail(r, map, "expected at most %d types and pools in a rack", RACK_KINDS_MAX);
+    for (size_t k = 0; r->rc == 0 && map && k < map->n_items; k++)
+        read_pool(r, map->items[k], types, racks, n, n_all);
+    if (r->rc == 0 && racks[n].n_nodes == 0)
+        yaml_reader_fail(r, NULL, "a rack needs nodes: as in { dgx: \"gpu[1-4]\" }, or pools: as in { lab: { type: dgx, nodes: 8 } }");
 }
 
 /* Any job that a node of it can hold has to have the power for it once nothing else runs. */
@@ -202,6 +244,7 @@ void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks
         const struct yaml_node *kw = yaml_opt(&r, "max_kw");
         o->max_w = read_kw(&r, kw);
         read_nodes(&r, &types, *ret_racks, k, &n_all);
+        read_pools(&r, &types, *ret_racks, k, &n_all);
         check_power(&r, kw, o);
         finish(root, &r);
     }

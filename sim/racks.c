@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the reserved nodes stand in a rack that has not the power for all of them. What they draw is reckoned here anew, from
- * what runs on them, after every event.
+ * In some worlds the reserved nodes stand in a rack that has not the power for all of them, and so do the machines that are launched. What they
+ * draw is reckoned here anew, from what runs on them, after every event.
  */
 #include "sim/world.h"
 
 #include "base/str.h"
 
 /* Four at rest, and two of them at full load: enough for any job alone. */
-static const struct rack_options rack = {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1};
+static const struct rack_options racks[] = {
+    {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1},
+    {.name = "launched", .max_w = 1500, .nodes = {{"", 5, 100, 500, "burst"}}, .n_nodes = 1},
+};
+#define RACKS (sizeof racks / sizeof racks[0])
 
 bool racks_are_there(const struct world *w)
 {
@@ -17,8 +21,8 @@ bool racks_are_there(const struct world *w)
 
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks)
 {
-    *ret_racks = &rack;
-    return racks_are_there(w) ? 1 : 0;
+    *ret_racks = racks;
+    return racks_are_there(w) ? RACKS : 0;
 }
 
 static void on_told(void *ctx, const struct err *e, int64_t id)
@@ -53,25 +57,35 @@ void racks_calm(struct world *w)
 }
 
 /* Of the greater of the shares of cpus and GPUs that are taken. */
-static int64_t draw_of(const struct node *n)
+static int64_t draw_of(const struct node *n, const struct rack_nodes *k)
 {
-    const struct rack_nodes *k = &rack.nodes[0];
     int64_t cpus = 0;
     LIST_FOREACH (&n->attempts, l)
         cpus += LIST_ENTRY(l, struct attempt, on_node)->held.cpus;
     return (k->full_w - k->idle_w) * cpus / n->row.total.cpus; /* they have no GPUs */
 }
 
-void racks_check(struct world *w)
+static void check_rack(struct world *w, const struct rack_options *r)
 {
-    int64_t draw = rack.nodes[0].n * rack.nodes[0].idle_w;
-    if (!racks_are_there(w))
-        return;
+    const struct rack_nodes *k = &r->nodes[0];
+    int64_t draw = k->n * k->idle_w, machines = 0;
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (str_starts(n->row.name, "key-reserved-"))
-            draw += draw_of(n);
+        if (k->pool[0] ? str_eq(n->row.pool, k->pool) : str_starts(n->row.name, "key-reserved-"))
+            draw += draw_of(n, k);
     }
-    if (draw > rack.max_w)
-        world_fail(w, "the rack draws %lld W of %lld", (long long)draw, (long long)rack.max_w);
+    LIST_FOREACH (model_instances(w->model), l) {
+        const struct instance_row *i = &LIST_ENTRY(l, struct instance, in_all)->row;
+        machines += str_eq(i->pool, k->pool) && !i->reclaimed;
+    }
+    if (draw > r->max_w)
+        world_fail(w, "rack %s draws %lld W of %lld", r->name, (long long)draw, (long long)r->max_w);
+    if (k->pool[0] && machines > k->n)
+        world_fail(w, "there are %lld machines for %lld places of rack %s", (long long)machines, (long long)k->n, r->name);
+}
+
+void racks_check(struct world *w)
+{
+    for (size_t i = 0; i < RACKS && racks_are_there(w); i++)
+        check_rack(w, &racks[i]);
 }

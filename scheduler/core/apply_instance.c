@@ -231,6 +231,9 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         return err_set(e, ERR_CONFLICT,
             "offer %" PRId64 " of pool %s cannot be launched: no more %s are allowed", o->row.id, o->row.pool,
             lacks);
+    if (!rack_has_any(o))
+        return err_set(e, ERR_CONFLICT, "offer %" PRId64 " of pool %s cannot be launched: rack %s has no power for any job there", o->row.id,
+            o->row.pool, o->pool->rack->options->name);
     struct instance *i = mem_alloc(sizeof *i);
     i->row = (struct instance_row){
         .id = m->next.next_instance++,

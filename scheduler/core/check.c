@@ -5,6 +5,7 @@
  */
 #include "scheduler/core/impl.h"
 
+#include "base/str.h"
 #include <inttypes.h>
 
 #define BROKEN(...) err_set(e, ERR_INTERNAL, __VA_ARGS__)
@@ -442,7 +443,7 @@ static int check_racks(const struct model *m, struct err *e)
             const struct node *n = LIST_ENTRY(l, struct node, in_rack);
             draw += n->draw_w;
             over += n->over_w;
-            if (n->rack != r || !hosts_has(n->rack_kind->names, n->row.name))
+            if (n->rack != r || !(n->rack_kind->pool[0] ? str_eq(n->rack_kind->pool, n->row.pool) : hosts_has(n->rack_kind->names, n->row.name)))
                 return BROKEN("node %" PRId64 " is not in rack %s", n->row.id, r->options->name);
         }
         if (draw != r->draw_w || over != r->over_w || (draw > r->options->max_w && draw > r->granted_w))

@@ -71,8 +71,13 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
         return false; /* more than their user or team may still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
+    times = times < most ? times : most;
+    if (o->pool->rack)
+        times = rack_times(o->pool->rack_kind, &total, &total, d->shape, times, w->p->left_w[o->pool->rack->index]);
+    if (times == 0)
+        return false; /* it would stand there without the power to do anything */
     *ret_choice =
-        (struct choice){.offer = o, .serves = times < most ? times : most, .uusd_h = cost_of(w, o, d->job)};
+        (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d->job)};
     ret_choice->uusd_h += ret_choice->serves * offer_input_uusd_h(o, d->job); /* each of its jobs reads its own */
     return true;
 }
@@ -131,9 +136,10 @@ static size_t gather_lots(struct work *w, const struct demand *d, size_t n, stru
 }
 
 /* Fills a machine with what is left. own: only with those whose reference it is. */
-static void fill_machine(const struct offer *o, struct lot *lots, size_t n, bool own)
+static void fill_machine(const struct work *w, const struct offer *o, struct lot *lots, size_t n, bool own)
 {
-    struct bin b = bin_of(o);
+    int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0; /* for each of several as if it were the only one */
+    struct bin b = bin_of(o, &left_w);
     for (size_t k = 0; k < n; k++) {
         bool may = lots[k].left > 0 && b.free.cpus > 0 && (!own || lots[k].alone.offer == o);
         lots[k].taken = may ? bin_fill(&b, lots[k].d->shape, lots[k].left) : 0;
@@ -157,12 +163,12 @@ static void take(struct lot *lots, size_t n, int64_t times)
 }
 
 /* What the rest costs when it is bought shape by shape. */
-static uusd_sum rest_uusd_h(struct lot *lots, size_t n)
+static uusd_sum rest_uusd_h(const struct work *w, struct lot *lots, size_t n)
 {
     uusd_sum sum = 0;
     for (size_t k = 0; k < n; k++) {
         while (lots[k].left > 0) {
-            fill_machine(lots[k].alone.offer, lots, n, true);
+            fill_machine(w, lots[k].alone.offer, lots, n, true);
             int64_t times = repeats(lots, n);
             take(lots, n, times);
             sum += (uusd_sum)lots[k].alone.uusd_h * times;
@@ -172,13 +178,13 @@ static uusd_sum rest_uusd_h(struct lot *lots, size_t n)
 }
 
 /* What all of it costs when the next launch is such a machine. */
-static uusd_sum sum_uusd_h(const struct choice *c, struct lot *lots, size_t n)
+static uusd_sum sum_uusd_h(const struct work *w, const struct choice *c, struct lot *lots, size_t n)
 {
     for (size_t k = 0; k < n; k++)
         lots[k].left = lots[k].d->n;
-    fill_machine(c->offer, lots, n, false);
+    fill_machine(w, c->offer, lots, n, false);
     take(lots, n, 1);
-    return c->uusd_h + rest_uusd_h(lots, n);
+    return c->uusd_h + rest_uusd_h(w, lots, n);
 }
 
 const struct offer *choose_shared(struct work *w, const struct demand *d, size_t n)
@@ -188,7 +194,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
     if (n_lots == 0)
         return NULL;
     struct choice best = lots[0].alone, c;
-    uusd_sum best_sum = sum_uusd_h(&best, lots, n_lots);
+    uusd_sum best_sum = sum_uusd_h(w, &best, lots, n_lots);
     LIST_FOREACH (&w->m->all_pools, lp) {
         const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
         if (!pool_is_open(w, p, d))
@@ -197,7 +203,7 @@ const struct offer *choose_shared(struct work *w, const struct demand *d, size_t
             if (!consider(w, LIST_ENTRY(lo, struct offer, in_pool), d, &c) ||
                 c.offer->row.rank != best.offer->row.rank)
                 continue;
-            uusd_sum sum = sum_uusd_h(&c, lots, n_lots);
+            uusd_sum sum = sum_uusd_h(w, &c, lots, n_lots);
             if (sum < best_sum) {
                 best = c;
                 best_sum = sum;

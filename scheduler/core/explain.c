@@ -351,6 +351,47 @@ static void explain_coming(const struct model *m, const struct shape *s, struct 
     }
 }
 
+struct kilowatts {
+    char s[24];
+};
+
+static struct kilowatts kilowatts(int64_t watts)
+{
+    struct kilowatts k;
+    text_format(k.s, sizeof k.s, "%" PRId64 ".%" PRId64, watts / 1000, watts % 1000 / 100);
+    return k;
+}
+
+/* Nodes that would have to be launched there for it. */
+static int64_t lacking_nodes(const struct model *m, const struct pool *p, const struct shape *s)
+{
+    int64_t n = s->least;
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *node = LIST_ENTRY(l, struct node, in_all);
+        n -= node->pool == p && node_takes_work(node) && node_has_room(node, s);
+    }
+    return n;
+}
+
+/* Machines of the pool could be had, but there is no power for it on as many as it needs more. */
+static void say_rack_of(const struct model *m, const struct pool *p, const struct shape *s, struct answer *a)
+{
+    const struct rack_options *o = p->rack->options;
+    int64_t least_w = -1, n = lacking_nodes(m, p, s);
+    LIST_FOREACH (&p->offers, lo) {
+        const struct offer *of = LIST_ENTRY(lo, struct offer, in_pool);
+        struct resources total = offer_total(of);
+        if (of->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) || !offer_suits(of, s))
+            continue;
+        int64_t adds = rack_adds(p->rack_kind, &total, &total, s, 1);
+        least_w = least_w < 0 || adds < least_w ? adds : least_w;
+    }
+    if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))
+        return;
+    say(a, "rack", "no node of pool %s is launched for want of power: rack %s draws %s kW of the %s that it may (max_kw), and it would draw %s more there",
+        p->row.name, o->name, kilowatts(o->max_w - rack_left(p->rack)).s, kilowatts(o->max_w).s, kilowatts(n * least_w).s);
+}
+
 static void explain_offers(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
     const struct room all = model_room(m);
@@ -361,8 +402,11 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
             continue;
         struct room room = pool_room(p);
         if (room.nodes == 0)
-            say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId32 " nodes", p->row.name,
-                p->used.nodes, p->row.max_nodes);
+            say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s", p->row.name, p->used.nodes, pool_places(p),
+                pool_places(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
+                pool_places(p) < p->row.max_nodes ? p->rack->options->name : "");
+        if (room.nodes > 0 && p->rack)
+            say_rack_of(m, p, s, a);
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
@@ -387,22 +431,11 @@ static void explain_offers(const struct model *m, const struct shape *s, struct 
     }
 }
 
-struct kilowatts {
-    char s[24];
-};
-
-static struct kilowatts kilowatts(int64_t watts)
-{
-    struct kilowatts k;
-    text_format(k.s, sizeof k.s, "%" PRId64 ".%" PRId64, watts / 1000, watts % 1000 / 100);
-    return k;
-}
-
 /* n: the first of them; together: it has the power for each of them alone, but not for all that are needed. */
 static void say_rack(const struct node *n, int64_t nodes, const struct shape *s, bool together, struct answer *a)
 {
     const struct rack_options *o = n->rack->options;
-    int64_t draw = o->max_w - rack_left(n->rack), adds = rack_adds(n, &n->free, s, 1);
+    int64_t draw = o->max_w - rack_left(n->rack), adds = rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
     say(a, "rack", "%" PRId64 " node%s room but no power: rack %s draws %s kW of the %s that it may (max_kw), and %s would draw %s more on %s%s", nodes,
         nodes == 1 ? " has" : "s have", o->name, kilowatts(draw).s, kilowatts(o->max_w).s, together ? "each of its ranks" : "it", kilowatts(adds).s,
         n->row.name, together ? " and on others" : "");

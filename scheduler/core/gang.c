@@ -31,6 +31,7 @@ struct cover {
     int32_t n;                 /* to launch */
     const struct offer *offer; /* NULL: nothing is launched */
     int64_t uusd_h;
+    int64_t left_w;            /* of the pool's rack, with the ranks on what there is and is coming */
 };
 
 /* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
@@ -72,15 +73,18 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
         if (serves)
             bin_take_power(b, g->shape, 1);
     }
+    c->left_w = c->pool->rack ? w->p->left_w[c->pool->rack->index] : 0;
     memcpy(w->p->left_w, left_w, size);
 }
 
-/* How many machines of the offer the pool may have more, at most n. */
-static int32_t room_for(const struct work *w, const struct offer *o, int32_t n)
+/* How many machines of the offer the pool may have more, with the power for a rank each, at most n. */
+static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c, const struct offer *o, int32_t n)
 {
     struct room pool = w->p->room[o->pool->index], all = w->p->all;
+    struct resources total = offer_total(o);
+    int64_t watts = o->pool->rack ? rack_adds(o->pool->rack_kind, &total, &total, g->shape, 1) : 0;
     int32_t k = 0;
-    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o); k++) {
+    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w; k++) {
         room_take(&pool, o);
         room_take(&all, o);
     }
@@ -100,7 +104,7 @@ static bool consider(struct work *w, const struct gang *g, const struct pool *p,
         int32_t missing = g->target - total_of(&c);
         const struct demand d = {.shape = g->shape, .job = g->job, .n = missing, .pool = p, .moves = g->is_moving};
         const struct offer *o = choose_alone(w, &d, INT64_MAX);
-        int32_t n = o ? room_for(w, o, missing) : 0;
+        int32_t n = o ? room_for(w, g, &c, o, missing) : 0;
         if (total_of(&c) + n < g->floor)
             return false;
         c.n = n;
@@ -136,8 +140,11 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
             *GROW(w->p->held, w->p->n_held) = b->node->row.id;
         left--;
     }
-    for (int32_t k = 0; k < c->n; k++)
-        plan_launch(w, c->offer)->free = (struct resources){0};
+    for (int32_t k = 0; k < c->n; k++) {
+        struct bin *b = plan_launch(w, c->offer);
+        bin_take_power(b, g->shape, 1);
+        b->free = (struct resources){0};
+    }
     if (!g->is_moving)
         headroom_take(w, g->shape, 1, total_of(c));
 }

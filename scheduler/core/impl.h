@@ -322,7 +322,8 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
 
 /* ---- what racks may draw (racks.c) ---- */
 void racks_init(struct model *m, const struct rack_options *options, size_t n);
-void rack_join(struct model *m, struct node *n);  /* a new node, by its name */
+void rack_add_pool(struct model *m, struct pool *p); /* a new one, by its name */
+void rack_join(struct model *m, struct node *n);  /* a new node, by its name or its pool's */
 void rack_leave(struct model *m, struct node *n); /* it is gone */
 void rack_refresh(struct model *m, struct node *n); /* what is free there, or its state, may be another */
 void rack_measured(struct model *m, struct node *n, int64_t watts); /* that all of it draws; 0: not known */
@@ -331,8 +332,14 @@ void rack_accept(struct rack *r); /* it may draw what it does now, though it be 
 void rack_relaxed(struct model *m, const struct rack *r);
 const struct shape *rack_reserved_for(const struct rack *r); /* for whom the first of its nodes that are kept is; NULL: none is */
 int64_t rack_left(const struct rack *r);     /* of what it may draw; less than 0: it draws too much */
-/* What so many jobs of the shape more would draw there, where so much is free. n is in a rack. */
-int64_t rack_adds(const struct node *n, const struct resources *free, const struct shape *s, int64_t times);
+/* What so many jobs of the shape more would draw on a node of this kind and size, where so much is free. */
+int64_t rack_adds(
+    const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t times);
+/* How many, at most n, there is power for where so much is left. kind may be NULL: in no rack, n. */
+int64_t rack_times(const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t n,
+    int64_t left_w);
+bool rack_has_power(const struct offer *o, const struct shape *s, int64_t machines); /* for one of them on each of so many machines to come */
+bool rack_has_any(const struct offer *o); /* for the least that can run on one; always where it is in none */
 bool rack_has_room(const struct node *n, const struct shape *s); /* for one more; always where it is in none */
 /* Likewise when one goes to each of these others, all different, as well. */
 bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s, const int64_t *nodes, int32_t n_nodes);
@@ -366,6 +373,7 @@ int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_of
 /* The same, a little less where the provider expects to have machines, a little more where it does not. */
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
 struct room pool_room(const struct pool *p);
+int64_t pool_places(const struct pool *p); /* of an elastic one: how many nodes it may have, and its rack has places for */
 struct room model_room(const struct model *m);
 /* A machine of it may be launched now for such jobs, in so much room of its pool and of all. */
 bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool, const struct room *all, struct stamp now);

@@ -38,6 +38,7 @@ struct pool *pool_add(struct model *m, const struct pool_row *r)
     p->index = (int32_t)smap_size(&m->pools);
     smap_put(&m->pools, r->name, p);
     list_push_back(&m->all_pools, &p->in_all);
+    rack_add_pool(m, p);
     return p;
 }
 

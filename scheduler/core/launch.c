@@ -64,10 +64,11 @@ static void add_node(struct work *w, const struct node *n)
         .market = n->row.market,
         .uusd_h = n->row.price_uusd_h,
         .node = n,
+        .rack_kind = n->rack_kind,
         .left_w = n->rack ? &w->p->left_w[n->rack->index] : NULL};
 }
 
-struct bin bin_of(const struct offer *o)
+struct bin bin_of(const struct offer *o, int64_t *left_w)
 {
     struct resources total = offer_total(o);
     return (struct bin){.free = total,
@@ -76,7 +77,15 @@ struct bin bin_of(const struct offer *o)
         .offer = o,
         .pool = o->pool,
         .market = o->row.market,
-        .uusd_h = o->row.price_uusd_h};
+        .uusd_h = o->row.price_uusd_h,
+        .rack_kind = o->pool->rack_kind,
+        .left_w = o->pool->rack ? left_w : NULL};
+}
+
+/* One that is on its way, or to be: what it takes of its rack's power is taken. */
+static struct bin bin_to_come(struct work *w, const struct offer *o)
+{
+    return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
 }
 
 /* Pending jobs were just found not to fit on any node: only those that have to move, or could, look there. On one that is full nobody finds room. */
@@ -92,7 +101,7 @@ static void gather_bins(struct work *w)
     LIST_FOREACH (&w->m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (instance_is_coming(i) && i->offer)
-            *GROW(w->p->bins, w->p->n_bins) = bin_of(i->offer);
+            *GROW(w->p->bins, w->p->n_bins) = bin_to_come(w, i->offer);
     }
 }
 
@@ -103,15 +112,13 @@ int64_t bin_times(const struct bin *b, const struct shape *s)
     int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free) : resources_times(&b->free, &s->need);
     int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
     most = most < k ? most : k;
-    while (b->left_w && most > 0 && rack_adds(b->node, &b->free, s, most) > *b->left_w)
-        most--;
-    return most;
+    return b->left_w ? rack_times(b->rack_kind, &b->total, &b->free, s, most, *b->left_w) : most;
 }
 
 void bin_take_power(const struct bin *b, const struct shape *s, int64_t times)
 {
     if (b->left_w)
-        *b->left_w -= rack_adds(b->node, &b->free, s, times);
+        *b->left_w -= rack_adds(b->rack_kind, &b->total, &b->free, s, times);
 }
 
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n)
@@ -255,7 +262,7 @@ struct bin *plan_launch(struct work *w, const struct offer *o)
     p->planned[o->row.id]++;
     p->planned_in[o->pool->index]++;
     struct bin *b = GROW(p->bins, p->n_bins);
-    *b = bin_of(o);
+    *b = bin_to_come(w, o);
     return b;
 }
 

@@ -138,10 +138,16 @@ static int64_t left(int64_t max, int64_t used)
     return max > used ? max - used : 0;
 }
 
+int64_t pool_places(const struct pool *p)
+{
+    int64_t most = p->row.max_nodes;
+    return p->rack_kind && p->rack_kind->n < most ? p->rack_kind->n : most;
+}
+
 struct room pool_room(const struct pool *p)
 {
     struct room r = {
-        .nodes = p->row.elastic && p->row.max_nodes > p->used.nodes ? p->row.max_nodes - p->used.nodes : 0,
+        .nodes = p->row.elastic && pool_places(p) > p->used.nodes ? pool_places(p) - p->used.nodes : 0,
         .gpus = left(p->row.max_gpus, p->used.gpus),
         .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
     return r;
@@ -187,7 +193,7 @@ bool offer_may_serve(const struct offer *o, const struct shape *s, const struct 
     struct resources total = offer_total(o);
     struct mono until = o->row.avoid_until;
     return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) && shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
-           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) && !room_lacks(all, o) &&
+           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) && !room_lacks(all, o) && rack_has_power(o, s, 1) &&
            (!mono_is_set(until) || until.ms <= now.mono.ms);
 }
 

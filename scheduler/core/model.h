@@ -202,7 +202,7 @@ bool attempt_holds(const struct attempt *a);
 struct rack {
     const struct rack_options *options;
     int32_t index;
-    int64_t idle_w;    /* all of its nodes at rest */
+    int64_t idle_w;    /* all of its nodes at rest, joined or not */
     int64_t draw_w;    /* with what its nodes hold */
     int64_t over_w;    /* and was measured beyond that */
     int64_t granted_w; /* it drew so much when belayd started, or when a machine had changed; 0: not more than it may */
@@ -214,6 +214,7 @@ struct node {
     struct resources free;
     struct rack *rack;                   /* or NULL */
     const struct rack_nodes *rack_kind;  /* of that */
+    bool is_surplus;                     /* it is of a pool that has more nodes than places there: the rack's idle_w has it as well */
     int64_t draw_w, over_w;              /* there, beyond what it draws at rest */
     struct link in_rack;
     enum throttle throttle;              /* not stored */
@@ -278,6 +279,8 @@ struct pool {
     int32_t index;     /* its place in all_pools, from 0 */
     int32_t n_nodes;   /* instances of it that are not GONE */
     struct room used;  /* by those whose reclaim is not announced */
+    struct rack *rack; /* that its nodes stand in, but for those named in another; NULL: as they are named */
+    const struct rack_nodes *rack_kind; /* of that */
     struct wall certified_since; /* its spot machines are for jobs with a certificate of then or later; WALL_NONE: for all */
     struct list offers; /* by rank, then price, then id */
     struct tree by_free[3]; /* by market: struct free_room, of nodes that take work and are not full */

@@ -18,7 +18,8 @@ struct bin {
     enum market market;
     int64_t uusd_h; /* of the whole machine */
     const struct node *node; /* NULL: not up yet */
-    int64_t *left_w;         /* of its rack; NULL: it is in none */
+    const struct rack_nodes *rack_kind; /* NULL: it is in no rack */
+    int64_t *left_w;         /* of that; NULL likewise */
 };
 
 /* Jobs of one shape that need a place. */
@@ -161,7 +162,7 @@ int64_t bin_times(const struct bin *b, const struct shape *s); /* how often it f
 void bin_take_power(const struct bin *b, const struct shape *s, int64_t times); /* before they are put into it */
 /* How many jobs of the shape, at most n, the licences are enough for that are left; they are taken. */
 int64_t cover_licences(struct work *w, const struct shape *s, int64_t n);
-struct bin bin_of(const struct offer *o); /* an empty machine of it */
+struct bin bin_of(const struct offer *o, int64_t *left_w); /* an empty machine of it; left_w: of its pool's rack, if it is in one */
 /* Puts up to n jobs of this shape into one bin; returns how many found room. 0 where they may not go. */
 int64_t bin_fill(struct bin *b, const struct shape *s, int64_t n);
 

@@ -4,6 +4,9 @@
  * jobs hold, never less than they can draw: at rest `idle_w`, with all of its cpus or GPUs taken `full_w`, and between the two by the
  * greater of the shares of cpus and of GPUs that are taken. A node counts as at rest whether it has joined or not; one that is lost
  * goes on counting as when it was heard of last, for what ran there may still run. What its agent measured beyond that is added.
+ *
+ * A rack has nodes by name, and nodes of whole pools. Of an elastic pool's machines no more are launched than have a place there, and
+ * none while there would be no power for what it is launched for.
  */
 #ifndef BELAY_CORE_RACK_H
 #define BELAY_CORE_RACK_H
@@ -16,14 +19,15 @@
 #define RACK_WATTS_MAX 1000000     /* of a node */
 #define RACK_KW_MAX 100000
 
-/* Nodes of one kind. */
+/* Nodes of one kind: those of these names, or those of a pool that are named nowhere. */
 struct rack_nodes {
-    char names[HOSTS_TEXT_MAX]; /* hosts_check holds */
-    int64_t n;                  /* as many */
+    char names[HOSTS_TEXT_MAX]; /* hosts_check holds; "": of the pool */
+    int64_t n;                  /* as many; the pool's may come to be more, which count as well */
     int64_t idle_w, full_w;     /* 0 <= idle_w < full_w */
+    char pool[CORE_NAME_MAX];   /* "": of those names */
 };
 
-/* As the configuration has it. No node is in two; all of them at rest, and one of the largest at full load, do not exceed it. */
+/* As the configuration has it. No name and no pool is in two; all of them at rest, and one of the largest at full load, do not exceed it. */
 struct rack_options {
     char name[CORE_NAME_MAX];
     int64_t max_w;

@@ -5,12 +5,14 @@
  *
  *  1. draw_w of a rack is what all of its nodes draw at rest and what those that have joined draw beyond that.
  *  2. No job is placed that would make it more than max_w. A rack may be beyond it for other reasons (it may draw less than it did, a
- *     machine has changed, more was measured): then nothing is placed there until it is below again.
+ *     machine has changed, more was measured): then nothing is placed there until it is below again. No machine is launched there for
+ *     what would have no power on it (choice.c, gang.c).
  *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks at them again.
  */
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -38,12 +40,16 @@ static int64_t part_up(int64_t watts, int64_t used, int64_t total)
 }
 
 /* Beyond what it draws at rest, with so much free. */
-static int64_t beyond_rest(const struct node *n, const struct resources *free)
+static int64_t beyond_rest(const struct rack_nodes *kind, const struct resources *t, const struct resources *free)
 {
-    const struct resources *t = &n->row.total;
-    int64_t most = n->rack_kind->full_w - n->rack_kind->idle_w;
+    int64_t most = kind->full_w - kind->idle_w;
     int64_t cpus = part_up(most, t->cpus - free->cpus, t->cpus), gpus = part_up(most, t->gpus - free->gpus, t->gpus);
     return cpus > gpus ? cpus : gpus;
+}
+
+static int64_t node_beyond_rest(const struct node *n, const struct resources *free)
+{
+    return beyond_rest(n->rack_kind, &n->row.total, free);
 }
 
 static int64_t left_of(const struct rack *r)
@@ -51,7 +57,8 @@ static int64_t left_of(const struct rack *r)
     return r->options->max_w - r->draw_w - r->over_w;
 }
 
-int64_t rack_adds(const struct node *n, const struct resources *free, const struct shape *s, int64_t times)
+int64_t rack_adds(
+    const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t times)
 {
     struct resources then = *free;
     if (shape_is_exclusive(s)) {
@@ -60,12 +67,40 @@ int64_t rack_adds(const struct node *n, const struct resources *free, const stru
         then.cpus -= (int32_t)(times * s->need.cpus);
         then.gpus -= (int32_t)(times * s->need.gpus);
     }
-    return beyond_rest(n, &then) - beyond_rest(n, free);
+    return beyond_rest(kind, total, &then) - beyond_rest(kind, total, free);
+}
+
+/* One more job on the node. */
+static int64_t node_adds(const struct node *n, const struct shape *s)
+{
+    return rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
 }
 
 bool rack_has_room(const struct node *n, const struct shape *s)
 {
-    return !n->rack || rack_adds(n, &n->free, s, 1) <= left_of(n->rack);
+    return !n->rack || node_adds(n, s) <= left_of(n->rack);
+}
+
+int64_t rack_times(const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t n,
+    int64_t left_w)
+{
+    while (kind && n > 0 && rack_adds(kind, total, free, s, n) > left_w)
+        n--;
+    return n;
+}
+
+bool rack_has_power(const struct offer *o, const struct shape *s, int64_t machines)
+{
+    struct resources total = offer_total(o);
+    const struct pool *p = o->pool;
+    return !p->rack || machines * rack_adds(p->rack_kind, &total, &total, s, 1) <= left_of(p->rack);
+}
+
+bool rack_has_any(const struct offer *o)
+{
+    struct resources total = offer_total(o), free = total;
+    free.cpus--;
+    return !o->pool->rack || beyond_rest(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
 }
 
 bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s, const int64_t *nodes, int32_t n_nodes)
@@ -73,11 +108,11 @@ bool rack_has_room_beside(const struct model *m, const struct node *n, const str
     int64_t left;
     if (!n->rack)
         return true;
-    left = left_of(n->rack) - rack_adds(n, &n->free, s, 1);
+    left = left_of(n->rack) - node_adds(n, s);
     for (int32_t k = 0; k < n_nodes && left >= 0; k++) {
         const struct node *other = model_node(m, nodes[k]);
         if (other->rack == n->rack)
-            left -= rack_adds(other, &other->free, s, 1);
+            left -= node_adds(other, s);
     }
     return left >= 0;
 }
@@ -117,7 +152,7 @@ void rack_refresh(struct model *m, struct node *n)
 {
     if (!n->rack)
         return;
-    int64_t draw = n->row.state == NODE_GONE ? 0 : beyond_rest(n, &n->free);
+    int64_t draw = n->row.state == NODE_GONE ? 0 : node_beyond_rest(n, &n->free);
     if (n->row.state == NODE_LOST && draw < n->draw_w)
         return;
     set_draw(m, n, draw, n->over_w);
@@ -154,7 +189,20 @@ const struct shape *rack_reserved_for(const struct rack *r)
 
 /* ---- which nodes are in which ---- */
 
-void rack_join(struct model *m, struct node *n)
+void rack_add_pool(struct model *m, struct pool *p)
+{
+    for (size_t i = 0; i < m->n_racks && !p->rack; i++) {
+        const struct rack_options *o = m->racks[i].options;
+        for (size_t k = 0; k < o->n_nodes && !p->rack; k++) {
+            if (!str_eq(o->nodes[k].pool, p->row.name))
+                continue;
+            p->rack = &m->racks[i];
+            p->rack_kind = &o->nodes[k];
+        }
+    }
+}
+
+static void find_by_name(struct model *m, struct node *n)
 {
     for (size_t i = 0; i < m->n_racks && !n->rack; i++) {
         const struct rack_options *o = m->racks[i].options;
@@ -163,9 +211,39 @@ void rack_join(struct model *m, struct node *n)
                 continue;
             n->rack = &m->racks[i];
             n->rack_kind = &o->nodes[k];
-            list_push_back(&n->rack->nodes, &n->in_rack);
         }
     }
+}
+
+/* The pool has all of its places there without this one. */
+static bool is_surplus(const struct node *n)
+{
+    int64_t others = 0;
+    LIST_FOREACH (&n->rack->nodes, l)
+        others += LIST_ENTRY(l, struct node, in_rack)->rack_kind == n->rack_kind;
+    return n->rack_kind->pool[0] && others >= n->rack_kind->n;
+}
+
+static void count_surplus(struct node *n, int64_t sign)
+{
+    n->rack->idle_w += sign * n->rack_kind->idle_w;
+    n->rack->draw_w += sign * n->rack_kind->idle_w;
+    n->is_surplus = sign > 0;
+}
+
+void rack_join(struct model *m, struct node *n)
+{
+    find_by_name(m, n);
+    if (!n->rack && n->pool->rack) {
+        n->rack = n->pool->rack;
+        n->rack_kind = n->pool->rack_kind;
+    }
+    if (n->rack && is_surplus(n)) {
+        count_surplus(n, 1);
+        rack_accept(n->rack);
+    }
+    if (n->rack)
+        list_push_back(&n->rack->nodes, &n->in_rack);
     if (n->rack && n->row.state == NODE_LOST) /* nobody knows what runs there still */
         set_draw(m, n, n->rack_kind->full_w - n->rack_kind->idle_w, 0);
 }
@@ -176,6 +254,10 @@ void rack_leave(struct model *m, struct node *n)
         return;
     set_draw(m, n, 0, 0);
     link_remove(&n->in_rack);
+    if (n->is_surplus) {
+        count_surplus(n, -1);
+        rack_relaxed(m, n->rack);
+    }
     n->rack = NULL;
 }
 
@@ -224,7 +306,7 @@ bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, 
             take(&free, other, n->claims > 1 ? n->claims : 1);
         if (n == with)
             take(&free, s, 1);
-        draw += beyond_rest(n, &free);
+        draw += node_beyond_rest(n, &free);
     }
     return draw <= r->options->max_w;
 }

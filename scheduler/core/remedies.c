@@ -240,7 +240,7 @@ static const struct offer *launches(const struct remedies *r, const struct shape
             struct room room = pool_room(p), all = model_room(r->m);
             int32_t n = 0;
             room.nodes += more;
-            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now)) {
+            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) && rack_has_power(o, s, n + 1)) {
                 room_take(&room, o);
                 room_take(&all, o);
                 n++;

@@ -212,7 +212,7 @@ int32_t reserve_to_come(const struct model *m, const struct shape *s, const stru
         struct room room = pool_room(pool), all = model_room(m);
         LIST_FOREACH (&o->instances, li)
             n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
-        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now); k++, n++) {
+        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, k + 1); k++, n++) {
             room_take(&room, o);
             room_take(&all, o);
         }

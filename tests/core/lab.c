@@ -12,6 +12,7 @@ const struct count lab_licences[LAB_LICENCES] = {{"matlab", 4}, {"ansys", 1}};
 const struct rack_options lab_racks[LAB_RACKS] = {
     {.name = "left", .max_w = 1000, .nodes = {{"power[1-3]", 3, 100, 500}, {"power-gpu", 1, 100, 500}}, .n_nodes = 2},
     {.name = "right", .max_w = 700, .nodes = {{"host,host-[2-4]", 4, 100, 300}}, .n_nodes = 1},
+    {.name = "below", .max_w = 1000, .nodes = {{"", 3, 100, 500, "racked"}}, .n_nodes = 1},
 };
 
 void lab_init(struct lab *l)

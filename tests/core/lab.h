@@ -28,8 +28,9 @@
 #define LAB_LICENCES 2
 extern const struct count lab_licences[LAB_LICENCES]; /* matlab: 4, ansys: 1 */
 
-#define LAB_RACKS 2
-/* left: 1000 W for power[1-3], of 100 to 500, and power-gpu, of 100 to 500: at rest 400. right: 700 W for host and host-[2-4], of 100 to 300. */
+#define LAB_RACKS 3
+/* left: 1000 W for power[1-3], of 100 to 500, and power-gpu, of 100 to 500: at rest 400. right: 700 W for host and host-[2-4], of 100 to 300.
+ * below: 1000 W for the pool "racked" with 3 places, of 100 to 500. */
 extern const struct rack_options lab_racks[LAB_RACKS];
 
 struct lab {

@@ -170,6 +170,132 @@ static void what_lacks_power_goes_to_machines_elsewhere(void **state)
     lab_deinit(&l);
 }
 
+static struct rack_view below(const struct lab *l)
+{
+    struct rack_view v;
+    core_rack(l->m, 2, &v);
+    return v;
+}
+
+static void boot_all(struct lab *l)
+{
+    int64_t ids[16];
+    size_t n = 0;
+    LIST_FOREACH (model_instances(l->m), li) {
+        const struct instance_row *r = &LIST_ENTRY(li, struct instance, in_all)->row;
+        if (r->state == INSTANCE_INTENDED && n < 16)
+            ids[n++] = r->id;
+    }
+    for (size_t k = 0; k < n; k++)
+        lab_bring_up(l, ids[k], 4);
+}
+
+/* 300 W of 1000 are drawn at rest by the three machines, launched or not; of the other 700 one job of 4 cpus takes 400. */
+static void no_machine_is_launched_for_what_would_have_no_power_there(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "racked", 8, "m5", 4);
+    assert_int_equal(below(&l).idle_w, 300);
+    int64_t first = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4), small = lab_submit_cpus(&l, 3);
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 2); /* for the first and, of what is left, the small one */
+    assert_true(says(&l, second, "launching", "instance 1"));
+    boot_all(&l);
+    lab_plan(&l);
+    assert_true(runs(&l, first) && runs(&l, small));
+    assert_false(runs(&l, second));
+    assert_int_equal(below(&l).draw_w, 1000);
+    assert_int_equal(below(&l).joined, 2);
+    assert_true(says(&l, second, "rack", "no node of pool racked is launched for want of power: rack below draws 1.0 kW of the 1.0 that it may (max_kw), and it would draw 0.4 more there"));
+    for (int k = 0; k < 10; k++) {
+        lab_wait(&l, MINUTE_MS / 4);
+        lab_heartbeats(&l);
+        lab_plan(&l);
+    }
+    assert_int_equal(model_used(l.m).nodes, 2);
+    lab_started(&l, first);
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, second));
+    assert_int_equal(model_used(l.m).nodes, 2);
+    lab_deinit(&l);
+}
+
+static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "racked", 8, "m5", 4);
+    int64_t large = submit(&l, 2, 4, 0);
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 0);
+    assert_true(says(&l, large, "rack", "no node of pool racked is launched for want of power: rack below draws 0.3 kW of the 1.0 that it may (max_kw), and it would draw 0.8 more there"));
+    int64_t small = submit(&l, 2, 3, 0);
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 2);
+    boot_all(&l);
+    lab_plan(&l);
+    assert_true(runs(&l, small));
+    assert_int_equal(below(&l).draw_w, 900);
+    lab_deinit(&l);
+}
+
+static void no_more_machines_are_launched_than_have_places(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "racked", 8, "m5", 1);
+    int64_t last = 0;
+    for (int k = 0; k < 5; k++)
+        last = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 1); /* one cpu is a whole machine: 400 W */
+    lab_deinit(&l);
+    lab_init(&l);
+    lab_elastic(&l, "racked", 8, "m5", 8);
+    for (int k = 0; k < 5; k++) {
+        struct job_row r = lab_job(1);
+        r.need.memory_mib = 8 * 4096; /* one a machine, of 50 W */
+        last = lab_submit(&l, &r);
+    }
+    lab_plan(&l);
+    assert_int_equal(model_used(l.m).nodes, 3);
+    assert_true(says(&l, last, "pool-full", "pool racked has 3 of at most 3 nodes, for which there are places in rack below"));
+    lab_deinit(&l);
+}
+
+/* As when there were more of them before belayd was started with fewer places. */
+static void nodes_beyond_the_places_count_at_rest_too(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    struct pool_row p = {.name = "racked"};
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &p});
+    int64_t last = 0;
+    for (int k = 0; k < 4; k++) {
+        struct node_row n = {.pool = "racked", .total = {4, 0, 16384}};
+        text_format(n.name, sizeof n.name, "r%d", k);
+        STR_COPY(n.key_hash, n.name);
+        last = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &n}});
+    }
+    assert_int_equal(below(&l).idle_w, 400);
+    assert_int_equal(below(&l).draw_w, 400);
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = last});
+    lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = last});
+    assert_int_equal(below(&l).idle_w, 300);
+    assert_int_equal(below(&l).draw_w, 300);
+    struct node_row named = {.name = "power1", .key_hash = "p", .pool = "racked", .total = {4, 0, 16384}};
+    int64_t watts;
+    int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &named}});
+    assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left"); /* a name goes before the pool */
+    lab_deinit(&l);
+}
+
 static void nobody_moves_to_where_there_is_no_power(void **state)
 {
     (void)state;
@@ -424,6 +550,10 @@ int main(void)
         cmocka_unit_test(a_node_for_itself_counts_as_full),
         cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
         cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
+        cmocka_unit_test(no_machine_is_launched_for_what_would_have_no_power_there),
+        cmocka_unit_test(a_gang_is_launched_whole_or_not_where_power_is_short),
+        cmocka_unit_test(no_more_machines_are_launched_than_have_places),
+        cmocka_unit_test(nodes_beyond_the_places_count_at_rest_too),
         cmocka_unit_test(nobody_moves_to_where_there_is_no_power),
         cmocka_unit_test(who_waits_for_power_is_not_passed_for_ever),
         cmocka_unit_test(places_are_made_where_there_is_power_then),

@@ -443,6 +443,8 @@ static void one_storm(uint64_t seed)
     lab_init_budgets(&st.l, st.s.order, st.s.budget_options, st.s.n_budget_options);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
+    if (seed % 3 == 0) /* has no budgets in its way, and a rack that has not the power for all of its machines */
+        lab_elastic(&st.l, "racked", 4, "m5", 4);
     struct pool_row p = model_pool(st.l.m, "burst")->row;
     p.idle_timeout_ms = 1000 * (1 + below(&st, 60));
     p.cooldown_ms = 1000 * below(&st, 120);

@@ -76,7 +76,7 @@ class Configuration(unittest.TestCase):
         read |= keys_read("scheduler/config_budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config_budgets.c")))
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
         read |= (keys_read("scheduler/config_racks.c") - {"idle", "full"}) | {"racks", "node_types", "watts"}
-        self.assertEqual(keys_described(belayd), read - {"limits", "pools", "providers"})
+        self.assertEqual(keys_described(belayd), read - {"limits", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
 
     def test_every_setting_of_a_provider_is_described_on_its_page(self):

@@ -491,6 +491,14 @@ static void racks_are_read(void **state)
     assert_true(o->nodes[1].n == 12 && o->nodes[1].idle_w == 120 && o->nodes[1].full_w == 650);
     assert_int_equal(c.racks[1].max_w, 17250);
     config_deinit(&c);
+    c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\nracks:\n  r1: {max_kw: 40, nodes: {dgx: gpu1}, pools: {lab: {type: dgx, nodes: 8}}}\n");
+    o = &c.racks[0];
+    assert_int_equal(o->n_nodes, 2);
+    assert_string_equal(o->nodes[0].pool, "");
+    assert_string_equal(o->nodes[1].pool, "lab");
+    assert_string_equal(o->nodes[1].names, "");
+    assert_true(o->nodes[1].n == 8 && o->nodes[1].idle_w == 1800 && o->nodes[1].full_w == 10200);
+    config_deinit(&c);
 }
 
 static void a_pool_says_which_labels_its_jobs_have(void **state)
@@ -531,7 +539,20 @@ static const struct refused {
     {TYPES "  a b: {max_kw: 40, nodes: {dgx: n1}}\n", {"lab.yaml:4", "is not the name of a rack"}},
     {TYPES "  r: {nodes: {dgx: n1}}\n", {"lab.yaml:", "a rack needs max_kw"}},
     {TYPES "  r: {max_kw: much, nodes: {dgx: n1}}\n", {"lab.yaml:4", "a rack needs max_kw"}},
-    {TYPES "  r: {max_kw: 40}\n", {"lab.yaml:", "expected nodes:"}},
+    {TYPES "  r: {max_kw: 40}\n", {"lab.yaml:", "a rack needs nodes:"}},
+    {TYPES "  r: {max_kw: 40, nodes: {}}\n", {"lab.yaml:", "expected nodes:"}},
+    {TYPES "  r: {max_kw: 40, pools: {a b: {type: dgx, nodes: 1}}}\n", {"lab.yaml:4", "is not the name of a pool"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: dgx}}\n", {"lab.yaml:4", "lab"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx}}}\n", {"lab.yaml:4", "how many there are places for"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 0}}}\n", {"lab.yaml:4", "nodes"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 4097}}}\n", {"lab.yaml:4", "nodes"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {nodes: 1}}}\n", {"lab.yaml:4", "which type of nodes"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: [dgx], nodes: 1}}}\n", {"lab.yaml:4", "which type of nodes"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgy, nodes: 1}}}\n", {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1, watts: 3}}}\n", {"lab.yaml:4", "unknown key"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n  s: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n",
+        {"lab.yaml:5", "pool lab is in rack r already"}},
+    {TYPES "  r: {max_kw: 23, pools: {lab: {type: dgx, nodes: 8}}}\n", {"lab.yaml:4", "draw 16.000 kW at rest", "24.000"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgy: n1}}\n", {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: [n1]}}\n", {"lab.yaml:4", "expected names of hosts"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n[1-\"}}\n", {"lab.yaml:4", "nodes:"}},
