@@ -115,8 +115,9 @@ static bool write_rollups(struct db *d, const struct changes *c, struct failure 
                 return false;
         }
     }
-    for (size_t i = 0; i < c->n_jobs; i++)
-        if (c->jobs[i].state == JOB_ENDED && !step(d, rollup_job(&d->rollup, &c->jobs[i]), "cost_sums", f))
+    sqlite3_stmt *s;
+    for (size_t at = 0; (s = rollup_jobs(&d->rollup, c->jobs, c->n_jobs, &at));)
+        if (!step(d, s, "cost_sums", f))
             return false;
     return true;
 }

@@ -11,9 +11,10 @@
 #define DB_BUSY_MS 5000
 
 /* rollup.c's, prepared once. */
-enum rollup_statement { ROLLUP_SET, ROLLUP_SET_OF_JOB, ROLLUP_COST, ROLLUP_JOB, ROLLUP_STATEMENTS };
+enum rollup_statement { ROLLUP_SET, ROLLUP_SET_OF_JOB, ROLLUP_COST, ROLLUP_JOBS, ROLLUP_STATEMENTS };
 struct rollup {
     sqlite3_stmt *statements[ROLLUP_STATEMENTS];
+    struct buf ids; /* of the jobs that are being counted: a JSON array */
 };
 int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e);
 void rollup_deinit(struct rollup *r);

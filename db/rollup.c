@@ -44,11 +44,11 @@ static const struct {
         " LEFT JOIN nodes n ON n.id = ?3 LEFT JOIN instances i ON i.id = ?4" SETS
         " ms = ms + excluded.ms, node_ms = node_ms + excluded.node_ms, uusd = uusd + excluded.uusd,"
         " on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"},
-    {ROLLUP_JOB,
-        "INSERT INTO cost_sums SELECT v.span, v.by_label, v.since, v.by_label * labels, team, user, '', '', '', '', 0, 0, 0, 0, 1, succeeded"
-        " FROM (SELECT ifnull(s.labels, 0) AS labels, ifnull(t.value, j.team) AS team, j.user, j.end_kind = 'succeeded' AS succeeded"
-        " FROM jobs j" LABELS_OF_JOB " WHERE j.id = ?2 AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = ?2))" SETS
-        " ended = ended + 1, succeeded = succeeded + excluded.succeeded"},
+    {ROLLUP_JOBS,
+        "INSERT INTO cost_sums SELECT v.span, v.by_label, v.since, v.by_label * labels, team, user, '', '', '', '', 0, 0, 0, 0, n, succeeded"
+        " FROM (SELECT ifnull(s.labels, 0) AS labels, ifnull(t.value, j.team) AS team, j.user, count(*) AS n, sum(j.end_kind = 'succeeded') AS succeeded"
+        " FROM json_each(?2) w CROSS JOIN jobs j ON j.id = w.value" LABELS_OF_JOB " WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)"
+        " GROUP BY 1, 2, 3)" SETS " ended = ended + excluded.ended, succeeded = succeeded + excluded.succeeded"},
 };
 
 int rollup_prepare(struct rollup *r, sqlite3 *sql, struct err *e)
@@ -63,6 +63,7 @@ void rollup_deinit(struct rollup *r)
 {
     for (size_t k = 0; k < ROLLUP_STATEMENTS; k++)
         sqlite3_finalize(r->statements[k]);
+    buf_deinit(&r->ids);
 }
 
 /* ---- days ---- */
@@ -138,11 +139,31 @@ sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece)
     return s;
 }
 
-sqlite3_stmt *rollup_job(struct rollup *r, const struct job_row *j)
+static int64_t day_of_end(const struct job_row *j)
 {
-    sqlite3_stmt *s = r->statements[ROLLUP_JOB];
-    bind_day(s, wall_is_set(j->ended_at) ? rollup_day(j->ended_at.ms) : 0);
-    sqlite3_bind_int64(s, 2, j->id);
+    return wall_is_set(j->ended_at) ? rollup_day(j->ended_at.ms) : 0;
+}
+
+/* Thousands that are cancelled at once are mostly of one user and one day: they are one row's worth of work, not a row's each. */
+sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at)
+{
+    sqlite3_stmt *s = r->statements[ROLLUP_JOBS];
+    int64_t day = 0;
+    buf_clear(&r->ids);
+    for (; *at < n; (*at)++) {
+        const struct job_row *j = &jobs[*at];
+        if (j->state != JOB_ENDED)
+            continue;
+        if (r->ids.len > 0 && day_of_end(j) != day)
+            break;
+        day = day_of_end(j);
+        buf_printf(&r->ids, "%c%lld", r->ids.len > 0 ? ',' : '[', (long long)j->id);
+    }
+    if (r->ids.len == 0)
+        return NULL;
+    buf_addc(&r->ids, ']');
+    bind_day(s, day);
+    sqlite3_bind_text(s, 2, buf_str(&r->ids), (int)r->ids.len, SQLITE_STATIC);
     return s;
 }
 
@@ -181,8 +202,9 @@ static int add_jobs(struct rollup *r, sqlite3 *sql, struct err *e)
     struct query q;
     query_init_text(&q, sql, "SELECT id, ended_at FROM jobs WHERE state = 'ended'", e);
     while (query_step(&q)) {
-        struct job_row j = {.id = sqlite3_column_int64(q.stmt, 0), .ended_at = {sqlite3_column_int64(q.stmt, 1)}};
-        if (!query_goes_on(&q, add(sql, rollup_job(r, &j), e)))
+        struct job_row j = {.id = sqlite3_column_int64(q.stmt, 0), .state = JOB_ENDED, .ended_at = {sqlite3_column_int64(q.stmt, 1)}};
+        size_t at = 0;
+        if (!query_goes_on(&q, add(sql, rollup_jobs(r, &j, 1, &at), e)))
             break;
     }
     return query_finish(&q);

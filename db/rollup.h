@@ -13,7 +13,8 @@
 
 /* With their parameters bound. The caller steps and resets them, in its transaction. */
 sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece); /* of one day */
-sqlite3_stmt *rollup_job(struct rollup *r, const struct job_row *j);         /* that has ended; its row is written */
+/* Of the n jobs, whose rows are written, those that have ended, from *at on, and on one day; *at goes on behind them. NULL: there are no more. */
+sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at);
 
 /* The next piece of a stretch, within one UTC day: *day is INT64_MIN for the first and INT64_MAX after the last. */
 void rollup_piece(const struct ledger_row *r, int64_t *day, struct ledger_row *ret_piece);

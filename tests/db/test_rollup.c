@@ -21,7 +21,7 @@ static void add_job(struct db_batch *b, int64_t id, const char *user, const char
         .end = end,
         .submitted_at = WALL_NONE,
         .started_at = WALL_NONE,
-        .ended_at = end == END_NONE ? WALL_NONE : (struct wall){40 * DAY_MS},
+        .ended_at = end == END_NONE ? WALL_NONE : (struct wall){(40 + id % 2) * DAY_MS},
         .last_good_at = WALL_NONE};
     STR_COPY(j.user, user);
     STR_COPY(j.team, "shared");
@@ -208,6 +208,25 @@ static void every_way_of_asking_adds_up_to_the_ledger(void **state)
     db_close(d);
 }
 
+/* However many end at once, each counts on its own day, once; an array does not beside its tasks. */
+static void jobs_that_end_together_count_each_on_its_day(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = {0};
+    for (int64_t i = 1; i <= 1000; i++)
+        add_job(&b, i, "ada", NULL, i % 4 == 1 ? END_SUCCEEDED : i % 4 == 3 ? END_NONE : END_USER);
+    batch_add(&b, TABLE_ARRAYS, &(struct array_row){.job = 2, .tasks = "0-9"});
+    util_commit(d, &b);
+    for (int64_t i = 1001; i <= 1010; i++)
+        add_job(&b, i, i > 1005 ? "bob" : "ada", NULL, END_FAILED);
+    util_commit(d, &b);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND by_label = 0 AND since = 40"), 499 + 5);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND by_label = 0 AND since = 41"), 250 + 5);
+    assert_int_equal(get(d, "SELECT sum(succeeded) FROM cost_sums WHERE span = 1 AND by_label = 1 AND since = 41"), 250);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 31 AND by_label = 1 AND user = 'bob'"), 5);
+    db_close(d);
+}
+
 /* As a database of version 1 is brought to this one. */
 static void sums_are_made_anew_as_they_were_kept(void **state)
 {
@@ -320,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
