@@ -629,17 +629,10 @@ static void read_store_place(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *node = yaml_opt(r, "store_place");
     const char *text = yaml_opt_str(r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
-    const char *slash = text ? strchr(text, '/') : NULL;
     char shown[STR_SHOW_MAX];
-    if (!text)
-        return;
-    if (slash && (size_t)(slash - text) < sizeof(c->store_provider))
-        memcpy(c->store_provider, text, (size_t)(slash - text));
-    if (!slash || !cloud_provider_find(c->store_provider) || !str_is_name(slash + 1, sizeof(c->store_region) - 1))
+    if (text && !(core_traffic_place(text, c->store_provider, c->store_region) && cloud_provider_find(c->store_provider)))
         yaml_reader_fail(r, node, "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, lambda, static), found %s",
             str_show(text, shown));
-    else
-        STR_COPY(c->store_region, slash + 1);
 }
 
 static void read_places(struct yaml_reader *r, struct config *c, const char *state_dir)

@@ -17,6 +17,7 @@
 #include "scheduler/config_retries.h"
 #include "scheduler/config_telemetry.h"
 #include "scheduler/core/model.h"
+#include "scheduler/core/traffic.h"
 
 #define CONFIG_POOLS_MAX 64
 #define CONFIG_OFFERS_MAX 4096 /* zones x types x markets over all pools */
@@ -52,7 +53,7 @@ struct config {
     size_t n_names;
     char store[1024]; /* default file://STATE/store */
     int64_t store_uusd_gib_month; /* what it costs to keep a GiB there */
-    char store_provider[16], store_region[CORE_NAME_MAX]; /* where it lies; "": nobody said */
+    char store_provider[TRAFFIC_PROVIDER_MAX], store_region[CORE_NAME_MAX]; /* where it lies; "": nobody said */
     bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
     char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
     int64_t store_life_ms;                        /* 0: not set */

@@ -41,15 +41,10 @@ static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e
 
 int input_read_place(const char *text, struct input *ret_input, struct err *e)
 {
-    const char *slash = strchr(text, '/');
     struct input in = {.bytes = ret_input->bytes};
     char shown[STR_SHOW_MAX];
-    if (slash && (size_t)(slash - text) < sizeof in.provider)
-        memcpy(in.provider, text, (size_t)(slash - text));
-    if (!str_eq(text, "store") && (!slash || !core_traffic_knows(in.provider) || !str_is_name(slash + 1, sizeof in.region - 1)))
+    if (!str_eq(text, "store") && !(core_traffic_place(text, in.provider, in.region) && core_traffic_knows(in.provider)))
         return err_set(e, ERR_INVALID, "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s", str_show(text, shown));
-    if (slash)
-        STR_COPY(in.region, slash + 1);
     *ret_input = in;
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/counts.h"
 #include "base/feature.h"
 #include "base/hosts.h"
+#include "scheduler/core/traffic.h"
 #include "scheduler/core/types.h"
 
 #define EXTRAS_GPU_MIB_MAX (1LL << 24)
@@ -23,7 +24,7 @@
 
 /* What it reads when it starts, and where that lies: in a region of a provider that core_traffic_knows, or ("") where the checkpoint store is. */
 struct input {
-    char provider[16], region[CORE_NAME_MAX];
+    char provider[TRAFFIC_PROVIDER_MAX], region[CORE_NAME_MAX];
     int64_t bytes; /* 0: nothing that is known */
 };
 

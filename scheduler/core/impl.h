@@ -582,7 +582,7 @@ struct depend_text depend_text(enum depend_kind kind, int64_t on, bool of_task, 
 /* When the next job becomes eligible, or is to be ended since it never will, and the event; MONO_NONE: none. */
 struct mono waits_due(const struct model *m, struct stamp now, struct event *ret_event);
 bool waits_is_kept_back(const struct job *j); /* for something else than its time to begin */
-void waits_load_begin(struct model *m, struct job *j, struct wall now); /* when it may be queued, as far as that is a time */
+bool waits_set_not_before(struct model *m, struct job *j, struct wall now); /* when it may be queued, as far as that is a time; true: it is yet to come */
 void waits_load(struct model *m, struct job *j); /* PENDING, and all that it depends on is loaded */
 void waits_destroy_all(struct model *m); /* before the jobs */
 

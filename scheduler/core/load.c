@@ -157,7 +157,7 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
         pace_look(m, j, now);
     if (r->array == CORE_ID_NONE)
         waits_adopt(m, j);
-    waits_load_begin(m, j, now.wall);
+    waits_set_not_before(m, j, now.wall);
     if (wall_is_set(r->regroups_until))
         job_make_side(j)->regroups_until = gang_until(r, now);
     window_watch(m, j, now.wall);

@@ -54,10 +54,15 @@ static void set_until(struct model *m, struct job *j, struct wall until)
     touch_job(m, j);
 }
 
-void gang_release(struct model *m, struct job *j)
+static void leave_line(struct job *j)
 {
     if (j->side)
         link_remove(&j->side->regroups);
+}
+
+void gang_release(struct model *m, struct job *j)
+{
+    leave_line(j);
     set_until(m, j, WALL_NONE);
     LIST_FOREACH (&job_side(j)->kept, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_kept);
@@ -107,8 +112,7 @@ void gang_queued(struct model *m, struct job *j, struct stamp now)
     if (j->row.nodes == 1)
         return;
     set_wish(m, j, true);
-    if (j->side)
-        link_remove(&j->side->regroups);
+    leave_line(j);
     bool waits = j->least > j->row.nodes_min || !list_is_empty(&job_side(j)->kept);
     set_until(m, j, waits ? (struct wall){now.wall.ms + KEEP_MS} : WALL_NONE);
     if (waits)

@@ -4,6 +4,7 @@
  */
 #include "scheduler/core/traffic.h"
 
+#include "base/str.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -19,6 +20,18 @@ static size_t find(const char *provider)
     while (i < N_PRICES && strcmp(prices[i].provider, provider) != 0)
         i++;
     return i;
+}
+
+bool core_traffic_place(const char *text, char ret_provider[TRAFFIC_PROVIDER_MAX], char ret_region[CORE_NAME_MAX])
+{
+    const char *slash = strchr(text, '/');
+    size_t n = slash ? (size_t)(slash - text) : 0;
+    if (n == 0 || n >= TRAFFIC_PROVIDER_MAX || !str_is_name(slash + 1, CORE_NAME_MAX - 1))
+        return false;
+    memcpy(ret_provider, text, n);
+    ret_provider[n] = '\0';
+    str_copy(ret_region, CORE_NAME_MAX, slash + 1);
+    return true;
 }
 
 bool core_traffic_knows(const char *provider)

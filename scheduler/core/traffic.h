@@ -6,9 +6,14 @@
 #ifndef BELAY_CORE_TRAFFIC_H
 #define BELAY_CORE_TRAFFIC_H
 
+#include "scheduler/core/types.h"
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TRAFFIC_PROVIDER_MAX 16
+
+/* "aws/us-east-1"; false, and nothing is set: it is not of this form. Whether there is such a provider is not asked. */
+bool core_traffic_place(const char *text, char ret_provider[TRAFFIC_PROVIDER_MAX], char ret_region[CORE_NAME_MAX]);
 /* Whether anything is known of what this provider takes. */
 bool core_traffic_knows(const char *provider);
 /* A GiB, in micro-dollars; 0 within a region, and where a provider is "" or not known. */

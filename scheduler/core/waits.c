@@ -534,8 +534,7 @@ bool waits_is_kept_back(const struct job *j)
     return j->row.hold != HOLD_NONE || waits_for_jobs(j) || array_is_kept(j);
 }
 
-/* True: it is yet to come. */
-static bool set_not_before(struct model *m, struct job *j, struct wall now)
+bool waits_set_not_before(struct model *m, struct job *j, struct wall now)
 {
     struct wall at = window_not_before(m, &j->row, now);
     bool early = at.ms > now.ms;
@@ -544,14 +543,9 @@ static bool set_not_before(struct model *m, struct job *j, struct wall now)
     return early;
 }
 
-void waits_load_begin(struct model *m, struct job *j, struct wall now)
-{
-    set_not_before(m, j, now);
-}
-
 void job_enqueue(struct model *m, struct job *j, struct stamp now)
 {
-    bool early = set_not_before(m, j, now.wall);
+    bool early = waits_set_not_before(m, j, now.wall);
     if (waits_is_kept_back(j) || early) {
         start_waiting(m, j);
         if (!array_is_full(j)) /* or it has its turn as soon as one of its own has ended */
