@@ -410,6 +410,7 @@ static int run(int argc, const char **argv)
     if (is_edit && argc > skip + 1 && argv[skip + 1][0] != '-')
         entry = argv[++skip];
     submission_init(&w.s);
+    w.s.by_schedule = true;
     int rc = cli_parse(&verb_cron, argc - skip, argv + skip, posix, on_option, &w, &a);
     a.json |= json;
     if (rc == 0 && is_edit && !entry) {

@@ -377,16 +377,22 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
     return rc;
 }
 
+#define FINISH_OF_DAY "finish_of_day" /* a key of the specification that directives_finish takes out again: the time of the day that finish_by_ms was told as */
+
 /* As --begin takes it, or "+8h": so long from the submit. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
     bool from_submit = *value == '+';
     struct wall at;
     int64_t in_ms;
+    int minute;
     int rc = from_submit ? time_parse_duration(value + 1, true, &in_ms, e) : begin_parse(value, clock_wall(&clock_system), &at, e);
     if (rc != 0)
         return rc;
+    json_object_del(c->spec, FINISH_OF_DAY);
     json_object_del(c->spec, from_submit ? "finish_by_ms" : "finish_in_ms");
+    if (daily_parse_time(value, strlen(value), &minute))
+        json_object_set_new(c->spec, FINISH_OF_DAY, json_string(value));
     json_object_set_new(c->spec, from_submit ? "finish_in_ms" : "finish_by_ms", json_integer(from_submit ? in_ms : at.ms));
     return 0;
 }
@@ -564,7 +570,7 @@ static const struct flag flags[] = {
     {{"kill-on-invalid-dep", 0, "yes|no", "end it when what it depends on can never come true (default), or let it wait"},
         apply_kill_on_invalid_dep},
     {{"deadline", 0, "TIME", "end it if it waits when it could not have ended by then any more, by its time limit"}, apply_deadline},
-    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00, +8h, now+2days"},
+    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00 (of a cron entry each day's, in its zone), +8h, now+2days"},
         apply_finish_by},
     {{"work", 0, "TIME", "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"}, apply_work},
     {{"max-usd", 0, "USD", "it may cost so much in all: it is saved and parked before it does, until that is raised"}, apply_max_usd},
@@ -702,9 +708,19 @@ static void tell_grace(const struct directive_context *c)
         directive_warn(c, "--signal: the time limit is no longer than what it is to be sent before: it comes at the start");
 }
 
+void directives_be_repeated(json_t *spec)
+{
+    json_t *of_day = json_object_get(spec, FINISH_OF_DAY);
+    if (!of_day)
+        return;
+    json_object_set(spec, "finish_at", of_day);
+    json_object_del(spec, "finish_by_ms");
+}
+
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
     const struct directive_context told = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    json_object_del(spec, FINISH_OF_DAY);
     directives_finish_env(spec, warn_fn, warn_ctx);
     int rc = grace_check(spec, e);
     if (rc == 0)

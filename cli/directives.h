@@ -31,6 +31,9 @@ int directives_apply_flag(const char *where, const char *name, const char *value
  * environment of this process, but for what looks like a secret. */
 void directives_be_slurms(json_t *spec);
 
+/* When all have been applied, before directives_finish: it is submitted again and again, so a time of the day is told as one, for each day has it. */
+void directives_be_repeated(json_t *spec);
+
 /* When all have been applied, before directives_finish: the job finds in its environment what was asked for (SLURM_NTASKS_PER_NODE). */
 void directives_tell_slurm(json_t *spec);
 

@@ -150,6 +150,8 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (rc == 0)
         rc = apply_flags(s, e);
     add_slurms_variables(s, script);
+    if (s->by_schedule)
+        directives_be_repeated(s->spec);
     rc = rc == 0 ? directives_finish(s->spec, on_warning, s, e) : rc;
     json_t *launch = json_object_get(s->spec, "launch");
     if (rc == 0 && s->default_output && json_object_get(s->spec, "array") &&

@@ -17,6 +17,7 @@ struct submission {
     const char *default_output; /* with slurm, unless script or flags name a file; NULL: none */
     bool cancel_on_interrupt;   /* with wait: SIGINT, SIGTERM and SIGHUP cancel the job */
     bool quiet;                 /* says nothing of the number */
+    bool by_schedule;           /* of a cron entry: submitted again and again */
 };
 
 void submission_init(struct submission *s);

@@ -77,7 +77,7 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
             "spec: jobs of a cron entry begin when its schedule says, and depend on no other: leave %s",
             s->n_depends > 0           ? "the dependency out"
             : s->row.deadline_ms > 0 ? "the deadline out"
-            : s->row.finish_ms > 0   ? "the moment to be done by out, or say how long after each submit that is (--finish-by +8h, finish_in_ms)"
+            : s->row.finish_ms > 0   ? "the moment to be done by out, or say how long after each submit that is, or at what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
                                      : "the time to begin out");
     if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");

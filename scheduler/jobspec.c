@@ -20,7 +20,8 @@
 
 #define ARG_MAX_BYTES 65536
 #define ENV_NAME_MAX 256
-#define YEAR_MS (366LL * 86400 * 1000)
+#define DAY_MS (86400LL * 1000)
+#define YEAR_MS (366 * DAY_MS)
 
 static bool is_env_name(const char *s)
 {
@@ -218,6 +219,22 @@ static void read_retries(struct json_reader *r, struct job_row *row)
             row->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }
 
+/* By when it is to be done: a moment, so long after the submit, or the next time that it is so late in the day. */
+static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret_of_day)
+{
+    const int64_t by_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0), in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
+    const char *at = json_opt_str(r, "finish_at", 1024, "");
+    char shown[STR_SHOW_MAX];
+    int minute = 0;
+
+    if (r->rc == 0 && (by_ms > 0) + (in_ms > 0) + (*at != '\0') > 1)
+        json_reader_fail(r, *at ? "finish_at" : "finish_in_ms", "says the same as %s: give one of them", by_ms > 0 ? "finish_by_ms" : "finish_in_ms");
+    else if (r->rc == 0 && *at && !daily_parse_time(at, strlen(at), &minute))
+        json_reader_fail(r, "finish_at", "expected a time of the day as 07:00, found %s", str_show(at, shown));
+    *ret_of_day = *at ? minute + 1 : 0;
+    row->finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
+}
+
 static void read_row(struct json_reader *r, struct job_row *row)
 {
     struct err why;
@@ -236,12 +253,6 @@ static void read_row(struct json_reader *r, struct job_row *row)
     row->hold = json_opt_bool(r, "hold", false) ? HOLD_USER : HOLD_NONE;
     row->begin_at.ms = json_opt_i64(r, "begin_at_ms", 0, INT64_MAX / 2, WALL_NONE.ms);
     row->deadline_ms = json_opt_i64(r, "deadline_at_ms", 1, INT64_MAX / 2, 0);
-    row->finish_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0);
-    int64_t finish_in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
-    if (row->finish_ms > 0 && finish_in_ms > 0)
-        json_reader_fail(r, "finish_in_ms", "says the same as finish_by_ms: give one of them");
-    else if (finish_in_ms > 0)
-        row->finish_ms = -finish_in_ms;
     row->work_ms = json_opt_i64(r, "work_ms", 1000, 10 * YEAR_MS, 0);
     row->max_uusd = json_opt_i64(r, "max_uusd", 0, BUDGET_USD_MAX * 1000000, 0);
     row->max_uusd_h = json_opt_i64(r, "max_uusd_per_hour", 0, BUDGET_USD_MAX * 1000000, 0);
@@ -518,6 +529,7 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     s.spec.script = mem_strdup(checked_script(&r));
     s.spec.cwd = mem_strdup(checked_cwd(&r));
     read_row(&r, &s.row);
+    read_finish(&r, &s.row, &s.spec.finish_of_day);
     read_depends(&r, &s);
     read_array(&r, &s);
     s.spec.args_json = read_args(&r);

@@ -162,7 +162,7 @@ class Client:
     def submit(self, *, script, cwd, name=None, args=None, env=None, nodes=None, nodes_min=None, on_loss=None, script_on=None, cpus=None, memory_mib=None,
                gpus=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None, licences=None, exclusive=None, nodelist=None, exclude=None, input=None, pool=None, market=None, time_limit_ms=None, checkpoint=None,
                array=None, retries=None, retry=None, requeue=None,
-               drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
+               drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, finish_at=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
                notify=None, labels=None, why=None):
         spec = _clean(locals())
         spec.pop("why", None)
@@ -171,7 +171,7 @@ class Client:
     def estimate(self, *, script, cwd, name=None, args=None, env=None, nodes=None, nodes_min=None, on_loss=None, script_on=None, cpus=None, memory_mib=None,
                  gpus=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None, licences=None, exclusive=None, nodelist=None, exclude=None, input=None, pool=None, market=None, time_limit_ms=None, checkpoint=None,
                  array=None, retries=None, retry=None, requeue=None,
-                 drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
+                 drill=None, team=None, qos=None, nice=None, hold=None, begin_at_ms=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, finish_at=None, work_ms=None, max_uusd=None, max_uusd_per_hour=None, kill_on_invalid_dep=None, window=None, depends_any=None, depends=None, launch=None,
                  notify=None, labels=None):
         """When and where the job would start and what it would cost; nothing is submitted."""
         return self._call("POST", "/api/v1/jobs/estimate", body=_clean(locals()))

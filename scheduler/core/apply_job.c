@@ -227,7 +227,7 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
         .hold = r->hold,
         .begin_at = r->begin_at,
         .deadline_ms = r->deadline_ms,
-        .finish_ms = pace_finish_ms(r, ev->now.wall),
+        .finish_ms = pace_finish_submitted(ev),
         .max_uusd = r->max_uusd,
         .max_uusd_h = r->max_uusd_h,
         .work_ms = r->work_ms,

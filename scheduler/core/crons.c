@@ -155,7 +155,7 @@ static int submit(
 {
     char *env = env_with_time(c->spec.env_json, at);
     struct job_spec spec = c->spec;
-    struct event ev = {.type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec}};
+    struct event ev = {.type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec, .zone = c->zone}};
     struct outcome out = {0};
     spec.env_json = env;
     int rc = apply_submit(m, &ev, &out, e);

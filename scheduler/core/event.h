@@ -142,6 +142,7 @@ struct event {
             size_t n_depends;
             const struct ranges *tasks; /* of an array; NULL: it is none */
             int32_t at_once;
+            const struct time_zone *zone; /* whose clocks spec's finish_of_day goes by; NULL: UTC */
         } submit;
         struct {
             int64_t job;

@@ -814,6 +814,7 @@ void crons_destroy_all(struct model *m);
 
 /* ---- jobs that are to be done by some moment, for the least money (pace.c) ---- */
 int64_t pace_finish_ms(const struct job_row *asked, struct wall now); /* the moment, where so long from now may have been asked for */
+int64_t pace_finish_submitted(const struct event *ev); /* the same of a submit, which may have named a time of the day */
 int pace_check(const struct job_row *r, struct wall now, struct err *e); /* at a submit: ERR_INVALID */
 void pace_look(struct model *m, struct job *j, struct stamp now); /* it is decided anew at once; harmless without a finish_ms */
 void pace_leave(struct model *m, struct job *j); /* it is over; harmless likewise */

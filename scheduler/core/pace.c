@@ -22,6 +22,7 @@
 #include "scheduler/core/planner.h"
 #include "scheduler/core/sightings.h"
 
+#include "base/cron.h"
 #include "base/mem.h"
 #include <inttypes.h>
 #include <math.h>
@@ -96,6 +97,17 @@ bool pace_allows(enum pace pace, enum market market)
 int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
 {
     return asked->finish_ms < 0 ? now.ms - asked->finish_ms : asked->finish_ms;
+}
+
+int64_t pace_finish_submitted(const struct event *ev)
+{
+    const int minute = ev->submit.spec->finish_of_day - 1;
+    if (minute < 0)
+        return pace_finish_ms(ev->submit.job, ev->now.wall);
+    /* Every day; one on which the clocks skip that minute has it when they have been put forward, one that has it twice the first time. */
+    const struct cron daily = {.minutes = 1ULL << minute % 60, .hours = 1U << minute / 60, .days = UINT32_MAX << 1, .months = 0x1ffe, .weekdays = 0x7f, .both = true};
+    const struct wall at = cron_next(&daily, ev->submit.zone ? ev->submit.zone : &zone_utc, CRON_GAP_RUN, CRON_TWICE_FIRST, ev->now.wall);
+    return wall_is_set(at) ? at.ms : pace_finish_ms(ev->submit.job, ev->now.wall); /* none before ZONE_END_S */
 }
 
 int pace_check(const struct job_row *r, struct wall now, struct err *e)

@@ -285,6 +285,7 @@ struct job_spec job_spec_copy(const struct job_spec *s)
         .launch_json = mem_strdup(s->launch_json),
         .extras = mem_strdup(s->extras),
         .notify_json = mem_strdup(s->notify_json),
+        .finish_of_day = s->finish_of_day,
     };
 }
 

@@ -743,6 +743,7 @@ struct job_spec {
     const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
     const char *extras;      /* what it asks for (extras.h); NULL or "": nothing. Of a submit; stored with others */
     const char *notify_json; /* object: to whom notices go (scheduler/jobspec.h), its URLs sealed; NULL: to nobody */
+    int32_t finish_of_day;   /* 1 + the minute of the day that it is to be done by, the next that comes: instead of the row's finish_ms, which is < 0; 0: none */
 };
 
 bool job_pools_allow(const char *pools, const char *pool); /* pools: as a job has them */

@@ -36,13 +36,15 @@ static void on_warning(void *ctx, const char *text)
 }
 
 /* The script is given without a NUL behind it, so that reading too far shows. */
-static struct result apply_bytes(const char *script, size_t n)
+static struct result apply_as(const char *script, size_t n, bool repeated)
 {
     struct result r = {0};
     json_t *spec = json_object();
     char *exact = malloc(n ? n : 1);
     memcpy(exact, script, n);
     r.rc = directives_apply_script("train.sh", exact, n, spec, on_warning, &r.warnings, &r.e);
+    if (repeated)
+        directives_be_repeated(spec);
     if (r.rc == 0)
         r.rc = directives_finish(spec, on_warning, &r.warnings, &r.e);
     r.spec = json_dump_text(spec);
@@ -51,20 +53,37 @@ static struct result apply_bytes(const char *script, size_t n)
     return r;
 }
 
+static struct result apply_bytes(const char *script, size_t n)
+{
+    return apply_as(script, n, false);
+}
+
 static void result_deinit(struct result *r)
 {
     buf_deinit(&r->warnings);
     free(r->spec);
 }
 
+static void check_result(struct result *r, const char *expected)
+{
+    if (r->rc != 0)
+        fail_msg("%s", r->e.text);
+    assert_string_equal(r->spec, expected);
+    assert_string_equal(buf_str(&r->warnings), "");
+    result_deinit(r);
+}
+
 static void check_spec(const char *script, const char *expected)
 {
     struct result r = apply_bytes(script, strlen(script));
-    if (r.rc != 0)
-        fail_msg("%s", r.e.text);
-    assert_string_equal(r.spec, expected);
-    assert_string_equal(buf_str(&r.warnings), "");
-    result_deinit(&r);
+    check_result(&r, expected);
+}
+
+/* Of a cron entry. */
+static void check_repeated(const char *script, const char *expected)
+{
+    struct result r = apply_as(script, strlen(script), true);
+    check_result(&r, expected);
 }
 
 static void check_warned(const char *script, const char *expected, const char *warning)
@@ -142,6 +161,9 @@ static void every_flag_sets_what_it_says(void **state)
     check_spec("#BELAY --checkpoint-at 18:30Z,06:00Z\n", "{\"checkpoint\":{\"at\":\"06:00,18:30\"}}");
     check_spec("#BELAY --finish-by +8h --work 5h\n", "{\"finish_in_ms\":28800000,\"work_ms\":18000000}");
     check_spec("#BELAY --finish-by now+2days\n#BELAY --finish-by +90m\n", "{\"finish_in_ms\":5400000}"); /* the last counts */
+    check_repeated("#BELAY --finish-by 07:00 --work 5h\n", "{\"work_ms\":18000000,\"finish_at\":\"07:00\"}");
+    check_repeated("#BELAY --finish-by 07:00\n#BELAY --finish-by +8h\n", "{\"finish_in_ms\":28800000}");
+    check_repeated("#BELAY --finish-by +8h\n#BELAY --finish-by 23:59\n", "{\"finish_at\":\"23:59\"}");
     check_refused("#BELAY --finish-by +soon\n", "train.sh:1: --finish-by: expected a duration");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");

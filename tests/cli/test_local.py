@@ -369,12 +369,21 @@ class Local(unittest.TestCase):
         shown = self.json("cron", "list", "nightly.sh")
         self.assertEqual((shown["cron"]["catch_up_max"], shown["job"]["args"]), (7, ["the run"]))
         self.assertIn("all, at most 7", self.ok("cron", "list", "nightly.sh"))
+        self.ok("cron", "add", "--name", "by-seven", "--tz", "Australia/Lord_Howe", "--finish-by", "07:00", "--work", "1h", "@daily", script)
+        job = self.json("cron", "list", "by-seven")["job"]
+        self.assertEqual((job["finish_at"], job["work_ms"], "finish_by_ms" in job), ("07:00", 3600000, False))
+        job = self.ok("cron", "run", "by-seven").split()[-1]
+        self.assertRegex(self.json("show", job)["job"]["finish_by"], r"T20:[03]0:00(\.000)?Z$")  # 07:00 at UTC+10:30 or +11:00
+        self.ok("logs", "-f", job)  # to its end
+        self.ok("cron", "remove", "by-seven")
         for arguments, code, text in ((("add", "61 * * * *", script), 2, "cron.schedule: minute"), (("add",), 2, "which schedule"),
                                       (("add", "@daily"), 2, "a job script begins with"), (("add", "--tz", "Nowhere", "@daily", script), 2, "cron.zone"),
                                       (("edit", "nightly.sh"), 2, "what is to be changed"), (("edit",), 2, "which entry"),
                                       (("edit", "nightly.sh", "--mem", "1G"), 2, "need the job"), (("pause",), 2, "which entry"),
                                       (("remove", "nobody"), 1, "no cron entry"), (("paint",), 2, "expected add"),
-                                      (("list", "--tz", "UTC"), 2, "takes no flags"), (("add", "--catch-up", "some:1", "@daily", script), 2, "--catch-up"),
+                                      (("list", "--tz", "UTC"), 2, "takes no flags"),
+                                      (("add", "--name", "x", "--finish-by", "tomorrow", "--work", "1h", "@daily", script), 2, "--finish-by +8h or 07:00"),
+                                      (("add", "--catch-up", "some:1", "@daily", script), 2, "--catch-up"),
                                       (("add", "@daily", script), 1, "already")):
             with self.subTest(arguments):
                 done = self.h.belay("cron", *arguments)

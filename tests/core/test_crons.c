@@ -398,6 +398,36 @@ static void a_year_without_belayd_costs_no_second_of_looking(void **state)
     bed_deinit(&b);
 }
 
+/* 07:00 of the day after, by the clocks of the entry's zone; those that are put forward meanwhile show it an hour sooner. */
+static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **state)
+{
+    static const struct {
+        const char *zone, *schedule;
+        int64_t forward_s; /* from 2023-11-15T00:00 on, that the clocks of Odd/Days are put forward */
+        int minute, after_minutes;
+    } cases[] = {{"UTC", "0 18 * * *", 3600, 7 * 60, 13 * 60}, {"UTC", "0 6 * * *", 3600, 7 * 60, 60}, {"UTC", "0 7 * * *", 3600, 7 * 60, 24 * 60},
+        {"Odd/Days", "0 18 * * *", 28 * 3600, 7 * 60, 12 * 60},       /* put forward that night at 04:00 */
+        {"Odd/Days", "0 18 * * *", 28 * 3600, 4 * 60 + 30, 10 * 60}, /* of a minute that they skip: when they do */
+        {"Odd/Days", "0 18 * * *", 9 * 3600, 7 * 60, 13 * 60}, {"UTC", "0 18 * * *", 3600, 0, 6 * 60}, {"UTC", "0 18 * * *", 3600, 1439, 5 * 60 + 59}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct bed b;
+        struct job_row job = lab_job(1);
+        struct job_spec spec = {.script = script, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}", .finish_of_day = 1 + cases[k].minute};
+        bed_init(&b);
+        b.forward_s = 1700006400 + cases[k].forward_s;
+        job.finish_ms = -DAY_MS;
+        job.work_ms = HOUR_MS;
+        STR_COPY(b.row.zone, cases[k].zone);
+        STR_COPY(b.row.schedule, cases[k].schedule);
+        lab_apply(&b.l, (struct event){.type = EV_CRON_PUT, .cron_put = {.row = &b.row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
+        live(&b, 20 * HOUR_MS);
+        const struct job_row *row = &b.jobs[model_cron(b.l.m, 1)->row.last_job];
+        assert_int_equal(row->finish_ms - row->cron_at.ms, cases[k].after_minutes * MINUTE_MS);
+        bed_deinit(&b);
+    }
+}
+
 static void the_clock_set_back_starts_nothing_again(void **state)
 {
     struct bed b;
@@ -583,6 +613,7 @@ int main(void)
         cmocka_unit_test(all_that_was_missed_is_caught_up_when_it_is_within_the_bound),
         cmocka_unit_test(a_short_absence_is_no_absence),
         cmocka_unit_test(a_year_without_belayd_costs_no_second_of_looking),
+        cmocka_unit_test(each_job_is_to_be_done_by_the_next_time_that_it_is_so_late),
         cmocka_unit_test(the_clock_set_back_starts_nothing_again),
         cmocka_unit_test(a_paused_entry_does_nothing_and_catches_nothing_up),
         cmocka_unit_test(a_removed_entry_is_gone_and_its_job_goes_on),

@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 import unittest
+import zoneinfo
 
 from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd, Keys
 
@@ -844,7 +845,10 @@ class Api(unittest.TestCase):
 
     def test_each_job_of_a_cron_entry_is_to_be_done_so_long_after_its_submit(self):
         entry = {**self.CRON, "name": "in-time"}
-        for job, text in (({"finish_by_ms": 4102444800000, "work_ms": 3600000}, "--finish-by +8h, finish_in_ms"), ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
+        for job, text in (({"finish_by_ms": 4102444800000, "work_ms": 3600000}, "--finish-by +8h or 07:00; finish_in_ms, finish_at"), ({"finish_in_ms": 3600000}, "say --work 6h, or --time"),
+                          ({"finish_at": "07:00"}, "say --work 6h, or --time"), ({"finish_at": "7:00", "work_ms": 60000}, "spec.finish_at: expected a time of the day as 07:00, found \"7:00\""),
+                          ({"finish_at": "24:00", "work_ms": 60000}, "a time of the day"), ({"finish_at": "07:00", "finish_in_ms": 3600000}, "says the same as finish_in_ms"),
+                          ({"finish_at": "07:00", "finish_by_ms": 4102444800000}, "says the same as finish_by_ms"), ({"finish_at": 7}, "spec.finish_at"),
                           ({"finish_in_ms": 3600000, "work_ms": 60000, "market": "spot"}, "leave --market out")):
             with self.subTest(job):
                 self.refuse(400, "invalid", "POST", "/api/v1/crons", {**entry, "job": {**JOB, **job}}, text)
@@ -858,6 +862,22 @@ class Api(unittest.TestCase):
             self.d.kill()
             self.d.start()
 
+    def test_each_job_of_a_cron_entry_is_to_be_done_by_a_time_of_the_day_in_its_zone(self):
+        berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+        entry = {**self.CRON, "name": "by-seven", "zone": "Europe/Berlin", "job": {**JOB, "finish_at": "07:00", "work_ms": 3600000}}
+        cron = self.d.call("POST", "/api/v1/crons", entry)[1]["id"]
+        for _ in range(2):  # and after a restart
+            job = self.d.call("POST", "/api/v1/crons/%d/run" % cron)[1]["id"]
+            row = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+            submitted, finish = (datetime.datetime.fromisoformat(row[key].replace("Z", "+00:00")) for key in ("submitted_at", "finish_by"))
+            self.assertEqual(finish.astimezone(berlin).strftime("%H:%M:%S"), "07:00:00")
+            self.assertTrue(datetime.timedelta(0) < finish - submitted <= datetime.timedelta(hours=25), (submitted, finish))
+            self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+            self.d.kill()
+            self.d.start()
+        job = self.d.submit(finish_at="07:00", work_ms=3600000)  # by itself: in UTC
+        self.assertRegex(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["finish_by"], "T07:00:00(.000)?Z$")
+
     def test_every_member_of_a_specification_that_is_described_is_taken(self):
         doc = self.document()
         schema = doc.doc["components"]["schemas"]["JobSpec"]
@@ -866,7 +886,7 @@ class Api(unittest.TestCase):
                 spec = {**JOB, name: doc.sample(of)}
                 if name in ("nodes_min", "on_loss"):  # of jobs whose number of nodes is a range
                     spec.update(nodes=2, nodes_min=1)
-                if name in ("finish_by_ms", "finish_in_ms"):  # how much there is to do until then
+                if name in ("finish_by_ms", "finish_in_ms", "finish_at"):  # how much there is to do until then
                     spec.update(work_ms=3600000)
                 if name == "launch":  # how many tasks on all nodes
                     spec.update(nodes=2, script_on="first", launch={k: v for k, v in spec["launch"].items() if k != "image"})
