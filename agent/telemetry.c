@@ -7,6 +7,7 @@
 #include "agent/telemetry.h"
 
 #include "agent/nvml.h"
+#include "agent/rapl.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -46,6 +47,10 @@ struct telemetry {
     struct timer look;
     struct nvml *nvml;
     struct list tasks, gpus;
+    struct rapl rapl;
+    int64_t look_uj;                   /* by the last look; -1: not known */
+    int64_t drawn_uj, drawn_ms;        /* of the window, as far as it is known */
+    int64_t cpu_mw;                    /* of the window before; 0: not known */
     struct probe_node before, now;
     bool looking, stopped, has_before, told_stuck;
     int64_t look_cpu_us, tasks_cpu_us; /* of the last look; of all of them */
@@ -113,6 +118,7 @@ static void look_on_thread(void *ctx)
         if (n->runs)
             probe_read(n->probe, &n->of, t->has_before ? &t->before : &t->now, &t->now, &n->last);
     }
+    t->look_uj = rapl_look(&t->rapl, t->now.at_ms);
     t->look_cpu_us = thread_cpu_us() - began;
 }
 
@@ -255,6 +261,8 @@ static void end_window(struct telemetry *t)
         link_remove(l);
         free(g);
     }
+    t->cpu_mw = t->drawn_ms > 0 ? t->drawn_uj / t->drawn_ms : 0;
+    t->drawn_uj = t->drawn_ms = 0;
     begin_window(t);
     if (t->n_task_loads + t->n_gpu_loads > before)
         t->o.changed(t->o.ctx);
@@ -281,6 +289,10 @@ static void on_looked(void *ctx)
         struct entry *n = LIST_ENTRY(l, struct entry, in_all);
         if (n->runs)
             task_load_add(&n->sum, &n->last);
+    }
+    if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) { /* more is no reading */
+        t->drawn_uj += t->look_uj;
+        t->drawn_ms += t->now.at_ms - t->before.at_ms;
     }
     t->before = t->now;
     t->has_before = true;
@@ -310,6 +322,7 @@ struct telemetry *telemetry_create(const struct telemetry_options *o)
     if (o->every_ms == 0)
         return t;
     t->nvml = nvml_create();
+    rapl_open(&t->rapl, o->powercap ? o->powercap : RAPL_DIR);
     begin_window(t);
     timer_start(o->timers, &t->look, o->look_ms);
     return t;
@@ -350,6 +363,7 @@ int64_t telemetry_cpu_us(const struct telemetry *t)
 
 void telemetry_fill(const struct telemetry *t, struct wire_status *s)
 {
+    s->cpu_mw = t->cpu_mw < WIRE_NODE_MW_MAX ? t->cpu_mw : WIRE_NODE_MW_MAX;
     s->n_task_loads = t->n_task_loads < WIRE_LOADS_MAX ? t->n_task_loads : WIRE_LOADS_MAX;
     s->n_gpu_loads = t->n_gpu_loads < WIRE_LOADS_MAX ? t->n_gpu_loads : WIRE_LOADS_MAX;
     s->task_loads = s->n_task_loads ? mem_dup(t->task_loads, s->n_task_loads * sizeof(*s->task_loads)) : NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tasks and GPUs do: looked at every few seconds, added up for a minute or so (base/load.h), and told to belayd with the status
+ * What tasks, GPUs and the processors' supply do: looked at every few seconds, added up for a minute or so (base/load.h), and told to belayd with the status
  * until it has taken that.
  *
  *   look (timer) --> files of the kernel, on a thread --> sums --> window over: a load with a number --> told --> taken
+ *                                                                            what was drawn in it, until the next
  *                --> NVML, on a thread of its own      ---^
  *
  * It is cheap by construction: the next look waits at least LOOK_COSTS_PART times what the last one used of the processor. What is not
@@ -28,6 +29,7 @@ struct telemetry_options {
     uv_loop_t *loop;
     struct timers *timers;
     int64_t look_ms, every_ms; /* between looks; of a window. every_ms 0: nothing is looked at */
+    const char *powercap;      /* where the kernel's files of energy are; borrowed. NULL: RAPL_DIR */
     void (*list)(void *ctx, struct telemetry *t); /* calls telemetry_task for each that runs */
     void (*changed)(void *ctx);                   /* there is something to tell */
     void *ctx;

@@ -107,14 +107,16 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
     (void)ctx, (void)e, (void)id;
 }
 
-static void tell(struct conditions *c, int64_t node, struct condition *k)
+/* cpu_mw: as the node tells it now; 0: it does not. */
+static void tell(struct conditions *c, int64_t node, struct condition *k, int64_t cpu_mw)
 {
     int64_t now = clock_wall(c->o.timers->clock).ms;
     const struct node *n = model_node(tick_model(c->o.tick), node);
     bool is_throttled = k->throttled_at > 0 && now - k->throttled_at < c->o.throttled_ms;
-    bool draws = n && n->rack && k->drawn_at > 0 && now - k->drawn_at < CONDITION_STALE_MS;
+    int64_t gpus_w = k->drawn_at > 0 && now - k->drawn_at < CONDITION_STALE_MS ? k->watts : 0;
+    int64_t watts = n && n->rack ? gpus_w + (cpu_mw + 999) / 1000 : 0;
     struct event ev = {.type = EV_CONDITION,
-        .condition = {.node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = draws ? k->watts : 0}};
+        .condition = {.node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = watts}};
     if (ev.condition.throttle == k->told_throttle && ev.condition.watts == k->told_watts)
         return;
     k->told_throttle = ev.condition.throttle;
@@ -126,7 +128,7 @@ void conditions_take(struct conditions *c, int64_t node, const struct wire_statu
 {
     int64_t at = newest_minute(st, above, clock_wall(c->o.timers->clock).ms);
     struct condition *k = map_get(&c->nodes, node);
-    if (!k && at < 0)
+    if (!k && at < 0 && st->cpu_mw == 0)
         return;
     if (!k) {
         k = mem_alloc(sizeof(*k));
@@ -134,5 +136,5 @@ void conditions_take(struct conditions *c, int64_t node, const struct wire_statu
     }
     if (at >= 0)
         note(c, k, st, at);
-    tell(c, node, k);
+    tell(c, node, k, st->cpu_mw);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes tell of their GPUs by which something is decided: what holds them back, and what they draw. A node that is held back is
- * given nothing new until that has been over for a while; what it draws counts in its rack (core/rack.h).
+ * What nodes tell by which something is decided: what holds their GPUs back, and what GPUs, processors and memory draw, as far as they
+ * measure it. A node that is held back is given nothing new until that has been over for a while; what it draws counts in its rack
+ * (core/rack.h).
  *
  * In memory only: a belayd that was started knows it again within a minute or two.
  */
@@ -24,7 +25,7 @@ struct conditions_options {
 struct conditions;
 struct conditions *conditions_create(const struct conditions_options *o);
 void conditions_destroy(struct conditions *c); /* NULL is fine */
-/* With each status of a node, whether it tells of GPUs or not. Loads with numbers up to `above` were taken before. */
+/* With each status of a node, whatever it tells. Loads with numbers up to `above` were taken before. */
 void conditions_take(struct conditions *c, int64_t node, const struct wire_status *st, int64_t above);
 
 #endif

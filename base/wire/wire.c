@@ -205,6 +205,7 @@ static const struct wire_field status_fields[] = {
     WIRE_I64_OPT(wire_status, have_rev, 0, ID_MAX),
     WIRE_I64_OPT(wire_status, wait_ms, 0, WAIT_MS_MAX),
     WIRE_I64_OPT(wire_status, load_milli, 0, COUNT_MAX),
+    WIRE_I64_OPT(wire_status, cpu_mw, 0, WIRE_NODE_MW_MAX),
     WIRE_STRUCT(wire_status, notice, &notice_table),
     WIRE_TEXT_OPT(wire_status, criu),
     WIRE_TEXT_OPT(wire_status, criu_text),

@@ -58,6 +58,7 @@
 #define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_STEP_TOKEN_MAX 128
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
+#define WIRE_NODE_MW_MAX INT64_C(1000000000)
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
 struct wire_join {
@@ -165,6 +166,7 @@ struct wire_status {
     int64_t have_rev;    /* 0: none yet */
     int64_t wait_ms;     /* 0 .. 25000 */
     int64_t load_milli;  /* 1-minute load average x 1000 */
+    int64_t cpu_mw;      /* what processors and memory drew in the last minute or so, as they measure it; 0: not known */
     struct wire_notice notice;
     char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */

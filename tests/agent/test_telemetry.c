@@ -14,6 +14,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -31,11 +33,33 @@ struct world {
     pid_t child;
     bool runs;
     int changes; /* that were told */
+    char powercap[64];
+    int64_t uj; /* of the one package there is */
 };
+
+#define LOOK_UJ 1000000 /* by each look so much more: 20 W, or less where a look comes late */
+#define RANGE_UJ 5000000
+
+static void put_file(const struct world *w, const char *name, const char *text)
+{
+    char path[128];
+    struct err e;
+    snprintf(path, sizeof(path), "%s/intel-rapl:0/%s", w->powercap, name);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), 0600, &e), 0);
+}
+
+static void put_energy(struct world *w)
+{
+    char text[32];
+    w->uj = (w->uj + LOOK_UJ) % RANGE_UJ;
+    snprintf(text, sizeof(text), "%lld\n", (long long)w->uj);
+    put_file(w, "energy_uj", text);
+}
 
 static void on_list(void *ctx, struct telemetry *t)
 {
-    const struct world *w = ctx;
+    struct world *w = ctx;
+    put_energy(w);
     const struct probe_of of = {.init_pid = w->child, .init_ticks = (int64_t)proc_start_ticks(w->child)};
     if (w->runs)
         telemetry_task(t, 42, 3, &of, "0");
@@ -55,6 +79,12 @@ static int setup(void **state)
         return -1;
     uv_loop_init(&w->loop);
     w->timers = uv_timers_create(&w->loop);
+    STR_COPY(w->powercap, "/tmp/test-powercap-XXXXXX");
+    char dir[128];
+    if (!mkdtemp(w->powercap) || snprintf(dir, sizeof(dir), "%s/intel-rapl:0", w->powercap) < 0 || mkdir(dir, 0700) != 0)
+        return -1;
+    put_file(w, "name", "package-0\n");
+    put_file(w, "max_energy_range_uj", "5000000\n");
     w->runs = true;
     w->child = fork();
     if (w->child == 0) {
@@ -65,6 +95,7 @@ static int setup(void **state)
         .timers = w->timers,
         .look_ms = LOOK_MS,
         .every_ms = EVERY_MS,
+        .powercap = w->powercap,
         .list = on_list,
         .changed = on_changed,
         .ctx = w});
@@ -83,6 +114,8 @@ static int teardown(void **state)
     uv_loop_finish(&w->loop);
     kill(w->child, SIGKILL);
     waitpid(w->child, NULL, 0);
+    struct err e;
+    fs_remove_tree(w->powercap, &e);
     free(w);
     return 0;
 }
@@ -126,6 +159,16 @@ static void what_is_told_is_told_until_it_is_taken(void **state)
     assert_int_equal(s.n_gpu_loads, 0);
     forget(&s);
     assert_true(telemetry_cpu_us(w->telemetry) > 0);
+}
+
+static void what_processors_drew_is_told(void **state)
+{
+    struct world *w = *state;
+    struct wire_status s = {0};
+    pass(w, 3);
+    telemetry_fill(w->telemetry, &s);
+    assert_true(s.cpu_mw > 0 && s.cpu_mw <= LOOK_UJ / LOOK_MS);
+    forget(&s);
 }
 
 static void a_gpu_is_whose_it_was_given_to(void **state)
@@ -176,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_told_is_told_until_it_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_processors_drew_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
         cmocka_unit_test_setup_teardown(who_has_ended_is_told_of_once_more_and_not_again, setup, teardown),
     };

@@ -83,12 +83,42 @@ static void where_it_does_not_matter_nothing_is_held_back(void **state)
     conditions_destroy(t.c);
 }
 
+/* The node is in the lab's rack, of 100 to 300 W. */
+static int64_t beyond_reckoned(const struct teller *t)
+{
+    return model_node(t->lab->model, t->node)->over_w;
+}
+
+static void what_processors_and_gpus_draw_counts_together(void **state)
+{
+    struct teller t = begin(*state, 5 * MINUTE_MS);
+    struct wire_status st = {.cpu_mw = 149500};
+    assert_non_null(model_node(t.lab->model, t.node)->rack);
+    conditions_take(t.c, t.node, &st, 0);
+    lab_turn(t.lab);
+    assert_int_equal(beyond_reckoned(&t), 50); /* nothing runs there: 150 and not 100 */
+    tell(&t, &cold, &cold, 0); /* tells of no processors: 200 by the GPUs */
+    assert_int_equal(beyond_reckoned(&t), 100);
+    conditions_take(t.c, t.node, &st, t.no);
+    lab_turn(t.lab);
+    assert_int_equal(beyond_reckoned(&t), 250);
+    lab_advance(t.lab, CONDITION_STALE_MS);
+    conditions_take(t.c, t.node, &st, t.no);
+    lab_turn(t.lab);
+    assert_int_equal(beyond_reckoned(&t), 50);
+    conditions_take(t.c, t.node, &(struct wire_status){0}, t.no);
+    lab_turn(t.lab);
+    assert_int_equal(beyond_reckoned(&t), 0);
+    conditions_destroy(t.c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_node_is_held_back_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(what_is_old_or_was_told_before_decides_nothing, lab_setup, lab_teardown),
         cmocka_unit_test_setup_teardown(where_it_does_not_matter_nothing_is_held_back, lab_setup, lab_teardown),
+        cmocka_unit_test_setup_teardown(what_processors_and_gpus_draw_counts_together, lab_setup, lab_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,7 @@ static struct wire_status status_of_everything(void)
         .have_rev = 5,
         .wait_ms = 25000,
         .load_milli = 1500,
+        .cpu_mw = 182500,
         .notice = {.kind = "reclaim", .deadline = 1760000120000, .seen = 1760000000000},
         .attempts = a,
         .n_attempts = 2,
