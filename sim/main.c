@@ -90,6 +90,8 @@ static int run_all(const struct arguments *a)
             add(&sum, &r);
         close(pipes[i][0]);
         wait(&status);
+        if (WIFSIGNALED(status))
+            printf("a process was ended by signal %d: --verbose tells at which seed\n", WTERMSIG(status));
         failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
     printf("%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld reclaims, %lld "
