@@ -740,8 +740,10 @@ void waits_load(struct model *m, struct job *j)
         return;
     }
     start_waiting(m, j);
-    if (!waits_is_kept_back(j)) /* even if its time came while nobody looked: that is a decision */
-        tree_add(&m->by_begin, &job_make_side(j)->by_begin, j->side, compare_begin);
+    if (waits_is_kept_back(j))
+        return;
+    struct job_side *side = job_make_side(j);
+    tree_add(&m->by_begin, &side->by_begin, side, compare_begin); /* even if its time came while nobody looked: that is a decision */
 }
 
 void waits_destroy_all(struct model *m)
