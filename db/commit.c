@@ -104,6 +104,17 @@ static bool delete_told(struct db *d, const struct changes *c, struct failure *f
     return true;
 }
 
+static bool write_late_costs(struct db *d, const struct changes *c, struct failure *f)
+{
+    for (size_t i = 0; i < c->n_late_costs; i++) {
+        sqlite3_bind_int64(d->late_cost, 1, c->late_costs[i].job);
+        sqlite3_bind_int64(d->late_cost, 2, c->late_costs[i].uusd);
+        if (!step(d, d->late_cost, "jobs", f))
+            return false;
+    }
+    return true;
+}
+
 /* The rows that they refer to are written. */
 static bool write_rollups(struct db *d, const struct changes *c, struct failure *f)
 {
@@ -165,7 +176,7 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
-           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) &&
+           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) && write_late_costs(d, c, f) &&
            WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&

@@ -7,6 +7,7 @@
 #include "db/conn.h"
 #include "db/query.h"
 
+#include "base/str.h"
 #include <stdlib.h>
 
 struct loading {
@@ -136,6 +137,27 @@ static int load_leftovers(const struct loading *l, struct err *e)
     query_init(&q, l->sql, TABLE_LEFTOVERS, "WHERE state <> 'done' ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_leftover(l->model, &row, e)))
         ;
+    return query_finish(&q);
+}
+
+/* Whose they are. Tasks have the labels of their array. */
+static int load_leftovers_of(const struct loading *l, struct err *e)
+{
+    struct job_row row = {0};
+    struct query q;
+
+    query_init_text(&q, l->sql,
+        "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON j.id = f.job"
+        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE f.state <> 'done' ORDER BY j.id", e);
+    while (query_step(&q)) {
+        row.id = sqlite3_column_int64(q.stmt, 0);
+        STR_COPY(row.team, (const char *)sqlite3_column_text(q.stmt, 1));
+        STR_COPY(row.user, (const char *)sqlite3_column_text(q.stmt, 2));
+        STR_COPY(row.name, (const char *)sqlite3_column_text(q.stmt, 3));
+        if (!query_goes_on(&q, model_load_leftover_of(l->model, &row, (const char *)sqlite3_column_text(q.stmt, 4), e)))
+            break;
+    }
     return query_finish(&q);
 }
 
@@ -295,6 +317,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_attempts,
         load_drills,
         load_leftovers,
+        load_leftovers_of,
         load_stored,
         load_outbox,
         load_crons,

@@ -330,6 +330,23 @@ static void check_place(struct world *w, const struct instance_row *r)
                 r->zone);
 }
 
+/* Of its machines, of data and of what is kept of it, after its end too. */
+static void check_costs(struct world *w, const struct changes *c)
+{
+    for (size_t i = 0; i < c->n_ledger; i++)
+        if (c->ledger[i].job != CORE_ID_NONE)
+            world_job(w, c->ledger[i].job)->ledger_uusd += c->ledger[i].uusd;
+    for (size_t i = 0; i < c->n_jobs; i++)
+        world_job(w, c->jobs[i].id)->cost_uusd = c->jobs[i].cost_uusd;
+    for (size_t i = 0; i < c->n_late_costs; i++)
+        world_job(w, c->late_costs[i].job)->cost_uusd += c->late_costs[i].uusd;
+    for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
+        const struct sim_job *j = &w->jobs[id - 1];
+        if (j->cost_uusd != j->ledger_uusd)
+            world_fail(w, "job %lld has cost %lld, and the ledger has %lld", (long long)id, (long long)j->cost_uusd, (long long)j->ledger_uusd);
+    }
+}
+
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -356,6 +373,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     quotas_committed(w, c);
     paid_committed(w, c);
     traffic_committed(w, c);
+    check_costs(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)

@@ -280,6 +280,7 @@ struct sim_job {
     struct ckpt_ref last_good;
     bool paid; /* from the budget */
     int64_t extras; /* what it asks for, as is committed */
+    int64_t cost_uusd, ledger_uusd; /* likewise what it cost, and what the ledger has of it */
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;

@@ -35,7 +35,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     if (j->parent)
         array_task_ended(m, j, now);
     array_free(j);
-    leftover_add(m, &j->row, now);
+    leftover_add(m, j, now);
     gang_release(m, j);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);

@@ -268,7 +268,7 @@ static void refile(struct model *m, struct budget *b)
     int64_t at = wall_is_set(b->row.until) ? b->row.until.ms : INT64_MAX;
     for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++)
         if (!is_told(b, k))
-            at = least(at, after_ms(b->at, part(b, b->options->alert_pct[k]) - b->spent, b->uusd_h));
+            at = least(at, part(b, b->options->alert_pct[k]) <= b->spent ? b->at.ms : after_ms(b->at, part(b, b->options->alert_pct[k]) - b->spent, b->uusd_h));
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
         at = least(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
     if (!list_is_empty(&b->stakes))
@@ -427,6 +427,24 @@ void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall
         cap_free(m, j);
     else if (job_side(j)->cap)
         look_soon(m, job_side(j)->cap); /* what it has cost is in its row now */
+}
+
+void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd)
+{
+    for (size_t k = 0; k < m->n_budgets; k++) {
+        struct budget *b = &m->budgets[k];
+        if (!(budgets >> k & 1) || b->options->pool[0])
+            continue;
+        b->row.booked_uusd += uusd;
+        b->spent += uusd;
+        b->held += uusd;
+        b->committed += uusd;
+        touch_budget(m, b);
+        if (b->is_loaded) /* else it is looked at at once */
+            refile(m, b);
+    }
+    if (j && job_side(j)->cap)
+        look_soon(m, job_side(j)->cap);
 }
 
 void budgets_repriced(struct model *m, struct attempt *a)

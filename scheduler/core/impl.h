@@ -315,6 +315,8 @@ int64_t budgets_fell(const struct shape *s); /* the latest fell of its budgets; 
 void budgets_placed(struct model *m, struct attempt *a, int64_t waited_uusd, struct wall now);
 void budgets_attach(struct model *m, struct attempt *a); /* likewise: it was loaded */
 void budgets_ended(struct model *m, struct attempt *a, int64_t cost, struct wall now); /* its rows are written: it has cost so much in all */
+/* So much was paid for what the store keeps of a job that matches them; j: NULL, it has ended. */
+void budgets_stored(struct model *m, struct job *j, uint64_t budgets, int64_t uusd);
 void budgets_repriced(struct model *m, struct attempt *a); /* what it costs an hour is something else now */
 void budgets_recapped(struct model *m, struct job *j, struct wall now); /* it runs, and its max_uusd is something else now */
 void budgets_rejoin(struct model *m, struct job *j, struct wall now);   /* likewise its name */
@@ -783,7 +785,7 @@ bool storage_costs(const struct model *m, int64_t job);
 void storage_forget(struct model *m, int64_t job, struct wall now);              /* nothing is there any more, or nobody looks */
 
 /* ---- what ended jobs left (leftovers.c) ---- */
-void leftover_add(struct model *m, const struct job_row *j, struct stamp now); /* if there is anything */
+void leftover_add(struct model *m, const struct job *j, struct stamp now); /* if there is anything */
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
 struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
 

@@ -58,14 +58,16 @@ static void leftover_move(struct model *m, struct leftover *l, enum leftover_sta
     }
 }
 
-void leftover_add(struct model *m, const struct job_row *j, struct stamp now)
+void leftover_add(struct model *m, const struct job *of, struct stamp now)
 {
+    const struct job_row *j = &of->row;
     storage_settle(m, j->id, now.wall);
     if (j->method == CKPT_NONE || j->attempts == 0) {
         storage_forget(m, j->id, now.wall);
         return; /* it has nothing in the store, not even a fence */
     }
     struct leftover *l = mem_alloc(sizeof *l);
+    l->budgets = budgets_of(m, of);
     l->row = (struct leftover_row){
         .job = j->id,
         .state = LEFTOVER_WAITING,
@@ -100,6 +102,16 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
     map_put(&m->leftovers, r->job, l);
     leftover_index(m, l);
     return 0;
+}
+
+int model_load_leftover_of(struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
+{
+    struct leftover *l = map_get(&m->leftovers, r->id);
+    struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
+    if (l)
+        l->budgets = budgets_of(m, &j);
+    labels_release(m, j.labels);
+    return l ? 0 : err_set(e, ERR_CORRUPT, "job %" PRId64 " has left nothing", r->id);
 }
 
 const struct leftover_row *model_cleaning(const struct model *m)

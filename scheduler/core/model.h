@@ -258,6 +258,7 @@ struct instance {
 
 struct leftover {
     struct leftover_row row;
+    uint64_t budgets;        /* 1 << i: those that its job matches */
     struct tree_link by_due; /* while WAITING */
 };
 
@@ -357,6 +358,7 @@ struct changes {
     struct cron_run_row *cron_runs;     size_t n_cron_runs;
     struct outbox_row *outbox;          size_t n_outbox;    /* of one row the last holds, unless it is told */
     struct outbox_key *told;            size_t n_told;      /* delivered or given up: they go */
+    struct late_cost *late_costs;       size_t n_late_costs; /* behind jobs: their rows cost so much more */
     int64_t next_job, next_node, next_instance, next_history, next_offer, next_cron, next_extras; /* the counters after this tick */
     struct {
         size_t jobs, attempts, nodes, history, ledger;
@@ -428,6 +430,8 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
+/* Then whose each is: id, team, user and name of r, and the job's labels (NULL: none), which are its array's if it is a task. */
+int model_load_leftover_of(struct model *m, const struct job_row *r, const char *labels_json, struct err *e);
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e); /* after those: of which something is there, or is to be paid yet */
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e);
 /* After the jobs. A zone or a job that cannot be read any more is no error: the entry says so and does nothing. */

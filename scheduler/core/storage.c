@@ -8,7 +8,8 @@
  * nothing is lost by rounding from one checkpoint to the next, and becomes a row of the ledger, without any time, when the day has changed, when
  * an attempt or the job has ended, and at each look: whole micro-dollars, the rest is carried on.
  *
- * It is no part of what the job cost (its row), for it goes on after that has ended, and nobody is parked for it.
+ * It is part of what the job cost, which grows after its end as well, and of what the budgets have spent that the job matches, unless they are of
+ * a pool: when it is written down. Nothing is set aside for it, and nobody is parked for its sake alone.
  */
 #include "scheduler/core/impl.h"
 
@@ -62,11 +63,26 @@ static void accrue(const struct model *m, struct stored *s, struct wall now)
     s->row.at = now;
 }
 
+/* A job that has ended is not in the model any more: what it left knows who paid. */
+static void charge(struct model *m, int64_t job, int64_t uusd)
+{
+    struct job *j = model_job(m, job);
+    const struct leftover *l = j ? NULL : map_get(&m->leftovers, job);
+    if (j) {
+        j->row.cost_uusd += uusd;
+        touch_job(m, j);
+    } else {
+        *GROW(m->out.late_costs, m->out.n_late_costs) = (struct late_cost){.job = job, .uusd = uusd};
+    }
+    budgets_stored(m, j, j ? budgets_of(m, j) : l ? l->budgets : 0, uusd);
+}
+
 static void book(struct model *m, struct stored *s)
 {
     int64_t uusd = s->row.parts / PARTS;
     if (uusd == 0)
         return;
+    charge(m, s->row.job, uusd);
     ledger_add(m, &(struct ledger_row){.job = s->row.job, .kind = LEDGER_STORAGE, .from = s->row.settled_at, .to = s->row.at, .uusd = uusd});
     s->row.parts -= uusd * PARTS;
     s->row.uusd += uusd;

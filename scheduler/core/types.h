@@ -529,6 +529,11 @@ struct checkpoint_row {
 #define STORED_BYTES_MAX (INT64_C(1) << 60)
 
 /* What the store has of a job, and what keeping that costs (storage.c). */
+/* Of a job that has ended: it has cost so much more. */
+struct late_cost {
+    int64_t job, uusd;
+};
+
 struct stored_row {
     int64_t job;
     int64_t bytes;          /* that are there, as was told last: 0 when nothing is any more */

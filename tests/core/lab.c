@@ -22,13 +22,14 @@ void lab_init(struct lab *l)
 
 void lab_init_order(struct lab *l, const struct order_options *order)
 {
-    lab_init_budgets(l, order, NULL, 0);
+    lab_init_budgets(l, order, NULL, 0, 0);
 }
 
-void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets)
+void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets,
+    int64_t store_uusd_gib_month)
 {
     struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .hold_in_vain = LAB_HOLD_IN_VAIN, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = budgets, .n_budgets = n_budgets, .racks = lab_racks, .n_racks = LAB_RACKS};
+        .budgets = budgets, .n_budgets = n_budgets, .racks = lab_racks, .n_racks = LAB_RACKS, .store_uusd_gib_month = store_uusd_gib_month};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
     *l = (struct lab){
         .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
@@ -365,10 +366,10 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
     return false;
 }
 
-/* With cron entries the wall clock is looked at every minute, with budgets every hour: it may be set. */
+/* With cron entries the wall clock is looked at every minute, with budgets and what jobs left every hour: it may be set. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
-    if (l->m->budgets_due.n > 0 && mono_ms - l->now.mono.ms == 3600000)
+    if (l->m->budgets_due.n + l->m->by_due.n > 0 && mono_ms - l->now.mono.ms == 3600000)
         return true;
     return l->m->crons_due.n > 0 && mono_ms - l->now.mono.ms == 60000;
 }

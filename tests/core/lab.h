@@ -44,7 +44,8 @@ struct lab {
 /* One reserved pool "base" at $0.50/h a node; the model is otherwise empty. */
 void lab_init(struct lab *l);
 void lab_init_order(struct lab *l, const struct order_options *order); /* with these teams; NULL: as above. Borrowed */
-void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets); /* likewise */
+void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets,
+    int64_t store_uusd_gib_month); /* likewise */
 void lab_deinit(struct lab *l);
 /* An elastic pool with one spot and one on-demand offer of the type, in zone "z1" of region "r1". */
 void lab_elastic(struct lab *l, const char *pool, int32_t max_nodes, const char *type, int32_t cpus);

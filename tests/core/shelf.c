@@ -37,6 +37,8 @@ void shelf_deinit(struct shelf *s)
     free(s->accounts);
     free(s->budgets);
     free(s->extras);
+    free(s->leftovers);
+    free(s->stored);
     *s = (struct shelf){0};
 }
 
@@ -116,13 +118,13 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
     struct shelf_sums *n = AT(s->by_node, s->n_by_node, r->node);
     if (r->kind != LEDGER_IDLE) /* which takes back what its provider did not bill */
         assert_true(r->ms >= 0 && r->uusd >= 0 && r->node_ms >= 0);
-    if (r->kind == LEDGER_STORAGE) { /* goes on when the job has ended, and is not in its row */
-        assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
-        return;
-    }
     j->ms += r->ms;
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;
+    if (r->kind == LEDGER_STORAGE) { /* goes on when the job has ended */
+        assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
+        return;
+    }
     if (r->kind == LEDGER_EGRESS) { /* the store's bill, not the machine's */
         assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd, 0);
         return;
@@ -215,11 +217,20 @@ void shelf_put(struct shelf *s, const struct changes *c)
     for (size_t k = 0; k < c->n_attempts; k++)
         put_attempt(s, &c->attempts[k]);
     for (size_t k = 0; k < c->n_jobs; k++) {
-        const struct job_row *r = &c->jobs[k];
-        put_job(s, r);
-        assert_int_equal(r->cost_uusd, AT(s->by_job, s->n_by_job, r->id)->uusd);
-        assert_int_equal(r->on_demand_uusd, AT(s->by_job, s->n_by_job, r->id)->on_demand_uusd);
+        put_job(s, &c->jobs[k]);
+        assert_int_equal(c->jobs[k].on_demand_uusd, AT(s->by_job, s->n_by_job, c->jobs[k].id)->on_demand_uusd);
     }
+    for (size_t k = 0; k < c->n_late_costs; k++) {
+        struct job_row *r = &s->jobs[c->late_costs[k].job];
+        assert_true(r->id && r->state == JOB_ENDED);
+        r->cost_uusd += c->late_costs[k].uusd;
+    }
+    for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
+        assert_int_equal(s->jobs[id].cost_uusd, AT(s->by_job, s->n_by_job, id)->uusd);
+    for (size_t k = 0; k < c->n_leftovers; k++)
+        *AT(s->leftovers, s->n_leftovers, c->leftovers[k].job) = c->leftovers[k];
+    for (size_t k = 0; k < c->n_stored; k++)
+        *AT(s->stored, s->n_stored, c->stored[k].job) = c->stored[k];
     for (size_t k = 0; k < c->n_nodes; k++)
         put_node(s, &c->nodes[k]);
     for (size_t k = 0; k < c->n_instances; k++)
@@ -295,8 +306,28 @@ static void compare_attempts(const struct shelf *s, const struct model *m)
     }
 }
 
+static void compare_leftovers(const struct shelf *s, const struct model *m)
+{
+    for (int64_t id = 1; id < (int64_t)s->n_leftovers; id++) {
+        const struct leftover_row *r = &s->leftovers[id];
+        const struct leftover *l = map_get(&m->leftovers, id);
+        struct job j = {.row = s->jobs[id]};
+        if ((l != NULL) != (r->job && r->state != LEFTOVER_DONE) || (l && memcmp(&l->row, r, sizeof *r) != 0))
+            fail_msg("what job %" PRId64 " left changed without being told", id);
+        if (l && l->budgets != budgets_of(m, &j))
+            fail_msg("what job %" PRId64 " left counts in other budgets than it did", id);
+    }
+    for (int64_t id = 1; id < (int64_t)s->n_stored; id++) {
+        const struct stored_row *r = &s->stored[id];
+        const struct stored *k = map_get(&m->stored, id);
+        if ((r->bytes > 0 && !k) || (k && memcmp(&k->row, r, sizeof *r) != 0))
+            fail_msg("what is kept of job %" PRId64 " changed without being told", id);
+    }
+}
+
 void shelf_compare(const struct shelf *s, const struct model *m)
 {
+    compare_leftovers(s, m);
     for (int64_t id = 1; id < (int64_t)s->n_jobs; id++)
         compare_job(s, m, id);
     compare_attempts(s, m);
@@ -394,7 +425,8 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
     struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = s->budget_options, .n_budgets = s->n_budget_options, .racks = lab_racks, .n_racks = LAB_RACKS};
+        .budgets = s->budget_options, .n_budgets = s->n_budget_options, .racks = lab_racks, .n_racks = LAB_RACKS,
+        .store_uusd_gib_month = s->store_uusd_gib_month};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
         must(model_load_pool(m, &s->pools[k], &e), &e);
@@ -437,6 +469,15 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
     for (size_t k = 0; k < s->n_drills; k++)
         if (s->drills[k].state < DRILL_PASSED)
             must(model_load_drill(m, &s->drills[k], &e), &e);
+    for (size_t k = 1; k < s->n_leftovers; k++) {
+        if (!s->leftovers[k].job || s->leftovers[k].state == LEFTOVER_DONE)
+            continue;
+        must(model_load_leftover(m, &s->leftovers[k], &e), &e);
+        must(model_load_leftover_of(m, &s->jobs[k], NULL, &e), &e);
+    }
+    for (size_t k = 1; k < s->n_stored; k++)
+        if (s->stored[k].bytes > 0)
+            must(model_load_stored(m, &s->stored[k], &e), &e);
     must(model_load_end(m, &s->counters, &e), &e);
     must(model_check(m, &e), &e);
     struct changes c = {0};

@@ -40,6 +40,11 @@ struct shelf {
     size_t n_depends;
     struct extras_row *extras; /* all that were told */
     size_t n_extras;
+    struct leftover_row *leftovers; /* by job */
+    size_t n_leftovers;
+    struct stored_row *stored; /* likewise */
+    size_t n_stored;
+    int64_t store_uusd_gib_month;
     int64_t last_history;
     struct model_counters counters;
 };

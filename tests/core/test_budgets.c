@@ -181,6 +181,74 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
     lab_deinit(&l);
 }
 
+#define GIB (1LL << 30)
+#define GIB_MONTH_UUSD 2629800LL /* a micro-dollar a second for each GiB */
+
+static void save_gib(struct lab *l, int64_t job, int64_t gib)
+{
+    lab_apply(l, (struct event){.type = EV_CHECKPOINT,
+                     .checkpoint = {.job = job, .node = lab_node_of(l, job), .ref = {1, 1}, .bytes = gib * GIB, .stored_bytes = gib * GIB, .saved_at = l->now.wall, .cause = "periodic"}});
+}
+
+static void cleaned(struct lab *l, int64_t job, int64_t gib)
+{
+    struct event ev;
+    while (lab_decision(l, &ev) && ev.type != EV_CLEAN)
+        lab_apply(l, ev);
+    lab_apply(l, ev);
+    lab_apply(l, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = gib * GIB}});
+}
+
+/* While the job runs, when it has ended, and after a restart: budgets that it matches have spent what the store keeps of it, those of a pool
+ * have not. A part that is passed so is told, though nothing runs. */
+static void what_the_store_keeps_is_spent(void **state)
+{
+    (void)state;
+    struct budget_options b[] = {monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW)};
+    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .budgets = b, .n_budgets = 3, .store_uusd_gib_month = GIB_MONTH_UUSD};
+    struct pool_row free_pool = {.name = "base"};
+    struct shelf s = {.budget_options = b, .n_budget_options = 3, .store_uusd_gib_month = GIB_MONTH_UUSD, .lease_ms = o.lease_ms};
+    struct lab l = {.p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
+    for (int k = 0; k < 3; k++)
+        snprintf(b[k].name, sizeof b[k].name, "b%d", k);
+    STR_COPY(b[0].user, "ann");
+    STR_COPY(b[1].user, "bob");
+    STR_COPY(b[2].pool, "base");
+    b[0].n_mails = 1;
+    l.m = model_create(&o);
+    lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
+    lab_join(&l, "a", 8);
+    struct job_row r = job_of("ann", 8, 0);
+    r.ckpt_after = AFTER_ALL;
+    int64_t id = lab_submit(&l, &r);
+    lab_plan(&l);
+    lab_started(&l, id);
+    save_gib(&l, id, 2);
+    lab_wait(&l, 1000 * 1000);
+    lab_ended(&l, id, END_SUCCEEDED, 0);
+    assert_int_equal(view(&l, 0).spent_uusd, 2000);
+    cleaned(&l, id, 2);
+    lab_take(&l);
+    assert_int_equal(lab_row(&l, id)->cost_uusd, 2000);
+    shelf_put(&s, &l.c);
+    model_destroy(l.m);
+    planner_destroy(l.p);
+    l.m = shelf_load(&s, l.now);
+    l.p = planner_create();
+    lab_plan(&l);
+    assert_int_equal(view(&l, 0).spent_uusd, 2000);
+    assert_int_equal(n_letters(&l, 50), 0);
+    run_until(&l, (struct wall){DEC_1 + 1001 * 1000}); /* it was looked at, and nothing is there any more */
+    assert_int_equal(view(&l, 0).spent_uusd, 2 * 30 * 24 * 3600);
+    assert_int_equal(n_letters(&l, 50), 1);
+    lab_take(&l);
+    shelf_put(&s, &l.c); /* which holds each job's cost against the ledger */
+    assert_int_equal(view(&l, 1).spent_uusd, 0);
+    assert_int_equal(view(&l, 2).spent_uusd, 0);
+    shelf_deinit(&s);
+    lab_deinit(&l);
+}
+
 /* What it is about to read is no reason to park it twice over: held money is given back as it was taken. */
 static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **state)
 {
@@ -706,6 +774,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_expected_is_set_aside_and_given_back),
+        cmocka_unit_test(what_the_store_keeps_is_spent),
         cmocka_unit_test(what_is_to_be_read_is_set_aside_until_it_is),
         cmocka_unit_test(a_parked_job_that_never_read_gives_back_what_was_held_for_it),
         cmocka_unit_test(what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway),

@@ -88,7 +88,16 @@ static void a_gib_for_a_month_costs_what_it_costs(void **state)
     assert_int_equal(storage(&l, &rows), 100 * PRICE);
     assert_int_equal(rows, 1);
     assert_int_equal(stored(&l)->uusd, 100 * PRICE);
-    assert_int_equal(lab_row(&l, 1)->cost_uusd, 0); /* what it cost ends with it */
+    assert_int_equal(lab_row(&l, 1)->cost_uusd, 100 * PRICE);
+    clean(&l, 100 * GIB);
+    lab_take(&l);
+    lab_wait(&l, 30 * DAY);
+    clean(&l, 100 * GIB);
+    lab_take(&l);
+    assert_int_equal(l.c.n_late_costs, 1); /* what stays after its end is its cost as well */
+    assert_int_equal(l.c.late_costs[0].job, 1);
+    assert_int_equal(l.c.late_costs[0].uusd, storage(&l, &rows));
+    assert_int_equal(l.c.late_costs[0].uusd, 100 * PRICE * (30 * DAY) / MONTH);
     lab_deinit(&l);
 }
 

@@ -244,7 +244,10 @@ static void agent(struct storm *st)
     int64_t stale = below(st, 8) == 0;
     int64_t job = j->row.id, attempt = j->row.attempts - stale, node = a->row.node + (below(st, 30) == 0);
     struct ckpt_ref good = j->row.last_good;
-    switch (below(st, 6)) {
+    switch (below(st, 7)) {
+    case 6:
+        attempt_event(st, (struct event){.type = EV_KEPT, .kept = {.job = job, .attempt = attempt, .node = node, .bytes = below(st, 1 << 22)}});
+        break;
     case 0:
         attempt_event(st, (struct event){.type = EV_ATTEMPT_STARTED,
                               .started = {.job = job,
@@ -373,6 +376,9 @@ static void decide(struct storm *st)
         if (n == DECISIONS_MAX)
             fail_msg("the planner does not come to an end: %s again", event_type_names[ev.type]);
         lab_apply(&st->l, ev);
+        if (ev.type == EV_CLEAN && below(st, 4))
+            lab_apply(&st->l, (struct event){.type = EV_CLEANED,
+                                  .cleaned = {.job = ev.clean.job, .failed = below(st, 4) == 0, .kept_bytes = below(st, 2) * below(st, 1 << 22), .text = "busy"}});
     }
     lab_check_wake(&st->l);
 }
@@ -440,7 +446,8 @@ static void one_storm(uint64_t seed)
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);
     st.s.n_budget_options = budgets_of_storm(seed, &st.s.budget_options);
-    lab_init_budgets(&st.l, st.s.order, st.s.budget_options, st.s.n_budget_options);
+    st.s.store_uusd_gib_month = seed % 2 ? 3000000000LL : 0; /* a micro-dollar a second for a mebibyte */
+    lab_init_budgets(&st.l, st.s.order, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
     if (seed % 3 == 0) /* has no budgets in its way, and a rack that has not the power for all of its machines */

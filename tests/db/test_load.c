@@ -4,7 +4,9 @@
  */
 #include "tests/db/util.h"
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/core/impl.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -119,6 +121,30 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
     db_close(d);
 }
 
+/* Its user, its labels and, if it is a task, those of its array. */
+static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
+{
+    static const struct budget_options budgets[] = {{.name = "old", .labels = {{"old", "1"}}, .n_labels = 1}, {.name = "none", .labels = {{"old", "2"}}, .n_labels = 1},
+        {.name = "all"}, {.name = "nobody", .user = "nobody"}};
+    struct db *d = util_open(*state);
+    struct db_batch b = small_cluster();
+    struct model *m = model_create(&(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000, .budgets = budgets, .n_budgets = 4});
+    struct err e = {0};
+
+    b.changes.late_costs = mem_dup(&(struct late_cost){.job = 1, .uusd = 11}, sizeof(struct late_cost));
+    b.changes.n_late_costs = 1;
+    util_commit(d, &b);
+    int64_t cost = 0;
+    assert_int_equal(sql_get_i64(d->sql, "SELECT cost_uusd FROM jobs WHERE id = 1", &cost, &e), 0);
+    assert_int_equal(cost, 11);
+    assert_int_equal(db_load(d, m, now, &e), 0);
+    const struct leftover *l = map_get(&m->leftovers, 1);
+    assert_non_null(l);
+    assert_int_equal(l->budgets, 1 << 0 | 1 << 2);
+    model_destroy(m);
+    db_close(d);
+}
+
 static void rows_that_contradict_each_other_are_refused(void **state)
 {
     struct db *d = util_open(*state);
@@ -226,6 +252,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             what_lives_is_loaded_and_what_ended_is_not, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_was_left_counts_in_the_budgets_of_its_job, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_was_left_counts_in_the_budgets_of_its_job, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             rows_that_contradict_each_other_are_refused, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(

@@ -46,9 +46,10 @@ class Audit(unittest.TestCase):
                 self.check_whole_run(provider)
 
     def check_whole_run(self, provider):
-        with Lab(belayd={"settle": "500ms"}, provider=provider, pool={"egress_usd_per_gib": READ_USD, "upload_usd_per_gib": WRITE_USD}) as lab:
+        priced = {"store_usd_per_gib_month": 1000000, "budgets": {"all": {"usd_per_month": 1000000}}}
+        with Lab(belayd={"settle": "500ms", **priced}, provider=provider, pool={"egress_usd_per_gib": READ_USD, "upload_usd_per_gib": WRITE_USD}) as lab:
             self.assertEqual(self.audit(lab), {"pools": 1, "machines": 0, "instances": 0, "found": 0, "differences": []})
-            jobs = [lab.submit("chain.py", 60, method="coop", every_ms=1000) for _ in range(3)]
+            jobs = [lab.submit("chain.py", 60, 0.02, 1 << 20, method="coop", every_ms=1000) for _ in range(3)]
             lab.wait_log(jobs[0], r"^step 20 ")
             self.assertEqual(self.audit(lab)["differences"], [])
             lab.cloud({"reclaim": {"instance": lab.emulated(lab.instance_of(jobs[0]))["instance"], "notice_s": 5}})
@@ -60,6 +61,15 @@ class Audit(unittest.TestCase):
             self.assertGreaterEqual(done["instances"], 2)
             self.assertEqual(lab.belay("audit").split("\n")[0][:14], "0 differences:")
             self.check_egress(lab, jobs)
+            self.check_storage(lab, jobs)
+
+    def check_storage(self, lab, jobs):
+        """What is kept of them is their cost, also what they left when they had ended, and of the budget."""
+        def of_jobs(what):
+            return [what(lab.get("/jobs/%d" % job)) for job in jobs]
+        kept = of_jobs(lambda d: sum(row["uusd"] for row in d["ledger"] if row["kind"] == "storage"))
+        self.assertGreater(kept[0], 0)
+        lab.wait(lambda: lab.get("/budgets")["budgets"][0]["spent_uusd"] == sum(of_jobs(lambda d: d["job"]["cost_uusd"])), "all that they cost is spent")
 
     def check_egress(self, lab, jobs):
         """What agents told that they read and wrote, each transfer at its price, is what belay cost and the jobs have."""
