@@ -140,6 +140,7 @@ struct job_filter {
     enum job_sort sort;
     int64_t before;        /* those behind this job in that order; 0: from the first */
     int32_t limit;         /* 1 .. 1000, else ERR_INVALID; for history too */
+    char *pool_used;       /* not NULL: CORE_NAME_MAX bytes, which have at each row the pool that its newest attempt is or was in; "": there is none */
 };
 #define JOBS_LIVE ((1u << JOB_ENDED) - 1) /* states */
 

@@ -274,6 +274,16 @@ static int find_floor(struct db_reader *r, const struct job_filter *f, const str
     return query_finish(&q);
 }
 
+/* Of the node that its newest attempt is or was on. */
+#define POOL_USED \
+    ", (SELECT n.pool FROM attempts a JOIN nodes n ON n.id = a.node WHERE a.job = jobs.id AND a.attempt = jobs.attempts AND a.rank = 0)"
+
+static void read_pool(const struct query *q, char ret_pool[CORE_NAME_MAX])
+{
+    const char *pool = (const char *)sqlite3_column_text(q->stmt, q->table->n_columns);
+    str_copy(ret_pool, CORE_NAME_MAX, pool ? pool : "");
+}
+
 static int walk(struct db_reader *r, const struct job_filter *f, struct conditions *c, int64_t floor, db_job_fn fn, void *ctx,
     int64_t *ret_next, struct err *e)
 {
@@ -282,10 +292,13 @@ static int walk(struct db_reader *r, const struct job_filter *f, struct conditio
     int32_t n = 0;
     bool goes_on = true;
     buf_printf(&c->text, " %s LIMIT ?%d", order_of(f), number(c, f->limit));
-    query_init(&q, r->sql, TABLE_JOBS, buf_str(&c->text), e);
+    query_init_with(&q, r->sql, TABLE_JOBS, f->pool_used ? POOL_USED : "", buf_str(&c->text), e);
     bind(c, c->n, &q);
-    for (; goes_on && query_next(&q, &row); n++)
+    for (; goes_on && query_next(&q, &row); n++) {
+        if (f->pool_used)
+            read_pool(&q, f->pool_used);
         goes_on = query_goes_on(&q, fn(ctx, &row));
+    }
     int rc = query_finish(&q);
     if (rc == 0 && ret_next)
         *ret_next = n == f->limit || !goes_on ? row.id : floor;

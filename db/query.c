@@ -13,9 +13,14 @@ void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err
 
 void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e)
 {
+    query_init_with(q, sql, table, "", tail, e);
+}
+
+void query_init_with(struct query *q, sqlite3 *sql, enum table_id table, const char *more, const char *tail, struct err *e)
+{
     struct buf text = {0};
 
-    table_select_sql(&tables[table], &text);
+    table_select_sql(&tables[table], more, &text);
     buf_printf(&text, " %s", tail);
     query_init_text(q, sql, buf_str(&text), e);
     q->table = &tables[table];
@@ -28,7 +33,7 @@ void query_init_kept(struct query *q, sqlite3 *sql, sqlite3_stmt **kept, enum ta
 
     *q = (struct query){.sql = sql, .table = &tables[table], .e = e, .is_kept = true};
     if (!*kept) {
-        table_select_sql(&tables[table], &text);
+        table_select_sql(&tables[table], "", &text);
         buf_printf(&text, " %s", tail);
         q->rc = sql_prepare(sql, buf_str(&text), kept, e);
         buf_deinit(&text);

@@ -24,6 +24,8 @@ struct query {
 
 /* Every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY ..."). */
 void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e);
+/* And what stands in `more` (", x"), which is read from stmt, from the column behind the table's last on. */
+void query_init_with(struct query *q, sqlite3 *sql, enum table_id table, const char *more, const char *tail, struct err *e);
 void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err *e);
 /* As query_init, for what is asked so often that its statement is parsed once: *kept is NULL the first time, and the caller finalizes
  * it before the connection is closed. One query at a time has it. */

@@ -263,7 +263,7 @@ int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, 
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_EXTRAS, "WHERE id = ?1", e);
+    query_init_kept(&q, r->sql, &r->extras, TABLE_EXTRAS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -279,7 +279,7 @@ int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char re
     struct node_row row = {0};
     struct query q;
 
-    query_init_kept(&q, r->sql, &r->pool_used, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
+    query_init(&q, r->sql, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);
     bool found = query_next(&q, &row);

@@ -93,7 +93,7 @@ void db_reader_close(struct db_reader *r)
 {
     if (r) {
         sqlite3_finalize(r->spec);
-        sqlite3_finalize(r->pool_used);
+        sqlite3_finalize(r->extras);
     }
     if (r && r->owned)
         sqlite3_close(r->sql);

@@ -9,7 +9,7 @@ struct db_reader {
     sqlite3 *sql;
     bool owned; /* else it is the write connection's, borrowed */
     sqlite3_stmt *spec; /* db_read_spec's, which is asked for every start; NULL: not yet */
-    sqlite3_stmt *pool_used; /* likewise, for every row of a list */
+    sqlite3_stmt *extras; /* likewise, for rows of a list */
 };
 
 #endif

@@ -681,11 +681,11 @@ void table_insert_sql(const struct table *t, struct buf *out)
     }
 }
 
-void table_select_sql(const struct table *t, struct buf *out)
+void table_select_sql(const struct table *t, const char *more, struct buf *out)
 {
     buf_adds(out, "SELECT ");
     add_names(t, out, 0, t->n_columns, "%s");
-    buf_printf(out, " FROM %s", t->name);
+    buf_printf(out, "%s FROM %s", more, t->name);
 }
 
 static const char *const *names_of(const struct column *c)

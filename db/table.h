@@ -80,7 +80,7 @@ extern const struct table tables[TABLE_COUNT];
 /* INSERT with one parameter a column, in the order of the columns. */
 void table_insert_sql(const struct table *t, struct buf *out);
 /* SELECT of all columns, in their order, with no WHERE yet. */
-void table_select_sql(const struct table *t, struct buf *out);
+void table_select_sql(const struct table *t, const char *more, struct buf *out); /* more: what else, behind the columns: ", x"; or "" */
 
 /* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite code. */
 int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);

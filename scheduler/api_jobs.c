@@ -264,8 +264,8 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
-/* Where its newest attempt is, or was: of one that has ended as it is stored. */
-static json_t *pool_used(const struct api *api, const struct job_row *row, const struct job *j)
+/* Where its newest attempt is, or was: of one that has ended as it is stored; NULL: that is to be read. */
+static json_t *pool_used(const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
 {
     const struct attempt *a = j ? job_attempt(j) : NULL;
     char name[CORE_NAME_MAX];
@@ -274,19 +274,21 @@ static json_t *pool_used(const struct api *api, const struct job_row *row, const
         return json_null();
     if (a && a->row.attempt == row->attempts)
         return json_text(a->node->row.pool);
+    if (stored)
+        return stored[0] ? json_text(stored) : json_null();
     if (db_read_pool_used(api->o.reader, row->id, row->attempts, name, &e) == 0)
         return name[0] ? json_text(name) : json_null();
     log_error("the pool that a job ran in cannot be read", log_i("job", row->id), log_err(&e));
     return json_null();
 }
 
-json_t *api_live_job(const struct api *api, const struct job_row *row)
+json_t *api_live_job(const struct api *api, const struct job_row *row, const char *stored_pool)
 {
     const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
-    json_object_set_new(o, "pool_used", pool_used(api, row, j));
+    json_object_set_new(o, "pool_used", pool_used(api, row, j, stored_pool));
     struct extras_row extras = {0};
     struct err e;
     if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)
@@ -423,7 +425,7 @@ void api_jobs_show(struct request *q)
         rc = rc == ERR_NOT_FOUND ? 0 : rc;
     }
     if (rc == 0) {
-        json_object_set_new(o, "job", api_live_job(q->api, &row));
+        json_object_set_new(o, "job", api_live_job(q->api, &row, NULL));
         json_object_set_new(
             o, "array", db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));

@@ -305,6 +305,7 @@ struct job_list {
     bool why;
     const struct model *model; /* for why; NULL: the disk is full */
     struct explain_memo memo;
+    char pool_used[CORE_NAME_MAX]; /* of the row that is read */
 };
 
 static json_t *why_json(struct job_list *l, const struct job_row *row)
@@ -320,7 +321,7 @@ static json_t *why_json(struct job_list *l, const struct job_row *row)
 static int add_job(void *ctx, const struct job_row *row)
 {
     struct job_list *l = ctx;
-    json_t *o = api_live_job(l->api, row);
+    json_t *o = api_live_job(l->api, row, l->pool_used);
     json_object_set_new(o, "why", why_json(l, row));
     json_array_append_new(l->jobs, o);
     return 0;
@@ -329,9 +330,11 @@ static int add_job(void *ctx, const struct job_row *row)
 static void answer(const struct api *a, struct http_exchange *x, const struct list_query *query, const struct model *model)
 {
     struct job_list l = {.api = a, .jobs = json_array(), .why = query->why, .model = model};
+    struct job_filter f = query->f;
     int64_t next = 0;
     struct err e;
-    if (db_read_jobs(a->o.reader, &query->f, add_job, &l, &next, &e) != 0) {
+    f.pool_used = l.pool_used;
+    if (db_read_jobs(a->o.reader, &f, add_job, &l, &next, &e) != 0) {
         json_decref(l.jobs);
         http_reply_err(x, &e);
         return;

@@ -134,8 +134,8 @@ json_t *api_json_time(struct wall w); /* null when it is not set */
 /* The array with those first that have most under the key; takes the reference. */
 json_t *api_most_first(json_t *items, const char *key);
 
-/* A job with what the model alone knows of it. */
-json_t *api_live_job(const struct api *a, const struct job_row *row);
+/* A job with what the model alone knows of it. stored_pool: the pool of its newest attempt as db_read_jobs gives it; NULL: it is read. */
+json_t *api_live_job(const struct api *a, const struct job_row *row, const char *stored_pool);
 
 /* watch.c: long polls */
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };

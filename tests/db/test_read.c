@@ -290,6 +290,29 @@ static void a_limit_that_cannot_be_is_refused(void **state)
     assert_int_equal(s.n, 0);
 }
 
+struct used {
+    char pool[CORE_NAME_MAX];
+    struct buf all;
+};
+
+static int see_pool(void *ctx, const struct job_row *row)
+{
+    struct used *u = ctx;
+    buf_printf(&u->all, "%lld:%s ", (long long)row->id, u->pool);
+    return 0;
+}
+
+static void a_list_tells_the_pool_of_each_newest_attempt(void **state)
+{
+    (void)state;
+    struct used u = {0};
+    struct job_filter f = {.limit = 6, .index = -1, .states = UINT32_MAX, .pool_used = u.pool};
+    add_varied_jobs();
+    assert_int_equal(db_read_jobs(r, &f, see_pool, &u, NULL, &e), 0);
+    assert_string_equal(buf_str(&u.all), "6:base 5: 4:gpu 3: 2:base 1:base ");
+    buf_deinit(&u.all);
+}
+
 static void a_callback_can_end_the_walk_well_or_with_an_error(void **state)
 {
     (void)state;
@@ -911,6 +934,7 @@ int main(void)
         TEST(a_list_is_sorted_and_goes_on_behind_a_job),
         TEST(a_page_looks_at_no_more_than_so_many),
         TEST(a_limit_that_cannot_be_is_refused),
+        TEST(a_list_tells_the_pool_of_each_newest_attempt),
         TEST(a_callback_can_end_the_walk_well_or_with_an_error),
         TEST(what_does_not_exist_is_not_found),
         TEST(what_is_done_again_is_what_is_useful_beyond_the_checkpoint),
