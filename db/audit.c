@@ -86,12 +86,12 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 #define LESS "-ms, -node_ms, -uusd, -on_demand_uusd, -ended, -succeeded"
 #define NAMED "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || coalesce(nullif(kind, ''), 'jobs')"
 
-/* Sums by day with labels against another set: span ?1, with labels if ?2. */
+/* Sums by day with all told apart against another set: span ?1, detail ?2. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start of month') AS INTEGER) / 86400 END AS since,"
-    " ?2 * labels AS labels, team, user, pool, type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
-    " FROM cost_sums WHERE span = 1 AND by_label = 1",
-    "SELECT since, labels, team, user, pool, type, market, kind, " LESS " FROM cost_sums WHERE span = ?1 AND by_label = ?2");
+    " (?2 = 2) * labels AS labels, team, iif(?2, user, '') AS user, iif(?2, pool, '') AS pool, iif(?2, type, '') AS type, iif(?2, market, '') AS market, kind,"
+    " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail = 2",
+    "SELECT since, labels, team, user, pool, type, market, kind, " LESS " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
 /* ... and against the ledger and the jobs. What there is in a node may have changed since, so types are not told apart. */
 #define OF_JOB \
@@ -99,7 +99,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
 static const char of_rows[] = DIFFERENCES(NAMED,
     "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
-    " FROM cost_sums WHERE span = 1 AND by_label = 1",
+    " FROM cost_sums WHERE span = 1 AND detail = 2",
     "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
     " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, 0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
     " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
@@ -113,13 +113,13 @@ struct gaps {
     struct err *e;
 };
 
-static int differences(const struct gaps *g, const char *text, int64_t span, int64_t by_label, const char *of)
+static int differences(const struct gaps *g, const char *text, int64_t span, int64_t detail, const char *of)
 {
     struct query q;
     query_init_text(&q, g->r->sql, text, g->e);
     if (span > 0) {
         query_i64(&q, 1, span);
-        query_i64(&q, 2, by_label);
+        query_i64(&q, 2, detail);
     }
     while (query_step(&q)) {
         char *said = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of, (const char *)sqlite3_column_text(q.stmt, 0),
@@ -166,7 +166,7 @@ static int of_days(const struct gaps *g)
     struct days d = {0};
     struct query q;
     int rc = add_days(g, &d);
-    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND by_label = 0 GROUP BY since", g->e);
+    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 1 GROUP BY since", g->e);
     while (rc == 0 && query_step(&q)) {
         int64_t day = sqlite3_column_int64(q.stmt, 0);
         struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
@@ -191,11 +191,13 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     if (rc == 0)
         rc = of_days(&g);
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_DAY, 0, "the sums by day are not those with labels");
+        rc = differences(&g, of_sets, SPAN_DAY, DETAIL_ALL, "the sums by day are not those with labels");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, 0, "the sums by month are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_ALL, "the sums by month are not those by day");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, 1, "the sums by month and label are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_LABELS, "the sums by month and label are not those by day");
+    if (rc == 0)
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_TEAMS, "the sums by month and team are not those by day");
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or weeks are asked for, what is before and
- * after them by day; labels are told apart only where one is asked for.
+ * after them by day. Labels, and in months users and machines, are told apart only where one is asked for.
  */
 #include "db/cost_sums.h"
 
@@ -12,19 +12,20 @@
 
 #include <string.h>
 
-enum { FROM_DAY = 1, FROM_LABELS = 2, FROM_MACHINES = 4 }; /* what a key needs: days told apart, labels; of jobs it is not known */
+/* What a key needs: days told apart, labels, users and machines; FROM_LEDGER: of jobs it is not known. */
+enum { FROM_DAY = 1, FROM_LABELS = 2, FROM_ALL = 4, FROM_LEDGER = 8 };
 
 static const struct key {
     const char *by, *column; /* what rows are put together by first, */
     const char *before, *after; /* and what is around it when they are few */
     int needs;
 } known_keys[] = {
-    {"user", "user", "", "", 0},
+    {"user", "user", "", "", FROM_ALL},
     {"team", "team", "", "", 0},
-    {"pool", "pool", "", "", FROM_MACHINES},
-    {"type", "type", "", "", FROM_MACHINES},
-    {"market", "market", "", "", FROM_MACHINES},
-    {"kind", "kind", "", "", FROM_MACHINES},
+    {"pool", "pool", "", "", FROM_ALL | FROM_LEDGER},
+    {"type", "type", "", "", FROM_ALL | FROM_LEDGER},
+    {"market", "market", "", "", FROM_ALL | FROM_LEDGER},
+    {"kind", "kind", "", "", FROM_LEDGER},
     {"day", "since", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY},
     {"week", "since - (since + 3) % 7", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY}, /* its Monday */
     {"month", "since", "strftime('%Y-%m', ", " * 86400, 'unixepoch')", 0},
@@ -82,7 +83,7 @@ int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e)
     int rc = read_keys(by, &k, e);
     if (rc != 0)
         return rc;
-    *ret_jobs_known = (k.needs & FROM_MACHINES) == 0;
+    *ret_jobs_known = (k.needs & FROM_LEDGER) == 0;
     return k.n;
 }
 
@@ -99,8 +100,8 @@ static void add_rows(const struct keys *k, struct buf *out)
     }
     buf_printf(out,
         "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) AS ended, sum(succeeded) AS succeeded"
-        " FROM (SELECT 31 AS span, ?2 AS a, ?3 AS b UNION ALL SELECT 1, ?4, ?5 UNION ALL SELECT 1, ?6, ?7) v CROSS JOIN cost_sums s"
-        " WHERE s.span = v.span AND s.by_label = ?1 AND s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
+        " FROM (SELECT 31 AS span, ?1 AS detail, ?2 AS a, ?3 AS b UNION ALL SELECT 1, max(?1, 1), ?4, ?5 UNION ALL SELECT 1, max(?1, 1), ?6, ?7) v"
+        " CROSS JOIN cost_sums s WHERE s.span = v.span AND s.detail = v.detail AND s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
         " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR kind <> '') GROUP BY kind");
     for (int i = 0; i < k->n; i++)
         buf_printf(out, ", k%d", i);
@@ -175,13 +176,14 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
     add_statement(&k, &text);
     query_init_text(&q, r->sql, buf_str(&text), e);
     buf_deinit(&text);
-    query_i64(&q, 1, (k.needs & FROM_LABELS) != 0);
+    bool needs_all = (k.needs & FROM_ALL) != 0 || c->user || c->pool;
+    query_i64(&q, 1, k.needs & FROM_LABELS ? DETAIL_LABELS : needs_all ? DETAIL_ALL : DETAIL_TEAMS);
     bind_period(&q, c, (k.needs & FROM_DAY) != 0);
     const char *const only[] = {c->user, c->team, c->pool};
     for (int i = 0; i < 3; i++)
         if (only[i])
             query_text(&q, 8 + i, only[i]);
-    query_i64(&q, 11, (k.needs & FROM_MACHINES) == 0);
+    query_i64(&q, 11, (k.needs & FROM_LEDGER) == 0);
     for (int i = 0; i < k.n; i++)
         if (k.of[i] == &label_key)
             query_text(&q, FIRST_LABEL + i, k.labels[i]);

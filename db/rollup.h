@@ -10,6 +10,9 @@
 #define DAY_MS 86400000LL
 #define SPAN_DAY 1    /* cost_sums.span */
 #define SPAN_MONTH 31
+#define DETAIL_TEAMS 0  /* cost_sums.detail: users, pools, types and markets are "", of months only */
+#define DETAIL_ALL 1    /* sets of labels are 0 */
+#define DETAIL_LABELS 2
 
 /* With their parameters bound. The caller steps and resets them, in its transaction. */
 sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece); /* of one day */

@@ -609,7 +609,7 @@ static const char schema_2[] =
     ") STRICT;"
     "CREATE TABLE cost_sums ("
     " span INTEGER NOT NULL," /* 1: a day, 31: a month */
-    " by_label INTEGER NOT NULL," /* 0: sets of labels are not told apart */
+    " detail INTEGER NOT NULL," /* what is told apart: 0 teams and kinds (of months only), 1 all but sets of labels, 2 all */
     " since INTEGER NOT NULL," /* its first day: days since 1970, UTC */
     " labels INTEGER NOT NULL,"
     " team TEXT NOT NULL,"
@@ -624,7 +624,7 @@ static const char schema_2[] =
     " on_demand_uusd INTEGER NOT NULL,"
     " ended INTEGER NOT NULL,"
     " succeeded INTEGER NOT NULL,"
-    " PRIMARY KEY (span, by_label, since, labels, team, user, pool, type, market, kind)"
+    " PRIMARY KEY (span, detail, since, labels, team, user, pool, type, market, kind)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE task_loads ("
     " job INTEGER NOT NULL,"

@@ -220,10 +220,10 @@ static void jobs_that_end_together_count_each_on_its_day(void **state)
     for (int64_t i = 1001; i <= 1010; i++)
         add_job(&b, i, i > 1005 ? "bob" : "ada", NULL, END_FAILED);
     util_commit(d, &b);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND by_label = 0 AND since = 40"), 499 + 5);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND by_label = 0 AND since = 41"), 250 + 5);
-    assert_int_equal(get(d, "SELECT sum(succeeded) FROM cost_sums WHERE span = 1 AND by_label = 1 AND since = 41"), 250);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 31 AND by_label = 1 AND user = 'bob'"), 5);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 1 AND since = 40"), 499 + 5);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 1 AND since = 41"), 250 + 5);
+    assert_int_equal(get(d, "SELECT sum(succeeded) FROM cost_sums WHERE span = 1 AND detail = 2 AND since = 41"), 250);
+    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 31 AND detail = 2 AND user = 'bob'"), 5);
     db_close(d);
 }
 
@@ -290,7 +290,7 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
         "UPDATE cost_sums SET since = since + 1 WHERE span = 1 AND since = (SELECT max(since) FROM cost_sums WHERE span = 1)",
         "UPDATE jobs SET end_kind = 'succeeded' WHERE id = 2",
     };
-    static const char *const where[] = {"span = 1 AND by_label = 1", "span = 1 AND by_label = 0", "span = 31 AND by_label = 1", "span = 31 AND by_label = 0"};
+    static const char *const where[] = {"span = 1 AND detail = 2", "span = 1 AND detail = 1", "span = 31 AND detail = 2", "span = 31 AND detail = 1", "span = 31 AND detail = 0"};
     struct db *d = util_open(*state);
     struct db_reader *r;
     struct prng p;
@@ -300,14 +300,14 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
     assert_int_equal(db_reader_of(d, &r, &e), 0);
     assert_int_equal(db_read_rollup_gaps(r, count_gap, &n, &e), 0);
     assert_int_equal(n, 0);
-    for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]) + 4; i++) {
+    for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]) + 5; i++) {
         char text[300];
         assert_int_equal(sql_exec(d->sql, "SAVEPOINT damage", &e), 0);
-        if (i < 4)
+        if (i < 5)
             snprintf(text, sizeof(text), "UPDATE cost_sums SET uusd = uusd + 1 WHERE %s AND since = (SELECT min(since) FROM cost_sums WHERE %s AND kind = 'lost')",
                 where[i], where[i]);
         else
-            snprintf(text, sizeof(text), "%s", damage[i - 4]);
+            snprintf(text, sizeof(text), "%s", damage[i - 5]);
         n = 0;
         assert_int_equal(sql_exec(d->sql, text, &e), 0);
         assert_int_equal(db_read_rollup_gaps(r, count_gap, &n, &e), 0);
@@ -315,6 +315,28 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
             fail_msg("not found: %s", text);
         assert_int_equal(sql_exec(d->sql, "ROLLBACK TO damage; RELEASE damage", &e), 0);
     }
+    db_reader_close(r);
+    db_close(d);
+}
+
+/* Of which there are so few that it takes no time; users and machines are in the others alone. */
+static void a_bill_of_teams_by_month_reads_their_sums_alone(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct prng p;
+    struct cost_sum all = {0}, few = {0}, none = {0};
+    const struct cost_query teams = all_by("team,month,kind"), users = all_by("user,month");
+    prng_init(&p, 3);
+    add_random_year(d, &p);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    assert_int_equal(db_read_cost_sums(r, &teams, add_up, &all, &e), 0);
+    assert_true(all.uusd > 0);
+    assert_int_equal(sql_exec(d->sql, "DELETE FROM cost_sums WHERE detail <> 0", &e), 0);
+    assert_int_equal(db_read_cost_sums(r, &teams, add_up, &few, &e), 0);
+    assert_memory_equal(&few, &all, sizeof(all));
+    assert_int_equal(db_read_cost_sums(r, &users, add_up, &none, &e), 0);
+    assert_int_equal(none.uusd, 0);
     db_reader_close(r);
     db_close(d);
 }
@@ -340,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(a_bill_of_teams_by_month_reads_their_sums_alone, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

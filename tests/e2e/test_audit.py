@@ -121,7 +121,7 @@ class Audit(unittest.TestCase):
                 self.assertRegex(sums[1]["text"], "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$")
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
                 self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
-            sums = "span = 31 AND by_label = 0 AND kind = 'useful'"
+            sums = "span = 31 AND detail = 1 AND kind = 'useful'"
             with self.planted(lab, "cost_sums", sums, ms=ms + 1):
                 found, = self.audit(lab)["differences"]
                 self.assertRegex(found["text"], "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$")

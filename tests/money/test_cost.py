@@ -59,13 +59,14 @@ class Cost(unittest.TestCase):
 
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
-        """As db/rollup.c keeps it: by day and by month, with labels and without."""
+        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for teams alone."""
         month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
         of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
-        for span, by_label, since in ((1, 1, day), (1, 0, day), (31, 1, month), (31, 0, month)):
+        for span, detail, since in ((1, 2, day), (1, 1, day), (31, 2, month), (31, 1, month), (31, 0, month)):
             cls.sql.execute("INSERT INTO cost_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
                             " uusd = uusd + excluded.uusd, on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd",
-                            (span, by_label, since, by_label * labels, team, user, *of_machine, kind, ms, ms, uusd, on_demand, ended, succeeded))
+                            (span, detail, since, labels if detail == 2 else 0, team, *((user, *of_machine) if detail else ("", "", "", "")), kind, ms, ms, uusd, on_demand,
+                             ended, succeeded))
 
     def belay(self, *words, expect=0):
         done = subprocess.run([os.path.join(BUILD, "cli/belay"), "cost", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
