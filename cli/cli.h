@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include <popt.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #define CLI_OK 0
 #define CLI_FAILED 1
@@ -113,6 +114,7 @@ void table_column(struct table *t, const char *name, bool right);
 void table_row(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *t); /* and frees */
+void table_print_to(struct table *t, FILE *out);
 
 /* Of a list without rows a table shows nothing: says so on stderr, to a person who looks at a terminal. */
 void cli_say_empty(const char *text);

@@ -86,6 +86,11 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
 
 void list_table(const json_t *rows, const struct list_column *columns)
 {
+    list_table_to(rows, columns, stdout);
+}
+
+void list_table_to(const json_t *rows, const struct list_column *columns, FILE *out)
+{
     size_t i;
     json_t *row;
     struct table *t = table_create();
@@ -97,7 +102,7 @@ void list_table(const json_t *rows, const struct list_column *columns)
         for (const struct list_column *c = columns; c->title; c++)
             print_cell(t, row, c);
     }
-    table_print(t);
+    table_print_to(t, out);
 }
 
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json)

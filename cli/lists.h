@@ -18,6 +18,7 @@ struct list_column {
 
 /* The rows as a table with these columns (ended by title NULL). */
 void list_table(const json_t *rows, const struct list_column *columns);
+void list_table_to(const json_t *rows, const struct list_column *columns, FILE *out);
 
 /* GET path; prints member `name` of the reply with these columns (ended by title NULL). */
 int list_print(const char *path, const char *name, const struct list_column *columns, bool json);

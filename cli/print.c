@@ -83,6 +83,14 @@ void table_cell(struct table *t, const char *fmt, ...)
 
 void table_print(struct table *t)
 {
+    table_print_to(t, stdout);
+}
+
+void table_print_to(struct table *t, FILE *out)
+{
+    if (out != stdout)
+        scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER); /* how wide somebody's terminal is has no say in it */
+    scols_table_set_stream(t->t, out);
     scols_print_table(t->t);
     scols_unref_table(t->t);
     free(t);

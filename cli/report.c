@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DAY_MS (24 * 3600000LL)
 #define WEEK_MS (7 * DAY_MS)
@@ -205,40 +204,40 @@ static double percent(int64_t part, int64_t whole)
     return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void print_sums(const json_t *r)
+static void print_sums(const json_t *r, FILE *out)
 {
     const json_t *total = json_object_get(r, "total");
     char a[32], b[32];
     int64_t uusd = cli_int(total, "uusd", 0), on_demand = cli_int(total, "on_demand_uusd", 0), before = cli_int(r, "before_uusd", 0);
     int64_t lost = cli_int(json_object_get(total, "spent_uusd"), "lost", 0), restores = cli_int(r, "restores_uusd", 0);
     int64_t succeeded = cli_int(r, "jobs_succeeded", 0);
-    printf("spent               %s", cli_usd(uusd, a, sizeof a));
+    fprintf(out, "spent               %s", cli_usd(uusd, a, sizeof a));
     if (before > 0)
-        printf(", %.1f %% %s than the week before (%s)", fabs(percent(uusd - before, before)), uusd < before ? "less" : "more", cli_usd(before, b, sizeof b));
-    printf("\nthe same on-demand  %s", cli_usd(on_demand, a, sizeof a));
+        fprintf(out, ", %.1f %% %s than the week before (%s)", fabs(percent(uusd - before, before)), uusd < before ? "less" : "more", cli_usd(before, b, sizeof b));
+    fprintf(out, "\nthe same on-demand  %s", cli_usd(on_demand, a, sizeof a));
     if (on_demand > 0)
-        printf(", saved %.1f %%", percent(on_demand - uusd, on_demand));
-    printf("\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
+        fprintf(out, ", saved %.1f %%", percent(on_demand - uusd, on_demand));
+    fprintf(out, "\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
         cli_usd(restores, b, sizeof b));
     if (cli_int(r, "egress_uusd", 0) > 0)
-        printf("data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
+        fprintf(out, "data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
     if (cli_int(r, "storage_uusd", 0) > 0)
-        printf("checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
-    printf("idle                %s, nodes that nobody used%s\n", cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
+        fprintf(out, "checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
+    fprintf(out, "idle                %s, nodes that nobody used%s\n", cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
-    printf("jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));
+    fprintf(out, "jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));
     if (succeeded > 0)
-        printf(", %lld succeeded, %s each with all that was tried", (long long)succeeded, cli_usd(uusd / succeeded, a, sizeof a));
-    putchar('\n');
+        fprintf(out, ", %lld succeeded, %s each with all that was tried", (long long)succeeded, cli_usd(uusd / succeeded, a, sizeof a));
+    fputc('\n', out);
 }
 
-static void print_lines(const json_t *lines, const char *title)
+static void print_lines(const json_t *lines, const char *title, FILE *out)
 {
     const json_t *l;
     size_t i;
     if (json_array_size(lines) == 0)
         return;
-    putchar('\n');
+    fputc('\n', out);
     struct table *t = table_create();
     table_column(t, title, false);
     static const char *const columns[] = {"SPENT", "ON-DEMAND", "SAVED", "LOST", "USEFUL"};
@@ -256,28 +255,28 @@ static void print_lines(const json_t *lines, const char *title)
         table_cell(t, "%s", cli_usd(cli_int(json_object_get(l, "spent_uusd"), "lost", 0), text, sizeof text));
         table_cell(t, "%.0f %%", percent(cli_int(l, "useful_ms", 0), cli_int(l, "total_ms", 0)));
     }
-    table_print(t);
+    table_print_to(t, out);
 }
 
-static void print_advice(const json_t *advice)
+static void print_advice(const json_t *advice, FILE *out)
 {
     const json_t *a;
     size_t i;
-    puts("\nWhat can be done about it now:");
+    fputs("\nWhat can be done about it now:\n", out);
     if (json_array_size(advice) == 0)
-        puts("  nothing that runs holds what it does not use");
+        fputs("  nothing that runs holds what it does not use\n", out);
     json_array_foreach(advice, i, a)
     {
         char text[32];
         if (json_is_integer(json_object_get(a, "job")))
-            printf("  job %lld of %s: ", (long long)cli_int(a, "job", 0), cli_text(a, "user"));
+            fprintf(out, "  job %lld of %s: ", (long long)cli_int(a, "job", 0), cli_text(a, "user"));
         else
-            printf("  node %s: ", cli_text(a, "name"));
-        printf("%s, %s an hour. %s\n", cli_text(a, "text"), cli_usd(cli_int(a, "waste_uusd_per_hour", 0), text, sizeof text), cli_text(a, "remedy"));
+            fprintf(out, "  node %s: ", cli_text(a, "name"));
+        fprintf(out, "%s, %s an hour. %s\n", cli_text(a, "text"), cli_usd(cli_int(a, "waste_uusd_per_hour", 0), text, sizeof text), cli_text(a, "remedy"));
     }
 }
 
-static void print_text(const json_t *r)
+static void print_text(const json_t *r, FILE *out)
 {
     static const struct list_column job_columns[] = {{"JOB", "id", COLUMN_INT}, {"NAME", "name", COLUMN_TEXT}, {"USER", "user", COLUMN_TEXT},
         {"END", "end", COLUMN_TEXT}, {"COST", "cost_uusd", COLUMN_USD}, {"ON-DEMAND", "on_demand_uusd", COLUMN_USD}, {"DONE AGAIN", "lost_ms", COLUMN_DURATION},
@@ -291,20 +290,20 @@ static void print_text(const json_t *r)
     char last[TIME_ISO_MAX] = "";
     if (time_parse_iso(cli_text(r, "to"), &to, &e) == 0)
         time_format_iso((struct wall){to.ms - DAY_MS}, last);
-    printf("belay: what %s%s spent from %.10s to %.10s (UTC)\n\n", team ? "team " : "all teams", team ? team : "", cli_text(r, "from"), last);
-    print_sums(r);
-    print_lines(json_object_get(r, "users"), "USER");
-    print_lines(json_object_get(r, "projects"), "PROJECT");
-    print_lines(json_object_get(r, "pools"), "POOL");
+    fprintf(out, "belay: what %s%s spent from %.10s to %.10s (UTC)\n\n", team ? "team " : "all teams", team ? team : "", cli_text(r, "from"), last);
+    print_sums(r, out);
+    print_lines(json_object_get(r, "users"), "USER", out);
+    print_lines(json_object_get(r, "projects"), "PROJECT", out);
+    print_lines(json_object_get(r, "pools"), "POOL", out);
     if (json_array_size(json_object_get(r, "jobs")) > 0) {
-        puts("\nJobs that cost most, of those that ended:");
-        list_table(json_object_get(r, "jobs"), job_columns);
+        fputs("\nJobs that cost most, of those that ended:\n", out);
+        list_table_to(json_object_get(r, "jobs"), job_columns, out);
     }
     if (json_array_size(json_object_get(r, "budgets")) > 0) {
-        puts("\nBudgets:");
-        list_table(json_object_get(r, "budgets"), budget_columns);
+        fputs("\nBudgets:\n", out);
+        list_table_to(json_object_get(r, "budgets"), budget_columns, out);
     }
-    print_advice(json_object_get(r, "advice"));
+    print_advice(json_object_get(r, "advice"), out);
 }
 
 /* ---- all of it ---- */
@@ -323,28 +322,18 @@ static int write_page(const json_t *report, const char *file)
 
 /* ---- sent ---- */
 
-/* What print_text prints, which goes where standard output goes: to a file for the moment, which is no terminal either. */
-static int text_of(const json_t *report, struct buf *out, struct err *e)
+/* The caller frees it. */
+static int text_of(const json_t *report, char **ret_text, struct err *e)
 {
-    FILE *file = tmpfile();
-    int saved = file ? dup(STDOUT_FILENO) : -1, rc = 0;
-    char part[4096];
-    fflush(stdout);
-    if (saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0) {
-        rc = err_errno(e, errno, "write the report to a temporary file");
-    } else {
-        print_text(report);
-        fflush(stdout);
-        dup2(saved, STDOUT_FILENO);
-        rewind(file);
-        for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
-            buf_add(out, part, n);
-    }
-    if (saved >= 0)
-        close(saved);
-    if (file)
-        fclose(file);
-    return rc;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (!out)
+        return err_errno(e, errno, "write the report down");
+    print_text(report, out);
+    fclose(out);
+    *ret_text = text;
+    return 0;
 }
 
 static int send_to(struct asking *a, const json_t *report, const char *text, const char *key, const char *to)
@@ -367,13 +356,13 @@ static int send_to(struct asking *a, const json_t *report, const char *text, con
 
 static void send_report(struct asking *a, const json_t *report)
 {
-    struct buf text = {0};
+    char *text = NULL;
     a->rc = text_of(report, &text, &a->e);
     if (a->rc == 0 && a->o->mail)
-        send_to(a, report, buf_str(&text), "mail", a->o->mail);
+        send_to(a, report, text, "mail", a->o->mail);
     if (a->rc == 0 && a->o->post)
-        send_to(a, report, buf_str(&text), "url", a->o->post);
-    buf_deinit(&text);
+        send_to(a, report, text, "url", a->o->post);
+    free(text);
 }
 
 int report_run(const struct report_options *o)
@@ -396,7 +385,7 @@ int report_run(const struct report_options *o)
     if (o->json)
         cli_print_json(report);
     else if (!is_sent)
-        print_text(report);
+        print_text(report, stdout);
     int rc = o->html ? write_page(report, o->html) : CLI_OK;
     json_decref(report);
     return rc;
