@@ -19,7 +19,8 @@ static const struct updates_key keys[] = {{"name", "job-name", NULL}, {"time", "
     {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL}, {"mem", "mem", "{\"memory_mib\": 0}"},
     {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"}, {"gres", "gres", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"},
     {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"}, {"nodes", "nodes", NULL}, {"on-loss", "on-loss", NULL},
-    {"constraint", "constraint", "{\"constraint\": \"\"}"}, {"licenses", "licenses", "{\"licences\": {}}"},
+    {"constraint", "constraint", "{\"constraint\": \"\"}"}, {"region", "region", NULL}, {"zone", "zone", NULL}, {"input", "input", "{\"input\": null}"},
+    {"licenses", "licenses", "{\"licences\": {}}"},
     {"licences", "licenses", "{\"licences\": {}}"}, {"exclusive", NULL, "{\"exclusive\": false}", "yes|no", "no other job on its nodes"}, {"retries", "retries", NULL},
     {"retry", "retry", NULL}, {"requeue", NULL, NULL, "yes|no", "whether it is queued again when its node is lost"},
     {"at-once", NULL, "{\"at_once\": 0}", "N", "how many tasks of an array run at once"}};
@@ -80,6 +81,18 @@ static bool is_reset(const struct updates_key *k, const char *value)
     return !*value || strcasecmp(value, "none") == 0 || no_limit || (str_eq(k->key, "mem") && str_eq(value, "0"));
 }
 
+/* What a program finds as BELAY_INPUT was given to it at the submit. */
+static int set_data(json_t *changes, const char *value, bool slurm, directive_warn_fn warn, void *warn_ctx, struct err *e)
+{
+    if (!strstr(value, "://"))
+        return err_set(e, ERR_INVALID, "input: expected data, such as s3://bucket/prefix,size=140G: standard input cannot be changed after the submit");
+    int rc = directives_apply_flag("update", "input", value, slurm, changes, warn, warn_ctx, e);
+    json_object_del(changes, "env");
+    if (rc == 0 && warn)
+        warn(warn_ctx, "input: offers are priced by this from now on; BELAY_INPUT of the job stays what it was submitted with");
+    return rc;
+}
+
 int updates_put(json_t *changes, const char *key, const char *value, bool slurm, directive_warn_fn warn, void *warn_ctx, struct err *e)
 {
     const struct updates_key *k = NULL;
@@ -97,6 +110,8 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
     }
     if (str_eq(key, "constraint") && strchr(value, '['))
         return err_set(e, ERR_UNSUPPORTED, "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
+    if (str_eq(key, "input"))
+        return set_data(changes, value, slurm, warn, warn_ctx, e);
     if (k->flag)
         return directives_apply_flag("update", k->flag, value, slurm, changes, warn, warn_ctx, e);
     return str_eq(key, "at-once") ? set_at_once(changes, value, e) : set_switch(changes, key, value, e);

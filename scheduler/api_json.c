@@ -313,6 +313,7 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set(o, "restored_bytes", api_json_opt(a->restored_bytes, 0));
     set(o, "fetched_bytes", a->restored_bytes > 0 ? json_integer(a->restored_bytes - a->nearby_bytes) : json_null());
     set_i(o, "restore_ms", a->restore_ms);
+    set_i(o, "behind_ms", a->behind_ms);
     set_i(o, "save_ms", a->save_ms);
     set_i(o, "checkpoints", a->sequence);
     set(o, "cpu_ms", api_json_opt(a->cpu_ms, 0));

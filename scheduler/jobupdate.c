@@ -21,7 +21,8 @@ static const struct {
     {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES}, {"script_on", UPDATE_NODES},
     {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL}, {"gpu_memory_mib", UPDATE_GPU_MEMORY},
     {"constraint", UPDATE_CONSTRAINT}, {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES},
-    {"exclusive", UPDATE_EXCLUSIVE}, {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE}};
+    {"exclusive", UPDATE_EXCLUSIVE}, {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE},
+    {"input", UPDATE_INPUT}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* Of a submit, and what to do instead. */

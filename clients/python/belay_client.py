@@ -214,7 +214,7 @@ class Client:
     def update(self, id, *, tasks=None, at_once=None, name=None, time_limit_ms=None, retries=None, retry=None, requeue=None, nice=None, pool=None,
                market=None, team=None, qos=None, begin_at_ms=None, window=None, depends_any=None, depends=None, cpus=None, memory_mib=None, gpus=None,
                nodes=None, nodes_min=None, script_on=None, on_loss=None, gpu_model=None, gpu_memory_mib=None, constraint=None, resources=None,
-               licences=None, exclusive=None, nodelist=None, exclude=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, work_ms=None, max_uusd=None,
+               licences=None, exclusive=None, nodelist=None, exclude=None, input=None, deadline_at_ms=None, finish_by_ms=None, finish_in_ms=None, work_ms=None, max_uusd=None,
                max_uusd_per_hour=None):
         """Of a job that waits, or (name, time limit, retries, nice) runs; all of it or nothing."""
         members = _clean(locals())

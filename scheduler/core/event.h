@@ -126,7 +126,8 @@ enum update_field {
     UPDATE_EXCLUSIVE,
     UPDATE_NODELIST,
     UPDATE_EXCLUDE,
-    UPDATE_FIELDS
+    UPDATE_INPUT,
+    UPDATE_FIELDS /* at most 31: they are bits of an int32_t */
 };
 extern const char *const update_field_names[]; /* "name" "time_limit_ms" ...: as a submit calls them (docs/api.md); NULL-terminated */
 #define UPDATE_BIT(field) (1 << (field))

@@ -19,12 +19,12 @@
 
 const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool", "market", "team", "qos",
     "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus", "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint",
-    "resources", "licences", "exclusive", "nodelist", "exclude", NULL};
+    "resources", "licences", "exclusive", "nodelist", "exclude", "input", NULL};
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
 #define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(FINISH) | BIT(WORK) | BIT(MAX_USD) | BIT(MAX_USD_H))
 #define OF_EXTRAS \
-    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE))
+    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE) | BIT(INPUT))
 #define OF_NODE (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
 /* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are kept for it. */
 #define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
@@ -152,6 +152,8 @@ static int take_extras(const struct model *m, const struct event *ev, struct wan
         STR_COPY(w->extras.nodes, to.nodes);
     if (fields & BIT(EXCLUDE))
         STR_COPY(w->extras.exclude, to.exclude);
+    if (fields & BIT(INPUT))
+        w->extras.input = to.input;
     return 0;
 }
 
@@ -398,6 +400,8 @@ static int64_t number_of(const struct event *ev, const struct wanted *w, enum up
         return w->extras.gpu.memory_mib;
     case UPDATE_DEPENDS:
         return (int64_t)ev->update.n_depends;
+    case UPDATE_INPUT:
+        return w->extras.input.bytes;
     default:
         return -1;
     }

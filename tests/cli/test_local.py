@@ -338,12 +338,20 @@ class Local(unittest.TestCase):
         for words, code, text in (((), 2, "which job"), (("x", "time=1h"), 2, "expected a job's number"), ((str(job),), 2, "what is to change"),
                                   ((str(job), "time"), 2, "expected KEY=VALUE"), ((str(job), "tim=2h"), 2, "nearest: time"),
                                   ((str(job), "time=x"), 2, "--time"), ((str(job), "requeue=perhaps"), 2, "yes or no"), ((str(job), "cpus="), 2, "expected a value"),
+                                  ((str(job), "zone=none"), 2, "zone: expected a value"), ((str(job), "zone=a&b"), 2, "names with commas"),
+                                  ((str(job), "input=data.txt"), 2, "standard input cannot be changed"), ((str(job), "input=s3://lab/data"), 2, "how large it is"),
+                                  ((str(job), "input=s3://lab/data,size=1G,place=aws"), 1, "input"),
                                   ((str(job), "pool=nowhere"), 1, "no pool"), (("999999", "time=2h"), 1, "999999"),
                                   ((str(job) + "_1", "time=2h"), 1, "has not begun"), ((str(first), "at-once=2"), 1, "no array")):
             with self.subTest(words):
                 done = self.h.belay("update", *words)
                 self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
                 self.assertIn(text, done.stderr)
+        said = self.h.belay("update", str(job), "input=s3://lab/data,size=2G,place=aws/us-east-1")
+        self.assertEqual((said.returncode, self.json("show", str(job))["job"]["input"]), (0, {"place": "aws/us-east-1", "bytes": 2 << 30}), said.stderr)
+        self.assertIn("BELAY_INPUT of the job stays", said.stderr)
+        self.ok("update", str(job), "input=none")
+        self.assertIsNone(self.json("show", str(job))["job"]["input"])
         self.assertEqual(self.ok("update", str(job), "begin=none", "dependency=none", "time=none", "exclusive=no", "at-once=none"), "job %d is changed\n" % job)
         self.ok("release", str(job))
         self.assertRegex(self.ok("logs", "-f", str(job + 1)), r"here\n\Z")
@@ -352,8 +360,12 @@ class Local(unittest.TestCase):
         self.assertIn("runs, and this can be changed only while it waits", self.h.belay("update", str(runs), "cpus=2").stderr)
         self.assertEqual(self.json("update", str(runs), "time=0:00:01"), {"id": runs})
         self.ok("logs", "-f", str(runs))
-        self.assertEqual(self.json("show", str(runs))["job"]["end"], "timeout")
-        self.ok("cancel", str(first))
+        here, held = os.uname().machine, self.submit("--hold", "--wrap", "true")
+        self.ok("update", str(held), "region=%s,elsewhere" % here, "zone=" + here, "constraint=" + here)
+        self.assertEqual(self.json("show", str(held))["job"]["constraint"], "({0}|elsewhere)&{0}&{0}".format(here))
+        shown = self.json("show", str(runs))
+        self.assertEqual((shown["job"]["end"], shown["attempts"][0]["behind_ms"]), ("timeout", 0))
+        self.ok("cancel", str(first), str(held))
 
     def test_a_cron_entry_runs_its_job(self):
         script = self.h.script('echo "$1 of $BELAY_CRON_TIME"\n', "nightly.sh")

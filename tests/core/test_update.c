@@ -150,6 +150,17 @@ static void all_of_it_changes_or_nothing(void **state)
     char text[EXTRAS_TEXT_MAX];
     extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
     assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes");
+    ev.update.fields = BIT(INPUT);
+    ev.update.extras = "input=aws/us-east-1:1024";
+    lab_apply(&l, ev);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "updated")->text, "ann changed it: input 1024");
+    extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
+    assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes input=aws/us-east-1:1024");
+    ev.update.extras = NULL;
+    lab_apply(&l, ev);
+    extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
+    assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes");
     lab_plan(&l);
     assert_true(runs(&l, j));
     lab_deinit(&l);
