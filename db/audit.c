@@ -201,6 +201,24 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     return rc;
 }
 
+int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
+{
+    struct query q;
+    query_init_text(&q, r->sql,
+        "SELECT j.id, j.cost_uusd, ifnull(l.uusd, 0) FROM jobs j LEFT JOIN (SELECT job, sum(uusd) AS uusd FROM ledger GROUP BY job) l ON l.job = j.id"
+        " WHERE j.cost_uusd <> ifnull(l.uusd, 0) ORDER BY j.id",
+        e);
+    while (query_step(&q)) {
+        char *said = mem_printf("job %lld has cost %lld uusd, and the ledger has %lld", (long long)sqlite3_column_int64(q.stmt, 0),
+            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2));
+        int answer = fn(ctx, said);
+        free(said);
+        if (!query_goes_on(&q, answer))
+            break;
+    }
+    return query_finish(&q);
+}
+
 int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
     struct query q;

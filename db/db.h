@@ -279,5 +279,7 @@ typedef int (*db_rollup_gap_fn)(void *ctx, const char *text);
 int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
 /* Likewise where the ledger has another egress of an attempt, or another storage of a job, than its row. */
 int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
+/* Likewise where a job has cost something else than the ledger has of it. */
+int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e);
 
 #endif

@@ -124,6 +124,8 @@ static int hold_against(struct auditing *g, struct db_reader *r, struct audit *a
     if (rc == 0)
         rc = db_read_data_gaps(r, add_rollup_gap, a, e);
     if (rc == 0)
+        rc = db_read_job_gaps(r, add_rollup_gap, a, e);
+    if (rc == 0)
         audit_end(a);
     return rc;
 }

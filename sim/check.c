@@ -529,7 +529,8 @@ static int see_rollup_gap(void *ctx, const char *text)
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
-    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0)
+    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
+        db_read_job_gaps(w->reader, see_rollup_gap, w, &e) != 0)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
 

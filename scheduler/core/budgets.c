@@ -4,10 +4,12 @@
  *
  * Invariants.
  *  1. A rank that runs has a stake in each budget that its job and its pool match, and in the job's own cap. What a budget has spent is
- *     its row's booked sum and what its stakes have cost until now; at the begin of a period that sum is less than nothing by what those
- *     that run have cost by then. So nothing has to be stored while ranks run, and a restart comes to the same.
+ *     its row's booked sum (what has ended, and what the store has kept) and what its stakes have cost until now; at the begin of a period
+ *     that sum is less than nothing by what those that run have cost by then. So nothing has to be stored while ranks run, and a restart
+ *     comes to the same.
  *  2. Nothing is placed for which there is not enough left: `committed` holds what ended, and for each stake the most that it may yet come
- *     to. It is worked out anew when a budget is looked at (EV_BUDGET), and kept up between two looks as ranks come and go.
+ *     to, with what reading its input costs until it has started. It is worked out anew when a budget is looked at (EV_BUDGET), and kept
+ *     up between two looks as ranks come and go.
  *  3. The moments to look at are known: the end of the period, when a part that is to be told of will be spent, when those that can be
  *     saved have to be, and when a stake will have cost what was set aside for it. Each look is exact; what is due between two
  *     is reckoned by what runs costs an hour, so that the work does not grow with how many run.
@@ -266,9 +268,11 @@ static bool is_told(const struct budget *b, size_t k)
 static void refile(struct model *m, struct budget *b)
 {
     int64_t at = wall_is_set(b->row.until) ? b->row.until.ms : INT64_MAX;
-    for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++)
+    for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++) {
+        int64_t more = part(b, b->options->alert_pct[k]) - b->spent;
         if (!is_told(b, k))
-            at = least(at, part(b, b->options->alert_pct[k]) <= b->spent ? b->at.ms : after_ms(b->at, part(b, b->options->alert_pct[k]) - b->spent, b->uusd_h));
+            at = least(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
+    }
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
         at = least(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
     if (!list_is_empty(&b->stakes))

@@ -279,6 +279,31 @@ static void egress_that_is_not_its_attempts_is_found(void **state)
     db_close(d);
 }
 
+static void a_cost_that_is_not_the_ledgers_is_found(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_reader *r;
+    struct db_batch b = {0};
+    int n = 0;
+    for (int64_t id = 1; id <= 3; id++)
+        add_job(&b, id, "ada", NULL, END_SUCCEEDED);
+    b.changes.jobs[0].cost_uusd = 12;
+    add_row(&b, 1, LEDGER_USEFUL, 0, 1000, 10);
+    add_row(&b, 1, LEDGER_STORAGE, 0, 1000, 5);
+    add_row(&b, CORE_ID_NONE, LEDGER_BOOT, 0, 1000, 7);
+    b.changes.late_costs = mem_dup(&(struct late_cost){.job = 1, .uusd = 3}, sizeof(struct late_cost));
+    b.changes.n_late_costs = 1;
+    util_commit(d, &b);
+    assert_int_equal(db_reader_of(d, &r, &e), 0);
+    assert_int_equal(db_read_job_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(sql_exec(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + 1 WHERE id < 3", &e), 0);
+    assert_int_equal(db_read_job_gaps(r, count_gap, &n, &e), 0);
+    assert_int_equal(n, 2);
+    db_reader_close(r);
+    db_close(d);
+}
+
 /* What belay audit holds against each other: whatever is changed by a hand of its own is found. */
 static void sums_that_are_not_the_ledgers_are_found(void **state)
 {
@@ -362,6 +387,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(a_cost_that_is_not_the_ledgers_is_found, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(a_bill_of_teams_by_month_reads_their_sums_alone, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
     };

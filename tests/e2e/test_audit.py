@@ -116,9 +116,10 @@ class Audit(unittest.TestCase):
                 found, *sums = self.audit(lab)["differences"]
                 self.assertEqual((found["kind"], found["instance"]), ("ledger", one))
                 self.assertIn("attempts cost", found["text"])
-                self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 2)
+                self.assertEqual([(s["kind"], s["instance"]) for s in sums], [("ledger", None)] * 3)
                 self.assertRegex(sums[0]["text"], "^the sums by day are not those of the ledger, .*, useful: by 0 ms, -1 uusd and 0 jobs$")
                 self.assertRegex(sums[1]["text"], "^the sums of [0-9-]* are not what its stretches add up to: by 0 ms and -1 uusd$")
+                self.assertRegex(sums[2]["text"], "^job %d has cost [0-9]* uusd, and the ledger has [0-9]*$" % job)
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
                 self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
             sums = "span = 31 AND detail = 1 AND kind = 'useful'"
