@@ -11,7 +11,7 @@ from belayd import BUILD, WAIT_S, Belayd, Keys
 CONFIG = """\
 cluster: lab
 listen: 127.0.0.1:0
-pools: {base: {}}
+pools: {base: {egress_usd_per_gib: 0.12}}
 store_usd_per_gib_month: 0.304375
 telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 30s, sizes_least: 40s}}
 node_types: {small: {watts: {idle: 100, full: 500}}}
@@ -74,6 +74,13 @@ class Telemetry(unittest.TestCase):
         env = {**os.environ, "BELAY_HOME": self.d.state}
         return subprocess.run([BUILD + "/cli/belay", *arguments], cwd=self.d.dir, env=env, timeout=WAIT_S, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True)
+
+    def test_what_reading_its_input_costs_is_told_before_and_billed_at_the_start(self):
+        job, _ = self.run_job(cpus=8, time_limit_ms=3600000, input={"bytes": 10 << 30})
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]["cost_uusd"], 10 * 120000)
+        waits = self.d.submit(cpus=8, time_limit_ms=3600000, input={"bytes": 140 << 30})
+        self.assertEqual(self.d.call("GET", "/api/v1/jobs/%d/why" % waits)[1]["estimate"]["input_uusd"], 140 * 120000)
+        self.assertIn("where reading its input from elsewhere costs $16.80, at each start", self.belay("why", str(waits)).stdout)
 
     def test_from_the_wire_to_the_diagnosis(self):
         job, attempt = self.run_job(gpus=1)
