@@ -100,7 +100,7 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     sums->n_best += with_best;
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
         const struct finish_policy p = {.rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        played[k] = policy_play(g, from, s, &p, k == OURS ? &w->law : columns[k].law, known);
+        played[k] = policy_play(g, from, s, &p, k != OURS ? columns[k].law : w->law ? w->law : finish_law_usual(g->n), known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
@@ -332,7 +332,7 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
             job.rival = &rival;
             job.paid_uusd = out.cost_ms / HOUR_MS * SURE_UUSD_H;
             job.cap_uusd = CAP * SURE_UUSD_H * (double)WRONG_WORK_MS / HOUR_MS;
-            job.law = &finish_law_usual;
+            job.law = finish_law_usual(1);
         }
         finish_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (is_capped)
@@ -438,7 +438,7 @@ static void time_decisions(const struct world *w)
             const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS), .on = (i + 1) % OFFERS, .last = FINISH_NOWHERE};
             const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = left_ms, .restart_ms = 720000,
                 .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE, .whole_work_ms = work_ms + HOUR_MS,
-                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .law = &finish_law_usual};
+                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .law = finish_law_usual(OFFERS - 1)};
             struct finish_choice choice;
             finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
         }
@@ -454,18 +454,19 @@ int main(int argc, char **argv)
 {
     struct world *w = mem_alloc(sizeof *w);
     const char *dir = getenv("BELAY_TRACES");
+    struct finish_law law;
     bool chooses = false;
 
     w->offsets = 300;
-    w->law = finish_law_usual;
     for (int i = 1; i < argc; i++) {
         if (str_eq(argv[i], "--offsets") && i + 1 < argc)
             w->offsets = strtoul(argv[++i], NULL, 10);
         else if (str_eq(argv[i], "--only") && i + 1 < argc)
             w->only = argv[++i];
         else if (str_eq(argv[i], "--law") && i + 1 < argc) {
-            if (sscanf(argv[++i], "%lf,%lf,%lf", &w->law.losses, &w->law.flaps, &w->law.part) != 3)
+            if (sscanf(argv[++i], "%lf,%lf,%lf", &law.losses, &law.flaps, &law.part) != 3)
                 policy_die("--law LOSSES,FLAPS,PART");
+            w->law = &law;
         } else if (str_eq(argv[i], "--choose"))
             chooses = true;
         else

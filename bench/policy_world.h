@@ -34,7 +34,7 @@ struct world {
     struct folder folders[FOLDERS_MAX];
     size_t offsets;
     const char *only;
-    struct finish_law law; /* by which belay is judged */
+    const struct finish_law *law; /* by which belay is judged; NULL: belayd's */
 };
 
 /* Says so and ends. */

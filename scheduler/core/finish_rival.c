@@ -8,8 +8,14 @@
 
 #define HOUR_MS 3600000.0
 
-const struct finish_law finish_law_usual = {.flaps = 2, .losses = 0.4, .part = 0.5};
+const struct finish_law finish_law_one = {.flaps = 5, .losses = 2, .part = 0.5};
+const struct finish_law finish_law_several = {.flaps = 2, .losses = 0.4, .part = 0.5};
 const struct finish_law finish_law_certain = {.flaps = INFINITY};
+
+const struct finish_law *finish_law_usual(size_t n_spot)
+{
+    return n_spot > 1 ? &finish_law_several : &finish_law_one;
+}
 
 static int64_t least(int64_t a, int64_t b)
 {

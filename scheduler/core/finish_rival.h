@@ -32,8 +32,10 @@
 
 #include "scheduler/core/finish.h"
 
-/* What was chosen (docs/deadlines.md), and what is certain. */
-extern const struct finish_law finish_law_usual, finish_law_certain;
+/* What was chosen (docs/deadlines.md), for jobs with one spot offer and with several, and what is certain. */
+extern const struct finish_law finish_law_one, finish_law_several, finish_law_certain;
+/* Of the first two that of a job with so many spot offers. */
+const struct finish_law *finish_law_usual(size_t n_spot);
 
 /* A job that came just now. */
 void finish_rival_init(struct finish_rival *rival);

@@ -415,7 +415,7 @@ static void choose(const struct model *m, const struct job *j, const struct work
     by_steps.rival = &rival;
     by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
     by_steps.cap_uusd = (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS * m->pace.cap_pct / 100;
-    by_steps.law = &finish_law_usual;
+    by_steps.law = finish_law_usual(s->n_spot);
     finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
     ret_choice->cost_uusd /= scale(m);
     ret_choice->next_cost_uusd /= scale(m);

@@ -161,7 +161,7 @@ static void the_cap_holds_in_every_world(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         make_world(&prng, w);
         const double whole_uusd = SURE_UUSD_H * (double)w->work_ms / HOUR_MS, cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
-        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain), some = play(w, &p, &c.borders, whole_uusd / 10, &finish_law_usual);
+        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain), some = play(w, &p, &c.borders, whole_uusd / 10, finish_law_usual(w->n));
         const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
         assert_true(capped.paid_uusd - capped.rival_uusd <= cap_uusd + 1);
