@@ -212,12 +212,37 @@ int32_t reserve_to_come(const struct model *m, const struct shape *s, const stru
         struct room room = pool_room(pool), all = model_room(m);
         LIST_FOREACH (&o->instances, li)
             n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
-        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, k + 1); k++, n++) {
+        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1); k++, n++) {
             room_take(&room, o);
             room_take(&all, o);
         }
     }
     return n < s->least ? (int32_t)n : s->least;
+}
+
+/* Nothing else ran in its rack: would there be power for a rank on it, on these others of them, and on so many machines to come? */
+static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n, const struct pool *pool, int64_t coming,
+    const struct candidate *chosen, size_t n_chosen)
+{
+    if (!n->rack)
+        return true;
+    int64_t watts = rack_adds(n->rack_kind, &n->row.total, &n->row.total, s, 1) * (1 + (pool->rack == n->rack ? coming : 0));
+    for (size_t k = 0; k < n_chosen; k++) {
+        const struct node *other = model_node(m, chosen[k].node);
+        if (other->rack == n->rack)
+            watts += rack_adds(other->rack_kind, &other->row.total, &other->row.total, s, 1);
+    }
+    return n->rack->idle_w + watts <= n->rack->options->max_w;
+}
+
+/* Of the candidates, which are in order, the first that all could have power at once: at most `need`, which is what the job lacks. */
+static size_t keep_powered(struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool, size_t need)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < p->n_candidates && n < need; k++)
+        if (m->n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node), pool, s->least - (int64_t)need, p->candidates, n))
+            p->candidates[n++] = p->candidates[k];
+    return n;
 }
 
 /* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or launches will serve. */
@@ -237,6 +262,8 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
         if (p->n_candidates < need)
             continue;
         qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);
+        if (keep_powered(p, m, s, pool, need) < need)
+            continue; /* a rack never has the power for all of it: what is kept there would be kept for ever */
         int64_t until = p->candidates[need - 1].at;
         if (ret_event->reserve.n_nodes > 0 && until >= ret_event->reserve.until)
             continue;

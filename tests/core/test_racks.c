@@ -156,6 +156,29 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     lab_deinit(&l);
 }
 
+/* For what a rack never has the power, nothing of it is kept. */
+static void a_gang_that_no_rack_can_power_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    struct lab l;
+    begin(&l);
+    int64_t large = submit(&l, 2, 4, 0);
+    lab_plan(&l);
+    lab_wait(&l, 1000);
+    int64_t whole = lab_submit_cpus(&l, 4), small = lab_submit_cpus(&l, 1);
+    lab_plan(&l);
+    assert_false(runs(&l, large));
+    assert_true(runs(&l, whole) && runs(&l, small));
+    lab_join(&l, "n1", 4); /* stands in no rack: with it there is power, once whole has ended */
+    lab_plan(&l);
+    assert_false(runs(&l, large));
+    lab_started(&l, whole);
+    lab_ended(&l, whole, END_SUCCEEDED, 0);
+    lab_plan(&l);
+    assert_true(runs(&l, large));
+    lab_deinit(&l);
+}
+
 static void what_lacks_power_goes_to_machines_elsewhere(void **state)
 {
     (void)state;
@@ -549,6 +572,7 @@ int main(void)
         cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
         cmocka_unit_test(a_node_for_itself_counts_as_full),
         cmocka_unit_test(a_gang_gets_power_for_all_of_its_ranks_or_none),
+        cmocka_unit_test(a_gang_that_no_rack_can_power_is_in_nobodys_way),
         cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
         cmocka_unit_test(no_machine_is_launched_for_what_would_have_no_power_there),
         cmocka_unit_test(a_gang_is_launched_whole_or_not_where_power_is_short),
