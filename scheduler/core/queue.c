@@ -8,12 +8,12 @@
 #include "scheduler/core/impl.h"
 
 #include "base/str.h"
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SHAPE_KEY_MAX 512
-#define PAYS_MAX 128
+#define NUMBER_MAX 14 /* of a key, in digits of five bits */
 #define WHOSE_MAX (ORDER_QOS_MAX + 40)
 #define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
 
@@ -23,24 +23,44 @@ static bool chooses_nodes(const struct allowance *w, const struct shape *s)
     return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
 }
 
-/* What placing looks at, and who asks. */
-static void demand_key(const struct shape *s, const char *whose, char *out)
+/* ---- keys: any text that tells apart what is not the same, quickly made ---- */
+
+static char *add_number(char *at, int64_t n)
 {
-    char pays[PAYS_MAX] = "";
-    if (shape_pays(s))
-        text_format(pays, sizeof pays, "pays %" PRIx64 " %" PRId64 " %" PRId64 " %" PRId64 " %d", s->in_budgets, s->max_uusd_h,
-            s->is_capped ? s->left_uusd : -1, s->expect_ms, s->can_park);
-    snprintf(out, SHAPE_KEY_MAX,
-        "%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRId32 " %" PRId64 " %" PRId32 "-%" PRId32 " %" PRId64 " %d %d %" PRId64 " %d %" PRId64
-        " %" PRId64 " %s %s", whose, s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
-        s->nodes, s->least, s->owner, (int)s->wish, (int)s->pace, s->pace_offer, (int)s->criu, s->avoid, s->certified_at.ms, s->pool, pays);
+    uint64_t left = (uint64_t)n;
+    do
+        *at++ = (char)('A' + (left & 31));
+    while (left >>= 5);
+    *at++ = ' ';
+    return at;
+}
+
+static char *add_text(char *at, const char *text)
+{
+    at = stpcpy(at, text);
+    *at++ = ' ';
+    return at;
+}
+
+/* What placing looks at, behind who asks. */
+static void add_demand(char *at, const struct shape *s)
+{
+    const int64_t numbers[] = {s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus,
+        s->need.memory_mib, s->nodes, s->least, s->owner, s->wish, s->pace, s->pace_offer, s->criu, s->avoid, s->certified_at.ms};
+    const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1, s->expect_ms, s->can_park};
+    static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 + sizeof pays / sizeof *pays * NUMBER_MAX < SHAPE_KEY_MAX,
+        "a key has room for all of it");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        at = add_number(at, numbers[i]);
+    at = add_text(at, s->pool);
+    for (size_t i = 0; shape_pays(s) && i < sizeof pays / sizeof *pays; i++)
+        at = add_number(at, pays[i]);
+    *at = '\0';
 }
 
 static void shape_key(const struct shape *s, char *out)
 {
-    char whose[WHOSE_MAX];
-    text_format(whose, sizeof whose, "account %" PRId64 " %s", s->account->id, s->class ? s->class->qos->name : "");
-    demand_key(s, whose, out);
+    add_demand(add_text(add_number(out, s->account->id), s->class ? s->class->qos->name : ""), s);
 }
 
 /* Whether it has room may depend on whose it is: on the account, on the team and what its quota owes it, or, while places are being
@@ -48,14 +68,15 @@ static void shape_key(const struct shape *s, char *out)
 static void kind_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
-    char whose[WHOSE_MAX] = "all";
     if (s->is_apart)
-        text_format(whose, sizeof whose, "shape %" PRId64, s->id);
+        out = add_number(add_text(out, "shape"), s->id);
     else if (chooses_nodes(&a->may, s))
-        text_format(whose, sizeof whose, "account %" PRId64, a->id);
+        out = add_number(add_text(out, "account"), a->id);
     else if (chooses_nodes(&a->team->may, s) || a->team->quota_mcpu > 0)
-        text_format(whose, sizeof whose, "team %" PRId64, a->team->may.index);
-    demand_key(s, whose, out);
+        out = add_number(add_text(out, "team"), a->team->may.index);
+    else
+        out = add_text(out, "all");
+    add_demand(out, s);
 }
 
 static struct position position_of(const struct job *j)

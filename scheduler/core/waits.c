@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct namesakes {
     struct list jobs; /* the newest first */
@@ -26,28 +27,31 @@ static int compare_begin(const void *key, const struct tree_link *l)
 
 /* ---- jobs of one name ---- */
 
-static char *namesakes_key(const struct job_row *r)
+#define NAMESAKES_KEY_MAX (2 * CORE_NAME_MAX)
+
+static void namesakes_key(const struct job_row *r, char *out)
 {
-    return mem_printf("%s\n%s", r->user, r->name);
+    char *at = stpcpy(out, r->user);
+    *at++ = '\n';
+    stpcpy(at, r->name);
 }
 
 static struct namesakes *namesakes_find(const struct model *m, const struct job_row *r)
 {
-    char *key = namesakes_key(r);
-    struct namesakes *s = smap_get(&m->namesakes, key);
-    free(key);
-    return s;
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(r, key);
+    return smap_get(&m->namesakes, key);
 }
 
 void waits_adopt(struct model *m, struct job *j)
 {
-    char *key = namesakes_key(&j->row);
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(&j->row, key);
     struct namesakes *s = smap_get(&m->namesakes, key);
     if (!s) {
         s = mem_alloc(sizeof *s);
         smap_put(&m->namesakes, key, s);
     }
-    free(key);
     LIST_FOREACH (&s->jobs, l)
         if (LIST_ENTRY(l, struct job, namesake)->row.id < j->row.id) {
             list_insert_before(l, &j->namesake);
@@ -64,9 +68,9 @@ static void waits_disown(struct model *m, struct job *j)
     link_remove(&j->namesake);
     if (!list_is_empty(&s->jobs))
         return;
-    char *key = namesakes_key(&j->row);
+    char key[NAMESAKES_KEY_MAX];
+    namesakes_key(&j->row, key);
     free(smap_remove(&m->namesakes, key));
-    free(key);
 }
 
 /* ---- dependencies ---- */
