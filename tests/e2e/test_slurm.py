@@ -408,7 +408,7 @@ class Slurm(unittest.TestCase):
         done = self.run_program("salloc", "sh", "-c", "echo $SLURM_JOB_NAME; cat; exit 4", text="in\n")
         self.assertEqual((done.returncode, done.stdout), (4, "sh\nin\n".replace("sh", "interactive")), done.stderr)
         done = self.run_program("salloc", "--reservation=x")
-        self.assertEqual((done.returncode, done.stderr), (1, "salloc: error: --reservation is not supported\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, "salloc: error: --reservation is not supported: belay has none\n"))
 
     def test_srun_enters_a_job_that_is_not_of_slurms_kind(self):
         job = re.search(r"\d+", self.ok("belay", "submit", "--wrap", "exec sleep 1000")).group()
