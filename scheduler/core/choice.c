@@ -56,6 +56,18 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
         o, offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool));
 }
 
+/* Of so many jobs on a machine of the offer those that there is power for. */
+static int64_t powered(const struct work *w, const struct offer *o, const struct demand *d, int64_t times)
+{
+    struct resources total = offer_total(o);
+    const struct pool *p = o->pool;
+    if (!p->rack)
+        return times;
+    if (d->together > 0)
+        return d->together * rack_adds(p->rack_kind, &total, &total, d->shape, 1) <= d->left_w ? times : 0;
+    return rack_times(p->rack_kind, &total, &total, d->shape, times, w->p->left_w[p->rack->index]);
+}
+
 /* How this offer, which may be launched now, would serve the demand; false: it cannot. */
 static bool consider(struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
 {
@@ -71,9 +83,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
         return false; /* more than their user or team may still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
-    times = times < most ? times : most;
-    if (o->pool->rack)
-        times = rack_times(o->pool->rack_kind, &total, &total, d->shape, times, w->p->left_w[o->pool->rack->index]);
+    times = powered(w, o, d, times < most ? times : most);
     if (times == 0)
         return false; /* it would stand there without the power to do anything */
     *ret_choice =

@@ -32,6 +32,7 @@ struct cover {
     const struct offer *offer; /* NULL: nothing is launched */
     int64_t uusd_h;
     int64_t left_w;            /* of the pool's rack, with the ranks on what there is and is coming */
+    int64_t coming_w;          /* that the latter take of it */
 };
 
 /* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
@@ -68,10 +69,12 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
     for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
         const struct bin *b = &w->p->bins[k];
         bool serves = bin_serves(b, g, c->pool);
+        int64_t had_w = b->left_w ? *b->left_w : 0;
         c->ready += serves && b->node;
         c->coming += serves && !b->node;
         if (serves)
             bin_take_power(b, g->shape, 1);
+        c->coming_w += b->left_w && !b->node ? had_w - *b->left_w : 0;
     }
     c->left_w = c->pool->rack ? w->p->left_w[c->pool->rack->index] : 0;
     memcpy(w->p->left_w, left_w, size);
@@ -96,14 +99,30 @@ static int32_t total_of(const struct cover *c)
     return c->ready + c->coming + c->n;
 }
 
+/* The cheapest of which a rack has the power for all that are not ready, else for as few as will do. What is coming counts as if it were yet
+ * to be chosen: or the choice would be another after each launch. */
+static const struct offer *choose_offer(struct work *w, const struct gang *g, const struct cover *c)
+{
+    int32_t all = g->target - c->ready, least = g->floor - c->ready;
+    struct demand d = {.shape = g->shape,
+        .job = g->job,
+        .n = g->target - total_of(c),
+        .pool = c->pool,
+        .moves = g->is_moving,
+        .together = all,
+        .left_w = c->left_w + c->coming_w};
+    const struct offer *o = choose_alone(w, &d, INT64_MAX);
+    d.together = least > 1 ? least : 1;
+    return o || d.together == all || !c->pool->rack ? o : choose_alone(w, &d, INT64_MAX);
+}
+
 static bool consider(struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
 {
     struct cover c = {.pool = p};
     count(w, g, &c);
     if (total_of(&c) < g->target) {
         int32_t missing = g->target - total_of(&c);
-        const struct demand d = {.shape = g->shape, .job = g->job, .n = missing, .pool = p, .moves = g->is_moving};
-        const struct offer *o = choose_alone(w, &d, INT64_MAX);
+        const struct offer *o = choose_offer(w, g, &c);
         int32_t n = o ? room_for(w, g, &c, o, missing) : 0;
         if (total_of(&c) + n < g->floor)
             return false;

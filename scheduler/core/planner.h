@@ -29,6 +29,8 @@ struct demand {
     int64_t n;             /* those that nothing covers yet */
     const struct pool *pool; /* only there; NULL: anywhere */
     bool moves;              /* they run already: no limit is in their way */
+    int64_t together;        /* of a gang: so many machines have to have the power for a rank each; 0: it is none */
+    int64_t left_w;          /* of that: what the rack of its pool has beside its ranks on nodes that are there */
 };
 
 /* A node that a job could wait for. */

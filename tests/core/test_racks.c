@@ -266,6 +266,25 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     lab_deinit(&l);
 }
 
+/* The cheapest has the power for one rank of it, and never for both. */
+static void a_gang_gets_dearer_machines_where_those_have_the_power(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "racked", 8, "m5", 4);
+    int64_t large = lab_offer(&l, "racked", "m5.large", MARKET_ON_DEMAND, 1, (struct resources){.cpus = 8, .memory_mib = 32768}, 2 * LAB_ON_DEMAND_UUSD_H);
+    int64_t gang = submit(&l, 2, 4, 0);
+    lab_plan(&l);
+    assert_int_equal(lab_launches(&l, large), 2);
+    lab_bring_up(&l, 1, 8);
+    lab_bring_up(&l, 2, 8);
+    lab_plan(&l);
+    assert_true(runs(&l, gang));
+    assert_int_equal(below(&l).draw_w, 700);
+    lab_deinit(&l);
+}
+
 static void no_more_machines_are_launched_than_have_places(void **state)
 {
     (void)state;
@@ -576,6 +595,7 @@ int main(void)
         cmocka_unit_test(what_lacks_power_goes_to_machines_elsewhere),
         cmocka_unit_test(no_machine_is_launched_for_what_would_have_no_power_there),
         cmocka_unit_test(a_gang_is_launched_whole_or_not_where_power_is_short),
+        cmocka_unit_test(a_gang_gets_dearer_machines_where_those_have_the_power),
         cmocka_unit_test(no_more_machines_are_launched_than_have_places),
         cmocka_unit_test(nodes_beyond_the_places_count_at_rest_too),
         cmocka_unit_test(nobody_moves_to_where_there_is_no_power),
