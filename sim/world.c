@@ -247,6 +247,7 @@ static void start_belayd(struct world *w)
         world_fail(w, "the database does not load: %s", e.text);
     make_parts(w);
     w->up = true;
+    w->checked_at = -1;
     w->owed_since_ms = world_now(w);
     post_pools(w);
     provision_start(w->provision);

@@ -327,6 +327,7 @@ struct world {
     bool up;
     int64_t boots;
     struct model *model;
+    int64_t checked_at; /* how many events had been applied to the model when it was looked at last; -1: it is new */
     struct planner *planner;
     struct tick *tick;
     struct sessions *sessions;
