@@ -89,8 +89,9 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 /* Sums by day with all told apart against another set: span ?1, detail ?2. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
     "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start of month') AS INTEGER) / 86400 END AS since,"
-    " (?2 = 2) * labels AS labels, team, iif(?2, user, '') AS user, iif(?2, pool, '') AS pool, iif(?2, type, '') AS type, iif(?2, market, '') AS market, kind,"
-    " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail = 2",
+    " (?2 = 7) * labels AS labels, iif(?2 & 1, team, '') AS team, iif(?2 & 1, user, '') AS user, iif(?2 & 2, pool, '') AS pool,"
+    " iif(?2 & 2, type, '') AS type, iif(?2 & 2, market, '') AS market, kind,"
+    " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail = 7",
     "SELECT since, labels, team, user, pool, type, market, kind, " LESS " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
 /* ... and against the ledger and the jobs. What there is in a node may have changed since, so types are not told apart. */
@@ -99,7 +100,7 @@ static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || '
     " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
 static const char of_rows[] = DIFFERENCES(NAMED,
     "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
-    " FROM cost_sums WHERE span = 1 AND detail = 2",
+    " FROM cost_sums WHERE span = 1 AND detail = 7",
     "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
     " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, 0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
     " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
@@ -166,7 +167,7 @@ static int of_days(const struct gaps *g)
     struct days d = {0};
     struct query q;
     int rc = add_days(g, &d);
-    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 1 GROUP BY since", g->e);
+    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY since", g->e);
     while (rc == 0 && query_step(&q)) {
         int64_t day = sqlite3_column_int64(q.stmt, 0);
         struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
@@ -197,7 +198,9 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     if (rc == 0)
         rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_LABELS, "the sums by month and label are not those by day");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_TEAMS, "the sums by month and team are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_PEOPLE, "the sums by month and user are not those by day");
+    if (rc == 0)
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_MACHINES, "the sums by month and machine are not those by day");
     return rc;
 }
 

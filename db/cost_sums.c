@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or weeks are asked for, what is before and
- * after them by day. Labels, and in months users and machines, are told apart only where one is asked for.
+ * after them by day. Labels, and in months people and machines, are told apart only where one is asked for.
  */
 #include "db/cost_sums.h"
 
@@ -12,19 +12,19 @@
 
 #include <string.h>
 
-/* What a key needs: days told apart, labels, users and machines; FROM_LEDGER: of jobs it is not known. */
-enum { FROM_DAY = 1, FROM_LABELS = 2, FROM_ALL = 4, FROM_LEDGER = 8 };
+/* What a key needs besides what is told apart for it (DETAIL_...): days; FROM_LEDGER: of jobs it is not known. */
+enum { FROM_DAY = 8, FROM_LEDGER = 16 };
 
 static const struct key {
     const char *by, *column; /* what rows are put together by first, */
     const char *before, *after; /* and what is around it when they are few */
     int needs;
 } known_keys[] = {
-    {"user", "user", "", "", FROM_ALL},
-    {"team", "team", "", "", 0},
-    {"pool", "pool", "", "", FROM_ALL | FROM_LEDGER},
-    {"type", "type", "", "", FROM_ALL | FROM_LEDGER},
-    {"market", "market", "", "", FROM_ALL | FROM_LEDGER},
+    {"user", "user", "", "", DETAIL_PEOPLE},
+    {"team", "team", "", "", DETAIL_PEOPLE},
+    {"pool", "pool", "", "", DETAIL_MACHINES | FROM_LEDGER},
+    {"type", "type", "", "", DETAIL_MACHINES | FROM_LEDGER},
+    {"market", "market", "", "", DETAIL_MACHINES | FROM_LEDGER},
     {"kind", "kind", "", "", FROM_LEDGER},
     {"day", "since", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY},
     {"week", "since - (since + 3) % 7", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY}, /* its Monday */
@@ -32,7 +32,7 @@ static const struct key {
 };
 /* Its name is a parameter, behind the others: ?12 for the first key. */
 static const struct key label_key = {"label", "labels", "ifnull((SELECT json_extract(labels_json, '$.\"' || ?", " || '\"') FROM label_sets WHERE id = ",
-    FROM_LABELS};
+    DETAIL_LABELS};
 
 #define FIRST_LABEL 12 /* the parameter */
 
@@ -100,7 +100,7 @@ static void add_rows(const struct keys *k, struct buf *out)
     }
     buf_printf(out,
         "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) AS ended, sum(succeeded) AS succeeded"
-        " FROM (SELECT 31 AS span, ?1 AS detail, ?2 AS a, ?3 AS b UNION ALL SELECT 1, max(?1, 1), ?4, ?5 UNION ALL SELECT 1, max(?1, 1), ?6, ?7) v"
+        " FROM (SELECT 31 AS span, ?1 AS detail, ?2 AS a, ?3 AS b UNION ALL SELECT 1, ?1 | 3, ?4, ?5 UNION ALL SELECT 1, ?1 | 3, ?6, ?7) v"
         " CROSS JOIN cost_sums s WHERE s.span = v.span AND s.detail = v.detail AND s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
         " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR kind <> '') GROUP BY kind");
     for (int i = 0; i < k->n; i++)
@@ -176,8 +176,8 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
     add_statement(&k, &text);
     query_init_text(&q, r->sql, buf_str(&text), e);
     buf_deinit(&text);
-    bool needs_all = (k.needs & FROM_ALL) != 0 || c->user || c->pool;
-    query_i64(&q, 1, k.needs & FROM_LABELS ? DETAIL_LABELS : needs_all ? DETAIL_ALL : DETAIL_TEAMS);
+    int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) | (c->pool ? DETAIL_MACHINES : 0);
+    query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* months and kinds: of the fewest */
     bind_period(&q, c, (k.needs & FROM_DAY) != 0);
     const char *const only[] = {c->user, c->team, c->pool};
     for (int i = 0; i < 3; i++)

@@ -4,8 +4,8 @@
  * rows as there were kinds of spending, and not from every stretch.
  *
  * Invariants.
- *  1. Five sets of sums, each of which adds up to the ledger: by day and by month, with the labels of jobs told apart and without; and
- * by month for teams and kinds alone. Sets of labels may be as many as jobs, and a team may have many users on many kinds of
+ *  1. Six sets of sums, each of which adds up to the ledger: by day and by month, with the labels of jobs told apart and without; and
+ * by month for people alone and for machines alone. Sets of labels may be as many as jobs, and each user may be on many kinds of
  * machines, so that who does not ask for those does not pay for them. Each job that has ended counts once in each, in the rows without a
  * kind; arrays do not count beside their tasks.
  *  2. A stretch counts in each UTC day by the share of its time: the share of a day is what was due at its end less what was due
@@ -29,9 +29,11 @@
 
 /* The sets of sums that a row counts in: day ?1, its month ?10. */
 #define SETS \
-    " CROSS JOIN (SELECT 1 AS span, 2 AS detail, ?1 AS since UNION ALL SELECT 1, 1, ?1 UNION ALL SELECT 31, 2, ?10" \
-    " UNION ALL SELECT 31, 1, ?10 UNION ALL SELECT 31, 0, ?10) v WHERE true ON CONFLICT DO UPDATE SET"
-#define OF_ALL(column) "iif(v.detail, " column ", '')"
+    " CROSS JOIN (SELECT 1 AS span, 7 AS detail, ?1 AS since UNION ALL SELECT 1, 3, ?1 UNION ALL SELECT 31, 7, ?10" \
+    " UNION ALL SELECT 31, 3, ?10 UNION ALL SELECT 31, 2, ?10 UNION ALL SELECT 31, 1, ?10) v WHERE true ON CONFLICT DO UPDATE SET"
+#define LABELS(column) "(v.detail = 7) * " column
+#define PEOPLE(column) "iif(v.detail & 1, " column ", '')"
+#define MACHINES(column) "iif(v.detail & 2, " column ", '')"
 
 static const struct {
     enum rollup_statement is;
@@ -40,14 +42,16 @@ static const struct {
     {ROLLUP_SET, "INSERT INTO label_sets (labels_json) SELECT ?2 WHERE ?2 <> '{}' ON CONFLICT DO NOTHING"},
     {ROLLUP_SET_OF_JOB, "INSERT INTO job_label_sets SELECT ?1, id FROM label_sets WHERE labels_json = ?2"},
     {ROLLUP_COST,
-        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, (v.detail = 2) * ifnull(s.labels, 0), coalesce(t.value, j.team, ''), " OF_ALL("ifnull(j.user, '')")
-        ", " OF_ALL("coalesce(n.pool, i.pool, '')") ", " OF_ALL(TYPE_OF_NODE) ", " OF_ALL("coalesce(n.market, i.market, '')") ", ?5, ?6, ?7, ?8, ?9, 0, 0"
+        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, " LABELS("ifnull(s.labels, 0)") ", " PEOPLE("coalesce(t.value, j.team, '')")
+        ", " PEOPLE("ifnull(j.user, '')") ", " MACHINES("coalesce(n.pool, i.pool, '')") ", " MACHINES(TYPE_OF_NODE)
+        ", " MACHINES("coalesce(n.market, i.market, '')") ", ?5, ?6, ?7, ?8, ?9, 0, 0"
         " FROM (SELECT 1) LEFT JOIN jobs j ON j.id = ?2" LABELS_OF_JOB
         " LEFT JOIN nodes n ON n.id = ?3 LEFT JOIN instances i ON i.id = ?4" SETS
         " ms = ms + excluded.ms, node_ms = node_ms + excluded.node_ms, uusd = uusd + excluded.uusd,"
         " on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd"},
     {ROLLUP_JOBS,
-        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, (v.detail = 2) * labels, team, " OF_ALL("user") ", '', '', '', '', 0, 0, 0, 0, n, succeeded"
+        "INSERT INTO cost_sums SELECT v.span, v.detail, v.since, " LABELS("labels") ", " PEOPLE("team") ", " PEOPLE("user")
+        ", '', '', '', '', 0, 0, 0, 0, n, succeeded"
         " FROM (SELECT ifnull(s.labels, 0) AS labels, ifnull(t.value, j.team) AS team, j.user, count(*) AS n, sum(j.end_kind = 'succeeded') AS succeeded"
         " FROM json_each(?2) w CROSS JOIN jobs j ON j.id = w.value" LABELS_OF_JOB " WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)"
         " GROUP BY 1, 2, 3)" SETS " ended = ended + excluded.ended, succeeded = succeeded + excluded.succeeded"},

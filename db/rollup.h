@@ -10,9 +10,11 @@
 #define DAY_MS 86400000LL
 #define SPAN_DAY 1    /* cost_sums.span */
 #define SPAN_MONTH 31
-#define DETAIL_TEAMS 0  /* cost_sums.detail: users, pools, types and markets are "", of months only */
-#define DETAIL_ALL 1    /* sets of labels are 0 */
-#define DETAIL_LABELS 2
+/* cost_sums.detail, bits: what is told apart besides kinds; the rest is "", or 0. */
+#define DETAIL_PEOPLE 1   /* teams and users; alone of months only */
+#define DETAIL_MACHINES 2 /* pools, types and markets; likewise */
+#define DETAIL_ALL 3      /* both */
+#define DETAIL_LABELS 7   /* these, and sets of labels */
 
 /* With their parameters bound. The caller steps and resets them, in its transaction. */
 sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece); /* of one day */

@@ -609,7 +609,7 @@ static const char schema_2[] =
     ") STRICT;"
     "CREATE TABLE cost_sums ("
     " span INTEGER NOT NULL," /* 1: a day, 31: a month */
-    " detail INTEGER NOT NULL," /* what is told apart: 0 teams and kinds (of months only), 1 all but sets of labels, 2 all */
+    " detail INTEGER NOT NULL," /* what is told apart besides kinds, bits: 1 people, 2 machines, 4 sets of labels */
     " since INTEGER NOT NULL," /* its first day: days since 1970, UTC */
     " labels INTEGER NOT NULL,"
     " team TEXT NOT NULL,"

@@ -235,7 +235,7 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     int64_t uusd;
     assert_int_equal(sql_get_i64(d->sql, "SELECT uusd FROM ledger WHERE kind = 'start'", &uusd, &e), 0); /* nothing was restored then */
     assert_int_equal(uusd, 5);
-    assert_int_equal(sql_get_i64(d->sql, "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND detail = 1", &uusd, &e), 0);
+    assert_int_equal(sql_get_i64(d->sql, "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND detail = 3", &uusd, &e), 0);
     assert_int_equal(uusd, 6);
     db_close(d);
 }

@@ -122,7 +122,7 @@ class Audit(unittest.TestCase):
                 self.assertRegex(sums[2]["text"], "^job %d has cost [0-9]* uusd, and the ledger has [0-9]*$" % job)
             with self.planted(lab, "ledger", attempt, ms=ms + 1):
                 self.assertEqual(set(self.kinds(lab)), {("ledger", one), ("ledger", None)})
-            sums = "span = 31 AND detail = 1 AND kind = 'useful'"
+            sums = "span = 31 AND detail = 3 AND kind = 'useful'"
             with self.planted(lab, "cost_sums", sums, ms=ms + 1):
                 found, = self.audit(lab)["differences"]
                 self.assertRegex(found["text"], "^the sums by month are not those by day, .*, useful: by -1 ms, 0 uusd and 0 jobs$")

@@ -59,14 +59,14 @@ class Cost(unittest.TestCase):
 
     @classmethod
     def spent(cls, day, labels, team, user, kind, ms, uusd, on_demand, ended=0, succeeded=0):
-        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for teams alone."""
+        """As db/rollup.c keeps it: by day and by month, with labels and without, and by month for people and for machines alone."""
         month = max(m for m in (OCTOBER, NOVEMBER, JANUARY) if m <= day)
         of_machine = ("burst", "m5.large", "spot") if kind else ("", "", "")
-        for span, detail, since in ((1, 2, day), (1, 1, day), (31, 2, month), (31, 1, month), (31, 0, month)):
+        for span, detail, since in ((1, 7, day), (1, 3, day), (31, 7, month), (31, 3, month), (31, 2, month), (31, 1, month)):
             cls.sql.execute("INSERT INTO cost_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms,"
                             " uusd = uusd + excluded.uusd, on_demand_uusd = on_demand_uusd + excluded.on_demand_uusd",
-                            (span, detail, since, labels if detail == 2 else 0, team, *((user, *of_machine) if detail else ("", "", "", "")), kind, ms, ms, uusd, on_demand,
-                             ended, succeeded))
+                            (span, detail, since, labels if detail == 7 else 0, *((team, user) if detail & 1 else ("", "")),
+                             *(of_machine if detail & 2 else ("", "", "")), kind, ms, ms, uusd, on_demand, ended, succeeded))
 
     def belay(self, *words, expect=0):
         done = subprocess.run([os.path.join(BUILD, "cli/belay"), "cost", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
