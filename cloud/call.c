@@ -16,6 +16,7 @@ static void free_call(struct cloud_call *c)
         c->ops->deinit(c);
     cloud_instances_deinit(&c->instances);
     cloud_prices_deinit(&c->prices);
+    cloud_volumes_deinit(&c->volumes);
     for (size_t i = 0; i < c->n_words; i++)
         free(c->words[i]);
     free(c->words);
@@ -34,12 +35,25 @@ static size_t keep_own(struct cloud_call *c)
     return n;
 }
 
+/* The same of volumes, if not all are wanted. */
+static size_t keep_own_volumes(struct cloud_call *c)
+{
+    struct cloud_volume *list = c->volumes.list;
+    size_t n = 0;
+    for (size_t i = 0; i < c->volumes.n; i++)
+        if (!c->cluster || str_eq(list[i].cluster, c->cluster))
+            list[n++] = list[i];
+    return n;
+}
+
 static void report(struct cloud_call *c, const struct err *e)
 {
     struct err wrapped;
     if (e) {
         wrapped = *e;
         e = &wrapped;
+        if (e->kind == ERR_DENIED && c->ops->permission)
+            err_wrap(&wrapped, "it needs the permission %s", c->ops->permission);
         err_wrap(&wrapped, "%s %s, %s", c->owner->provider, c->ops->name, c->region);
     }
     switch (c->kind) {
@@ -54,6 +68,9 @@ static void report(struct cloud_call *c, const struct err *e)
         break;
     case CLOUD_CALL_PRICES:
         c->done.prices(c->ctx, e, e ? NULL : c->prices.list, e ? 0 : c->prices.n);
+        break;
+    case CLOUD_CALL_VOLUMES:
+        c->done.volumes(c->ctx, e, e ? NULL : c->volumes.list, e ? 0 : keep_own_volumes(c));
         break;
     }
 }
@@ -150,6 +167,14 @@ void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct
 {
     c->done.prices = done;
     start(s, c, ops, CLOUD_CALL_PRICES, region, ctx);
+}
+
+void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+{
+    c->done.volumes = done;
+    c->cluster = cluster ? mem_strdup(cluster) : NULL;
+    start(s, c, ops, CLOUD_CALL_VOLUMES, region, ctx);
 }
 
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)

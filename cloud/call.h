@@ -38,9 +38,10 @@ struct cloud_call_ops {
     void (*deinit)(struct cloud_call *c);
     /* There was no reply, but the HTTP client's error. NULL: the call ends with it. */
     void (*on_silence)(struct cloud_call *c, const struct err *e);
+    const char *permission; /* that it needs, for the error when it is denied. NULL: the refusal says enough */
 };
 
-enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES };
+enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES, CLOUD_CALL_VOLUMES };
 
 struct cloud_call {
     /* Results: the one of its kind is handed to the completion when the call finishes without error. A listing is
@@ -48,8 +49,9 @@ struct cloud_call {
     struct cloud_instance instance;
     struct cloud_instances instances;
     struct cloud_prices prices;
+    struct cloud_volumes volumes;
     char region[CLOUD_NAME_MAX];
-    char *cluster;      /* of a listing; owned */
+    char *cluster;      /* of a listing; owned. NULL, of volumes: all are wanted */
     struct err refused; /* kind not ERR_NONE: reported instead of the first step */
     /* What it is about: ids, types. Added with cloud_call_add_words; owned. */
     char **words;
@@ -64,6 +66,7 @@ struct cloud_call {
         cloud_list_fn list;
         cloud_done_fn terminate;
         cloud_prices_fn prices;
+        cloud_volumes_fn volumes;
     } done;
     void *ctx;
     struct link link;
@@ -80,6 +83,8 @@ void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const str
     const char *region, cloud_done_fn done, void *ctx);
 void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
     const char *region, cloud_prices_fn done, void *ctx);
+void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, const char *cluster, cloud_volumes_fn done, void *ctx);
 
 /* Copies them. */
 void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);

@@ -44,6 +44,13 @@ const char *catalogue_source(const char *provider, const char *type, bool spot);
 /* The types of one provider without attached GPUs, NULL-terminated names for str_nearest; borrowed for ever. */
 const char *const *catalogue_names(const char *provider);
 
+/* ---- volumes ---- */
+
+/* What a GiB of a volume of this type costs a month, -1: the table does not have it. *ret_source: where that comes from, for people; static. */
+int64_t catalogue_volume_uusd(const char *provider, const char *type, const char **ret_source);
+/* The size that is billed: Azure sells its disks in sizes that double from 4 GiB on. */
+int64_t catalogue_volume_billed_gib(const char *provider, const char *type, int64_t gib);
+
 /* ---- attached GPUs ---- */
 
 #define CATALOGUE_GPU_COUNTS 4

@@ -24,6 +24,9 @@
 #define CLOUD_USER_DATA_MAX 16384
 #define CLOUD_LIST_MAX 100000 /* instances in one listing */
 #define CLOUD_PRICES_MAX 10000
+#define CLOUD_VOLUMES_MAX 10000 /* volumes in one listing */
+#define CLOUD_VOLUME_NAME_MAX 192
+#define CLOUD_VOLUME_GIB_MAX 1048576 /* more than anybody sells in one */
 
 enum cloud_market { CLOUD_SPOT, CLOUD_ON_DEMAND, CLOUD_OWNED };
 
@@ -87,6 +90,18 @@ struct cloud_price {
     int score; /* of spot: how likely a launch is to be answered now, as the provider holds, 1 .. 10; 0: it does not say */
 };
 
+/* A volume (a disk) that is attached to no machine, and billed all the same. */
+struct cloud_volume {
+    char id[CLOUD_NAME_MAX];          /* the provider's, the same for whoever lists it */
+    char name[CLOUD_VOLUME_NAME_MAX]; /* what its owner calls it; "" if nothing */
+    char cluster[CLOUD_NAME_MAX];     /* from the tag belay:cluster; "" if it carries none */
+    char token[CLOUD_TOKEN_MAX];      /* of the machine that it was made with, from the tag belay:instance; "" if it carries none */
+    char zone[CLOUD_NAME_MAX];        /* or region, where it is in more than one */
+    char type[CLOUD_NAME_MAX];        /* the provider's word for its class */
+    int64_t gib;
+    struct wall since; /* detached, as far as the provider says, else made; WALL_NONE if unknown */
+};
+
 /* Grown by appending, page by page. Zeroed is valid and empty. */
 struct cloud_instances {
     struct cloud_instance *list;
@@ -95,6 +110,14 @@ struct cloud_instances {
 /* ERR_INVALID beyond CLOUD_LIST_MAX. */
 int cloud_instances_add(struct cloud_instances *l, const struct cloud_instance *i, struct err *e);
 void cloud_instances_deinit(struct cloud_instances *l);
+
+struct cloud_volumes {
+    struct cloud_volume *list;
+    size_t n, cap;
+};
+/* ERR_INVALID beyond CLOUD_VOLUMES_MAX. */
+int cloud_volumes_add(struct cloud_volumes *l, const struct cloud_volume *v, struct err *e);
+void cloud_volumes_deinit(struct cloud_volumes *l);
 
 /* One row a (zone, type, market): a newer `since` replaces an older one. */
 struct cloud_prices {
@@ -111,6 +134,7 @@ typedef void (*cloud_launch_fn)(void *ctx, const struct err *e, const struct clo
 typedef void (*cloud_list_fn)(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 typedef void (*cloud_done_fn)(void *ctx, const struct err *e);
 typedef void (*cloud_prices_fn)(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
+typedef void (*cloud_volumes_fn)(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
 
 struct cloud_driver {
     const struct cloud_driver_ops *ops;
@@ -142,6 +166,11 @@ struct cloud_driver_ops {
      * are left out. */
     void (*prices)(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
         cloud_prices_fn done, void *ctx);
+
+    /* The volumes of `region` that are attached to nothing and tagged belay:cluster = cluster; cluster NULL: all of the account. All
+     * pages. ERR_DENIED names the permission that is missing. Only looks: no volume is ever changed. NULL: the provider has none. */
+    void (*volumes)(
+        struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx);
 
     /* Calls under way complete with ERR_CANCELLED first, inside destroy. Not to be called inside a
      * completion. */

@@ -25,6 +25,24 @@ void cloud_instances_deinit(struct cloud_instances *l)
     *l = (struct cloud_instances){0};
 }
 
+int cloud_volumes_add(struct cloud_volumes *l, const struct cloud_volume *v, struct err *e)
+{
+    if (l->n == CLOUD_VOLUMES_MAX)
+        return err_set(e, ERR_INVALID, "more than %d volumes", CLOUD_VOLUMES_MAX);
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
+    }
+    l->list[l->n++] = *v;
+    return 0;
+}
+
+void cloud_volumes_deinit(struct cloud_volumes *l)
+{
+    free(l->list);
+    *l = (struct cloud_volumes){0};
+}
+
 /* The lists are short: types of a pool times zones of a region. */
 int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struct err *e)
 {

@@ -2,7 +2,7 @@
  *
  * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
  * TerminateInstances, '3' spot prices, '4' CreateFleet, '5'
- * launch templates, '6' placement scores, anything else a refusal.
+ * launch templates, '6' placement scores, '7' volumes, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -101,6 +101,20 @@ static int read_scores(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_volumes(const char *body, size_t n, struct err *e)
+{
+    struct cloud_volumes l = {0};
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    int rc = ec2_parse_describe_volumes(body, n, &l, page, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++) {
+        const struct cloud_volume *v = &l.list[i];
+        assert(v->id[0] && v->gib >= 0 && v->gib <= CLOUD_VOLUME_GIB_MAX);
+        assert(strlen(v->name) < sizeof(v->name) && str_is_utf8(v->name, strlen(v->name)));
+    }
+    cloud_volumes_deinit(&l);
+    return rc;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     enum ec2_remedy remedy;
@@ -112,10 +126,11 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_scores, read_refusal};
+        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_scores,
+        read_volumes, read_refusal};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '7' ? (size_t)(data[0] - '0') : 7;
+    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : 8;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

@@ -301,6 +301,22 @@ static void aws_terminate(struct cloud_driver *d, const char *region, const char
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+static int parse_volumes(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    return ec2_parse_describe_volumes(body, n, &c->base.volumes, c->page, e);
+}
+
+static void aws_volumes(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {"DescribeVolumes", aws_call_step, aws_call_on_reply,
+        aws_call_deinit, .permission = "ec2:DescribeVolumes"};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
+    c->parse = parse_volumes;
+    ec2_build_describe_volumes(cluster, &c->request);
+    cloud_call_volumes(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
+}
+
 /* ---- the driver ---- */
 
 static void aws_destroy(struct cloud_driver *driver)
@@ -323,6 +339,7 @@ static const struct cloud_driver_ops aws_ops = {
     .list = aws_list,
     .terminate = aws_terminate,
     .prices = aws_prices,
+    .volumes = aws_volumes,
     .destroy = aws_destroy,
 };
 

@@ -44,6 +44,8 @@ int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machin
 void ec2_build_delete_template(const char *name, struct buf *out);
 void ec2_build_describe_templates(const char *cluster, struct buf *out);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
+/* The volumes that are attached to nothing; cluster NULL: whoever's. */
+void ec2_build_describe_volumes(const char *cluster, struct buf *out);
 int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
 /* The prices in force at `at`. */
 int ec2_build_spot_prices(
@@ -88,6 +90,10 @@ int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e);
 /* page, of EC2_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the last. */
 int ec2_parse_describe_instances(
     const char *body, size_t n, struct cloud_instances *list, char *page, struct err *e);
+
+/* The same of volumes. Those that are attached, or not there yet or any more, are left out. */
+int ec2_parse_describe_volumes(
+    const char *body, size_t n, struct cloud_volumes *list, char *page, struct err *e);
 
 /* Each of the ids must be among those that the reply says are on their way down. */
 int ec2_parse_terminate_instances(

@@ -326,6 +326,74 @@ int ec2_parse_describe_instances(
     return close_reply(&x, rc, e);
 }
 
+/* Tags that are not ours may be longer than what is kept of them. */
+static int parse_volume_tags(const struct xml_node *item, struct cloud_volume *v, struct err *e)
+{
+    const struct xml_node *set = xml_child(item, "tagSet");
+    int rc = 0;
+    for (const struct xml_node *tag = xml_child(set, "item"); tag && rc == 0; tag = xml_next(tag)) {
+        char key[128];
+        xml_text_cut(tag, "key", key, sizeof(key));
+        if (str_eq(key, EC2_TAG_CLUSTER))
+            rc = OPTIONAL_TEXT(tag, "value", v->cluster, e);
+        else if (str_eq(key, EC2_TAG_INSTANCE))
+            rc = OPTIONAL_TEXT(tag, "value", v->token, e);
+        else if (str_eq(key, "Name"))
+            xml_text_cut(tag, "value", v->name, sizeof(v->name));
+    }
+    return rc;
+}
+
+static int parse_volume(const struct xml_node *item, struct cloud_volume *v, struct err *e)
+{
+    char size[24];
+    *v = (struct cloud_volume){.since = WALL_NONE};
+    int rc = REQUIRED_TEXT(item, "volumeId", v->id, e);
+    if (rc == 0)
+        rc = REQUIRED_TEXT(item, "size", size, e);
+    if (rc == 0)
+        rc = str_to_i64(size, 0, CLOUD_VOLUME_GIB_MAX, "size in GiB", &v->gib, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(item, "volumeType", v->type, e);
+    if (rc == 0)
+        rc = OPTIONAL_TEXT(item, "availabilityZone", v->zone, e);
+    if (rc == 0)
+        rc = parse_time(item, "createTime", &v->since, e); /* EC2 does not say when it was detached */
+    if (rc == 0)
+        rc = parse_volume_tags(item, v, e);
+    return rc == 0 ? 0 : err_wrap(e, "volume \"%s\"", v->id);
+}
+
+/* With some status, and no attachment. */
+static int add_volume(struct cloud_volumes *l, const struct xml_node *item, struct err *e)
+{
+    char status[32];
+    struct cloud_volume v;
+    int rc = REQUIRED_TEXT(item, "status", status, e);
+    if (rc == 0)
+        rc = parse_volume(item, &v, e);
+    if (rc != 0 || !str_eq(status, "available") || xml_child(xml_child(item, "attachmentSet"), "item"))
+        return rc;
+    return cloud_volumes_add(l, &v, e);
+}
+
+int ec2_parse_describe_volumes(
+    const char *body, size_t n, struct cloud_volumes *list, char *page, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "DescribeVolumesResponse", e);
+    if (rc != 0)
+        return rc;
+    const struct xml_node *set = xml_child(xml_root(&x), "volumeSet");
+    if (!set)
+        rc = err_set(e, ERR_INVALID, "<DescribeVolumesResponse>: there is no <volumeSet> in it");
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
+        rc = add_volume(list, item, e);
+    if (rc == 0)
+        rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
+    return close_reply(&x, rc, e);
+}
+
 static bool is_going(const struct xml_node *set, const char *id)
 {
     for (const struct xml_node *item = xml_child(set, "item"); item; item = xml_next(item)) {

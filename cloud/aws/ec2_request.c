@@ -269,6 +269,18 @@ void ec2_build_describe_instances(const char *cluster, struct buf *out)
     add_number(out, "MaxResults", PAGE_SIZE);
 }
 
+void ec2_build_describe_volumes(const char *cluster, struct buf *out)
+{
+    add_action(out, "DescribeVolumes");
+    add(out, "Filter.1.Name", "status");
+    add(out, "Filter.1.Value.1", "available");
+    if (cluster) {
+        add(out, "Filter.2.Name", "tag:" EC2_TAG_CLUSTER);
+        add(out, "Filter.2.Value.1", cluster);
+    }
+    add_number(out, "MaxResults", PAGE_SIZE);
+}
+
 static void add_list(struct buf *out, const char *name, const char *const *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

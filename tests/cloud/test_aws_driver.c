@@ -27,6 +27,7 @@ struct rig {
     struct cloud_instance instance;
     struct cloud_instance list[8];
     struct cloud_price prices[8];
+    struct cloud_volume volumes[8];
     size_t n;
     char refused[256]; /* "ZONE TYPE KIND;" of each place, in the order in which they were told */
 };
@@ -68,6 +69,16 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     g->n = n;
     if (n > 0)
         memcpy(g->prices, list, n * sizeof(*list));
+}
+
+static void on_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n)
+{
+    struct rig *g = ctx;
+    complete(g, e);
+    assert_true(n <= 8);
+    g->n = n;
+    if (n > 0)
+        memcpy(g->volumes, list, n * sizeof(*list));
 }
 
 static void clear_environment(void)
@@ -255,6 +266,41 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
     assert_signed(g, 1, "127.0.0.1:4566", "20260822T120000Z");
     assert_int_equal(g->n, 3); /* the fourth belongs to "laboratory" */
     assert_string_equal(g->list[2].id, "i-0a03");
+}
+
+static void volumes_are_our_own_of_all_pages_or_all(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    for (int all = 0; all < 2; all++) {
+        fake_http_add_file(&g->http, 200, "describe_volumes_1.xml");
+        fake_http_add_file(&g->http, 200, "describe_volumes_2.xml");
+        g->driver->ops->volumes(g->driver, "us-east-1", all ? NULL : "lab", on_volumes, g);
+        finish(g, 0);
+        assert_int_equal(g->http.n_requests, 2 * (all + 1));
+        assert_true(str_ends(buf_str(&g->http.requests[2 * all + 1].body), "&NextToken=cGFnZTI%3D"));
+        assert_int_equal(g->n, all ? 2 : 1);
+        assert_string_equal(g->volumes[0].id, "vol-0a01");
+    }
+    fake_http_add_file(&g->http, 200, "describe_volumes_1.xml");
+    fake_http_add_error(&g->http, ERR_TIMEOUT);
+    g->driver->ops->volumes(g->driver, "us-east-1", "lab", on_volumes, g);
+    finish(g, ERR_TIMEOUT);
+    assert_int_equal(g->n, 0);
+    g->driver->ops->volumes(g->driver, "../x", "lab", on_volumes, g);
+    finish(g, ERR_CONFIG);
+}
+
+static void volumes_that_are_denied_name_the_permission(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add(&g->http, 403,
+        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized.</Message></Error></Errors></Response>");
+    g->driver->ops->volumes(g->driver, "us-east-1", "lab", on_volumes, g);
+    finish(g, ERR_DENIED);
+    assert_string_equal(g->e.text, "aws DescribeVolumes, us-east-1: it needs the permission ec2:DescribeVolumes: EC2 refused: UnauthorizedOperation: "
+                                   "You are not authorized.; to do: the policy in docs/clouds/aws.md lists what is needed");
 }
 
 static void half_a_listing_is_an_error(void **state)
@@ -674,6 +720,8 @@ int main(void)
         RIG(launches_that_cannot_be_sent_are_refused),
         RIG(refusals_reach_the_caller_without_a_retry),
         RIG(listing_follows_all_pages_and_keeps_our_own),
+        RIG(volumes_are_our_own_of_all_pages_or_all),
+        RIG(volumes_that_are_denied_name_the_permission),
         RIG(half_a_listing_is_an_error),
         RIG(endless_pages_are_an_error),
         RIG(termination_is_confirmed),

@@ -150,6 +150,25 @@ static void every_row_makes_sense(void **state)
     assert_string_equal(str_nearest("p5.48xlarg", catalogue_names("aws")), "p5.48xlarge");
 }
 
+static void volumes_have_prices_and_sizes_that_are_billed(void **state)
+{
+    const char *source = NULL;
+    (void)state;
+    assert_int_equal(catalogue_volume_uusd("aws", "gp3", &source), 80000);
+    assert_string_equal(source, "list price, us-east-1");
+    assert_int_equal(catalogue_volume_uusd("gcp", "pd-balanced", &source), 100000);
+    assert_int_equal(catalogue_volume_uusd("azure", "StandardSSD_LRS", &source), 75000);
+    assert_int_equal(catalogue_volume_uusd("aws", "pd-balanced", &source), -1);
+    assert_int_equal(catalogue_volume_uusd("lambda", "", &source), -1);
+    assert_int_equal(catalogue_volume_billed_gib("aws", "gp3", 129), 129);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "StandardSSD_LRS", 0), 4);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "StandardSSD_LRS", 128), 128);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "StandardSSD_LRS", 129), 256);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "StandardSSD_LRS", 32767), 32768);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "StandardSSD_LRS", 1048576), 1048576);
+    assert_int_equal(catalogue_volume_billed_gib("azure", "PremiumV2_LRS", 129), 129);
+}
+
 static void http_dates_are_read(void **state)
 {
     char text[HTTP_DATE_MAX];
@@ -190,6 +209,7 @@ int main(void)
         cmocka_unit_test(gpus_can_be_attached_to_a_machine),
         cmocka_unit_test(what_cannot_be_attached_is_refused),
         cmocka_unit_test(every_row_makes_sense),
+        cmocka_unit_test(volumes_have_prices_and_sizes_that_are_billed),
         cmocka_unit_test(http_dates_are_read),
         cmocka_unit_test(kept_texts_are_copies),
     };

@@ -226,6 +226,15 @@ static void list_requests_are_numbered_from_one(void **state)
         "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=tag%3Abelay%3Acluster&Filter.1.Value.1=lab"
         "&MaxResults=500&NextToken=a%2Bb%2Fc%3D");
     buf_clear(&out);
+    ec2_build_describe_volumes("lab", &out);
+    assert_string_equal(buf_str(&out),
+        "Action=DescribeVolumes&Version=2016-11-15&Filter.1.Name=status&Filter.1.Value.1=available"
+        "&Filter.2.Name=tag%3Abelay%3Acluster&Filter.2.Value.1=lab&MaxResults=500");
+    buf_clear(&out);
+    ec2_build_describe_volumes(NULL, &out);
+    assert_string_equal(buf_str(&out),
+        "Action=DescribeVolumes&Version=2016-11-15&Filter.1.Name=status&Filter.1.Value.1=available&MaxResults=500");
+    buf_clear(&out);
     assert_int_equal(ec2_build_terminate_instances(ids, 2, &out, &e), 0);
     assert_string_equal(
         buf_str(&out), "Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-1&InstanceId.2=i-2");
@@ -292,6 +301,36 @@ static void listing_is_read_page_by_page(void **state)
     free(two);
 }
 
+static void volumes_are_read_page_by_page_without_those_in_use(void **state)
+{
+    char *one = fake_read_file("describe_volumes_1.xml"), *two = fake_read_file("describe_volumes_2.xml");
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct cloud_volumes l = {0};
+    struct err e;
+    (void)state;
+    assert_int_equal(ec2_parse_describe_volumes(one, strlen(one), &l, page, &e), 0);
+    assert_string_equal(page, "cGFnZTI=");
+    assert_int_equal(l.n, 1); /* one is attached, one is being deleted */
+    assert_string_equal(l.list[0].id, "vol-0a01");
+    assert_string_equal(l.list[0].name, "someone's & more");
+    assert_string_equal(l.list[0].cluster, "lab");
+    assert_string_equal(l.list[0].token, "belay-lab-1");
+    assert_string_equal(l.list[0].zone, "us-east-1a");
+    assert_string_equal(l.list[0].type, "gp3");
+    assert_int_equal(l.list[0].gib, 200);
+    assert_int_equal(l.list[0].since.ms, 1787400003000);
+    assert_int_equal(ec2_parse_describe_volumes(two, strlen(two), &l, page, &e), 0);
+    assert_string_equal(page, "");
+    assert_int_equal(l.n, 2);
+    assert_string_equal(l.list[1].id, "vol-0a04");
+    assert_string_equal(l.list[1].name, "");
+    assert_string_equal(l.list[1].cluster, "");
+    assert_false(wall_is_set(l.list[1].since));
+    cloud_volumes_deinit(&l);
+    free(one);
+    free(two);
+}
+
 static void termination_must_be_confirmed_for_each(void **state)
 {
     static const char *const ids[] = {"i-0a02", "i-0a01"}, *const more[] = {"i-0a01", "i-0a09"};
@@ -333,9 +372,11 @@ static void assert_all_refuse(const char *body, size_t n, const char *expected)
     struct cloud_instance i;
     struct cloud_instances instances = {0};
     struct cloud_prices prices = {0};
+    struct cloud_volumes volumes = {0};
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct err e;
     assert_int_equal(ec2_parse_run_instances(body, n, &i, &e), ERR_INVALID);
+    assert_int_equal(ec2_parse_describe_volumes(body, n, &volumes, page, &e), ERR_INVALID);
     assert_int_equal(ec2_parse_terminate_instances(body, n, ids, 1, &e), ERR_INVALID);
     assert_int_equal(ec2_parse_spot_prices(body, n, &prices, NULL, page, &e), ERR_INVALID);
     assert_int_equal(ec2_parse_describe_instances(body, n, &instances, page, &e), ERR_INVALID);
@@ -343,6 +384,7 @@ static void assert_all_refuse(const char *body, size_t n, const char *expected)
         fail_msg("expected \"%s\" in \"%s\"", expected, e.text);
     cloud_instances_deinit(&instances);
     cloud_prices_deinit(&prices);
+    cloud_volumes_deinit(&volumes);
 }
 
 static void what_is_no_reply_is_refused(void **state)
@@ -406,6 +448,43 @@ static void rows_of_the_wrong_shape_are_refused(void **state)
             ec2_parse_describe_instances(bodies[i], strlen(bodies[i]), &l, page, &e), ERR_INVALID);
         cloud_instances_deinit(&l);
     }
+}
+
+#define VOLUME(item) "<DescribeVolumesResponse><volumeSet><item>" item "</item></volumeSet></DescribeVolumesResponse>"
+#define FREE "<volumeId>vol-1</volumeId><status>available</status>"
+
+static void volumes_of_the_wrong_shape_are_refused(void **state)
+{
+    static const char *const bodies[] = {
+        "<DescribeVolumesResponse/>",
+        VOLUME(FREE),
+        VOLUME("<volumeId>vol-1</volumeId><size>1</size>"),
+        VOLUME("<status>available</status><size>1</size>"),
+        VOLUME(FREE "<size/>"),
+        VOLUME(FREE "<size>large</size>"),
+        VOLUME(FREE "<size>-1</size>"),
+        VOLUME(FREE "<size>1048577</size>"),
+        VOLUME(FREE "<size>1</size><createTime>yesterday</createTime>"),
+        VOLUME(FREE "<size>1</size><volumeType><a/></volumeType>"),
+        VOLUME(FREE "<size>1</size><volumeType>1111111111111111111111111111111111111111111111111111111111111111</volumeType>"),
+        VOLUME(FREE "<size>1</size><tagSet><item><key>belay:cluster</key>"
+                    "<value>1111111111111111111111111111111111111111111111111111111111111111</value></item></tagSet>"),
+        NULL,
+    };
+    static const char good[] = VOLUME(FREE "<size>1</size>"), none[] = "<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>";
+    char page[EC2_PAGE_TOKEN_MAX + 1];
+    struct cloud_volumes l = {0};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; bodies[i]; i++)
+        assert_int_equal(ec2_parse_describe_volumes(bodies[i], strlen(bodies[i]), &l, page, &e), ERR_INVALID);
+    assert_int_equal(l.n, 0);
+    assert_int_equal(ec2_parse_describe_volumes(none, strlen(none), &l, page, &e), 0);
+    for (int i = 0; i < CLOUD_VOLUMES_MAX; i++)
+        assert_int_equal(ec2_parse_describe_volumes(good, strlen(good), &l, page, &e), 0);
+    assert_int_equal(ec2_parse_describe_volumes(good, strlen(good), &l, page, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "more than 10000 volumes"));
+    cloud_volumes_deinit(&l);
 }
 
 #define TERMINATED(reason)                                                                                   \
@@ -582,6 +661,8 @@ int main(void)
         cmocka_unit_test(list_requests_are_numbered_from_one),
         cmocka_unit_test(launched_instance_is_read),
         cmocka_unit_test(listing_is_read_page_by_page),
+        cmocka_unit_test(volumes_are_read_page_by_page_without_those_in_use),
+        cmocka_unit_test(volumes_of_the_wrong_shape_are_refused),
         cmocka_unit_test(termination_must_be_confirmed_for_each),
         cmocka_unit_test(newest_price_of_each_zone_counts),
         cmocka_unit_test(what_is_no_reply_is_refused),
