@@ -280,6 +280,52 @@ static void read_script(struct reading *rd)
     qsort(rd->p->region.script, seq->n_items, sizeof(struct region_script), by_time);
 }
 
+/* ---- Volumes ---- */
+
+static void read_tags(struct reading *rd, struct yaml_reader *r, struct tags *tags)
+{
+    const struct yaml_node *map = yaml_opt_map(r, "tags");
+    for (size_t k = 0; map && k < map->n_items && rd->s.r.rc == 0; k++) {
+        const struct yaml_node *item = map->items[k];
+        if (item->type != YAML_SCALAR || !item->key[0] || strlen(item->key) > INSTANCE_TAG_KEY_MAX || strlen(item->text) > INSTANCE_TAG_VALUE_MAX ||
+            k == INSTANCE_TAGS_MAX)
+            yaml_reader_fail(&rd->s.r, item, "expected at most %d tags, KEY: VALUE, of at most %d and %d bytes", INSTANCE_TAGS_MAX,
+                INSTANCE_TAG_KEY_MAX, INSTANCE_TAG_VALUE_MAX);
+        else
+            tags_set(tags, item->key, item->text);
+    }
+}
+
+static void read_volume(struct reading *rd, const struct yaml_node *map, struct region_volume *v)
+{
+    struct yaml_reader r;
+    config_inner_init(&rd->s, &r, map);
+    copy_str(&r, "name", v->spec.name, sizeof(v->spec.name), "");
+    copy_str(&r, "type", v->spec.type, sizeof(v->spec.type), rd->p->front->disk_type);
+    copy_str(&r, "zone", v->zone, sizeof(v->zone), "");
+    v->spec.gib = yaml_opt_i64(&r, "gib", 1, VOLUME_GIB_MAX, 8);
+    v->age_ms = yaml_opt_duration_ms(&r, "age", 0);
+    read_tags(rd, &r, &v->spec.tags);
+    if (r.rc == 0 && !str_is_name(v->zone, sizeof(v->zone) - 1))
+        yaml_reader_fail(&r, NULL, "zone: expected the name of the zone that it is in");
+    config_inner_finish(&rd->s, &r);
+}
+
+static void read_volumes(struct reading *rd)
+{
+    const struct yaml_node *seq = yaml_opt_seq(&rd->s.r, "volumes", CONFIG_VOLUMES_MAX);
+    if (!seq || seq->n_items == 0)
+        return;
+    if (!rd->p->front->disk_type) {
+        yaml_reader_fail(&rd->s.r, seq, "%s has no volumes here", rd->p->front->name);
+        return;
+    }
+    rd->p->region.volumes = mem_array(seq->n_items, sizeof(struct region_volume));
+    rd->p->region.n_volumes = seq->n_items;
+    for (size_t k = 0; k < seq->n_items && rd->s.r.rc == 0; k++)
+        read_volume(rd, seq->items[k], &rd->p->region.volumes[k]);
+}
+
 /* ---- A provider ---- */
 
 static void read_region(struct reading *rd)
@@ -311,6 +357,7 @@ static void read_provider(struct reading *rd, const char *port_key)
     read_metadata(rd);
     read_pools(rd);
     read_script(rd);
+    read_volumes(rd);
 }
 
 static struct provider_config *add_provider(struct emulator_config *c, const struct front *front)
@@ -413,6 +460,9 @@ static void provider_deinit(struct provider_config *p)
         trace_deinit(&p->pools[k].follow.trace);
     free(p->pools);
     free(p->region.script);
+    for (size_t k = 0; k < p->region.n_volumes; k++)
+        tags_deinit(&p->region.volumes[k].spec.tags);
+    free(p->region.volumes);
     p->front->free_options(p->options);
 }
 

@@ -10,6 +10,7 @@
 
 #define CONFIG_LIST_MAX 100
 #define CONFIG_SCRIPT_MAX 10000
+#define CONFIG_VOLUMES_MAX 1000
 #define CONFIG_PROVIDERS_MAX 8
 
 struct provider_config {

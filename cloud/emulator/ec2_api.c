@@ -26,6 +26,7 @@ static const struct {
     {"CreateFleet", ec2_create_fleet},
     {"DescribeInstances", ec2_describe_instances},
     {"DescribeInstanceStatus", ec2_describe_instance_status},
+    {"DescribeVolumes", ec2_describe_volumes},
     {"TerminateInstances", ec2_terminate_instances},
     {"DescribeSpotPriceHistory", ec2_describe_spot_price_history},
     {"GetSpotPlacementScores", ec2_get_spot_placement_scores},

@@ -23,6 +23,7 @@ struct ec2_account {
     const char *const *profiles;
     const struct ec2_subnet *subnets;
     size_t n_subnets;
+    int64_t image_volume_gib; /* a second disk that images bring, and that outlives its instance; 0: none */
     int64_t page;            /* entries on a page at most, whatever MaxResults says; 0: as that says */
     struct ec2_store *store; /* launch templates and fleets; NULL: there are none */
     /* The console output of an instance so far, appended to out. NULL: there is none. */
@@ -126,6 +127,9 @@ int ec2_create_fleet(struct ec2_call *c);
 int ec2_describe_instances(struct ec2_call *c);
 int ec2_describe_instance_status(struct ec2_call *c);
 int ec2_terminate_instances(struct ec2_call *c);
+int ec2_describe_volumes(struct ec2_call *c);
+/* Of RunInstances: the disks, which have no tags yet. */
+int ec2_read_disks(struct ec2_call *c, struct launch_spec *s);
 int ec2_describe_spot_price_history(struct ec2_call *c);
 int ec2_get_spot_placement_scores(struct ec2_call *c);
 int ec2_describe_spot_instance_requests(struct ec2_call *c);

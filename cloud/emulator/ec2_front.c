@@ -74,6 +74,7 @@ static void *read_options(struct config_section *s)
     o->roles = config_names(s, "roles");
     o->min_session_s = yaml_opt_i64(&s->r, "min_session_s", 1, 3600, 900);
     o->page = yaml_opt_i64(&s->r, "page", 1, 1000, 0);
+    o->image_volume_gib = yaml_opt_i64(&s->r, "image_volume_gib", 1, VOLUME_GIB_MAX, 0);
     read_keys(s, o);
     read_subnets(s, o);
     s3_read_options(s, &o->s3);
@@ -117,6 +118,7 @@ static int open_ec2(const struct front_place *place, void **ret_state, struct er
         .subnets = o->subnets,
         .n_subnets = o->n_subnets,
         .page = o->page,
+        .image_volume_gib = o->image_volume_gib,
         .store = &state->store,
         .console = place->console,
         .console_ctx = place->console_ctx};
@@ -371,6 +373,7 @@ const struct front ec2_front = {.name = "aws",
     .region = "us-east-1",
     .account = "111122223333",
     .account_key = "account",
+    .disk_type = "gp3",
     .notice_s = 120,
     .role_ttl_ms = SECONDS_MS(6 * 3600),
     .body_max = FORM_BYTES_MAX,

@@ -23,9 +23,8 @@ struct wish {
 };
 
 /* Accepted and without effect here. */
-static const char *const ignored[] = {"AdditionalInfo", "BlockDeviceMapping",
-    "CapacityReservationSpecification", "CpuOptions", "CreditSpecification", "DisableApiStop",
-    "DisableApiTermination", "EbsOptimized", "EnclaveOptions", "HibernationOptions", "Ipv6Address",
+static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpecification", "CpuOptions",
+    "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "EnclaveOptions", "HibernationOptions", "Ipv6Address",
     "Ipv6AddressCount", "KernelId", "LicenseSpecification", "MaintenanceOptions", "Monitoring",
     "NetworkInterface", "PrivateDnsNameOptions", "PrivateIpAddress", "RamdiskId", "SecurityGroup",
     "SecurityGroupId", "Placement.Affinity", "Placement.GroupName", "Placement.HostId",
@@ -183,7 +182,8 @@ static int read_metadata_options(struct ec2_call *c, struct launch_spec *s)
     return read_one_of(c, "MetadataOptions.HttpEndpoint", "disabled", "enabled", &s->is_metadata_off);
 }
 
-static int read_tag(struct ec2_call *c, size_t spec, size_t k, bool is_ours, struct tags *tags)
+/* tags NULL: they are of something that is not here. */
+static int read_tag(struct ec2_call *c, size_t spec, size_t k, struct tags *tags)
 {
     const char *key = form_get(c->form, "TagSpecification.%zu.Tag.%zu.Key", spec, k);
     const char *value = form_get(c->form, "TagSpecification.%zu.Tag.%zu.Value", spec, k);
@@ -197,7 +197,7 @@ static int read_tag(struct ec2_call *c, size_t spec, size_t k, bool is_ours, str
     if (str_starts(key, "aws:"))
         return ec2_fail(
             c, "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use");
-    if (!is_ours)
+    if (!tags)
         return 0;
     if (tags_get(tags, key))
         return ec2_fail(c, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key);
@@ -221,10 +221,19 @@ static int read_tags(struct ec2_call *c, struct launch_spec *s)
         for (size_t k = 1; form_get(c->form, "TagSpecification.%zu.Tag.%zu.Key", i, k) ||
                            form_get(c->form, "TagSpecification.%zu.Tag.%zu.Value", i, k);
              k++)
-            if (read_tag(c, i, k, str_eq(resource, "instance"), &s->tags) < 0)
+            if (read_tag(c, i, k, str_eq(resource, "instance") ? &s->tags : str_eq(resource, "volume") ? &s->disks[0].tags : NULL) < 0)
                 return -1;
     }
     return 0;
+}
+
+/* All volumes of a call have the same. */
+static void share_volume_tags(struct launch_spec *s)
+{
+    const struct tags *tags = &s->disks[0].tags;
+    for (size_t k = 1; k < s->n_disks; k++)
+        for (size_t t = 0; t < tags->n; t++)
+            tags_set(&s->disks[k].tags, tags->list[t].key, tags->list[t].value);
 }
 
 static int read_token(struct ec2_call *c, struct launch_spec *s)
@@ -312,9 +321,10 @@ static int read_wish(struct ec2_call *c, struct wish *w)
     struct launch_spec *s = &w->spec;
     if (read_image(c, s) < 0 || read_counts(c, w) < 0 || read_market(c, s) < 0 || read_user_data(c, s) < 0 ||
         read_profile(c, s) < 0 || read_shutdown(c, s) < 0 || read_metadata_options(c, s) < 0 ||
-        read_tags(c, s) < 0 || read_token(c, s) < 0 || read_zone(c, w) < 0 || read_type(c, w) < 0 ||
+        ec2_read_disks(c, s) < 0 || read_tags(c, s) < 0 || read_token(c, s) < 0 || read_zone(c, w) < 0 || read_type(c, w) < 0 ||
         copy_param(c, "KeyName", s->key_name, sizeof(s->key_name)) < 0)
         return -1;
+    share_volume_tags(s);
     return ec2_params_end(c);
 }
 

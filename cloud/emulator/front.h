@@ -91,6 +91,7 @@ struct front {
     const char *region, *account;       /* usual names */
     const char *account_key;            /* the account's key in the configuration; NULL: it has none */
     bool is_on_demand_only;             /* pools have no `spot` */
+    const char *disk_type;              /* usual; NULL: there are no volumes here */
     int64_t notice_s;                   /* usual */
     int64_t role_ttl_ms;                /* usual */
     size_t body_max;                    /* bytes of an API request; more is refused with 413 */

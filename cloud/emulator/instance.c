@@ -78,6 +78,8 @@ void launch_spec_deinit(struct launch_spec *s)
     tags_deinit(&s->tags);
     tags_deinit(&s->attributes);
     tags_deinit(&s->scopes);
+    for (size_t k = 0; k < s->n_disks; k++)
+        tags_deinit(&s->disks[k].tags);
 }
 
 void instance_destroy(struct instance *i)

@@ -37,6 +37,17 @@ void tags_set(
     struct tags *t, const char *key, const char *value); /* replaces; the caller keeps INSTANCE_TAGS_MAX */
 const char *tags_get(const struct tags *t, const char *key); /* NULL: none */
 
+#define LAUNCH_DISKS_MAX 8
+
+/* A disk of a machine, or a volume by itself. */
+struct disk_spec {
+    char name[CLOUD_NAME_MAX]; /* where the owner names it; "" */
+    char type[CLOUD_NAME_MAX]; /* the provider's word */
+    int64_t gib;
+    bool stays; /* when its machine goes */
+    struct tags tags;
+};
+
 /* What one RunInstances call asked for. Zeroed is valid and empty. */
 struct launch_spec {
     char type[CLOUD_NAME_MAX];
@@ -62,6 +73,8 @@ struct launch_spec {
     struct tags tags;
     struct tags attributes; /* custom metadata, where the provider has it */
     struct tags scopes;     /* of its account: the keys */
+    struct disk_spec disks[LAUNCH_DISKS_MAX];
+    size_t n_disks;
 };
 void launch_spec_deinit(struct launch_spec *s);
 

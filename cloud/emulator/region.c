@@ -51,6 +51,19 @@ void region_note(
         log_s("zone", i->pool->zone), log_s("type", i->pool->type), log_s("reason", reason ? reason : ""));
 }
 
+/* Those that the configuration puts there. */
+static void add_first_volumes(struct region *r, struct wall now)
+{
+    for (size_t k = 0; k < r->o->n_volumes; k++) {
+        const struct region_volume *v = &r->o->volumes[k];
+        struct disk_spec spec = v->spec;
+        spec.tags = (struct tags){0};
+        for (size_t t = 0; t < v->spec.tags.n; t++)
+            tags_set(&spec.tags, v->spec.tags.list[t].key, v->spec.tags.list[t].value);
+        region_add_volume(r, &spec, v->zone, (struct wall){now.ms - v->age_ms});
+    }
+}
+
 void region_init(struct region *r, const struct region_options *o, struct journal *journal,
     struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx, struct wall now)
 {
@@ -59,6 +72,8 @@ void region_init(struct region *r, const struct region_options *o, struct journa
     prng_init(&r->prng, o->seed);
     prng_init(&r->ids, o->seed + 1);
     prng_init(&r->request_ids, o->seed + 2);
+    prng_init(&r->volume_ids, o->seed + 3);
+    add_first_volumes(r, now);
 }
 
 void region_deinit(struct region *r)
@@ -74,6 +89,7 @@ void region_deinit(struct region *r)
     }
     free(r->instances);
     free(r->reservations);
+    region_volumes_deinit(r);
     faults_deinit(&r->faults);
     market_deinit(&r->market);
     *r = (struct region){0};
@@ -102,6 +118,8 @@ static void finish(struct region *r, struct instance *i, struct wall at)
     if (!wall_is_set(i->ended_at))
         i->ended_at = at;
     i->gone_at = at;
+    if (i->state == INSTANCE_TERMINATED)
+        region_free_volumes(r, i, at);
     uncount(i);
     link_remove(&i->alive);
     region_note(r, at, i->state == INSTANCE_STOPPED ? "stopped" : "terminated", i, i->reason_code);
@@ -179,10 +197,12 @@ void region_terminate(struct region *r, struct instance *i, struct wall now)
     r->counts.terminations++;
     set_reason(i, "Client.UserInitiatedShutdown", "User initiated shutdown");
     region_note(r, now, "terminate", i, NULL);
-    if (i->state == INSTANCE_STOPPED)
+    if (i->state == INSTANCE_STOPPED) {
         instance_move(i, INSTANCE_TERMINATED);
-    else
+        region_free_volumes(r, i, now);
+    } else {
         end(r, i, false, false, now);
+    }
 }
 
 void region_accept_reclaim(struct region *r, struct instance *i, struct wall now)
@@ -440,6 +460,7 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
     r->instances = mem_resize(r->instances, r->n_instances + 1, sizeof(struct instance *));
     r->instances[r->n_instances++] = i;
     list_push_back(&r->alive, &i->alive);
+    region_make_volumes(r, i);
     r->counts.launches++;
     region_note(r, v->launched_at, "launch", i, NULL);
     return i;

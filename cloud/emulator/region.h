@@ -11,6 +11,7 @@
 #include "cloud/emulator/instance.h"
 #include "cloud/emulator/journal.h"
 #include "cloud/emulator/region_event.h"
+#include "cloud/emulator/volume.h"
 
 #define REGION_ALIVE_MAX 1000       /* the account's quota of instances at a time */
 #define REGION_INSTANCES_MAX 100000 /* and in all, because none is forgotten */
@@ -20,6 +21,13 @@ enum region_surplus { SURPLUS_NEWEST, SURPLUS_RANDOM };
 struct region_script {
     int64_t at_ms; /* after the start */
     struct region_event event;
+};
+
+/* A volume that is there from the start, attached to nothing. */
+struct region_volume {
+    struct disk_spec spec;
+    char zone[CLOUD_NAME_MAX];
+    int64_t age_ms;
 };
 
 /* An instance's id, unique in the region, from random numbers. */
@@ -39,6 +47,8 @@ struct region_options {
     region_id_fn make_id;         /* NULL: EC2's form */
     struct region_script *script; /* borrowed; sorted by at_ms */
     size_t n_script;
+    struct region_volume *volumes; /* borrowed */
+    size_t n_volumes;
 };
 
 /* What the region asks of the world. Called inside region calls; they must not call back into the region but
@@ -70,6 +80,7 @@ struct region {
     struct prng prng;        /* for decisions */
     struct prng ids;         /* for ids of resources, and */
     struct prng request_ids; /* of requests: so that one more call changes nothing else */
+    struct prng volume_ids;
     struct wall start, now;
     size_t script_next;
     struct reservation **reservations; /* by launch */
@@ -77,6 +88,9 @@ struct region {
     struct instance **instances; /* by launch */
     size_t n_instances;
     struct list alive;
+    struct volume **volumes; /* by number */
+    size_t n_volumes;
+    int64_t n_volumes_ever;
     struct region_counts counts;
     /* What a provider has besides instances, for GET /state: a new value. NULL: nothing. */
     json_t *(*describe)(void *ctx, struct wall now);

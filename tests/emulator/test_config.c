@@ -44,6 +44,10 @@ static void everything_can_be_said(void **state)
              "pools:\n"
              "  - zone: [eu-west-1a, eu-west-1b]\n    type: [a.b, c.d]\n"
              "    spot: {capacity: 4, usd_per_hour: 0.25}\n    on_demand: {capacity: 0, usd_per_hour: 1}\n"
+             "image_volume_gib: 30\n"
+             "volumes:\n"
+             "  - {zone: eu-west-1a}\n"
+             "  - {zone: eu-west-1b, name: data, type: io2, gib: 500, age: 40d, tags: {Name: data, 'a:b': c}}\n"
              "events:\n"
              "  - {at: 2m, reclaim: {instance: random, notice_s: 5}}\n"
              "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n"
@@ -63,6 +67,14 @@ static void everything_can_be_said(void **state)
     const struct ec2_options *o = c.providers[0].options;
     assert_string_equal(o->images[1], "ami-2");
     assert_string_equal(o->subnets[0].zone, "eu-west-1a");
+    assert_int_equal(o->image_volume_gib, 30);
+    const struct region_volume *v = c.providers[0].region.volumes;
+    assert_int_equal(c.providers[0].region.n_volumes, 2);
+    assert_string_equal(v[0].spec.type, "gp3");
+    assert_int_equal(v[0].spec.gib, 8);
+    assert_string_equal(v[1].zone, "eu-west-1b");
+    assert_int_equal(v[1].age_ms, 40LL * 86400000);
+    assert_string_equal(tags_get(&v[1].spec.tags, "a:b"), "c");
     assert_int_equal(c.providers[0].role_ttl_ms, 600000);
     assert_int_equal(c.providers[0].region.n_script, 3);
     assert_int_equal(c.providers[0].region.script[0].at_ms, 10000); /* sorted */
@@ -180,6 +192,14 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {KEYS POOL "metadata: 80\n", "metadata"},
         {KEYS POOL "subnets: {a: [b]}\n", "name"},
         {KEYS POOL "images: ami-1\n", "images"},
+        {KEYS POOL "image_volume_gib: 0\n", "image_volume_gib"},
+        {KEYS POOL "volumes: {}\n", "volumes"},
+        {KEYS POOL "volumes: [{gib: 3}]\n", "zone: "},
+        {KEYS POOL "volumes: [{zone: a, gib: 0}]\n", "gib"},
+        {KEYS POOL "volumes: [{zone: a, age: old}]\n", "age"},
+        {KEYS POOL "volumes: [{zone: a, colour: red}]\n", "colour"},
+        {KEYS POOL "volumes:\n  - {zone: a, tags: {a: [b]}}\n", "emulator.yaml:4: a: expected at most 50 tags"},
+        {LAMBDA "    api_keys: [a]\n    volumes: [{zone: a}]\n", "lambda has no volumes"},
         {"keys: {\n", "emulator.yaml"},
         {"providers: {}\n", "1 to"},
         {AZURE, "clients"},

@@ -455,6 +455,79 @@ static int n_found(struct world *w, const char *query)
     return n;
 }
 
+/* ---- DescribeVolumes ---- */
+
+static void expect_volumes(struct world *w, const char *query, int expected, const char *text)
+{
+    struct ec2_reply reply;
+    char *body = mem_printf("Action=DescribeVolumes%s", query);
+    world_call(w, body, &reply);
+    int n = count(buf_str(&reply.body), "<size>");
+    if (reply.status != 200 || n != expected || !strstr(buf_str(&reply.body), text))
+        fail_msg("%s: %d of %d volumes, %s", body, n, expected, buf_str(&reply.body));
+    buf_deinit(&reply.body);
+    free(body);
+}
+
+#define AVAILABLE "&Filter.1.Name=status&Filter.1.Value.1=available"
+#define IN_USE "&Filter.1.Name=status&Filter.1.Value.1=in-use"
+
+static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    w.image_volume_gib = 200;
+    world_start(&w);
+    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
+        "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=30&BlockDeviceMapping.1.Ebs.VolumeType=gp2"
+        "&BlockDeviceMapping.2.DeviceName=/dev/sdf&BlockDeviceMapping.2.Ebs.VolumeSize=50&BlockDeviceMapping.2.Ebs.DeleteOnTermination=false"
+        "&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=who&TagSpecification.1.Tag.1.Value=we", 200, "instanceId");
+    world_advance(&w, 2000);
+    expect_volumes(&w, IN_USE, 3, "<size>30</size>");
+    expect_volumes(&w, "&Filter.1.Name=tag:who&Filter.1.Value.1=we&Filter.2.Name=volume-type&Filter.2.Value.1=gp2", 1, "<deleteOnTermination>true<");
+    expect_volumes(&w, AVAILABLE, 0, "<volumeSet></volumeSet>");
+    region_terminate(&w.region, w.region.instances[0], w.now);
+    expect_volumes(&w, IN_USE, 3, "attached"); /* it shuts down */
+    region_machine_gone(&w.region, w.region.instances[0], false, w.now, w.now);
+    expect_volumes(&w, "", 2, "<size>200</size>");
+    expect_volumes(&w, AVAILABLE "&Filter.2.Name=tag:who&Filter.2.Value.1=we", 2, "<size>50</size>");
+    expect_volumes(&w, "&Filter.1.Name=tag:who&Filter.1.Value.1=you", 0, "<volumeSet></volumeSet>");
+    char *one = mem_printf("&VolumeId.1=%s", w.region.volumes[1]->id);
+    expect_volumes(&w, one, 1, "<size>50</size>");
+    free(one);
+    world_stop(&w);
+}
+
+static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
+{
+    struct region_volume volumes[7] = {{.zone = "us-east-1a", .spec = {.gib = 1, .type = "gp3"}, .age_ms = 86400000}};
+    struct world w;
+    (void)state;
+    for (int k = 1; k < 7; k++)
+        volumes[k] = volumes[0];
+    world_init(&w);
+    w.options.volumes = volumes;
+    w.options.n_volumes = 7;
+    world_start(&w);
+    expect_volumes(&w, AVAILABLE "&MaxResults=5", 5, "<createTime>2026-08-21T12:00:00.000Z</createTime>");
+    expect_volumes(&w, AVAILABLE "&MaxResults=5&NextToken=YWZ0ZXI6NQ%3D%3D", 2, "</volumeSet></Desc");
+    w.page = 3;
+    expect_volumes(&w, AVAILABLE "&MaxResults=500", 3, "<nextToken>YWZ0ZXI6Mw==<");
+    world_expect(&w, "Action=DescribeVolumes&MaxResults=4", 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeVolumes&Filter.1.Name=colour&Filter.1.Value.1=red", 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeVolumes&VolumeId.1=vol-1", 400, "InvalidVolume.NotFound");
+    world_expect(&w, "Action=DescribeVolumes&Colour=red", 400, "UnknownParameter");
+    char *both = mem_printf("Action=DescribeVolumes&MaxResults=5&VolumeId.1=%s", w.region.volumes[0]->id);
+    world_expect(&w, both, 400, "InvalidParameterCombination");
+    free(both);
+    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&BlockDeviceMapping.1.DeviceName=/dev/sdf"
+        "&BlockDeviceMapping.1.Ebs.VolumeType=gp9", 400, "gp9");
+    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&BlockDeviceMapping.1.DeviceName=/dev/sdf"
+        "&BlockDeviceMapping.1.Ebs.VolumeSize=0", 400, "VolumeSize");
+    world_stop(&w);
+}
+
 static void filters_select(void **state)
 {
     struct world w;
@@ -822,6 +895,8 @@ int main(void)
         cmocka_unit_test(wrong_launches_get_ec2s_own_refusals),
         cmocka_unit_test(user_data_is_limited_before_encoding),
         cmocka_unit_test(filters_select),
+        cmocka_unit_test(a_volume_goes_with_its_instance_unless_it_is_to_stay),
+        cmocka_unit_test(volumes_are_there_from_the_start_and_told_page_by_page),
         cmocka_unit_test(pages_hold_every_instance_once),
         cmocka_unit_test(a_new_instance_is_invisible_until_the_delay_is_over),
         cmocka_unit_test(terminated_instances_are_shown_for_an_hour),

@@ -24,6 +24,7 @@ struct world {
     struct journal journal;
     struct ec2_store store;
     int64_t page; /* of the account */
+    int64_t image_volume_gib;
     struct wall now;
     bool boot_fails;
     int n_boots, n_dooms, n_soft_offs, n_shutdowns;
