@@ -17,13 +17,14 @@
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
 
-enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM, VAL_FORGOTTEN, VAL_FOR };
+enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM, VAL_FORGOTTEN, VAL_FOR, VAL_VOLUMES };
 
 struct request {
     int64_t weeks;
     char *pool;
     char *user, *reclaim; /* NULL: not given */
     bool forgotten;
+    const char *volumes;  /* whose; NULL: not given */
     int64_t for_ms;       /* -1: not given */
     bool reserves;        /* an option was given that is reserve's */
     int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
@@ -45,6 +46,16 @@ static int on_option(void *ctx, int val, const char *arg)
     if (val == VAL_FORGOTTEN) {
         q->forgotten = true;
         return CLI_OK;
+    }
+    if (val == VAL_VOLUMES) {
+        static const char *const words[] = {"own", "all", "none", NULL};
+        for (int i = 0; words[i]; i++)
+            if (str_eq(arg, words[i])) {
+                q->volumes = words[i];
+                return CLI_OK;
+            }
+        cli_error("--volumes: expected own, all or none, found \"%.64s\"", arg);
+        return CLI_USAGE;
     }
     if (val == VAL_FOR) {
         if (time_parse_duration(arg, false, &q->for_ms, &e) == 0)
@@ -194,13 +205,13 @@ static int advise(struct request *q, const struct cli_args *a)
         cli_error("advice on what? belay advise says what is held and not used, belay advise reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
-    bool forgotten = q->forgotten || q->for_ms >= 0;
+    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
     if (reserve ? q->user || q->reclaim || forgotten : q->reserves || (q->user && q->reclaim) || (forgotten && (q->reclaim || !q->forgotten))) {
-        cli_error("these options do not go together: --user or --reclaim alone, --for with --forgotten, the others with belay advise reserve");
+        cli_error("these options do not go together: --user or --reclaim alone, --for and --volumes with --forgotten, the others with belay advise reserve");
         return CLI_USAGE;
     }
     if (q->forgotten)
-        return advise_forgotten(q->user, q->for_ms, a->json);
+        return advise_forgotten(q->user, q->for_ms, q->volumes, a->json);
     if (!reserve)
         return q->reclaim ? advise_reclaim(q->reclaim, a->json) : advise_jobs(q->user, a->json);
     if (use_read(q->weeks, q->pool, true, STEP_MS, &q->use, &e) != 0) {
@@ -236,8 +247,9 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
     {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM, "save a job and put it aside until it is released", "JOB"},
-    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN, "checkpoints, held jobs and nodes that nobody has touched for a time, and what they cost a day", NULL},
+    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN, "checkpoints, held jobs, nodes and volumes that nobody has touched for a time, and what they cost a day", NULL},
     {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR, "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
+    {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES, "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)", "POOL"},
     {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "reserve: what an hour of a reserved GPU costs", "USD"},

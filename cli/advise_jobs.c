@@ -156,6 +156,63 @@ int advise_jobs(const char *user, bool json)
     return show(v, json, print_advice);
 }
 
+/* A provider's price to the hundredth of a cent: 0.045. */
+static void price_cell(struct table *t, const json_t *volume)
+{
+    if (json_is_integer(json_object_get(volume, "uusd_per_gib_month")))
+        table_cell(t, "%.4g", (double)cli_int(volume, "uusd_per_gib_month", 0) / 1e6);
+    else
+        table_cell(t, "-");
+}
+
+static void print_volumes(const json_t *items)
+{
+    static const char *const columns[] = {"VOLUME", "PROVIDER", "PLACE", "TYPE", "OURS", "GIB", "USD/GIB-MONTH", "PRICE FROM", "SINCE", "USD/DAY"};
+    struct table *t = table_create();
+    char text[64];
+    size_t i;
+    json_t *v;
+    for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        table_column(t, columns[i], i == 5 || i == 6 || i >= 8);
+    json_array_foreach(items, i, v)
+    {
+        const json_t *volume = json_object_get(v, "volume");
+        if (!json_is_object(volume))
+            continue;
+        table_row(t);
+        table_cell(t, "%s", cli_text(v, "name"));
+        table_cell(t, "%s", cli_text(volume, "provider"));
+        table_cell(t, "%s", cli_text(volume, cli_text(volume, "zone")[0] ? "zone" : "region"));
+        table_cell(t, "%s", cli_text(volume, "type"));
+        table_cell(t, "%s", json_is_true(json_object_get(volume, "own")) ? "yes" : "-");
+        table_cell(t, "%lld", (long long)cli_int(volume, "gib", 0));
+        price_cell(t, volume);
+        table_cell(t, "%s", cli_text(volume, "price_from"));
+        table_cell(t, "%s", cli_ago(v, "since", text, sizeof(text)));
+        usd_cell(t, v, "uusd_per_day");
+    }
+    table_print(t);
+}
+
+static bool has_volumes(const json_t *items)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(items, i, v)
+        if (json_is_object(json_object_get(v, "volume")))
+            return true;
+    return false;
+}
+
+static void print_unlisted(const json_t *reply)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(json_object_get(reply, "unlisted"), i, v)
+        printf("\nThe volumes of pool %s (%s, %s) are not known: %s\n", cli_text(v, "pool"), cli_text(v, "provider"), cli_text(v, "region"),
+            cli_text(v, "text"));
+}
+
 static void print_forgotten(const json_t *reply)
 {
     const json_t *items = json_object_get(reply, "items");
@@ -171,20 +228,28 @@ static void print_forgotten(const json_t *reply)
     cli_duration(cli_int(reply, "for_ms", 0), text, sizeof(text));
     if (json_array_size(items) == 0) {
         printf("Nothing is there that nobody has touched for %s.\n", text);
+        print_unlisted(reply);
         return;
     }
     list_table(items, columns);
-    printf("\n%zu things that nobody has touched for %s", json_array_size(items), text);
-    printf("%s: $%s a day.\n", json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "", cli_usd(sum, text, sizeof(text)));
+    printf("\n%zu thing%s that nobody has touched for %s", json_array_size(items), json_array_size(items) == 1 ? "" : "s", text);
+    printf("%s: %s a day.\n", json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "", cli_usd(sum, text, sizeof(text)));
+    if (has_volumes(items)) {
+        printf("\nVolumes are attached to no machine. belay deletes none: look at what is on one, and delete it at the provider.\n\n");
+        print_volumes(items);
+    }
+    print_unlisted(reply);
 }
 
-int advise_forgotten(const char *user, int64_t for_ms, bool json)
+int advise_forgotten(const char *user, int64_t for_ms, const char *volumes, bool json)
 {
     struct buf path = {0};
     buf_adds(&path, "/api/v1/forgotten");
     if (for_ms >= 0)
         buf_printf(&path, "?for_ms=%lld", (long long)for_ms);
     add_user(&path, user);
+    if (volumes)
+        buf_printf(&path, "%cvolumes=%s", strchr(buf_str(&path), '?') ? '&' : '?', volumes);
     json_t *v = cli_get(buf_str(&path));
     buf_deinit(&path);
     return show(v, json, print_forgotten);

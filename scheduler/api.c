@@ -510,11 +510,23 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
 
 /* ---- life ---- */
 
+static bool volumes_place(void *ctx, size_t i, struct volumes_place *ret_place)
+{
+    const struct api *a = ctx;
+    const struct config *c = pools_in_force(a->o.pools);
+    if (i >= c->n_pools)
+        return false;
+    const struct config_pool *p = &c->pools[i];
+    *ret_place = (struct volumes_place){.pool = p->row.name, .region = p->row.region, .driver = pools_driver(a->o.pools, p)};
+    return true;
+}
+
 struct api *api_create(const struct api_options *o)
 {
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
     a->asides = asides_create(o->loop, o->timers, o->db_path);
+    a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
     sessions_set_channels(o->sessions, api_channels_of_node, a);
     return a;
 }
@@ -526,6 +538,7 @@ void api_destroy(struct api *a)
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
     asides_destroy(a->asides);
+    volumes_destroy(a->volumes);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);

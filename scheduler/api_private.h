@@ -12,6 +12,7 @@
 #include "scheduler/api.h"
 #include "scheduler/jobspec.h"
 #include "scheduler/notify_seal.h"
+#include "scheduler/volumes.h"
 
 #define API_ASIDE_WAIT_MS 60000
 #define API_WAIT_MAX_MS 25000
@@ -32,6 +33,7 @@ struct api {
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
     struct asides *asides; /* api_aside.c */
+    struct volumes *volumes;
     struct map watchers; /* job (0: everything) -> struct watchers */
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */

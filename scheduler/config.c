@@ -704,6 +704,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     config_read_windows(&r, &c.windows, &c.n_windows);
     config_read_budgets(&r, c.windows, c.n_windows, &c.budgets, &c.n_budgets);
     config_read_racks(&r, &c.racks, &c.n_racks);
+    config_read_volumes(&r, &c.volume_prices, &c.n_volume_prices);
     config_read_deadlines(&r, &c.deadlines);
     config_read_retries(&r, "retries", &c.retries.usual);
     config_read_retries(&r, "retries_max", &c.retries.most);
@@ -780,6 +781,7 @@ void config_deinit(struct config *c)
     free(c->windows);
     config_budgets_free(c->budgets, c->n_budgets);
     free(c->racks);
+    free(c->volume_prices);
     free(c->store_role);
     free(c->store_kms_key);
     free(c->store_sts);

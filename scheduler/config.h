@@ -16,6 +16,7 @@
 #include "scheduler/config_racks.h"
 #include "scheduler/config_retries.h"
 #include "scheduler/config_telemetry.h"
+#include "scheduler/config_volumes.h"
 #include "scheduler/core/model.h"
 #include "scheduler/core/traffic.h"
 
@@ -79,6 +80,8 @@ struct config {
     size_t n_budgets;
     struct rack_options *racks; /* where nodes stand, and what they may draw together */
     size_t n_racks;
+    struct volume_price *volume_prices; /* of volumes at the providers, where not the catalogue's */
+    size_t n_volume_prices;
     struct config_pool *pools;
     size_t n_pools;
 };

@@ -357,7 +357,7 @@ class Client:
     def use(self, *, pool=None, from_=None, to=None, step_ms=None):
         return self._call("GET", "/api/v1/use", query=_clean(locals()))
 
-    def forgotten(self, *, for_ms=None, user=None):
+    def forgotten(self, *, for_ms=None, user=None, volumes=None):
         return self._call("GET", "/api/v1/forgotten", query=_clean(locals()))
 
     def advice(self, *, user=None, after=None, limit=None):

@@ -75,6 +75,7 @@ class Configuration(unittest.TestCase):
         read |= keys_read("scheduler/config_telemetry.c")
         read |= keys_read("scheduler/config_budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config_budgets.c")))
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
+        read |= {"volume_usd_per_gib_month"}
         read |= (keys_read("scheduler/config_racks.c") - {"idle", "full"}) | {"racks", "node_types", "watts"}
         self.assertEqual(keys_described(belayd), read - {"limits", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))

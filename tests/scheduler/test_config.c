@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "scheduler/config.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -721,6 +722,14 @@ static const struct refused {
     {"store_usd_per_gib_month: -1\n", {"store_usd_per_gib_month:"}},
     {"store_usd_per_gib_month: 1000001\n", {"store_usd_per_gib_month:", "at most"}},
     {"store_usd_per_gib_month: cheap\n", {"store_usd_per_gib_month:"}},
+    {"volume_usd_per_gib_month: 1\n", {"volume_usd_per_gib_month:"}},
+    {"volume_usd_per_gib_month: {gp3: 1}\n", {"gp3"}},
+    {"volume_usd_per_gib_month: {aws: 1}\n", {"aws:"}},
+    {"volume_usd_per_gib_month: {aws: {gp3: cheap}}\n", {"gp3:", "what a GiB costs a month"}},
+    {"volume_usd_per_gib_month: {aws: {gp3: -1}}\n", {"gp3:"}},
+    {"volume_usd_per_gib_month: {aws: {gp3: 1000001}}\n", {"gp3:"}},
+    {"volume_usd_per_gib_month: {aws: {gp3: [1]}}\n", {"gp3:"}},
+    {"volume_usd_per_gib_month: {aws: {\"a type\": 1}}\n", {"expected the provider's word", "a type"}},
     {"telemetry: {forgotten_for: 10ms}\n", {"forgotten_for"}},
     {"telemetry: {forgotten_for: soon}\n", {"forgotten_for"}},
     {"pools:\n  b: {upload_usd_per_gib: -1}\n", {"upload_usd_per_gib:"}},
@@ -830,6 +839,27 @@ static void a_store_costs_what_is_said_or_its_list_price(void **state)
     }
 }
 
+static void volumes_have_prices_by_provider_and_type(void **state)
+{
+    struct config c = parse("volume_usd_per_gib_month:\n  aws: {gp3: 0.088, io2: 0}\n  gcp: {pd-balanced: '0.11'}\n");
+    char text[4096] = "volume_usd_per_gib_month: {aws: {";
+    struct err e;
+    (void)state;
+    assert_int_equal(c.n_volume_prices, 3);
+    assert_string_equal(c.volume_prices[0].provider, "aws");
+    assert_string_equal(c.volume_prices[0].type, "gp3");
+    assert_int_equal(c.volume_prices[0].uusd_gib_month, 88000);
+    assert_int_equal(c.volume_prices[1].uusd_gib_month, 0);
+    assert_string_equal(c.volume_prices[2].provider, "gcp");
+    assert_int_equal(c.volume_prices[2].uusd_gib_month, 110000);
+    config_deinit(&c);
+    for (int i = 0; i <= VOLUME_PRICES_MAX; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "t%d: 1,", i);
+    strcat(text, "}}\n");
+    assert_int_equal(config_parse("lab.yaml", text, strlen(text), NULL, &c, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "at most 64 prices"));
+}
+
 static void what_is_malformed_is_refused_with_its_line_and_the_nearest_name(void **state)
 {
     (void)state;
@@ -908,6 +938,7 @@ int main(void)
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_goes_between_places_has_list_prices),
         cmocka_unit_test(a_store_costs_what_is_said_or_its_list_price),
+        cmocka_unit_test(volumes_have_prices_by_provider_and_type),
         cmocka_unit_test(what_is_malformed_is_refused_with_its_line_and_the_nearest_name),
         cmocka_unit_test(budgets_are_read),
         cmocka_unit_test(racks_are_read),

@@ -154,13 +154,24 @@ class Telemetry(unittest.TestCase):
             items = body["items"]
         self.assertEqual([(i["job"], i["bytes"], i["uusd_per_day"]) for i in items if i["job"]],
                          [(held, 200 << 30, 2000000), (ends, 100 << 30, 1000000)])  # what costs most first: a cent a GiB and day
-        self.assertEqual(self.d.call("GET", "/api/v1/forgotten")[1], {"items": [], "for_ms": 30 * 86400000, "more": False})
+        self.assertEqual(self.d.call("GET", "/api/v1/forgotten")[1], {"items": [], "for_ms": 30 * 86400000, "more": False, "unlisted": []})
         said = self.belay("advise", "--forgotten", "--for", "0s").stdout
         self.assertRegex(said, r"(?m)^held-job +%d +- +job " % held)
         self.assertIn("3 things that nobody has touched for", said)
         self.assertIn("$3.00 a day", said)
         self.assertIn("Nothing is there that nobody has touched for 30d", self.belay("advise", "--forgotten").stdout)
+        self.assertNotIn("$$", said)
         self.assertEqual(self.belay("advise", "--for", "1d").returncode, 2)
+        self.assertEqual(self.belay("advise", "--volumes", "all").returncode, 2)
+        self.assertEqual(self.belay("advise", "--forgotten", "--volumes", "some").returncode, 2)
+
+    def test_whose_volumes_are_looked_for_is_said(self):
+        ann = self.d.token(kind="api", user="ann")
+        for query, status in (("volumes=own", 200), ("volumes=all", 200), ("volumes=none", 200), ("volumes=none&user=ann", 200), ("user=ann", 200),
+                              ("volumes=some", 400), ("volumes=", 400), ("volumes=own&user=ann", 400), ("volumes=all&user=ann", 400)):
+            self.assertEqual(self.d.call("GET", "/api/v1/forgotten?" + query)[0], status, query)
+        for query, status in (("volumes=own", 200), ("", 200), ("volumes=all", 403)):  # those of others are the administrators'
+            self.assertEqual(self.d.call("GET", "/api/v1/forgotten?" + query, token=ann)[0], status, query)
 
     def test_what_cannot_be_is_left_out(self):
         job, attempt = self.run_job()
