@@ -15,7 +15,7 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
 {
     struct query q;
 
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
         " sum(node_ms)"
         " FROM ledger WHERE instance <> 0 AND kind <> 'egress' GROUP BY instance ORDER BY instance",
@@ -37,7 +37,7 @@ int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, s
 {
     struct query q;
 
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT n.id, ifnull(sum(l.node_ms), 0) AS sum_ms, n.attempts_ms + n.idle_ms AS row_ms"
         " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id HAVING sum_ms <> row_ms ORDER BY n.id",
         e);
@@ -57,7 +57,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 {
     struct query q;
 
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
         " FROM ledger WHERE job <> 0 AND kind NOT IN ('egress', 'storage') GROUP BY job, attempt, node"
         " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
@@ -117,7 +117,7 @@ struct gaps {
 static int differences(const struct gaps *g, const char *text, int64_t span, int64_t detail, const char *of)
 {
     struct query q;
-    query_init_text(&q, g->r->sql, text, g->e);
+    query_init_text(&q, g->r->statements, text, g->e);
     if (span > 0) {
         query_i64(&q, 1, span);
         query_i64(&q, 2, detail);
@@ -145,7 +145,7 @@ static int add_days(const struct gaps *g, struct days *d)
 {
     struct ledger_row row = {0}, piece;
     struct query q;
-    query_init(&q, g->r->sql, TABLE_LEDGER, "", g->e);
+    query_init(&q, g->r->statements, TABLE_LEDGER, "", g->e);
     while (query_next(&q, &row))
         for (int64_t day = INT64_MIN; day != INT64_MAX;) {
             rollup_piece(&row, &day, &piece);
@@ -167,7 +167,7 @@ static int of_days(const struct gaps *g)
     struct days d = {0};
     struct query q;
     int rc = add_days(g, &d);
-    query_init_text(&q, g->r->sql, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY since", g->e);
+    query_init_text(&q, g->r->statements, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY since", g->e);
     while (rc == 0 && query_step(&q)) {
         int64_t day = sqlite3_column_int64(q.stmt, 0);
         struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
@@ -207,7 +207,7 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
 int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT j.id, j.cost_uusd, ifnull(l.uusd, 0) FROM jobs j LEFT JOIN (SELECT job, sum(uusd) AS uusd FROM ledger GROUP BY job) l ON l.job = j.id"
         " WHERE j.cost_uusd <> ifnull(l.uusd, 0) ORDER BY j.id",
         e);
@@ -225,7 +225,7 @@ int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct
 int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT job, attempt, node, kind, sum(uusd) AS more FROM"
         " (SELECT job, attempt, node, kind, uusd FROM ledger WHERE kind IN ('egress', 'storage')"
         " UNION ALL SELECT job, attempt, node, 'egress', -egress_uusd FROM attempts WHERE state = 'ended' AND egress_uusd <> 0"

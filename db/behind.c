@@ -21,7 +21,7 @@
 int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         DONE " SELECT (SELECT ifnull(sum(l.ms), 0) FROM ledger l JOIN attempts a ON a.job = l.job AND a.attempt = l.attempt AND a.node = l.node AND a.rank = 0"
              " WHERE l.job = ?1 AND l.attempt < ?4 AND l.kind = 'useful')"
              " - CASE WHEN EXISTS (SELECT 1 FROM done WHERE ms IS NULL) THEN NULL ELSE (SELECT ifnull(sum(ms), 0) FROM done) END",
@@ -39,7 +39,7 @@ int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckp
 int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->sql, "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt < ?2 AND behind_ms > 0)", e);
+    query_init_text(&q, r->statements, "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt < ?2 AND behind_ms > 0)", e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);
     *ret_was = query_step(&q) && sqlite3_column_int64(q.stmt, 0) != 0;

@@ -9,7 +9,7 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e)
 
     if (sql_exec(d->sql, "UPDATE meta SET boots = boots + 1", e) != 0)
         return err_wrap(e, "the database %s", d->path);
-    query_init(&q, d->sql, TABLE_META, "", e);
+    query_init(&q, &d->statements, TABLE_META, "", e);
     bool found = query_next(&q, &meta);
     if (query_finish(&q) != 0)
         return err_wrap(e, "the database %s", d->path);

@@ -6,6 +6,7 @@
 #define BELAY_DB_CONN_H
 
 #include "db/db.h"
+#include "db/statements.h"
 #include "db/table.h"
 
 #define DB_BUSY_MS 5000
@@ -28,6 +29,7 @@ struct db {
     sqlite3_stmt *insert[TABLE_COUNT];
     sqlite3_stmt *thin_task_loads, *thin_gpu_loads;
     struct rollup rollup;
+    struct statements statements; /* SELECTs */
     /* Fault injection */
     int64_t fail_in;
     int fail_code;

@@ -84,7 +84,7 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
                " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
                " %s GROUP BY key ORDER BY key",
         key, user ? "WHERE j.user = ?3" : "");
-    query_init_text(&q, r->sql, buf_str(&text), e);
+    query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);
     query_i64(&q, 1, wall_is_set(from) ? from.ms : INT64_MIN);
     query_i64(&q, 2, wall_is_set(to) ? to.ms : INT64_MAX);

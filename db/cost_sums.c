@@ -174,7 +174,7 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
     if (rc != 0)
         return rc;
     add_statement(&k, &text);
-    query_init_text(&q, r->sql, buf_str(&text), e);
+    query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);
     int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) | (c->pool ? DETAIL_MACHINES : 0);
     query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* months and kinds: of the fewest */
@@ -200,7 +200,7 @@ int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t l
     int rc = query_check_limit(limit, e);
     if (rc != 0)
         return rc;
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT j.id, j.name, j.user, ifnull(t.value, j.team) AS charged, j.end_kind, j.cost_uusd, j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at"
         " FROM jobs j LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
         " WHERE j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2 AND (?3 IS NULL OR j.user = ?3) AND (?4 IS NULL OR charged = ?4)"

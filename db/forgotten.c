@@ -15,7 +15,7 @@ int db_read_kept(struct db_reader *r, struct wall before, const char *user, int3
     int rc = query_check_limit(limit, e);
     if (rc != 0)
         return rc;
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT j.id, j.name, j.user, j.ended_at, CASE WHEN s.bytes > 0 THEN s.bytes WHEN l.after = 'all'"
         " THEN (SELECT ifnull(sum(c.stored_bytes), 0) FROM checkpoints c WHERE c.job = j.id) ELSE j.ckpt_bytes END AS bytes"
         " FROM leftovers l JOIN jobs j ON j.id = l.job LEFT JOIN stored s ON s.job = l.job"

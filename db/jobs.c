@@ -93,7 +93,7 @@ static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, stru
 {
     struct query q;
     bool found = false;
-    query_init_text(&q, r->sql, "SELECT ended_at FROM jobs WHERE id = ?1 AND state = 'ended' AND ended_at IS NOT NULL", e);
+    query_init_text(&q, r->statements, "SELECT ended_at FROM jobs WHERE id = ?1 AND state = 'ended' AND ended_at IS NOT NULL", e);
     query_i64(&q, 1, id);
     if (query_step(&q)) {
         *ret_ended_ms = sqlite3_column_int64(q.stmt, 0);
@@ -266,7 +266,7 @@ static int find_floor(struct db_reader *r, const struct job_filter *f, const str
     struct buf statement = {0};
     struct query q;
     buf_printf(&statement, "SELECT id FROM jobs %s %s LIMIT 1 OFFSET %d", base, order_of(f), JOBS_LOOKED_AT_MAX - 1);
-    query_init_text(&q, r->sql, buf_str(&statement), e);
+    query_init_text(&q, r->statements, buf_str(&statement), e);
     bind(c, n_base, &q);
     if (query_step(&q))
         *ret_floor = sqlite3_column_int64(q.stmt, 0);
@@ -292,7 +292,7 @@ static int walk(struct db_reader *r, const struct job_filter *f, struct conditio
     int32_t n = 0;
     bool goes_on = true;
     buf_printf(&c->text, " %s LIMIT ?%d", order_of(f), number(c, f->limit));
-    query_init_with(&q, r->sql, TABLE_JOBS, f->pool_used ? POOL_USED : "", buf_str(&c->text), e);
+    query_init_with(&q, r->statements, TABLE_JOBS, f->pool_used ? POOL_USED : "", buf_str(&c->text), e);
     bind(c, c->n, &q);
     for (; goes_on && query_next(&q, &row); n++) {
         if (f->pool_used)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct loading {
-    sqlite3 *sql;
+    struct statements *statements;
     struct model *model;
     struct stamp now;
 };
@@ -21,7 +21,7 @@ static int load_pools(const struct loading *l, struct err *e)
     struct pool_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_POOLS, "ORDER BY name", e);
+    query_init(&q, l->statements, TABLE_POOLS, "ORDER BY name", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_pool(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -32,7 +32,7 @@ static int load_offers(const struct loading *l, struct err *e)
     struct offer_row row = {.avoid_until = MONO_NONE};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_OFFERS, "ORDER BY id", e);
+    query_init(&q, l->statements, TABLE_OFFERS, "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_offer(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -43,7 +43,7 @@ static int load_instances(const struct loading *l, struct err *e)
     struct instance_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_INSTANCES, "WHERE state <> 'gone' ORDER BY id", e);
+    query_init(&q, l->statements, TABLE_INSTANCES, "WHERE state <> 'gone' ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_instance(l->model, &row, l->now, e)))
         ;
     return query_finish(&q);
@@ -54,7 +54,7 @@ static int load_nodes(const struct loading *l, struct err *e)
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_NODES, "WHERE state <> 'gone' ORDER BY id", e);
+    query_init(&q, l->statements, TABLE_NODES, "WHERE state <> 'gone' ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_node(l->model, &row, l->now, e)))
         ;
     return query_finish(&q);
@@ -65,7 +65,7 @@ static int load_labels(const struct loading *l, struct err *e)
 {
     struct query q;
 
-    query_init_text(&q, l->sql,
+    query_init_text(&q, l->statements,
         "SELECT j.id, s.labels_json FROM jobs AS j JOIN job_label_sets AS o ON o.job = j.id JOIN label_sets AS s ON s.id = o.labels"
         " WHERE j.state <> 'ended' ORDER BY j.id", e);
     while (query_step(&q))
@@ -77,7 +77,7 @@ static int load_labels(const struct loading *l, struct err *e)
 static int load_jobs(const struct loading *l, struct err *e)
 {
     const struct job_row blank = {.queued_mono = MONO_NONE}, *row;
-    struct ahead *a = ahead_start(l->sql, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
+    struct ahead *a = ahead_start(l->statements, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
     int rc = 0;
 
     while (rc == 0 && (row = ahead_next(a)) != NULL)
@@ -90,7 +90,7 @@ static int load_attempts(const struct loading *l, struct err *e)
     struct attempt_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt, rank", e);
+    query_init(&q, l->statements, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt, rank", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_attempt(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -101,7 +101,7 @@ static int load_accounts(const struct loading *l, struct err *e)
     struct account_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_ACCOUNTS, "ORDER BY team, user", e);
+    query_init(&q, l->statements, TABLE_ACCOUNTS, "ORDER BY team, user", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_account(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -112,7 +112,7 @@ static int load_budgets(const struct loading *l, struct err *e)
     struct budget_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_BUDGETS, "ORDER BY name", e);
+    query_init(&q, l->statements, TABLE_BUDGETS, "ORDER BY name", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_budget(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -123,7 +123,7 @@ static int load_stored(const struct loading *l, struct err *e)
     struct stored_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_STORED, "WHERE bytes > 0 ORDER BY job", e);
+    query_init(&q, l->statements, TABLE_STORED, "WHERE bytes > 0 ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_stored(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -134,7 +134,7 @@ static int load_leftovers(const struct loading *l, struct err *e)
     struct leftover_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_LEFTOVERS, "WHERE state <> 'done' ORDER BY job", e);
+    query_init(&q, l->statements, TABLE_LEFTOVERS, "WHERE state <> 'done' ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_leftover(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -146,7 +146,7 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
     struct job_row row = {0};
     struct query q;
 
-    query_init_text(&q, l->sql,
+    query_init_text(&q, l->statements,
         "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON j.id = f.job"
         " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
         " WHERE f.state <> 'done' ORDER BY j.id", e);
@@ -166,7 +166,7 @@ static int load_extras(const struct loading *l, struct err *e)
     struct extras_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_EXTRAS,
+    query_init(&q, l->statements, TABLE_EXTRAS,
         "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended') ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_extras(l->model, &row, e)))
         ;
@@ -178,7 +178,7 @@ static int load_outbox(const struct loading *l, struct err *e)
     struct outbox_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_OUTBOX, "ORDER BY event, target", e);
+    query_init(&q, l->statements, TABLE_OUTBOX, "ORDER BY event, target", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_outbox(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -190,7 +190,7 @@ static int load_certificates(const struct loading *l, struct err *e)
     struct drill_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_DRILLS,
+    query_init(&q, l->statements, TABLE_DRILLS,
         "WHERE state = 'passed' AND script_key <> '' AND NOT EXISTS (SELECT 1 FROM drills AS d"
         " WHERE d.state IN ('passed', 'failed') AND d.script_key = drills.script_key"
         " AND (d.ended_at, d.job, d.number) > (drills.ended_at, drills.job, drills.number))"
@@ -205,7 +205,7 @@ static int load_arrays(const struct loading *l, struct err *e)
     struct array_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_ARRAYS,
+    query_init(&q, l->statements, TABLE_ARRAYS,
         "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended') ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_array(l->model, &row, e)))
         ;
@@ -218,7 +218,7 @@ static int load_dependencies(const struct loading *l, struct err *e)
     struct dependency_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_DEPENDENCIES,
+    query_init(&q, l->statements, TABLE_DEPENDENCIES,
         "WHERE state IN ('waits', 'never') AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = dependencies.job AND jobs.state <> 'ended')"
         " ORDER BY job, on_job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_dependency(l->model, &row, e)))
@@ -231,7 +231,7 @@ static int load_task_ends(const struct loading *l, struct err *e)
 {
     struct query q;
 
-    query_init_text(&q, l->sql,
+    query_init_text(&q, l->statements,
         "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND array_id <> 0 AND array_id IN"
         " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN (d.job, d.on_job)"
         " AND a.state <> 'ended') ORDER BY array_id, array_index", e);
@@ -250,7 +250,7 @@ static int load_drills(const struct loading *l, struct err *e)
     struct drill_row row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_DRILLS, "WHERE state IN ('stopping', 'queued', 'resumed') ORDER BY job", e);
+    query_init(&q, l->statements, TABLE_DRILLS, "WHERE state IN ('stopping', 'queued', 'resumed') ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_drill(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -261,7 +261,7 @@ static int load_cron_job(const struct loading *l, int64_t id, char **ret_json, s
     struct cron_job_change row = {0};
     struct query q;
 
-    query_init(&q, l->sql, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
+    query_init(&q, l->statements, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
     query_i64(&q, 1, id);
     query_next(&q, &row);
     *ret_json = row.job_json;
@@ -274,7 +274,7 @@ static int load_crons(const struct loading *l, struct err *e)
     struct query q;
     char *json = NULL;
 
-    query_init(&q, l->sql, TABLE_CRONS, "WHERE state <> 'removed' ORDER BY id", e);
+    query_init(&q, l->statements, TABLE_CRONS, "WHERE state <> 'removed' ORDER BY id", e);
     while (query_next(&q, &row)) {
         bool goes_on = query_goes_on(&q, load_cron_job(l, row.id, &json, e)) &&
                        query_goes_on(&q, model_load_cron(l->model, &row, json, l->now, e));
@@ -291,7 +291,7 @@ static int load_counters(const struct loading *l, struct err *e)
     struct query q;
     int rc;
 
-    query_init(&q, l->sql, TABLE_META, "", e);
+    query_init(&q, l->statements, TABLE_META, "", e);
     query_next(&q, &meta);
     if ((rc = query_finish(&q)) != 0)
         return rc;
@@ -323,7 +323,7 @@ int db_load(struct db *d, struct model *m, struct stamp now, struct err *e)
         load_crons,
         load_counters,
     };
-    struct loading l = {.sql = d->sql, .model = m, .now = now};
+    struct loading l = {.statements = &d->statements, .model = m, .now = now};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (steps[i](&l, e) != 0)

@@ -12,7 +12,7 @@ static void ask(struct query *q, struct db_reader *r, enum table_id t, const cha
     char tail[200];
     snprintf(tail, sizeof(tail), "WHERE job = ?1 AND attempt BETWEEN ?2 AND ?3 AND span_ms = ?4 AND at >= ?5 ORDER BY attempt, %s, at LIMIT %d", of,
         LOADS_READ_MAX);
-    query_init(q, r->sql, t, tail, e);
+    query_init(q, r->statements, t, tail, e);
     query_i64(q, 1, job);
     query_i64(q, 2, attempt > 0 ? attempt : 0);
     query_i64(q, 3, attempt > 0 ? attempt : INT64_MAX);

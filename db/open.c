@@ -171,6 +171,7 @@ static int open_sql(struct db *d, const struct db *from, struct err *e)
         flags |= SQLITE_OPEN_CREATE;
     if ((code = sqlite3_open_v2(d->path, &d->sql, flags, NULL)) != SQLITE_OK)
         return sql_err(e, d->sql, code, "open");
+    d->statements.sql = d->sql;
     if ((rc = set_pragmas(d, e)) != 0 || (from && (rc = fill_from(d, from, e)) != 0) ||
         (rc = schema_migrate(d->sql, d->path, e)) != 0)
         return rc;
@@ -220,6 +221,7 @@ void db_close(struct db *d)
     sqlite3_finalize(d->thin_task_loads);
     sqlite3_finalize(d->thin_gpu_loads);
     rollup_deinit(&d->rollup);
+    statements_deinit(&d->statements);
     for (int t = 0; t < TABLE_COUNT; t++)
         sqlite3_finalize(d->insert[t]);
     int code = sqlite3_close(d->sql);

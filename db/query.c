@@ -3,48 +3,34 @@
 
 #include "db/conn.h"
 
-void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err *e)
+void query_init_text(struct query *q, struct statements *of, const char *text, struct err *e)
 {
-    *q = (struct query){.sql = sql, .e = e};
-    int code = sqlite3_prepare_v2(sql, text, -1, &q->stmt, NULL);
+    *q = (struct query){.of = of, .e = e};
+    int code = statements_take(of, text, &q->stmt);
     if (code != SQLITE_OK)
-        q->rc = sql_err(e, sql, code, "read the database");
+        q->rc = sql_err(e, of->sql, code, "read the database");
 }
 
-void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e)
+void query_init(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
 {
-    query_init_with(q, sql, table, "", tail, e);
+    query_init_with(q, of, table, "", tail, e);
 }
 
-void query_init_with(struct query *q, sqlite3 *sql, enum table_id table, const char *more, const char *tail, struct err *e)
+void query_init_with(struct query *q, struct statements *of, enum table_id table, const char *more, const char *tail, struct err *e)
 {
     struct buf text = {0};
 
     table_select_sql(&tables[table], more, &text);
     buf_printf(&text, " %s", tail);
-    query_init_text(q, sql, buf_str(&text), e);
+    query_init_text(q, of, buf_str(&text), e);
     q->table = &tables[table];
     buf_deinit(&text);
-}
-
-void query_init_kept(struct query *q, sqlite3 *sql, sqlite3_stmt **kept, enum table_id table, const char *tail, struct err *e)
-{
-    struct buf text = {0};
-
-    *q = (struct query){.sql = sql, .table = &tables[table], .e = e, .is_kept = true};
-    if (!*kept) {
-        table_select_sql(&tables[table], "", &text);
-        buf_printf(&text, " %s", tail);
-        q->rc = sql_prepare(sql, buf_str(&text), kept, e);
-        buf_deinit(&text);
-    }
-    q->stmt = *kept;
 }
 
 static void check(struct query *q, int code)
 {
     if (q->rc == 0 && code != SQLITE_OK)
-        q->rc = sql_err(q->e, q->sql, code, "read %s", q->table ? q->table->name : "the database");
+        q->rc = sql_err(q->e, q->of->sql, code, "read %s", q->table ? q->table->name : "the database");
 }
 
 void query_i64(struct query *q, int parameter, int64_t value)
@@ -84,10 +70,7 @@ bool query_goes_on(struct query *q, int answer)
 
 int query_finish(struct query *q)
 {
-    if (q->is_kept)
-        sqlite3_reset(q->stmt); /* it would hold on to what is in the database now */
-    else
-        sqlite3_finalize(q->stmt);
+    statements_give(q->of, q->stmt);
     q->stmt = NULL;
     return q->rc;
 }

@@ -2,7 +2,7 @@
  *
  * A SELECT that is read to its end or left early. In the manner of json_reader: bind, walk, check once.
  *
- *     query_init(&q, sql, TABLE_JOBS, "WHERE id = ?1", e);
+ *     query_init(&q, statements, TABLE_JOBS, "WHERE id = ?1", e);
  *     query_i64(&q, 1, id);
  *     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
  *         ;
@@ -11,25 +11,22 @@
 #ifndef BELAY_DB_QUERY_H
 #define BELAY_DB_QUERY_H
 
+#include "db/statements.h"
 #include "db/table.h"
 
 struct query {
-    sqlite3 *sql;
+    struct statements *of; /* stmt goes back there */
     sqlite3_stmt *stmt;
     const struct table *table; /* NULL: the caller reads stmt itself */
     struct err *e;
     int rc;
-    bool is_kept; /* the statement is somebody's who keeps it */
 };
 
 /* Every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY ..."). */
-void query_init(struct query *q, sqlite3 *sql, enum table_id table, const char *tail, struct err *e);
+void query_init(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e);
 /* And what stands in `more` (", x"), which is read from stmt, from the column behind the table's last on. */
-void query_init_with(struct query *q, sqlite3 *sql, enum table_id table, const char *more, const char *tail, struct err *e);
-void query_init_text(struct query *q, sqlite3 *sql, const char *text, struct err *e);
-/* As query_init, for what is asked so often that its statement is parsed once: *kept is NULL the first time, and the caller finalizes
- * it before the connection is closed. One query at a time has it. */
-void query_init_kept(struct query *q, sqlite3 *sql, sqlite3_stmt **kept, enum table_id table, const char *tail, struct err *e);
+void query_init_with(struct query *q, struct statements *of, enum table_id table, const char *more, const char *tail, struct err *e);
+void query_init_text(struct query *q, struct statements *of, const char *text, struct err *e);
 void query_i64(struct query *q, int parameter, int64_t value);
 void query_text(struct query *q, int parameter, const char *text); /* borrowed until query_finish */
 bool query_step(struct query *q);                                  /* false: no more rows, or failed */

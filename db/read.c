@@ -25,7 +25,7 @@ int db_read_job(struct db_reader *r, int64_t id, struct job_row *ret_job, struct
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_JOBS, "WHERE id = ?1", e);
+    query_init(&q, r->statements, TABLE_JOBS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -42,7 +42,7 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
     struct query q;
     int rc;
 
-    query_init_kept(&q, r->sql, &r->spec, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
+    query_init(&q, r->statements, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -58,7 +58,7 @@ int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted
     struct query q;
     int rc;
 
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT 1 FROM job_workdirs AS w WHERE w.hash = ?1 AND"
         " (EXISTS (SELECT 1 FROM jobs WHERE jobs.id = w.job AND jobs.state <> 'ended') OR"
         " EXISTS (SELECT 1 FROM jobs AS task WHERE task.array_id = w.job AND task.array_id <> 0 AND task.state <> 'ended'))"
@@ -89,7 +89,7 @@ int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *c
     struct attempt_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_ATTEMPTS, "WHERE job = ?1 ORDER BY attempt, rank", e);
+    query_init(&q, r->statements, TABLE_ATTEMPTS, "WHERE job = ?1 ORDER BY attempt, rank", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -105,7 +105,7 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
 
     if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
-    query_init(&q, r->sql, TABLE_HISTORY,
+    query_init(&q, r->statements, TABLE_HISTORY,
         job ? "WHERE id > ?1 AND job = ?3 ORDER BY id LIMIT ?2" : "WHERE id > ?1 ORDER BY id LIMIT ?2", e);
     query_i64(&q, 1, after);
     query_i64(&q, 2, limit);
@@ -121,7 +121,7 @@ int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, v
     struct checkpoint_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_CHECKPOINTS, "WHERE job = ?1 ORDER BY attempt DESC, sequence DESC", e);
+    query_init(&q, r->statements, TABLE_CHECKPOINTS, "WHERE job = ?1 ORDER BY attempt DESC, sequence DESC", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -133,7 +133,7 @@ int db_read_crons(struct db_reader *r, const char *user, db_cron_fn fn, void *ct
     struct cron_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_CRONS,
+    query_init(&q, r->statements, TABLE_CRONS,
         user ? "WHERE state <> 'removed' AND user = ?1 ORDER BY id" : "WHERE state <> 'removed' ORDER BY id", e);
     if (user)
         query_text(&q, 1, user);
@@ -153,7 +153,7 @@ int db_read_cron(struct db_reader *r, int64_t id, struct cron_row *ret_row, stru
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_CRONS, "WHERE id = ?1", e);
+    query_init(&q, r->statements, TABLE_CRONS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -170,7 +170,7 @@ int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct er
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
+    query_init(&q, r->statements, TABLE_CRON_JOBS, "WHERE cron = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -190,7 +190,7 @@ int db_read_cron_runs(
 
     if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
-    query_init(&q, r->sql, TABLE_CRON_RUNS, "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
+    query_init(&q, r->statements, TABLE_CRON_RUNS, "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
     query_i64(&q, 1, id);
     query_i64(&q, 2, before > 0 ? before : INT64_MAX);
     query_i64(&q, 3, limit);
@@ -205,7 +205,7 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_LEFTOVERS, "WHERE job = ?1", e);
+    query_init(&q, r->statements, TABLE_LEFTOVERS, "WHERE job = ?1", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -222,7 +222,7 @@ int db_read_array(struct db_reader *r, int64_t job, struct array_row *ret_row, s
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_ARRAYS, "WHERE job = ?1", e);
+    query_init(&q, r->statements, TABLE_ARRAYS, "WHERE job = ?1", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -244,7 +244,7 @@ int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret,
     if (rc != 0)
         return rc;
     bits_init(&a.succeeded, ranges_last(&a.all) + 1);
-    query_init_text(&q, r->sql,
+    query_init_text(&q, r->statements,
         "SELECT array_index FROM jobs WHERE array_id = ?1 AND array_id <> 0 AND state = 'ended' AND end_kind = 'succeeded'", e);
     query_i64(&q, 1, job);
     while (query_step(&q))
@@ -263,7 +263,7 @@ int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, 
     struct query q;
     int rc;
 
-    query_init_kept(&q, r->sql, &r->extras, TABLE_EXTRAS, "WHERE id = ?1", e);
+    query_init(&q, r->statements, TABLE_EXTRAS, "WHERE id = ?1", e);
     query_i64(&q, 1, id);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -279,7 +279,7 @@ int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char re
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
+    query_init(&q, r->statements, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);
     bool found = query_next(&q, &row);
@@ -294,7 +294,7 @@ int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, 
     struct dependency_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, of_task, task, kind", e);
+    query_init(&q, r->statements, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, of_task, task, kind", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -306,7 +306,7 @@ int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *c
     struct drill_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_DRILLS, "WHERE job = ?1 ORDER BY number", e);
+    query_init(&q, r->statements, TABLE_DRILLS, "WHERE job = ?1 ORDER BY number", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -321,7 +321,7 @@ int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_dril
 
     if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
-    query_init(&q, r->sql, TABLE_DRILLS,
+    query_init(&q, r->statements, TABLE_DRILLS,
         user ? "WHERE user = ?2 ORDER BY asked_at DESC, job DESC, number DESC LIMIT ?1"
              : "ORDER BY asked_at DESC, job DESC, number DESC LIMIT ?1",
         e);
@@ -339,7 +339,7 @@ int db_read_certificate(struct db_reader *r, const char *script_key, struct dril
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_DRILLS,
+    query_init(&q, r->statements, TABLE_DRILLS,
         "WHERE state IN ('passed', 'failed') AND script_key = ?1 AND script_key <> ''"
         " ORDER BY ended_at DESC, job DESC, number DESC LIMIT 1",
         e);
@@ -358,7 +358,7 @@ int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx,
     struct ledger_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_LEDGER, job ? "WHERE job = ?1 ORDER BY rowid" : "ORDER BY rowid", e);
+    query_init(&q, r->statements, TABLE_LEDGER, job ? "WHERE job = ?1 ORDER BY rowid" : "ORDER BY rowid", e);
     if (job)
         query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
@@ -371,7 +371,7 @@ int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx,
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_NODES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+    query_init(&q, r->statements, TABLE_NODES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -383,7 +383,7 @@ int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, vo
     struct query q;
 
     query_init(
-        &q, r->sql, TABLE_INSTANCES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+        &q, r->statements, TABLE_INSTANCES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -394,7 +394,7 @@ int db_read_newest_instances(struct db_reader *r, int64_t limit, db_instance_fn 
     struct instance_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_INSTANCES, "ORDER BY id DESC LIMIT ?1", e);
+    query_init(&q, r->statements, TABLE_INSTANCES, "ORDER BY id DESC LIMIT ?1", e);
     query_i64(&q, 1, limit);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -406,7 +406,7 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
     struct offer_row row = {.avoid_until = MONO_NONE};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_OFFERS, "ORDER BY id", e);
+    query_init(&q, r->statements, TABLE_OFFERS, "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -418,7 +418,7 @@ int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_ro
     struct query q;
     int rc;
 
-    query_init(&q, r->sql, TABLE_TOKENS, "WHERE hash = ?1", e);
+    query_init(&q, r->statements, TABLE_TOKENS, "WHERE hash = ?1", e);
     query_text(&q, 1, hash);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -434,7 +434,7 @@ int db_read_tokens(struct db_reader *r, db_token_fn fn, void *ctx, struct err *e
     struct token_row row = {0};
     struct query q;
 
-    query_init(&q, r->sql, TABLE_TOKENS, "ORDER BY id", e);
+    query_init(&q, r->statements, TABLE_TOKENS, "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);

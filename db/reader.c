@@ -34,14 +34,14 @@ static int open_sql(struct db_reader *r, const char *path, struct err *e)
     if (access(path, F_OK) != 0)
         return err_errno(e, errno, "look for it");
     code = sqlite3_open_v2(
-        path, &r->sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+        path, &r->own.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
-        return sql_err(e, r->sql, code, "open");
-    sqlite3_busy_timeout(r->sql, DB_BUSY_MS);
-    if ((rc = sql_exec(r->sql,
+        return sql_err(e, r->own.sql, code, "open");
+    sqlite3_busy_timeout(r->own.sql, DB_BUSY_MS);
+    if ((rc = sql_exec(r->own.sql,
              "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF", e)) != 0)
         return rc;
-    return check_version(r->sql, e);
+    return check_version(r->own.sql, e);
 }
 
 int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *e)
@@ -49,7 +49,7 @@ int db_reader_open(const char *path, struct db_reader **ret_reader, struct err *
     struct db_reader *r = mem_alloc(sizeof(*r));
     int rc;
 
-    r->owned = true;
+    r->statements = &r->own;
     if ((rc = open_sql(r, path, e)) != 0) {
         err_wrap(e, "read the database %s", path);
         db_reader_close(r);
@@ -63,20 +63,20 @@ int db_reader_of(struct db *d, struct db_reader **ret_reader, struct err *e)
 {
     (void)e;
     struct db_reader *r = mem_alloc(sizeof(*r));
-    r->sql = d->sql;
+    r->statements = &d->statements;
     *ret_reader = r;
     return 0;
 }
 
 int db_reader_begin(struct db_reader *r, struct err *e)
 {
-    assert(r->owned);
-    return sql_exec(r->sql, "BEGIN", e);
+    assert(r->statements == &r->own);
+    return sql_exec(r->statements->sql, "BEGIN", e);
 }
 
 void db_reader_end(struct db_reader *r)
 {
-    sqlite3_exec(r->sql, "ROLLBACK", NULL, NULL, NULL); /* of nothing; it may have ended by itself, after a failure */
+    sqlite3_exec(r->statements->sql, "ROLLBACK", NULL, NULL, NULL); /* of nothing; it may have ended by itself, after a failure */
 }
 
 static int is_cancelled(void *cancel)
@@ -86,16 +86,14 @@ static int is_cancelled(void *cancel)
 
 void db_reader_cancel_by(struct db_reader *r, atomic_int *cancel)
 {
-    sqlite3_progress_handler(r->sql, CANCEL_OPS, cancel ? is_cancelled : NULL, cancel);
+    sqlite3_progress_handler(r->statements->sql, CANCEL_OPS, cancel ? is_cancelled : NULL, cancel);
 }
 
 void db_reader_close(struct db_reader *r)
 {
-    if (r) {
-        sqlite3_finalize(r->spec);
-        sqlite3_finalize(r->extras);
+    if (r && r->statements == &r->own) {
+        statements_deinit(&r->own);
+        sqlite3_close(r->own.sql);
     }
-    if (r && r->owned)
-        sqlite3_close(r->sql);
     free(r);
 }

@@ -2,14 +2,12 @@
 #ifndef BELAY_DB_READER_H
 #define BELAY_DB_READER_H
 
-#include <sqlite3.h>
+#include "db/statements.h"
 #include <stdbool.h>
 
 struct db_reader {
-    sqlite3 *sql;
-    bool owned; /* else it is the write connection's, borrowed */
-    sqlite3_stmt *spec; /* db_read_spec's, which is asked for every start; NULL: not yet */
-    sqlite3_stmt *extras; /* likewise, for rows of a list */
+    struct statements *statements; /* own, or the write connection's, borrowed */
+    struct statements own;
 };
 
 #endif

@@ -193,24 +193,24 @@ static int add_stretch(struct rollup *r, sqlite3 *sql, const struct ledger_row *
     return rc;
 }
 
-static int add_ledger(struct rollup *r, sqlite3 *sql, struct err *e)
+static int add_ledger(struct rollup *r, struct statements *s, struct err *e)
 {
     struct ledger_row row = {0};
     struct query q;
-    query_init(&q, sql, TABLE_LEDGER, "", e);
-    while (query_next(&q, &row) && query_goes_on(&q, add_stretch(r, sql, &row, e)))
+    query_init(&q, s, TABLE_LEDGER, "", e);
+    while (query_next(&q, &row) && query_goes_on(&q, add_stretch(r, s->sql, &row, e)))
         ;
     return query_finish(&q);
 }
 
-static int add_jobs(struct rollup *r, sqlite3 *sql, struct err *e)
+static int add_jobs(struct rollup *r, struct statements *s, struct err *e)
 {
     struct query q;
-    query_init_text(&q, sql, "SELECT id, ended_at FROM jobs WHERE state = 'ended'", e);
+    query_init_text(&q, s, "SELECT id, ended_at FROM jobs WHERE state = 'ended'", e);
     while (query_step(&q)) {
         struct job_row j = {.id = sqlite3_column_int64(q.stmt, 0), .state = JOB_ENDED, .ended_at = {sqlite3_column_int64(q.stmt, 1)}};
         size_t at = 0;
-        if (!query_goes_on(&q, add(sql, rollup_jobs(r, &j, 1, &at), e)))
+        if (!query_goes_on(&q, add(s->sql, rollup_jobs(r, &j, 1, &at), e)))
             break;
     }
     return query_finish(&q);
@@ -219,11 +219,13 @@ static int add_jobs(struct rollup *r, sqlite3 *sql, struct err *e)
 int rollup_all(sqlite3 *sql, struct err *e)
 {
     struct rollup r = {0};
+    struct statements s = {.sql = sql};
     int rc = rollup_prepare(&r, sql, e);
     if (rc == 0)
-        rc = add_ledger(&r, sql, e);
+        rc = add_ledger(&r, &s, e);
     if (rc == 0)
-        rc = add_jobs(&r, sql, e);
+        rc = add_jobs(&r, &s, e);
+    statements_deinit(&s);
     rollup_deinit(&r);
     return rc;
 }

@@ -92,7 +92,7 @@ static void add_stretch(struct use *u, const struct stretch *s)
 static int walk(struct use *u, struct db_reader *r, const char *text, enum part part, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->sql, text, e);
+    query_init_text(&q, r->statements, text, e);
     query_i64(&q, 1, u->of->from.ms);
     query_i64(&q, 2, u->of->to.ms);
     while (query_step(&q)) {

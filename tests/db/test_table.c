@@ -28,7 +28,7 @@ static void read_last(struct db *d, enum table_id t, void *row)
 {
     struct query q;
     struct err e;
-    query_init(&q, d->sql, t, t == TABLE_LEDGER ? "ORDER BY rowid DESC" : "ORDER BY 1 DESC", &e);
+    query_init(&q, &d->statements, t, t == TABLE_LEDGER ? "ORDER BY rowid DESC" : "ORDER BY 1 DESC", &e);
     assert_true(query_next(&q, row));
     assert_int_equal(query_finish(&q), 0);
 }
