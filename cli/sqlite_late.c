@@ -28,12 +28,17 @@ RETURNS(int, sqlite3_prepare_v3, (sqlite3 *db, const char *sql, int n, unsigned 
 RETURNS(int, sqlite3_step, (sqlite3_stmt *s), (s))
 RETURNS(int, sqlite3_reset, (sqlite3_stmt *s), (s))
 RETURNS(int, sqlite3_finalize, (sqlite3_stmt *s), (s))
+RETURNS(const char *, sqlite3_sql, (sqlite3_stmt *s), (s))
 
 RETURNS(int, sqlite3_bind_int64, (sqlite3_stmt *s, int i, sqlite3_int64 v), (s, i, v))
+RETURNS(int, sqlite3_clear_bindings, (sqlite3_stmt *s), (s))
+RETURNS(int, sqlite3_bind_value, (sqlite3_stmt *s, int i, const sqlite3_value *v), (s, i, v))
 RETURNS(int, sqlite3_bind_null, (sqlite3_stmt *s, int i), (s, i))
 RETURNS(int, sqlite3_bind_text, (sqlite3_stmt *s, int i, const char *text, int n, void (*done)(void *)), (s, i, text, n, done))
 RETURNS(int, sqlite3_bind_text64, (sqlite3_stmt *s, int i, const char *text, sqlite3_uint64 n, void (*done)(void *), unsigned char code), (s, i, text, n, done, code))
 
+RETURNS(int, sqlite3_column_count, (sqlite3_stmt *s), (s))
+RETURNS(sqlite3_value *, sqlite3_column_value, (sqlite3_stmt *s, int i), (s, i))
 RETURNS(int, sqlite3_column_bytes, (sqlite3_stmt *s, int i), (s, i))
 RETURNS(int, sqlite3_column_int, (sqlite3_stmt *s, int i), (s, i))
 RETURNS(sqlite3_int64, sqlite3_column_int64, (sqlite3_stmt *s, int i), (s, i))

@@ -83,7 +83,7 @@ struct ahead *ahead_start(struct statements *statements, enum table_id table, co
     pthread_cond_init(&a->changed, NULL);
     for (size_t k = 0; k < 2; k++)
         a->shelves[k].rows = mem_array(SHELF_ROWS, size);
-    query_init(&a->query, statements, table, tail, &a->err);
+    query_init_plain(&a->query, statements, table, tail, &a->err);
     fill(a, &a->shelves[0]);
     a->shelves[0].is_full = true;
     if (a->shelves[0].n < SHELF_ROWS)

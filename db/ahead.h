@@ -16,7 +16,8 @@
 
 struct ahead;
 
-/* tail as for query_init. A row has `size` bytes and begins as `blank`; its columns own no memory. */
+/* tail as for query_init_plain. A row has `size` bytes and begins as `blank`, which has nothing in the rare columns; its columns own no
+ * memory. */
 struct ahead *ahead_start(struct statements *statements, enum table_id table, const char *tail, const void *blank, size_t size);
 /* The next row, until the next call; NULL: no more, or reading failed. Waits for the disk, as a SELECT does. */
 const void *ahead_next(struct ahead *a);

@@ -76,7 +76,9 @@ static int load_labels(const struct loading *l, struct err *e)
 
 static int load_jobs(const struct loading *l, struct err *e)
 {
-    const struct job_row blank = {.queued_mono = MONO_NONE}, *row;
+    struct job_row blank = {.queued_mono = MONO_NONE};
+    table_clear_rare(&tables[TABLE_JOBS], &blank);
+    const struct job_row *row;
     struct ahead *a = ahead_start(l->statements, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
     int rc = 0;
 

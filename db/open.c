@@ -139,7 +139,7 @@ static int prepare_all(struct db *d, struct err *e)
              " type = 'text'",
              &d->workdirs, e)) != 0 ||
         (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + ?2 WHERE id = ?1", &d->late_cost, e)) != 0 ||
+        (rc = sql_prepare(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost, e)) != 0 ||
         (rc = sql_prepare(d->sql, THIN("task_loads", "job, attempt, rank, span_ms, at"), &d->thin_task_loads, e)) != 0 ||
         (rc = sql_prepare(d->sql, THIN("gpu_loads", "job, attempt, node, gpu, span_ms, at"), &d->thin_gpu_loads, e)) != 0 ||
         (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)

@@ -3,12 +3,17 @@
 
 #include "db/conn.h"
 
+static void take(struct query *q, const char *text, sqlite3_stmt **ret_stmt)
+{
+    int code = statements_take(q->of, text, ret_stmt);
+    if (code != SQLITE_OK)
+        q->rc = sql_err(q->e, q->of->sql, code, "read the database");
+}
+
 void query_init_text(struct query *q, struct statements *of, const char *text, struct err *e)
 {
     *q = (struct query){.of = of, .e = e};
-    int code = statements_take(of, text, &q->stmt);
-    if (code != SQLITE_OK)
-        q->rc = sql_err(e, of->sql, code, "read the database");
+    take(q, text, &q->stmt);
 }
 
 void query_init(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
@@ -20,10 +25,27 @@ void query_init_with(struct query *q, struct statements *of, enum table_id table
 {
     struct buf text = {0};
 
-    table_select_sql(&tables[table], more, &text);
+    table_select_sql(&tables[table], TABLE_WHOLE, more, &text);
     buf_printf(&text, " %s", tail);
     query_init_text(q, of, buf_str(&text), e);
     q->table = &tables[table];
+    buf_deinit(&text);
+}
+
+void query_init_plain(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
+{
+    const struct table *t = &tables[table];
+    struct buf text = {0};
+
+    table_select_sql(t, TABLE_USUAL, "", &text);
+    buf_printf(&text, " %s", tail);
+    query_init_text(q, of, buf_str(&text), e);
+    q->table = t;
+    buf_clear(&text);
+    table_select_sql(t, TABLE_WHOLE, "", &text);
+    buf_printf(&text, " WHERE %s = ?1", t->columns[0].name);
+    if (q->rc == 0)
+        take(q, buf_str(&text), &q->whole);
     buf_deinit(&text);
 }
 
@@ -56,9 +78,28 @@ bool query_step(struct query *q)
     return false;
 }
 
+/* Of a row that is not plain. */
+static bool read_whole(struct query *q, void *row)
+{
+    check(q, sqlite3_bind_value(q->whole, 1, sqlite3_column_value(q->stmt, 0)));
+    if (q->rc != 0)
+        return false;
+    int code = sqlite3_step(q->whole);
+    if (code == SQLITE_ROW)
+        q->rc = table_read(q->table, TABLE_WHOLE, q->whole, row, q->e);
+    else
+        check(q, code == SQLITE_DONE ? SQLITE_CORRUPT : code);
+    sqlite3_reset(q->whole);
+    return q->rc == 0;
+}
+
 bool query_next(struct query *q, void *row)
 {
-    return query_step(q) && (q->rc = table_read(q->table, q->stmt, row, q->e)) == 0;
+    if (!query_step(q))
+        return false;
+    if (q->whole && !table_is_plain(q->stmt))
+        return read_whole(q, row);
+    return (q->rc = table_read(q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
 }
 
 bool query_goes_on(struct query *q, int answer)
@@ -71,6 +112,7 @@ bool query_goes_on(struct query *q, int answer)
 int query_finish(struct query *q)
 {
     statements_give(q->of, q->stmt);
-    q->stmt = NULL;
+    statements_give(q->of, q->whole);
+    q->stmt = q->whole = NULL;
     return q->rc;
 }

@@ -20,12 +20,16 @@ struct query {
     const struct table *table; /* NULL: the caller reads stmt itself */
     struct err *e;
     int rc;
+    sqlite3_stmt *whole; /* query_init_plain: goes back there too */
 };
 
 /* Every column of the table; tail is the rest of the statement ("WHERE ... ORDER BY ..."). */
 void query_init(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e);
 /* And what stands in `more` (", x"), which is read from stmt, from the column behind the table's last on. */
 void query_init_with(struct query *q, struct statements *of, enum table_id table, const char *more, const char *tail, struct err *e);
+/* As query_init, for a table with a COLUMN_PLAIN, of which most rows are: of those only the usual columns are read. The row that is handed
+ * to query_next has nothing in the others (table_clear_rare). */
+void query_init_plain(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e);
 void query_init_text(struct query *q, struct statements *of, const char *text, struct err *e);
 void query_i64(struct query *q, int parameter, int64_t value);
 void query_text(struct query *q, int parameter, const char *text); /* borrowed until query_finish */

@@ -522,6 +522,7 @@ static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN resources TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN arch TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN evicted_at INTEGER;"
+    "ALTER TABLE jobs ADD COLUMN plain INTEGER NOT NULL DEFAULT 0;" /* who changes a row by hand leaves or makes it 0: it is read whole then */
     "ALTER TABLE offers ADD COLUMN gpu_model TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN gpu_memory_mib INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE nodes ADD COLUMN gpu_model TEXT NOT NULL DEFAULT '';"

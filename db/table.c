@@ -19,11 +19,12 @@
              : COLUMN_BOOL, struct wall                                                                      \
              : COLUMN_OPTIONAL, char *                                                                       \
              : COLUMN_TEXT)
-#define COL_AS(row, column, member)                                                                          \
+/* Behind the arguments may stand RARE. */
+#define COL_AS(row, column, member, ...)                                                                     \
     {                                                                                                        \
-        .name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member)                           \
+        .name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member), __VA_ARGS__              \
     }
-#define COL(row, member) COL_AS(row, #member, member)
+#define COL(row, member, ...) COL_AS(row, #member, member, __VA_ARGS__)
 #define COL_ADDED(row, column, member)                                                                       \
     {                                                                                                        \
         .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_SUM                          \
@@ -32,18 +33,23 @@
     {                                                                                                        \
         .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_MOST                         \
     }
-#define COL_TYPED(row, member, t)                                                                            \
+#define COL_TYPED(row, member, t, ...)                                                                       \
     {                                                                                                        \
-        .name = #member, .type = t, PLACE(row, member)                                                       \
+        .name = #member, .type = t, PLACE(row, member), __VA_ARGS__                                          \
     }
 #define COL_STATE(row, member, machine)                                                                      \
     {                                                                                                        \
         .name = #member, .type = COLUMN_NAMED, PLACE(row, member), .sm = &machine                            \
     }
-#define COL_KIND(row, column, member, list)                                                                  \
+#define COL_KIND(row, column, member, list, ...)                                                             \
     {                                                                                                        \
-        .name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list                              \
+        .name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list, __VA_ARGS__                 \
     }
+#define COL_PLAIN                                                                                            \
+    {                                                                                                        \
+        .name = "plain", .type = COLUMN_PLAIN                                                                \
+    }
+#define RARE .is_rare = true
 #define TABLE(sql_name, list, keys, may_replace)                                                             \
     {                                                                                                        \
         .name = sql_name, .columns = list, .n_columns = (int)(sizeof(list) / sizeof(list[0])),               \
@@ -200,8 +206,8 @@ static const struct column job_columns[] = {
     COL(job_row, user),
     COL(job_row, pool),
     COL_STATE(job_row, state, job_sm),
-    COL_KIND(job_row, "end_kind", end, end_kind_names),
-    COL(job_row, exit_code),
+    COL_KIND(job_row, "end_kind", end, end_kind_names, RARE),
+    COL(job_row, exit_code, RARE),
     COL_AS(job_row, "cpus", need.cpus),
     COL_AS(job_row, "gpus", need.gpus),
     COL_AS(job_row, "memory_mib", need.memory_mib),
@@ -212,89 +218,90 @@ static const struct column job_columns[] = {
     COL(job_row, ckpt_every_ms),
     COL(job_row, ckpt_keep),
     COL_AS(job_row, "retries_failed", retries.n[RETRY_FAILED]),
-    COL_AS(job_row, "used_failed", used[RETRY_FAILED]),
-    COL_AS(job_row, "used_node_lost", used[RETRY_NODE_LOST]),
-    COL(job_row, used_checkpointed),
-    COL(job_row, attempts),
-    COL(job_row, reclaims),
+    COL_AS(job_row, "used_failed", used[RETRY_FAILED], RARE),
+    COL_AS(job_row, "used_node_lost", used[RETRY_NODE_LOST], RARE),
+    COL(job_row, used_checkpointed, RARE),
+    COL(job_row, attempts, RARE),
+    COL(job_row, reclaims, RARE),
     COL(job_row, submitted_at),
-    COL(job_row, started_at),
-    COL(job_row, ended_at),
-    COL_AS(job_row, "last_good_attempt", last_good.attempt),
-    COL_AS(job_row, "last_good_sequence", last_good.sequence),
-    COL_TYPED(job_row, last_good_progress, COLUMN_OPTIONAL),
-    COL(job_row, last_good_at),
-    COL(job_row, save_ms),
-    COL(job_row, ckpt_bytes),
-    COL_TYPED(job_row, progress, COLUMN_OPTIONAL),
-    COL_TYPED(job_row, progress_total, COLUMN_OPTIONAL),
-    COL(job_row, lost_ms),
-    COL(job_row, lost_steps),
-    COL(job_row, cost_uusd),
-    COL(job_row, on_demand_uusd),
+    COL(job_row, started_at, RARE),
+    COL(job_row, ended_at, RARE),
+    COL_AS(job_row, "last_good_attempt", last_good.attempt, RARE),
+    COL_AS(job_row, "last_good_sequence", last_good.sequence, RARE),
+    COL_TYPED(job_row, last_good_progress, COLUMN_OPTIONAL, RARE),
+    COL(job_row, last_good_at, RARE),
+    COL(job_row, save_ms, RARE),
+    COL(job_row, ckpt_bytes, RARE),
+    COL_TYPED(job_row, progress, COLUMN_OPTIONAL, RARE),
+    COL_TYPED(job_row, progress_total, COLUMN_OPTIONAL, RARE),
+    COL(job_row, lost_ms, RARE),
+    COL(job_row, lost_steps, RARE),
+    COL(job_row, cost_uusd, RARE),
+    COL(job_row, on_demand_uusd, RARE),
     COL(job_row, ckpt_keep_every),
     COL_KIND(job_row, "ckpt_after", ckpt_after, ckpt_after_names),
-    COL(job_row, ckpt_at),
+    COL(job_row, ckpt_at, RARE),
     COL(job_row, script_key),
-    COL(job_row, drills),
-    COL(job_row, drill_tries),
+    COL(job_row, drills, RARE),
+    COL(job_row, drill_tries, RARE),
     COL(job_row, mail),
-    COL(job_row, urls),
-    COL(job_row, warned),
+    COL(job_row, urls, RARE),
+    COL(job_row, warned, RARE),
     COL_AS(job_row, "retries_timeout", retries.n[RETRY_TIMEOUT]),
     COL_AS(job_row, "retries_node_lost", retries.n[RETRY_NODE_LOST]),
     COL_AS(job_row, "retries_reclaimed", retries.n[RETRY_RECLAIMED]),
     COL_AS(job_row, "retries_evicted", retries.n[RETRY_EVICTED]),
     COL_AS(job_row, "retries_drained", retries.n[RETRY_DRAINED]),
-    COL_AS(job_row, "used_timeout", used[RETRY_TIMEOUT]),
-    COL_AS(job_row, "used_reclaimed", used[RETRY_RECLAIMED]),
-    COL_AS(job_row, "used_evicted", used[RETRY_EVICTED]),
-    COL_AS(job_row, "used_drained", used[RETRY_DRAINED]),
+    COL_AS(job_row, "used_timeout", used[RETRY_TIMEOUT], RARE),
+    COL_AS(job_row, "used_reclaimed", used[RETRY_RECLAIMED], RARE),
+    COL_AS(job_row, "used_evicted", used[RETRY_EVICTED], RARE),
+    COL_AS(job_row, "used_drained", used[RETRY_DRAINED], RARE),
     COL(job_row, nodes),
     COL(job_row, nodes_min),
-    COL_KIND(job_row, "on_loss", on_loss, gang_loss_names),
-    COL_KIND(job_row, "script_on", script_on, script_on_names),
-    COL(job_row, ranks),
-    COL_KIND(job_row, "gang_end", gang_end, end_kind_names),
-    COL(job_row, gang_code),
-    COL(job_row, pause_ms),
-    COL(job_row, quick_ends),
-    COL(job_row, in_vain),
-    COL(job_row, in_vain_last),
-    COL_TYPED(job_row, best_progress, COLUMN_OPTIONAL),
+    COL_KIND(job_row, "on_loss", on_loss, gang_loss_names, RARE),
+    COL_KIND(job_row, "script_on", script_on, script_on_names, RARE),
+    COL(job_row, ranks, RARE),
+    COL_KIND(job_row, "gang_end", gang_end, end_kind_names, RARE),
+    COL(job_row, gang_code, RARE),
+    COL(job_row, pause_ms, RARE),
+    COL(job_row, quick_ends, RARE),
+    COL(job_row, in_vain, RARE),
+    COL(job_row, in_vain_last, RARE),
+    COL_TYPED(job_row, best_progress, COLUMN_OPTIONAL, RARE),
     COL(job_row, team),
     COL(job_row, qos),
-    COL(job_row, nice),
-    COL_KIND(job_row, "hold", hold, hold_names),
-    COL(job_row, begin_at),
-    COL(job_row, deadline_ms),
-    COL(job_row, finish_ms),
-    COL(job_row, work_ms),
-    COL(job_row, done_ms),
-    COL(job_row, shown_ms),
-    COL_AS(job_row, "rival_at_ms", rival.at_ms),
-    COL_AS(job_row, "rival_done_ms", rival.done_ms),
-    COL_AS(job_row, "rival_starting_ms", rival.starting_ms),
-    COL_AS(job_row, "rival_on", rival.on),
-    COL_AS(job_row, "rival_last", rival.last),
-    COL_AS(job_row, "rival_price_uusd_h", rival.price_uusd_h),
-    COL_AS(job_row, "rival_paid_uusd", rival.paid_uusd),
-    COL_AS(job_row, "job_price_uusd_h", rival.job_price_uusd_h),
-    COL_AS(job_row, "job_paid_uusd", rival.job_paid_uusd),
-    COL(job_row, max_uusd),
-    COL(job_row, max_uusd_h),
-    COL_KIND(job_row, "pace", pace, pace_names),
-    COL(job_row, keep_unmeetable),
-    COL(job_row, depends_any),
+    COL(job_row, nice, RARE),
+    COL_KIND(job_row, "hold", hold, hold_names, RARE),
+    COL(job_row, begin_at, RARE),
+    COL(job_row, deadline_ms, RARE),
+    COL(job_row, finish_ms, RARE),
+    COL(job_row, work_ms, RARE),
+    COL(job_row, done_ms, RARE),
+    COL(job_row, shown_ms, RARE),
+    COL_AS(job_row, "rival_at_ms", rival.at_ms, RARE),
+    COL_AS(job_row, "rival_done_ms", rival.done_ms, RARE),
+    COL_AS(job_row, "rival_starting_ms", rival.starting_ms, RARE),
+    COL_AS(job_row, "rival_on", rival.on, RARE),
+    COL_AS(job_row, "rival_last", rival.last, RARE),
+    COL_AS(job_row, "rival_price_uusd_h", rival.price_uusd_h, RARE),
+    COL_AS(job_row, "rival_paid_uusd", rival.paid_uusd, RARE),
+    COL_AS(job_row, "job_price_uusd_h", rival.job_price_uusd_h, RARE),
+    COL_AS(job_row, "job_paid_uusd", rival.job_paid_uusd, RARE),
+    COL(job_row, max_uusd, RARE),
+    COL(job_row, max_uusd_h, RARE),
+    COL_KIND(job_row, "pace", pace, pace_names, RARE),
+    COL(job_row, keep_unmeetable, RARE),
+    COL(job_row, depends_any, RARE),
     COL(job_row, eligible_at),
-    COL(job_row, window),
-    COL(job_row, cron),
-    COL(job_row, cron_at),
-    COL_AS(job_row, "array_id", array),
-    COL(job_row, array_index),
-    COL(job_row, regroups_until),
+    COL(job_row, window, RARE),
+    COL(job_row, cron, RARE),
+    COL(job_row, cron_at, RARE),
+    COL_AS(job_row, "array_id", array, RARE),
+    COL(job_row, array_index, RARE),
+    COL(job_row, regroups_until, RARE),
     COL(job_row, extras),
-    COL(job_row, evicted_at),
+    COL(job_row, evicted_at, RARE),
+    COL_PLAIN,
 };
 
 static const struct column spec_columns[] = {
@@ -681,10 +688,17 @@ void table_insert_sql(const struct table *t, struct buf *out)
     }
 }
 
-void table_select_sql(const struct table *t, const char *more, struct buf *out)
+static bool is_read(const struct column *c, enum table_part part)
+{
+    return part == TABLE_WHOLE || !c->is_rare;
+}
+
+void table_select_sql(const struct table *t, enum table_part part, const char *more, struct buf *out)
 {
     buf_adds(out, "SELECT ");
-    add_names(t, out, 0, t->n_columns, "%s");
+    for (int i = 0; i < t->n_columns; i++)
+        if (is_read(&t->columns[i], part))
+            buf_printf(out, "%s%s", i > 0 ? ", " : "", t->columns[i].name);
     buf_printf(out, "%s FROM %s", more, t->name);
 }
 
@@ -722,6 +736,55 @@ static int bind_text(sqlite3_stmt *s, int i, const char *text, size_t n)
     return sqlite3_bind_text64(s, i, text, n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
+static bool has_nothing(const struct column *c, const char *p)
+{
+    const char *text;
+
+    switch (c->type) {
+    case COLUMN_I64:
+    case COLUMN_NEW_ID:
+        return i64_at(p) == 0;
+    case COLUMN_I32:
+    case COLUMN_NAMED:
+        return i32_at(p) == 0;
+    case COLUMN_BOOL:
+        return !*(const bool *)p;
+    case COLUMN_OPTIONAL:
+        return i64_at(p) == INT64_MIN;
+    case COLUMN_TEXT:
+        return *p == '\0';
+    case COLUMN_TEXT_HEAP:
+        memcpy(&text, p, sizeof(text));
+        return !text;
+    case COLUMN_PLAIN:
+        break;
+    }
+    return false;
+}
+
+static bool is_plain(const struct table *t, const char *row)
+{
+    bool plain = true;
+    for (int i = 0; i < t->n_columns && plain; i++)
+        plain = !t->columns[i].is_rare || has_nothing(&t->columns[i], row + t->columns[i].offset);
+    return plain;
+}
+
+void table_clear_rare(const struct table *t, void *row)
+{
+    const int64_t none = INT64_MIN;
+    for (int i = 0; i < t->n_columns; i++) {
+        const struct column *c = &t->columns[i];
+        char *p = (char *)row + c->offset;
+        if (!c->is_rare)
+            continue;
+        if (c->type == COLUMN_OPTIONAL)
+            memcpy(p, &none, sizeof(none));
+        else
+            memset(p, 0, c->size);
+    }
+}
+
 static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const char *p)
 {
     const char *text;
@@ -745,6 +808,8 @@ static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const cha
     case COLUMN_TEXT_HEAP:
         memcpy(&text, p, sizeof(text));
         return text ? bind_text(s, i, text, strlen(text)) : sqlite3_bind_null(s, i);
+    case COLUMN_PLAIN:
+        break; /* of no member */
     }
     assert(!"column type");
     return SQLITE_INTERNAL;
@@ -754,7 +819,8 @@ int table_bind(const struct table *t, sqlite3_stmt *s, const void *row)
 {
     int code = SQLITE_OK;
     for (int i = 0; i < t->n_columns && code == SQLITE_OK; i++)
-        code = bind_column(&t->columns[i], s, i + 1, (const char *)row + t->columns[i].offset);
+        code = t->columns[i].type == COLUMN_PLAIN ? sqlite3_bind_int64(s, i + 1, is_plain(t, row))
+                                                  : bind_column(&t->columns[i], s, i + 1, (const char *)row + t->columns[i].offset);
     return code;
 }
 
@@ -816,20 +882,30 @@ static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
         copy = mem_strdup((const char *)sqlite3_column_text(s, i));
         memcpy(p, &copy, sizeof(copy));
         return true;
+    case COLUMN_PLAIN:
+        v = sqlite3_column_int64(s, i);
+        return v == 0 || v == 1;
     }
     return false;
 }
 
-int table_read(const struct table *t, sqlite3_stmt *s, void *row, struct err *e)
+int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e)
 {
-    for (int i = 0; i < t->n_columns; i++) {
+    for (int i = 0, at = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];
-        if (read_column(c, s, i, (char *)row + c->offset))
+        if (!is_read(c, part))
             continue;
-        return err_set(e, ERR_CORRUPT,
-            "table %s, row with %s %.40s: column %s holds '%.40s', which cannot be", t->name,
-            t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,
-            (const char *)sqlite3_column_text(s, i));
+        if (!read_column(c, s, at, (char *)row + c->offset))
+            return err_set(e, ERR_CORRUPT,
+                "table %s, row with %s %.40s: column %s holds '%.40s', which cannot be", t->name,
+                t->columns[0].name, (const char *)sqlite3_column_text(s, 0), c->name,
+                (const char *)sqlite3_column_text(s, at));
+        at++;
     }
     return 0;
+}
+
+bool table_is_plain(sqlite3_stmt *s)
+{
+    return sqlite3_column_int(s, sqlite3_column_count(s) - 1) == 1;
 }

@@ -22,7 +22,8 @@ enum column_type {
     COLUMN_NEW_ID,   /* int64_t key; 0 lets SQLite give the next one */
     COLUMN_NAMED,    /* an enum, stored by name */
     COLUMN_TEXT,     /* char[size] */
-    COLUMN_TEXT_HEAP /* char *, malloc'd; NULL is NULL */
+    COLUMN_TEXT_HEAP, /* char *, malloc'd; NULL is NULL */
+    COLUMN_PLAIN      /* no member: 1 where no rare column has anything in it. The last of its table */
 };
 
 /* Of two rows with the same key, in a table that replaces. Sums have to stay below INT64_MAX. */
@@ -35,6 +36,7 @@ struct column {
     const char *const *names; /* COLUMN_NAMED: one of the two */
     const struct sm *sm;
     enum column_merge merges;
+    bool is_rare; /* most rows have nothing there: 0, the first name, "" or NULL. In a table with a COLUMN_PLAIN */
 };
 
 struct table {
@@ -79,12 +81,18 @@ extern const struct table tables[TABLE_COUNT];
 
 /* INSERT with one parameter a column, in the order of the columns. */
 void table_insert_sql(const struct table *t, struct buf *out);
-/* SELECT of all columns, in their order, with no WHERE yet. */
-void table_select_sql(const struct table *t, const char *more, struct buf *out); /* more: what else, behind the columns: ", x"; or "" */
+/* What is read of a row: all columns, or, of a table with a COLUMN_PLAIN, all that are not rare. */
+enum table_part { TABLE_WHOLE, TABLE_USUAL };
+/* SELECT of those columns, in their order, with no WHERE yet. more: what else, behind the columns: ", x"; or "". */
+void table_select_sql(const struct table *t, enum table_part part, const char *more, struct buf *out);
 
 /* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite code. */
 int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
 /* Reads the current result row. ERR_CORRUPT names the table, the row and the column that cannot be. */
-int table_read(const struct table *t, sqlite3_stmt *s, void *row, struct err *e);
+int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
+/* Of a result row of TABLE_USUAL: there is no more to it than that. */
+bool table_is_plain(sqlite3_stmt *s);
+/* Nothing in any rare column. */
+void table_clear_rare(const struct table *t, void *row);
 
 #endif

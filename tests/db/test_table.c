@@ -64,6 +64,77 @@ static void every_row_kind_round_trips(void **state)
     db_close(d);
 }
 
+static void read_plain(struct db *d, struct job_row *row, bool *ret_plain)
+{
+    struct query q;
+    struct err e;
+    memset(row, 0, sizeof(*row));
+    table_clear_rare(&tables[TABLE_JOBS], row);
+    query_init_plain(&q, &d->statements, TABLE_JOBS, "ORDER BY id", &e);
+    assert_true(query_next(&q, row));
+    *ret_plain = table_is_plain(q.stmt);
+    assert_int_equal(query_finish(&q), 0);
+}
+
+/* However little it is that a row has in its rare columns, it is read. */
+static void of_plain_rows_only_is_less_read(void **state)
+{
+    const struct table *t = &tables[TABLE_JOBS];
+    struct db *d = util_open(*state);
+    struct job_row full = {0}, row, got;
+    struct prng p;
+    int n_rare = 0;
+    bool plain;
+
+    prng_init(&p, 4);
+    fill_row(TABLE_JOBS, &full, FILL_HIGH, &p, 7);
+    for (int i = -1; i < t->n_columns; i++) { /* -1: none of them */
+        struct db_batch b = {0};
+        if (i >= 0 && !t->columns[i].is_rare)
+            continue;
+        row = full;
+        table_clear_rare(t, &row);
+        if (i >= 0)
+            memcpy((char *)&row + t->columns[i].offset, (char *)&full + t->columns[i].offset, t->columns[i].size);
+        batch_add(&b, TABLE_JOBS, &row);
+        util_commit(d, &b);
+        read_plain(d, &got, &plain);
+        assert_same(TABLE_JOBS, &row, &got);
+        if (plain != (i < 0))
+            fail_msg("plain is %d with something in %s", plain, i < 0 ? "nothing" : t->columns[i].name);
+        n_rare += i >= 0;
+    }
+    assert_in_range(n_rare, 40, t->n_columns - 20);
+    db_close(d);
+}
+
+/* A cost that comes late is added to what stands there. */
+static void a_row_is_plain_no_more_when_something_is_added(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = {0};
+    struct job_row row = {0}, got;
+    struct prng p;
+    bool plain;
+
+    prng_init(&p, 5);
+    fill_row(TABLE_JOBS, &row, FILL_RANDOM, &p, 7);
+    table_clear_rare(&tables[TABLE_JOBS], &row);
+    batch_add(&b, TABLE_JOBS, &row);
+    util_commit(d, &b);
+    b = (struct db_batch){0};
+    b.changes.late_costs = mem_array(1, sizeof *b.changes.late_costs);
+    b.changes.late_costs[0].job = row.id;
+    b.changes.late_costs[0].uusd = 12;
+    b.changes.n_late_costs = 1;
+    util_commit(d, &b);
+    read_plain(d, &got, &plain);
+    assert_false(plain);
+    row.cost_uusd = 12;
+    assert_same(TABLE_JOBS, &row, &got);
+    db_close(d);
+}
+
 static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 {
     static const enum table_id replaced[] = {
@@ -275,6 +346,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_row_kind_round_trips, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(of_plain_rows_only_is_less_read, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(a_row_is_plain_no_more_when_something_is_added, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_row_of_the_same_key_replaces_the_old_one, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(what_happened_is_never_replaced, util_setup, util_teardown),

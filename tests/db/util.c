@@ -145,6 +145,8 @@ static void fill_column(const struct column *c, char *p, enum fill how, struct p
     case COLUMN_TEXT_HEAP:
         fill_heap(p, how, prng);
         break;
+    case COLUMN_PLAIN: /* of no member */
+        break;
     }
 }
 
