@@ -25,9 +25,9 @@ struct db;
  * (ERR_CONFIG, says which belay is needed) and a damaged file (ERR_CORRUPT). ":memory:" for tests. Takes an
  * exclusive lock beside it (path.lock): a second belayd on the same state gets ERR_CONFLICT. */
 int db_open(const char *path, struct db **ret_db, struct err *e);
-/* One in memory with all that `from` holds, its cluster's name and secret too: for simulations, which open thousands of new ones,
- * when making the schema would be most of what they do. */
-int db_open_copy(const struct db *from, struct db **ret_db, struct err *e);
+/* As it was when it was made, but for the cluster's name and secret, which stay: for simulations, which need thousands of new ones. Only
+ * one in memory. */
+int db_empty(struct db *d, struct err *e);
 void db_close(struct db *d); /* NULL is fine */
 
 struct db_meta {

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "db/query.h"
 #include "db/schema.h"
 #include <assert.h>
 #include <errno.h>
@@ -153,16 +154,7 @@ static int prepare_all(struct db *d, struct err *e)
     return rc;
 }
 
-static int fill_from(struct db *d, const struct db *from, struct err *e)
-{
-    sqlite3_backup *b = sqlite3_backup_init(d->sql, "main", from->sql, "main");
-    int code = b ? sqlite3_backup_step(b, -1) : sqlite3_errcode(d->sql);
-    if (b)
-        sqlite3_backup_finish(b);
-    return code == SQLITE_DONE ? 0 : sql_err(e, d->sql, code, "copy a database");
-}
-
-static int open_sql(struct db *d, const struct db *from, struct err *e)
+static int open_sql(struct db *d, struct err *e)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc, code;
@@ -172,13 +164,12 @@ static int open_sql(struct db *d, const struct db *from, struct err *e)
     if ((code = sqlite3_open_v2(d->path, &d->sql, flags, NULL)) != SQLITE_OK)
         return sql_err(e, d->sql, code, "open");
     d->statements.sql = d->sql;
-    if ((rc = set_pragmas(d, e)) != 0 || (from && (rc = fill_from(d, from, e)) != 0) ||
-        (rc = schema_migrate(d->sql, d->path, e)) != 0)
+    if ((rc = set_pragmas(d, e)) != 0 || (rc = schema_migrate(d->sql, d->path, e)) != 0)
         return rc;
     return prepare_all(d, e);
 }
 
-static int open_it(const char *path, const struct db *from, struct db **ret_db, struct err *e)
+int db_open(const char *path, struct db **ret_db, struct err *e)
 {
     struct db *d = mem_alloc(sizeof(*d));
     int rc = 0;
@@ -187,7 +178,7 @@ static int open_it(const char *path, const struct db *from, struct db **ret_db, 
     d->lock_fd = -1;
     if (!is_memory(path) && ((rc = take_lock(d, e)) != 0 || (rc = check_file(path, e)) != 0))
         goto out;
-    if ((rc = open_sql(d, from, e)) != 0)
+    if ((rc = open_sql(d, e)) != 0)
         err_wrap(e, "the database %s", path);
 out:
     if (rc == 0)
@@ -197,14 +188,23 @@ out:
     return rc;
 }
 
-int db_open(const char *path, struct db **ret_db, struct err *e)
+/* Rows are not looked at for it: a table without triggers is cleared as a whole. */
+int db_empty(struct db *d, struct err *e)
 {
-    return open_it(path, NULL, ret_db, e);
-}
+    struct buf text = {0};
+    struct query q;
+    int rc;
 
-int db_open_copy(const struct db *from, struct db **ret_db, struct err *e)
-{
-    return open_it(":memory:", from, ret_db, e);
+    assert(is_memory(d->path));
+    buf_adds(&text, "BEGIN; REPLACE INTO meta (one, belay_version, cluster_uid, secret) SELECT one, belay_version, cluster_uid, secret FROM meta;");
+    query_init_text(&q, &d->statements, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE 'sqlite%'", e);
+    while (query_step(&q))
+        buf_printf(&text, "DELETE FROM %s;", (const char *)sqlite3_column_text(q.stmt, 0));
+    buf_adds(&text, "COMMIT");
+    if ((rc = query_finish(&q)) == 0)
+        rc = sql_exec(d->sql, buf_str(&text), e);
+    buf_deinit(&text);
+    return rc;
 }
 
 void db_close(struct db *d)

@@ -42,14 +42,14 @@ static void add(struct sim_result *sum, const struct sim_result *r)
 static int run_share(const struct arguments *a, long long offset, int fd)
 {
     struct sim_result sum = {0}, r;
-    struct db *blank;
+    struct db *db;
     struct err e;
-    if (db_open(":memory:", &blank, &e) != 0) {
+    if (db_open(":memory:", &db, &e) != 0) {
         fprintf(stderr, "belay-sim: %s\n", e.text);
         return 1;
     }
     for (long long i = offset; i < a->seeds; i += a->processes) {
-        sim_run(blank, (uint64_t)(a->first + i), &r);
+        sim_run(db, (uint64_t)(a->first + i), &r);
         add(&sum, &r);
         if (a->verbose)
             printf("seed %lld: %lld events, %lld crashes, %lld reclaims, %lld launches, %lld saves, %lld "
@@ -64,7 +64,7 @@ static int run_share(const struct arguments *a, long long offset, int fd)
             break;
         }
     }
-    db_close(blank);
+    db_close(db);
     if (write(fd, &sum, sizeof(sum)) != sizeof(sum))
         return 1;
     return sum.failure[0] ? 1 : 0;

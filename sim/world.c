@@ -341,14 +341,15 @@ static void on_trouble(struct timer *t, void *ctx)
 
 /* ---- one run ---- */
 
-static void begin(struct world *w, const struct db *blank, uint64_t seed)
+static void begin(struct world *w, struct db *db, uint64_t seed)
 {
     struct err e = {0};
     w->seed = seed;
     prng_init(&w->prng, seed);
     vtimers_init(&w->vt, START_WALL_MS);
     crons_init(w);
-    if (db_open_copy(blank, &w->db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
+    w->db = db;
+    if (db_empty(db, &e) != 0 || db_reader_of(w->db, &w->reader, &e) != 0) {
         world_fail(w, "no database: %s", e.text);
         return;
     }
@@ -406,7 +407,6 @@ static void end(struct world *w)
         free(text);
     smap_deinit(&w->places);
     db_reader_close(w->reader);
-    db_close(w->db);
     vtimers_deinit(&w->vt);
 }
 
@@ -425,10 +425,10 @@ static void report(const struct world *w, struct sim_result *r)
     STR_COPY(r->failure, w->failure);
 }
 
-void sim_run(const struct db *blank, uint64_t seed, struct sim_result *ret_result)
+void sim_run(struct db *db, uint64_t seed, struct sim_result *ret_result)
 {
     struct world *w = mem_alloc(sizeof(*w));
-    begin(w, blank, seed);
+    begin(w, db, seed);
     while (!w->failure[0] && !is_over(w)) {
         if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
             world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted", cloud_alive(w),

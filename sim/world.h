@@ -418,7 +418,7 @@ struct sim_result {
     int64_t virtual_ms;
 };
 
-/* One life of a world, which begins with a copy of the blank database. */
-void sim_run(const struct db *blank, uint64_t seed, struct sim_result *ret_result);
+/* One life of a world. The database is emptied for it. */
+void sim_run(struct db *db, uint64_t seed, struct sim_result *ret_result);
 
 #endif

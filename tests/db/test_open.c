@@ -261,6 +261,60 @@ static void memory_needs_no_file(void **state)
     db_close(b);
 }
 
+static int64_t rows_in_all(struct db *d)
+{
+    struct buf text = {0};
+    int64_t n;
+    struct err e;
+    sqlite3_stmt *s = NULL;
+    buf_adds(&text, "SELECT 0");
+    assert_int_equal(sqlite3_prepare_v2(d->sql, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL), SQLITE_OK);
+    while (sqlite3_step(s) == SQLITE_ROW)
+        buf_printf(&text, " + (SELECT count(*) FROM %s)", (const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+    assert_int_equal(sql_get_i64(d->sql, buf_str(&text), &n, &e), 0);
+    buf_deinit(&text);
+    return n;
+}
+
+static void commit_a_row_of_each(struct db *d)
+{
+    struct db_batch b = {0};
+    struct prng p;
+    prng_init(&p, 1);
+    for (enum table_id t = TABLE_META + 1; t < TABLE_COUNT; t++) {
+        void *row = mem_alloc(row_size(t));
+        fill_row(t, row, FILL_RANDOM, &p, 1);
+        batch_add(&b, t, row);
+        free(row);
+    }
+    b.changes.next_job = 9;
+    util_commit(d, &b);
+}
+
+static void an_emptied_one_is_as_new_and_the_same_cluster(void **state)
+{
+    struct db *d = util_open(":memory:"), *other = util_open(":memory:");
+    struct db_meta before, after, new;
+    struct err e;
+    (void)state;
+    assert_int_equal(rows_in_all(other), 1);
+    assert_int_equal(db_boot(d, &before, &e), 0);
+    commit_a_row_of_each(d);
+    assert_true(rows_in_all(d) >= TABLE_COUNT);
+    assert_int_equal(db_empty(d, &e), 0);
+    assert_int_equal(rows_in_all(d), 1);
+    assert_int_equal(db_boot(d, &after, &e), 0);
+    assert_int_equal(db_boot(other, &new, &e), 0);
+    assert_string_equal(after.cluster_uid, before.cluster_uid);
+    assert_string_equal(after.secret, before.secret);
+    assert_int_equal(after.boots, 1);
+    assert_memory_equal(&after.counters, &new.counters, sizeof(new.counters));
+    commit_a_row_of_each(d);
+    db_close(d);
+    db_close(other);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, util_setup, util_teardown)
@@ -279,6 +333,7 @@ int main(void)
         TEST(a_database_of_version_1_opens_with_what_it_held),
         TEST(a_reader_needs_a_database_of_this_schema),
         TEST(memory_needs_no_file),
+        TEST(an_emptied_one_is_as_new_and_the_same_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
