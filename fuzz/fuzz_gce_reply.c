@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest: '0' an operation, '1'
- * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, anything else a refusal.
+ * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, '7' disks,
+ * anything else a refusal.
  */
 #include "base/mem.h"
 #include "cloud/catalogue.h"
@@ -97,6 +98,23 @@ static int read_list(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_disks(const char *body, size_t n, struct err *e)
+{
+    struct cloud_volumes l = {0};
+    char page[GCE_PAGE_TOKEN_MAX + 1] = "";
+    int rc = gce_parse_disks(body, n, REGION, &l, page, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++) {
+        const struct cloud_volume *v = &l.list[i];
+        check_name(v->name);
+        check_name(v->zone);
+        check_name(v->type);
+        assert(strlen(v->id) < sizeof(v->id) && v->gib >= 0 && v->gib <= CLOUD_VOLUME_GIB_MAX);
+    }
+    assert(strlen(page) <= GCE_PAGE_TOKEN_MAX);
+    cloud_volumes_deinit(&l);
+    return rc;
+}
+
 static int read_preempted(const char *body, size_t n, struct err *e)
 {
     struct cloud_instances l = {0};
@@ -145,11 +163,11 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {read_operation, read_instance,
-        read_list, read_preempted, read_key, read_token, read_type, read_refusal};
+        read_list, read_preempted, read_key, read_token, read_type, read_disks, read_refusal};
     struct err e = {0};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '7' ? (size_t)(data[0] - '0') : 7;
+    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : 8;
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     if (rc != 0)
         check_error(rc, &e);

@@ -100,6 +100,38 @@ static void gcp_list(
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
 
+/* ---- volumes ---- */
+
+static void path_disks(struct gcp_call *c, struct buf *out)
+{
+    gce_path_disks(c->base.cluster, c->page, out);
+}
+
+static void on_disks(struct gcp_call *c, const char *body, size_t n)
+{
+    struct err e;
+    if (gce_parse_disks(body, n, c->base.region, &c->base.volumes, c->page, &e) != 0) {
+        gcp_call_finish(c, &e);
+    } else if (c->page[0] && ++c->pages == PAGES_MAX) {
+        err_set(&e, ERR_INVALID, "Compute Engine's list of disks: more than %d pages", PAGES_MAX);
+        gcp_call_finish(c, &e);
+    } else if (c->page[0]) {
+        cloud_call_again(&c->base);
+    } else {
+        gcp_call_finish(c, NULL);
+    }
+}
+
+static void gcp_volumes(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+{
+    static const struct stage disks = {"GET", path_disks, on_disks, gcp_call_on_refused};
+    static const struct cloud_call_ops ops = {"disks.aggregatedList", gcp_call_step, gcp_call_on_reply,
+        gcp_call_deinit, .permission = "compute.disks.list"};
+    struct gcp_call *c = gcp_call_new(d, region, &disks);
+    cloud_call_volumes(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
+}
+
 /* ---- terminate ---- */
 
 static const struct stage delete, poll_deletion;
@@ -193,6 +225,7 @@ static const struct cloud_driver_ops gcp_ops = {
     .list = gcp_list,
     .terminate = gcp_terminate,
     .prices = gcp_prices,
+    .volumes = gcp_volumes,
     .destroy = gcp_destroy,
 };
 

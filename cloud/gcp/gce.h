@@ -41,6 +41,8 @@ void gce_path_operation(const char *zone, const char *name, struct buf *out);
 void gce_path_instance(const char *zone, const char *name, struct buf *out);
 void gce_path_delete(const char *zone, const char *name, const char *request_id, struct buf *out);
 void gce_path_list(const char *cluster, const char *page, struct buf *out); /* page "": the first */
+/* Disks; cluster NULL: whoever's. */
+void gce_path_disks(const char *cluster, const char *page, struct buf *out);
 void gce_path_preempted(const char *zone, const char *page, struct buf *out);
 
 /* Splits an id, ZONE/NAME. ERR_INVALID. */
@@ -64,6 +66,11 @@ int gce_parse_instance(const char *body, size_t n, struct cloud_instance *ret_in
  * last. ERR_UNAVAILABLE: a zone of the region did not answer, which is not a zone without instances. */
 int gce_parse_list(
     const char *body, size_t n, const char *region, struct cloud_instances *list, char *page, struct err *e);
+
+/* Adds the disks of the region that are attached to nothing; one in several zones is in the region, and of type "regional-TYPE". Else like
+ * gce_parse_list. */
+int gce_parse_disks(
+    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *page, struct err *e);
 
 /* Operations that say "preempted", in one zone. An instance of the cluster (by its name, a token belay-CLUSTER-...) that
  * was not listed is added, gone and reclaimed: once it is deleted, the operation is all that is left of it. */

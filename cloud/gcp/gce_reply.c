@@ -128,15 +128,15 @@ static struct wall parse_time(const char *text)
     return at;
 }
 
-static void read_labels(struct json_reader *r, struct cloud_instance *i)
+static void read_labels(struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
 {
     struct json_reader labels;
     const json_t *object = json_opt_object(r, "labels");
     if (!object)
         return;
     json_reader_init(&labels, object, "labels", r->e);
-    json_opt_strcpy(&labels, GCE_LABEL_CLUSTER, i->cluster, sizeof(i->cluster), "");
-    json_opt_strcpy(&labels, GCE_LABEL_INSTANCE, i->token, sizeof(i->token), "");
+    json_opt_strcpy(&labels, GCE_LABEL_CLUSTER, cluster, CLOUD_NAME_MAX, "");
+    json_opt_strcpy(&labels, GCE_LABEL_INSTANCE, token, CLOUD_TOKEN_MAX, "");
     if (r->rc == 0)
         r->rc = labels.rc;
 }
@@ -180,7 +180,7 @@ static int read_instance(const json_t *object, struct cloud_instance *i, struct 
     read_type(&r, i);
     const char *status = json_req_str(&r, "status", 64);
     const char *created = json_opt_str(&r, "creationTimestamp", 64, "");
-    read_labels(&r, i);
+    read_labels(&r, i->cluster, i->token);
     read_market(&r, i);
     STR_COPY(i->reason, json_opt_str(&r, "statusMessage", TEXT_MAX, ""));
     i->state = state_of(status);
@@ -285,6 +285,79 @@ int gce_parse_list(
     }
     json_decref(root);
     return rc == 0 ? 0 : err_wrap(e, "Compute Engine's listing");
+}
+
+/* ---- disks ---- */
+
+/* Attached to something, being made or deleted: of no interest. */
+static bool is_lone(struct json_reader *r)
+{
+    const json_t *users = json_opt_array(r, "users", ITEMS_MAX);
+    return str_eq(json_req_str(r, "status", 64), "READY") && json_array_size(users) == 0;
+}
+
+/* place: the zone, or the region of one that is in several zones. */
+static int read_disk(const json_t *object, const char *place, bool is_regional, struct cloud_volume *v, bool *ret_lone, struct err *e)
+{
+    struct json_reader r;
+    char type[CLOUD_NAME_MAX];
+    *v = (struct cloud_volume){.since = WALL_NONE};
+    json_reader_init(&r, object, "", e);
+    json_req_strcpy(&r, "id", v->id, sizeof(v->id));
+    read_name(&r, "name", v->name, CLOUD_NAME_MAX);
+    read_link(&r, "type", type, sizeof(type));
+    const char *size = json_req_str(&r, "sizeGb", 24);
+    const char *made = json_opt_str(&r, "creationTimestamp", 64, ""), *detached = json_opt_str(&r, "lastDetachTimestamp", 64, "");
+    read_labels(&r, v->cluster, v->token);
+    *ret_lone = is_lone(&r);
+    if (r.rc == 0 && str_to_i64(size, 0, CLOUD_VOLUME_GIB_MAX, "sizeGb", &v->gib, NULL) != 0)
+        json_reader_fail(&r, "sizeGb", "expected a number of at most %d", CLOUD_VOLUME_GIB_MAX);
+    if (r.rc == 0 && snprintf(v->type, sizeof(v->type), "%s%s", is_regional ? "regional-" : "", type) >= (int)sizeof(v->type))
+        json_reader_fail(&r, "type", "longer than %d bytes", CLOUD_NAME_MAX - 1);
+    STR_COPY(v->zone, place);
+    v->since = parse_time(*detached ? detached : made);
+    return json_reader_finish_lenient(&r);
+}
+
+static int read_disks(const json_t *scope, const char *place, const char *region, struct cloud_volumes *list, struct err *e)
+{
+    int rc = check_warning(scope, place, e);
+    const json_t *disks = json_object_get(scope, "disks");
+    if (rc == 0 && disks && !json_is_array(disks))
+        rc = err_set(e, ERR_INVALID, "%s: expected a list of disks", place);
+    for (size_t k = 0; rc == 0 && k < json_array_size(disks); k++) {
+        struct cloud_volume v;
+        bool lone;
+        rc = read_disk(json_array_get(disks, k), place, str_eq(place, region), &v, &lone, e);
+        if (rc == 0 && lone)
+            rc = cloud_volumes_add(list, &v, e);
+    }
+    return rc;
+}
+
+int gce_parse_disks(
+    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *page, struct err *e)
+{
+    struct json_reader r;
+    json_t *root = NULL, *scope;
+    const char *key;
+    int rc = json_parse(body, n, GCE_REPLY_MAX, &root, e);
+    if (rc == 0) {
+        json_reader_init(&r, root, "", e);
+        rc = check_unreachable(&r, region, e);
+        const json_t *items = rc == 0 ? json_opt_object(&r, "items") : NULL;
+        rc = rc == 0 ? r.rc : rc;
+        json_object_foreach((json_t *)items, key, scope)
+        {
+            const char *place = last_segment(key);
+            if (rc == 0 && (gce_is_zone_of(place, region) || str_eq(place, region)))
+                rc = read_disks(scope, place, region, list, e);
+        }
+        if (rc == 0)
+            rc = read_page(&r, page);
+    }
+    json_decref(root);
+    return rc == 0 ? 0 : err_wrap(e, "Compute Engine's list of disks");
 }
 
 /* ---- preemptions ---- */

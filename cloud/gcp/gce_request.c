@@ -322,24 +322,39 @@ void gce_path_delete(const char *zone, const char *name, const char *request_id,
     buf_printf(out, "?requestId=%s", request_id);
 }
 
+/* filter NULL: none. */
 static void add_query(const char *filter, const char *page, struct buf *out)
 {
-    buf_adds(out, "?filter=");
-    str_url_encode(out, filter, strlen(filter));
-    buf_printf(out, "&maxResults=%d", PAGE_SIZE);
+    buf_addc(out, '?');
+    if (filter) {
+        buf_adds(out, "filter=");
+        str_url_encode(out, filter, strlen(filter));
+        buf_addc(out, '&');
+    }
+    buf_printf(out, "maxResults=%d", PAGE_SIZE);
     if (*page) {
         buf_adds(out, "&pageToken=");
         str_url_encode(out, page, strlen(page));
     }
 }
 
-void gce_path_list(const char *cluster, const char *page, struct buf *out)
+static void add_aggregated(const char *what, const char *cluster, const char *page, struct buf *out)
 {
-    char *filter = mem_printf("labels." GCE_LABEL_CLUSTER "=%s", cluster);
-    buf_adds(out, "/aggregated/instances");
+    char *filter = cluster ? mem_printf("labels." GCE_LABEL_CLUSTER "=%s", cluster) : NULL;
+    buf_printf(out, "/aggregated/%s", what);
     add_query(filter, page, out);
     buf_adds(out, "&returnPartialSuccess=true");
     free(filter);
+}
+
+void gce_path_list(const char *cluster, const char *page, struct buf *out)
+{
+    add_aggregated("instances", cluster, page, out);
+}
+
+void gce_path_disks(const char *cluster, const char *page, struct buf *out)
+{
+    add_aggregated("disks", cluster, page, out);
 }
 
 void gce_path_preempted(const char *zone, const char *page, struct buf *out)

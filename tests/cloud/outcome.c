@@ -40,3 +40,13 @@ void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *li
     if (n > 0)
         memcpy(o->prices, list, n * sizeof(*list));
 }
+
+void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n)
+{
+    struct outcome *o = ctx;
+    outcome_done(o, e);
+    assert_true(n <= OUTCOME_ROWS_MAX);
+    o->n = n;
+    if (n > 0)
+        memcpy(o->volumes, list, n * sizeof(*list));
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a driver's call came to: completions for its four operations, whose ctx is a struct outcome.
+ * What a driver's call came to: completions for its operations, whose ctx is a struct outcome.
  */
 #ifndef BELAY_TESTS_CLOUD_OUTCOME_H
 #define BELAY_TESTS_CLOUD_OUTCOME_H
@@ -16,12 +16,14 @@ struct outcome {
     struct cloud_instance instance;
     struct cloud_instance list[OUTCOME_ROWS_MAX];
     struct cloud_price prices[OUTCOME_ROWS_MAX];
-    size_t n; /* of the last listing, of either kind */
+    struct cloud_volume volumes[OUTCOME_ROWS_MAX];
+    size_t n; /* of the last listing, of any kind */
 };
 
 void outcome_launch(void *ctx, const struct err *e, const struct cloud_instance *i);
 void outcome_list(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n);
 void outcome_done(void *ctx, const struct err *e);
 void outcome_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
+void outcome_volumes(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
 
 #endif

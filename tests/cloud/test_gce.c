@@ -323,6 +323,63 @@ static void malformed_replies_are_refused(void **state)
     cloud_instances_deinit(&l);
 }
 
+static void disks_are_read_without_those_in_use(void **state)
+{
+    char *one = fake_read_file("gce_disks_1.json"), *two = fake_read_file("gce_disks_2.json");
+    struct cloud_volumes l = {0};
+    char page[GCE_PAGE_TOKEN_MAX + 1];
+    struct err e;
+    (void)state;
+    assert_int_equal(gce_parse_disks(one, strlen(one), "us-central1", &l, page, &e), 0);
+    assert_string_equal(page, "CAEQAQ==");
+    assert_int_equal(l.n, 1); /* one is attached, one goes, one is elsewhere */
+    assert_string_equal(l.list[0].id, "7302881093311470450");
+    assert_string_equal(l.list[0].name, "belay-lab-17");
+    assert_string_equal(l.list[0].cluster, "lab");
+    assert_string_equal(l.list[0].token, "belay-lab-17");
+    assert_string_equal(l.list[0].zone, "us-central1-a");
+    assert_string_equal(l.list[0].type, "pd-balanced");
+    assert_int_equal(l.list[0].gib, 100);
+    assert_int_equal(l.list[0].since.ms, 1787400000000); /* when it was detached */
+    assert_int_equal(gce_parse_disks(two, strlen(two), "us-central1", &l, page, &e), 0);
+    assert_string_equal(page, "");
+    assert_int_equal(l.n, 2);
+    assert_string_equal(l.list[1].zone, "us-central1");
+    assert_string_equal(l.list[1].type, "regional-pd-ssd");
+    assert_int_equal(l.list[1].since.ms, 1787227200000); /* it never was attached */
+    cloud_volumes_deinit(&l);
+    free(one);
+    free(two);
+}
+
+#define DISK(members) "{\"items\":{\"zones/us-central1-a\":{\"disks\":[{" members "}]}}}"
+#define GOOD_DISK "\"id\":\"1\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x/pd-ssd\""
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static void malformed_disks_are_refused(void **state)
+{
+    static const char *const wrong[] = {"", "null", "[]", "{\"items\":[]}", "{\"items\":{\"zones/us-central1-a\":{\"disks\":7}}}", DISK(""), DISK(GOOD_DISK),
+        DISK(GOOD_DISK ",\"sizeGb\":10"), DISK(GOOD_DISK ",\"sizeGb\":\"ten\""), DISK(GOOD_DISK ",\"sizeGb\":\"-1\""), DISK(GOOD_DISK ",\"sizeGb\":\"1048577\""),
+        DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"users\":\"x\""), DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"labels\":[]"),
+        DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"labels\":{\"belay-cluster\":7}"),
+        DISK("\"id\":7,\"name\":\"a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
+        DISK("\"id\":\"" LONG "\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
+        DISK("\"id\":\"7\",\"name\":\"../a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
+        DISK("\"id\":\"7\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x/" LONG "\",\"sizeGb\":\"1\""),
+        "{\"items\":{\"zones/us-central1-a\":{\"warning\":{\"code\":7},\"disks\":7}}}", "{\"nextPageToken\":7}", NULL};
+    struct cloud_volumes l = {0};
+    char page[GCE_PAGE_TOKEN_MAX + 1];
+    struct err e;
+    (void)state;
+    for (size_t k = 0; wrong[k]; k++) {
+        int rc = gce_parse_disks(wrong[k], strlen(wrong[k]), "us-central1", &l, page, &e);
+        if (rc != ERR_INVALID && rc != ERR_UNAVAILABLE)
+            fail_msg("%s was taken", wrong[k]);
+    }
+    assert_int_equal(l.n, 0);
+    cloud_volumes_deinit(&l);
+}
+
 static int list_of(const char *body)
 {
     struct cloud_instances l = {0};
@@ -478,6 +535,8 @@ int main(void)
         cmocka_unit_test(instances_are_read),
         cmocka_unit_test(attached_gpus_are_part_of_the_type),
         cmocka_unit_test(malformed_replies_are_refused),
+        cmocka_unit_test(disks_are_read_without_those_in_use),
+        cmocka_unit_test(malformed_disks_are_refused),
         cmocka_unit_test(only_our_regions_silence_matters),
         cmocka_unit_test(refusals_are_told_apart),
         cmocka_unit_test(metadata_never_gets_into_an_error),

@@ -348,6 +348,43 @@ static void all_pages_are_listed(void **state)
     assert_true(g->got.list[2].reclaimed);
 }
 
+static void disks_are_our_own_of_all_pages_or_all(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    for (int all = 0; all < 2; all++) {
+        fake_http_add_file(&g->http, 200, "gce_disks_1.json");
+        fake_http_add_file(&g->http, 200, "gce_disks_2.json");
+        g->driver->ops->volumes(g->driver, "us-central1", all ? NULL : "lab", outcome_volumes, &g->got);
+        finish(g, 0);
+        assert_int_equal(g->got.n, all ? 2 : 1);
+        assert_string_equal(g->got.volumes[0].name, "belay-lab-17");
+    }
+    assert_asked(g, 1, "GET", PROJECT "/aggregated/disks?filter=labels.belay-cluster%3Dlab&maxResults=500&returnPartialSuccess=true");
+    assert_non_null(strstr(g->http.requests[2].url, "&pageToken=CAEQAQ%3D%3D&"));
+    assert_asked(g, 3, "GET", PROJECT "/aggregated/disks?maxResults=500&returnPartialSuccess=true");
+    fake_http_add(&g->http, 403, "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}");
+    g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
+    finish(g, ERR_DENIED);
+    assert_non_null(strstr(g->got.e.text, "gcp disks.aggregatedList, us-central1: it needs the permission compute.disks.list: "));
+    fake_http_add(&g->http, 200, "{\"unreachables\":[\"projects/p/zones/us-central1-f\"]}");
+    g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
+    finish(g, ERR_UNAVAILABLE);
+}
+
+static void endless_pages_of_disks_are_an_error(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    add_token(g);
+    fake_http_route(&g->http, "GET", "returnPartialSuccess=true", 200, "{\"nextPageToken\":\"again\"}");
+    g->http.keep_none = true;
+    g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
+    finish(g, ERR_INVALID);
+    assert_non_null(strstr(g->got.e.text, "more than 1000 pages"));
+}
+
 static void unreachable_zone_is_not_an_empty_one(void **state)
 {
     struct rig *g = *state;
@@ -676,6 +713,8 @@ int main(void)
         RIG(replayed_passing_failure_is_asked_anew),
         RIG(operation_that_does_not_end_is_given_back),
         RIG(all_pages_are_listed),
+        RIG(disks_are_our_own_of_all_pages_or_all),
+        RIG(endless_pages_of_disks_are_an_error),
         RIG(unreachable_zone_is_not_an_empty_one),
         RIG(listing_does_not_need_the_preemptions),
         RIG(termination_is_asked_for_by_name),
