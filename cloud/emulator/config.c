@@ -296,6 +296,14 @@ static void read_tags(struct reading *rd, struct yaml_reader *r, struct tags *ta
     }
 }
 
+static bool has_zone(const struct provider_config *p, const char *zone)
+{
+    for (size_t k = 0; k < p->n_pools; k++)
+        if (str_eq(p->pools[k].zone, zone))
+            return true;
+    return false;
+}
+
 static void read_volume(struct reading *rd, const struct yaml_node *map, struct region_volume *v)
 {
     struct yaml_reader r;
@@ -306,8 +314,8 @@ static void read_volume(struct reading *rd, const struct yaml_node *map, struct 
     v->spec.gib = yaml_opt_i64(&r, "gib", 1, VOLUME_GIB_MAX, 8);
     v->age_ms = yaml_opt_duration_ms(&r, "age", 0);
     read_tags(rd, &r, &v->spec.tags);
-    if (r.rc == 0 && !str_is_name(v->zone, sizeof(v->zone) - 1))
-        yaml_reader_fail(&r, NULL, "zone: expected the name of the zone that it is in");
+    if (r.rc == 0 && rd->s.r.rc == 0 && !has_zone(rd->p, v->zone))
+        yaml_reader_fail(&r, NULL, "zone: expected the zone of a pool");
     config_inner_finish(&rd->s, &r);
 }
 

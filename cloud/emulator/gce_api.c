@@ -220,6 +220,7 @@ static const struct {
     {"GET", "zones/*/instances/*", "instances.get", GCE_READ, gce_instances_get},
     {"DELETE", "zones/*/instances/*", "instances.delete", GCE_MUTATE, gce_instances_delete},
     {"GET", "aggregated/instances", "instances.aggregatedList", GCE_READ, gce_instances_aggregated},
+    {"GET", "aggregated/disks", "disks.aggregatedList", GCE_READ, gce_disks_aggregated},
     {"GET", "zones/*/operations/*", "zoneOperations.get", GCE_READ, gce_operations_get},
     {"POST", "zones/*/operations/*/wait", "zoneOperations.wait", GCE_READ, gce_operations_wait},
     {"GET", "zones/*/operations", "zoneOperations.list", GCE_READ, gce_operations_list},

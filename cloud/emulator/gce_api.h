@@ -142,6 +142,7 @@ int gce_instances_get(struct gce_call *c);
 int gce_instances_delete(struct gce_call *c);
 int gce_instances_list(struct gce_call *c);
 int gce_instances_aggregated(struct gce_call *c);
+int gce_disks_aggregated(struct gce_call *c);
 int gce_operations_get(struct gce_call *c);
 int gce_operations_wait(struct gce_call *c);
 int gce_operations_list(struct gce_call *c);
@@ -150,6 +151,9 @@ int gce_zones_list(struct gce_call *c);
 
 /* The body of an insert. spec is the caller's in any case. -1 with the error reply in place. */
 int gce_read_instance(struct gce_call *c, struct launch_spec *spec);
+
+/* One of the disks of an insert; the spec has its name. ERR_INVALID. */
+int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e);
 
 /* Metadata, in gce_metadata.c. */
 void gce_metadata(const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);

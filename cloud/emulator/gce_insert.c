@@ -421,8 +421,11 @@ static int read_disk(struct reading *rd, const json_t *disk, bool is_first)
         json_opt_str(&r, ignored[k], TEXT_MAX, NULL);
     const json_t *params = json_opt_object(&r, "initializeParams");
     const char *image = json_string_value(json_object_get(params, "sourceImage"));
+    struct err why;
     if (finish(rd, &r) < 0)
         return -1;
+    if (gce_add_disk(rd->spec, disk, &why) != 0)
+        return refuse(rd, "disks.initializeParams", "", why.text);
     if (!is_first)
         return 0;
     if (!is_boot)

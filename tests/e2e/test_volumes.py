@@ -49,6 +49,21 @@ class Volumes(unittest.TestCase):
             lab.up()
             self.check_all(lab, found)
 
+    def test_disks_of_a_google_project_are_told_too(self):
+        disks = [{"zone": "us-central1-a", "name": "left", "type": "pd-balanced", "gib": 100, "age": "40d", "tags": {"owner": "ann"}},
+                 {"zone": "us-central1-b", "name": "young", "type": "pd-ssd", "gib": 10}]
+        with Lab(cloud={"volumes": disks}, provider="gcp") as lab:
+            job = lab.submit("chain.py", 60, 0.02, 1 << 10)
+            lab.wait_log(job, r"^step 2 ")  # its machine's disk is in use
+            self.assertEqual(self.volumes(lab, "own"), {})
+            every = self.volumes(lab, "all")
+            self.assertEqual(set(every), {"left", "young"})
+            self.assertEqual(every["left"]["uusd_per_day"], uusd_per_day(100, 0.1))
+            self.assertEqual({k: every["left"]["volume"][k] for k in ("provider", "region", "zone", "type", "gib", "price_from", "own")},
+                             {"provider": "gcp", "region": "us-central1", "zone": "us-central1-a", "type": "pd-balanced", "gib": 100,
+                              "price_from": "list price, us-central1", "own": False})
+            self.assertEqual(set(self.volumes(lab, "all", 30 * DAY_MS)), {"left"})
+
     def check_refused(self, lab):
         lab.cloud({"refuse": {"action": "DescribeVolumes", "code": "UnauthorizedOperation"}})
         reply = self.forgotten(lab, "all")

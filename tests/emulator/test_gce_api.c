@@ -386,6 +386,44 @@ static void lists_have_pages_and_filters(void **state)
     bench_stop(&b);
 }
 
+static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
+{
+    struct gce_bench b;
+    (void)state;
+    bench_start(&b, 1000);
+    struct disk_spec old = {.name = "old", .type = "pd-ssd", .gib = 7};
+    region_add_volume(&b.region, &old, "us-central1-b", (struct wall){BENCH_START_MS - 86400000});
+    struct instance *i = bench_run(&b, "b", "");
+    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?returnPartialSuccess=true", "", 200, "compute#diskAggregatedList");
+    const json_t *items = json_object_get(b.json, "items"), *a = json_object_get(json_object_get(items, "zones/us-central1-a"), "disks"),
+                 *other = json_object_get(json_object_get(items, "zones/us-central1-b"), "disks");
+    assert_int_equal(json_array_size(a), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "name")), "b");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "sizeGb")), "100");
+    assert_int_equal(json_array_size(json_object_get(json_array_get(a, 0), "users")), 1);
+    assert_int_equal(json_array_size(other), 1);
+    assert_null(json_object_get(json_array_get(other, 0), "users"));
+    assert_string_equal(json_string_value(json_object_get(json_array_get(other, 0), "creationTimestamp")), "2026-08-21T12:00:00.000+00:00");
+    region_terminate(&b.region, i, b.now);
+    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks", "", 200, "\"old\"");
+    assert_null(json_object_get(json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks"));
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        "{\"name\":\"c\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
+        "{\"sourceImage\":\"projects/d/global/images/x\",\"diskType\":\"zones/us-central1-a/diskTypes/pd-balanced\",\"labels\":{\"who\":\"we\"}}}],"
+        "\"networkInterfaces\":[{\"network\":\"global/networks/default\"}]}", 200, "\"insert\"");
+    bench_advance(&b, 1000);
+    region_terminate(&b.region, b.region.instances[1], b.now);
+    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?filter=labels.who%3Dwe", "", 200, "lastDetachTimestamp");
+    a = json_object_get(json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "sizeGb")), "10");
+    assert_null(json_object_get(json_array_get(a, 0), "users"));
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        "{\"name\":\"d\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
+        "{\"sourceImage\":\"projects/d/global/images/x\",\"diskSizeGb\":\"0\"}}],\"networkInterfaces\":[{\"network\":\"global/networks/default\"}]}", 400,
+        "disks.initializeParams");
+    bench_stop(&b);
+}
+
 static void filters_select(void **state)
 {
     static const struct {
@@ -727,6 +765,7 @@ int main(void)
         cmocka_unit_test(bad_addresses_and_queries_are_refused),
         cmocka_unit_test(lists_have_pages_and_filters),
         cmocka_unit_test(filters_select),
+        cmocka_unit_test(disks_go_with_their_instance_unless_they_are_to_stay),
         cmocka_unit_test(a_preemption_leaves_an_operation_as_its_proof),
         cmocka_unit_test(a_preempted_one_that_stops_still_exists),
         cmocka_unit_test(one_preempted_while_it_is_created_fails_its_insert),
