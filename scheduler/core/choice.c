@@ -64,7 +64,7 @@ static int64_t powered(const struct work *w, const struct offer *o, const struct
     if (!p->rack)
         return times;
     if (d->together > 0)
-        return d->together * rack_adds(p->rack_kind, &total, &total, d->shape, 1) <= d->left_w ? times : 0;
+        return d->together * rack_alone_w(p->rack_kind, total, d->shape) <= d->left_w ? times : 0;
     return rack_times(p->rack_kind, &total, &total, d->shape, times, w->p->left_w[p->rack->index]);
 }
 

@@ -302,7 +302,7 @@ static void say_rack_of(const struct model *m, const struct pool *p, const struc
         struct resources total = offer_total(of);
         if (of->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) || !offer_suits(of, s))
             continue;
-        int64_t adds = rack_adds(p->rack_kind, &total, &total, s, 1);
+        int64_t adds = rack_alone_w(p->rack_kind, total, s);
         least_w = least_w < 0 || adds < least_w ? adds : least_w;
     }
     if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))

@@ -84,8 +84,7 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
 static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c, const struct offer *o, int32_t n)
 {
     struct room pool = w->p->room[o->pool->index], all = w->p->all;
-    struct resources total = offer_total(o);
-    int64_t watts = o->pool->rack ? rack_adds(o->pool->rack_kind, &total, &total, g->shape, 1) : 0;
+    int64_t watts = rack_alone_w(o->pool->rack_kind, offer_total(o), g->shape);
     int32_t k = 0;
     for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w; k++) {
         room_take(&pool, o);

@@ -337,6 +337,8 @@ int64_t rack_left(const struct rack *r);     /* of what it may draw; less than 0
 /* What so many jobs of the shape more would draw on a node of this kind and size, where so much is free. */
 int64_t rack_adds(
     const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t times);
+/* One of them on a machine of this kind and size that nothing else runs on; kind may be NULL: in no rack, 0. */
+int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, const struct shape *s);
 /* How many, at most n, there is power for where so much is left. kind may be NULL: in no rack, n. */
 int64_t rack_times(const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t n,
     int64_t left_w);

@@ -70,6 +70,11 @@ int64_t rack_adds(
     return beyond_rest(kind, total, &then) - beyond_rest(kind, total, free);
 }
 
+int64_t rack_alone_w(const struct rack_nodes *kind, struct resources total, const struct shape *s)
+{
+    return kind ? rack_adds(kind, &total, &total, s, 1) : 0;
+}
+
 /* One more job on the node. */
 static int64_t node_adds(const struct node *n, const struct shape *s)
 {
@@ -91,9 +96,8 @@ int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
 
 bool rack_has_power(const struct offer *o, const struct shape *s, int64_t machines)
 {
-    struct resources total = offer_total(o);
     const struct pool *p = o->pool;
-    return !p->rack || machines * rack_adds(p->rack_kind, &total, &total, s, 1) <= left_of(p->rack);
+    return !p->rack || machines * rack_alone_w(p->rack_kind, offer_total(o), s) <= left_of(p->rack);
 }
 
 bool rack_has_any(const struct offer *o)

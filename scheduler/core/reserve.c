@@ -226,11 +226,11 @@ static bool rack_would_do(const struct model *m, const struct shape *s, const st
 {
     if (!n->rack)
         return true;
-    int64_t watts = rack_adds(n->rack_kind, &n->row.total, &n->row.total, s, 1) * (1 + (pool->rack == n->rack ? coming : 0));
+    int64_t watts = rack_alone_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
     for (size_t k = 0; k < n_chosen; k++) {
         const struct node *other = model_node(m, chosen[k].node);
         if (other->rack == n->rack)
-            watts += rack_adds(other->rack_kind, &other->row.total, &other->row.total, s, 1);
+            watts += rack_alone_w(other->rack_kind, other->row.total, s);
     }
     return n->rack->idle_w + watts <= n->rack->options->max_w;
 }
