@@ -88,7 +88,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
         return false; /* it would stand there without the power to do anything */
     *ret_choice =
         (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d->job)};
-    ret_choice->uusd_h += ret_choice->serves * offer_input_uusd_h(o, d->job); /* each of its jobs reads its own */
+    ret_choice->uusd_h += ret_choice->serves * pool_input_uusd_h(o->pool, o, d->job); /* each of its jobs reads its own */
     return true;
 }
 

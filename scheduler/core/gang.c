@@ -127,7 +127,7 @@ static bool consider(struct work *w, const struct gang *g, const struct pool *p,
             return false;
         c.n = n;
         c.offer = n > 0 ? o : NULL;
-        c.uusd_h = n > 0 ? n * (offer_effective_uusd_h(o, &g->job->row) + offer_input_uusd_h(o, g->job)) : 0;
+        c.uusd_h = n > 0 ? n * (offer_effective_uusd_h(o, &g->job->row) + pool_input_uusd_h(o->pool, o, g->job)) : 0;
     }
     *ret_cover = c;
     return true;

@@ -367,9 +367,10 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
 
 /* ---- what machines cost, and how many there may be (market.c) ---- */
 int64_t offer_boot_ms(const struct offer *o); /* from the intent to the join, as observed */
-/* What it costs once to read a job's input on nodes of the pool, and by the hour of one of them, as often as the job is expected to start. */
+/* What it costs once to read a job's input on nodes of the pool, and by the hour of one of them, as often as the job is expected to start; o: its
+ * offer, NULL: it has none. */
 int64_t pool_input_uusd(const struct pool *p, const struct extras *x);
-int64_t offer_input_uusd_h(const struct offer *o, const struct job *j);
+int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j);
 /* Price, expected losses and egress for such a job on a machine of the offer, an hour. */
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);
 /* The same with the premium for having in_offer of the pool's in_pool machines in this one offer. */
@@ -626,7 +627,8 @@ void node_gone(
 /* The node for a job of this shape that needs one (plan.h, 2.), or NULL. */
 struct node *nodes_best(const struct model *m, const struct shape *s, struct stamp now);
 /* Those for a gang's ranks, into ids[s->nodes]; returns how many, s->least or more, or 0: there are not enough. All in one
- * pool: the one that has most of them, of these the one of which the dearest market that has to be used is the lowest. */
+ * pool: the one that has most of them, of these the one of which the dearest market that has to be used is the lowest, of these the one where
+ * reading its input costs the least. */
 int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stamp now, int64_t *ids);
 
 /* ---- gangs between their attempts (regroup.c) ---- */

@@ -315,6 +315,13 @@ static bool is_due(struct work *w, const struct attempt *a)
     return left_ms <= 0;
 }
 
+/* What the job would pay an hour in the bin: its share, and for reading its input there. */
+static int64_t would_pay(const struct bin *b, const struct job *j)
+{
+    const struct instance *i = b->node ? b->node->instance : NULL;
+    return resources_share(shape_takes(j->shape, &b->total), &b->total, b->uusd_h) + pool_input_uusd_h(b->pool, i ? i->offer : b->offer, j);
+}
+
 /* To a node that is up: at once. To a machine on its way, or to one that is launched for it: when that is up. */
 static void cover_return(struct work *w, const struct attempt *a)
 {
@@ -324,7 +331,7 @@ static void cover_return(struct work *w, const struct attempt *a)
     for (size_t k = 0; k < p->n_bins; k++) {
         struct bin *b = &p->bins[k];
         if (!bin_admits(b, s) || b->market >= a->node->row.market || bin_times(b, s) == 0 ||
-            !MOVE_PAYS(pays, resources_share(shape_takes(s, &b->total), &b->total, b->uusd_h)))
+            !MOVE_PAYS(pays, would_pay(b, a->job)))
             continue;
         bin_fill(b, s, 1);
         if (b->node)

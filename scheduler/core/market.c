@@ -95,10 +95,10 @@ static int64_t served_ms(const struct job_row *j)
     return ms > 0 ? ms : HOUR_MS;
 }
 
-int64_t offer_input_uusd_h(const struct offer *o, const struct job *j)
+int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j)
 {
-    int64_t once = o->pool->row.by_price ? 0 : pool_input_uusd(o->pool, j->shape->extras);
-    double starts = (double)HOUR_MS / (double)served_ms(&j->row) + (o->row.market == MARKET_SPOT ? reclaims_per_hour(o) : 0);
+    int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->extras);
+    double starts = (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
     double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */
     return uusd_h < 1e15 ? (int64_t)uusd_h : (int64_t)1e15;
 }

@@ -238,8 +238,6 @@ static struct node *tightest(const struct tree *t, const struct shape *s, struct
 
 static struct node *tighter(struct node *a, struct node *b)
 {
-    if (!a || !b)
-        return a ? a : b;
     return compare_free(&(struct free_key){a->free, a->row.id}, &b->room->link) < 0 ? a : b;
 }
 
@@ -247,10 +245,17 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
 {
     for (int market = MARKET_OWNED; market <= MARKET_ON_DEMAND; market++) {
         struct node *best = NULL;
+        int64_t least_uusd = INT64_MAX; /* for reading its input */
         LIST_FOREACH (&m->all_pools, l) {
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-            if (shape_allows_pool(s, p) && shape_may_use(s, p, (enum market)market))
-                best = tighter(best, tightest(&p->by_free[market], s, now, NULL));
+            int64_t uusd = pool_input_uusd(p, s->extras);
+            struct node *n = NULL;
+            if (uusd <= least_uusd && shape_allows_pool(s, p) && shape_may_use(s, p, (enum market)market))
+                n = tightest(&p->by_free[market], s, now, NULL);
+            if (!n)
+                continue;
+            best = best && uusd == least_uusd ? tighter(best, n) : n;
+            least_uusd = uusd;
         }
         if (best)
             return best;
@@ -301,15 +306,18 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
 {
     const struct pool *best = NULL;
     enum market dearest, least = MARKET_ON_DEMAND;
+    int64_t least_uusd = 0; /* for reading its input */
     int32_t most = 0;
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, now, ids, &dearest) : 0;
-        if (n < s->least || n < most || (n == most && dearest >= least))
+        int64_t uusd = pool_input_uusd(p, s->extras);
+        if (n < s->least || n < most || (n == most && (dearest > least || (dearest == least && uusd >= least_uusd))))
             continue;
         best = p;
         most = n;
         least = dearest;
+        least_uusd = uusd;
     }
     return best ? gang_in(m, best, s, now, ids, &dearest) : 0;
 }

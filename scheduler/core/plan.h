@@ -9,8 +9,9 @@
  *     has changed and jobs of several users wait; cron entries of which a time has come (crons.c).
  *     Before a shape passes others, nodes are reserved for the first few of those (reserve.c);
  *  2. places for pending jobs, in that order (a shape that does not fit lets others pass); on owned nodes before spot
- *     before on-demand, there on the node with the least left (gpus, then cpus, then memory, then id). A wish for a
- *     market limits what is paid for by the hour: owned nodes serve every wish;
+ *     before on-demand, there where reading what the job reads costs the least, there on the node with the least left (gpus, then cpus, then memory,
+ *     then id). What can begin does: nobody waits for a machine that would be nearer, or cost less. A wish for a market
+ *     limits what is paid for by the hour: owned nodes serve every wish;
  *     What its team's quota owes a place goes before what borrows, and where it does not fit jobs that borrow are evicted for
  *     it, as jobs of some classes are for those of a QOS that preempts them (reclaim.c); kinds of jobs that would exceed a limit are put aside (limits.c);
  *  3. instances to end: of a node that is idle for idle_timeout and joined at least cooldown ago (a machine that was
@@ -18,7 +19,7 @@
  *  4. drills of jobs that were submitted so, when they have saved or got somewhere, and drills that have waited for too
  *     long (drill.c);
  *  5. attempts that have been on-demand for the pool's return_ms and have saved move to a node with room where they pay
- *     a fifth less;
+ *     a fifth less, with what reading their input there costs;
  *  6. launches for demand that no node up or on its way will serve: for the oldest of it an offer of the lowest market
  *     rank, and of those one big machine shared by jobs of several shapes or several small ones, by what they cost for
  *     the jobs that wait (choice.c, market.c), then id, within the limits of the pool and of all pools; refused ones

@@ -179,6 +179,22 @@ static int64_t submit_input(struct lab *l, const char *input, int64_t limit_ms)
     return lab_submit_asking(l, &r, input);
 }
 
+/* Pool near, with offers 1, spot at $1, and 2; and far, of 4 cpus a machine, with offers 3 and 4. */
+static void near_and_far(struct lab *l, int32_t near_cpus)
+{
+    lab_init(l);
+    lab_elastic(l, "near", 10, "m5", near_cpus);
+    lab_elastic(l, "far", 10, "n2", 4);
+    struct pool_row near = lab_pool(l, "near"), far = lab_pool(l, "far");
+    STR_COPY(near.provider, "aws");
+    STR_COPY(near.region, "us-east-1");
+    STR_COPY(far.provider, "gcp");
+    STR_COPY(far.region, "us-central1");
+    far.egress_uusd_gib = 90000;
+    lab_set_pool(l, near);
+    lab_set_pool(l, far);
+}
+
 /* A far offer that costs less by the hour loses where the way of the data outweighs it; near data, or little of it, and it wins. */
 static void what_its_input_costs_is_part_of_an_offers_price(void **state)
 {
@@ -197,17 +213,7 @@ static void what_its_input_costs_is_part_of_an_offers_price(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lab l;
-        lab_init(&l);
-        lab_elastic(&l, "near", 10, "m5", 4); /* offers 1, spot at $1, and 2 */
-        lab_elastic(&l, "far", 10, "n2", 4);
-        struct pool_row near = lab_pool(&l, "near"), far = lab_pool(&l, "far");
-        STR_COPY(near.provider, "aws");
-        STR_COPY(near.region, "us-east-1");
-        STR_COPY(far.provider, "gcp");
-        STR_COPY(far.region, "us-central1");
-        far.egress_uusd_gib = 90000;
-        lab_set_pool(&l, near);
-        lab_set_pool(&l, far);
+        near_and_far(&l, 4);
         lab_apply(&l, (struct event){.type = EV_PRICE, .price = {.region = "us-central1", .zone = "z1", .type = "n2", .market = MARKET_SPOT, .uusd_h = 800000}});
         submit_input(&l, cases[i].input, cases[i].limit_ms);
         lab_plan(&l);
@@ -215,6 +221,82 @@ static void what_its_input_costs_is_part_of_an_offers_price(void **state)
             fail_msg("%s: near %lld, far %lld", cases[i].input, (long long)lab_launches(&l, 1), (long long)lab_launches(&l, 3));
         lab_deinit(&l);
     }
+}
+
+/* So many idle nodes of each: of far with less left than of near, so that they are taken first by who reads nothing. */
+static void idle_nodes(struct lab *l, int n)
+{
+    int64_t jobs = 0;
+    near_and_far(l, 8);
+    for (int k = 0; k < n; k++) {
+        jobs = lab_submit_pool(l, 8, "near", WISH_ANY);
+        jobs = lab_submit_pool(l, 4, "far", WISH_ANY);
+    }
+    lab_plan(l);
+    for (int64_t i = 1; i <= jobs; i++)
+        lab_bring_up(l, i, str_eq(model_instance(l->m, i)->row.pool, "near") ? 8 : 4);
+    lab_plan(l);
+    for (int64_t i = 1; i <= jobs; i++) {
+        lab_started(l, i);
+        lab_ended(l, i, END_SUCCEEDED, 0);
+    }
+}
+
+static const char *pool_of(const struct lab *l, int64_t job)
+{
+    int64_t node = lab_node_of(l, job);
+    return node == CORE_ID_NONE ? "none" : model_node(l->m, node)->pool->row.name;
+}
+
+/* Of nodes that are there, those come first where it costs the least to read it; a gang's likewise. */
+static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input, *alone, *gang;
+    } cases[] = {
+        {"", "far", "near"}, /* the tightest; the first pool */
+        {"input=aws/us-east-1:150323855360", "near", "near"},
+        {"input=gcp/us-central1:150323855360", "far", "far"},
+        {"input=aws/us-west-2:150323855360", "near", "near"}, /* to another region, or out */
+        {"input=store:150323855360", "near", "near"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int nodes = 1; nodes <= 2; nodes++) {
+            struct lab l;
+            idle_nodes(&l, 2);
+            struct job_row r = lab_job(2);
+            r.nodes = nodes;
+            int64_t job = lab_submit_asking(&l, &r, cases[i].input);
+            lab_plan(&l);
+            assert_string_equal(pool_of(&l, job), nodes == 1 ? cases[i].alone : cases[i].gang);
+            lab_deinit(&l);
+        }
+    }
+}
+
+/* What can begin begins: nobody waits for a machine that is nearer, nor passes an owned node for a rented one. */
+static void a_far_node_is_better_than_none(void **state)
+{
+    (void)state;
+    struct lab l;
+    idle_nodes(&l, 1);
+    struct job_row r = lab_job(4);
+    int64_t first = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360"), second = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360");
+    int64_t third = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360");
+    lab_plan(&l);
+    assert_string_equal(pool_of(&l, first), "near");
+    assert_string_equal(pool_of(&l, second), "near");
+    assert_string_equal(pool_of(&l, third), "far");
+    struct pool_row base = lab_pool(&l, "base");
+    base.egress_uusd_gib = 90000;
+    lab_set_pool(&l, base);
+    lab_ended(&l, first, END_SUCCEEDED, 0);
+    lab_join(&l, "rack1", 4);
+    int64_t owned = lab_submit_asking(&l, &r, "input=store:1073741824");
+    lab_plan(&l);
+    assert_string_equal(pool_of(&l, owned), "base");
+    lab_deinit(&l);
 }
 
 static void boots_are_learned(void **state)
@@ -409,14 +491,15 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
 /* ---- back to what costs less ---- */
 
 /* Spot is refused, so the job runs on-demand; it has saved. */
-static void in_a_drought(struct lab *l, int64_t return_ms)
+static void in_a_drought_asking(struct lab *l, int64_t return_ms, const char *extras)
 {
+    struct job_row r = lab_job(4);
     lab_init(l);
     lab_elastic(l, "burst", 4, "m5", 4);
     struct pool_row p = lab_pool(l, "burst");
     p.return_ms = return_ms;
     lab_set_pool(l, p);
-    lab_submit_cpus(l, 4);
+    lab_submit_asking(l, &r, extras);
     lab_plan(l);
     lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {1, true, "no capacity"}});
     lab_plan(l);
@@ -425,6 +508,11 @@ static void in_a_drought(struct lab *l, int64_t return_ms)
     lab_plan(l);
     lab_started(l, 1);
     lab_saved(l, 1, 1, 10);
+}
+
+static void in_a_drought(struct lab *l, int64_t return_ms)
+{
+    in_a_drought_asking(l, return_ms, "");
 }
 
 static void wait_with_heartbeats(struct lab *l, int64_t ms)
@@ -521,6 +609,37 @@ static void what_hardly_costs_less_is_not_worth_a_move(void **state)
     wait_with_heartbeats(&l, 1200000);
     assert_int_equal(lab_plan(&l), 0);
     lab_deinit(&l);
+}
+
+/* On-demand at $3 where its input lies; there is a spot node at $1 from which reading it again would cost $12.60, or 9 cents. */
+static void a_move_to_where_its_input_is_far_has_to_pay_for_reading_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input;
+        bool moves;
+    } cases[] = {{"input=aws/r1:150323855360", false}, {"input=aws/r1:1073741824", true}, {"", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lab l;
+        in_a_drought_asking(&l, 600000, cases[i].input);
+        lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
+        lab_elastic(&l, "far", 1, "n2", 4);
+        struct pool_row far = lab_pool(&l, "far");
+        STR_COPY(far.provider, "gcp");
+        STR_COPY(far.region, "us-central1");
+        far.idle_timeout_ms = 10 * 3600000;
+        lab_set_pool(&l, far);
+        int64_t other = lab_submit_pool(&l, 4, "far", WISH_ANY);
+        lab_plan(&l);
+        lab_bring_up(&l, 3, 4);
+        lab_plan(&l);
+        lab_started(&l, other);
+        lab_ended(&l, other, END_SUCCEEDED, 0);
+        wait_with_heartbeats(&l, 600000);
+        lab_plan(&l);
+        assert_int_equal(job_attempt(model_job(l.m, 1))->row.state, cases[i].moves ? ATTEMPT_STOPPING : ATTEMPT_RUNNING);
+        lab_deinit(&l);
+    }
 }
 
 static void an_owned_node_that_is_free_is_returned_to_at_once(void **state)
@@ -752,6 +871,8 @@ int main(void)
         cmocka_unit_test(scores_of_what_is_not_there_change_nothing),
         cmocka_unit_test(data_that_lies_elsewhere_is_paid_for),
         cmocka_unit_test(what_its_input_costs_is_part_of_an_offers_price),
+        cmocka_unit_test(who_reads_goes_to_the_free_nodes_that_are_near),
+        cmocka_unit_test(a_far_node_is_better_than_none),
         cmocka_unit_test(boots_are_learned),
         cmocka_unit_test(machines_are_spread_as_far_as_the_premium_goes),
         cmocka_unit_test(no_pool_exceeds_its_limits),
@@ -765,6 +886,7 @@ int main(void)
         cmocka_unit_test(who_has_not_saved_stays),
         cmocka_unit_test(who_asked_for_on_demand_stays),
         cmocka_unit_test(what_hardly_costs_less_is_not_worth_a_move),
+        cmocka_unit_test(a_move_to_where_its_input_is_far_has_to_pay_for_reading_it),
         cmocka_unit_test(an_owned_node_that_is_free_is_returned_to_at_once),
         cmocka_unit_test(a_fleet_launch_names_what_would_do_as_well_best_first),
         cmocka_unit_test(without_fleet_there_is_no_alternative),
