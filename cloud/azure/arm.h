@@ -46,6 +46,8 @@ void arm_path_delete_vm(const struct azure_machine *m, const char *name, struct 
 /* The machines of the resource group; what is tagged, and the power states, in all of the subscription. */
 void arm_path_list_vms(const struct azure_machine *m, struct buf *out);
 void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, struct buf *out);
+/* The disks of the resource group, or of all of the subscription. */
+void arm_path_list_disks(const struct azure_machine *m, bool all, struct buf *out);
 void arm_path_list_power(const struct azure_machine *m, struct buf *out);
 
 void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out);
@@ -79,6 +81,9 @@ int arm_parse_tagged(const char *body, size_t n, const struct azure_machine *m, 
 /* Puts the power states into the machines of list. A machine that is deallocated was reclaimed: nothing of ours
  * deallocates. */
 int arm_parse_power(const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e);
+/* Adds the disks that lie in region and are attached to nothing; their names are GROUP/NAME. */
+int arm_parse_disks(
+    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *next, struct err *e);
 /* Prices for all zones (zone ""). Meters of Windows, dedicated hosts and low priority are left out. */
 int arm_parse_prices(const char *body, size_t n, const char *region, const char *type,
     struct cloud_prices *list, char *next, struct err *e);

@@ -70,16 +70,16 @@ static void read_tag(struct json_reader *r, const json_t *value, const char *key
 }
 
 /* Names of tags are compared without case, as Azure does. */
-static void read_tags(struct json_reader *r, struct cloud_instance *i)
+static void read_tags(struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
 {
     const json_t *tags = json_opt_object(r, "tags"), *value;
     const char *key;
     json_object_foreach((json_t *)tags, key, value)
     {
         if (strcasecmp(key, ARM_TAG_CLUSTER) == 0)
-            read_tag(r, value, "tags.belay:cluster", i->cluster, sizeof(i->cluster));
+            read_tag(r, value, "tags.belay:cluster", cluster, CLOUD_NAME_MAX);
         else if (strcasecmp(key, ARM_TAG_INSTANCE) == 0)
-            read_tag(r, value, "tags.belay:instance", i->token, sizeof(i->token));
+            read_tag(r, value, "tags.belay:instance", token, CLOUD_TOKEN_MAX);
     }
 }
 
@@ -171,14 +171,14 @@ static void read_properties(struct json_reader *vm, struct cloud_instance *i)
 }
 
 /* "1" of zones; a machine in none has its region for one. */
-static void read_zone(struct json_reader *vm, const char *location, struct cloud_instance *i)
+static void read_zone(struct json_reader *vm, const char *location, char zone[CLOUD_NAME_MAX])
 {
     const json_t *zones = json_opt_array(vm, "zones", 16);
     const json_t *first = json_array_get(zones, 0);
     if (!first)
-        STR_COPY(i->zone, location ? location : "");
+        str_copy(zone, CLOUD_NAME_MAX, location ? location : "");
     else
-        read_tag(vm, first, "zones", i->zone, sizeof(i->zone));
+        read_tag(vm, first, "zones", zone, CLOUD_NAME_MAX);
 }
 
 static int read_vm(const json_t *item, struct cloud_instance *i, const char **ret_location, struct err *e)
@@ -188,8 +188,8 @@ static int read_vm(const json_t *item, struct cloud_instance *i, const char **re
     *i = (struct cloud_instance){.launched_at = WALL_NONE, .ended_at = WALL_NONE};
     json_req_strcpy(&r, "name", i->id, sizeof(i->id));
     *ret_location = json_req_str(&r, "location", TEXT_MAX);
-    read_tags(&r, i);
-    read_zone(&r, *ret_location, i);
+    read_tags(&r, i->cluster, i->token);
+    read_zone(&r, *ret_location, i->zone);
     read_properties(&r, i);
     int rc = json_reader_finish_lenient(&r);
     if (rc == 0 && !i->id[0])
@@ -353,7 +353,7 @@ static int keep_leftover(void *ctx, const json_t *item, struct err *e)
     const char *type = json_req_str(&r, "type", TEXT_MAX);
     const char *name = json_req_str(&r, "name", TEXT_MAX);
     const char *location = json_opt_str(&r, "location", TEXT_MAX, "");
-    read_tags(&r, &i);
+    read_tags(&r, i.cluster, i.token);
     int rc = json_reader_finish_lenient(&r);
     if (rc != 0)
         return rc;
@@ -408,6 +408,75 @@ int arm_parse_power(const char *body, size_t n, struct cloud_instances *list, ch
 {
     struct listing l = {"", "", list};
     return parse_page(body, n, "value", "nextLink", next, apply_vm_power, &l, e);
+}
+
+/* ---- disks ---- */
+
+struct disk_listing {
+    const char *region;
+    struct cloud_volumes *list;
+};
+
+/* "/subscriptions/S/resourceGroups/G/providers/.../NAME" is G/NAME. */
+static void name_disk(struct json_reader *r, const char *id, const char *name, struct cloud_volume *v)
+{
+    static const char before[] = "/resourceGroups/";
+    const char *group = id ? strcasestr(id, before) : NULL;
+    group = group ? group + strlen(before) : "";
+    int n = snprintf(v->name, sizeof(v->name), "%.*s/%s", (int)strcspn(group, "/"), group, name ? name : "");
+    if (r->rc == 0 && (!*group || n >= (int)sizeof(v->name)))
+        json_reader_fail(r, "id", "expected a disk's: /subscriptions/.../resourceGroups/GROUP/.../NAME");
+}
+
+static void read_disk_time(struct json_reader *properties, const char *key, struct wall *at)
+{
+    const char *text = json_opt_str(properties, key, TEXT_MAX, NULL);
+    if (text && time_parse_iso(text, at, NULL) != 0)
+        json_reader_fail(properties, key, "expected a time");
+}
+
+static void read_disk_properties(struct json_reader *disk, struct cloud_volume *v, bool *ret_unattached)
+{
+    struct json_reader r, sku;
+    const json_t *object = json_req_object(disk, "properties"), *kind = json_req_object(disk, "sku");
+    open_member(disk, kind, "sku", &sku);
+    json_req_strcpy(&sku, "name", v->type, sizeof(v->type));
+    close_member(disk, &sku);
+    open_member(disk, object, "properties", &r);
+    json_req_strcpy(&r, "uniqueId", v->id, sizeof(v->id));
+    v->gib = json_req_i64(&r, "diskSizeGB", 0, CLOUD_VOLUME_GIB_MAX);
+    const char *state = json_opt_str(&r, "diskState", TEXT_MAX, "");
+    *ret_unattached = strcasecmp(state, "Unattached") == 0;
+    read_disk_time(&r, "timeCreated", &v->since);
+    read_disk_time(&r, "LastOwnershipUpdateTime", &v->since);
+    close_member(disk, &r);
+}
+
+static int keep_disk(void *ctx, const json_t *item, struct err *e)
+{
+    struct disk_listing *l = ctx;
+    struct json_reader r;
+    struct cloud_volume v = {.since = WALL_NONE};
+    bool unattached = false;
+    json_reader_init(&r, item, "disk", e);
+    const char *name = json_req_str(&r, "name", TEXT_MAX), *location = json_req_str(&r, "location", TEXT_MAX);
+    const char *owner = json_opt_str(&r, "managedBy", TEXT_MAX, "");
+    const json_t *owners = json_opt_array(&r, "managedByExtended", ITEMS_MAX);
+    name_disk(&r, json_req_str(&r, "id", TEXT_MAX), name, &v);
+    read_tags(&r, v.cluster, v.token);
+    read_zone(&r, location, v.zone);
+    read_disk_properties(&r, &v, &unattached);
+    int rc = json_reader_finish_lenient(&r);
+    if (rc != 0 || !unattached || *owner || json_array_size(owners) > 0 || !same_region(location, l->region))
+        return rc;
+    return cloud_volumes_add(l->list, &v, e);
+}
+
+int arm_parse_disks(
+    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *next, struct err *e)
+{
+    struct disk_listing l = {region, list};
+    return parse_page(body, n, "value", "nextLink", next, keep_disk, &l, e);
 }
 
 /* ---- prices ---- */

@@ -13,6 +13,7 @@
 
 #define COMPUTE_API "2022-08-01"
 #define DISK_API "2022-07-02"
+#define DISK_LIST_API "2024-03-02" /* says when a disk was detached */
 #define NETWORK_API "2020-11-01"
 #define RESOURCES_API "2021-04-01"
 #define PRICES_API "2023-01-01-preview"
@@ -219,6 +220,15 @@ void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, st
     buf_adds(out, "%20and%20tagValue%20eq%20");
     add_quoted(cluster, out);
     buf_adds(out, "&api-version=" RESOURCES_API);
+}
+
+void arm_path_list_disks(const struct azure_machine *m, bool all, struct buf *out)
+{
+    if (all)
+        buf_printf(out, "/subscriptions/%s", m->subscription);
+    else
+        add_group(m, out);
+    buf_printf(out, "/providers/%s?api-version=" DISK_LIST_API, part_types[ARM_DISK]);
 }
 
 void arm_path_list_power(const struct azure_machine *m, struct buf *out)

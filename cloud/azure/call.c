@@ -102,6 +102,10 @@ static void add_own_path(const struct azure_call *c, struct buf *url)
     case LIST_POWER:
         arm_path_list_power(m, url);
         break;
+    case LIST_DISKS:
+    case LIST_ALL_DISKS:
+        arm_path_list_disks(m, c->phase == LIST_ALL_DISKS, url);
+        break;
     case LIST_DROP:
         arm_path_delete_vm(m, word, url);
         break;

@@ -39,6 +39,8 @@ enum azure_phase {
     LIST_TAGGED,
     LIST_VMS,
     LIST_POWER,
+    LIST_DISKS,
+    LIST_ALL_DISKS,
     LIST_DROP, /* the deallocated machine that the next word names */
     END,       /* the resource that the next word names */
     END_NIC,

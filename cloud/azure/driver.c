@@ -47,6 +47,33 @@ static void azure_terminate(struct cloud_driver *d, const char *region, const ch
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+/* ---- volumes ---- */
+
+static void on_disks_reply(struct cloud_call *base, const struct http_reply *reply)
+{
+    struct azure_call *c = (struct azure_call *)base;
+    struct err e;
+    if (reply->status != 200)
+        azure_call_on_refusal(c, reply);
+    else if (arm_parse_disks(
+                 buf_str(&reply->body), reply->body.len, base->region, &base->volumes, c->url, &e) != 0)
+        cloud_call_finish(base, &e);
+    else if (!azure_call_next_page(c, c->d->endpoint_url))
+        cloud_call_finish(base, NULL);
+}
+
+/* The cluster's own are where its machines are made: rights in the resource group are enough. */
+static void azure_volumes(
+    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+{
+    static const struct cloud_call_ops own = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
+                                       .permission = "Microsoft.Compute/disks/read in the resource group"},
+                                       all = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
+                                           .permission = "Microsoft.Compute/disks/read in the subscription"};
+    struct azure_call *c = azure_call_new(d, region, cluster ? LIST_DISKS : LIST_ALL_DISKS);
+    cloud_call_volumes(&c->d->calls, &c->base, cluster ? &own : &all, region, cluster, done, ctx);
+}
+
 /* ---- prices ---- */
 
 static void on_prices_reply(struct cloud_call *base, const struct http_reply *reply)
@@ -99,6 +126,7 @@ static const struct cloud_driver_ops azure_ops = {
     .list = azure_list,
     .terminate = azure_terminate,
     .prices = azure_prices,
+    .volumes = azure_volumes,
     .destroy = azure_destroy,
 };
 

@@ -48,6 +48,23 @@ static void resource_free(struct arm_resource *v)
     free(v);
 }
 
+/* Those that are there from the start are disks of the first resource group. */
+void arm_add_volumes(struct arm *a)
+{
+    const char *group = a->account->groups && a->account->groups[0] ? a->account->groups[0] : "data";
+    for (size_t i = 0; i < a->region->n_volumes; i++) {
+        const struct volume *v = a->region->volumes[i];
+        json_t *tags = json_object(),
+               *body = json_pack("{s:s,s:o,s:{s:s},s:{s:I}}", "location", a->region->o->name, "tags", tags, "sku", "name", v->spec.type, "properties",
+                   "diskSizeGB", (json_int_t)v->spec.gib);
+        for (size_t t = 0; t < v->spec.tags.n; t++)
+            json_object_set_new(tags, v->spec.tags.list[t].key, json_text(v->spec.tags.list[t].value));
+        if (!str_eq(v->zone, a->region->o->name))
+            json_object_set_new(body, "zones", json_pack("[s]", v->zone));
+        arm_add(a, ARM_KIND_DISK, group, v->spec.name[0] ? v->spec.name : v->id, body, v->made_at);
+    }
+}
+
 void arm_deinit(struct arm *a)
 {
     for (size_t i = 0; i < a->n_resources; i++)
@@ -108,6 +125,7 @@ struct arm_resource *arm_add(
         .body = body,
         .made = now,
         .reserved_until = WALL_NONE,
+        .detached = WALL_NONE,
         .fails_at = WALL_NONE};
     STR_COPY(v->group, group);
     STR_COPY(v->name, name);
@@ -133,6 +151,7 @@ void arm_remove(struct arm *a, struct arm_resource *v)
         if (part->owner != v)
             continue;
         part->owner = NULL;
+        part->detached = a->region->now;
         if (part->goes_with_owner)
             drop(a, part);
     }

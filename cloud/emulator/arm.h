@@ -58,9 +58,11 @@ struct arm_resource {
     bool goes_with_owner;       /* deleteOption Delete */
     struct wall reserved_until; /* for the machine that was refused with it; WALL_NONE: it is not */
     char reserved_for[ARM_RESOURCE_NAME_MAX];
+    struct wall detached; /* WALL_NONE: never, or it is attached */
+
+    char uuid[ARM_UUID_MAX];
 
     /* of a virtual machine */
-    char uuid[ARM_UUID_MAX];
     enum arm_provisioning state;
     struct arm_operation *operation; /* the last one; NULL once it is over */
     struct instance *instance;       /* NULL: none (yet, any more) */
@@ -93,6 +95,8 @@ struct arm {
 
 /* Everything is borrowed until deinit. */
 void arm_init(struct arm *a, struct region *r, const struct arm_account *account, struct arm_auth *auth);
+/* The region's volumes, as disks. */
+void arm_add_volumes(struct arm *a);
 void arm_deinit(struct arm *a);
 
 /* Advances the region, and draws from it what has become of machines and operations. */

@@ -132,6 +132,7 @@ static int open_azure(const struct front_place *place, void **ret_state, struct 
     random_bytes(azure->auth.key, sizeof(azure->auth.key));
     azure->role_ttl_ms = place->role_ttl_ms;
     arm_init(&azure->arm, place->region, &azure->account, &azure->auth);
+    arm_add_volumes(&azure->arm);
     place->region->describe = describe;
     place->region->describe_ctx = azure;
     *ret_state = azure;
@@ -259,6 +260,7 @@ const struct front arm_front = {.name = "azure",
     .region = "eastus",
     .account = "00000000-0000-0000-0000-000000000001",
     .account_key = "subscription",
+    .disk_type = "Premium_LRS",
     .notice_s = 30,
     .role_ttl_ms = SECONDS_MS(86400),
     .body_max = ARM_BODY_MAX,

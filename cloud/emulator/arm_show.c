@@ -80,6 +80,8 @@ static void show_owner(const struct arm *a, const struct arm_resource *v, json_t
         arm_resource_id(a, v->owner, &id);
     if (v->kind == ARM_KIND_DISK) {
         json_object_set_new(properties, "diskState", json_string(v->owner ? "Attached" : "Unattached"));
+        json_object_set_new(properties, "uniqueId", json_string(v->uuid));
+        set_iso(properties, "LastOwnershipUpdateTime", wall_is_set(v->detached) ? v->detached : v->made);
         if (v->owner)
             json_object_set_new(o, "managedBy", json_text(buf_str(&id)));
     } else if (v->owner) {

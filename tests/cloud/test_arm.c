@@ -366,6 +366,71 @@ static void tagged_parts_of_the_group_are_leftovers(void **state)
     cloud_instances_deinit(&l);
 }
 
+static void disks_are_read_without_those_in_use(void **state)
+{
+    struct cloud_volumes l = {0};
+    char next[ARM_URL_MAX + 1];
+    char *one = fake_read_file("azure_disks_1.json"), *two = fake_read_file("azure_disks_2.json");
+    struct err e;
+    (void)state;
+    if (arm_parse_disks(one, strlen(one), "eastus", &l, next, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_true(str_ends(next, "$skiptoken=x"));
+    assert_int_equal(l.n, 1); /* one is attached, one waits for its machine, one is elsewhere */
+    assert_string_equal(l.list[0].id, "0e2b1c3d-4f5a-4b6c-9d7e-8f9a0b1c2d3e");
+    assert_string_equal(l.list[0].name, "LAB/belay-lab-8-data");
+    assert_string_equal(l.list[0].cluster, "lab");
+    assert_string_equal(l.list[0].token, "belay-lab-8");
+    assert_string_equal(l.list[0].zone, "1");
+    assert_string_equal(l.list[0].type, "Premium_LRS");
+    assert_int_equal(l.list[0].gib, 129);
+    assert_int_equal(l.list[0].since.ms, 1787400000000); /* when it was detached */
+    if (arm_parse_disks(two, strlen(two), "eastus", &l, next, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_string_equal(next, "");
+    assert_int_equal(l.n, 2);
+    assert_string_equal(l.list[1].name, "other/scratch");
+    assert_string_equal(l.list[1].zone, "East US");
+    assert_false(wall_is_set(l.list[1].since));
+    free(one);
+    free(two);
+    cloud_volumes_deinit(&l);
+}
+
+#define DISK_OF(id, properties, more)                                                                        \
+    "{\"value\":[{\"name\":\"a\",\"location\":\"eastus\",\"id\":\"" id "\",\"sku\":{\"name\":\"t\"},\"properties\":{" properties "}" more "}]}"
+#define DISK_ID "/subscriptions/s/resourceGroups/g/x/a"
+#define DISK_GOOD "\"uniqueId\":\"u\",\"diskState\":\"Unattached\""
+
+static void malformed_disks_are_refused(void **state)
+{
+    static const char *const bodies[] = {"", "[]", "{}", "{\"value\":{}}", "{\"value\":[7]}", "{\"value\":[{}]}", "{\"value\":[],\"nextLink\":7}",
+        DISK_OF("", DISK_GOOD ",\"diskSizeGB\":1", ""), DISK_OF("/disks/a", DISK_GOOD ",\"diskSizeGB\":1", ""), DISK_OF(DISK_ID, DISK_GOOD, ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":-1", ""), DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1048577", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":\"1\"", ""), DISK_OF(DISK_ID, "\"diskSizeGB\":1,\"diskState\":\"Unattached\"", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1,\"timeCreated\":\"today\"", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1,\"LastOwnershipUpdateTime\":7", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"tags\":{\"belay:cluster\":7}"),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedBy\":7"), DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"zones\":[7]"),
+        "<html><body>502</body></html>", NULL};
+    static const char good[] = DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[]"),
+                      shared[] = DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[\"x\"]");
+    struct cloud_volumes l = {0};
+    char next[ARM_URL_MAX + 1] = "kept";
+    struct err e;
+    (void)state;
+    for (size_t k = 0; bodies[k]; k++)
+        if (arm_parse_disks(bodies[k], strlen(bodies[k]), "eastus", &l, next, &e) != ERR_INVALID)
+            fail_msg("taken: %s", bodies[k]);
+    assert_string_equal(next, "kept");
+    assert_int_equal(l.n, 0);
+    assert_int_equal(arm_parse_disks(shared, strlen(shared), "eastus", &l, next, &e), 0);
+    assert_int_equal(l.n, 0);
+    assert_int_equal(arm_parse_disks(good, strlen(good), "eastus", &l, next, &e), 0);
+    assert_int_equal(l.n, 1);
+    cloud_volumes_deinit(&l);
+}
+
 static void operations_end_well_or_with_their_error(void **state)
 {
     char *running = fake_read_file("azure_operation_running.json");
@@ -585,6 +650,8 @@ int main(void)
         cmocka_unit_test(listings_keep_our_machines_of_the_region),
         cmocka_unit_test(a_deallocated_machine_was_reclaimed),
         cmocka_unit_test(tagged_parts_of_the_group_are_leftovers),
+        cmocka_unit_test(disks_are_read_without_those_in_use),
+        cmocka_unit_test(malformed_disks_are_refused),
         cmocka_unit_test(operations_end_well_or_with_their_error),
         cmocka_unit_test(a_failed_machine_says_why_in_its_view),
         cmocka_unit_test(prices_are_of_linux_and_the_newest),

@@ -509,6 +509,37 @@ static void pages_at_another_host_are_not_followed(void **state)
     assert_nothing_leaked(g);
 }
 
+static void volumes(struct rig *g, const char *cluster, int expected)
+{
+    g->first = g->http.n_requests;
+    g->driver->ops->volumes(g->driver, "eastus", cluster, outcome_volumes, &g->got);
+    finish(g, expected);
+}
+
+static void disks_are_our_own_of_the_group_or_all_of_the_subscription(void **state)
+{
+    struct rig *g = *state;
+    create(g);
+    fake_http_add_file(&g->http, 200, "azure_disks_1.json");
+    fake_http_add_file(&g->http, 200, "azure_disks_2.json");
+    volumes(g, "lab", 0);
+    ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02",
+        "GET https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/resourceGroups/lab/providers/Microsoft.Compute"
+        "/disks?api-version=2024-03-02&$skiptoken=x");
+    assert_int_equal(g->got.n, 1);
+    assert_string_equal(g->got.volumes[0].name, "LAB/belay-lab-8-data");
+    fake_http_add_file(&g->http, 200, "azure_disks_2.json");
+    volumes(g, NULL, 0);
+    ASKED(g, "GET " ENDPOINT "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute/disks?api-version=2024-03-02");
+    assert_int_equal(g->got.n, 1);
+    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    volumes(g, NULL, ERR_DENIED);
+    assert_non_null(strstr(g->got.e.text, "azure disks, eastus: it needs the permission Microsoft.Compute/disks/read in the subscription: "));
+    fake_http_add(&g->http, 200, "{\"value\":[],\"nextLink\":\"https://example.com/more\"}");
+    volumes(g, "lab", ERR_INVALID);
+    ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02"); /* and nothing elsewhere */
+}
+
 static void endless_pages_are_an_error(void **state)
 {
     struct rig *g = *state;
@@ -816,6 +847,7 @@ int main(void)
         TEST(half_a_listing_is_an_error),
         TEST(pages_at_another_host_are_not_followed),
         TEST(endless_pages_are_an_error),
+        TEST(disks_are_our_own_of_the_group_or_all_of_the_subscription),
         TEST(a_machine_is_deleted_with_its_parts),
         TEST(where_there_is_no_machine_its_parts_are_deleted),
         TEST(a_leftover_is_deleted_by_its_name),

@@ -125,6 +125,46 @@ static void its_launch_is_listed_and_ends(void **state)
     arm_world_stop(&w);
 }
 
+static size_t count_disks(struct arm_world *w, bool all, struct cloud_volumes *list)
+{
+    struct buf target = {0};
+    char next[ARM_URL_MAX + 1];
+    struct err e = {0};
+    size_t n;
+    cloud_volumes_deinit(list);
+    arm_path_list_disks(&machine, all, &target);
+    ask(w, "GET", &target, NULL, 200);
+    char *text = text_of(w, &n);
+    if (arm_parse_disks(text, n, "eastus", list, next, &e) < 0)
+        fail_msg("%s: %s", e.text, text);
+    free(text);
+    return list->n;
+}
+
+static void its_disks_are_listed_when_nothing_has_them(void **state)
+{
+    struct arm_world w;
+    struct cloud_volumes list = {0};
+    (void)state;
+    arm_world_start(&w);
+    put_nic(&w, &wish);
+    put_vm(&w, &wish, 201);
+    arm_world_advance(&w, BOOT_MS);
+    assert_int_equal(count_disks(&w, false, &list), 0); /* its machine's */
+    struct disk_spec old = {.name = "old", .type = "StandardSSD_LRS", .gib = 200};
+    tags_set(&old.tags, "belay:cluster", "it's");
+    region_add_volume(&w.region, &old, "1", (struct wall){w.now.ms - 86400000});
+    arm_add_volumes(&w.arm);
+    assert_int_equal(count_disks(&w, true, &list), 1);
+    assert_string_equal(list.list[0].cluster, "it's");
+    assert_string_equal(list.list[0].zone, "1");
+    assert_string_equal(list.list[0].type, "StandardSSD_LRS");
+    assert_int_equal(list.list[0].gib, 200);
+    assert_int_equal(list.list[0].since.ms, w.now.ms - 86400000);
+    cloud_volumes_deinit(&list);
+    arm_world_stop(&w);
+}
+
 static void what_a_refused_launch_leaves_is_found_by_its_tag(void **state)
 {
     struct arm_world w;
@@ -224,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_launch_is_listed_and_ends),
         cmocka_unit_test(what_a_refused_launch_leaves_is_found_by_its_tag),
+        cmocka_unit_test(its_disks_are_listed_when_nothing_has_them),
         cmocka_unit_test(its_errors_are_understood),
         cmocka_unit_test(its_prices_are_the_markets),
     };
