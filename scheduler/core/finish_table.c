@@ -34,6 +34,9 @@ struct expected {
     float *spot; /* of who is on it: it was kept, or it was lost or moved */
 };
 
+/* Eight at once: where nearly all of the work is, it is done so by every compiler, at every level and with every check. */
+typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
+
 struct finish_maker {
     const struct finish_chain *c;
     struct finish_table *t;
@@ -130,7 +133,11 @@ static void look_ahead(struct finish_maker *m, size_t low, size_t high)
 
 static void add(float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
 {
-    for (size_t w = low; w <= high; w++)
+    size_t w = low;
+
+    for (; w + 8 <= high + 1; w += 8)
+        *(eight_floats *)(to + w) += chance * *(const eight_floats *)(from + w);
+    for (; w <= high; w++)
         to[w] += chance * from[w];
 }
 
@@ -150,9 +157,11 @@ static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t hi
 {
     const bool up = finish_class_is_up((uint16_t)k);
     const struct expected *e = &m->expected;
+    const size_t bytes = (high - low + 1) * sizeof(float);
 
-    for (size_t w = low; w <= high; w++)
-        e->idle[w] = e->sure[w] = e->spot[w] = 0;
+    memset(e->idle + low, 0, bytes);
+    memset(e->sure + low, 0, bytes);
+    memset(e->spot + low, 0, bytes);
     for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
         const struct finish_step *s = &m->c->steps[i];
         const bool kept = !s->moved && finish_class_is_up(s->to);
@@ -167,8 +176,14 @@ static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t hi
 static void run_through(const struct finish_maker *m, const float *e, float price, size_t low, size_t high, float *stay, float *start)
 {
     const float part = m->part, rest = 1 - part;
+    size_t w = low;
 
-    for (size_t w = low; w <= high; w++) {
+    for (; w + 8 <= high + 1; w += 8) {
+        const eight_floats less = *(const eight_floats *)(e + w - 1), same = *(const eight_floats *)(e + w);
+        *(eight_floats *)(stay + w) = price + less;
+        *(eight_floats *)(start + w) = price + rest * less + part * same;
+    }
+    for (; w <= high; w++) {
         stay[w] = price + e[w - 1];
         start[w] = price + rest * e[w - 1] + part * e[w];
     }
@@ -198,23 +213,26 @@ static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t hi
 static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
     float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k), *spot = row(m, m->now.spot, k);
+    float *const *costs = m->costs;
+    const float *wait = costs[FINISH_WAIT], *sure_start = costs[FINISH_SURE_START], *sure_stay = costs[FINISH_SURE_STAY];
+    const float *spot_start = costs[FINISH_SPOT_START], *spot_stay = costs[FINISH_SPOT_STAY];
     const float restart = (float)m->whole + m->part;
     const bool up = finish_class_is_up((uint16_t)k);
 
     for (size_t w = low; w <= high; w++) {
-        const float slack = (float)(time - w);
-        idle[w] = least(m->costs[FINISH_WAIT][w], m->costs[FINISH_SURE_START][w]);
-        if (up && slack >= restart)
-            idle[w] = least(idle[w], m->costs[FINISH_SPOT_START][w]);
-        sure[w] = least(idle[w], m->costs[FINISH_SURE_STAY][w]);
-        spot[w] = up ? least(idle[w], m->costs[FINISH_SPOT_STAY][w]) : idle[w];
+        float best = least(wait[w], sure_start[w]);
+        if (up && (float)(time - w) >= restart)
+            best = least(best, spot_start[w]);
+        idle[w] = best;
+        sure[w] = least(best, sure_stay[w]);
+        spot[w] = up ? least(best, spot_stay[w]) : best;
     }
     if (high < time)
         return;
     /* No slack: on-demand for good, unless spot is still there. */
     idle[high] = (float)high + restart;
     sure[high] = (float)high;
-    spot[high] = up ? m->costs[FINISH_SPOT_STAY][high] : idle[high];
+    spot[high] = up ? spot_stay[high] : idle[high];
 }
 
 static void keep(const struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
@@ -222,10 +240,10 @@ static void keep(const struct finish_maker *m, unsigned k, size_t time, size_t l
     struct finish_table *t = m->t;
     const bool up = finish_class_is_up((uint16_t)k);
 
-    for (size_t w = low; w <= high; w++) {
-        const size_t wi = t->work_at[w], si = t->slack_at[time - w];
+    for (size_t wi = t->work_at[low]; wi < t->n_work && t->work[wi] <= high; wi++) {
+        const size_t w = t->work[wi], si = w < low ? 0 : t->slack_at[time - w];
         float *out = t->cost + ((wi * t->n_slack + si) * K + k) * FINISH_ACTS;
-        if (t->work[wi] != w || t->slack[si] != time - w)
+        if (w < low || t->slack[si] != time - w)
             continue;
         for (size_t i = 0; i < FINISH_ACTS; i++)
             out[i] = up || i < FINISH_SPOT_START ? m->costs[i][w] : 0;
