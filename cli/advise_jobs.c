@@ -167,13 +167,13 @@ static void price_cell(struct table *t, const json_t *volume)
 
 static void print_volumes(const json_t *items)
 {
-    static const char *const columns[] = {"VOLUME", "PROVIDER", "PLACE", "TYPE", "OURS", "GIB", "USD/GIB-MONTH", "PRICE FROM", "SINCE", "USD/DAY"};
+    static const char *const columns[] = {"VOLUME", "ID", "PROVIDER", "PLACE", "TYPE", "OURS", "GIB", "USD/GIB-MONTH", "PRICE FROM", "SINCE", "USD/DAY"};
     struct table *t = table_create();
     char text[64];
     size_t i;
     json_t *v;
     for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-        table_column(t, columns[i], i == 5 || i == 6 || i >= 8);
+        table_column(t, columns[i], i == 6 || i == 7 || i >= 9);
     json_array_foreach(items, i, v)
     {
         const json_t *volume = json_object_get(v, "volume");
@@ -181,6 +181,7 @@ static void print_volumes(const json_t *items)
             continue;
         table_row(t);
         table_cell(t, "%s", cli_text(v, "name"));
+        table_cell(t, "%s", str_eq(cli_text(v, "name"), cli_text(volume, "id")) ? "-" : cli_text(volume, "id"));
         table_cell(t, "%s", cli_text(volume, "provider"));
         table_cell(t, "%s", cli_text(volume, cli_text(volume, "zone")[0] ? "zone" : "region"));
         table_cell(t, "%s", cli_text(volume, "type"));

@@ -41,7 +41,7 @@ class Volumes(unittest.TestCase):
                 "uusd_per_gib_month": 80000, "price_from": "list price, us-east-1", "own": True})
             self.assertEqual(self.volumes(lab, "own", DAY_MS), {})  # it is young
             said = lab.belay("advise", "--forgotten", "--for", "0s")
-            self.assertRegex(said, r"(?m)^%s +aws +us-east-1[ab] +gp3 +yes +200 +0.08 +list price, us-east-1 +\S+ +\$0.5257$" % found["name"])
+            self.assertRegex(said, r"(?m)^%s +- +aws +us-east-1[ab] +gp3 +yes +200 +0.08 +list price, us-east-1 +\S+ +\$0.5257$" % found["name"])
             self.assertIn("1 thing that nobody has touched for 0ms: $0.5257 a day.", said)
             self.assertIn("belay deletes none", said)
             self.check_refused(lab)
@@ -82,6 +82,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual([every["old-1"]["volume"]["own"], strange["volume"]["own"]], [False, False])
         self.assertEqual((strange["uusd_per_day"], strange["volume"]["uusd_per_gib_month"], strange["volume"]["price_from"]), (0, None, None))
         self.assertNotIn(own["name"], self.volumes(lab, "all", 30 * DAY_MS))
+        self.assertRegex(lab.belay("advise", "--forgotten", "--volumes", "all"), r"(?m)^old-1 +%s +aws " % every["old-1"]["volume"]["id"])
         said = json.loads(lab.belay("advise", "--forgotten", "--volumes", "none", "--for", "0s", "--json"))
         self.assertEqual([i for i in said["items"] if i["volume"]], [])
 

@@ -3,10 +3,11 @@
 
 import concurrent.futures
 import os
+import socket
 import subprocess
 import unittest
 
-from belayd import BUILD, JOB, Belayd
+from belayd import BUILD, JOB, WAIT_S, Belayd
 
 BURST = """\
   burst:
@@ -200,6 +201,35 @@ class Pools(unittest.TestCase):
         self.assertIn(200, done)
         self.assertLessEqual(set(done), {200, 409})
         self.assertEqual(self.d.call("POST", "/api/v1/audit")[0], 200)
+
+    # ---- volumes ----
+
+    def test_a_provider_that_cannot_be_asked_for_volumes_is_told(self):
+        self.applied(self.text(4))  # nobody listens at its endpoint
+        status, body, _ = self.d.call("GET", "/api/v1/forgotten?for_ms=0")
+        self.assertEqual((status, [i["code"] for i in body["items"]]), (200, []))
+        why, = body["unlisted"]
+        self.assertEqual((why["pool"], why["provider"], why["region"]), ("burst", "aws", "us-east-1"))
+        self.assertIn("aws DescribeVolumes, us-east-1: ", why["text"])
+        self.assertEqual(self.d.call("GET", "/api/v1/forgotten?for_ms=0&volumes=none")[1]["unlisted"], [])
+
+    def test_the_end_does_not_wait_for_a_provider_that_is_silent(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent, concurrent.futures.ThreadPoolExecutor(1) as aside:
+            silent.settimeout(WAIT_S)
+            self.applied(self.text(4).replace("127.0.0.1:9", "127.0.0.1:%d" % silent.getsockname()[1]))
+            asked = aside.submit(self.d.call, "GET", "/api/v1/forgotten?for_ms=0")
+            connections = []
+            while not connections or b"Action=DescribeVolumes" not in connections[-1][1]:  # others ask for instances and prices
+                connection = silent.accept()[0]
+                connection.settimeout(WAIT_S)
+                data = connection.recv(65536)
+                while b"Action=" not in data:
+                    data += connection.recv(65536)
+                connections.append((connection, data))
+            self.assertEqual(self.d.stop(), 0)
+            self.assertEqual(asked.result(WAIT_S)[0], 503)
+            for connection, _ in connections:
+                connection.close()
 
     # ---- kill -9 ----
 
