@@ -146,6 +146,15 @@ class Rack(Lab):
         return self.get("/instances?state=%s" % state)["instances"]
 
 
+class Limited(Rack):
+    """Three hosts on a supply that has power for jobs on two of them."""
+    n_hosts = 3
+
+    def __init__(self):
+        super().__init__(belayd={"node_types": {"box": {"watts": {"idle": 100, "full": 500}}},
+                                 "racks": {"left": {"max_kw": 1.1, "pools": {"rack": {"type": "box", "nodes": 3}}}}})
+
+
 def undo(gate):
     """Lets those that wait at it pass, and all after them."""
     fd = os.open(gate, os.O_RDWR)
@@ -194,6 +203,25 @@ class Static(unittest.TestCase):
             for job in jobs:
                 self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
             self.assertEqual({i["provider_id"].split("#")[0] for i in l.instances()}, set(l.pool["hosts"]))
+
+    def test_no_more_run_than_their_rack_has_power_for(self):
+        with Limited() as l:
+            first = [l.submit("plain.sh", 100000, exclusive=True) for _ in range(2)]  # however many cpus this machine has
+            l.wait(lambda: all(l.job(j)["state"] == "running" for j in first), "two run")
+            rest = [l.submit("plain.sh", 3, exclusive=True) for _ in range(3)]
+            said = l.wait(lambda: [s for s in l.belay("why", str(rest[0])).splitlines() if "rack left" in s], "its rack holds it back")
+            self.assertIn("no node of pool rack is launched for want of power: rack left draws 1.1 kW of the 1.1 that it may (max_kw), and it would draw 0.4 more there",
+                          said[0])
+            self.assertEqual([l.job(j)["state"] for j in rest], ["pending"] * 3)
+            self.assertEqual(len(l.claims()), 2)  # of three hosts
+            self.assertEqual(l.get("/racks")["racks"], [{"name": "left", "max_watts": 1100, "idle_watts": 300, "watts": 1100, "measured_watts": 0, "nodes": 3, "joined": 2}])
+            l.post("/jobs/%d/cancel" % first[0])
+            self.assertEqual([l.wait_ended(j)["job"]["end"] for j in rest], ["succeeded"] * 3)
+            l.post("/jobs/%d/cancel" % first[1])
+            shown = [l.wait_ended(j) for j in first] + [l.show(j) for j in rest]
+            moments = sorted((at, n) for s in shown for a in s["attempts"] for at, n in ((a["assigned_at"], 1), (a["ended_at"], -1)))
+            held = [sum(n for _, n in moments[:k]) for k in range(len(moments) + 1)]
+            self.assertEqual(max(held), 2)
 
     def test_belayd_killed_in_a_launch_makes_one_agent(self):
         for is_early in (True, False):
