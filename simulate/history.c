@@ -29,6 +29,7 @@ bool history_is_database(const char *path)
 /* ---- jobs ---- */
 
 struct jobs_read {
+    struct db_reader *db;
     struct map useful_ms; /* job -> that of all its ranks, as a pointer */
     struct joblog log;
     int64_t last; /* of this page */
@@ -48,6 +49,19 @@ static int on_ledger(void *ctx, const struct ledger_row *row)
 static const char *text_of(struct joblog *l, const char *text)
 {
     return joblog_text(l, text, strlen(text));
+}
+
+/* Of what it asked for beside its size only what it read: the nodes of today may have other features. */
+static int read_input(struct jobs_read *r, int64_t id, struct log_job *j)
+{
+    struct extras_row row = {0};
+    struct extras x = {0};
+    int rc = id == EXTRAS_NONE ? 0 : db_read_extras(r->db, id, &row, r->e);
+    if (rc == 0)
+        rc = extras_parse(row.text, &x, r->e);
+    if (rc == 0)
+        joblog_set_input(&r->log, j, &x.input);
+    return rc;
 }
 
 static int on_job(void *ctx, const struct job_row *row)
@@ -82,16 +96,16 @@ static int on_job(void *ctx, const struct job_row *row)
     j->every_ms = row->ckpt_every_ms;
     if (row->ckpt_bytes > 0)
         j->ckpt_bytes = row->ckpt_bytes;
-    return 0;
+    return read_input(r, row->extras, j);
 }
 
-static int read_jobs(struct db_reader *db, struct jobs_read *r)
+static int read_jobs(struct jobs_read *r)
 {
-    int rc = db_read_ledger(db, CORE_ID_NONE, on_ledger, r, r->e);
+    int rc = db_read_ledger(r->db, CORE_ID_NONE, on_ledger, r, r->e);
     for (int64_t before = 0, next; rc == 0; before = next) {
         struct job_filter f = {
             .states = 1u << JOB_ENDED, .sort = JOBS_OLDEST, .before = before, .limit = PAGE};
-        rc = db_read_jobs(db, &f, on_job, r, &next, r->e);
+        rc = db_read_jobs(r->db, &f, on_job, r, &next, r->e);
         if (next == 0)
             break;
     }
@@ -101,12 +115,11 @@ static int read_jobs(struct db_reader *db, struct jobs_read *r)
 int history_read_jobs(const char *path, struct joblog *ret_log, struct err *e)
 {
     struct jobs_read r = {.e = e};
-    struct db_reader *db = NULL;
-    int rc = db_reader_open(path, &db, e);
+    int rc = db_reader_open(path, &r.db, e);
     if (rc != 0)
         return rc;
-    rc = read_jobs(db, &r);
-    db_reader_close(db);
+    rc = read_jobs(&r);
+    db_reader_close(r.db);
     map_deinit(&r.useful_ms);
     if (rc == 0) {
         joblog_sort(&r.log);

@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *own_text(struct joblog *l, const char *text)
+{
+    char *own = smap_get(&l->texts, text);
+    if (!own) {
+        own = mem_strdup(text);
+        smap_put(&l->texts, own, own);
+    }
+    return own;
+}
+
 const char *joblog_text(struct joblog *l, const char *text, size_t n)
 {
     char cut[CORE_NAME_MAX];
@@ -14,12 +24,15 @@ const char *joblog_text(struct joblog *l, const char *text, size_t n)
     memcpy(cut, text, n);
     cut[n] = '\0';
     str_sanitize(cut, n);
-    char *own = smap_get(&l->texts, cut);
-    if (!own) {
-        own = mem_strdup(cut);
-        smap_put(&l->texts, cut, own);
-    }
-    return own;
+    return own_text(l, cut);
+}
+
+void joblog_set_input(struct joblog *l, struct log_job *j, const struct input *in)
+{
+    const struct extras x = {.input = *in};
+    char text[EXTRAS_TEXT_MAX];
+    extras_format(&x, text);
+    j->extras = text[0] ? own_text(l, text) : NULL;
 }
 
 struct log_job *joblog_add(struct joblog *l)

@@ -13,7 +13,7 @@
 #define BELAY_SIMULATE_JOBLOG_H
 
 #include "base/map.h"
-#include "scheduler/core/types.h"
+#include "scheduler/core/extras.h"
 
 #define JOBLOG_BYTES_MAX (256u << 20)
 #define JOBLOG_JOBS_MAX 1000000
@@ -23,7 +23,7 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
-    const char *extras;                    /* what it asks for beside its size (core/extras.h); NULL: nothing. No log says it */
+    const char *extras;                    /* what it asks for beside its size (core/extras.h); NULL: nothing. Logs say what it reads only */
     bool ends_late;                        /* it ends when it could not be done by finish_by any more (submit --deadline) */
     struct wall submit, finish_by;         /* finish_by: WALL_NONE */
     int64_t work_ms;                       /* > 0: it ran for so long */
@@ -57,6 +57,8 @@ void joblog_select(struct joblog *l, struct wall from, struct wall to);
 
 /* A text of the log's own: one for all that are the same. */
 const char *joblog_text(struct joblog *l, const char *text, size_t n);
+/* What it reads at each start. */
+void joblog_set_input(struct joblog *l, struct log_job *j, const struct input *in);
 /* Adds a job that asks for a cpu and nothing else. NULL: there are too many. */
 struct log_job *joblog_add(struct joblog *l);
 /* By submit, in the order of the log where that is the same. */

@@ -46,6 +46,8 @@ enum column {
     COL_FINISH_BY,
     COL_WORK,
     COL_DEADLINE,
+    COL_INPUT,
+    COL_PLACE,
     COL_STATE,
     COLUMNS
 };
@@ -76,6 +78,8 @@ static const struct {
     {"finish_by", COL_FINISH_BY},
     {"work", COL_WORK},
     {"deadline", COL_DEADLINE},
+    {"input", COL_INPUT},
+    {"input_place", COL_PLACE},
     /* sacct's */
     {"JobID", COL_ID},
     {"JobName", COL_NAME},
@@ -302,6 +306,23 @@ static int read_checkpoints(const struct table_reader *r, struct log_job *j)
     return rc;
 }
 
+static int read_input(const struct table_reader *r, struct log_job *j)
+{
+    struct input in = {0};
+    struct err why;
+    int64_t mib;
+    const char *size = field(r, COL_INPUT), *place = field(r, COL_PLACE);
+    if (is_nothing(size) || str_eq(size, "0"))
+        return 0;
+    if (str_to_mib(size, &mib, &why) != 0)
+        return fail(r, name_of(COL_INPUT), &why);
+    if (place[0] && input_read_place(place, &in, &why) != 0)
+        return fail(r, name_of(COL_PLACE), &why);
+    in.bytes = mib << 20;
+    joblog_set_input(r->log, j, &in);
+    return 0;
+}
+
 static const char *text_of(const struct table_reader *r, enum column c)
 {
     const char *text = field(r, c);
@@ -360,6 +381,8 @@ static int read_job(struct table_reader *r)
         rc = read_word(r, COL_MARKET, market_wish_names, WISH_ANY, &wish);
     if (rc == 0)
         rc = read_checkpoints(r, j);
+    if (rc == 0)
+        rc = read_input(r, j);
     if (rc != 0)
         return rc;
     j->wish = (enum market_wish)wish;

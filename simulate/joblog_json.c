@@ -29,6 +29,22 @@ static struct wall time_at(struct json_reader *r, const char *key)
     return at;
 }
 
+static void read_input(struct json_reader *r, struct joblog *l, struct log_job *j)
+{
+    const json_t *o = json_opt_object(r, "input");
+    const char *place = json_string_value(json_object_get(o, "place"));
+    struct input in = {.bytes = json_integer_value(json_object_get(o, "bytes"))};
+    struct err why;
+    if (!o)
+        return;
+    if (in.bytes < 1 || in.bytes > INPUT_BYTES_MAX)
+        json_reader_fail(r, "input", "bytes: expected 1 to %lld", INPUT_BYTES_MAX);
+    else if (place && input_read_place(place, &in, &why) != 0)
+        json_reader_fail(r, "input", "%s", why.text);
+    else
+        joblog_set_input(l, j, &in);
+}
+
 static int read_job(const json_t *v, const char *path, struct joblog *l, struct err *e)
 {
     struct json_reader r;
@@ -53,6 +69,7 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     j->nodes = (int32_t)json_opt_i64(&r, "nodes", 1, JOB_NODES_MAX, 1);
     j->wish = (enum market_wish)json_opt_enum(&r, "market", market_wish_names, WISH_ANY);
     j->time_limit_ms = json_opt_i64(&r, "time_limit_ms", 0, INT64_MAX / 4, 0);
+    read_input(&r, l, j);
     int64_t lost_ms = json_opt_i64(&r, "lost_ms", 0, JOBLOG_RUN_MAX_MS, 0);
     j->save_ms = json_opt_i64(&r, "pause_ms", 0, JOBLOG_RUN_MAX_MS, JOBLOG_UNSAID);
     const json_t *checkpoint = json_opt_object(&r, "checkpoint");

@@ -70,6 +70,35 @@ static void a_table_says_what_jobs_asked_for(void **state)
     joblog_deinit(&l);
 }
 
+/* As `belay submit --input` has it, but for the address, which says nothing. */
+static void a_log_says_what_jobs_read(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("jobs.csv", "submit,run,input,input_place\n0,1,140G,aws/us-east-1\n1,1,512M,\n2,1,1G,store\n3,1,,aws/us-east-1\n4,1,0,\n5,1,140G,aws/us-east-1\n");
+    static const char *const extras[] = {"input=aws/us-east-1:150323855360", "input=store:536870912", "input=store:1073741824", NULL, NULL};
+    assert_int_equal(l.n, 6);
+    for (int i = 0; i < 5; i++) {
+        if (extras[i])
+            assert_string_equal(l.jobs[i].extras, extras[i]);
+        else
+            assert_null(l.jobs[i].extras);
+    }
+    assert_ptr_equal(l.jobs[5].extras, l.jobs[0].extras);
+    joblog_deinit(&l);
+#define JOB "{\"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:00:00Z\", \"ended_at\": \"2026-08-01T01:00:00Z\", \"input\": "
+    l = read_log("jobs.json", "[" JOB "{\"place\": \"gcp/us-central1\", \"bytes\": 7}}, " JOB "null}]");
+    assert_int_equal(l.n, 2);
+    assert_string_equal(l.jobs[0].extras, "input=gcp/us-central1:7");
+    assert_null(l.jobs[1].extras);
+    joblog_deinit(&l);
+    static const char *const wrong[] = {"{\"bytes\": 0}}]", "{\"bytes\": 1152921504606846977}}]", "{\"place\": \"aws\", \"bytes\": 7}}]", "{}}]", "7}]"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[400] = "[" JOB;
+        strcat(text, wrong[i]);
+        refuse("f.json", text, strlen(text), "jobs[0].input");
+    }
+}
+
 /* sacct -P --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,NNodes,Timelimit,AllocTRES */
 static void what_sacct_prints_is_one(void **state)
 {
@@ -132,6 +161,10 @@ static void tables_that_are_wrong_are_refused_with_their_line(void **state)
         {"submit,run,checkpoint\n0,1,maybe\n", "f.csv:2: checkpoint:"},
         {"submit,run,checkpoint_every\n0,1,500ms\n", "f.csv:2: checkpoint_every: expected auto, or at least 1s"},
         {"submit,run,checkpoint_every\n0,1,often\n", "f.csv:2: checkpoint_every:"},
+        {"submit,run,input\n0,1,lots\n", "f.csv:2: input:"},
+        {"submit,run,input\n0,1,-1G\n", "f.csv:2: input:"},
+        {"submit,run,input,input_place\n0,1,1G,here\n", "f.csv:2: input_place: expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found \"here\""},
+        {"submit,run,input,input_place\n0,1,1G,mars/north\n", "f.csv:2: input_place:"},
         {"submit,run\n\"0,1\n", "f.csv:2: column 1 begins with a double quote, and none ends it"},
         {"submit,run\n\"0\"0,1\n", "f.csv:2: there is something behind the double quote"},
         {"{\"jobs\": 7}", "f.csv: expected {\"jobs\": [...]}"},
@@ -215,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_says_what_jobs_asked_for),
+        cmocka_unit_test(a_log_says_what_jobs_read),
         cmocka_unit_test(what_sacct_prints_is_one),
         cmocka_unit_test(a_start_and_an_end_say_how_long_it_ran),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_line),

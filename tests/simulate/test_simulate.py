@@ -131,6 +131,16 @@ class Simulate(unittest.TestCase):
         self.assertGreater(one("--gone", "20m")["cost_uusd"], usual["cost_uusd"])
         self.assertNotEqual(one("--trace-from", "10d")["cost_uusd"], usual["cost_uusd"])
 
+    def test_what_jobs_read_is_paid_for_at_each_start(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "jobs.csv")
+            with open(path, "w") as f:
+                f.write("submit,run,cpus,gpus,memory,pool,input,input_place\n" + "".join("%d,3600,4,1,14G,burst,%s\n" % row for row in (
+                    (0, "140G,gcp/us-central1"), (10, "140G,aws/us-east-1"), (20, ","))))
+            s = json.loads(belay("--pools", self.quick(), "--owned", OWNED, "--jobs", path, "--json"))["simulations"][0]
+        self.assertEqual(s["all"]["ended"], 3)
+        self.assertEqual(s["spent_uusd"]["egress"], 140 * 120000)  # of the far one; without traces nothing is taken back: one start
+
     def test_what_checkpoints_cost_on_their_way_and_in_their_place(self):
         words = ("--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, "--days", "30")
         s = json.loads(belay("--pools", self.elsewhere(), *words, "--json"))["simulations"][0]
