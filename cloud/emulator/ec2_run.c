@@ -24,8 +24,8 @@ struct wish {
 
 /* Accepted and without effect here. */
 static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpecification", "CpuOptions",
-    "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "EnclaveOptions", "HibernationOptions", "Ipv6Address",
-    "Ipv6AddressCount", "KernelId", "LicenseSpecification", "MaintenanceOptions", "Monitoring",
+    "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "EnclaveOptions",
+    "HibernationOptions", "Ipv6Address", "Ipv6AddressCount", "KernelId", "LicenseSpecification", "MaintenanceOptions", "Monitoring",
     "NetworkInterface", "PrivateDnsNameOptions", "PrivateIpAddress", "RamdiskId", "SecurityGroup",
     "SecurityGroupId", "Placement.Affinity", "Placement.GroupName", "Placement.HostId",
     "Placement.PartitionNumber", "Placement.Tenancy", "MetadataOptions.HttpPutResponseHopLimit",
@@ -207,6 +207,14 @@ static int read_tag(struct ec2_call *c, size_t spec, size_t k, struct tags *tags
     return 0;
 }
 
+/* Where the tags of such a resource go; NULL: there is none here. */
+static struct tags *tags_of(struct launch_spec *s, const char *resource)
+{
+    if (str_eq(resource, "instance"))
+        return &s->tags;
+    return str_eq(resource, "volume") ? &s->disks[0].tags : NULL;
+}
+
 static int read_tags(struct ec2_call *c, struct launch_spec *s)
 {
     static const char *const resources[] = {
@@ -221,7 +229,7 @@ static int read_tags(struct ec2_call *c, struct launch_spec *s)
         for (size_t k = 1; form_get(c->form, "TagSpecification.%zu.Tag.%zu.Key", i, k) ||
                            form_get(c->form, "TagSpecification.%zu.Tag.%zu.Value", i, k);
              k++)
-            if (read_tag(c, i, k, str_eq(resource, "instance") ? &s->tags : str_eq(resource, "volume") ? &s->disks[0].tags : NULL) < 0)
+            if (read_tag(c, i, k, tags_of(s, resource)) < 0)
                 return -1;
     }
     return 0;

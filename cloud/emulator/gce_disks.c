@@ -41,7 +41,10 @@ int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e)
     if (!params || str_eq(text_of(disk, "type", ""), "SCRATCH") || spec->n_disks == LAUNCH_DISKS_MAX)
         return 0; /* one that is there already, or goes with the host */
     struct disk_spec d = {.gib = BOOT_GIB, .stays = !json_is_true(json_object_get(disk, "autoDelete"))};
-    snprintf(name, sizeof(name), spec->n_disks ? "%.50s-%zu" : "%.63s", spec->name, spec->n_disks);
+    if (spec->n_disks == 0)
+        STR_COPY(name, spec->name);
+    else
+        snprintf(name, sizeof(name), "%.50s-%d", spec->name, (int)spec->n_disks);
     const char *size = text_of(params, "diskSizeGb", NULL);
     if (size && str_to_i64(size, 1, VOLUME_GIB_MAX, "diskSizeGb", &d.gib, e) != 0)
         return e->kind;
