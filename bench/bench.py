@@ -490,7 +490,7 @@ def bench_ledger():
         total = json.loads(l.belay("cost", "--by", "team", "--month", "--json"))["total"]["uusd"]
         if total != sum(row[2] for row in rows):
             raise SystemExit("bench: the sums are %d, and the ledger's rows %d" % (total, sum(row[2] for row in rows)))
-        for words in (("--by", "team", "--month"), ("--by", "user", "--month"), ("--by", "project,month"), ("--by", "label:experiment-id"),
+        for words in (("--by", "team", "--month"), ("--by", "user", "--month"), ("--by", "pool", "--month"), ("--by", "market", "--month"), ("--by", "project,month"), ("--by", "label:experiment-id"),
                       ("--by", "team", "--week"), ("--by", "kind", "--from", "2025-02-03T00:00:00Z", "--to", "2025-12-24T00:00:00Z")):
             took = times_of(9, lambda: l.belay("cost", *words))
             say("belay cost %s" % " ".join(words), "median %.0f ms, worst %.0f" % (1000 * statistics.median(took), 1000 * max(took)),
