@@ -118,23 +118,28 @@ static void add_up(struct tried *to, const struct tried *from)
     }
 }
 
-static bool is_better(const struct tried *a, const struct tried *b, double aim)
+/* The rule as it stands above. In two steps, so that it does not hang on the order of the grid what it says. */
+static const struct tried *choose_of(const struct tried *tried, double aim)
 {
-    const bool keeps = a->to_forms <= aim, other_keeps = b->to_forms <= aim;
+    const struct tried *best = NULL;
+    double worst = INFINITY;
 
-    if (keeps != other_keeps)
-        return keeps;
-    return keeps && fabs(a->worst - b->worst) > SAME ? a->worst < b->worst : a->to_forms < b->to_forms;
+    for (size_t k = 0; k < LAWS; k++)
+        if (tried[k].to_forms <= aim)
+            worst = fmin(worst, tried[k].worst);
+    for (size_t k = 0; k < LAWS; k++) {
+        const bool stands = isinf(worst) || (tried[k].to_forms <= aim && tried[k].worst <= worst + SAME);
+        if (stands && (!best || tried[k].to_forms < best->to_forms))
+            best = &tried[k];
+    }
+    return best;
 }
 
 static void print_choice(const char *of, const struct tried *tried, double aim)
 {
-    const struct tried *best = &tried[0];
+    const struct tried *best = choose_of(tried, aim);
 
-    for (size_t k = 1; k < LAWS; k++)
-        if (is_better(&tried[k], best, aim))
-            best = &tried[k];
-    printf("  chosen for %s: losses %.1f, flaps %.0f\n", of, best->law.losses, best->law.flaps);
+    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses, best->law.flaps, best->to_forms <= aim ? "" : " (none costs as little as is aimed at)");
 }
 
 static void print_trials(const char *where, const struct trials *t)
