@@ -29,6 +29,7 @@
 #include <time.h>
 
 #define BEST_EVERY 10
+#define AIM 0.05 /* with several zones, below the cheapest form */
 
 /* The table. */
 
@@ -69,6 +70,7 @@ struct sums {
     double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
     struct worst worst[FREE + 1];      /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
     double beside_rival[FREE + 1];     /* the same beside the way that the cap is about */
+    double next_beside, best_beside;   /* the most that UP is dearer by either way than by the other */
 };
 
 static void note_worst(const struct group *g, size_t from, const struct setting *s, const struct played *ours, const struct played *theirs,
@@ -117,6 +119,11 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
         sums->beside_rival[k] = fmax(sums->beside_rival[k], (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
     }
+    if (g->n > 1) {
+        const double next = (played[UNIFORM].cost_ms - played[UNIFORM_BEST].cost_ms) / sure;
+        sums->next_beside = fmax(sums->next_beside, next);
+        sums->best_beside = fmax(sums->best_beside, -next);
+    }
     sums->n++;
 }
 
@@ -137,6 +144,9 @@ struct bars {
         double beside_rival;
     } of[FREE + 1];
     double best_gain;                    /* of the optimum, below the cheapest form */
+    double best_gain_most;
+    size_t out_of_reach;                 /* settings in which that is less than is aimed at */
+    double next_beside, best_beside;
     double greedy_gap, uniform_gap;      /* of greedy and UP to the optimum, of on-demand only */
 };
 
@@ -168,7 +178,12 @@ static void sum_up(const struct sums *sums, struct bars *bars)
             bars->of[k].worst = sums->worst[k];
         bars->of[k].beside_rival = fmax(bars->of[k].beside_rival, sums->beside_rival[k]);
     }
-    bars->best_gain += (there - sums->cost_best) / there;
+    const double gain = (there - sums->cost_best) / there;
+    bars->best_gain += gain;
+    bars->best_gain_most = fmax(bars->best_gain_most, gain);
+    bars->out_of_reach += gain < AIM;
+    bars->next_beside = fmax(bars->next_beside, sums->next_beside);
+    bars->best_beside = fmax(bars->best_beside, sums->best_beside);
     bars->uniform_gap += (sums->beside[UNIFORM] - sums->cost_best) / (double)sums->n_best;
     bars->greedy_gap += (sums->beside[GREEDY] - sums->cost_best) / (double)sums->n_best;
     bars->settings++;
@@ -189,6 +204,8 @@ static void print_row(const char *what, const struct setting *s, const struct su
         sums->beside[OURS] / best, 100 * (there - best) / there, 100 * (there - sums->beside[OURS]) / (there - best));
     for (size_t k = OURS; k <= FREE; k++)
         printf(" %+5.1f", 100 * sums->worst[k].more);
+    if (n_columns == COLUMNS)
+        printf(" %+5.1f %+5.1f", 100 * sums->next_beside, 100 * sums->best_beside);
     printf(" | %zu %zu\n", sums->late, sums->late_others);
     fflush(stdout);
 }
@@ -198,7 +215,7 @@ static void print_head(const char *what, bool many)
     printf("%-14s  by  rst  o:s", what);
     for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
         printf(" %6.6s", columns[k].name);
-    printf(" | to UP  form   opt | gain took | worst certn  free | late, others\n");
+    printf(" | to UP  form   opt | gain took | worst certn  free%s | late, others\n", many ? "    UP  UP b" : "");
 }
 
 static void print_bars(const char *what, const struct bars *b)
@@ -216,6 +233,12 @@ static void print_bars(const char *what, const struct bars *b)
             w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS, 1 / w->s.price, w->ours.starts,
             (double)w->ours.spot_ms / HOUR_MS, (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts, (double)w->theirs.spot_ms / HOUR_MS,
             (double)w->theirs.sure_ms / HOUR_MS);
+    }
+    if (b->next_beside > 0 || b->best_beside > 0) {
+        printf("   what is to be had at all: the optimum is at most %.1f %% below the cheapest form in a setting, and less than %.0f %% below it in %zu of %zu\n",
+            100 * b->best_gain_most, 100 * AIM, b->out_of_reach, b->settings);
+        printf("   who follows UP by one way to take a zone: worst window beside the other %+.1f (the next that is up), %+.1f (the best so far)\n",
+            100 * b->next_beside, 100 * b->best_beside);
     }
     printf("   %.0f s of processor time so far\n\n", (double)clock() / CLOCKS_PER_SEC);
     fflush(stdout);

@@ -261,6 +261,7 @@ static void consider_under_cap(struct plan *pl)
     if (is_none(pl) && !isinf(followed_uusd)) {
         pl->best.offer = pl->beside_on;
         pl->best.cost_uusd = followed_uusd;
+        pl->best.why = FINISH_WHY_CAP;
     } else if (is_none(pl)) {
         pl->is_capped = pl->catches_up = false;
         consider_all(pl);

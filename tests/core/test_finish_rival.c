@@ -104,6 +104,7 @@ static struct outcome play(const struct world *w, const struct finish_policy *p,
         if (job.on < w->n && !offers[job.on].is_up)
             job.on = FINISH_NOWHERE;
         finish_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
+        assert_true(choice.why != FINISH_WHY_NET || finish_slack_ms(&job) < 0); /* who follows the rival is not told that only on-demand makes it */
         finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, w->n + 1), w->look_ms);
         finish_rival_go(&job, offers, choice.offer, w->look_ms);
         late = late || (job.work_ms > 0 && job.left_ms <= 0);
