@@ -47,13 +47,16 @@ bool offer_is_open(struct work *w, const struct offer *o)
     return false;
 }
 
-/* What one machine of the offer costs an hour when it is to run such jobs. */
-static int64_t cost_of(const struct work *w, const struct offer *o, const struct job *j)
+/* What one machine of the offer costs an hour when it is to run such jobs. Without a premium for company where it is for a gang: one that is
+ * taken stops all of it, so that nothing is gained by having them apart, and its own machines would make the choice another after each launch. */
+static int64_t cost_of(const struct work *w, const struct offer *o, const struct demand *d)
 {
+    int64_t uusd_h = offer_effective_uusd_h(o, &d->job->row);
+    if (d->shape->nodes > 1)
+        return offer_hinted_uusd_h(o, uusd_h);
     int64_t in_offer = o->n_live + w->p->planned[o->row.id];
     int64_t in_pool = o->pool->used.nodes + w->p->planned_in[o->pool->index];
-    return offer_hinted_uusd_h(
-        o, offer_spread_uusd_h(o, offer_effective_uusd_h(o, &j->row), in_offer, in_pool));
+    return offer_hinted_uusd_h(o, offer_spread_uusd_h(o, uusd_h, in_offer, in_pool));
 }
 
 /* Of so many jobs on a machine of the offer those that there is power for. */
@@ -87,7 +90,7 @@ static bool consider(struct work *w, const struct offer *o, const struct demand 
     if (times == 0)
         return false; /* it would stand there without the power to do anything */
     *ret_choice =
-        (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d->job)};
+        (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d)};
     ret_choice->uusd_h += ret_choice->serves * pool_input_uusd_h(o->pool, o, d->job); /* each of its jobs reads its own */
     return true;
 }

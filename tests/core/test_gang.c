@@ -129,6 +129,42 @@ static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
     lab_deinit(&l);
 }
 
+/* The premium for company keeps jobs of one node apart, not the nodes of one job. What its zone has no more of comes from another, unless it names one. */
+static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {"", "constraint=z1", "constraint=z2"};
+    for (int i = 0; i < 3; i++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 8, "m5", 4);
+        struct offer_row z2 = {.pool = "burst", .zone = "z2", .type = "m5", .market = MARKET_SPOT, .total = {.cpus = 4, .memory_mib = 16384},
+            .price_uusd_h = LAB_SPOT_UUSD_H, .on_demand_uusd_h = LAB_ON_DEMAND_UUSD_H};
+        int64_t second = lab_apply(&l, (struct event){.type = EV_OFFER, .offer = &z2});
+        struct pool_row p = lab_pool(&l, "burst");
+        p.spread_pct = 10;
+        lab_set_pool(&l, p);
+        struct job_row r = lab_job(4);
+        r.nodes = 4;
+        int64_t job = lab_submit_asking(&l, &r, asked[i]);
+        lab_plan(&l);
+        assert_int_equal(lab_launches(&l, 1), i == 2 ? 0 : 4);
+        assert_int_equal(lab_launches(&l, second), i == 2 ? 4 : 0);
+        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {4, true, "no capacity"}});
+        lab_plan(&l);
+        for (int64_t k = 1; k <= 5; k++)
+            if (k != 4 && model_instance(l.m, k))
+                lab_bring_up(&l, k, 4);
+        lab_plan(&l);
+        assert_int_equal(model_job(l.m, job)->row.state, i == 2 ? JOB_PENDING : JOB_RUNNING);
+        for (int n = 0; n < 4 && i < 2; n++) {
+            const char *zone = model_node(l.m, node_of(&l, job, n))->instance->row.zone;
+            assert_string_equal(zone, i == 0 && node_of(&l, job, n) == 4 ? "z2" : "z1"); /* the fifth machine, the fourth node */
+        }
+        lab_deinit(&l);
+    }
+}
+
 static void a_gang_stays_in_one_pool(void **state)
 {
     (void)state;
@@ -835,6 +871,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_start_or_none),
         cmocka_unit_test(a_place_must_be_for_all_ranks_on_different_nodes),
+        cmocka_unit_test(a_gang_is_launched_in_one_zone_while_that_has_machines),
         cmocka_unit_test(a_gang_stays_in_one_pool),
         cmocka_unit_test(succeeds_when_all_ranks_have),
         cmocka_unit_test(one_that_fails_stops_the_others_and_decides),
