@@ -9,13 +9,14 @@
     print(ended["end"], client.read_log(job).decode())
 
 Every call of the API is a method named as its operationId in GET /api/v1/openapi.json, with the parameters and the members of its
-body as keywords; it gives the answer's JSON as it is (docs/api.md). Below them stand some that make several calls: jobs, wait,
+body as keywords; it gives the answer's JSON as it is (docs/api.md). Below them stand some that do more: jobs, wait, expects, run_in,
 send_workdir, read_log, follow_log.
 
 A Client may be used by one thread at a time. Each call is a connection of its own.
 """
 
 import contextlib
+import datetime
 import hashlib
 import http.client
 import json
@@ -387,7 +388,7 @@ class Client:
     def health(self):
         return self._raw("GET", "/healthz")[1].decode()
 
-    # ---- of several calls ----
+    # ---- more than a call ----
 
     def jobs(self, **filters):
         """All jobs of list_jobs with these filters, page after page."""
@@ -421,6 +422,18 @@ class Client:
                 return self.show_job(id)["job"]
             if left_ms <= 0:
                 raise TimeoutError("job %d has not ended" % id)
+
+    def expects(self, id):
+        """How a job with finish_by is expected to go on: why, done_at (in half of the cases), late_at (in 95 of 100) and cost_uusd as in docs/api.md, the
+        times and finish_by as datetimes, None while they are not known; and makes_it, whether it is done by finish_by in 95 of 100 (None: not known).
+        None for a job that has ended, or need not be done by any time."""
+        shown = self.show_job(id)
+        if shown["expects"] is None:
+            return None
+        found = {**shown["expects"], "finish_by": shown["job"]["finish_by"]}
+        for name in ("done_at", "late_at", "finish_by"):
+            found[name] = found[name] and datetime.datetime.fromisoformat(found[name].replace("Z", "+00:00"))
+        return {**found, "makes_it": found["late_at"] and found["late_at"] <= found["finish_by"]}
 
     def run_in(self, id, command, rank=0, input=b""):
         """Runs a command inside a running job, without a terminal: its exit code, standard output and standard error, as bytes."""

@@ -822,6 +822,10 @@ class Api(unittest.TestCase):
         self.assertEqual(shown["expects"], {"why": "nothing that it could use is always to be had, so it takes what there is",
                                             "done_at": None, "late_at": None, "cost_uusd": None})
         self.document().check(shown, self.document().doc["components"]["schemas"]["JobDetail"], "job")
+        client = belay_client.Client(socket=self.d.socket)
+        found = client.expects(job)
+        self.assertEqual({k: v for k, v in found.items() if k != "finish_by"}, {**shown["expects"], "makes_it": None})
+        self.assertAlmostEqual(found["finish_by"].timestamp(), time.time() + 36000, delta=600)
         reasons = {r["code"]: r["text"] for r in self.d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]}
         self.assertRegex(reasons["finish-by"], "^it is to be done in (10h00m|9h59m); nothing that it could use")
         path = "/api/v1/jobs/%d/update" % job
@@ -842,6 +846,17 @@ class Api(unittest.TestCase):
         self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["expects"])
         self.assertIsNone(self.d.call("GET", "/api/v1/jobs/%d" % self.d.submit())[1]["expects"])
+        self.assertIsNone(client.expects(job))
+
+    def test_the_client_says_whether_a_job_is_done_in_time(self):
+        class Shown(belay_client.Client):
+            def show_job(self, id):
+                return {"job": {"finish_by": "2026-08-01T07:00:00Z"},
+                        "expects": {"why": "", "done_at": "2026-08-01T05:40:00Z", "late_at": "2026-08-01T0%d:00:00Z" % id, "cost_uusd": 2140000}}
+
+        client = Shown(socket="/nowhere")
+        self.assertEqual([client.expects(late)["makes_it"] for late in (6, 7, 8)], [True, True, False])
+        self.assertEqual((client.expects(6)["late_at"] - client.expects(6)["done_at"]).total_seconds(), 1200)
 
     def test_each_job_of_a_cron_entry_is_to_be_done_so_long_after_its_submit(self):
         entry = {**self.CRON, "name": "in-time"}
