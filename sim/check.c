@@ -474,6 +474,46 @@ static void check_nodes(struct world *w)
     }
 }
 
+#define DEADLINES_EVERY_MS 10000
+#define NET_LATE_MS 120000     /* two looks */
+
+static bool is_spot_coming(const struct world *w)
+{
+    LIST_FOREACH (model_instances(w->model), l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        if ((i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED) && i->offer->row.market == MARKET_SPOT)
+            return true;
+    }
+    return false;
+}
+
+/* Who has less time left than there is to do has had on-demand meant for it for long: nothing else makes it for certain, and what is late is done as soon as can be. */
+static void check_deadlines(struct world *w)
+{
+    const struct stamp now = world_stamp(w);
+    const bool is_new = w->checked_at < 0; /* belayd has just begun, and has looked at none yet */
+    if (now.mono.ms < w->deadlines_at && !is_new)
+        return;
+    w->deadlines_at = now.mono.ms + DEADLINES_EVERY_MS;
+    for (int i = 0; i < w->n_acked; i++) {
+        const struct job *j = model_job(w->model, w->acked[i]);
+        struct sim_job *seen = world_job(w, w->acked[i]);
+        if (!j || j->row.finish_ms == 0)
+            continue;
+        int64_t whole_ms = j->row.shown_ms > 0 ? j->row.shown_ms : j->row.work_ms > 0 ? j->row.work_ms : j->row.time_limit_ms;
+        if (j->row.state != JOB_PENDING || (j->row.pace != PACE_WAIT && j->row.pace != PACE_SPOT) ||
+            j->row.finish_ms - now.wall.ms >= whole_ms - j->row.done_ms || is_spot_coming(w)) {
+            seen->waits_since_ms = 0;
+            continue;
+        }
+        if (seen->waits_since_ms == 0 || is_new)
+            seen->waits_since_ms = now.mono.ms;
+        if (now.mono.ms - seen->waits_since_ms > NET_LATE_MS)
+            world_fail(w, "job %lld waits for spot, has %lld ms of work left and %lld ms to be done in", (long long)j->row.id,
+                (long long)(whole_ms - j->row.done_ms), (long long)(j->row.finish_ms - now.wall.ms));
+    }
+}
+
 /* Something was applied to the model since it was looked at last: nothing else changes it (tick.c), and most events are of others. */
 static bool model_has_changed(struct world *w)
 {
@@ -489,6 +529,7 @@ void check_model(struct world *w)
     struct err e = {0};
     if (!w->up)
         return;
+    check_deadlines(w);
     bool has_changed = model_has_changed(w);
     if (has_changed && model_check(w->model, &e) != 0)
         world_fail(w, "the model contradicts itself: %s", e.text);

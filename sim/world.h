@@ -270,6 +270,7 @@ void racks_calm(struct world *w);    /* none is */
 
 /* ---- world.c ---- */
 struct sim_job {
+    int64_t waits_since_ms; /* for spot, with less time left than there is to do; 0: it does not (check.c) */
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
     bool fails, cancelled;
@@ -327,6 +328,7 @@ struct world {
     bool up;
     int64_t boots;
     struct model *model;
+    int64_t deadlines_at; /* from when on jobs that are to be done by some moment are looked at again, by our clock */
     int64_t checked_at; /* how many events had been applied to the model when it was looked at last; -1: it is new */
     struct planner *planner;
     struct tick *tick;
