@@ -19,7 +19,7 @@
 #define WAIT_MS 20000     /* until belayd says otherwise */
 #define CALL_MS 15000     /* beyond the wait */
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
-#define RETRY_CAP_MS 60000
+#define RETRY_CAP_MS 10000 /* or a third of the lease: a belayd that was away is to hear of us before it takes us for lost */
 #define COALESCE_MS 1000
 
 static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply);
@@ -67,6 +67,11 @@ static void take_desired(struct uplink *u, const struct wire_desired *d)
     u->desired(u->ctx, d);
 }
 
+static int64_t retry_cap_ms(const struct uplink *u)
+{
+    return u->lease_ms > 0 && u->lease_ms / 3 < RETRY_CAP_MS ? u->lease_ms / 3 : RETRY_CAP_MS;
+}
+
 static void on_failure(struct uplink *u, const struct err *e)
 {
     u->dirty = true;
@@ -74,7 +79,7 @@ static void on_failure(struct uplink *u, const struct err *e)
         return;
     if ((e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND) && u->refused(u->ctx, e))
         return;
-    int64_t wait_ms = prng_backoff_ms(u->prng, u->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
+    int64_t wait_ms = prng_backoff_ms(u->prng, u->failures++, RETRY_BASE_MS, retry_cap_ms(u));
     log_warn("belayd cannot be reached", log_s("server", u->peer->config->server), log_err(e),
         log_i("retry_in_ms", wait_ms));
     timer_start(u->timers, &u->retry, wait_ms);

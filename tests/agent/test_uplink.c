@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #define NO_SPACE "{\"error\":{\"kind\":\"no-space\",\"text\":\"the disk is full\"}}"
@@ -118,10 +119,36 @@ static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
     uplink_start(&r.link);
     for (int i = 0; i < 240; i++) {
         vtimers_advance(&r.vt, 60000);
-        assert_true(clock_mono(&r.vt.clock).ms - r.link.heard.ms <= 60001); /* the cap of the backoff */
+        assert_true(clock_mono(&r.vt.clock).ms - r.link.heard.ms <= 10001); /* the cap of the backoff */
     }
     assert_int_equal(r.n_desired, 0);
     rig_deinit(&r);
+}
+
+/* However long belayd was away: it takes nodes for lost a lease after its start. */
+static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
+{
+    static const int64_t leases[] = {1000, 3000, 30000, 600000};
+    (void)state;
+    for (size_t i = 0; i < sizeof(leases) / sizeof(leases[0]); i++) {
+        struct link_rig r;
+        int64_t most_ms = leases[i] / 3 < 10000 ? leases[i] / 3 : 10000;
+        char body[100];
+        rig_init(&r);
+        r.http.keep_none = true;
+        snprintf(body, sizeof(body), "{\"rev\":1,\"lease_ms\":%lld,\"sync_ms\":%lld}", (long long)leases[i], (long long)most_ms);
+        fake_http_route(&r.http, "POST", "/agent/v1/sync", 200, body);
+        uplink_start(&r.link);
+        vtimers_advance(&r.vt, 1);
+        assert_int_equal(r.link.lease_ms, leases[i]);
+        fake_http_route(&r.http, "POST", "/agent/v1/sync", 400, INVALID);
+        for (int k = 0; k < 1000; k++) {
+            int64_t before = r.link.seq;
+            vtimers_advance(&r.vt, most_ms + 10); /* and the answer */
+            assert_true(r.link.seq > before);
+        }
+        rig_deinit(&r);
+    }
 }
 
 int main(void)
@@ -130,6 +157,7 @@ int main(void)
         cmocka_unit_test(a_belayd_in_trouble_is_heard_of),
         cmocka_unit_test(one_that_does_not_answer_or_does_not_want_us_is_not),
         cmocka_unit_test(while_belayd_is_full_the_link_is_never_silent_for_long),
+        cmocka_unit_test(a_belayd_that_was_away_is_tried_three_times_a_lease),
     };
     log_init("test", LOG_ERROR); /* failures are what it is about */
     return cmocka_run_group_tests(tests, NULL, NULL);
