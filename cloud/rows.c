@@ -7,14 +7,20 @@
 #include "cloud/driver.h"
 #include <stdlib.h>
 
+/* The list, with a place behind its n rows. */
+static void *with_room(void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    *cap = *cap ? 2 * *cap : 32;
+    return mem_resize(list, *cap, size);
+}
+
 int cloud_instances_add(struct cloud_instances *l, const struct cloud_instance *i, struct err *e)
 {
     if (l->n == CLOUD_LIST_MAX)
         return err_set(e, ERR_INVALID, "more than %d instances", CLOUD_LIST_MAX);
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
-    }
+    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *i;
     return 0;
 }
@@ -29,10 +35,7 @@ int cloud_volumes_add(struct cloud_volumes *l, const struct cloud_volume *v, str
 {
     if (l->n == CLOUD_VOLUMES_MAX)
         return err_set(e, ERR_INVALID, "more than %d volumes", CLOUD_VOLUMES_MAX);
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
-    }
+    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *v;
     return 0;
 }
@@ -56,10 +59,7 @@ int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struc
     }
     if (l->n == CLOUD_PRICES_MAX)
         return err_set(e, ERR_INVALID, "prices of more than %d zones and types", CLOUD_PRICES_MAX);
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->list = mem_resize(l->list, l->cap, sizeof(*l->list));
-    }
+    l->list = with_room(l->list, l->n, &l->cap, sizeof(*l->list));
     l->list[l->n++] = *p;
     return 0;
 }

@@ -133,7 +133,8 @@ static int parse_reason(const struct xml_node *item, struct cloud_instance *i, s
     return 0;
 }
 
-static int parse_tags(const struct xml_node *item, struct cloud_instance *i, struct err *e)
+/* Ours, and, if name is not NULL, what the thing is called (CLOUD_VOLUME_NAME_MAX). Tags that are not ours may be longer than what is kept. */
+static int parse_tags(const struct xml_node *item, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX], char *name, struct err *e)
 {
     const struct xml_node *set = xml_child(item, "tagSet");
     int rc = 0;
@@ -141,9 +142,11 @@ static int parse_tags(const struct xml_node *item, struct cloud_instance *i, str
         char key[128];
         xml_text_cut(tag, "key", key, sizeof(key));
         if (str_eq(key, EC2_TAG_CLUSTER))
-            rc = OPTIONAL_TEXT(tag, "value", i->cluster, e);
+            rc = xml_text(tag, "value", cluster, CLOUD_NAME_MAX, e);
         else if (str_eq(key, EC2_TAG_INSTANCE))
-            rc = OPTIONAL_TEXT(tag, "value", i->token, e);
+            rc = xml_text(tag, "value", token, CLOUD_TOKEN_MAX, e);
+        else if (name && str_eq(key, "Name"))
+            xml_text_cut(tag, "value", name, CLOUD_VOLUME_NAME_MAX);
     }
     return rc;
 }
@@ -168,7 +171,7 @@ static int parse_instance(const struct xml_node *item, struct cloud_instance *i,
     if (rc == 0)
         rc = OPTIONAL_TEXT(item, "clientToken", i->token, e);
     if (rc == 0)
-        rc = parse_tags(item, i, e);
+        rc = parse_tags(item, i->cluster, i->token, NULL, e);
     if (rc == 0)
         i->market = str_eq(life_cycle, "spot") ? CLOUD_SPOT : CLOUD_ON_DEMAND;
     else
@@ -326,24 +329,6 @@ int ec2_parse_describe_instances(
     return close_reply(&x, rc, e);
 }
 
-/* Tags that are not ours may be longer than what is kept of them. */
-static int parse_volume_tags(const struct xml_node *item, struct cloud_volume *v, struct err *e)
-{
-    const struct xml_node *set = xml_child(item, "tagSet");
-    int rc = 0;
-    for (const struct xml_node *tag = xml_child(set, "item"); tag && rc == 0; tag = xml_next(tag)) {
-        char key[128];
-        xml_text_cut(tag, "key", key, sizeof(key));
-        if (str_eq(key, EC2_TAG_CLUSTER))
-            rc = OPTIONAL_TEXT(tag, "value", v->cluster, e);
-        else if (str_eq(key, EC2_TAG_INSTANCE))
-            rc = OPTIONAL_TEXT(tag, "value", v->token, e);
-        else if (str_eq(key, "Name"))
-            xml_text_cut(tag, "value", v->name, sizeof(v->name));
-    }
-    return rc;
-}
-
 static int parse_volume(const struct xml_node *item, struct cloud_volume *v, struct err *e)
 {
     char size[24];
@@ -360,7 +345,7 @@ static int parse_volume(const struct xml_node *item, struct cloud_volume *v, str
     if (rc == 0)
         rc = parse_time(item, "createTime", &v->since, e); /* EC2 does not say when it was detached */
     if (rc == 0)
-        rc = parse_volume_tags(item, v, e);
+        rc = parse_tags(item, v->cluster, v->token, v->name, e);
     return rc == 0 ? 0 : err_wrap(e, "volume \"%s\"", v->id);
 }
 

@@ -72,17 +72,27 @@ static void on_preempted_refused(struct gcp_call *c, const struct err *e)
 
 static const struct stage preempted = {"GET", path_preempted, on_preempted, on_preempted_refused};
 
+/* False: there is no further page. Else it is asked for, unless there are too many. */
+static bool turn_page(struct gcp_call *c, const char *what)
+{
+    struct err e;
+    if (!c->page[0])
+        return false;
+    if (++c->pages < PAGES_MAX) {
+        cloud_call_again(&c->base);
+        return true;
+    }
+    err_set(&e, ERR_INVALID, "Compute Engine's %s: more than %d pages", what, PAGES_MAX);
+    gcp_call_finish(c, &e);
+    return true;
+}
+
 static void on_list(struct gcp_call *c, const char *body, size_t n)
 {
     struct err e;
     if (gce_parse_list(body, n, c->base.region, &c->base.instances, c->page, &e) != 0) {
         gcp_call_finish(c, &e);
-    } else if (c->page[0] && ++c->pages == PAGES_MAX) {
-        err_set(&e, ERR_INVALID, "Compute Engine's listing: more than %d pages", PAGES_MAX);
-        gcp_call_finish(c, &e);
-    } else if (c->page[0]) {
-        cloud_call_again(&c->base);
-    } else {
+    } else if (!turn_page(c, "listing")) {
         for (size_t i = 0; i < c->base.instances.n; i++)
             gcp_remember_zone(c->d, c->base.instances.list[i].zone);
         c->pages = 0;
@@ -112,12 +122,7 @@ static void on_disks(struct gcp_call *c, const char *body, size_t n)
     struct err e;
     if (gce_parse_disks(body, n, c->base.region, &c->base.volumes, c->page, &e) != 0) {
         gcp_call_finish(c, &e);
-    } else if (c->page[0] && ++c->pages == PAGES_MAX) {
-        err_set(&e, ERR_INVALID, "Compute Engine's list of disks: more than %d pages", PAGES_MAX);
-        gcp_call_finish(c, &e);
-    } else if (c->page[0]) {
-        cloud_call_again(&c->base);
-    } else {
+    } else if (!turn_page(c, "list of disks")) {
         gcp_call_finish(c, NULL);
     }
 }
