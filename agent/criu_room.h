@@ -13,7 +13,6 @@
 #include "agent/user.h"
 
 #define CRIU_RESTORE_MS 600000 /* the longest that criu may take */
-#define CRIU_HELPER_MS 15000   /* what a dump takes beyond criu's own time, at most */
 
 /* ---- for launch.c ---- */
 

@@ -4,7 +4,6 @@
  */
 #include "agent/resources.h"
 
-#include "base/mem.h"
 #include "base/str.h"
 #include <glob.h>
 #include <sched.h>
@@ -65,12 +64,12 @@ static struct gpu_kind read_kind(const char *path)
     return k;
 }
 
-struct gpu_kind resources_gpu_kind(const char *root)
+/* What the driver tells in files of the GPUs. */
+static struct gpu_kind gpu_kind(void)
 {
     struct gpu_kind all = {.memory_mib = 0};
     glob_t found = {0};
-    char *pattern = mem_printf("%s/proc/driver/nvidia/gpus/*/information", root);
-    glob(pattern, 0, NULL, &found);
+    glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct gpu_kind k = read_kind(found.gl_pathv[i]);
         if (i > 0 && !str_eq(k.model, all.model))
@@ -82,13 +81,12 @@ struct gpu_kind resources_gpu_kind(const char *root)
             break;
     }
     globfree(&found);
-    free(pattern);
     return all;
 }
 
 struct node_resources resources_measure(void)
 {
-    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus(), .gpu = resources_gpu_kind("")};
+    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus(), .gpu = gpu_kind()};
     struct utsname u;
     if (uname(&u) == 0)
         STR_COPY(r.arch, u.machine);

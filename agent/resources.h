@@ -16,10 +16,6 @@ struct node_resources {
     char arch[16];      /* "x86_64", "aarch64" */
 };
 
-/* What the driver tells in files of the GPUs below root ("" for this machine's): ROOT/proc/driver/nvidia/gpus/ID/information. */
-struct gpu_kind resources_gpu_kind(const char *root);
-
-
 struct node_resources resources_measure(void);
 
 /* The 1-minute load average x 1000. */

@@ -9,6 +9,7 @@
 #include "agent/env.h"
 #include "agent/image.h"
 #include "base/log.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -36,11 +37,6 @@ static int64_t now_ms(void)
     return clock_mono(&clock_system).ms;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- stopping ---- */
 
 static void stop(struct vigil *v, enum exit_cause cause, const char *text, int64_t delay_ms, int64_t grace_ms)
@@ -51,8 +47,8 @@ static void stop(struct vigil *v, enum exit_cause cause, const char *text, int64
         STR_COPY(v->text, text);
     }
     if (!v->term_sent)
-        v->term_at = earlier(v->term_at, term_at);
-    v->kill_at = earlier(v->kill_at, term_at + grace_ms);
+        v->term_at = min_i64(v->term_at, term_at);
+    v->kill_at = min_i64(v->kill_at, term_at + grace_ms);
 }
 
 static void on_limit(struct vigil *v)
@@ -126,8 +122,8 @@ static void check_times(struct vigil *v)
 
 static int poll_timeout(const struct vigil *v)
 {
-    int64_t when_ready = v->is_ready ? earlier(v->term_at, v->grace_at) : NEVER;
-    int64_t at = earlier(v->limit_at, earlier(when_ready, v->kill_at));
+    int64_t when_ready = v->is_ready ? min_i64(v->term_at, v->grace_at) : NEVER;
+    int64_t at = min_i64(v->limit_at, min_i64(when_ready, v->kill_at));
     int64_t left = at == NEVER ? SLEEP_MAX_MS : at - now_ms();
     int64_t most = v->boss < 0 && v->listener < 0 ? LISTEN_AGAIN_MS : SLEEP_MAX_MS;
     return left < 0 ? 0 : left > most ? (int)most : (int)left;

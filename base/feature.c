@@ -69,26 +69,6 @@ void features_add_all(char *set, size_t size, const char *other)
         features_add(set, size, name);
 }
 
-int features_parse(const char *text, char ret_set[FEATURES_TEXT_MAX], struct err *e)
-{
-    char set[FEATURES_TEXT_MAX] = "", name[FEATURE_MAX], shown[STR_SHOW_MAX];
-    for (const char *p = text; *text && p;) {
-        size_t n = strcspn(p, ","), from = strspn(p, " "), to = n;
-        while (to > from && p[to - 1] == ' ')
-            to--;
-        from = from < to ? from : to;
-        snprintf(name, sizeof(name), "%.*s", (int)(to - from < sizeof(name) ? to - from : sizeof(name) - 1), p + from);
-        if (to - from >= sizeof(name) || !feature_is_name(name))
-            return err_set(e, ERR_INVALID, "%s is not a feature's name: letters, digits and . _ - + :, at most %d",
-                str_show(name, shown), FEATURE_MAX - 1);
-        if (!features_add(set, sizeof(set), name))
-            return err_set(e, ERR_INVALID, "at most %d bytes of features, with the commas", FEATURES_TEXT_MAX - 3);
-        p = p[n] ? p + n + 1 : NULL;
-    }
-    str_copy(ret_set, FEATURES_TEXT_MAX, set);
-    return 0;
-}
-
 /* ---- constraints ---- */
 
 struct reading {

@@ -37,8 +37,6 @@ bool features_has(const char *set, const char *name);
 bool features_add(char *set, size_t size, const char *name);
 /* Adds all of another set, as far as there is room. */
 void features_add_all(char *set, size_t size, const char *other);
-/* "a100,ib" as people write a set, blanks around names allowed. ERR_INVALID. */
-int features_parse(const char *text, char ret_set[FEATURES_TEXT_MAX], struct err *e);
 /* The name at *pos into out, and *pos goes on behind it; false: there are no more. *pos is 0 at first. */
 bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX]);
 

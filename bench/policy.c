@@ -17,6 +17,7 @@
  * of their own time, of which nothing is judged. A trace of 16 nodes counts as up when all are there.
  */
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "bench/policy_best.h"
@@ -304,16 +305,11 @@ struct wrong {
 #define WRONG_TIME_MS (60 * HOUR_MS)
 #define WRONG_RESTART_MS 720000
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* What the job knows of itself, with so much of its work done. */
 static struct finish_job told(const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
     const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS), restart_ms = llround(x->restart * WRONG_RESTART_MS);
-    const int64_t restart_worst_ms = larger(restart_ms, WRONG_RESTART_MS), worst_ms = larger(told_ms, WRONG_WORK_MS) - done_ms;
+    const int64_t restart_worst_ms = max_i64(restart_ms, WRONG_RESTART_MS), worst_ms = max_i64(told_ms, WRONG_WORK_MS) - done_ms;
 
     return (struct finish_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2, .work_worst_ms = worst_ms,
         .left_ms = WRONG_TIME_MS - passed_ms, .restart_ms = restart_ms, .restart_worst_ms = restart_worst_ms + x->lost_ms,
@@ -346,7 +342,7 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
             offers[0].price_uusd_h = SURE_UUSD_H;
         if (on == 0 && !offers[0].is_up) {
             on = FINISH_NOWHERE;
-            done_ms = larger(0, done_ms - x->lost_ms);
+            done_ms = max_i64(0, done_ms - x->lost_ms);
         }
         job = told(x, done_ms, passed_ms, on, boot_ms);
         job.look_ms = z->tick_ms;
@@ -366,7 +362,7 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
         if (on == FINISH_NOWHERE)
             continue;
         const int64_t boot = boot_ms < z->tick_ms ? boot_ms : z->tick_ms;
-        const int64_t ran = larger(0, z->tick_ms - boot < WRONG_WORK_MS - done_ms ? z->tick_ms - boot : WRONG_WORK_MS - done_ms);
+        const int64_t ran = max_i64(0, z->tick_ms - boot < WRONG_WORK_MS - done_ms ? z->tick_ms - boot : WRONG_WORK_MS - done_ms);
         boot_ms -= boot;
         done_ms += ran;
         out.cost_ms += (double)offers[on].price_uusd_h / SURE_UUSD_H * (double)(boot + ran);

@@ -83,7 +83,7 @@ struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layo
     return layout_prefix(j, what);
 }
 
-struct layout_name layout_manifest_seal(const struct ckpt_job *j, struct ckpt_id id)
+static struct layout_name manifest_seal(const struct ckpt_job *j, struct ckpt_id id)
 {
     return name_of(j, "manifest", id, "");
 }
@@ -290,7 +290,7 @@ int layout_seal_manifest(
 
 int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e)
 {
-    struct layout_name name = layout_manifest(j, m->id), seal = layout_manifest_seal(j, m->id);
+    struct layout_name name = layout_manifest(j, m->id), seal = manifest_seal(j, m->id);
     struct buf text = {0};
     int rc = layout_seal_manifest(m, &seal, &text, e);
 
@@ -309,7 +309,7 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
 
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
-    struct layout_name name = layout_manifest(j, id), seal = layout_manifest_seal(j, id);
+    struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);
 
     return layout_read_sealed(j, id, &name, &seal, ret, e);
 }

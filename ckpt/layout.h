@@ -54,10 +54,8 @@ void layout_ids_deinit(struct layout_ids *ids);
 /* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 
-/* What a chunk of this object name, and a manifest, are sealed with: where it is, but for the attempt of a chunk, which
- * is linked from one to the next, and the "directory" of a manifest, which is moved. */
+/* What a chunk of this object name is sealed with: where it is, but for its attempt, as it is linked from one to the next. */
 struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
-struct layout_name layout_manifest_seal(const struct ckpt_job *j, struct ckpt_id id);
 
 /* Reads, decrypts and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
  * ERR_UNSUPPORTED: by a later belay, or encrypted with a key that is not here. ret->key is one of j->crypt's. */

@@ -32,7 +32,8 @@ void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, con
 
 /* ---- What is there ---- */
 
-int object_look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
+/* S3_DONE with size and checksum ("": not known), or S3_MISSING. */
+static int look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
     char ret_sha256[S3_BASE64_MAX], struct err *e)
 {
     struct s3_op op = s3_op_make(object_client(s), "HEAD", name, NULL);
@@ -58,12 +59,12 @@ int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err
     char sum[S3_BASE64_MAX];
     enum s3_meaning meaning;
     int64_t size;
-    int rc = object_look(s, name, &meaning, &size, sum, e);
+    int rc = look(s, name, &meaning, &size, sum, e);
     *ret_yes = meaning != S3_MISSING;
     return rc;
 }
 
-int object_read_all(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+static int read_all(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
     struct s3_op op = s3_op_make(object_client(s), "GET", name, NULL);
     op.resumes = out;
@@ -83,7 +84,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
     struct buf there = {0};
     enum s3_meaning meaning;
     int64_t size;
-    int rc = object_look(s, name, &meaning, &size, sum, e);
+    int rc = look(s, name, &meaning, &size, sum, e);
     if (rc != 0)
         return rc;
     if (meaning == S3_MISSING)
@@ -95,7 +96,7 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
         s3_base64_of_hex(hex, ours);
         return str_eq(sum, ours) ? 0 : err_set(e, ERR_CONFLICT, "%s exists", name);
     }
-    rc = object_read_all(s, name, n, &there, e);
+    rc = read_all(s, name, n, &there, e);
     if (rc == 0 && (there.len != n || memcmp(buf_str(&there), p, n) != 0))
         rc = err_set(e, ERR_CONFLICT, "%s exists", name);
     buf_deinit(&there);
@@ -191,7 +192,7 @@ int object_create_whole(
 int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
     int rc = object_check_name(name, e);
-    return rc == 0 ? object_read_all(s, name, max, out, e) : rc;
+    return rc == 0 ? read_all(s, name, max, out, e) : rc;
 }
 
 int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
@@ -201,7 +202,7 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
     int64_t size;
     int rc = object_check_name(name, e);
     if (rc == 0)
-        rc = object_look(s, name, &meaning, &size, sum, e);
+        rc = look(s, name, &meaning, &size, sum, e);
     if (rc == 0 && meaning != S3_DONE)
         rc = err_set(e, ERR_NOT_FOUND, "there is no object %s", name);
     if (rc == 0)

@@ -32,11 +32,7 @@ int object_check_name(const char *name, struct err *e);
 
 /* ---- What is there ---- */
 
-/* S3_DONE with size and checksum ("": not known), or S3_MISSING. */
-int object_look(struct store *s, const char *name, enum s3_meaning *ret_meaning, int64_t *ret_size,
-    char ret_sha256[S3_BASE64_MAX], struct err *e);
 int object_is_there(struct store *s, const char *name, bool *ret_yes, struct err *e);
-int object_read_all(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
 
 /* ---- Writing ---- */
 

@@ -127,6 +127,7 @@ const char *cli_text(const json_t *o, const char *key);
 /* Adds the words of a list, or names and numbers of an object, "a,b" or "lego:4,shmem:1"; of anything else nothing. */
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
+struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE: absent, or no time */
 const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size); /* "3m10s" since an ISO time */
 const char *cli_duration(int64_t ms, char *mem, size_t size);
 const char *cli_usd(int64_t uusd, char *mem, size_t size);

@@ -27,7 +27,6 @@ struct client {
     char *url;    /* https://host:port */
     char *authorization;
     char *ca_pem;
-    char *body_text; /* while a call is under way */
 };
 
 struct waiting {

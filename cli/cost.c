@@ -261,7 +261,7 @@ static const struct poptOption options[] = {
     {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK, "forecast: how long the job runs, undisturbed", "DURATION"},
     {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS, "forecast: what it could run on, a file of pools or a configuration of belayd's", "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE, "forecast: availability and prices of spot offers, as belay simulate takes them; several", "FILE"},
-    {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY, "forecast: when it has to be done, from now (60h) or a moment", "TIME"},
+    {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY, "forecast: when it has to be done, from now (60h) or a moment, as of belay submit", "TIME"},
     {"cpus", 'c', POPT_ARG_STRING, NULL, FORECAST_CPUS, "forecast: of each of its nodes (default 1)", "N"},
     {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: of each of its nodes", "N"},
     {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: of each of its nodes", "SIZE"},

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t cost_of_reclaims(const json_t *line)
+/* What was lost, and bringing jobs back. */
+static int64_t of_reclaims(const json_t *line)
 {
     const json_t *spent = json_object_get(line, "spent_uusd");
     return cli_int(spent, "lost", 0) + cli_int(spent, "restore", 0);
@@ -61,7 +62,7 @@ static void add_sums(struct table *t, const json_t *l, bool from_sums, bool has_
         table_cell(t, "-");
     if (!from_sums)
         return;
-    table_cell(t, "%s", cli_usd(cost_of_reclaims(l), text, sizeof(text)));
+    table_cell(t, "%s", cli_usd(of_reclaims(l), text, sizeof(text)));
     if (has_data)
         table_cell(t, "%s", cli_usd(cost_of_data(l), text, sizeof(text)));
     table_cell(t, "%s", succeeded > 0 ? cli_usd(uusd / succeeded, text, sizeof(text)) : "-");

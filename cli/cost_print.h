@@ -12,7 +12,4 @@ void cost_print_table(const json_t *v, const char *by);
 /* A line a row, numbers as the API has them: micro-dollars and milliseconds; those that are not known are empty. */
 void cost_print_csv(const json_t *v, const char *by);
 
-/* What reclaims cost: what was lost, and bringing jobs back. */
-int64_t cost_of_reclaims(const json_t *line);
-
 #endif

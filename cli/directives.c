@@ -379,6 +379,13 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
 
 #define FINISH_OF_DAY "finish_of_day" /* a key of the specification that directives_finish takes out again: the time of the day that finish_by_ms was told as */
 
+/* One that 0 is not. */
+static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
+{
+    int rc = time_parse_duration(value, true, ret_ms, e);
+    return rc == 0 && *ret_ms < 1000 ? err_set(e, ERR_INVALID, "expected a second at least, found %s", SHOWN(value)) : rc;
+}
+
 /* As --begin takes it, or "+8h": so long from the submit. */
 static int apply_finish_by(const struct directive_context *c, const char *value, struct err *e)
 {
@@ -386,7 +393,7 @@ static int apply_finish_by(const struct directive_context *c, const char *value,
     struct wall at;
     int64_t in_ms;
     int minute;
-    int rc = from_submit ? time_parse_duration(value + 1, true, &in_ms, e) : begin_parse(value, clock_wall(&clock_system), &at, e);
+    int rc = from_submit ? read_some_time(value + 1, &in_ms, e) : begin_parse(value, clock_wall(&clock_system), &at, e);
     if (rc != 0)
         return rc;
     json_object_del(c->spec, FINISH_OF_DAY);
@@ -400,7 +407,7 @@ static int apply_finish_by(const struct directive_context *c, const char *value,
 static int apply_work(const struct directive_context *c, const char *value, struct err *e)
 {
     int64_t ms;
-    int rc = time_parse_duration(value, true, &ms, e);
+    int rc = read_some_time(value, &ms, e);
     if (rc == 0)
         json_object_set_new(c->spec, "work_ms", json_integer(ms));
     return rc;

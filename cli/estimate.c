@@ -12,11 +12,10 @@
 /* "2026-11-22 05:10 (in 1h20m)", by the clock of the wall. False: it is not known. */
 static bool format_moment(const json_t *o, const char *key, char *out, size_t size)
 {
-    const char *text = json_string_value(json_object_get(o, key));
+    struct wall then = cli_time(o, key);
     char at[32], in[32];
-    struct wall then;
     struct tm tm;
-    if (!text || time_parse_iso(text, &then, NULL) != 0)
+    if (!wall_is_set(then))
         return false;
     int64_t ms = then.ms - clock_wall(&clock_system).ms;
     time_t t = (time_t)(then.ms / 1000);
@@ -86,11 +85,10 @@ static int print_as_slurm(const json_t *v, const char *program, int cpus)
 {
     const json_t *o = json_object_get(v, "estimate");
     const char *node = json_string_value(json_object_get(o, "node")), *pool = json_string_value(json_object_get(o, "pool"));
-    const char *text = json_string_value(json_object_get(o, "median"));
+    struct wall then = cli_time(o, "median");
     char at[32];
-    struct wall then;
     struct tm tm;
-    if (!text || time_parse_iso(text, &then, NULL) != 0) {
+    if (!wall_is_set(then)) {
         slurm_error(program, "allocation failure: %s", cli_text(o, "unknown"));
         return CLI_FAILED;
     }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/begin.h"
 #include "cli/directives.h"
 #include "simulate/history.h"
 #include "simulate/outlook.h"
@@ -76,21 +77,17 @@ static int read_count(const char *option, const char *arg, int64_t min, int64_t 
     return CLI_OK;
 }
 
-/* "60h", or a moment. */
+/* "60h" or "+60h", or a moment as submit --finish-by takes it. */
 static int read_finish_by(const char *arg, int64_t *ret_within_ms)
 {
-    struct wall at;
+    struct wall at, now = clock_wall(&clock_system);
     struct err e;
-    if (time_parse_duration(arg, false, ret_within_ms, NULL) == 0 && *ret_within_ms > 0)
+    if (time_parse_duration(arg + (*arg == '+'), false, ret_within_ms, NULL) == 0 && *ret_within_ms > 0)
         return CLI_OK;
-    if (time_parse_iso(arg, &at, NULL) != 0)
-        err_set(&e, ERR_INVALID,
-            "expected how long from now (60h), or a moment such as 2026-08-01T00:00:00Z, found \"%s\"", arg);
-    else if ((*ret_within_ms = at.ms - clock_wall(&clock_system).ms) <= 0)
-        err_set(&e, ERR_INVALID, "%s is over", arg);
-    else
-        return CLI_OK;
-    return usage("finish-by", &e);
+    if (begin_parse(arg, now, &at, &e) != 0)
+        return usage("finish-by", &e);
+    *ret_within_ms = at.ms > now.ms ? at.ms - now.ms : 1;
+    return CLI_OK;
 }
 
 static int read_memory(const char *arg, int64_t *ret_mib)

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/layout.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+#include "base/minmax.h"
 
 int layout_make(const struct layout_ask *ask, struct layout *ret_layout, struct err *e)
 {
     int64_t each = ask->tasks_per_node > 0 ? ask->tasks_per_node : 1;
-    struct layout l = {.nodes = least(ask->nodes_max > 0 ? ask->nodes_max : ask->job_nodes, ask->job_nodes)};
+    struct layout l = {.nodes = min_i64(ask->nodes_max > 0 ? ask->nodes_max : ask->job_nodes, ask->job_nodes)};
     if (ask->nodes_min > ask->job_nodes)
         return err_set(e, ERR_INVALID, "Only %lld node%s can be used, asked for %lld", (long long)ask->job_nodes,
             ask->job_nodes == 1 ? "" : "s", (long long)ask->nodes_min);
     l.tasks = ask->tasks > 0 ? ask->tasks : l.nodes * each;
-    l.nodes = least(l.nodes, l.tasks);
+    l.nodes = min_i64(l.nodes, l.tasks);
     if (ask->tasks > 0 && ask->tasks_per_node > 0 && l.tasks > l.nodes * ask->tasks_per_node)
         return err_set(e, ERR_INVALID, "%lld tasks on %lld node%s are more than %lld for each", (long long)l.tasks, (long long)l.nodes,
             l.nodes == 1 ? "" : "s", (long long)ask->tasks_per_node);
@@ -33,7 +30,7 @@ int64_t layout_task(const struct layout *l, int64_t node, int64_t i)
 {
     if (l->cyclic)
         return i * l->nodes + node;
-    return node * (l->tasks / l->nodes) + least(node, l->tasks % l->nodes) + i;
+    return node * (l->tasks / l->nodes) + min_i64(node, l->tasks % l->nodes) + i;
 }
 
 void layout_format(const struct layout *l, struct buf *out)

@@ -127,11 +127,17 @@ int64_t cli_int(const json_t *o, const char *key, int64_t fallback)
     return json_is_integer(v) ? json_integer_value(v) : fallback;
 }
 
+struct wall cli_time(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    struct wall at;
+    return text && time_parse_iso(text, &at, NULL) == 0 ? at : WALL_NONE;
+}
+
 const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size)
 {
-    struct wall then;
-    const char *text = json_string_value(json_object_get(o, key));
-    if (!text || time_parse_iso(text, &then, NULL) != 0)
+    struct wall then = cli_time(o, key);
+    if (!wall_is_set(then))
         return "-";
     int64_t ms = clock_wall(&clock_system).ms - then.ms;
     time_format_duration(ms > 0 ? ms : 0, mem, size);

@@ -285,10 +285,9 @@ static void print_text(const json_t *r, FILE *out)
         {"SET ASIDE", "aside_uusd", COLUMN_USD}, {"LEFT", "left_uusd", COLUMN_USD}, {"CAP", "cap_uusd", COLUMN_USD}, {"STATE", "state", COLUMN_TEXT},
         {NULL, NULL, COLUMN_TEXT}};
     const char *team = json_string_value(json_object_get(r, "team"));
-    struct wall to;
-    struct err e;
+    struct wall to = cli_time(r, "to");
     char last[TIME_ISO_MAX] = "";
-    if (time_parse_iso(cli_text(r, "to"), &to, &e) == 0)
+    if (wall_is_set(to))
         time_format_iso((struct wall){to.ms - DAY_MS}, last);
     fprintf(out, "belay: what %s%s spent from %.10s to %.10s (UTC)\n\n", team ? "team " : "all teams", team ? team : "", cli_text(r, "from"), last);
     print_sums(r, out);

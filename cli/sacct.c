@@ -66,7 +66,7 @@ static const struct slurm_field fields[] = {
     {"ReqCPUFreqMax", 0, "ReqCPUFreqMax", 13, JOB_NOTHING},
     {"ReqCPUFreqMin", 0, "ReqCPUFreqMin", 13, JOB_NOTHING},
     {"ReqCPUS", 0, "ReqCPUS", 8, JOB_CPUS},
-    {"ReqMem", 0, "ReqMem", 10, JOB_MEMORY},
+    {"ReqMem", 0, "ReqMem", 10, JOB_ALL_MEMORY},
     {"ReqNodes", 0, "ReqNodes", 8, JOB_N_NODES},
     {"ReqTRES", 0, "ReqTRES", 10, JOB_TRES},
     {"Restarts", 0, "Restarts", 8, JOB_RESTARTS},

@@ -249,19 +249,36 @@ static void print_notices(const json_t *v)
     buf_deinit(&text);
 }
 
+/* What it may be given now; of one that is done how much before that was, or after. */
+static void print_finish_by(const json_t *job)
+{
+    struct wall by, ended;
+    char in[32];
+    bool is_done = str_eq(cli_text(job, "end"), "succeeded") && time_parse_iso(cli_text(job, "ended_at"), &ended, NULL) == 0 &&
+                   time_parse_iso(cli_text(job, "finish_by"), &by, NULL) == 0;
+    printf("finish by     %s", cli_text(job, "finish_by"));
+    if (is_done) {
+        cli_duration(ended.ms > by.ms ? ended.ms - by.ms : by.ms - ended.ms, in, sizeof in);
+        printf(", done %s %s\n", in, ended.ms > by.ms ? "too late" : "before");
+    } else {
+        printf(str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n", cli_text(job, "pace"));
+    }
+}
+
 static void print_times(const json_t *job)
 {
+    char usd[32];
     if (cli_int(job, "cron", 0) > 0)
         printf("cron          entry %lld, for %s\n", (long long)cli_int(job, "cron", 0),
             json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at") : "no time: by hand");
     if (json_is_string(json_object_get(job, "begin_at")))
         printf("begins        not before %s\n", cli_text(job, "begin_at"));
     if (json_is_string(json_object_get(job, "finish_by")))
-        printf("finish by     %s, now %s\n", cli_text(job, "finish_by"), cli_text(job, "pace"));
+        print_finish_by(job);
     if (json_is_integer(json_object_get(job, "max_uusd")))
-        printf("max usd       $%.2f in all\n", (double)cli_int(job, "max_uusd", 0) / 1e6);
+        printf("max usd       %s in all\n", cli_usd(cli_int(job, "max_uusd", 0), usd, sizeof usd));
     if (json_is_integer(json_object_get(job, "max_uusd_per_hour")))
-        printf("max usd/h     $%.2f\n", (double)cli_int(job, "max_uusd_per_hour", 0) / 1e6);
+        printf("max usd/h     %s\n", cli_usd(cli_int(job, "max_uusd_per_hour", 0), usd, sizeof usd));
     if (json_is_string(json_object_get(job, "deadline_at")))
         printf("deadline      %s\n", cli_text(job, "deadline_at"));
 }

@@ -203,6 +203,20 @@ static int read_log(struct request *q, struct err *e)
     return rc;
 }
 
+/* Why there is nothing to run. */
+static int no_jobs(const struct request *q, struct wall first, struct wall last, size_t n)
+{
+    char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
+    if (n == 0) {
+        cli_error("%s: there is no job in it that ran (%zu that never did)", q->jobs, q->log.n_never_ran);
+        return CLI_USAGE;
+    }
+    time_format_iso(first, from);
+    time_format_iso(last, to);
+    cli_error("%s: no job in it came in the time that --from, --to or --days say: its %zu jobs came from %s to %s", q->jobs, n, from, to);
+    return CLI_USAGE;
+}
+
 static int load_log(struct request *q)
 {
     struct err e;
@@ -216,8 +230,10 @@ static int load_log(struct request *q)
         q->from = q->log.jobs[0].submit;
     if (q->days)
         q->to.ms = q->from.ms + q->days * DAY_MS;
+    size_t n = q->log.n;
+    struct wall first = n > 0 ? q->log.jobs[0].submit : WALL_NONE, last = n > 0 ? q->log.jobs[n - 1].submit : WALL_NONE;
     joblog_select(&q->log, q->from, q->to);
-    return CLI_OK;
+    return q->log.n > 0 ? CLI_OK : no_jobs(q, first, last, n);
 }
 
 /* A database's trace begins when the log does. */
@@ -363,7 +379,7 @@ static void add_use(struct column *c, const struct study *s, const struct wanted
 {
     const struct study_use use = study_use(s), *other = &s->free_use;
     double all_ms = 0;
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < LEDGER_KINDS; k++)
         all_ms += (double)s->r.ms[k];
     add_part(c, "cpus in use", use.used_ms[0], use.have_ms[0]);
     if (w->racks)
@@ -431,18 +447,36 @@ static void print_sums(const struct study *s, size_t n)
     free(columns);
 }
 
+/* Of what the time of a pool's machines is told apart into. */
+static const struct {
+    const char *name;
+    enum ledger_kind kind;
+} times[] = {{"USEFUL", LEDGER_USEFUL}, {"LOST", LEDGER_LOST}, {"BOOT", LEDGER_BOOT}, {"START", LEDGER_START}, {"RESTORE", LEDGER_RESTORE},
+    {"SAVE", LEDGER_SAVE}, {"GANG-WAIT", LEDGER_GANG_WAIT}, {"IDLE", LEDGER_IDLE}};
+#define TIMES (sizeof times / sizeof times[0])
+
+/* Only what jobs on several nodes may have is left out where there is none. */
+static bool is_shown(const struct study *s, enum ledger_kind kind)
+{
+    return kind != LEDGER_GANG_WAIT || s->r.ms[kind] > 0;
+}
+
+static void add_columns(struct table *t, const char *const *names)
+{
+    for (; *names; names++)
+        table_column(t, *names, true);
+}
+
 static void print_pools(const struct study *s)
 {
-    static const char *const names[] = {"JOBS", "WAIT", "LATE", "COST", "USEFUL", "LOST", "BOOT", "RESTORE",
-        "SAVE", "IDLE", "CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS"};
     struct table *t = table_create();
     bool has_data = s->r.spent[LEDGER_EGRESS] > 0;
     table_column(t, "POOL", false);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        table_column(t, names[i], true);
-        if (has_data && str_eq(names[i], "COST"))
-            table_column(t, "DATA", true);
-    }
+    add_columns(t, (const char *const[]){"JOBS", "WAIT", "LATE", "COST", has_data ? "DATA" : NULL, NULL});
+    for (size_t k = 0; k < TIMES; k++)
+        if (is_shown(s, times[k].kind))
+            table_column(t, times[k].name, true);
+    add_columns(t, (const char *const[]){"CPUS", "GPUS", "LAUNCHES", "REFUSED", "RECLAIMS", NULL});
     for (size_t i = 0; i < s->n_pools; i++) {
         const struct replay_pool *p = &s->pools[i];
         const struct study_jobs *g = &s->pool_jobs[i];
@@ -454,8 +488,9 @@ static void print_pools(const struct study *s)
         cell_usd(t, p->uusd);
         if (has_data)
             cell_usd(t, p->spent[LEDGER_EGRESS]);
-        for (int k = 0; k < 6; k++)
-            cell_time(t, p->ms[k]);
+        for (size_t k = 0; k < TIMES; k++)
+            if (is_shown(s, times[k].kind))
+                cell_time(t, p->ms[times[k].kind]);
         cell_part(t, p->used_ms[0], p->have_ms[0]);
         cell_part(t, p->used_ms[1], p->have_ms[1]);
         table_cell(t, "%lld", (long long)p->launches);
@@ -539,8 +574,8 @@ static int write_page(const struct request *q, const json_t *result)
 static int report(const struct request *q, const struct study *s, size_t n, bool as_json)
 {
     json_t *result = study_json(s, n);
-    int rc = q->html ? write_page(q, result) : CLI_OK;
     json_object_set_new(result, "never_ran", json_integer((json_int_t)q->log.n_never_ran));
+    int rc = q->html ? write_page(q, result) : CLI_OK;
     if (as_json)
         cli_print_json(result);
     else

@@ -92,8 +92,6 @@ int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 void slurm_time_used(int64_t ms, bool long_form, struct buf *out);
 
 /* A limit, likewise; 0: none. */
-/* What a node or a job has of GPUs and named resources, "gpu:2,lego:4", with `before` in front of each; nothing if there is none. */
-void slurm_gres(const json_t *row, const char *before, struct buf *out);
 void slurm_time_limit(int64_t ms, bool long_form, struct buf *out);
 
 /* "2026-11-21T20:44:26" by this machine's clock; without a time the fallback. */
@@ -118,11 +116,17 @@ struct slurm_state {
     const char *name, *compact;
 };
 
+/* Slurm's word for a code of `belay why`. */
+const char *slurm_reason(const char *code);
+
 /* Slurm's word for how a job is. */
 const struct slurm_state *slurm_job_state(const struct slurm_job *j);
 
 /* The state that a user's word or letters name ("running", "R", "CG"); NULL: there is none. */
 const struct slurm_state *slurm_state_find(const char *word);
+
+/* What a node or a job has of GPUs and named resources, "gpu:2,lego:4", with `before` in front of each; nothing if there is none. */
+void slurm_gres(const json_t *row, const char *before, struct buf *out);
 
 /* ---- programs ---- */
 
@@ -179,7 +183,7 @@ bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASK
 /* What jobs have to show: squeue's and sacct's tables hold these. */
 enum slurm_job_value {
     JOB_ID, JOB_ID_RAW, JOB_ARRAY_ID, JOB_ARRAY_INDEX, JOB_NAME, JOB_USER, JOB_UID, JOB_PARTITION, JOB_STATE, JOB_STATE_SHORT, JOB_REASON, JOB_REASON_LIST, JOB_NODES,
-    JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
+    JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_ALL_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
     JOB_LIMIT_MINUTES, JOB_LEFT, JOB_SUBMITTED, JOB_STARTED, JOB_ENDED, JOB_STARTED_LONG, JOB_ENDED_LONG, JOB_EXIT, JOB_ACCOUNT, JOB_QOS, JOB_PRIORITY,
     JOB_DIR, JOB_COMMAND, JOB_OUTPUT, JOB_ERROR, JOB_COMMENT, JOB_RESTARTS, JOB_BATCH_HOST, JOB_CPU_TIME, JOB_CPU_TIME_S, JOB_NULL, JOB_NOTHING, JOB_CLUSTER,
     JOB_SHARED, JOB_ZERO, JOB_FEATURES, JOB_LICENCES, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE, JOB_DEADLINE, JOB_NODES_WANTED, JOB_TOTAL_CPU, JOB_AVE_CPU, JOB_MAX_RSS, JOB_AVE_RSS, JOB_USER_CPU, JOB_SYSTEM_CPU,

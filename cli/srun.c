@@ -324,17 +324,12 @@ static int step_option(struct srun *r, int c, const char *name)
     }
 }
 
-static bool is_of_step_alone(int c)
-{
-    return strchr("lKOsQruvETWImXk", c) || c == VAL_OVERLAP || c == VAL_IGNORED;
-}
-
 static int job_option(struct srun *r, int c, const char *name)
 {
     r->step.pty = r->step.pty || c == VAL_PTY;
     if (c > 255 && c != VAL_JOB)
         return -1;
-    if (is_of_step_alone(c) && c != VAL_JOB) {
+    if (c != VAL_JOB && strchr("lKOsQruvETWImXk", c)) { /* of the step alone */
         r->step.labels = r->step.labels || c == 'l';
         r->s.quiet = r->s.quiet || c == 'Q';
         return -1;

@@ -249,7 +249,7 @@ static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
     json_array_foreach(reasons, i, warning)
     {
         snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
-        if (str_eq(cli_text(warning, "code"), "drill-required"))
+        if (str_eq(cli_text(warning, "code"), "drill-required") || str_eq(cli_text(warning, "code"), "late"))
             on_warning(s, text);
     }
     json_array_foreach(json_object_get(why, "warnings"), i, warning)

@@ -4,16 +4,9 @@
 #include "base/time.h"
 #include "cli/cli.h"
 
-static struct wall time_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    struct wall at;
-    return text && time_parse_iso(text, &at, NULL) == 0 ? at : WALL_NONE;
-}
-
 static void add(const json_t *a, struct used *u)
 {
-    struct wall from = time_of(a, "started_at"), to = time_of(a, "ended_at");
+    struct wall from = cli_time(a, "started_at"), to = cli_time(a, "ended_at");
     int64_t peak = cli_int(a, "memory_peak_bytes", 0), cpu_ms = cli_int(a, "cpu_ms", 0);
     to = wall_is_set(to) ? to : clock_wall(&clock_system);
     if (!wall_is_set(from) || (peak == 0 && cpu_ms == 0))
@@ -45,7 +38,7 @@ bool used_of(const json_t *detail, struct used *ret_used)
         json_array_foreach(json_object_get(detail, "attempts"), i, a)
         {
             if (cli_int(a, "attempt", 0) == cli_int(job, "attempts", 0))
-                from = time_of(a, "started_at");
+                from = cli_time(a, "started_at");
         }
         u = (struct used){.cpu_ms = cli_int(now, "cpu_ms", 0),
             .user_ms = cli_int(now, "cpu_user_ms", 0),

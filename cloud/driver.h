@@ -6,8 +6,7 @@
  * I/O.
  *
  * Every call is asynchronous: its completion runs exactly once, never inside the call, and borrows its
- * arguments to the caller for the duration. Drivers do not retry: the flow that calls them does, with the
- * same token.
+ * arguments to the caller for the duration. Drivers do not retry: who calls them does, with the same token.
  */
 #ifndef BELAY_CLOUD_DRIVER_H
 #define BELAY_CLOUD_DRIVER_H

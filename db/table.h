@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a row struct lies in its table. A column is named once, in table.c; the statements that write and read
+ * How a row struct lies in its table. A column is named once, in columns.c; the statements that write and read
  * a row are made from there, so a new field is one line there and one migration in schema.c.
  *
  * States and kinds are stored by their names, not by their numbers: the file stays readable with any SQLite,

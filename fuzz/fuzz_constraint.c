@@ -30,22 +30,6 @@ static void look_at_constraint(const char *text)
     assert(constraint_holds(&c, all) && (c.n_names > 0) != constraint_holds(&c, ""));
 }
 
-static void look_at_features(const char *text)
-{
-    char set[FEATURES_TEXT_MAX], again[FEATURES_TEXT_MAX] = "", name[FEATURE_MAX];
-    struct err e = {0};
-    int rc = features_parse(text, set, &e);
-    if (rc != 0) {
-        check_error(rc, &e);
-        return;
-    }
-    for (size_t pos = 0; features_next(set, &pos, name);) {
-        assert(features_has(set, name));
-        assert(features_add(again, sizeof again, name));
-    }
-    assert(str_eq(set, again));
-}
-
 static void look_at_counts(const char *text)
 {
     struct counts c, again;
@@ -66,7 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size);
     look_at_constraint(text);
-    look_at_features(text);
     look_at_counts(text);
     free(text);
     return 0;

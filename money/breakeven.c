@@ -66,16 +66,6 @@ double breakeven_lost(double interruptions_h, double at_risk_h)
     return interruptions_h * at_risk_h;
 }
 
-int64_t breakeven_traffic_month(double gb_day, int64_t uusd_gb)
-{
-    return llround(gb_day * BREAKEVEN_MONTH_DAYS * (double)uusd_gb);
-}
-
-double breakeven_saving(int64_t uusd, int64_t than_uusd)
-{
-    return than_uusd > 0 ? 1 - (double)uusd / (double)than_uusd : 0;
-}
-
 /* ---- items ---- */
 
 static struct breakeven_item *add_item(struct breakeven_side *s, enum breakeven_kind kind, const char *name)

@@ -247,9 +247,5 @@ int breakeven_run(const struct breakeven_plan *p, struct breakeven_result *ret_r
 
 /* GPU-hours lost in each hour of a GPU that is interrupted so often an hour, with so many hours' work at risk each time. */
 double breakeven_lost(double interruptions_h, double at_risk_h);
-/* Of so much traffic a day, a month. */
-int64_t breakeven_traffic_month(double gb_day, int64_t uusd_gb);
-/* 0.8: it costs 80 % less than the other. */
-double breakeven_saving(int64_t uusd, int64_t than_uusd);
 
 #endif

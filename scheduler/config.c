@@ -371,7 +371,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.idle_timeout_ms = opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
     p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
-    p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 100, SECONDS_MS(10));
+    p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 10, SECONDS_MS(10));
     p->row.min_paid_ms = opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);

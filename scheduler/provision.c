@@ -2,7 +2,7 @@
  *
  * Provisioning (see provision.h): its pools and their places, launching and ending. Invariants:
  *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
- *  2. At most one launch flow and one terminate call an instance are under way.
+ *  2. At most one launch and one terminate call an instance are under way.
  *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that was not answered may
  * have, and who may not call any more is refused whatever there is. Else the listings (provision_sweep.c) have to say that
  * there is none.
@@ -131,7 +131,7 @@ void provision_destroy(struct provision *p)
     timer_stop(p->o.timers, &p->release);
     size_t pos = 0;
     for (struct work *w; (w = map_next(&p->works, &pos, NULL));) {
-        flow_abandon(&w->launch);
+        tries_abandon(&w->launch);
         free(w);
     }
     map_deinit(&p->works);
@@ -165,7 +165,7 @@ struct work *provision_work(struct provision *p, int64_t instance)
 
 static void drop_if_over(struct work *w)
 {
-    if (model_instance(provision_model(w->p), w->instance) || w->terminating || flow_is_running(&w->launch))
+    if (model_instance(provision_model(w->p), w->instance) || w->terminating || tries_is_running(&w->launch))
         return;
     map_remove(&w->p->works, w->instance);
     free(w);
@@ -240,10 +240,10 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
             provision_post_gone(w->p, w->instance, instance,
                 "had ended when the provider answered");
     }
-    flow_step_done(&w->launch, e);
+    tries_ended(&w->launch, e);
 }
 
-static void run_launch(struct flow *f, void *ctx)
+static void run_launch(struct tries *t, void *ctx)
 {
     struct work *w = ctx;
     struct provision *p = w->p;
@@ -252,7 +252,7 @@ static void run_launch(struct flow *f, void *ctx)
     if (!i || i->row.state != INSTANCE_INTENDED || !pl) {
         struct err e;
         err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
-        flow_step_done(f, &e);
+        tries_ended(t, &e);
         return;
     }
     struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
@@ -281,25 +281,16 @@ static void run_launch(struct flow *f, void *ctx)
     free(user_data);
 }
 
-static const struct flow_step launch_steps[] = {
-    {.name = "launch",
-        .run = run_launch,
-        .deadline_ms = LAUNCH_TRY_MS,
-        .tries = LAUNCH_TRIES,
-        .backoff_ms = LAUNCH_BACKOFF_MS,
-        .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS},
-};
-
 /* A provider looks for the token before it looks for capacity, but not before it looks who calls, and for what. */
 static bool is_doubtful(const struct work *w, enum err_kind k)
 {
     return w->unsure && is_refusal(k) && !is_shortage(k);
 }
 
-static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
+static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
 {
     struct work *w = ctx;
-    (void)f;
+    (void)t;
     if (w->launching)
         provision_end_call(w->launching);
     w->launching = NULL;
@@ -321,16 +312,23 @@ static void on_launch_over(struct flow *f, void *ctx, const struct err *e)
     drop_if_over(w);
 }
 
+static const struct tries_options launch_tries = {.run = run_launch,
+    .done = on_launch_over,
+    .deadline_ms = LAUNCH_TRY_MS,
+    .most = LAUNCH_TRIES,
+    .backoff_ms = LAUNCH_BACKOFF_MS,
+    .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS};
+
 void provision_launch(struct work *w)
 {
-    if (flow_is_running(&w->launch) || w->answered || w->doubted)
+    if (tries_is_running(&w->launch) || w->answered || w->doubted)
         return;
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
     w->launching = pe ? pe->place : NULL;
     if (pe)
         pe->place->n_calls++;
-    flow_start(&w->launch, NULL, launch_steps, 1, w->p->o.timers, w->p->o.prng, w, on_launch_over);
+    tries_start(&w->launch, &launch_tries, w->p->o.timers, w->p->o.prng, w);
 }
 
 /* ---- ending ---- */
@@ -373,7 +371,7 @@ void provision_touch(struct provision *p, int64_t instance)
     struct work *w = map_get(&p->works, instance);
     if (!i) {
         if (w) {
-            flow_cancel(&w->launch);
+            tries_cancel(&w->launch);
             drop_if_over(w);
         }
         return;
@@ -382,7 +380,7 @@ void provision_touch(struct provision *p, int64_t instance)
     if (i->row.state == INSTANCE_INTENDED) {
         provision_launch(w);
     } else if (i->row.state == INSTANCE_ENDING) {
-        flow_cancel(&w->launch);
+        tries_cancel(&w->launch);
         provision_terminate(w, i);
         provision_sweep_soon(p);
     }

@@ -3,7 +3,7 @@
  * Provisioning: makes the providers' machines what the instance rows say, and ends what has no row.
  * Level-triggered: it looks at rows, never at the steps that led there, so recovery is "look at every row".
  *
- *   INTENDED   a launch flow runs under the row's token until there is a definite answer
+ *   INTENDED   a launch is tried under the row's token until there is a definite answer
  *   LAUNCHED, RUNNING   the sweep watches the provider's list for an end
  *   ENDING     terminate is called, the sweep confirms that it is gone and calls again while it is not
  *   no row     what carries our cluster's tag is terminated (a stray)
@@ -56,7 +56,7 @@ void provision_remove_pool(struct provision *p, const char *name);
 void provision_start(struct provision *p);
 /* After a commit: this instance's row changed. */
 void provision_touch(struct provision *p, int64_t instance);
-/* Stops timers and flows without calling back. Drivers are destroyed before it: their last completions come
+/* Stops timers and launches without calling back. Drivers are destroyed before it: their last completions come
  * here. NULL is fine */
 void provision_destroy(struct provision *p);
 

@@ -5,19 +5,19 @@
 #ifndef BELAY_SCHEDULER_PROVISION_PRIVATE_H
 #define BELAY_SCHEDULER_PROVISION_PRIVATE_H
 
-#include "base/flow.h"
 #include "base/map.h"
+#include "base/tries.h"
 #include "scheduler/provision.h"
 
 /* What is being done for one instance. Made when there is something to do, dropped when the row is gone. */
 struct work {
     struct provision *p;
     int64_t instance;
-    struct flow launch;
+    struct tries launch;
     bool answered; /* for good: its row is about to change, and it is not launched again */
     bool unsure;   /* a try had no answer, perhaps of another process: its machine may be there */
     bool doubted;  /* while unsure it was refused: not launched again before listings have settled that */
-    struct place *launching;   /* where, while the flow runs; NULL: its pool is not known */
+    struct place *launching;   /* where, while the launch runs; NULL: its pool is not known */
     struct place *terminating; /* where the driver's call is under way; its reply will come. NULL: none is */
     bool terminated;           /* the provider has taken one */
     int misses;                /* listings in a row without it */

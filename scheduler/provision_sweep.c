@@ -62,7 +62,7 @@ static void match(struct place *pl, const struct cloud_instance *c)
     struct work *w = provision_work(p, i->row.id);
     w->misses = 0;
     w->listed_in = p->stats.sweeps;
-    if (flow_is_running(&w->launch)) /* which will tell */
+    if (tries_is_running(&w->launch)) /* which will tell */
         return;
     bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
     if (!i->row.provider_id[0] || told_later || core_other_offer(provision_model(p), i, c->zone, c->type))
@@ -78,7 +78,7 @@ static void miss(struct place *pl, const struct instance *i)
 {
     struct provision *p = pl->p;
     struct work *w = provision_work(p, i->row.id);
-    if (w->terminating || flow_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
+    if (w->terminating || tries_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
         return;
     bool is_settled = pl->list_began.ms - w->last_call.ms >= p->o.settle_ms;
     if (i->row.state == INSTANCE_INTENDED) {

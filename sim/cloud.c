@@ -60,7 +60,8 @@ static struct sim_machine *by_id(struct world *w, const char *id)
 
 static const char *const zones[2] = {"z1", "z2"};
 
-struct wall cloud_now(const struct world *w)
+/* The provider's clock, which nobody sets. */
+static struct wall now_of(const struct world *w)
 {
     return (struct wall){START_WALL_MS + world_now(w)};
 }
@@ -75,8 +76,8 @@ bool cloud_bills(const struct world *w)
     return w->seed % 4 != 0;
 }
 
-/* Prices that do not change are those that belayd has of the offers. */
-int64_t cloud_uusd_h(const struct world *w, const char *zone, const char *type, enum cloud_market market)
+/* Now. Prices that do not change are those that belayd has of the offers. */
+static int64_t price_of(const struct world *w, const char *zone, const char *type, enum cloud_market market)
 {
     bool is_big = str_eq(type, SIM_BIG);
     const struct sim_prices *p = &w->prices[str_eq(zone, "z2")];
@@ -93,7 +94,7 @@ void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
     *ret_ms = m->ended_at.ms - from.ms;
     *ret_uusd = 0;
     if (m->market != CLOUD_SPOT || str_eq(m->type, SIM_BIG)) {
-        *ret_uusd = core_cost_uusd(*ret_ms, cloud_uusd_h(m->w, m->zone, m->type, m->market));
+        *ret_uusd = core_cost_uusd(*ret_ms, price_of(m->w, m->zone, m->type, m->market));
         return;
     }
     for (int k = 0; k < p->n && from.ms < m->ended_at.ms; k++) {
@@ -137,7 +138,7 @@ static bool has_unheard_machine(struct world *w, int zone)
 static void change_price(struct world *w, int zone)
 {
     struct sim_prices *p = &w->prices[zone];
-    struct wall since = {cloud_now(w).ms - world_between(w, 0, 60000)};
+    struct wall since = {now_of(w).ms - world_between(w, 0, 60000)};
     int64_t uusd_h = world_between(w, 50000, 150000);
     if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zone) || uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
         return;
@@ -185,7 +186,7 @@ static void on_boot(struct timer *t, void *ctx)
 static void note_end(struct sim_machine *m)
 {
     if (!wall_is_set(m->ended_at))
-        m->ended_at = cloud_now(m->w);
+        m->ended_at = now_of(m->w);
 }
 
 void cloud_kill(struct sim_machine *m, bool reclaimed)

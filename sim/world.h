@@ -145,8 +145,6 @@ struct sim_prices {
 };
 
 struct cloud_driver *cloud_create(struct world *w);
-struct wall cloud_now(const struct world *w); /* the provider's clock, which nobody sets */
-int64_t cloud_uusd_h(const struct world *w, const char *zone, const char *type, enum cloud_market market); /* now */
 /* What its provider bills for a machine that has ended. */
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd);
 bool cloud_bills(const struct world *w); /* it tells when a machine was launched and had ended: belayd can know its bill */

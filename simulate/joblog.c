@@ -136,6 +136,10 @@ int joblog_parse(const char *file, const char *text, size_t n, struct joblog *re
     int rc;
     if (n > JOBLOG_BYTES_MAX)
         return err_set(e, ERR_INVALID, "%s: a log of jobs may have %u MiB", file, JOBLOG_BYTES_MAX >> 20);
+    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark */
+        text += 3;
+        n -= 3;
+    }
     if (str_ends(file, ".swf"))
         rc = joblog_read_swf(file, text, n, &l, e);
     else if (is_json(text, n))

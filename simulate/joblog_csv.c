@@ -5,13 +5,15 @@
  * quote is written twice (RFC 4180), and lines do not break.
  *
  * The names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its cpus are those of all nodes
- * together.
+ * together, and so is its memory, unless a letter behind the unit says otherwise (Slurm before 21.08).
  */
 #include "simulate/joblog.h"
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,6 +22,7 @@
 #define FIELDS_MAX 128
 #define CPUS_MAX 1000000
 #define GPUS_MAX 65536
+#define MEMORY_MIB_MAX (INT64_C(1) << 40) /* as str_to_mib has it */
 
 enum column {
     COL_ID,
@@ -36,6 +39,7 @@ enum column {
     COL_GPUS,
     COL_TRES,
     COL_MEMORY,
+    COL_REQ_MEMORY,
     COL_NODES,
     COL_LIMIT,
     COL_MARKET,
@@ -88,7 +92,7 @@ static const struct {
     {"AllocCPUS", COL_ALL_CPUS},
     {"ReqCPUS", COL_ALL_CPUS},
     {"NCPUS", COL_ALL_CPUS},
-    {"ReqMem", COL_MEMORY},
+    {"ReqMem", COL_REQ_MEMORY},
     {"NNodes", COL_NODES},
     {"AllocNodes", COL_NODES},
     {"ReqNodes", COL_NODES},
@@ -184,6 +188,20 @@ static int read_time(const struct table_reader *r, enum column c, struct wall *r
     return fail(r, name_of(c), &why);
 }
 
+/* A moment, or "+8h": so long from the submit. */
+static int read_until(const struct table_reader *r, enum column c, struct wall submit, struct wall *ret_at)
+{
+    struct err why;
+    int64_t in_ms;
+    const char *text = field(r, c);
+    if (text[0] != '+')
+        return read_time(r, c, ret_at);
+    if (time_parse_duration(text + 1, true, &in_ms, &why) != 0)
+        return fail(r, name_of(c), &why);
+    ret_at->ms = submit.ms + in_ms;
+    return 0;
+}
+
 /* "3600", "90m", "01:30:00", "1-02:00:00". */
 static int read_duration(const struct table_reader *r, enum column c, int64_t *ret_ms)
 {
@@ -191,7 +209,7 @@ static int read_duration(const struct table_reader *r, enum column c, int64_t *r
     const char *text = field(r, c);
     if (is_nothing(text))
         return 0;
-    if (time_parse_duration(text, strpbrk(text, ":-") != NULL, ret_ms, &why) == 0)
+    if (time_parse_duration(text, text[0] != '-' && strpbrk(text, ":-"), ret_ms, &why) == 0)
         return 0;
     return fail(r, name_of(c), &why);
 }
@@ -205,23 +223,48 @@ static int read_count(const struct table_reader *r, enum column c, int64_t min, 
     return fail(r, name_of(c), &why);
 }
 
-/* "16G"; sacct's "16Gn" is of each node, its "4Gc" of each cpu. */
 static int read_memory(const struct table_reader *r, struct log_job *j)
 {
     struct err why;
-    char text[64] = "";
-    size_t n = strlen(field(r, COL_MEMORY));
-    int64_t times = 1;
-    if (is_nothing(field(r, COL_MEMORY)) || str_eq(field(r, COL_MEMORY), "0"))
+    const char *text = field(r, COL_MEMORY);
+    if (is_nothing(text) || str_eq(text, "0") || str_to_mib(text, &j->need.memory_mib, &why) == 0)
         return 0;
-    STR_COPY(text, field(r, COL_MEMORY));
-    if (n > 1 && n < sizeof text && (text[n - 1] == 'n' || text[n - 1] == 'c')) {
-        times = text[n - 1] == 'c' ? j->need.cpus : 1;
+    return fail(r, name_of(COL_MEMORY), &why);
+}
+
+/* "7.50G", as sacct shows what is no whole number of a unit. */
+static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
+{
+    char number[32] = "", unit[32];
+    int64_t millionths, mib;
+    size_t n = strspn(text, "0123456789.");
+    if (!strchr(text, '.') || n >= sizeof number)
+        return str_to_mib(text, ret_mib, e);
+    memcpy(number, text, n);
+    snprintf(unit, sizeof unit, "1024%.16s", text + n); /* of so many: 1K is less than a MiB */
+    if (str_to_uusd(number, &millionths, NULL) != 0 || str_to_mib(unit, &mib, NULL) != 0 || millionths == 0)
+        return str_to_mib(text, ret_mib, e);
+    *ret_mib = (int64_t)ceil((double)millionths / 1e6 * (double)mib / 1024);
+    return *ret_mib <= MEMORY_MIB_MAX ? 0 : str_to_mib(text, ret_mib, e);
+}
+
+/* sacct's: "16G" is of all nodes together, "16Gn" of each, "4Gc" of each cpu. */
+static int read_req_memory(const struct table_reader *r, struct log_job *j)
+{
+    struct err why;
+    char text[64];
+    const char *asked = field(r, COL_REQ_MEMORY);
+    size_t n = strlen(asked);
+    if (is_nothing(asked) || strtod(asked, NULL) == 0)
+        return 0;
+    char of = n > 1 && n < sizeof text && (asked[n - 1] == 'n' || asked[n - 1] == 'c') ? asked[n - 1] : '\0';
+    STR_COPY(text, asked);
+    if (of)
         text[n - 1] = '\0';
-    }
-    if (str_to_mib(text, &j->need.memory_mib, &why) != 0)
-        return fail(r, name_of(COL_MEMORY), &why);
-    j->need.memory_mib *= times;
+    int64_t mib = 0;
+    if (read_part_mib(text, &mib, &why) != 0)
+        return fail(r, name_of(COL_REQ_MEMORY), &why);
+    j->need.memory_mib = of == 'c' ? mib * j->need.cpus : of == 'n' ? mib : (mib + j->nodes - 1) / j->nodes;
     return 0;
 }
 
@@ -273,7 +316,9 @@ static int read_size(const struct table_reader *r, struct log_job *j)
     j->nodes = (int32_t)nodes;
     j->need.cpus = (int32_t)cpus;
     j->need.gpus = (int32_t)gpus;
-    return rc == 0 ? read_memory(r, j) : rc;
+    if (rc == 0)
+        rc = read_memory(r, j);
+    return rc == 0 ? read_req_memory(r, j) : rc;
 }
 
 static int read_every(const struct table_reader *r, struct log_job *j)
@@ -340,9 +385,9 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
     if (rc == 0)
         rc = read_time(r, COL_END, &end);
     if (rc == 0)
-        rc = read_time(r, COL_FINISH_BY, &j->finish_by);
+        rc = read_until(r, COL_FINISH_BY, j->submit, &j->finish_by);
     if (rc == 0)
-        rc = read_time(r, COL_DEADLINE, &deadline);
+        rc = read_until(r, COL_DEADLINE, j->submit, &deadline);
     if (rc == 0)
         rc = read_duration(r, COL_RUN, &j->work_ms);
     if (rc == 0)
@@ -414,6 +459,8 @@ static void note_ignored(struct table_reader *r, const char *name)
     char *all = r->log->ignored;
     size_t n = strlen(all);
     char shown[STR_SHOW_MAX];
+    if (!name[0]) /* behind the separator that ends each line of `sacct -p` */
+        return;
     if (n + STR_SHOW_MAX + 4 < sizeof r->log->ignored) {
         str_show(name, shown);
         memcpy(all + n, n ? ", " : "", n ? 3 : 1);
@@ -469,10 +516,6 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
     struct table_reader r = {.file = file, .log = l, .e = e};
     char *line = mem_alloc(LINE_MAX_BYTES);
     int rc = 0;
-    if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark */
-        text += 3;
-        n -= 3;
-    }
     for (const char *end = text + n; rc == 0 && text < end;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t len = (size_t)((newline ? newline : end) - text);

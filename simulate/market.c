@@ -52,6 +52,8 @@ static int read_file(struct traces *t, const char *offer, const char *path, stru
     int rc = trace_load(path, &trace, e);
     if (rc == 0 && (rc = market_add(t, offer, path, &trace, e)) != 0)
         trace_deinit(&trace);
+    if (rc == 0)
+        t->list[t->n - 1].is_told = offer != NULL;
     return rc;
 }
 
@@ -106,7 +108,7 @@ void market_deinit(struct traces *t)
     *t = (struct traces){0};
 }
 
-static bool is_given_for(const struct market_trace *t, const struct offer_row *o)
+bool market_is_for(const struct market_trace *t, const struct offer_row *o)
 {
     char all[3 * CORE_NAME_MAX];
     snprintf(all, sizeof all, "%s/%s/%s", o->pool, o->zone, o->type);
@@ -117,7 +119,7 @@ static bool is_given_for(const struct market_trace *t, const struct offer_row *o
 static int fit(const struct market_trace *t, const struct offer_row *o)
 {
     if (t->offer)
-        return is_given_for(t, o) ? 6 : 0;
+        return market_is_for(t, o) ? 6 : 0;
     if (!str_eq(t->zone, o->zone))
         return 0;
     if (strcasecmp(t->type, o->type) == 0)

@@ -14,6 +14,7 @@
 struct market_trace {
     char *file;
     char *offer; /* ZONE, ZONE/TYPE or POOL/ZONE/TYPE that it was given for; NULL: its name says */
+    bool is_told; /* that offer was told by somebody, as OFFER=FILE */
     char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
     int32_t count; /* of its name; 0: none */
     struct trace trace;
@@ -28,6 +29,8 @@ struct traces {
 int market_read(struct traces *t, const char *what, struct err *e);
 /* Takes it, as if it was given for that offer. */
 int market_add(struct traces *t, const char *offer, const char *file, struct trace *trace, struct err *e);
+/* Whether it was given for this one. */
+bool market_is_for(const struct market_trace *t, const struct offer_row *o);
 void market_deinit(struct traces *t);
 
 /* The one for a spot offer; NULL: none. *ret_prices: its prices are of such a machine. In this order: what was given for it;

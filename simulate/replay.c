@@ -317,6 +317,7 @@ static void pay_owned(struct replay *w, const struct replay_owned *own)
 static void close_books(struct replay *w)
 {
     replay_take_machines(w);
+    replay_end_runs(w); /* on owned machines */
     count(w);
     for (size_t i = 0; w->o->outcomes && i < w->submitted; i++) {
         const struct job *j = model_job(w->m, (int64_t)i + 1); /* it has not ended */

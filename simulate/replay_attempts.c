@@ -65,13 +65,13 @@ static void note_loss(struct run *r)
         .work_ms = r->done_ms + since - p->saved_ms};
 }
 
-/* What the core wants a rank to stop for, it ends as. */
+/* What the core wants a rank to stop for, it ends as; but on a machine that is taken as an agent tells that, whoever else of its job stops too. */
 static void end_rank(struct run *r, size_t i, enum end_kind kind)
 {
     struct replay *w = r->w;
     const struct attempt *a = job_attempt_on(model_job(w->m, r->id), r->attempt, r->nodes[i]);
     if (kind != END_SUCCEEDED && a && a->row.state == ATTEMPT_STOPPING)
-        kind = a->row.stop_reason;
+        kind = a->node->row.notice == NOTICE_TYPE_RECLAIM ? END_RECLAIMED : a->row.stop_reason;
     struct event ev = {.type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->nodes[i], kind, 0, ""}};
     drop_rank(r, i);
     replay_apply(w, ev);
@@ -282,4 +282,11 @@ void replay_drop_runs(struct replay *w, int64_t node)
         r->phase = BROKEN;
         drop_rank(r, i);
     }
+}
+
+/* What they have not saved is lost, as on a machine that goes. */
+void replay_end_runs(struct replay *w)
+{
+    for (struct link *l; (l = list_first(&w->runs));)
+        end(LIST_ENTRY(l, struct run, in_all), END_DRAINED);
 }

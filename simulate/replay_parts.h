@@ -108,6 +108,7 @@ void replay_place(struct replay *w, int64_t job);
 void replay_stop(struct replay *w, const struct attempt_row *a); /* the core wants it, or this rank of it, to stop */
 void replay_warn_runs(struct replay *w, int64_t node); /* so does what runs there; it will be reclaimed */
 void replay_drop_runs(struct replay *w, int64_t node); /* there is no machine any more */
+void replay_end_runs(struct replay *w); /* the simulation is over; after it none is left */
 void replay_free_run(struct run *r);
 
 /* ---- Machines and where they are sold (replay_machines.c) ---- */

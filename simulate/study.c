@@ -19,6 +19,8 @@
 #define CONFIG_BYTES_MAX (4u << 20)
 #define OWNED_MAX 100000
 #define CKPT_BYTES_USUAL (INT64_C(1) << 30)
+#define STUDY_YEARS_MAX 20
+#define STUDY_SPAN_MAX_MS (STUDY_YEARS_MAX * INT64_C(366) * 86400000)
 #define OLD_MS 978307200000 /* 2001: a log that begins earlier counts from its own beginning */
 
 int study_load_pools(const char *path, struct config **ret_config, struct err *e)
@@ -143,6 +145,19 @@ static void add_offer(struct setup *u, const struct config_pool *p, const struct
     r->trace = t ? &t->trace : NULL;
 }
 
+/* Who gives a trace for an offer by its name means one that is there. Directories may have more than it takes. */
+static void note_unused_traces(struct setup *u)
+{
+    for (size_t i = 0; i < u->o->traces->n; i++) {
+        const struct market_trace *t = &u->o->traces->list[i];
+        bool is_used = !t->is_told;
+        for (size_t k = 0; !is_used && k < u->n_offers; k++)
+            is_used = u->offers[k].row.market == MARKET_SPOT && market_is_for(t, &u->offers[k].row);
+        if (!is_used)
+            note(u->s, "The trace that was given for %s is of no spot offer here, and is not used", t->offer);
+    }
+}
+
 static int add_pools(struct setup *u, struct err *e)
 {
     const struct config *c = u->o->config;
@@ -164,10 +179,27 @@ static int add_pools(struct setup *u, struct err *e)
             n_spot += p->offers[k].market == MARKET_SPOT;
         }
     }
+    note_unused_traces(u);
     if (u->n_without_trace > 0)
         note(u->s, "%zu of %zu spot offers have no trace: they can always be had, and are never taken back",
             u->n_without_trace, n_spot);
     return 0;
+}
+
+/* Of another file that is compared, or a slip. */
+static void note_unused_owned(struct setup *u)
+{
+    const struct config *c = u->o->config;
+    for (size_t k = 0; k < u->o->n_owned; k++) {
+        const char *pool = u->o->owned[k].pool;
+        size_t i = 0;
+        while (i < c->n_pools && !str_eq(c->pools[i].row.name, pool))
+            i++;
+        if (i == c->n_pools)
+            note(u->s, "There is no pool %s here: its machines of --owned are left out", pool);
+        else if (c->pools[i].row.elastic)
+            note(u->s, "Machines are launched in the pool %s: those of --owned are left out", pool);
+    }
 }
 
 static int add_owned(struct setup *u, struct err *e)
@@ -188,6 +220,7 @@ static int add_owned(struct setup *u, struct err *e)
                 "%s=4,cpus=8,memory=60G",
                 u->o->file, p->name, p->name);
     }
+    note_unused_owned(u);
     return 0;
 }
 
@@ -298,14 +331,33 @@ static void add_job(struct setup *u, const struct log_job *l)
     u->jobs[u->n_jobs++] = j;
 }
 
+/* One time that is wrong, or told in another unit, would be centuries of virtual time. */
+static int check_span(const struct joblog *log, struct err *e)
+{
+    char first[TIME_ISO_MAX], last[TIME_ISO_MAX];
+    if (log->n == 0 || log->jobs[log->n - 1].submit.ms - log->jobs[0].submit.ms <= STUDY_SPAN_MAX_MS)
+        return 0;
+    time_format_iso(log->jobs[0].submit, first);
+    time_format_iso(log->jobs[log->n - 1].submit, last);
+    return err_set(e, ERR_INVALID, "the log is from %s to %s: at most %d years are simulated, --from and --to take a part of it", first, last,
+        STUDY_YEARS_MAX);
+}
+
 static int add_jobs(struct setup *u, struct err *e)
 {
     const struct joblog *log = u->o->log;
+    int rc = check_span(log, e);
+    if (rc != 0)
+        return rc;
     u->jobs = mem_array(log->n + 1, sizeof *u->jobs);
     u->of = mem_array(log->n + 1, sizeof *u->of);
     u->start_ms = log->n > 0 ? log->jobs[0].submit.ms : 0;
     for (size_t i = 0; i < log->n; i++)
         add_job(u, &log->jobs[i]);
+    if (u->n_jobs == 0 && u->n_fits_nowhere > 0)
+        return err_set(e, ERR_INVALID,
+            "%s: there is no machine in it that is large enough for any job of the log; the first asks for %d cpus, %d GPUs and %" PRId64 " MiB", u->o->file,
+            (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
     if (u->n_fits_nowhere > 0)
         note(u->s,
             "%zu jobs are left out, for no machine of theirs is large enough; the first asks for %d cpus, %d "
@@ -317,8 +369,7 @@ static int add_jobs(struct setup *u, struct err *e)
         note(u->s, "%zu jobs are of teams that are not configured, and count as their users' own",
             u->n_other_team);
     if (u->n_jobs == 0)
-        return err_set(e, ERR_INVALID, "there is no job in the log that ran%s",
-            log->n ? " and fits a machine of these pools" : "");
+        return err_set(e, ERR_INVALID, "there is no job in the log that ran");
     return 0;
 }
 

@@ -497,28 +497,6 @@ bool cgroups_owns(const struct cgroups *c, pid_t pid)
 
 /* ---- The rest ---- */
 
-static int64_t read_number(const char *dir, const char *file)
-{
-    char *path = mem_printf("%s/%s", dir, file);
-    struct buf text = {0};
-    int64_t value = -1;
-    if (read_text(path, &text) && text.len > 0) {
-        text.data[strcspn(text.data, "\n")] = '\0';
-        if (str_to_i64(text.data, 0, INT64_MAX, file, &value, NULL) < 0)
-            value = -1;
-    }
-    buf_deinit(&text);
-    free(path);
-    return value;
-}
-
-int64_t cgroups_memory_peak(const struct cgroups *c)
-{
-    if (c->dirs[CGROUP_MEMORY].path)
-        return read_number(c->dirs[CGROUP_MEMORY].path, "memory.max_usage_in_bytes");
-    return c->dirs[CGROUP_V2].path ? read_number(c->dirs[CGROUP_V2].path, "memory.peak") : -1;
-}
-
 static void name_file(char out[USAGE_PATH_MAX], const char *dir, const char *file)
 {
     if (!dir || snprintf(out, USAGE_PATH_MAX, "%s/%s", dir, file) >= USAGE_PATH_MAX)

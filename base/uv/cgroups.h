@@ -57,7 +57,6 @@ bool cgroups_is_empty(const struct cgroups *c);
 size_t cgroups_strike(const struct cgroups *c, struct pids *seen);
 /* Whether a process (a zombie too) is or was last in the v2 group. */
 bool cgroups_owns(const struct cgroups *c, pid_t pid);
-int64_t cgroups_memory_peak(const struct cgroups *c); /* -1: unknown */
 void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files); /* whether they are there shows when they are read */
 /* remove: the directories too, which must be empty. */
 void cgroups_close(struct cgroups *c, bool remove);

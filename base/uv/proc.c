@@ -347,11 +347,6 @@ bool proc_group_is_empty(const struct proc_group *g)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
-int64_t proc_group_memory_peak(const struct proc_group *g)
-{
-    return cgroups_memory_peak(&g->cgroups);
-}
-
 void proc_group_usage_files(const struct proc_group *g, struct usage_files *ret_files)
 {
     cgroups_usage_files(&g->cgroups, ret_files);

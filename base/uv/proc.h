@@ -81,8 +81,6 @@ int proc_tree_kill(pid_t pid, int64_t timeout_ms, struct err *e);
 /* Nothing is in it: cheaper than a kill that meets nobody. In subreaper mode: the caller has no child. */
 bool proc_group_is_empty(const struct proc_group *g);
 
-/* Memory high-water mark in bytes where a cgroup tells, else -1. */
-int64_t proc_group_memory_peak(const struct proc_group *g);
 /* Which files tell what it uses; without cgroups all "". */
 void proc_group_usage_files(const struct proc_group *g, struct usage_files *ret_files);
 

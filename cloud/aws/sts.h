@@ -13,7 +13,6 @@
 #define STS_POLICY_MAX 2048 /* characters: the service's limit */
 #define STS_REPLY_MAX 65536
 #define STS_ARN_MAX 2048
-#define STS_NAME_MAX 65 /* of a session, with the NUL */
 #define STS_LIFE_MIN_S 900
 #define STS_LIFE_MAX_S (12 * 3600)
 

@@ -99,7 +99,7 @@ int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
 
 /* ---- What the calls on objects share ---- */
 
-void s3_http_date(struct wall w, char out[40])
+static void http_date(struct wall w, char out[40])
 {
     time_t seconds = (time_t)(w.ms / 1000);
     struct tm tm;
@@ -271,7 +271,7 @@ static void get_object(struct s3_call *c)
     }
     c->reply->content_type = BYTES;
     front_reply_header(c->reply, "ETag", "\"%s\"", object->etag);
-    s3_http_date(object->modified, date);
+    http_date(object->modified, date);
     front_reply_header(c->reply, "Last-Modified", "%s", date);
     front_reply_header(c->reply, "Accept-Ranges", "bytes");
     if (str_eq(front_header(c->request, "x-amz-checksum-mode"), "ENABLED") && object->sha256[0] && !is_part)

@@ -15,7 +15,6 @@ void s3_open(struct s3_call *c, const char *element); /* the root of a good repl
 int s3_query_end(struct s3_call *c);                  /* a parameter that nobody asked for */
 /* By the policy of the caller's session; prefix NULL: the request has none. key "": the bucket. */
 bool s3_may(const struct s3_call *c, const char *action, const char *key, const char *prefix);
-void s3_http_date(struct wall w, char out[40]);
 
 /* Content-MD5 and x-amz-checksum-sha256 against the body; the latter, "" if there is none. */
 int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES]);

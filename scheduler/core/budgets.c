@@ -18,6 +18,7 @@
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,21 +104,16 @@ void budgets_describe(const struct model *m, const struct job *j, struct shape *
 
 /* ---- what may begin ---- */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t slice_ms(const struct shape *s)
 {
-    return least(s->expect_ms, BUDGET_SLICE_MS);
+    return min_i64(s->expect_ms, BUDGET_SLICE_MS);
 }
 
 int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd)
 {
     int64_t period_ms = wall_is_set(b->row.since) && wall_is_set(b->row.until) ? b->row.until.ms - b->row.since.ms : INT64_MAX;
     int64_t ms = b->at_limit == BUDGET_PARK && s->can_park ? slice_ms(s) : s->expect_ms;
-    return core_cost_uusd(least(ms, period_ms), uusd_h) + input_uusd;
+    return core_cost_uusd(min_i64(ms, period_ms), uusd_h) + input_uusd;
 }
 
 int64_t budgets_left(const struct budget *b)
@@ -193,8 +189,8 @@ static int64_t aside_ms(const struct model *m, const struct stake *s, struct wal
     if (ms < LOOK_LEAST_MS)
         ms = j->row.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
     if (is_parked_by(b, j))
-        ms = least(ms, BUDGET_SLICE_MS);
-    return wall_is_set(b->row.until) ? least(ms, b->row.until.ms > now.ms ? b->row.until.ms - now.ms : 0) : ms;
+        ms = min_i64(ms, BUDGET_SLICE_MS);
+    return wall_is_set(b->row.until) ? min_i64(ms, b->row.until.ms > now.ms ? b->row.until.ms - now.ms : 0) : ms;
 }
 
 /* As of now, with everything that its stakes are to it. */
@@ -214,7 +210,7 @@ static void count(struct model *m, struct budget *b, struct stake *s, struct wal
         b->held += s->most_uusd;
     }
     int64_t look_ms = now.ms + (ms > LOOK_LEAST_MS ? ms : LOOK_LEAST_MS);
-    b->look_at.ms = least(b->look_at.ms, look_ms);
+    b->look_at.ms = min_i64(b->look_at.ms, look_ms);
 }
 
 static void look(struct model *m, struct budget *b, struct wall now)
@@ -271,12 +267,12 @@ static void refile(struct model *m, struct budget *b)
     for (size_t k = 0; b->options && b->is_open && k < b->options->n_alerts; k++) {
         int64_t more = part(b, b->options->alert_pct[k]) - b->spent;
         if (!is_told(b, k))
-            at = least(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
+            at = min_i64(at, more <= 0 ? b->at.ms : after_ms(b->at, more, b->uusd_h));
     }
     if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed)
-        at = least(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
+        at = min_i64(at, after_ms(b->at, b->cap_uusd - b->held, b->held_uusd_h));
     if (!list_is_empty(&b->stakes))
-        at = least(at, b->look_at.ms);
+        at = min_i64(at, b->look_at.ms);
     tree_remove(&m->budgets_due, &b->by_due);
     b->due.ms = at;
     if (at != INT64_MAX)

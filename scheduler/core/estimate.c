@@ -6,6 +6,7 @@
 #include "scheduler/core/forecast_parts.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -47,29 +48,44 @@ static void imagine(const struct model *m, const struct event *submit, const str
     i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
 }
 
-static int64_t later(int64_t a, int64_t b)
+/* When this will have come true. NEVER_MS: it never will, or nobody knows. */
+static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now, int64_t *ret_at, int64_t *ret_latest)
 {
-    return a > b ? a : b;
+    const struct job *on = model_job(m, d->on);
+    on = on && d->of_task && on->array ? array_task(on, d->task) : on;
+    *ret_at = *ret_latest = NEVER_MS;
+    if (d->has_ended && waits_judge(d->kind, d->end) == DEPEND_MET)
+        *ret_at = *ret_latest = d->kind == DEPEND_AFTER && wall_is_set(d->started_at) ? d->started_at.ms + d->delay_ms : now.wall.ms;
+    else if (on && !d->has_ended)
+        forecast_dependency(m, on, d->kind, d->delay_ms, now, ret_at, ret_latest);
 }
 
 /* False: nobody knows when it would be eligible. */
 static bool wait_for_jobs(const struct model *m, const struct event *submit, struct asker *a, char *why)
 {
+    int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0, unknown = CORE_ID_NONE;
+    size_t n = 0;
     for (size_t k = 0; k < submit->submit.n_depends; k++) {
         const struct depend_ask *d = &submit->submit.depends[k];
-        const struct job *on = model_job(m, d->on);
-        on = on && d->of_task && on->array ? array_task(on, d->task) : on;
         int64_t at, latest;
-        if (d->has_ended || d->on == CORE_ID_NONE)
+        if (d->on == CORE_ID_NONE)
             continue;
-        if (!on || !forecast_dependency(m, on, d->kind, d->delay_ms, submit->now, &at, &latest)) {
-            text_format(why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", d->on);
-            return false;
-        }
-        a->from_ms = later(a->from_ms, at);
-        a->latest_from_ms = later(a->latest_from_ms, latest);
+        n++;
+        when_met(m, d, submit->now, &at, &latest);
+        unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->on : unknown;
+        any = min_i64(any, at);
+        any_latest = min_i64(any_latest, latest);
+        all = max_i64(all, at);
+        all_latest = max_i64(all_latest, latest);
     }
-    return true;
+    if (n == 0)
+        return true;
+    a->from_ms = max_i64(a->from_ms, submit->submit.job->depends_any ? any : all);
+    a->latest_from_ms = max_i64(a->latest_from_ms, submit->submit.job->depends_any ? any_latest : all_latest);
+    if (a->from_ms < NEVER_MS)
+        return true;
+    text_format(why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", unknown);
+    return false;
 }
 
 static bool wait_for(const struct model *m, const struct event *submit, struct imagined *i, struct asker *a, char *why)
@@ -87,8 +103,8 @@ static bool wait_for(const struct model *m, const struct event *submit, struct i
         text_format(why, CORE_TEXT_MAX, "its window never opens");
         return false;
     }
-    a->from_ms = later(a->from_ms, begin.ms);
-    a->latest_from_ms = later(a->latest_from_ms, begin.ms);
+    a->from_ms = max_i64(a->from_ms, begin.ms);
+    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
     return true;
 }
 
@@ -123,14 +139,14 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     t->input_uusd = t->tasks * t->start.input_uusd;
     const struct offer *of = o ? o : n->instance ? n->instance->offer : NULL;
     if (of)
-        effective = later(uusd_h, offer_effective_uusd_h(of, &i->job.row));
+        effective = max_i64(uusd_h, offer_effective_uusd_h(of, &i->job.row));
     const struct resources *takes = shape_takes(&i->shape, &total);
     t->uusd_h = t->nodes * resources_share(takes, &total, uusd_h);
     if (t->most_ms == 0)
         return;
     t->least_uusd = add(cost(t->least_ms, t->uusd_h, t->tasks), t->input_uusd);
     t->expected_uusd = add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks), t->input_uusd + input_again(t, of));
-    t->most_uusd = later(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
+    t->most_uusd = max_i64(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
 }
 
 static void answer(const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)

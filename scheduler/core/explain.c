@@ -74,9 +74,13 @@ static const char *whose(const struct account *a, const struct allowance *w, cha
     return out;
 }
 
+/* Whole cents; of less than one what there is. */
 static void usd_text(int64_t uusd_h, char *out, size_t size)
 {
-    text_format(out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
+    if (uusd_h > 0 && uusd_h < 10000)
+        str_format_usd(uusd_h, out, size);
+    else
+        text_format(out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
 }
 
 struct money {
@@ -447,23 +451,30 @@ static struct not_paid not_paid(const struct job *j, int64_t uusd)
 static void explain_outlook(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
     struct pace_outlook o;
-    char median[32], late[32];
+    char median[32], late[32], usd[32];
     if (a->n == a->max || !core_pace_expects(m, j, now, &o))
         return;
     time_format_duration(o.median_ms, median, sizeof median);
     time_format_duration(o.late_ms, late, sizeof late);
-    explain_say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost $%.2f more%s", median, late, (double)o.uusd / 1e6,
-        not_paid(j, o.uusd).s);
+    str_format_usd(o.uusd, usd, sizeof usd);
+    explain_say(a, "expected", "it is expected to be done in %s, with some bad luck in %s, and to cost %s more%s", median, late, usd, not_paid(j, o.uusd).s);
 }
 
 static void explain_pace(const struct model *m, struct stamp now, const struct job *j, struct answer *a)
 {
-    char in[32], why[CORE_TEXT_MAX];
-    int64_t left_ms = j->row.finish_ms - now.wall.ms;
+    char in[32], takes[32], why[CORE_TEXT_MAX];
+    int64_t takes_ms, left_ms = j->row.finish_ms - now.wall.ms;
     if (a->n == a->max || !core_pace_why(m, j, now, why, sizeof why))
         return;
     time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
-    explain_say(a, "finish-by", "it is to be done %s%s; %s", left_ms > 0 ? "in " : "by a time that was over ", in, why);
+    explain_say(a, "finish-by", left_ms > 0 ? "it is to be done in %s; %s" : "it was to be done %s ago; %s", in, why);
+    if (!core_pace_late(m, j, now, &takes_ms))
+        return;
+    time_format_duration(takes_ms, takes, sizeof takes);
+    if (left_ms > 0)
+        explain_say(a, "late", "it is expected to be late: it takes about %s, on-demand from now on, and there are %s", takes, in);
+    else
+        explain_say(a, "late", "it is late, and takes about %s more", takes);
 }
 
 static void explain_pending(const struct model *m, struct stamp now, const struct job *j, struct answer *a)

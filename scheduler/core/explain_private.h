@@ -32,6 +32,7 @@ struct survey {
     int64_t unpowered;           /* nodes that have room, in racks that may not draw so much more */
     const struct node *lacks_power; /* the first of those */
     int64_t nodes, other_market, too_small; /* nodes and offers that are large enough, but ... */
+    int64_t other_pace;                     /* of a market that it may not be given just now, done by its time for the least money */
     int64_t uncertified;                    /* of pools that ask for a drill first */
     const char *asks;                       /* the first of those */
     int64_t unpaid;                         /* that have room, but cost more than budgets, its own cap, or what it takes an hour allow ... */

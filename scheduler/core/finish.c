@@ -12,21 +12,12 @@
  */
 #include "scheduler/core/finish.h"
 
+#include "base/minmax.h"
 #include "scheduler/core/finish_rival.h"
 #include <assert.h>
 #include <math.h>
 
 #define HOUR_MS 3600000.0
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Time left that neither the worst work nor the net needs. */
 int64_t finish_slack_ms(const struct finish_job *job)
@@ -103,7 +94,7 @@ static size_t follow_rule(const struct finish_policy *p, const struct finish_job
         return sure;
     if (is_on_spot(job, offers))
         return job->on;
-    if (spare < most(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
+    if (spare < max_i64(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
         return on_sure ? job->on : sure;
     if (on_sure && p->rule == FINISH_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
         return job->on;
@@ -206,10 +197,10 @@ static void consider_spot(struct plan *pl, size_t i)
     const struct finish_offer *o = &pl->offers[i];
     double costs[FINISH_ACTS];
 
-    if (i == job->on && pl->slack_ms >= least(job->look_ms, job->starting_ms)) {
+    if (i == job->on && pl->slack_ms >= min_i64(job->look_ms, job->starting_ms)) {
         costs_of(pl, o->class, (double)job->starting_ms, costs);
         consider(pl, i, FINISH_WHY_KEEP, costs[FINISH_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
-    } else if (i != job->on && pl->slack_ms >= most(job->restart_worst_ms, job->failed_launch_ms) && is_worth_leaving_for(pl, o)) {
+    } else if (i != job->on && pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) && is_worth_leaving_for(pl, o)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
         consider(pl, i, FINISH_WHY_CHEAPEST, costs[FINISH_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
     }

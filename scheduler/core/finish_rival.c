@@ -4,6 +4,7 @@
  */
 #include "scheduler/core/finish_rival.h"
 
+#include "base/minmax.h"
 #include <math.h>
 
 #define HOUR_MS 3600000.0
@@ -15,11 +16,6 @@ const struct finish_law finish_law_certain = {.flaps = INFINITY};
 const struct finish_law *finish_law_usual(size_t n_spot)
 {
     return n_spot > 1 ? &finish_law_several : &finish_law_one;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 void finish_rival_init(struct finish_rival *rival)
@@ -47,7 +43,7 @@ struct finish_job finish_rival_job(const struct finish_rival *rival, const struc
 void finish_rival_go(struct finish_job *job, const struct finish_offer *offers, size_t to, int64_t passed_ms)
 {
     const int64_t boot = to == FINISH_NOWHERE ? 0 : to == job->on ? job->starting_ms : job->restart_ms;
-    const int64_t booted = least(boot, passed_ms), ran = to == FINISH_NOWHERE ? 0 : least(passed_ms - booted, job->work_ms);
+    const int64_t booted = min_i64(boot, passed_ms), ran = to == FINISH_NOWHERE ? 0 : min_i64(passed_ms - booted, job->work_ms);
 
     job->left_ms -= passed_ms;
     job->starting_ms = boot - booted;

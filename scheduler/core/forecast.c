@@ -5,6 +5,7 @@
 #include "scheduler/core/forecast_parts.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,9 +52,17 @@ static int32_t species_of_offer(struct picture *p, const struct offer *o)
     return (int32_t)p->n_species - 1;
 }
 
+/* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of what it may (--max-usd), is not for it:
+ * neither prices nor what its user may yet allow are foretold. */
+static bool takes_price(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
+{
+    int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
+    return !budgets_too_dear(s, costs) && !budgets_cap_lacks(s, p, costs);
+}
+
 static bool node_may(const struct node *n, const struct shape *s)
 {
-    return shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) && node_can_criu(n, s->criu) &&
+    return takes_price(s, n->pool, &n->row.total, n->row.price_uusd_h) && shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) && node_can_criu(n, s->criu) &&
            node_has_extras(n, s) && shape_may_use(s, n->pool, n->row.market);
 }
 
@@ -61,7 +70,7 @@ static bool offer_may(const struct offer *o, const struct shape *s)
 {
     struct resources total = offer_total(o);
     return shape_allows_pool(s, o->pool) && resources_fit(&s->need, &total) && pool_may_criu(o->pool, s->criu) && offer_suits(o, s) &&
-           shape_may_use(s, o->pool, o->row.market);
+           shape_may_use(s, o->pool, o->row.market) && takes_price(s, o->pool, &total, o->row.price_uusd_h);
 }
 
 static void note_who_may(struct picture *p)
@@ -471,6 +480,14 @@ static bool anything_may(const struct picture *p)
     return false;
 }
 
+static const char *why_nothing_may(const struct shape *s)
+{
+    if (s->pace == PACE_WAIT)
+        return "it waits for better spot while there is time (--finish-by)";
+    return s->max_uusd_h > 0 || s->is_capped ? "no machine that there is, or that may be launched, suits it at a price that it takes"
+                             : "no machine that there is, or that may be launched, suits it";
+}
+
 static struct wall wall_of(const struct asker *a, const struct model *m, int64_t at_ms)
 {
     if (at_ms >= NEVER_MS)
@@ -502,8 +519,7 @@ static void play_all(struct picture *p, const struct asker *a, struct forecast *
     ret_forecast->node = median->node ? median->node->row.id : CORE_ID_NONE;
     ret_forecast->offer = median->offer ? median->offer->row.id : CORE_ID_NONE;
     if (!wall_is_set(ret_forecast->median))
-        STR_COPY(ret_forecast->why, anything_may(p) ? "nobody can say when what is in its way will be over"
-                                                    : "no machine that there is, or that may be launched, suits it");
+        STR_COPY(ret_forecast->why, anything_may(p) ? "nobody can say when what is in its way will be over" : why_nothing_may(a->shape));
     else if (!wall_is_set(ret_forecast->latest))
         STR_COPY(ret_forecast->why, "something in its way has no time limit");
 }
@@ -564,11 +580,6 @@ static int64_t latest_end(const struct job *j)
     return j->row.time_limit_ms > 0 ? job_attempt(j)->row.assigned_at.ms + j->row.time_limit_ms : NEVER_MS;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind, int64_t delay_ms, struct stamp now,
     int64_t *ret_at, int64_t *ret_latest)
 {
@@ -601,11 +612,11 @@ static bool wait_for_dependencies(const struct model *m, const struct job *j, st
         unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->row.on : unknown;
         any = at < any ? at : any;
         any_latest = latest < any_latest ? latest : any_latest;
-        all = later(all, at);
-        all_latest = later(all_latest, latest);
+        all = max_i64(all, at);
+        all_latest = max_i64(all_latest, latest);
     }
-    a->from_ms = later(a->from_ms, j->row.depends_any ? any : all);
-    a->latest_from_ms = later(a->latest_from_ms, j->row.depends_any ? any_latest : all_latest);
+    a->from_ms = max_i64(a->from_ms, j->row.depends_any ? any : all);
+    a->latest_from_ms = max_i64(a->latest_from_ms, j->row.depends_any ? any_latest : all_latest);
     if (a->from_ms < NEVER_MS)
         return true;
     text_format(why, CORE_TEXT_MAX, "it waits for job %" PRId64 ", which has not started", unknown);
@@ -625,8 +636,8 @@ static bool wait_for_task(const struct model *m, const struct job *j, struct sta
         at = mean < at ? mean : at;
         latest = limit < latest ? limit : latest;
     }
-    a->from_ms = later(a->from_ms, at);
-    a->latest_from_ms = later(a->latest_from_ms, latest);
+    a->from_ms = max_i64(a->from_ms, at);
+    a->latest_from_ms = max_i64(a->latest_from_ms, latest);
     if (at < NEVER_MS)
         return true;
     text_format(why, CORE_TEXT_MAX, "as many of its tasks as may have begun, and none of them runs");
@@ -650,8 +661,8 @@ static bool wait_for(const struct model *m, const struct job *j, struct stamp no
         text_format(why, CORE_TEXT_MAX, "its window never opens");
         return false;
     }
-    a->from_ms = later(a->from_ms, begin.ms);
-    a->latest_from_ms = later(a->latest_from_ms, begin.ms);
+    a->from_ms = max_i64(a->from_ms, begin.ms);
+    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
     return true;
 }
 

@@ -206,7 +206,7 @@ struct model {
     size_t n_loaded;
     int64_t n_pending; /* in the queue */
     int64_t n_waiting; /* PENDING, but not in the queue */
-    int64_t n_nodes_up, n_nodes_lost;
+    int64_t n_nodes_lost;
     int64_t n_gangs; /* jobs of several nodes, pending and running */
     /* For the planner's memory. growth: some node has more room than before. rewind: that, or a job came back
      * into its place in the queue, or the places have changed. arrivals: of shapes in the queue. change: something else that launches depend on. launches: only a launch.
@@ -548,6 +548,7 @@ void array_load_begun(struct job *j, int32_t index); /* one of its tasks has a r
 void array_free(struct job *j);
 
 /* ---- jobs that are not eligible yet (waits.c) ---- */
+enum depend_state waits_judge(enum depend_kind kind, enum end_kind end); /* what an end means for who depends on it: MET or NEVER */
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there never was. */
 int waits_check(const struct model *m, const struct event *submit, struct err *e);
 void waits_attach(struct model *m, struct job *j, const struct event *submit); /* of a submit that was checked */
@@ -741,8 +742,6 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
 void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now);
 /* It has been at another offer than was thought all the time since its launch, and cost this: the prices of the one before were not its. */
 void ledger_moved(struct model *m, struct instance *i, int64_t uusd_h);
-/* What the node has cost by then: since its launch, or since it joined if nobody rents it out. */
-int64_t ledger_node_uusd(const struct node *n, struct wall at);
 /* The node was heard of: once a day its idle time is written down. */
 void ledger_seen(struct model *m, struct node *n, struct wall now);
 /* Writes the idle time up to then. */

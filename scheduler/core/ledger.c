@@ -79,7 +79,8 @@ static void books_changed(struct model *m, struct node *n)
         touch_node(m, n);
 }
 
-int64_t ledger_node_uusd(const struct node *n, struct wall at)
+/* What the node has cost by then: since its launch, or since it joined if nobody rents it out. */
+static int64_t node_uusd(const struct node *n, struct wall at)
 {
     const struct node_row *r = &n->row;
     if (n->instance)
@@ -96,7 +97,7 @@ static struct wall joined_at(const struct node *n)
 static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct books b = books_of(n);
-    *ret_uusd = ledger_node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) - *b.attempts_uusd - *b.idle_uusd;
+    *ret_uusd = node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) - *b.attempts_uusd - *b.idle_uusd;
     *ret_ms = span_ms(joined_at(n), at) - *b.attempts_ms - *b.idle_ms;
 }
 
@@ -108,7 +109,7 @@ static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int6
     *ret_uusd = *ret_ms = 0;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        *ret_uusd += resources_share(&a->held, &n->row.total, within(ledger_node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
+        *ret_uusd += resources_share(&a->held, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
         *ret_ms += resources_share(&a->held, &n->row.total, span_ms(a->row.assigned_at, at));
     }
 }
@@ -176,7 +177,7 @@ static void attempt_share(const struct attempt *a, struct wall end, int64_t *ret
     const struct resources *held = &a->held, *total = &a->node->row.total;
     int64_t uusd, ms;
     left(a->node, end, &uusd, &ms);
-    *ret_uusd = within(resources_share(held, total, within(ledger_node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)), uusd);
+    *ret_uusd = within(resources_share(held, total, within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)), uusd);
     *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
@@ -204,7 +205,7 @@ void ledger_placed(struct model *m, struct attempt *a, struct node *n, struct st
     struct wall queued = {now.wall.ms - (now.mono.ms - j->row.queued_mono.ms)};
     struct wall from = later(later(joined_at(n), *b.used_until), later(j->row.eligible_at, queued));
     int64_t uusd, ms;
-    a->row.base_uusd = ledger_node_uusd(n, now.wall);
+    a->row.base_uusd = node_uusd(n, now.wall);
     if (j->row.ranks < 2 || !list_is_empty(&n->attempts))
         return;
     left(n, now.wall, &uusd, &ms);
@@ -249,7 +250,7 @@ int64_t ledger_input_uusd(const struct attempt *a)
 void ledger_started(struct model *m, struct attempt *a, struct stamp now)
 {
     const struct job *j = a->job;
-    a->row.started_uusd = ledger_node_uusd(a->node, now.wall);
+    a->row.started_uusd = node_uusd(a->node, now.wall);
     add_egress(m, a, core_bytes_uusd(a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib) + ledger_input_uusd(a));
     if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
         return;
@@ -259,7 +260,7 @@ void ledger_started(struct model *m, struct attempt *a, struct stamp now)
     LIST_FOREACH (&j->ranks, l) {
         struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
         rank->row.gathered_at = now.wall;
-        rank->row.gathered_uusd = ledger_node_uusd(rank->node, now.wall);
+        rank->row.gathered_uusd = node_uusd(rank->node, now.wall);
         touch_attempt(m, rank);
     }
 }
@@ -269,7 +270,7 @@ void ledger_saved(struct attempt *a, int64_t pause_ms, struct wall saved_at)
     a->row.save_ms += pause_ms;
     a->row.save_uusd += core_cost_uusd(pause_ms, a->node->row.price_uusd_h);
     a->row.kept_at = saved_at;
-    a->row.kept_uusd = ledger_node_uusd(a->node, saved_at);
+    a->row.kept_uusd = node_uusd(a->node, saved_at);
 }
 
 enum { PART_START, PART_WAIT, PART_SAVE, PART_LOST, PART_USEFUL, PARTS };
@@ -300,7 +301,7 @@ static int64_t wait_ms(const struct attempt *a)
 static void divide(const struct attempt *a, struct part parts[PARTS])
 {
     const struct attempt_row *r = &a->row;
-    int64_t end_uusd = ledger_node_uusd(a->node, paid_until(a));
+    int64_t end_uusd = node_uusd(a->node, paid_until(a));
     int64_t ms = span_ms(r->assigned_at, r->ended_at), uusd = within(end_uusd - r->base_uusd, INT64_MAX);
     bool started = wall_is_set(r->started_at);
     int64_t restore_ms = span_ms(r->assigned_at, r->started_at), restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
@@ -545,7 +546,7 @@ void ledger_joined(struct node *n, struct wall now)
 
 void ledger_reprice_owned(struct model *m, struct node *n, int64_t uusd_h, struct wall now)
 {
-    n->row.accrued_uusd = ledger_node_uusd(n, now);
+    n->row.accrued_uusd = node_uusd(n, now);
     n->row.priced_at = now;
     n->row.price_uusd_h = n->row.on_demand_uusd_h = uusd_h;
     touch_node(m, n);

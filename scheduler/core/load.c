@@ -7,6 +7,7 @@
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -198,11 +199,6 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     return 0;
 }
 
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* In the order in which they came: each stands behind those before it, and is not looked for a place among them. */
 static int load_queue(struct model *m, struct err *e)
 {
@@ -259,13 +255,13 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
                 i->row.node);
     }
     m->next = (struct model_counters){
-        .next_job = greater(m->next.next_job, c->next_job),
-        .next_node = greater(m->next.next_node, c->next_node),
-        .next_instance = greater(m->next.next_instance, c->next_instance),
-        .next_history = greater(m->next.next_history, c->next_history),
-        .next_offer = greater(m->next.next_offer, c->next_offer),
-        .next_cron = greater(m->next.next_cron, c->next_cron),
-        .next_extras = greater(m->next.next_extras, c->next_extras),
+        .next_job = max_i64(m->next.next_job, c->next_job),
+        .next_node = max_i64(m->next.next_node, c->next_node),
+        .next_instance = max_i64(m->next.next_instance, c->next_instance),
+        .next_history = max_i64(m->next.next_history, c->next_history),
+        .next_offer = max_i64(m->next.next_offer, c->next_offer),
+        .next_cron = max_i64(m->next.next_cron, c->next_cron),
+        .next_extras = max_i64(m->next.next_extras, c->next_extras),
     };
     return 0;
 }

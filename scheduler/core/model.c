@@ -220,11 +220,6 @@ struct offer *model_offer(const struct model *m, int64_t id)
     return map_get(&m->offers, id);
 }
 
-const struct licence *model_licence(const struct model *m, size_t i)
-{
-    return i < m->n_licences ? &m->licences[i] : NULL;
-}
-
 const struct list *model_nodes(const struct model *m)
 {
     return &m->all_nodes;

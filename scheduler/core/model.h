@@ -124,6 +124,15 @@ struct labels {
     char key[LABELS_NAMES_MAX + 64]; /* of all that */
 };
 
+/* What its program told of its progress (pace_work.h). */
+struct work_seen {
+    int64_t whole_ms;             /* all of it takes so long at the rate that was seen last; 0: not known */
+    int64_t rated;                /* in this attempt */
+    int64_t warm_ms;              /* from a start until it works, as seen last; 0: not known, or none */
+    int64_t attempt, first, last; /* what this attempt told first, and last */
+    struct wall at;               /* when it told the first */
+};
+
 /* What few jobs have: of the others there may be a million. */
 struct job_side {
     struct job *job;
@@ -146,6 +155,7 @@ struct job_side {
     struct tree_link by_deadline; /* PENDING, with a deadline */
     struct tree_link by_pace;  /* with a finish_ms */
     struct mono pace_at;       /* then its pace is decided anew */
+    struct work_seen seen;     /* with a finish_ms; not stored */
     int64_t pace_offer;        /* PACE_SPOT: of spot only this one is bought for it; CORE_ID_NONE: any. Not stored: it is decided anew */
 };
 
@@ -487,8 +497,6 @@ struct node *model_node_by_key(const struct model *m, const char *key_hash);
 struct pool *model_pool(const struct model *m, const char *name);
 struct offer *model_offer(const struct model *m, int64_t id);
 const struct extras *model_extras(const struct model *m, int64_t id); /* of a live job */
-/* The i-th, or NULL. */
-const struct licence *model_licence(const struct model *m, size_t i);
 /* NULL: no window of this name is configured. */
 const struct window *core_window(const struct model *m, const char *name);
 const struct cron_entry *model_cron(const struct model *m, int64_t id);
@@ -541,6 +549,8 @@ struct pace_outlook {
 bool core_pace_expects(const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook);
 /* What it waits for, or why it pays for on-demand; false: it has no such moment. */
 bool core_pace_why(const struct model *m, const struct job *j, struct stamp now, char *out, size_t size);
+/* Even on-demand from now on is expected to take so long, and there is less time. */
+bool core_pace_late(const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms);
 
 /* The same of a machine of this offer to come. */
 double core_offer_reclaims_per_hour(const struct offer *o);

@@ -125,7 +125,7 @@ void notify_deinit(struct model *m)
 
 /* ---- changes ---- */
 
-bool notify_is_wanted(int32_t events, enum notify_event kind)
+static bool is_wanted(int32_t events, enum notify_event kind)
 {
     int32_t wanted = events & BIT(kind);
     if (kind == NOTIFY_FAIL || kind == NOTIFY_TIME_LIMIT || kind == NOTIFY_INVALID_DEPEND)
@@ -151,7 +151,7 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
 {
     int left_out = 0;
     bool of_tasks = !is_task || (j->mail & NOTIFY_ARRAY_TASKS) != 0;
-    if (of_tasks && notify_is_wanted(j->mail, kind)) {
+    if (of_tasks && is_wanted(j->mail, kind)) {
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
@@ -162,7 +162,7 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
     }
     for (size_t k = 0; k < m->options.n_hooks; k++) {
         const struct notify_hook *h = &m->options.hooks[k];
-        if (!notify_is_wanted(h->events, kind) || (is_task && !(h->events & NOTIFY_ARRAY_TASKS)))
+        if (!is_wanted(h->events, kind) || (is_task && !(h->events & NOTIFY_ARRAY_TASKS)))
             continue;
         text_format(row->target, sizeof row->target, "hook:%s", h->name);
         left_out += !add(m, row);

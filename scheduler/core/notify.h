@@ -29,7 +29,4 @@ const struct outbox_row *core_outbox_next(const struct model *m, const struct ou
 /* NULL: it was delivered, or given up. */
 const struct outbox_row *core_outbox_find(const struct model *m, int64_t event, const char *target);
 
-/* Whether a change of this kind, of a job that ended so, is among these. */
-bool notify_is_wanted(int32_t events, enum notify_event kind);
-
 #endif

@@ -19,21 +19,20 @@
 #include "scheduler/core/finish_outlook.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/pace_rival.h"
+#include "scheduler/core/pace_work.h"
 #include "scheduler/core/planner.h"
 #include "scheduler/core/sightings.h"
 
 #include "base/cron.h"
 #include "base/mem.h"
+#include "base/minmax.h"
+#include "base/str.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define SAVE_UNKNOWN_MS SECONDS_MS(5)
 #define RESTART_WORST 3       /* times what a restart was seen to take */
-#define SHOWN_PCT 5           /* what a program's progress shows of its work may be wrong by so much, and is reckoned with */
-#define SHOWN_PART 50         /* that counts once a fiftieth is done, */
-#define SHOWN_LOOKS 1         /* and so many looks have passed */
-#define OVER_PCT 5            /* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
 #define LOOKS_IN_SLACK 16     /* the more time there is, the less often it matters to look */
 #define LETS_GO_PART 4        /* of a restart's cost that it has to save to let go of what runs */
 #define HOUR_MS 3600000.0
@@ -41,11 +40,6 @@
 #define SURE_MAX 64           /* on-demand offers that are looked at for one job */
 
 const struct pace_options pace_usual = {.rule = FINISH_PLANNED, .look_ms = SECONDS_MS(60), .step_ms = FINISH_STEP_MS, .work_margin_pct = 100, .cap_pct = 35};
-
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static int compare_pace(const void *key, const struct tree_link *l)
 {
@@ -124,58 +118,6 @@ int pace_check(const struct job_row *r, struct wall now, struct err *e)
     return 0;
 }
 
-/* ---- how much there is to do ---- */
-
-static int64_t since_ms(struct wall from, struct wall now)
-{
-    return wall_is_set(from) && from.ms < now.ms ? now.ms - from.ms : 0;
-}
-
-/* The attempt's work of which the store has nothing yet. */
-static int64_t unsaved_ms(const struct attempt *a, struct wall now)
-{
-    return since_ms(attempt_has_saved(a) ? a->job->row.last_good_at : a->row.started_at, now);
-}
-
-void pace_saved(struct attempt *a, struct wall saved_at)
-{
-    a->job->row.done_ms += unsaved_ms(a, saved_at);
-}
-
-static int64_t done_ms(const struct job *j, struct wall now)
-{
-    const struct attempt *a = job_attempt(j);
-    return j->row.done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
-}
-
-void pace_progressed(const struct model *m, struct job *j, struct wall at)
-{
-    struct job_row *r = &j->row;
-    int64_t done = done_ms(j, at);
-    if (r->finish_ms > 0 && r->progress > 0 && r->progress_total > 0 && r->progress >= r->progress_total / SHOWN_PART &&
-        done >= SHOWN_LOOKS * m->pace.look_ms)
-        r->shown_ms = (int64_t)((double)done * (double)r->progress_total / (double)r->progress);
-}
-
-struct work_left {
-    int64_t ms, worst_ms, whole_ms;
-    int64_t unsaved_ms; /* that is done, and is done again if the machine goes now */
-};
-
-static struct work_left work_left(const struct model *m, const struct job *j, struct wall now)
-{
-    const struct job_row *r = &j->row;
-    int64_t done = done_ms(j, now), whole = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, pct = r->work_ms > 0 ? m->pace.work_margin_pct : 0;
-    if (r->shown_ms > 0) { /* better than anybody could have known before */
-        whole = r->shown_ms;
-        pct = SHOWN_PCT;
-    }
-    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + whole / 100 * pct;
-    if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
-        worst = r->time_limit_ms; /* it is ended then */
-    return (struct work_left){.ms = left, .worst_ms = greater(left, worst - done), .whole_ms = whole, .unsaved_ms = done - r->done_ms};
-}
-
 /* ---- where it could run ---- */
 
 struct sight {
@@ -184,6 +126,7 @@ struct sight {
     int64_t ids[FINISH_OFFERS_MAX]; /* of the spot ones, ascending */
     size_t n, n_spot, on;
     int64_t starting_since_ms;      /* it is on the way to what it is on; 0: it is not */
+    bool is_booted;                 /* which is there, and it is placed on it */
     int64_t boot_ms, failed_ms;     /* of the slowest of the sure ones */
     int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
     int64_t too_dear_uusd_h;          /* what it would pay on the cheapest on-demand that costs more than it takes; 0: there is none */
@@ -250,8 +193,8 @@ static void add_all(const struct model *m, const struct shape *shape, const stru
 
 static void describe_sure(struct sight *s, const struct offer *o)
 {
-    s->boot_ms = greater(s->boot_ms, offer_boot_ms(o));
-    s->failed_ms = greater(s->failed_ms, o->pool->row.boot_timeout_ms);
+    s->boot_ms = max_i64(s->boot_ms, offer_boot_ms(o));
+    s->failed_ms = max_i64(s->failed_ms, o->pool->row.boot_timeout_ms);
     s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
 }
 
@@ -299,8 +242,10 @@ static void look_around(const struct model *m, const struct job *j, struct stamp
         if (coming > 0 && s->on == i)
             s->starting_since_ms = coming;
     }
-    if (under && a->row.state == ATTEMPT_ASSIGNED)
+    if (under && a->row.state == ATTEMPT_ASSIGNED) {
         s->starting_since_ms = a->row.assigned_at.ms;
+        s->is_booted = true;
+    }
 }
 
 /* ---- deciding ---- */
@@ -317,14 +262,16 @@ static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t s
     else if (every == CKPT_EVERY_AUTO)
         every = core_save_interval_ms(j->row.pause_ms > 0 ? j->row.pause_ms : j->row.save_ms, 0);
     every = w->whole_ms < every ? w->whole_ms : every;
-    return greater(every + save_ms, w->unsaved_ms);
+    return max_i64(every + save_ms, w->unsaved_ms);
 }
 
 static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w, const struct sight *s, struct wall now)
 {
     int64_t unknown_ms = m->pace.step_ms < SAVE_UNKNOWN_MS ? m->pace.step_ms : SAVE_UNKNOWN_MS;
-    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms, restart_ms = s->boot_ms + 2 * save_ms;
-    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms), started_ms = s->starting_since_ms ? now.ms - s->starting_since_ms : 0;
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms, placed_ms = 2 * save_ms + pace_work_warm_ms(j), restart_ms = s->boot_ms + placed_ms;
+    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms), starting_ms = pace_work_warming_ms(j, now);
+    if (s->starting_since_ms) /* as usual: else starting anew looked cheaper */
+        starting_ms = max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
     struct finish_job k = {.work_ms = w->ms,
         .work_worst_ms = w->worst_ms,
         .left_ms = j->row.finish_ms - now.ms,
@@ -333,9 +280,9 @@ static struct finish_job know(const struct model *m, const struct job *j, const 
         .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
         .on = s->on,
         .last = FINISH_NOWHERE,
-        .starting_ms = s->starting_since_ms ? greater(restart_ms - started_ms, 1) : 0, /* as usual: else starting anew looked cheaper */
-        .whole_work_ms = greater(w->whole_ms, 1),
-        .whole_time_ms = greater(j->row.finish_ms - j->row.submitted_at.ms, 1)};
+        .starting_ms = starting_ms,
+        .whole_work_ms = max_i64(w->whole_ms, 1),
+        .whole_time_ms = max_i64(j->row.finish_ms - j->row.submitted_at.ms, 1)};
     k.look_ms = (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
     bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
     k.look_ms = !is_on_spot || k.look_ms < m->pace.look_ms ? m->pace.look_ms : k.look_ms > m->pace.step_ms ? m->pace.step_ms : k.look_ms;
@@ -349,7 +296,7 @@ static struct finish_job scaled(const struct model *m, struct finish_job k)
         &k.starting_ms, &k.whole_work_ms, &k.whole_time_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         *times[i] = sightings_scaled(m, *times[i]);
-    k.look_ms = greater(k.look_ms, 1);
+    k.look_ms = max_i64(k.look_ms, 1);
     return k;
 }
 
@@ -461,7 +408,7 @@ static void describe(const struct decision *d, const struct work_left *w, const 
         [PACE_SURE] = "on-demand from now on"};
     char work[32], left[32];
     time_format_duration(w->ms, work, sizeof work);
-    time_format_duration(greater(j->row.finish_ms - now.ms, 0), left, sizeof left);
+    time_format_duration(max_i64(j->row.finish_ms - now.ms, 0), left, sizeof left);
     text_format(out, size, "%s: about %s of work, and %s to do it in", what[d->pace], work, left);
 }
 
@@ -483,7 +430,7 @@ struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_
         .pace = {.job = j->row.id, .pace = j->row.pace, .offer = t->pace_offer, .look_ms = m->pace.look_ms}};
     if (t->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
         return t->pace_at;
-    struct work_left w = work_left(m, j, now.wall);
+    struct work_left w = pace_work_left(m, j, now.wall);
     decide(m, j, &w, now, &d);
     ret_event->pace.pace = d.pace;
     ret_event->pace.offer = d.offer;
@@ -503,10 +450,16 @@ static struct finish_policy policy_now(const struct model *m, const struct spot_
     return p;
 }
 
+/* Until it works: where it is, or on a machine that it has yet to get. */
+static int64_t start_left_ms(const struct sight *s, const struct finish_job *k)
+{
+    return s->on == FINISH_NOWHERE ? k->restart_ms : k->starting_ms;
+}
+
 /* There is no spot that it could wait for. */
 static struct pace_outlook without_spot(const struct sight *s, const struct finish_job *k)
 {
-    int64_t start_ms = s->on == FINISH_NOWHERE ? k->restart_ms : k->starting_ms;
+    int64_t start_ms = start_left_ms(s, k);
     return (struct pace_outlook){.median_ms = start_ms + k->work_ms,
         .late_ms = start_ms + k->work_worst_ms,
         .uusd = (int64_t)((double)s->sure_uusd_h * (double)(start_ms + k->work_ms) / HOUR_MS)};
@@ -521,7 +474,7 @@ bool core_pace_expects(const struct model *m, const struct job *j, struct stamp 
     look_around(m, j, now, &s);
     if (s.sure_uusd_h == 0)
         return false;
-    struct work_left w = work_left(m, j, now.wall);
+    struct work_left w = pace_work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
     const struct spot_market *k = s.n_spot ? sightings_market(m, s.ids, s.n_spot) : NULL;
     const struct finish_chain *chain = k ? sightings_chain(m, k) : NULL;
@@ -546,10 +499,19 @@ static const char *const rule_says[] = {[FINISH_PLANNED] = "",
     [FINISH_GREEDY] = "it has waited for spot for as long as it may",
     [FINISH_ON_DEMAND] = "on-demand from the start is what was chosen"};
 
-static void why_sure(const struct model *m, const struct sight *s, const struct finish_choice *c, char *out, size_t size)
+/* Even on-demand now is expected to take longer than there is time. */
+static bool is_late(const struct sight *s, const struct finish_job *k)
 {
+    return start_left_ms(s, k) + k->work_ms > k->left_ms;
+}
+
+static void why_sure(const struct model *m, const struct sight *s, const struct finish_job *k, const struct finish_choice *c, char *out, size_t size)
+{
+    char cost[32], next[32];
     if (s->n_spot == 0)
         text_format(out, size, "on-demand is bought for it: there is no spot that it could use");
+    else if (is_late(s, k))
+        text_format(out, size, "on-demand is bought for it: nothing else is as soon");
     else if (c->why == FINISH_WHY_NET || c->why == FINISH_WHY_DONE)
         text_format(out, size, "on-demand is bought for it: nothing else makes it for certain");
     else if (c->why == FINISH_WHY_CAP)
@@ -558,9 +520,23 @@ static void why_sure(const struct model *m, const struct sight *s, const struct 
         text_format(out, size, "on-demand is bought for it: %s", rule_says[m->pace.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY : m->pace.rule]);
     else if (isinf(c->next_cost_uusd))
         text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
-    else
-        text_format(out, size, "on-demand is bought for it: with it all is expected to cost $%.2f, with what is next best $%.2f", c->cost_uusd / 1e6,
-            c->next_cost_uusd / 1e6);
+    else {
+        str_format_usd((int64_t)c->cost_uusd, cost, sizeof cost);
+        str_format_usd((int64_t)c->next_cost_uusd, next, sizeof next);
+        text_format(out, size, "on-demand is bought for it: with it all is expected to cost %s, with what is next best %s", cost, next);
+    }
+}
+
+bool core_pace_late(const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms)
+{
+    struct sight s;
+    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
+        return false;
+    look_around(m, j, now, &s);
+    struct work_left w = pace_work_left(m, j, now.wall);
+    const struct finish_job k = know(m, j, &w, &s, now.wall);
+    *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
+    return is_late(&s, &k);
 }
 
 bool core_pace_why(const struct model *m, const struct job *j, struct stamp now, char *out, size_t size)
@@ -571,13 +547,14 @@ bool core_pace_why(const struct model *m, const struct job *j, struct stamp now,
     const struct offer *o;
     if (!pace_is_looked_at(j))
         return false;
-    struct work_left w = work_left(m, j, now.wall);
+    struct work_left w = pace_work_left(m, j, now.wall);
     if (a && a->node->row.market == MARKET_OWNED) {
         text_format(out, size, "it runs on a machine of your own");
         return true;
     }
     look_around(m, j, now, &s);
     decide(m, j, &w, now, &d);
+    const struct finish_job k = know(m, j, &w, &s, now.wall);
     o = model_offer(m, d.offer);
     if (d.pace == PACE_FREE && s.too_dear_uusd_h > 0)
         text_format(out, size, "only on-demand makes it for certain, for $%.2f an hour or more, and it takes at most $%.2f (--max-usd-per-hour): it takes what there "
@@ -585,7 +562,7 @@ bool core_pace_why(const struct model *m, const struct job *j, struct stamp now,
     else if (d.pace == PACE_FREE)
         text_format(out, size, "nothing that it could use is always to be had, so it takes what there is");
     else if (d.pace == PACE_SURE)
-        why_sure(m, &s, &d.choice, out, size);
+        why_sure(m, &s, &k, &d.choice, out, size);
     else if (d.pace == PACE_WAIT && d.choice.why == FINISH_WHY_BETTER_WAIT)
         text_format(out, size, "it waits for better spot: there is time, and what there is is not expected to last");
     else if (d.pace == PACE_WAIT)
@@ -631,7 +608,7 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     look_around(m, j, now, &s);
     if (s.n_spot == 0 || s.sure_uusd_h == 0)
         return;
-    struct work_left w = work_left(m, j, now.wall);
+    struct work_left w = pace_work_left(m, j, now.wall);
     const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
     const struct sightings_ask what = ask(&s, &job);
     if (job.left_ms >= PLANNED_STEPS * m->pace.step_ms)
@@ -647,13 +624,18 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     j->row.rival = row;
 }
 
+static bool is_on_demand(const struct attempt *a)
+{
+    return a && a->node->row.market == MARKET_ON_DEMAND;
+}
+
 /* It is on what its pace does not allow (any more). On-demand is let go of when nothing is lost by that. Spot may then not be stayed on, and a
  * job that cannot be saved begins anew: so much time is there, and soon is not. */
 static void let_go(struct model *m, struct job *j, struct stamp now)
 {
     struct attempt *a = job_attempt(j);
     if (!a || a->row.state != ATTEMPT_RUNNING || j->row.state != JOB_RUNNING || pace_allows(j->row.pace, a->node->row.market) ||
-        (j->row.pace == PACE_SPOT && a->node->row.market == MARKET_ON_DEMAND))
+        (j->row.pace == PACE_SPOT && is_on_demand(a)))
         return;
     bool never_saves = j->row.method == CKPT_NONE && j->row.pace == PACE_SURE;
     if (!never_saves && !attempt_can_move(a))
@@ -672,10 +654,12 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
     ret_outcome->id = j->row.id;
     if (!pace_is_looked_at(j))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
-    look_at(m, j, ev->now.mono.ms + greater(ev->pace.look_ms, 1));
+    look_at(m, j, ev->now.mono.ms + max_i64(ev->pace.look_ms, 1));
     if (!is_settled(job_attempt(j)))
         go_on(m, j, ev);
     if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
+        /* Where it is on on-demand it asks for spot again and again, and goes on meanwhile: not every try is told. */
+        bool is_try = is_on_demand(job_attempt(j)) && j->row.pace >= PACE_SPOT && ev->pace.pace >= PACE_SPOT;
         bool is_other = j->row.pace != ev->pace.pace;
         j->row.pace = ev->pace.pace;
         j->side->pace_offer = ev->pace.offer;
@@ -683,7 +667,7 @@ int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outc
         m->change++;
         if (is_other)
             touch_job(m, j);
-        if (is_other)
+        if (is_other && !is_try)
             history(m, ev->now, "pace", (struct history_of){.job = j, .attempt = job_attempt(j)}, "%s", ev->pace.text);
     }
     let_go(m, j, ev->now);

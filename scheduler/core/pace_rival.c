@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/core/pace_rival.h"
 
-#define HOUR_MS 3600000.0
+#include "base/minmax.h"
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+#define HOUR_MS 3600000.0
 
 struct rival_row pace_rival_now(const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now)
 {
@@ -18,7 +15,7 @@ struct rival_row pace_rival_now(const struct rival_row *r, int64_t whole_ms, int
     to.job_paid_uusd += (int64_t)((double)r->job_price_uusd_h * (double)passed / HOUR_MS);
     if (r->on == CORE_ID_NONE)
         return to;
-    int64_t booted = lesser(r->starting_ms, passed), ran = lesser(passed - booted, left);
+    int64_t booted = min_i64(r->starting_ms, passed), ran = min_i64(passed - booted, left);
     to.starting_ms -= booted;
     to.done_ms += ran;
     to.paid_uusd += (int64_t)((double)r->price_uusd_h * (double)(booted + ran) / HOUR_MS);

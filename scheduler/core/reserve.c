@@ -27,6 +27,7 @@
 #include "scheduler/core/planner.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -160,11 +161,6 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
 
 /* ---- which nodes ---- */
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Who the node is kept for gives it up to s: it stands behind s, or s is owed what r is not. */
 static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
 {
@@ -189,7 +185,7 @@ static void gather(struct planner *p, const struct model *m, const struct shape 
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
         if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || reserve_is_taken(n, s))
             continue;
-        *GROW(p->candidates, p->n_candidates) = (struct candidate){later(room_at(p, n, s), power_at(p, n, s)), n->row.id};
+        *GROW(p->candidates, p->n_candidates) = (struct candidate){max_i64(room_at(p, n, s), power_at(p, n, s)), n->row.id};
         if (p->n_candidates == max)
             break;
     }

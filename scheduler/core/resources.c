@@ -4,6 +4,8 @@
  */
 #include "scheduler/core/impl.h"
 
+#include "base/minmax.h"
+
 #include <assert.h>
 
 bool resources_fit(const struct resources *need, const struct resources *room)
@@ -26,22 +28,17 @@ void resources_give(struct resources *room, const struct resources *need)
     room->memory_mib += need->memory_mib;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t resources_times(const struct resources *room, const struct resources *need)
 {
     if (!resources_fit(need, room))
         return 0;
     int64_t times = INT64_MAX;
     if (need->cpus > 0)
-        times = least(times, room->cpus / need->cpus);
+        times = min_i64(times, room->cpus / need->cpus);
     if (need->gpus > 0)
-        times = least(times, room->gpus / need->gpus);
+        times = min_i64(times, room->gpus / need->gpus);
     if (need->memory_mib > 0)
-        times = least(times, room->memory_mib / need->memory_mib);
+        times = min_i64(times, room->memory_mib / need->memory_mib);
     return times;
 }
 

@@ -75,8 +75,7 @@ static void waits_disown(struct model *m, struct job *j)
 
 /* ---- dependencies ---- */
 
-/* What an end means for who depends on it. */
-static enum depend_state judge(enum depend_kind kind, enum end_kind end)
+enum depend_state waits_judge(enum depend_kind kind, enum end_kind end)
 {
     bool holds = kind == DEPEND_AFTEROK      ? end == END_SUCCEEDED
                  : kind == DEPEND_AFTERNOTOK ? end != END_SUCCEEDED
@@ -266,7 +265,7 @@ void waits_started(struct model *m, struct job *j, struct stamp now)
 void waits_dropped(struct model *m, struct job *array, struct stamp now)
 {
     for (struct dependency *d; (d = task_dependent(array, NULL, false));)
-        dependency_ends(m, d, judge(d->row.kind, END_USER), now);
+        dependency_ends(m, d, waits_judge(d->row.kind, END_USER), now);
     follow_dropped(m, array, now);
 }
 
@@ -325,7 +324,7 @@ static int look_at_task(const struct model *m, const struct depend_ask *a, enum 
                 a->task, a->on);
         *ret_end = END_USER;
     }
-    *ret_state = judge(a->kind, *ret_end);
+    *ret_state = waits_judge(a->kind, *ret_end);
     return 0;
 }
 
@@ -344,7 +343,7 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
     }
     if (!how_it_ended(m, a, ret_end, ret_started))
         return err_set(e, ERR_NOT_FOUND, "%s: there is no job %" PRId64, ask_text(a).s, a->on);
-    *ret_state = judge(a->kind, *ret_end);
+    *ret_state = waits_judge(a->kind, *ret_end);
     return 0;
 }
 
@@ -584,9 +583,9 @@ void waits_ended(struct model *m, struct job *j, struct stamp now)
     pass_on(m, j);
     drop_all(m, j);
     for (struct dependency *d; (d = first_dependent(j));)
-        dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
+        dependency_ends(m, d, waits_judge(d->row.kind, j->row.end), now);
     for (struct dependency *d; j->parent && (d = task_dependent(j->parent, j, false));)
-        dependency_ends(m, d, judge(d->row.kind, j->row.end), now);
+        dependency_ends(m, d, waits_judge(d->row.kind, j->row.end), now);
     if (j->array)
         follow_over(m, j, now);
     waits_disown(m, j);

@@ -165,6 +165,8 @@ static void every_flag_sets_what_it_says(void **state)
     check_repeated("#BELAY --finish-by 07:00\n#BELAY --finish-by +8h\n", "{\"finish_in_ms\":28800000}");
     check_repeated("#BELAY --finish-by +8h\n#BELAY --finish-by 23:59\n", "{\"finish_at\":\"23:59\"}");
     check_refused("#BELAY --finish-by +soon\n", "train.sh:1: --finish-by: expected a duration");
+    check_refused("#BELAY --finish-by +0\n", "train.sh:1: --finish-by: expected a second at least, found \"0\"");
+    check_refused("#BELAY --work 0\n", "train.sh:1: --work: expected a second at least");
     check_spec("#BELAY --keep 5\n", "{\"checkpoint\":{\"keep\":5}}");
     check_spec("#BELAY --checkpoints-after last\n", "{\"checkpoint\":{\"after\":\"last\"}}");
     check_spec("#BELAY --keep-every 10\n", "{\"checkpoint\":{\"keep_every\":10}}");
@@ -589,12 +591,13 @@ static void a_time_to_begin_is_read_as_sbatch_does(void **state)
     check_begin("2026-12-01", "2026-12-01T05:00:00Z");
     check_begin("2026-12-01T10:00", "2026-12-01T15:00:00Z");
     check_begin("2026-12-01T10:00:09", "2026-12-01T15:00:09Z");
+    check_begin("2026-12-01T10:00:00Z", "2026-12-01T10:00:00Z"); /* as belay prints it */
     check_begin("120126", "2026-12-01T05:00:00Z");
     check_begin("12/01", "2026-12-01T05:00:00Z");
     check_begin("12/01/27", "2027-12-01T05:00:00Z");
     static const char *const wrong[] = {"", "soon", "now+", "now+x", "now+1fortnight", "now-1hour", "nowish", "24:00", "9:60", "0:30am", "13:00pm",
         "16:00:60", "16", "2026-13-01", "2026-02-29", "2026-12-01T", "2026-12-01T25:00", "2026-12-01 10:00", "13/01", "12/32", "12/01/2027",
-        "999999", "2026-10-31", "2025-01-01", "2037-01-01", "now+99999999weeks", "now+1000000000000"};
+        "999999", "2026-10-31", "2025-01-01", "2037-01-01", "2025-01-01T00:00:00Z", "2026-12-01T10:00Y", "now+99999999weeks", "now+1000000000000"};
     for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++)
         check_begin(wrong[k], NULL);
     unsetenv("TZ");

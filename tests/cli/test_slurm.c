@@ -123,6 +123,21 @@ static void names_have_widths_of_twenty(void **state)
     check_refused(slurm_format_names, ":4", "Invalid");
 }
 
+/* Of a job on three nodes; sacct has counted the memory of all of them since 21.08, scontrol shows that of one. */
+static void memory_is_of_a_node_or_of_all(void **state)
+{
+    (void)state;
+    json_t *job = json_pack("{s:i,s:i}", "memory_mib", 1536, "nodes", 3);
+    struct slurm_job j = {.job = job};
+    struct buf out = {0};
+    slurm_job_value(&j, JOB_MEMORY, &out);
+    buf_adds(&out, " ");
+    slurm_job_value(&j, JOB_ALL_MEMORY, &out);
+    assert_string_equal(buf_str(&out), "1536M 4608M");
+    buf_deinit(&out);
+    json_decref(job);
+}
+
 static void sacct_marks_what_it_cuts_and_takes_beginnings(void **state)
 {
     (void)state;
@@ -528,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variables_stand_for_flags), cmocka_unit_test(letters_have_widths_sides_and_text_between),
         cmocka_unit_test(names_have_widths_of_twenty),
+        cmocka_unit_test(memory_is_of_a_node_or_of_all),
         cmocka_unit_test(sacct_marks_what_it_cuts_and_takes_beginnings),
         cmocka_unit_test(fields_and_bytes_have_a_limit),
         cmocka_unit_test(parsable_output_has_no_widths),

@@ -4,6 +4,7 @@
  * told of once.
  */
 #include "base/str.h"
+#include "scheduler/core/forecast.h"
 #include "scheduler/core/impl.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
@@ -523,6 +524,9 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
     assert_true(says(&l, job, "max-usd", "may cost $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; belay update"));
     assert_true(says(&l, job, "max-usd", "max-usd=USD lets it go on"));
+    struct forecast f;
+    assert_true(core_forecast(l.m, l.now, job, &f));
+    assert_false(wall_is_set(f.median)); /* nobody knows whether it will be */
     r.max_uusd = 5 * USD;
     lab_apply(&l, (struct event){.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     lab_plan(&l);
@@ -533,6 +537,11 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     run_for(&l, 4 * HOUR_MS);
     assert_false(runs(&l, job));
     assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD && model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
+    struct job_row tiny = job_of("ann", 8, 0);
+    tiny.max_uusd = 100;
+    job = lab_submit(&l, &tiny);
+    lab_plan(&l);
+    assert_true(says(&l, job, "max-usd", "it has cost $0.00, and may cost $0.0001 (--max-usd)"));
     r = job_of("ann", 1, 0);
     r.max_uusd = -1;
     lab_refused(&l, &r, "what it may cost is not in 0 .. 1000000000 dollars");
@@ -555,8 +564,14 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     lab_plan(&l);
     assert_null(list_first(model_instances(l.m)));
     assert_true(says(&l, job, "max-usd-per-hour", "costs $1.00 an hour now, and it takes at most $0.50 (--max-usd-per-hour): it waits for a lower price"));
+    struct forecast f;
+    assert_true(core_forecast(l.m, l.now, job, &f));
+    assert_false(wall_is_set(f.median));
+    assert_string_equal(f.why, "no machine that there is, or that may be launched, suits it at a price that it takes");
     struct event price = {.type = EV_PRICE, .price = {.region = "r1", .zone = "z1", .type = "m5.large", .market = MARKET_SPOT, .uusd_h = USD / 4}};
     lab_apply(&l, price);
+    assert_true(core_forecast(l.m, l.now, job, &f));
+    assert_true(wall_is_set(f.median));
     lab_plan(&l);
     const struct link *first = list_first(model_instances(l.m));
     assert_non_null(first);

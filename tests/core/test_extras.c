@@ -252,7 +252,7 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     lab_plan(&l);
     assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
     assert_true(lab_node_of(&l, other));
-    assert_int_equal(model_licence(l.m, 0)->used, 2);
+    assert_int_equal(l.m->licences[0].used, 2);
     assert_true(says(&l, big, "licences", "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
     /* who has gone from the queue keeps them from nobody */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});
@@ -263,9 +263,9 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     lab_ended(&l, small, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(lab_node_of(&l, big));
-    assert_int_equal(model_licence(l.m, 0)->used, 4);
+    assert_int_equal(l.m->licences[0].used, 4);
     lab_ended(&l, big, END_SUCCEEDED, 0);
-    assert_int_equal(model_licence(l.m, 0)->used, 0);
+    assert_int_equal(l.m->licences[0].used, 0);
     lab_deinit(&l);
 }
 

@@ -404,6 +404,38 @@ static void a_submit_can_be_asked_about(void **state)
     lab_deinit(&l);
 }
 
+/* As it is for a job that was submitted: with depends_any the first that comes true is enough. */
+static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
+{
+    (void)state;
+    static struct estimate t;
+    struct lab l;
+    struct job_row r = lab_job(1);
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    r.time_limit_ms = HOUR_MS;
+    int64_t runs = lab_submit(&l, &r);
+    lab_plan(&l);
+    r.hold = HOLD_USER;
+    int64_t held = lab_submit(&l, &r);
+    r.hold = HOLD_NONE;
+    struct depend_ask on[] = {{.kind = DEPEND_AFTERANY, .on = runs}, {.kind = DEPEND_AFTERANY, .on = held}};
+    struct event ev = {.type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .depends = on, .n_depends = 2}};
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_non_null(strstr(t.start.why, "which has not started"));
+    r.depends_any = true;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_string_equal(t.start.why, "");
+    assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);
+    on[0] = (struct depend_ask){.kind = DEPEND_AFTERNOTOK, .on = 900, .has_ended = true, .end = END_SUCCEEDED}; /* never */
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_non_null(strstr(t.start.why, "which has not started"));
+    on[0].kind = DEPEND_AFTEROK;
+    assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
+    assert_true(t.start.is_now);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +447,7 @@ int main(void)
         cmocka_unit_test(what_ran_before_says_how_long_it_takes),
         cmocka_unit_test(what_its_input_would_cost_is_told),
         cmocka_unit_test(a_submit_can_be_asked_about),
+        cmocka_unit_test(what_a_submit_would_wait_for_is_asked_about_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/pace_rival.h"
+#include "scheduler/core/pace_work.h"
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
@@ -204,9 +205,66 @@ static void until_progress_is_told_again_the_work_left_gets_less(void **state)
     pace_look(l.m, model_job(l.m, job), l.now);
     pace_due(l.m, l.now, &ev);
     assert_string_equal(ev.pace.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
-    lab_saved(&l, job, 1, 60); /* what is in a checkpoint was done when it was made */
-    assert_in_range(model_job(l.m, job)->row.shown_ms, 69 * MINUTE_MS, 70 * MINUTE_MS);
+    lab_saved(&l, job, 1, 60); /* what is in a checkpoint was done when it was made: 50 in half an hour, and 40 are left */
+    assert_in_range(model_job(l.m, job)->row.shown_ms, 65 * MINUTE_MS, 66 * MINUTE_MS);
     lab_deinit(&l);
+}
+
+static void tells(struct lab *l, int64_t job, int64_t attempt, int64_t done)
+{
+    lab_apply(l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = attempt, .done = done, .total = 100}});
+}
+
+static int64_t left_ms(const struct lab *l, int64_t job)
+{
+    return pace_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
+}
+
+/* It loads for ten minutes, and then does a hundredth in one, which is an hour and 40 minutes of work; another start would take ten minutes again. */
+static void what_a_program_takes_to_begin_is_not_work(void **state)
+{
+    (void)state;
+    int64_t took[2];
+    for (int forgets = 0; forgets < 2; forgets++) {
+        struct lab l;
+        lab_init(&l);
+        lab_elastic(&l, "burst", 2, "m4", 4);
+        struct job_row r = job_by(&l, 3 * HOUR_MS, 20 * HOUR_MS);
+        int64_t job = lab_submit(&l, &r);
+        lab_plan(&l);
+        lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+        lab_plan(&l);
+        lab_started(&l, job);
+        lab_wait(&l, 10 * MINUTE_MS);
+        tells(&l, job, 1, 0);
+        assert_int_equal(model_job(l.m, job)->row.shown_ms, 0);
+        lab_wait(&l, 10 * MINUTE_MS);
+        tells(&l, job, 1, 10);
+        assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
+        assert_in_range(pace_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000, 10 * MINUTE_MS + 1000);
+        assert_int_equal(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 0);
+        lab_saved(&l, job, 1, 10);
+        lab_ended(&l, job, END_RECLAIMED, 0);
+        lab_plan(&l);
+        lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
+        lab_plan(&l);
+        lab_started(&l, job);
+        lab_wait(&l, 4 * MINUTE_MS); /* it loads again: nothing is done */
+        assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
+        assert_in_range(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 6 * MINUTE_MS - 1000, 6 * MINUTE_MS + 1000);
+        lab_wait(&l, 10 * MINUTE_MS);
+        assert_in_range(left_ms(&l, job), 86 * MINUTE_MS - 2000, 86 * MINUTE_MS);
+        tells(&l, job, 2, 11); /* it was quick, or is slower here: the rate is as before until it is seen */
+        assert_in_range(left_ms(&l, job), 89 * MINUTE_MS - 1000, 89 * MINUTE_MS);
+        lab_saved(&l, job, 1, 11);
+        lab_ended(&l, job, END_RECLAIMED, 0);
+        lab_plan(&l);
+        if (forgets)
+            job_make_side(model_job(l.m, job))->seen.warm_ms = 0;
+        took[forgets] = until_pace(&l, job, PACE_SURE, 20 * HOUR_MS);
+        lab_deinit(&l);
+    }
+    assert_true(took[0] < took[1]); /* it has to start earlier to be done */
 }
 
 static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
@@ -233,6 +291,65 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
         lab_deinit(&l);
     }
     assert_true(took[1] < took[0]);
+}
+
+static void assert_work_left(const struct lab *l, int64_t job, int64_t minutes, int64_t worst_minutes)
+{
+    const struct work_left w = pace_work_left(l->m, model_job(l->m, job), l->now.wall);
+    assert_in_range(w.ms, minutes * MINUTE_MS - 2000, minutes * MINUTE_MS + 2000);
+    assert_in_range(w.worst_ms, (worst_minutes - 1) * MINUTE_MS, (worst_minutes + 1) * MINUTE_MS);
+}
+
+static void begins(struct lab *l, int64_t job)
+{
+    lab_bring_up(l, intended(l, MARKET_SPOT), 4);
+    lab_plan(l);
+    lab_started(l, job);
+}
+
+/* Ten hours of which a hundredth takes six minutes; on the next machine twelve. */
+static void the_more_progress_shows_the_more_it_is_believed(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, 10 * HOUR_MS, 60 * HOUR_MS);
+    int64_t job = lab_submit(&l, &r);
+    lab_plan(&l);
+    begins(&l, job);
+    tells(&l, job, 1, 0);
+    assert_work_left(&l, job, 600, 1200);
+    lab_wait(&l, 6 * MINUTE_MS);
+    tells(&l, job, 1, 1);
+    assert_work_left(&l, job, 594, 594 + 148); /* five times 5 % */
+    lab_wait(&l, 12 * MINUTE_MS);
+    tells(&l, job, 1, 3);
+    assert_work_left(&l, job, 582, 582 + 46); /* 8 % */
+    lab_wait(&l, 42 * MINUTE_MS);
+    tells(&l, job, 1, 10);
+    assert_work_left(&l, job, 540, 540 + 27);
+    lab_saved(&l, job, 1, 10);
+    lab_ended(&l, job, END_RECLAIMED, 0);
+    lab_plan(&l);
+    begins(&l, job);
+    tells(&l, job, 2, 10);
+    lab_wait(&l, 24 * MINUTE_MS);
+    tells(&l, job, 2, 12); /* too little to go by, with what is known */
+    assert_work_left(&l, job, 528, 528 + 26);
+    lab_wait(&l, 36 * MINUTE_MS);
+    tells(&l, job, 2, 15);
+    assert_work_left(&l, job, 1020, 1020 + 51);
+    tells(&l, job, 2, 15);
+    lab_wait(&l, 10 * MINUTE_MS);
+    tells(&l, job, 2, 15); /* it is working at the next: that is not slower for being told of again */
+    assert_work_left(&l, job, 1010, 1010 + 50);
+    lab_wait(&l, 998 * MINUTE_MS);
+    tells(&l, job, 2, 99); /* a hundredth of all in any case, which took so long with both */
+    const struct work_left w = pace_work_left(l.m, model_job(l.m, job), l.now.wall);
+    assert_in_range(w.ms, 12 * MINUTE_MS - 2000, 12 * MINUTE_MS + 2000);
+    assert_in_range(w.worst_ms - w.ms, 10 * MINUTE_MS, 12 * MINUTE_MS);
+    lab_deinit(&l);
 }
 
 static void passes(struct lab *l, int64_t ms)
@@ -340,6 +457,45 @@ static const struct reason *reason_of(struct lab *l, int64_t job, const char *co
             return &why[i];
     fail_msg("nothing is said of %s", code);
     return NULL;
+}
+
+static bool says(struct lab *l, int64_t job, const char *code)
+{
+    struct reason why[16];
+    size_t i = 0, n = core_explain(l->m, l->now, job, why, 16);
+    while (i < n && !str_eq(why[i].code, code))
+        i++;
+    return i < n;
+}
+
+/* What it may not be given just now is there for it, and no drill would help; and who is late is told so before it is. */
+static void what_is_told_is_so(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 2, "m4", 4);
+    struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
+    int64_t waits = lab_submit(&l, &r);
+    r.finish_ms = l.now.wall.ms + 30 * MINUTE_MS;
+    int64_t late = lab_submit(&l, &r);
+    r.finish_ms = l.now.wall.ms + HOUR_MS + 10 * MINUTE_MS;
+    int64_t sure = lab_submit(&l, &r);
+    lab_plan(&l);
+    const int64_t jobs[] = {waits, late, sure};
+    for (int i = 0; i < 3; i++) {
+        assert_false(says(&l, jobs[i], "drill-required"));
+        assert_false(says(&l, jobs[i], "market"));
+        assert_int_equal(says(&l, jobs[i], "late"), jobs[i] == late);
+    }
+    assert_non_null(strstr(reason_of(&l, waits, "finish-by")->text, "it is to be done in 10h00m; only spot is bought for it as yet"));
+    assert_non_null(strstr(reason_of(&l, sure, "finish-by")->text, "on-demand is bought for it: "));
+    assert_string_equal(reason_of(&l, late, "finish-by")->text, "it is to be done in 30m00s; on-demand is bought for it: nothing else is as soon");
+    assert_non_null(strstr(reason_of(&l, late, "late")->text, "it is expected to be late: it takes about 1h"));
+    lab_wait(&l, 31 * MINUTE_MS);
+    assert_string_equal(reason_of(&l, late, "finish-by")->text, "it was to be done 1m00s ago; on-demand is bought for it: nothing else is as soon");
+    assert_non_null(strstr(reason_of(&l, late, "late")->text, "it is late, and takes about 1h"));
+    lab_deinit(&l);
 }
 
 /* Spot costs $1 an hour, on-demand $3; a job of half a machine pays half. */
@@ -489,8 +645,10 @@ int main(void)
         cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
         cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
+        cmocka_unit_test(what_a_program_takes_to_begin_is_not_work), cmocka_unit_test(the_more_progress_shows_the_more_it_is_believed),
         cmocka_unit_test(the_rival_sees_what_the_job_sees), cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
+        cmocka_unit_test(what_is_told_is_so),
         cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at), cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
         cmocka_unit_test(it_may_be_said_changed_and_taken_back_later), cmocka_unit_test(so_long_counts_from_the_submit_and_from_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};

@@ -225,11 +225,13 @@ class Lab:
         if self.emulator:
             problems += self.stop_emulator()
         left = self.processes()
-        if not all_gone(left, 5):
+        if not all_gone(left, END_S):
             problems.append("processes are left: %s" % [command_line(pid) for pid in left])
-        for pid in self.processes():
+        left = self.processes()
+        for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        all_gone(left, END_S)  # before the directory goes that they may write to
         reports = [name for name in os.listdir(self.dir) if name.startswith("sanitizer") and self.is_report(name)]
         if reports:
             problems.append("a sanitizer has reported: %s" % ", ".join(reports))

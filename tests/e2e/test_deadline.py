@@ -26,15 +26,15 @@ OFF_BY = 0.10  # of the cost
 
 ROOT = os.path.join(HERE, "..", "..")
 TRACES = os.environ.get("BELAY_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
-# A file, the zone and type that it is for here, what spot costs if it does not say so, and the tick at which the job comes: spot has just
-# gone, stays away for long, comes, is taken back, and comes again. How long a machine boots, a second or two, makes no great difference there.
+# A file, the zone and type that it is for here, what spot costs if it does not say so, and the tick at which the job comes: spot goes and stays away for
+# long, comes, is taken back, and comes again. How long a machine boots, a second or two, makes no great difference there to what belay simulate says.
 MARKETS = {
     "own": (ROOT + "/examples/simulate/traces/us-east-1c_g5.xlarge.json", "us-east-1c", "g5.xlarge", None, 5343),
-    "recorded": (TRACES + "/availability/1-node/aws-10-26-2022/us-west-2b_v100_1.json", "us-east-1a", "p3.2xlarge", 1.02, 277),
+    "recorded": (TRACES + "/availability/1-node/aws-10-26-2022/us-west-2b_v100_1.json", "us-east-1a", "p3.2xlarge", 1.02, 312),
 }
 LEAD_S = 8  # before that, for belayd to begin; should it take longer, the job comes later
-# What is minutes where time is not so fast.
-FAST = {"idle_timeout": "500ms", "cooldown": "500ms", "refusal_backoff": "100ms", "boot_timeout": "6s", "return_after": "1s"}
+# What is seconds and minutes where time is not so fast.
+FAST = {"idle_timeout": "500ms", "cooldown": "500ms", "refusal_backoff": "17ms", "boot_timeout": "6s", "return_after": "1s"}
 DEADLINES = {"look": "100ms", "step": "1s", "work_margin": 20}
 
 

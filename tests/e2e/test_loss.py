@@ -186,7 +186,7 @@ class Loss(unittest.TestCase):
     # ---- agents and supervisors ----
 
     def test_killed_agent_takes_its_tasks_over_again(self):
-        with Lab() as l:
+        with Lab(belayd={"lease": "30s"}) as l:  # longer than an agent takes to be there again on a busy machine
             job = start(l)
             for n in (1, 2):
                 l.wait_event(job, "saved", n)

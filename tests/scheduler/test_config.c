@@ -759,6 +759,7 @@ static const struct refused {
     {POOL "    endpoint: ftp://x\n", {"endpoint:", "http"}},
     {POOL "    metadata: https://x\n", {"metadata:", "http://"}},
     {POOL "    boot_timeout: 0\n", {"boot_timeout:"}},
+    {POOL "    refusal_backoff: 5ms\n", {"refusal_backoff:", "at least 10ms"}},
     {POOL "    disk_gib: 65537\n", {"disk_gib:"}},
     {POOL "    regoin: x\n", {"lab.yaml:8", "did you mean \"region\"?"}},
     {GCP_POOL "[n1-standard-8+t5]\n", {"lab.yaml:9: types:", "\"t5\"", "(nearest: t4)"}},

@@ -58,7 +58,7 @@ static void lost_replies_are_repeated_under_the_same_token(void **state)
     rig_demand(f);
     rig_pass(f, 200000);
     size_t n = rig_count(f, CALL_LAUNCH);
-    assert_true(n > 6); /* a flow's tries are not the end of it */
+    assert_true(n > 6); /* the tries of one launch are not the end of it */
     for (size_t i = 0; i < f->n_calls; i++)
         if (f->calls[i].kind == CALL_LAUNCH) {
             assert_string_equal(f->calls[i].token, rig_instance(f, 1)->row.token);

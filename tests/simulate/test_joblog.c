@@ -121,6 +121,48 @@ static void what_sacct_prints_is_one(void **state)
     joblog_deinit(&l);
 }
 
+/* Memory of all nodes together, in parts of a unit; and the separator behind the last column, as sacct -p has it. */
+static void what_newer_sacct_prints_is_one(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("sacct.txt",
+        "\xEF\xBB\xBFJobID|Submit|Elapsed|AllocCPUS|ReqMem|NNodes|\n"
+        "1|2026-08-01T00:00:00|01:00:00|4|7.50G|1|\n"
+        "2|2026-08-01T00:00:01|01:00:00|4|128G|4|\n"
+        "3|2026-08-01T00:00:02|01:00:00|4|1.50Gn|2|\n"
+        "4|2026-08-01T00:00:03|01:00:00|4|1000.5Mc|2|\n"
+        "5|2026-08-01T00:00:04|01:00:00|4|0|1|\n"
+        "6|2026-08-01T00:00:05|01:00:00|4|512.50K|1|\n");
+    static const int64_t mib[] = {7680, 32 << 10, 1536, 2002, 0, 1};
+    assert_int_equal(l.n, 6);
+    assert_string_equal(l.ignored, "");
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(l.jobs[i].need.memory_mib, mib[i]);
+    joblog_deinit(&l);
+    static const char *const wrong[] = {".5G", "1.G", "1.5.5G", "99999999999.5T", "-1.5G", "1.5X"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[100] = "Submit|Elapsed|ReqMem\n0|1|";
+        strcat(text, wrong[i]);
+        refuse("f.csv", text, strlen(text), "f.csv:2: ReqMem: expected a memory size");
+    }
+}
+
+/* "+8h": so long from the submit, as belay submit has it. */
+static void deadlines_may_count_from_the_submit(void **state)
+{
+    (void)state;
+    struct joblog l = read_log("x", "submit,run,finish_by,deadline\n10,1h,+8h,\n20,1h,,+90\n30,1h,50,\n");
+    assert_int_equal(l.jobs[0].finish_by.ms, 10000 + 8 * 3600000);
+    assert_false(l.jobs[0].ends_late);
+    assert_int_equal(l.jobs[1].finish_by.ms, 20000 + 90 * 60000);
+    assert_true(l.jobs[1].ends_late);
+    assert_int_equal(l.jobs[2].finish_by.ms, 50000);
+    joblog_deinit(&l);
+    static const char soon[] = "submit,run,finish_by\n10,1h,+soon\n", never[] = "submit,run,finish_by\n,1h,+8h\n";
+    refuse("f.csv", soon, sizeof soon - 1, "f.csv:2: finish_by: expected a duration");
+    refuse("f.csv", never, sizeof never - 1, "f.csv:2: submit: expected a time");
+}
+
 static void a_start_and_an_end_say_how_long_it_ran(void **state)
 {
     (void)state;
@@ -151,7 +193,7 @@ static void tables_that_are_wrong_are_refused_with_their_line(void **state)
         {"submit,run\nnoon,1\n", "f.csv:2: submit: expected a time"},
         {"submit,run\n1e400,1\n", "f.csv:2: submit: expected a time"},
         {"submit,run\n0,long\n", "f.csv:2: run:"},
-        {"submit,run\n0,-1\n", "f.csv:2: run:"},
+        {"submit,run\n0,-1\n", "f.csv:2: run: expected a duration such as 500ms"},
         {"submit,run\n0,400d\n", "f.csv:2: run: a job may run for a year"},
         {"submit,run,cpus\n0,1,0\n", "f.csv:2: cpus:"},
         {"submit,run,cpus\n0,1,many\n", "f.csv:2: cpus:"},
@@ -189,7 +231,7 @@ static void the_standard_workload_format_is_read(void **state)
 {
     (void)state;
     struct joblog l = read_log("a.swf",
-        "; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
+        "\xEF\xBB\xBF; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
         "  1   100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n"
         "2 50 -1 -1 -1 -1 -1 8 60 -1 5 12 3 -1 1 -1 -1 -1\n"
         "3 60 0 30.5 3.5 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
@@ -250,6 +292,8 @@ int main(void)
         cmocka_unit_test(a_table_says_what_jobs_asked_for),
         cmocka_unit_test(a_log_says_what_jobs_read),
         cmocka_unit_test(what_sacct_prints_is_one),
+        cmocka_unit_test(what_newer_sacct_prints_is_one),
+        cmocka_unit_test(deadlines_may_count_from_the_submit),
         cmocka_unit_test(a_start_and_an_end_say_how_long_it_ran),
         cmocka_unit_test(tables_that_are_wrong_are_refused_with_their_line),
         cmocka_unit_test(the_standard_workload_format_is_read),

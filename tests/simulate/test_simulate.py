@@ -34,6 +34,15 @@ def run(verb, *words, expect=0):
     return done.stdout if expect == 0 else done.stderr
 
 
+def duration(ms):
+    """As tables print it."""
+    s = ms // 1000
+    for unit, part, text in ((86400, 3600, "%dd%02dh"), (3600, 60, "%dh%02dm"), (60, 1, "%dm%02ds")):
+        if s >= unit:
+            return text % (s // unit, s % unit // part)
+    return "%dms" % ms if s == 0 else "%d.%ds" % (s, ms % 1000 // 100) if ms % 1000 >= 100 else "%ds" % s
+
+
 def example(*words, pools="pools.yaml"):
     return belay("--pools", pools, "--pools", "on-demand.yaml", "--jobs", "jobs.csv", "--trace", "traces", "--owned", OWNED, *words)
 
@@ -154,6 +163,22 @@ class Simulate(unittest.TestCase):
         self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +DATA +USEFUL")
         self.assertRegex(printed, r"POOL +JOBS +WAIT +LATE +COST +USEFUL")
 
+    def test_what_is_printed_of_a_pool_is_what_the_json_says(self):
+        """Several nodes at once, saved and taken back: time of each kind under its own name."""
+        jobs = self.write("gangs.csv", "submit,run,cpus,nodes,pool\n" + "".join("%d,4h,4,%d,burst\n" % (7200 * i, 1 + i % 3) for i in range(60)))
+        words = ("--pools", self.quick(), "--jobs", jobs, "--trace", "traces", "--owned", OWNED)
+        s = json.loads(belay(*words, "--json"))["simulations"][0]
+        printed = belay(*words)
+        heads = re.search(r"^POOL .*$", printed, re.M)[0].split()
+        for i, pool in enumerate(s["pools"]):
+            cells = dict(zip(heads, re.split(r"(?<! %)\s+(?!%)", re.search(r"^%s .*$" % pool["pool"], printed, re.M)[0].strip())))
+            for kind, ms in pool["time_ms"].items():
+                if kind not in ("egress", "storage"):
+                    self.assertEqual(cells[kind.upper()], duration(ms), (pool["pool"], kind))
+                    self.assertTrue(ms > 0 or kind in ("lost", "start") or i == 0, kind)
+        self.assertIn("useful time %.1f %%" % (100 * s["time_ms"]["useful"] / sum(s["time_ms"].values())), re.sub(" +", " ", printed))
+        self.assertNotIn("GANG-WAIT", belay("--pools", self.quick(), "--jobs", self.write("one.csv", "submit,run\n0,1h\n"), "--owned", OWNED))
+
     def test_the_page_is_whole_and_shows_the_same(self):
         page = self.dir / "report.html"
         name = self.elsewhere()
@@ -162,7 +187,7 @@ class Simulate(unittest.TestCase):
         self.assertNotRegex(text, r"<(?:script|link|img)[^>]*\b(?:src|href)=")
         self.assertEqual(text.count("</script>"), 3)
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
-        self.assertEqual(data["simulations"], result["simulations"])
+        self.assertEqual(data, result)
         if not shutil.which("node"):
             print("SKIP: there is no node to run the page's script")
             return
@@ -174,6 +199,9 @@ class Simulate(unittest.TestCase):
         for plot in seen["plots"]:
             self.assertGreater(plot["rows"], 1)
             self.assertEqual(plot["columns"], plot["labels"])
+        one = result["simulations"][0]
+        for part in (one["utilisation"]["cpus"], one["utilisation"]["gpus"], one["time_ms"]["useful"] / sum(one["time_ms"].values())):
+            self.assertIn("%.1f %%" % (100 * part), seen["text"])
         for uusd in (result["simulations"][0]["cost_uusd"], *map(result["simulations"][0]["spent_uusd"].get, ("egress", "storage"))):
             self.assertGreater(uusd, 0)
             self.assertIn("$%.2f" % (uusd / 1e6), seen["text"].replace(",", ""))
@@ -212,6 +240,7 @@ class Simulate(unittest.TestCase):
             if line != "...":
                 self.assertIn(line, printed)
         few = json.loads(forecast("--json", *words[:-1], "2"))["candidates"]
+        self.assertEqual(json.loads(forecast("--json", *words[:3], "+60h", *words[4:-1], "2"))["candidates"], few)
         self.assertEqual(len(few), 7)
         self.assertIsNone(few[0]["offer"])
         on_demand = [c for c in few[1:] if c["offer"]["market"] == "on-demand"]
@@ -228,7 +257,7 @@ class Simulate(unittest.TestCase):
         for words, part in (((), "unexpected word"), (("forecast",), "which job, and where?"), (("forecast", "--work", "1h"), "which job, and where?"),
                             (("--work", "1h"), "these are options of belay cost forecast"),
                             (("forecast", "--work", "1h", "--by", "job"), "--from, --to and --csv are of what was spent"),
-                            (("forecast", "--finish-by", "soon"), "--finish-by: expected how long from now"),
+                            (("forecast", "--finish-by", "soon"), "--finish-by: expected a time such as now+1hour"),
                             (("forecast", "--finish-by", "2020-01-01T00:00:00Z"), "is over"),
                             (("forecast", "--input", "data.csv"), "--input: expected what it reads, as in s3://bucket/prefix,size=140G"),
                             (("forecast", "--input", "s3://lab/x"), "--input: how large it is has to be said"),
@@ -275,7 +304,9 @@ class Simulate(unittest.TestCase):
                 (("--gone", "now"), "--gone:"),
                 (("--from", "yesterday"), "--from: expected a time"),
                 (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--boot", "10m"), "boot_timeout"),
-                (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--from", "2030-01-01"), "no job in the log"),
+                (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--owned", OWNED, "--from", "2030-01-01"),
+                 "jobs.csv: no job in it came in the time that --from, --to or --days say: its 1000 jobs came from 2026-03-01T01:47:45Z to "),
+                (("--pools", "pools.yaml", "--jobs", self.write("no.csv", "submit,run\n0,0\n"), "--owned", OWNED), "there is no job in it that ran (1 that never did)"),
                 (("--pools", "pools.yaml", "--jobs", "jobs.csv", "--days", "3", "--to", "2026-04-08"), "--days and --to")):
             with self.subTest(words):
                 self.assertIn(part, belay(*words, expect=2))

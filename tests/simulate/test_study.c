@@ -189,6 +189,30 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
     market_deinit(&traces);
 }
 
+/* Three at once, of which all machines are taken: that is one reclaim of the job, and three of machines. */
+static void a_reclaim_of_several_nodes_is_one_of_the_job(void **state)
+{
+    (void)state;
+    int32_t counts[] = {1, 0};
+    struct given *g = given(POOL "    markets: [spot]\n", "submit,run,cpus,nodes\n2026-08-01T00:00:00Z,90m,4,3\n");
+    struct traces traces = {0};
+    struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
+    assert_int_equal(market_add(&traces, "us-east-1a", "up-and-down.json", &t, NULL), 0);
+    g->o.traces = &traces;
+    for (int i = 0; i < 2; i++) {
+        g->o.save_ms = i == 0 ? 10000 : 0;
+        g->o.after_ms = 2LL * 86400000;
+        struct study s = run(g);
+        assert_int_equal(s.all.ended, i == 0);
+        assert_true(s.r.reclaims >= 3 && s.r.reclaims % 3 == 0);
+        assert_int_equal(s.all.reclaims, s.r.reclaims / 3);
+        study_deinit(&s);
+    }
+    struct study none = {0};
+    done(g, &none);
+    market_deinit(&traces);
+}
+
 /* Owned machines are paid for from the first submit to the last end, whether they are used or not. */
 static void owned_machines_cost_their_time(void **state)
 {
@@ -211,6 +235,66 @@ static void owned_machines_cost_their_time(void **state)
     assert_int_equal(s.all.wait_median_ms, 0);
     assert_true(s.pools[0].used_ms[0] == 3600000.0 * 4 + 1800000);
     assert_true(s.pools[0].have_ms[0] == 5400000.0 * 4);
+    done(g, &s);
+}
+
+/* A job of a hundred days, of which two pass. It saves every hour: of the last one nothing is kept. */
+static void what_still_runs_at_the_end_counts_up_to_it(void **state)
+{
+    (void)state;
+    const int64_t end_ms = 2 * 86400000, step_ms = 3600000 + 10000;
+    struct given *g = given("pools:\n  base: {kind: reserved, usd_per_hour: 3.60}\n",
+        "submit,run,cpus,team,checkpoint_every\n2026-08-01T00:00:00Z,100d,4,nlp,1h\n");
+    struct study_owned owned;
+    assert_int_equal(study_parse_owned("base=1,cpus=4,memory=16G", &owned, NULL), 0);
+    g->o.owned = &owned;
+    g->o.n_owned = 1;
+    g->o.save_ms = 10000;
+    g->o.after_ms = end_ms;
+    struct study s = run(g);
+    assert_int_equal(s.all.ended, 0);
+    assert_int_equal(s.n_notes, 1);
+    assert_int_equal(s.r.end_ms, end_ms);
+    assert_int_equal(s.r.ms[LEDGER_USEFUL] + s.r.ms[LEDGER_SAVE] + s.r.ms[LEDGER_LOST], end_ms);
+    assert_int_equal(s.r.ms[LEDGER_LOST], end_ms % step_ms);
+    assert_int_equal(s.r.ms[LEDGER_SAVE], end_ms / step_ms * 10000);
+    assert_int_equal(s.all.lost_ms, s.r.ms[LEDGER_LOST]);
+    assert_int_equal(s.teams[0].uusd, s.uusd);
+    assert_true(s.pools[0].used_ms[0] == s.pools[0].have_ms[0]);
+    done(g, &s);
+}
+
+/* What was told and is of no use is said, and so is a log that cannot be of one cluster. */
+static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
+{
+    (void)state;
+    struct given *g = given(POOL "    markets: [spot]\n", "submit,run\n0,1h\n");
+    struct traces traces = {0};
+    int32_t counts[] = {1};
+    static const char *const offers[] = {"us-east-1a", "us-east-1z"};
+    for (int i = 0; i < 2; i++) {
+        struct trace t = {.gap_ms = 3600000, .n = 1, .counts = mem_dup(counts, sizeof counts)};
+        assert_int_equal(market_add(&traces, offers[i], "t.json", &t, NULL), 0);
+        traces.list[i].is_told = true;
+    }
+    struct study_owned owned[2];
+    assert_int_equal(study_parse_owned("burst=1,cpus=4,memory=16G", &owned[0], NULL), 0);
+    assert_int_equal(study_parse_owned("bose=1,cpus=4,memory=16G", &owned[1], NULL), 0);
+    g->o.traces = &traces;
+    g->o.owned = owned;
+    g->o.n_owned = 2;
+    struct study s = run(g);
+    assert_int_equal(s.n_notes, 3);
+    assert_string_equal(s.notes[0], "The trace that was given for us-east-1z is of no spot offer here, and is not used");
+    assert_string_equal(s.notes[1], "Machines are launched in the pool burst: those of --owned are left out");
+    assert_string_equal(s.notes[2], "There is no pool bose here: its machines of --owned are left out");
+    market_deinit(&traces);
+    done(g, &s);
+    g = given(POOL, "submit,run\n0,1h\n2026-08-01T00:00:00Z,1h\n");
+    struct err e;
+    assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
+    assert_non_null(strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z: at most 20 years"));
+    s = (struct study){0};
     done(g, &s);
 }
 
@@ -254,6 +338,7 @@ static void what_fits_no_machine_is_left_out_and_said(void **state)
     g = given(POOL, "submit,run,cpus\n0,60,5\n");
     struct err e;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
+    assert_string_equal(e.text, "pools.yaml: there is no machine in it that is large enough for any job of the log; the first asks for 5 cpus, 0 GPUs and 0 MiB");
     s = (struct study){0};
     done(g, &s);
 }
@@ -383,7 +468,10 @@ int main(void)
         cmocka_unit_test(two_jobs_on_demand_cost_what_they_cost_by_hand),
         cmocka_unit_test(a_reclaim_costs_a_save_and_a_restore),
         cmocka_unit_test(checkpoints_cost_their_way_and_their_place),
+        cmocka_unit_test(a_reclaim_of_several_nodes_is_one_of_the_job),
         cmocka_unit_test(owned_machines_cost_their_time),
+        cmocka_unit_test(what_still_runs_at_the_end_counts_up_to_it),
+        cmocka_unit_test(slips_of_the_command_line_and_of_the_log_are_told),
         cmocka_unit_test(what_cannot_make_its_deadline_is_late_or_given_up),
         cmocka_unit_test(what_fits_no_machine_is_left_out_and_said),
         cmocka_unit_test(processors_of_a_log_that_names_no_nodes_are_spread),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Virtual timers, and flows on them. A flow's life is written down as a text: r0 = step 0 ran, c0 =
- * cancelled, u0 = undone, D or E = done well or with an error.
+ * Virtual timers, and the tries of a call on them, whose life is written down as a text: r = one ran, D or E = done well or with an
+ * error.
  */
 #include "tests/base/tools.h"
 
 #include "base/buf.h"
-#include "base/flow.h"
 #include "base/str.h"
+#include "base/tries.h"
 #include "base/vtimers.h"
 
 /* ---- timers ---- */
@@ -124,17 +124,17 @@ static void the_heap_agrees_with_the_rule(void **state)
     buf_deinit(&heard);
 }
 
-/* ---- flows ---- */
+/* ---- tries ---- */
 
-enum how { WELL, FAIL_IO, FAIL_QUOTA, HANG, HANG_THEN_WELL };
+enum how { WELL, FAIL_IO, FAIL_QUOTA, LATE, LATE_BUT_WELL };
 
 struct trial {
     struct vtimers vt;
     struct prng prng;
-    struct flow flow;
+    struct tries tries;
     struct buf said;
-    enum how how[3][4]; /* by step and try */
-    int tries[3];
+    enum how how[4]; /* by try */
+    int n;
     bool at_once; /* completions inside of run */
     struct timer completion;
     enum how pending;
@@ -145,11 +145,11 @@ struct trial {
 static void complete(struct trial *t, enum how how)
 {
     struct err e;
-    if (how == WELL || how == HANG_THEN_WELL) {
-        flow_step_done(&t->flow, NULL);
+    if (how == WELL || how == LATE_BUT_WELL) {
+        tries_ended(&t->tries, NULL);
     } else {
         err_set(&e, how == FAIL_QUOTA ? ERR_QUOTA : ERR_IO, "it broke");
-        flow_step_done(&t->flow, &e);
+        tries_ended(&t->tries, &e);
     }
 }
 
@@ -160,73 +160,38 @@ static void on_completion(struct timer *timer, void *ctx)
     complete(t, t->pending);
 }
 
-static void run(struct trial *t, int step)
+static void run(struct tries *tries, void *ctx)
 {
-    enum how how = t->how[step][t->tries[step]++];
-    buf_printf(&t->said, "r%d ", step);
+    struct trial *t = ctx;
+    enum how how = t->how[t->n++];
+    (void)tries;
+    buf_adds(&t->said, "r ");
     t->pending = how;
-    if (how == HANG || how == HANG_THEN_WELL)
-        return;
     if (t->at_once)
         complete(t, how);
     else
-        timer_start(&t->vt.timers, &t->completion, 10);
+        timer_start(&t->vt.timers, &t->completion, how == LATE || how == LATE_BUT_WELL ? 150 : 10);
 }
 
-static void cancel(struct trial *t, int step)
-{
-    buf_printf(&t->said, "c%d ", step);
-    timer_start(&t->vt.timers, &t->completion, 5);
-}
-
-static void undo(struct trial *t, int step)
-{
-    buf_printf(&t->said, "u%d ", step);
-    flow_undo_done(&t->flow);
-}
-
-#define STEP(n)                                                                                              \
-    static void run_##n(struct flow *f, void *ctx)                                                           \
-    {                                                                                                        \
-        (void)f;                                                                                             \
-        run(ctx, n);                                                                                         \
-    }                                                                                                        \
-    static void cancel_##n(struct flow *f, void *ctx)                                                        \
-    {                                                                                                        \
-        (void)f;                                                                                             \
-        cancel(ctx, n);                                                                                      \
-    }                                                                                                        \
-    static void undo_##n(struct flow *f, void *ctx)                                                          \
-    {                                                                                                        \
-        (void)f;                                                                                             \
-        undo(ctx, n);                                                                                        \
-    }
-STEP(0)
-STEP(1)
-STEP(2)
-
-static const struct flow_step steps[] = {
-    {"zero", run_0, cancel_0, undo_0, 100, 3, 50, 1000},
-    {"one", run_1, cancel_1, undo_1, 100, 3, 50, 1000},
-    {"two", run_2, cancel_2, undo_2, 100, 1, 50, 1000},
-};
-
-static void on_done(struct flow *f, void *ctx, const struct err *e)
+static void on_done(struct tries *tries, void *ctx, const struct err *e)
 {
     struct trial *t = ctx;
-    assert_false(flow_is_running(f));
+    assert_false(tries_is_running(tries));
     buf_adds(&t->said, e ? "E" : "D");
     t->n_done++;
     if (e)
         t->e = *e;
 }
 
+static const struct tries_options options = {
+    .run = run, .done = on_done, .deadline_ms = 100, .most = 3, .backoff_ms = 50, .backoff_cap_ms = 1000};
+
 static void begin(struct trial *t)
 {
     vtimers_init(&t->vt, 0);
     prng_init(&t->prng, 1);
     timer_init(&t->completion, on_completion, t);
-    flow_start(&t->flow, "launch", steps, LEN(steps), &t->vt.timers, &t->prng, t, on_done);
+    tries_start(&t->tries, &options, &t->vt.timers, &t->prng, t);
     assert_int_equal(t->n_done, 0);
 }
 
@@ -236,139 +201,120 @@ static void finish(struct trial *t, const char *said)
         ;
     assert_string_equal(buf_str(&t->said), said);
     assert_int_equal(t->n_done, 1);
-    assert_false(flow_is_running(&t->flow));
+    assert_false(tries_is_running(&t->tries));
     buf_deinit(&t->said);
     vtimers_deinit(&t->vt);
 }
 
-static void steps_run_one_after_the_other(void **state)
+static void what_ends_well_is_not_tried_again(void **state)
 {
     struct trial t = {0}, at_once = {.at_once = true};
     (void)state;
     begin(&t);
-    assert_true(flow_is_running(&t.flow));
-    finish(&t, "r0 r1 r2 D");
+    assert_true(tries_is_running(&t.tries));
+    finish(&t, "r D");
     begin(&at_once);
-    finish(&at_once, "r0 r1 r2 D");
+    finish(&at_once, "r D");
 }
 
 static void a_retryable_error_is_tried_again(void **state)
 {
-    struct trial t = {.how = {{FAIL_IO, FAIL_IO, WELL}}};
+    struct trial t = {.how = {FAIL_IO, FAIL_IO, WELL}}, at_once = {.how = {FAIL_IO, FAIL_IO, WELL}, .at_once = true};
     (void)state;
     begin(&t);
-    finish(&t, "r0 r0 r0 r1 r2 D");
+    finish(&t, "r r r D");
+    begin(&at_once);
+    finish(&at_once, "r r r D");
 }
 
-static void the_last_try_that_fails_undoes_what_was_done(void **state)
+static void the_error_of_the_last_try_is_told(void **state)
 {
-    struct trial t = {.how = {{0}, {FAIL_IO, FAIL_IO, FAIL_IO}}};
+    struct trial t = {.how = {LATE, FAIL_IO, FAIL_IO}};
     (void)state;
     begin(&t);
-    finish(&t, "r0 r1 r1 r1 u0 E");
-    assert_err(&t.e, ERR_IO, "launch: one: it broke");
+    finish(&t, "r r r E");
+    assert_err(&t.e, ERR_IO, "it broke");
 }
 
 static void an_answer_is_not_tried_again(void **state)
 {
-    struct trial t = {.how = {{0}, {0}, {FAIL_QUOTA}}};
+    struct trial t = {.how = {FAIL_QUOTA}};
     (void)state;
     begin(&t);
-    finish(&t, "r0 r1 r2 u1 u0 E");
-    assert_err(&t.e, ERR_QUOTA, "launch: two: it broke");
-    assert_true(flow_is_retryable(ERR_THROTTLED) && flow_is_retryable(ERR_UNAVAILABLE));
-    assert_false(flow_is_retryable(ERR_QUOTA) || flow_is_retryable(ERR_CANCELLED));
-}
-
-static void a_flow_without_a_name_tells_errors_as_its_steps_do(void **state)
-{
-    struct trial t = {.how = {{0}, {0}, {FAIL_QUOTA}}};
-    (void)state;
-    begin(&t);
-    t.flow.name = NULL;
-    finish(&t, "r0 r1 r2 u1 u0 E");
+    finish(&t, "r E");
     assert_err(&t.e, ERR_QUOTA, "it broke");
+    assert_true(tries_is_retryable(ERR_THROTTLED) && tries_is_retryable(ERR_UNAVAILABLE));
+    assert_false(tries_is_retryable(ERR_QUOTA) || tries_is_retryable(ERR_CANCELLED));
 }
 
-static void a_deadline_hastens_and_counts_as_a_try(void **state)
+static void what_ends_well_after_its_deadline_has_ended_well(void **state)
 {
-    struct trial t = {.how = {{HANG, WELL}}};
+    struct trial t = {.how = {LATE_BUT_WELL}};
     (void)state;
     begin(&t);
-    finish(&t, "r0 c0 r0 r1 r2 D");
+    finish(&t, "r D");
 }
 
-static void a_deadline_that_is_met_after_all_is_a_success(void **state)
+static void a_deadline_counts_as_a_try(void **state)
 {
-    struct trial t = {.how = {{HANG_THEN_WELL}}};
+    struct trial once = {.how = {LATE, WELL}}, t = {.how = {LATE, LATE, LATE}};
     (void)state;
+    begin(&once);
+    finish(&once, "r r D");
     begin(&t);
-    finish(&t, "r0 c0 r1 r2 D");
+    finish(&t, "r r r E");
+    assert_err(&t.e, ERR_TIMEOUT, "did not finish within 100 ms");
 }
 
-static void a_deadline_of_the_only_try_is_a_timeout(void **state)
-{
-    struct trial t = {.how = {{0}, {0}, {HANG}}};
-    (void)state;
-    begin(&t);
-    finish(&t, "r0 r1 r2 c2 u1 u0 E");
-    assert_err(&t.e, ERR_TIMEOUT, "launch: two: did not finish within 100 ms");
-}
-
-/* Cancelled after k timers have run, for every k. */
-static void a_cancel_at_any_moment_leaves_nothing_behind(void **state)
+/* Cancelled after k timers have run, for every k; and whichever comes first, a try that is under way ends by itself. */
+static void a_cancel_at_any_moment_ends_it_once(void **state)
 {
     int succeeded = 0;
     (void)state;
-    for (int k = 0; k < 12; k++) {
-        struct trial t = {.how = {{FAIL_IO, WELL}}};
+    for (int k = 0; k < 8; k++) {
+        struct trial t = {.how = {FAIL_IO, k % 2 ? WELL : LATE_BUT_WELL}};
         begin(&t);
         for (int i = 0; i < k && t.n_done == 0; i++)
             vtimers_run_next(&t.vt);
-        flow_cancel(&t.flow);
-        flow_cancel(&t.flow);
+        int began = t.n;
+        tries_cancel(&t.tries);
+        tries_cancel(&t.tries);
         while (vtimers_run_next(&t.vt))
             ;
         assert_int_equal(t.n_done, 1);
-        if (str_ends(buf_str(&t.said), "D")) {
+        assert_int_equal(t.n, began); /* nothing is begun any more */
+        if (str_ends(buf_str(&t.said), "D"))
             succeeded++;
-        } else {
+        else
             assert_int_equal(t.e.kind, ERR_CANCELLED);
-            for (int step = 0; step < 3; step++) { /* what finished was undone, once */
-                char undone[4] = {'u', (char)('0' + step), ' ', 0},
-                     ran[4] = {'r', (char)('0' + step), ' ', 0};
-                const char *u = strstr(buf_str(&t.said), undone);
-                assert_true(!u || (strstr(buf_str(&t.said), ran) && !strstr(u + 1, undone)));
-            }
-        }
         buf_deinit(&t.said);
         vtimers_deinit(&t.vt);
     }
-    assert_in_range(succeeded, 1, 6);
+    assert_in_range(succeeded, 1, 4);
 }
 
-static void a_step_that_finishes_while_it_is_cancelled_is_undone(void **state)
+static void a_try_that_ends_well_while_it_is_cancelled_is_cancelled(void **state)
 {
-    struct trial t = {.how = {{0}, {HANG_THEN_WELL}}};
+    struct trial t = {.how = {LATE_BUT_WELL}};
     (void)state;
     begin(&t);
-    for (int i = 0; i < 3; i++) /* start, completion of zero, run of one */
-        vtimers_run_next(&t.vt);
-    flow_cancel(&t.flow);
-    finish(&t, "r0 r1 c1 u1 u0 E");
+    vtimers_run_next(&t.vt); /* start */
+    assert_int_equal(t.n, 1);
+    tries_cancel(&t.tries);
+    finish(&t, "r E");
     assert_int_equal(t.e.kind, ERR_CANCELLED);
 }
 
-static void an_abandoned_flow_says_nothing(void **state)
+static void what_is_abandoned_says_nothing(void **state)
 {
     struct trial t = {0};
     (void)state;
     begin(&t);
-    flow_abandon(&t.flow);
-    flow_abandon(&t.flow);
-    assert_false(flow_is_running(&t.flow));
+    tries_abandon(&t.tries);
+    tries_abandon(&t.tries);
+    assert_false(tries_is_running(&t.tries));
     assert_false(vtimers_run_next(&t.vt));
-    flow_cancel(&t.flow);
+    tries_cancel(&t.tries);
     assert_int_equal(t.n_done, 0);
     vtimers_deinit(&t.vt);
 }
@@ -376,7 +322,12 @@ static void an_abandoned_flow_says_nothing(void **state)
 static void start_twice(void *arg)
 {
     struct trial *t = arg;
-    flow_start(&t->flow, "launch", steps, LEN(steps), &t->vt.timers, &t->prng, t, on_done);
+    tries_start(&t->tries, &options, &t->vt.timers, &t->prng, t);
+}
+
+static void end_twice(void *arg)
+{
+    tries_ended(arg, NULL);
 }
 
 static void completions_come_exactly_once(void **state)
@@ -387,7 +338,7 @@ static void completions_come_exactly_once(void **state)
     assert_true(dies(start_twice, &t));
     while (vtimers_run_next(&t.vt))
         ;
-    assert_true(dies((void (*)(void *))flow_undo_done, &t.flow));
+    assert_true(dies(end_twice, &t.tries));
     buf_deinit(&t.said);
     vtimers_deinit(&t.vt);
 }
@@ -397,17 +348,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_run_in_order_of_time_then_of_start),
         cmocka_unit_test(the_heap_agrees_with_the_rule),
-        cmocka_unit_test(steps_run_one_after_the_other),
+        cmocka_unit_test(what_ends_well_is_not_tried_again),
         cmocka_unit_test(a_retryable_error_is_tried_again),
-        cmocka_unit_test(the_last_try_that_fails_undoes_what_was_done),
+        cmocka_unit_test(the_error_of_the_last_try_is_told),
         cmocka_unit_test(an_answer_is_not_tried_again),
-        cmocka_unit_test(a_flow_without_a_name_tells_errors_as_its_steps_do),
-        cmocka_unit_test(a_deadline_hastens_and_counts_as_a_try),
-        cmocka_unit_test(a_deadline_that_is_met_after_all_is_a_success),
-        cmocka_unit_test(a_deadline_of_the_only_try_is_a_timeout),
-        cmocka_unit_test(a_cancel_at_any_moment_leaves_nothing_behind),
-        cmocka_unit_test(a_step_that_finishes_while_it_is_cancelled_is_undone),
-        cmocka_unit_test(an_abandoned_flow_says_nothing),
+        cmocka_unit_test(what_ends_well_after_its_deadline_has_ended_well),
+        cmocka_unit_test(a_deadline_counts_as_a_try),
+        cmocka_unit_test(a_cancel_at_any_moment_ends_it_once),
+        cmocka_unit_test(a_try_that_ends_well_while_it_is_cancelled_is_cancelled),
+        cmocka_unit_test(what_is_abandoned_says_nothing),
         cmocka_unit_test(completions_come_exactly_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
