@@ -129,15 +129,28 @@ void str_hex(const void *p, size_t n, char *out)
     out[2 * n] = 0;
 }
 
+static int low_hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool str_unhex(const char *hex, void *out, size_t n)
+{
+    unsigned char *bytes = out;
+    if (strlen(hex) != 2 * n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        int high = low_hex_digit(hex[2 * i]), low = low_hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : low_hex_digit(c);
 }
 
 void str_url_encode(struct buf *out, const char *s, size_t n)

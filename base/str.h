@@ -73,6 +73,8 @@ size_t str_utf8_len(const char *p, size_t n);
 
 /* Lower-case hex of n bytes; out has 2n + 1 bytes. */
 void str_hex(const void *p, size_t n, char *out);
+/* The n bytes that lower-case hex stands for. False, and part of out written, if it is none of exactly that many. */
+bool str_unhex(const char *hex, void *out, size_t n);
 
 /* Adds s to out with the escapes of RFC 3986: everything but A-Z a-z 0-9 - _ . ~ becomes %XX. */
 void str_url_encode(struct buf *out, const char *s, size_t n);

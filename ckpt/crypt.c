@@ -23,27 +23,6 @@ void crypt_derive(
     assert(done && len == CRYPT_KEY_BYTES);
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool crypt_unhex(const char *hex, void *out, size_t n)
-{
-    unsigned char *bytes = out;
-
-    if (strlen(hex) != 2 * n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
-}
-
 static void derive_text(
     const unsigned char key[CRYPT_KEY_BYTES], const char *text, unsigned char out[CRYPT_KEY_BYTES])
 {
@@ -69,7 +48,7 @@ int crypt_add(struct ckpt_crypt *c, const char *hex, struct err *e)
 
     if (c->n == CRYPT_KEYS_MAX)
         rc = err_set(e, ERR_INVALID, "over %d keys", CRYPT_KEYS_MAX);
-    else if (!crypt_unhex(hex, key, sizeof(key)))
+    else if (!str_unhex(hex, key, sizeof(key)))
         rc = err_set(e, ERR_INVALID, "a key is not %d lower-case hex digits", CRYPT_KEY_HEX);
     else
         crypt_add_bytes(c, key);

@@ -61,7 +61,4 @@ void crypt_name(const struct crypt_key *k, const char *sha256, char out[CRYPT_NA
 void crypt_derive(
     const unsigned char key[CRYPT_KEY_BYTES], const void *p, size_t n, unsigned char out[CRYPT_KEY_BYTES]);
 
-/* Lower-case hex of exactly n bytes, or false. */
-bool crypt_unhex(const char *hex, void *out, size_t n);
-
 #endif

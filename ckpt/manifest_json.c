@@ -205,27 +205,13 @@ static void parse_data(struct json_reader *r, struct manifest *m, struct manifes
     free(v);
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The bytes that lower-case hex stands for, to be freed; NULL if it is none. */
 static char *unhex(const char *hex, size_t *ret_n)
 {
     size_t n = strlen(hex) / 2;
     char *bytes = mem_alloc(n + 1);
 
-    for (size_t i = 0; i < n; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-
-        if (high < 0 || low < 0) {
-            free(bytes);
-            return NULL;
-        }
-        bytes[i] = (char)(high << 4 | low);
-    }
-    if (hex[2 * n]) { /* an odd number */
+    if (!str_unhex(hex, bytes, n)) {
         free(bytes);
         return NULL;
     }

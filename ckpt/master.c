@@ -36,7 +36,7 @@ static int take_key(struct master *m, const char *hex, struct err *e)
     unsigned char key[CRYPT_KEY_BYTES];
     int rc = 0;
 
-    if (!crypt_unhex(hex, key, sizeof(key)))
+    if (!str_unhex(hex, key, sizeof(key)))
         rc = err_set(e, ERR_INVALID, "a key is %d lower-case hex digits", CRYPT_KEY_HEX);
     else if (m->n == CRYPT_KEYS_MAX)
         rc = err_set(e, ERR_INVALID, "over %d keys", CRYPT_KEYS_MAX);

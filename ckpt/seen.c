@@ -203,15 +203,6 @@ void seen_doubt(struct seen_save *u, size_t i)
         u->fits[i] = false;
 }
 
-static void unhex(const char *hex, unsigned char *out)
-{
-    for (size_t i = 0; i < 32; i++) {
-        char pair[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-
-        out[i] = (unsigned char)strtoul(pair, NULL, 16);
-    }
-}
-
 void seen_end(struct seen_save *u, const struct manifest *m)
 {
     struct ckpt_seen *seen = u->seen;
@@ -227,7 +218,7 @@ void seen_end(struct seen_save *u, const struct manifest *m)
 
             c->key = u->keys[i];
             c->stored = m->chunks[i].stored;
-            unhex(m->chunks[i].sha256, c->sha256);
+            str_unhex(m->chunks[i].sha256, c->sha256, sizeof(c->sha256));
         }
     if (seen->n)
         qsort(seen->v, seen->n, sizeof(seen->v[0]), compare_keys);

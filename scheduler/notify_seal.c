@@ -12,7 +12,7 @@ void notify_sealer_init(struct notify_sealer *s, const char *secret)
 {
     static const char what[] = "belay notify urls";
     unsigned char root[CRYPT_KEY_BYTES], key[CRYPT_KEY_BYTES];
-    bool good = crypt_unhex(secret, root, sizeof(root));
+    bool good = str_unhex(secret, root, sizeof(root));
     assert(good);
     (void)good;
     *s = (struct notify_sealer){0};
@@ -81,7 +81,7 @@ int notify_unseal(const struct notify_sealer *s, const char *user, const char *s
     if (!hex)
         return err_set(e, ERR_INVALID, "a URL is not sealed");
     char *bytes = mem_alloc(n + 1), *what = bound_to(user);
-    int rc = crypt_unhex(hex, bytes, n) ? crypt_open(&s->crypt.keys[0], what, bytes, n, &got, &why) : ERR_CORRUPT;
+    int rc = str_unhex(hex, bytes, n) ? crypt_open(&s->crypt.keys[0], what, bytes, n, &got, &why) : ERR_CORRUPT;
     free(what);
     if (rc != 0) {
         free(bytes);

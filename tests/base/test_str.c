@@ -211,7 +211,7 @@ static void utf8_is_that_of_rfc_3629(void **state)
 
 static void bytes_in_hex(void **state)
 {
-    unsigned char bytes[256];
+    unsigned char bytes[256], back[256] = {0};
     char text[513], want[3];
     (void)state;
     for (int i = 0; i < 256; i++)
@@ -222,6 +222,14 @@ static void bytes_in_hex(void **state)
         snprintf(want, sizeof(want), "%02x", (unsigned)i);
         assert_memory_equal(text + 2 * i, want, 2);
     }
+    assert_true(str_unhex(text, back, sizeof(back)));
+    assert_memory_equal(back, bytes, sizeof(back));
+    assert_true(str_unhex("", back, 0));
+    assert_false(str_unhex(text, back, sizeof(back) - 1));
+    assert_false(str_unhex("abc", back, 1));
+    assert_false(str_unhex("abc", back, 2));
+    assert_false(str_unhex("0G", back, 1));
+    assert_false(str_unhex("0A", back, 1));
 }
 
 static void urls_and_back(void **state)
