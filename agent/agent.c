@@ -294,11 +294,14 @@ static void on_fill(void *ctx, struct wire_status *s)
         told += !task_is_leaving(task_of_link(n));
     told = told < WIRE_ATTEMPTS_MAX ? told : WIRE_ATTEMPTS_MAX;
     s->attempts = mem_array(told, sizeof(*s->attempts));
+    s->tails = mem_array(WIRE_TAILS_MAX, sizeof(*s->tails));
     LIST_FOREACH (&a->tasks, n) {
         if (s->n_attempts == told || task_is_leaving(task_of_link(n)))
             continue;
         task_read_usage(task_of_link(n));
         task_status(task_of_link(n), &s->attempts[s->n_attempts++]);
+        if (s->n_tails < WIRE_TAILS_MAX && task_tail(task_of_link(n), &s->tails[s->n_tails]))
+            s->n_tails++;
     }
     telemetry_fill(a->telemetry, s);
 }

@@ -20,7 +20,7 @@
 #define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
-#define RETRY_CAP_MS 60000
+#define RETRY_CAP_MS 10000 /* somebody may be reading it as it comes */
 #define FINISH_FAILURES_MAX 20
 
 static void pump(struct ship *s);
@@ -114,11 +114,22 @@ static void post(struct ship *s, const void *p, size_t n)
     s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
 }
 
+/* -1: errno says why. */
+static ssize_t read_output(const struct ship *s, int64_t offset, char *piece, size_t max)
+{
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : pread(fd, piece, max, offset);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    return n;
+}
+
 static void post_piece(struct ship *s)
 {
     char *piece = mem_alloc(WIRE_OUTPUT_MAX);
-    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t n = fd < 0 ? -1 : pread(fd, piece, WIRE_OUTPUT_MAX, s->offset);
+    ssize_t n = read_output(s, s->offset, piece, WIRE_OUTPUT_MAX);
     struct err e;
     if (n > 0) {
         post(s, piece, (size_t)n);
@@ -126,9 +137,24 @@ static void post_piece(struct ship *s)
         err_errno(&e, n < 0 ? errno : EIO, "reading %s", s->path);
         on_failure(s, &e);
     }
-    if (fd >= 0)
-        close(fd);
     free(piece);
+}
+
+char *ship_rest(struct ship *s, size_t max, int64_t *ret_offset, size_t *ret_n)
+{
+    if (!s->started || ship_is_complete(s))
+        return NULL;
+    int64_t last = s->size > (int64_t)max ? s->size - (int64_t)max : 0;
+    int64_t offset = s->known ? s->offset : last;
+    char *rest = mem_alloc(max);
+    ssize_t n = read_output(s, offset, rest, max);
+    if (n <= 0) {
+        free(rest);
+        return NULL;
+    }
+    *ret_offset = offset;
+    *ret_n = (size_t)n;
+    return rest;
 }
 
 static void pump(struct ship *s)

@@ -54,6 +54,10 @@ bool ship_is_complete(struct ship *s);
 /* Nobody writes to it any more: from now on it is not looked at again how much there is. */
 void ship_settle(struct ship *s);
 
+/* What was written and is not known to be there, its first max bytes; where nothing is known (this agent is new), the last max.
+ * The caller frees it. NULL: there is nothing, it cannot be read, or belayd does not want it. */
+char *ship_rest(struct ship *s, size_t max, int64_t *ret_offset, size_t *ret_n);
+
 /* Bytes of output so far; of one that grows, as they were a second ago at most. */
 int64_t ship_output_bytes(struct ship *s);
 

@@ -16,6 +16,7 @@
 #include "agent/storage.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -505,6 +506,19 @@ void task_status(struct task *t, struct wire_attempt_status *s)
     }
     s->output_bytes = ship_output_bytes(&t->ship);
     s->secrets = t->secrets.version;
+}
+
+bool task_tail(struct task *t, struct wire_tail *ret)
+{
+    size_t n;
+    int64_t offset;
+    char *rest = t->phase == WIRE_ENDED && t->end_told ? ship_rest(&t->ship, WIRE_TAIL_MAX, &offset, &n) : NULL;
+    if (!rest)
+        return false;
+    *ret = (struct wire_tail){.job = t->job, .attempt = t->attempt, .offset = offset, .hex = mem_alloc(2 * n + 1)};
+    str_hex(rest, n, ret->hex);
+    free(rest);
+    return true;
 }
 
 int task_shell(struct task *t, int fd)

@@ -84,6 +84,9 @@ struct task *task_of_link(struct link *n);
 
 /* Fills s with borrowed texts, until the task's next change. */
 void task_status(struct task *t, struct wire_attempt_status *s);
+
+/* The output that has to stand beside its end, in text of the caller's. False: there is none, or the end is not told yet. */
+bool task_tail(struct task *t, struct wire_tail *ret);
 /* What its processes use is read anew, if that was some seconds ago: before it is told. */
 void task_read_usage(struct task *t);
 

@@ -38,6 +38,9 @@ static void send_status(struct uplink *u, struct uplink_slot *slot)
     free(status.kept);
     free(status.task_loads);
     free(status.gpu_loads);
+    for (size_t i = 0; i < status.n_tails; i++)
+        free(status.tails[i].hex);
+    free(status.tails);
     u->dirty = false;
     timer_stop(u->timers, &u->coalesce);
     slot->call =

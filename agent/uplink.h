@@ -24,7 +24,7 @@ struct uplink {
     struct timers *timers;
     struct prng *prng;
     int64_t incarnation; /* incarnation.h */
-    /* Fills notice, load, attempts and kept (shallow arrays, freed by the link with free()). */
+    /* Fills notice, load, attempts and kept (shallow arrays, freed by the link with free()), and tails (freed with their texts). */
     void (*fill)(void *ctx, struct wire_status *status);
     /* A desired that is not older than one seen before. */
     void (*desired)(void *ctx, const struct wire_desired *d);

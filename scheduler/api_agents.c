@@ -305,6 +305,25 @@ static bool await_output(struct api *a, int64_t node, const struct wire_status *
     return waits;
 }
 
+/* Before the ends that they stand beside. */
+static void take_tails(struct api *a, int64_t node, const struct wire_status *st)
+{
+    for (size_t i = 0; i < st->n_tails; i++) {
+        const struct wire_tail *t = &st->tails[i];
+        const struct attempt *live = job_attempt_on(model_job(tick_model(a->o.tick), t->job), t->attempt, node);
+        size_t n = strlen(t->hex) / 2;
+        char *bytes = mem_alloc(n + 1);
+        int64_t size;
+        struct err e;
+        if (live && str_unhex(t->hex, bytes, n)) {
+            if (logs_append(a->o.logs, a->o.reader, t->job, t->attempt, live->row.rank, t->offset, bytes, n, &size, &e) != 0)
+                log_warn("the last of a job's output cannot be kept", log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
+            api_output_grew(a, t->job);
+        }
+        free(bytes);
+    }
+}
+
 /* A status that waits until the output before it is on disk: once its ends are stored, their agent forgets theirs. */
 struct parked_status {
     struct api *api;
@@ -342,6 +361,7 @@ void api_agent_sync(struct request *q)
     }
     int64_t node = api_node_of_cn(q->r->peer_cn);
     struct later *l = later_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
+    take_tails(q->api, node, &st);
     if (await_output(q->api, node, &st)) {
         park_status(q, l, node, &st);
         return;

@@ -51,20 +51,37 @@ static bool is_env_name(const char *s)
     return true;
 }
 
+static bool is_hex(const char *s)
+{
+    size_t n = strspn(s, "0123456789abcdef");
+    return s[n] == '\0' && n % 2 == 0;
+}
+
 bool wire_text_is_right(const struct wire_field *f, const char *s)
 {
-    if (f->check == WIRE_CHECK_ENV_NAME)
+    switch (f->check) {
+    case WIRE_CHECK_ENV_NAME:
         return is_env_name(s);
-    return f->check != WIRE_CHECK_ABSOLUTE_PATH || !*s || *s == '/';
+    case WIRE_CHECK_ABSOLUTE_PATH:
+        return !*s || *s == '/';
+    case WIRE_CHECK_HEX:
+        return is_hex(s);
+    case WIRE_CHECK_NONE:
+        break;
+    }
+    return true;
 }
 
 static void check_text(struct json_reader *r, const struct wire_field *f, const char *s)
 {
+    static const char *const is_not[] = {
+        [WIRE_CHECK_ENV_NAME] = "a variable's name ([A-Za-z_][A-Za-z0-9_]*)",
+        [WIRE_CHECK_ABSOLUTE_PATH] = "an absolute path",
+        [WIRE_CHECK_HEX] = "bytes in lower-case hex",
+    };
     char shown[STR_SHOW_MAX];
-    if (!s || r->rc || wire_text_is_right(f, s))
-        return;
-    json_reader_fail(r, f->key, f->check == WIRE_CHECK_ENV_NAME ? "%s is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)" : "%s is not an absolute path",
-        str_show(s, shown));
+    if (s && !r->rc && !wire_text_is_right(f, s))
+        json_reader_fail(r, f->key, "%s is not %s", str_show(s, shown), is_not[f->check]);
 }
 
 static void decode_text(struct json_reader *r, const struct wire_field *f, char *dst)

@@ -28,7 +28,7 @@ enum wire_field_type {
     WIRE_FIELD_STRUCTS  /* pointer and a count */
 };
 
-enum wire_text_check { WIRE_CHECK_NONE, WIRE_CHECK_ENV_NAME, WIRE_CHECK_ABSOLUTE_PATH };
+enum wire_text_check { WIRE_CHECK_NONE, WIRE_CHECK_ENV_NAME, WIRE_CHECK_ABSOLUTE_PATH, WIRE_CHECK_HEX };
 
 struct wire_table;
 

@@ -199,6 +199,15 @@ static const struct wire_field gpu_load_fields[] = {
 };
 static const struct wire_table gpu_load_table = {sizeof(struct wire_gpu_load), gpu_load_fields};
 
+static const struct wire_field tail_fields[] = {
+    WIRE_I64_REQ(wire_tail, job, 1, ID_MAX),
+    WIRE_I64_REQ(wire_tail, attempt, 1, ID_MAX),
+    WIRE_I64_OPT(wire_tail, offset, 0, SIZE_MAX_BYTES),
+    WIRE_STRING_REQ(wire_tail, hex, 2 * WIRE_TAIL_MAX, WIRE_CHECK_HEX),
+    WIRE_END,
+};
+static const struct wire_table tail_table = {sizeof(struct wire_tail), tail_fields};
+
 static const struct wire_field status_fields[] = {
     WIRE_I64_REQ(wire_status, incarnation, 1, TIME_MAX),
     WIRE_I64_REQ(wire_status, seq, 1, ID_MAX),
@@ -217,6 +226,7 @@ static const struct wire_field status_fields[] = {
     WIRE_STRUCTS(wire_status, kept, &kept_table, WIRE_KEPT_MAX),
     WIRE_STRUCTS(wire_status, task_loads, &task_load_table, WIRE_LOADS_MAX),
     WIRE_STRUCTS(wire_status, gpu_loads, &gpu_load_table, WIRE_LOADS_MAX),
+    WIRE_STRUCTS(wire_status, tails, &tail_table, WIRE_TAILS_MAX),
     WIRE_END,
 };
 static const struct wire_table status_table = {sizeof(struct wire_status), status_fields};

@@ -21,7 +21,7 @@
  * current revision or wait_ms is 0, else when the revision changes or wait_ms has passed.
  * An attempt that the agent has and that is not desired is to be killed and forgotten at once; an ended attempt that
  * is not desired is known to belayd durably and may be forgotten. What the program's end left to ship (output) is
- * shipped before forgetting.
+ * shipped before forgetting; an end that is told before that has the last of it beside it.
  */
 #ifndef BELAY_WIRE_WIRE_H
 #define BELAY_WIRE_WIRE_H
@@ -58,6 +58,8 @@
 #define WIRE_STORE_TOKEN_MAX 8192
 #define WIRE_STEP_TOKEN_MAX 128
 #define WIRE_OUTPUT_MAX (256u << 10) /* one piece of output */
+#define WIRE_TAILS_MAX 16
+#define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one */
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)
 #define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
 
@@ -160,6 +162,14 @@ struct wire_gpu_load {
     struct gpu_load load;
 };
 
+/* Output of an attempt that this status tells to have ended, which is not known to have come to belayd: the machine may be gone
+ * before a piece of its own gets through, and the end must not be all that is left. */
+struct wire_tail {
+    int64_t job, attempt;
+    int64_t offset;
+    char *hex; /* what was written from there on: all, or the first WIRE_TAIL_MAX bytes of it */
+};
+
 struct wire_status {
     int64_t incarnation; /* wall ms of the agent's start, greater than that of its run before */
     int64_t seq;         /* grows with every status of one incarnation */
@@ -180,6 +190,8 @@ struct wire_status {
     size_t n_task_loads;
     struct wire_gpu_load *gpu_loads; /* likewise */
     size_t n_gpu_loads;
+    struct wire_tail *tails; /* of the first WIRE_TAILS_MAX that have one */
+    size_t n_tails;
 };
 
 /* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be told as `reason`;

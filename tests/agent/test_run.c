@@ -194,15 +194,51 @@ static void an_end_is_told_when_its_output_is_there(void **state)
     assert_int_equal(strlen(world_output(w, 1)), 3000000);
 }
 
-static void an_end_does_not_wait_for_output_that_does_not_get_through(void **state)
+static void assert_tail(const struct world *w, int64_t offset, const char *bytes, size_t n)
+{
+    const struct wire_tail *t = w->status.tails;
+    assert_int_equal(w->status.n_tails, 1);
+    assert_true(t->job == 1 && t->attempt == 1 && t->offset == offset);
+    char *got = mem_alloc(n + 1);
+    assert_true(str_unhex(t->hex, got, n));
+    assert_memory_equal(got, bytes, n);
+    free(got);
+}
+
+/* Its machine may not live until the output gets through. */
+static void an_end_that_does_not_wait_for_its_output_has_it_beside_it(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     w->deaf_to_output = true;
-    world_want(w, 1, 1, "#!/bin/sh\necho some\nexit 4\n");
+    world_want(w, 1, 1, "#!/bin/sh\nprintf 'some\\377\\0\\n'\nexit 4\n");
     world_start_agent(w);
     world_until(w, is_told_as_ended, 1, "the script ended");
     assert_end(w, 1, "failed", 4, "exit code 4");
-    assert_int_equal(world_told(w, 1)->output_bytes, 5);
+    assert_int_equal(world_told(w, 1)->output_bytes, 7);
+    assert_tail(w, 0, "some\377\0\n", 7);
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_told_as_ended, 1, "the next agent tells it as well");
+    assert_tail(w, 0, "some\377\0\n", 7);
+}
+
+static void of_much_output_that_stands_beside_an_end(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char first[WIRE_TAIL_MAX], last[WIRE_TAIL_MAX];
+    memset(first, 'a', sizeof(first));
+    memset(last, 'b', sizeof(last));
+    w->deaf_to_output = true;
+    world_want(w, 1, 1, "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
+    world_start_agent(w);
+    world_until(w, is_told_as_ended, 1, "the script ended");
+    assert_tail(w, 0, first, sizeof(first)); /* it follows upon what belayd has */
+    world_kill_agent(w, SIGKILL);
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_told_as_ended, 1, "the next agent tells it as well");
+    assert_tail(w, 65536, last, sizeof(last)); /* it does not know what belayd has */
 }
 
 static void an_ended_attempt_can_be_forgotten_before_its_end_is_told(void **state)
@@ -635,7 +671,8 @@ int main(void)
         world_test(a_later_attempt_adds_to_its_file),
         world_test(a_file_that_cannot_be_opened_is_told),
         world_test(an_end_is_told_when_its_output_is_there),
-        world_test(an_end_does_not_wait_for_output_that_does_not_get_through),
+        world_test(an_end_that_does_not_wait_for_its_output_has_it_beside_it),
+        world_test(of_much_output_that_stands_beside_an_end),
         world_test(an_ended_attempt_can_be_forgotten_before_its_end_is_told),
         world_test(a_joined_node_does_not_join_again),
         world_test(what_belayd_does_not_want_any_more_is_forgotten),

@@ -154,11 +154,14 @@ class Agents(unittest.TestCase):
     def test_statuses_that_make_no_sense_are_refused(self):
         _, cert = self.joined()
         attempt = {"job": 1, "attempt": 1, "phase": "running"}
+        tail = {"job": 1, "attempt": 1, "offset": 0, "hex": "00"}
         for more in ({"seq": 0}, {"seq": "1"}, {"incarnation": 0}, {"wait_ms": 25001}, {"wait_ms": -1}, {"attempts": {}},
                      {"attempts": [attempt] * 1025}, {"attempts": [{**attempt, "phase": "flying"}]},
                      {"attempts": [{**attempt, "job": 0}]}, {"attempts": [{**attempt, "exit_code": 256}]},
                      {"attempts": [{**attempt, "checkpoints": [{"sequence": 0, "saved_at": 0}]}]},
-                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 1, "saved_at": 0}] * 17}]}):
+                     {"attempts": [{**attempt, "checkpoints": [{"sequence": 1, "saved_at": 0}] * 17}]},
+                     {"tails": [{"job": 1, "attempt": 1}]}, {"tails": [{**tail, "hex": "a"}]}, {"tails": [{**tail, "hex": "0A"}]},
+                     {"tails": [{**tail, "offset": -1}]}, {"tails": [tail] * 17}, {"tails": [{**tail, "hex": "00" * 65537}]}):
             with self.subTest(more=json.dumps(more)[:60]):
                 self.check(self.sync(cert, **more), 400, "invalid")
         for body in (b"", b"{", b"null", b"\xff", b"[" * 100):
@@ -193,6 +196,26 @@ class Agents(unittest.TestCase):
         reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=4&wait_ms=25000" % job)
         self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"", "1"))
         self.assertLess(time.monotonic() - begun, 20)
+
+    def test_an_end_may_have_its_last_output_beside_it(self):
+        _, cert = self.joined(pool="spare", cpus=128)
+        rev = self.sync(cert)[1]["rev"]
+        job = self.d.submit(cpus=128, pool="spare")
+        desired = self.sync(cert, 2, have_rev=rev, wait_ms=20000)[1]
+        self.assertEqual([a["job"] for a in desired["attempts"]], [job])
+        self.sync(cert, 3, attempts=[{"job": job, "attempt": 1, "phase": "running", "started_at": 1}])
+        self.d.call("POST", "/agent/v1/output/%d/1?offset=0" % job, b"one\n", cert=cert)
+        ended = {"job": job, "attempt": 1, "phase": "ended", "started_at": 1, "end": "succeeded", "output_bytes": 10}
+
+        def tail(offset, data, **more):
+            return {"job": job, "attempt": 1, "offset": offset, "hex": data.hex(), **more}
+        _, stranger = self.joined()
+        self.sync(stranger, tails=[tail(4, b"lies")])
+        for seq, wrong in enumerate((tail(5, b"a gap"), tail(4, b"lies", attempt=2), tail(4, b"lies", job=job + 1)), 4):
+            self.sync(cert, seq, attempts=[{**ended, "phase": "ending", "end": ""}], tails=[wrong])
+        self.sync(cert, 9, attempts=[ended], tails=[tail(2, b"e\ntwo\n\xff\0")])  # of which it has two bytes
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs" % job)
+        self.assertEqual((reply[1], reply[2]["Belay-Log-End"]), (b"one\ntwo\n\xff\0", "1"))
 
     def check_output(self, node, cert, job):
         def put(offset, data, attempt=1, who=cert):

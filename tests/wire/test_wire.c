@@ -39,6 +39,13 @@ static struct wire_gpu_load *gpu_loads_of_everything(void)
     return l;
 }
 
+static struct wire_tail *tails_of_everything(void)
+{
+    struct wire_tail *t = mem_array(1, sizeof(*t));
+    *t = (struct wire_tail){.job = 43, .attempt = 1, .offset = 70, .hex = mem_strdup("00ff0a")};
+    return t;
+}
+
 static struct wire_status status_of_everything(void)
 {
     struct wire_checkpoint *c = mem_array(2, sizeof(*c));
@@ -99,7 +106,9 @@ static struct wire_status status_of_everything(void)
         .task_loads = task_load_of_everything(),
         .n_task_loads = 1,
         .gpu_loads = gpu_loads_of_everything(),
-        .n_gpu_loads = 2};
+        .n_gpu_loads = 2,
+        .tails = tails_of_everything(),
+        .n_tails = 1};
 }
 
 static void status_survives_a_round_trip(void **state)
@@ -128,6 +137,9 @@ static void status_survives_a_round_trip(void **state)
     assert_memory_equal(&back.task_loads[0], &m.task_loads[0], sizeof(m.task_loads[0]));
     assert_int_equal(back.n_gpu_loads, 2);
     assert_memory_equal(&back.gpu_loads[0].load, &m.gpu_loads[0].load, sizeof(m.gpu_loads[0].load));
+    assert_int_equal(back.n_tails, 1);
+    assert_int_equal(back.tails[0].offset, 70);
+    assert_string_equal(back.tails[0].hex, "00ff0a");
     assert_string_equal(back.gpu_loads[0].gpu, "GPU-1");
     assert_true(back.gpu_loads[1].is_slice);
     wire_status_encode(&back, &again);
