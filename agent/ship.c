@@ -21,7 +21,7 @@
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
 #define RETRY_CAP_MS 10000 /* somebody may be reading it as it comes */
-#define FINISH_FAILURES_MAX 20
+#define FINISH_FAILURES_MAX 100 /* some twelve minutes */
 
 static void pump(struct ship *s);
 
