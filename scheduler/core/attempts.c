@@ -67,8 +67,8 @@ static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
     enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
     if (holds && end == END_GANG && a->job->row.gang_end == END_SUCCEEDED)
         return END_SUCCEEDED;
-    if (holds && end == END_GANG && a->node->row.state == NODE_NOTICED)
-        return END_RECLAIMED; /* it has stayed for as long as the first was being saved */
+    if (end == END_GANG && a->node->row.state == NODE_NOTICED)
+        return END_RECLAIMED; /* its followers were done first, and it was stopped as they are */
     return holds && end == END_SUCCEEDED ? END_FAILED : end;
 }
 

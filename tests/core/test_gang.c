@@ -259,6 +259,25 @@ static void a_notice_makes_all_ranks_save_and_stop(void **state)
     lab_deinit(&t.l);
 }
 
+/* The last to end is the one that all the others stopped for. */
+static void a_reclaim_is_why_all_stopped_whoever_ends_first(void **state)
+{
+    (void)state;
+    struct trio t;
+    start(&t);
+    lab_notice(&t.l, node_of(&t.l, t.job, 1), NOTICE_TYPE_RECLAIM, 30000);
+    for (int32_t n = 0; n < 3; n++)
+        rank_saved(&t.l, t.job, n, 1, 500);
+    rank_ended(&t.l, t.job, 0, END_GANG, 85);
+    assert_int_equal(rank(&t.l, t.job, 1)->row.stop_reason, END_GANG);
+    rank_ended(&t.l, t.job, 2, END_GANG, 85);
+    rank_ended(&t.l, t.job, 1, END_GANG, 143); /* it was told to stop as they were */
+    assert_int_equal(row(&t)->state, JOB_PENDING);
+    assert_int_equal(row(&t)->end, END_RECLAIMED);
+    assert_int_equal(row(&t)->reclaims, 1);
+    lab_deinit(&t.l);
+}
+
 static void a_lost_node_stops_the_others_at_once(void **state)
 {
     (void)state;
@@ -876,6 +895,7 @@ int main(void)
         cmocka_unit_test(succeeds_when_all_ranks_have),
         cmocka_unit_test(one_that_fails_stops_the_others_and_decides),
         cmocka_unit_test(a_notice_makes_all_ranks_save_and_stop),
+        cmocka_unit_test(a_reclaim_is_why_all_stopped_whoever_ends_first),
         cmocka_unit_test(a_lost_node_stops_the_others_at_once),
         cmocka_unit_test(a_loss_is_why_the_others_failed),
         cmocka_unit_test(a_cancel_stops_all_and_keeps_its_reason),
