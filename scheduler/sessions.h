@@ -52,10 +52,10 @@ void sessions_destroy(struct sessions *s); /* what waits is forgotten. NULL is f
 /* Exactly one of e and d is NULL; both borrowed for the call. */
 typedef void (*sessions_reply_fn)(void *ctx, const struct err *e, const struct wire_desired *d);
 
-/* By the name that agents tell; CRIU_UNKNOWN for any other. */
 /* The features and resources that an agent tells, as rows have them; what cannot be read is left out. */
 void sessions_read_extras(const char *features, const char *resources, char ret_features[FEATURES_TEXT_MAX],
     char ret_resources[COUNTS_TEXT_MAX]);
+/* By the name that agents tell; CRIU_UNKNOWN for any other. */
 enum criu_ability sessions_criu_ability(const char *name);
 
 /* ERR_NOT_FOUND: no such node (deleted, or its instance is gone): the agent has to end. */
