@@ -399,6 +399,8 @@ void task_desired(struct task *t, const struct wire_desired_attempt *d)
     task_set_limit(t, d->limit_ms);
     if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->killing)
         task_asked(t, d->saves_asked);
+    if (d->gang_ended && t->exited) /* what it has accepted would wait in vain for that rank */
+        task_leave_gang(t);
     if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
         return;
     const char *end = *d->reason ? d->reason : "user";

@@ -366,12 +366,17 @@ static int64_t progress_of(const struct control_numbers *n)
     return n->done != CONTROL_NONE ? n->done : -1;
 }
 
-static void store(struct task *t, const struct task_save *s)
+void task_note_saving(struct task *t, const struct task_save *s)
 {
-    t->save = *s;
     t->state.saving = true;
     t->state.saving_sequence = s->sequence;
     t->state.saving_commit = s->pause_ms == TASK_WAITS ? s->commit : 0;
+}
+
+static void store(struct task *t, const struct task_save *s)
+{
+    t->save = *s;
+    task_note_saving(t, s);
     task_persist(t);
     t->work.sequence = s->sequence;
     t->work.progress = s->progress;
@@ -574,6 +579,8 @@ static void on_saved(struct task *t)
         snapshot_over(t);
     if (task_is_gang(t))
         note_met(t);
+    if (task_has_queued(t))
+        task_note_saving(t, &t->queued);
     if (t->work.rc == 0)
         save_good(t);
     else if (is_told_already(t))

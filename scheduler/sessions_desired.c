@@ -294,6 +294,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
     d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
     d->limit_ms = limit_ms(a);
+    d->gang_ended = a->job->row.gang_end != END_NONE;
     if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
         d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
         STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);

@@ -269,6 +269,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_I64_OPT(wire_desired_attempt, ckpt_every_ms, 0, TIME_MAX),
     WIRE_I64_OPT(wire_desired_attempt, saves_asked, 0, ID_MAX),
     WIRE_I64_OPT(wire_desired_attempt, limit_ms, WIRE_NO_LIMIT, TIME_MAX),
+    WIRE_BOOL_OPT(wire_desired_attempt, gang_ended),
     WIRE_STRUCT(wire_desired_attempt, secrets, &secrets_table),
     WIRE_TEXT_OPT(wire_desired_attempt, name),
     WIRE_TEXT_OPT(wire_desired_attempt, user),

@@ -239,6 +239,7 @@ struct wire_desired_attempt {
     int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
     int64_t saves_asked; /* by users, of this attempt: a save that begins after the last of them is wanted */
     int64_t limit_ms;    /* its time limit as things are now; WIRE_NO_LIMIT; 0: not told, that of its start holds */
+    bool gang_ended;     /* another rank has ended: there is no further checkpoint of all of them */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];

@@ -720,6 +720,23 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
     assert_string_equal(stored(w), "2 1 ");
 }
 
+/* The agent of the other was killed with what that one had accepted, and its program has succeeded too. */
+static void or_does_not_once_another_has_ended(void **state)
+{
+    struct other o;
+    struct world *w = start_rank(state, 1, &o);
+    commit_accepted(w, 1);
+    commit_accepted(w, 2);
+    tell(w, "exit", "0");
+    await(w, "../exit.json", "");
+    assert_false(has_ended(w, 1));
+    world_find(w, 1)->a.gang_ended = true;
+    world_go(w);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_string_equal(world_told(w, 1)->end, "succeeded");
+    assert_string_equal(stored(w), "");
+}
+
 /* What waits for its turn is left out for the one that the node's end waits for. */
 static void at_an_eviction_a_rank_stores_the_newest_and_only_then_stops(void **state)
 {
@@ -770,6 +787,7 @@ int main(void)
         TEST(rank_0_that_waits_is_served_by_the_next_agent),
         TEST(another_rank_that_waits_is_served_by_the_next_agent),
         TEST(a_rank_that_has_succeeded_stores_what_the_others_may_need),
+        TEST(or_does_not_once_another_has_ended),
         TEST(at_an_eviction_a_rank_stores_the_newest_and_only_then_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ struct answer {
         bool script, needs_secrets;
         int64_t secrets; /* their version; 0: none came */
         int64_t every_ms, saves_asked, limit_ms;
+        bool gang_ended;
     } shown[SHOWN_MAX];
 };
 
@@ -49,7 +50,7 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
         a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
-            x->needs_secrets, x->secrets.version, x->ckpt_every_ms, x->saves_asked, x->limit_ms};
+            x->needs_secrets, x->secrets.version, x->ckpt_every_ms, x->saves_asked, x->limit_ms, x->gang_ended};
         if (x->secrets.version)
             assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
         STR_COPY(a->shown[i].reason, x->reason);
@@ -700,6 +701,27 @@ static void an_automatic_interval_follows_the_last_save(void **state)
     }
 }
 
+/* It has not failed, so they go on: but what needs all ranks does not come about any more. */
+static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
+{
+    struct fixture *f = *state;
+    struct job_row row = {.name = "job", .user = "ann", .nodes = 2, .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
+    struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
+    struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
+    lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
+    lab_turn(f->lab);
+    tell(f->agent, 1, 1, WIRE_RUNNING);
+    STR_COPY(tell(other, 1, 1, WIRE_ENDED)->end, "succeeded");
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && !f->answer.shown[0].gang_ended);
+    send(other, 0, 0, &f->other);
+    assert_int_equal(f->other.n_attempts, 0);
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].gang_ended);
+    assert_int_equal(f->answer.shown[0].want, WIRE_RUN);
+    free(other);
+}
+
 static void saves_are_acknowledged_by_their_sequence(void **state)
 {
     struct fixture *f = *state;
@@ -936,6 +958,7 @@ int main(void)
         TEST(a_save_that_was_asked_for_is_told_over_a_restart),
         TEST(another_time_limit_is_told_over_a_restart),
         TEST(an_automatic_interval_follows_the_last_save),
+        TEST(the_other_ranks_are_told_when_one_has_succeeded),
         TEST(saves_are_acknowledged_by_their_sequence),
         TEST(progress_is_known_at_once_and_stored_later),
         TEST(what_is_used_is_known_at_once_and_stored_with_the_end),

@@ -175,6 +175,7 @@ static struct wire_desired desired_of_everything(void)
         .ckpt_at = "04:00,16:00",
         .saves_asked = 2,
         .limit_ms = 120000,
+        .gang_ended = true,
         .kill_wait_ms = 30000,
         .save_ms = 1234,
         .slurm_env = true,
@@ -232,6 +233,7 @@ static void desired_survives_a_round_trip(void **state)
     assert_string_equal(back.attempts[0].args[1], "");
     assert_string_equal(back.attempts[0].env[0].value, "1 2\n3");
     assert_true(back.attempts[0].slurm_env);
+    assert_true(back.attempts[0].gang_ended);
     assert_string_equal(back.attempts[0].output, "%x-%j.out");
     assert_string_equal(back.attempts[0].error, "%j.err");
     assert_string_equal(back.attempts[0].input, "in.txt");
