@@ -19,7 +19,7 @@ import subprocess
 import time
 
 from lab import BUILD, Lab, Refused
-from walks import Walk
+from walks import RingWalk, Walk
 
 JOBS_MIN = 30  # more while the killing goes on, so that there is always something to hurt
 JOBS_ALIVE = 10
@@ -185,7 +185,8 @@ class Chaos:
         """Keeps enough jobs alive; a submit that got no answer may have been lost or not: it is looked for."""
         active = {j["id"] for j in self.lab.get("/jobs?state=active&limit=200")["jobs"]}
         while len(active) < JOBS_ALIVE or len(self.jobs) < JOBS_MIN:
-            job = Walk.by_chance(self.choose_jobs)
+            kind = self.choose_jobs.choices([Walk, RingWalk], [8, 1])[0]
+            job = kind.by_chance(self.choose_jobs)
             job.submit(self.lab)
             self.jobs.append(job)
             active.add(job.id)

@@ -5,6 +5,12 @@ the store."""
 
 import os
 import re
+import sys
+
+from lab import JOBS
+
+sys.path.insert(0, JOBS)
+from ring import undisturbed  # noqa: E402
 
 WALKER = os.environ["BELAY_WALKER"]
 
@@ -110,3 +116,59 @@ class Walk:
             if restored != (0, 0) and restored not in stored:
                 yield "attempt %d resumed from %s, which the store does not have" % (a["attempt"], restored)
             last = restored
+
+
+class RingWalk:
+    """A job on several nodes that runs ring.py: each rank's result is that of an undisturbed run, and all of an attempt resumed
+    from one checkpoint, which is no older than one that was acknowledged before."""
+
+    method = "gang"
+
+    def __init__(self, nodes, steps, every_ms):
+        self.nodes, self.steps, self.every_ms = nodes, steps, every_ms
+        self.id = None
+
+    @classmethod
+    def by_chance(cls, choose):
+        return cls(choose.choice([2, 2, 3]), choose.randrange(40, 150), choose.choice([1000, 2000]))
+
+    def submit(self, lab):
+        self.id = lab.submit("ring.py", self.steps, 0.03, method="coop", every_ms=self.every_ms, keep=1000, nodes=self.nodes,
+                             env={"RING_DIR": lab.dir})
+
+    def check(self, lab):
+        """What is not as it must be, in words."""
+        shown = lab.show(self.id)
+        row, attempts = shown["job"], {}
+        for a in shown["attempts"]:
+            attempts.setdefault(a["attempt"], []).append(a)
+        ends = [[a["end"] for a in ranks] for ranks in attempts.values()]
+        if (row["state"], row["end"], row["exit_code"]) != ("ended", "succeeded", 0):
+            yield "it ended as %s, %s, exit code %s: %s" % (row["state"], row["end"], row["exit_code"], ends)
+            return
+        if set(ends[-1]) != {"succeeded"} or any(set(e) == {"succeeded"} for e in ends[:-1]):
+            yield "its attempts ended as %s" % ends
+        for ranks in attempts.values():
+            if [a["rank"] for a in ranks] != list(range(self.nodes)):
+                yield "attempt %d has the ranks %s" % (ranks[0]["attempt"], [a["rank"] for a in ranks])
+        for rank, value in enumerate(undisturbed(self.steps, self.nodes)):
+            text = lab.belay("logs", "--rank", str(rank), str(self.id))
+            if text.rstrip("\n").split("\n")[-1] != "ring %s" % value:
+                yield "rank %d's result is not %r but %r" % (rank, value, text[-80:])
+        yield from self.check_checkpoints(lab, shown, attempts)
+
+    def check_checkpoints(self, lab, shown, attempts):
+        ref = lambda c: (c["attempt"], c["sequence"]) if c else (0, 0)
+        acknowledged, stored = {ref(c) for c in shown["checkpoints"]}, set(lab.manifests(self.id))
+        if not acknowledged <= stored:
+            yield "acknowledged but not in the store: %s" % sorted(acknowledged - stored)
+        last = (0, 0)
+        for number, ranks in sorted(attempts.items()):
+            restored = {ref(a["restored"]) for a in ranks if a["started_at"]}
+            newest = max([c for c in acknowledged if c[0] < number], default=(0, 0))
+            if len(restored) > 1:
+                yield "the ranks of attempt %d resumed from %s" % (number, sorted(restored))
+            for r in restored:
+                if r < max(newest, last):
+                    yield "attempt %d resumed from %s, older than %s" % (number, r, max(newest, last))
+                last = max(last, r)

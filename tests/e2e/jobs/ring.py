@@ -8,7 +8,8 @@ At that step that rank fails with exit code 7; or, with hold, it comes to no che
 With another number of ranks than made the checkpoint, each begins with a value that follows from those of all of them.
 
 The ranks find each other as torch.distributed's do, by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and agree at each
-step whether to save.
+step whether to save. With RING_DIR rank 0 takes any port and writes it to a file there: where several clusters are on one
+machine, jobs of the same number would have the same port.
 """
 
 import hashlib
@@ -45,24 +46,43 @@ def state_of(directory):
 class Ring:
     """Rank 0 collects and hands out."""
 
-    def __init__(self, rank, size, address):
+    def __init__(self, rank, size):
         self.rank, self.size, self.peers = rank, size, {}
+        self.address = os.environ["MASTER_ADDR"]
+        self.port_file = None
+        if "RING_DIR" in os.environ:
+            name = "ring-%s-%s" % (os.environ["BELAY_JOB_ID"], os.environ["BELAY_ATTEMPT"])
+            self.port_file = os.path.join(os.environ["RING_DIR"], name)
         if rank == 0:
-            listener = socket.create_server(address, reuse_port=False)
+            listener = self.listen()
             listener.settimeout(CONNECT_S)
             while len(self.peers) < size - 1:
                 peer = listener.accept()[0].makefile("rw")
                 self.peers[json.loads(peer.readline())] = peer
         else:
-            self.peers[0] = self.connect(address).makefile("rw")
+            self.peers[0] = self.connect().makefile("rw")
             self.tell(self.peers[0], rank)
 
-    @staticmethod
-    def connect(address):
+    def listen(self):
+        if not self.port_file:
+            return socket.create_server((self.address, int(os.environ["MASTER_PORT"])))
+        listener = socket.create_server((self.address, 0))
+        with open(self.port_file + ".new", "w") as f:
+            f.write("%d" % listener.getsockname()[1])
+        os.rename(self.port_file + ".new", self.port_file)
+        return listener
+
+    def port(self):
+        if not self.port_file:
+            return int(os.environ["MASTER_PORT"])
+        with open(self.port_file) as f:
+            return int(f.read())
+
+    def connect(self):
         end = time.monotonic() + CONNECT_S
         while True:
             try:
-                return socket.create_connection(address)
+                return socket.create_connection((self.address, self.port()))
             except OSError:
                 if time.monotonic() > end:
                     raise
@@ -106,7 +126,7 @@ def main():
         states = [state_of(belay.restored_dir(k)) for k in range(belay.restored_ranks())]
         step, value = states[0][0], link(states[0][0], rank, [s[1] for s in states])
     print("rank %d of %d on %s at step %d" % (rank, size, os.environ["BELAY_NODELIST"], step), flush=True)
-    ring = Ring(rank, size, (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
+    ring = Ring(rank, size)
     while step < steps:
         told = ring.exchange([step, value, bool(belay.should_checkpoint())])
         assert all(t[0] == step for t in told), told
