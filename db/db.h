@@ -169,6 +169,8 @@ int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckp
 int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e);
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,
     struct err *e);
+/* How often the timeline says that this attempt, on this node, could not save. */
+int db_read_failed_saves(struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e);
 int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e); /* newest first */
 /* Checkpoints of jobs that ended before, and stay for good: of one user or all (NULL), the largest first, at most limit. Of the newest jobs
  * that left any at most 100,000 are looked at. */

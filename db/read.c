@@ -116,6 +116,19 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
     return query_finish(&q);
 }
 
+int db_read_failed_saves(struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, r->statements,
+        "SELECT count(*) FROM history WHERE job = ?1 AND attempt = ?2 AND node = ?3 AND kind = 'save-failed'", e);
+    query_i64(&q, 1, job);
+    query_i64(&q, 2, attempt);
+    query_i64(&q, 3, node);
+    *ret_n = query_step(&q) ? sqlite3_column_int64(q.stmt, 0) : 0;
+    return query_finish(&q);
+}
+
 int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e)
 {
     struct checkpoint_row row = {0};

@@ -55,9 +55,21 @@ static void post_checkpoints(
     }
 }
 
+/* Those that a belayd before this one was told of. */
+static int64_t known_failed_saves(const struct sessions *s, const struct attempt *a)
+{
+    struct err e;
+    int64_t n = 0;
+    if (db_read_failed_saves(s->o.reader, a->row.job, a->row.attempt, a->row.node, &n, &e) != 0)
+        log_warn("what saves of a job failed cannot be read: they are told again", log_i("job", a->row.job), log_err(&e));
+    return n;
+}
+
 static void post_failed_saves(
     struct sessions *s, struct seen *k, const struct attempt *a, const struct wire_attempt_status *st)
 {
+    if (st->failed_saves > 0 && k->failed_saves == 0)
+        k->failed_saves = known_failed_saves(s, a);
     if (st->failed_saves > k->failed_saves) {
         struct event ev = {.type = EV_SAVE_FAILED,
             .save_failed = {.job = st->job, .attempt = st->attempt, .node = a->row.node}};

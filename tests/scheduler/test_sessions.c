@@ -792,8 +792,14 @@ static void a_failed_save_is_told_once(void **state)
     send(f->agent, 0, 0, &f->answer);
     f->agent->attempts[0].failed_saves = 2;
     send(f->agent, 0, 0, &f->answer);
+    lab_restart(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_false(job_attempt(job(f, 1))->save_failed); /* perhaps one was saved since */
+    f->agent->attempts[0].failed_saves = 3;
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(job_attempt(job(f, 1))->save_failed);
     assert_int_equal(db_read_history(f->lab->reader, 1, 0, 100, count_kind, &n, &e), 0);
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 3);
 }
 
 static void a_start_that_is_told_while_it_is_to_stop_counts(void **state)
