@@ -47,14 +47,13 @@ static void accept_taken(struct task *t)
     const struct control_answer a = {
         .attempt = t->attempt, .sequence = s->sequence = ++t->state.sequence, .accepted = true};
     s->pause_ms = now_ms(t) - s->begun_ms;
-    if (!t->state.saving)
-        task_note_saving(t, s);
-    task_persist(t);
-    if (s->is_asked && t->ask.on && t->ask.serial == s->ask_serial)
-        task_ask_over(t);
     ckpt_snapshot_destroy(t->queued.snapshot);
     t->queued = *s;
     s->snapshot = NULL;
+    task_note_queued(t);
+    task_persist(t);
+    if (s->is_asked && t->ask.on && t->ask.serial == s->ask_serial)
+        task_ask_over(t);
     if (s->commit) {
         t->untold = t->untold ? t->untold : s->commit;
         t->accepted = s->commit;
@@ -150,8 +149,7 @@ void task_accept_refuse(struct task *t, const struct task_save *s, const struct 
     t->queued.sequence = ++t->state.sequence;
     t->queued.pause_ms = 0;
     t->queued.refused = *why;
-    if (!t->state.saving)
-        task_note_saving(t, &t->queued);
+    task_note_queued(t);
     task_persist(t);
 }
 

@@ -219,8 +219,8 @@ void task_leave_gang(struct task *t); /* harmless in a job of one node */
 bool task_save_final(struct task *t); /* true: a save was started or is to be tried again */
 bool task_save_queued(struct task *t);  /* true: it is stored now */
 bool task_has_queued(const struct task *t);
-/* What an agent to come looks for, and tells the other ranks of a gang that it is lost: what is being stored or is about to be. */
-void task_note_saving(struct task *t, const struct task_save *s);
+/* An agent to come looks for what is queued as for what is being stored, and tells the other ranks of a gang that it is lost. */
+void task_note_queued(struct task *t);
 bool task_saves_accepted(const struct task *t); /* what is stored now is nothing that the program waits for */
 void task_ask_over(struct task *t);
 void task_done_taken(struct task *t); /* .done is answered */

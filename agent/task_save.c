@@ -366,17 +366,23 @@ static int64_t progress_of(const struct control_numbers *n)
     return n->done != CONTROL_NONE ? n->done : -1;
 }
 
-void task_note_saving(struct task *t, const struct task_save *s)
+static void note_saving(struct task *t, const struct task_save *s)
 {
     t->state.saving = true;
     t->state.saving_sequence = s->sequence;
     t->state.saving_commit = s->pause_ms == TASK_WAITS ? s->commit : 0;
 }
 
+void task_note_queued(struct task *t)
+{
+    if (!t->state.saving && task_has_queued(t))
+        note_saving(t, &t->queued);
+}
+
 static void store(struct task *t, const struct task_save *s)
 {
     t->save = *s;
-    task_note_saving(t, s);
+    note_saving(t, s);
     task_persist(t);
     t->work.sequence = s->sequence;
     t->work.progress = s->progress;
@@ -579,8 +585,7 @@ static void on_saved(struct task *t)
         snapshot_over(t);
     if (task_is_gang(t))
         note_met(t);
-    if (task_has_queued(t))
-        task_note_saving(t, &t->queued);
+    task_note_queued(t);
     if (t->work.rc == 0)
         save_good(t);
     else if (is_told_already(t))

@@ -703,15 +703,21 @@ static void another_rank_that_waits_is_served_by_the_next_agent(void **state)
     check_killed_while_it_waits(state, 1);
 }
 
-static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **state)
+static struct world *succeed_with_two_accepted(void **state, struct other *o)
 {
-    struct other o;
-    struct world *w = start_rank(state, 1, &o);
+    struct world *w = start_rank(state, 1, o);
     commit_accepted(w, 1);
     commit_accepted(w, 2);
     tell(w, "exit", "0");
     await(w, "../exit.json", "");
     assert_false(has_ended(w, 1));
+    return w;
+}
+
+static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **state)
+{
+    struct other o;
+    struct world *w = succeed_with_two_accepted(state, &o);
     other_saves(w, &o, 1, 1);
     assert_false(has_ended(w, 1));
     other_saves(w, &o, 2, 2);
@@ -724,12 +730,7 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
 static void or_does_not_once_another_has_ended(void **state)
 {
     struct other o;
-    struct world *w = start_rank(state, 1, &o);
-    commit_accepted(w, 1);
-    commit_accepted(w, 2);
-    tell(w, "exit", "0");
-    await(w, "../exit.json", "");
-    assert_false(has_ended(w, 1));
+    struct world *w = succeed_with_two_accepted(state, &o);
     world_find(w, 1)->a.gang_ended = true;
     world_go(w);
     world_until(w, has_ended, 1, "the attempt ended");
