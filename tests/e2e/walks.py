@@ -15,6 +15,14 @@ from ring import undisturbed  # noqa: E402
 WALKER = os.environ["BELAY_WALKER"]
 
 
+def ref(checkpoint):
+    return (checkpoint["attempt"], checkpoint["sequence"]) if checkpoint else (0, 0)
+
+
+def newest_before(acknowledged, attempt):
+    return max([c for c in acknowledged if c[0] < attempt], default=(0, 0))
+
+
 class Walk:
     """A job that runs the walker; with a gate, to the last step, and to its end when there is a file of that name."""
 
@@ -101,7 +109,6 @@ class Walk:
             yield "its result is not %r" % expected[-1]
 
     def check_checkpoints(self, lab, shown):
-        ref = lambda c: (c["attempt"], c["sequence"]) if c else (0, 0)
         acknowledged, stored = {ref(c) for c in shown["checkpoints"]}, set(lab.manifests(self.id))
         if not acknowledged <= stored:
             yield "acknowledged but not in the store: %s" % sorted(acknowledged - stored)
@@ -110,9 +117,9 @@ class Walk:
             restored = ref(a["restored"])
             if not a["started_at"]:
                 continue
-            newest = max([c for c in acknowledged if c[0] < a["attempt"]], default=(0, 0))
-            if restored < max(newest, last):
-                yield "attempt %d resumed from %s, older than %s" % (a["attempt"], restored, max(newest, last))
+            least = max(newest_before(acknowledged, a["attempt"]), last)
+            if restored < least:
+                yield "attempt %d resumed from %s, older than %s" % (a["attempt"], restored, least)
             if restored != (0, 0) and restored not in stored:
                 yield "attempt %d resumed from %s, which the store does not have" % (a["attempt"], restored)
             last = restored
@@ -158,17 +165,16 @@ class RingWalk:
         yield from self.check_checkpoints(lab, shown, attempts)
 
     def check_checkpoints(self, lab, shown, attempts):
-        ref = lambda c: (c["attempt"], c["sequence"]) if c else (0, 0)
         acknowledged, stored = {ref(c) for c in shown["checkpoints"]}, set(lab.manifests(self.id))
         if not acknowledged <= stored:
             yield "acknowledged but not in the store: %s" % sorted(acknowledged - stored)
         last = (0, 0)
         for number, ranks in sorted(attempts.items()):
             restored = {ref(a["restored"]) for a in ranks if a["started_at"]}
-            newest = max([c for c in acknowledged if c[0] < number], default=(0, 0))
+            least = max(newest_before(acknowledged, number), last)
             if len(restored) > 1:
                 yield "the ranks of attempt %d resumed from %s" % (number, sorted(restored))
             for r in restored:
-                if r < max(newest, last):
-                    yield "attempt %d resumed from %s, older than %s" % (number, r, max(newest, last))
+                if r < least:
+                    yield "attempt %d resumed from %s, older than %s" % (number, r, least)
                 last = max(last, r)
