@@ -359,9 +359,15 @@ static bool identify_session(struct request *q)
            refuse(q, "this is not the token of an attempt that runs: a job may start tasks in itself as long as it does");
 }
 
-static bool is_node(const struct http_server_request *r)
+static bool has_node_cert(const struct http_server_request *r)
 {
     return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
+}
+
+/* A certificate outlives its node: with the node the certificate loses every right. */
+static bool is_node(const struct api *a, const struct http_server_request *r)
+{
+    return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
 }
 
 size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r)
@@ -369,7 +375,7 @@ size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_serv
     struct token_row t;
     struct caller step;
     const char *token;
-    if (r->is_unix || is_node(r) || ((token = bearer(x)) && (find_token(ctx, token, &t, NULL) == 0 || find_step(ctx, token, &step))))
+    if (r->is_unix || is_node(ctx, r) || ((token = bearer(x)) && (find_token(ctx, token, &t, NULL) == 0 || find_step(ctx, token, &step))))
         return API_BODY_MAX;
     return API_STRANGER_BODY_MAX;
 }
@@ -378,8 +384,14 @@ static bool identify_node(struct request *q)
 {
     char text[ERR_TEXT_MAX];
     const char *why = q->r->peer_cert_error;
-    if (is_node(q->r))
+    if (is_node(q->api, q->r))
         return true;
+    if (has_node_cert(q->r)) {
+        api_reply_failure(q->x, ERR_NOT_FOUND,
+            "node %lld is not one of this cluster's any more: its instance has ended or it was deleted",
+            (long long)api_node_of_cn(q->r->peer_cn));
+        return false;
+    }
     snprintf(text, sizeof(text), "an agent needs the certificate that it got when it joined%s%s",
         why ? ": " : "", why ? why : "");
     return refuse(q, text);
@@ -390,7 +402,7 @@ static bool identify_machine(struct request *q)
 {
     const char *token = bearer(q->x);
     struct err e;
-    if (is_node(q->r))
+    if (is_node(q->api, q->r))
         return true;
     if (!token)
         return refuse(

@@ -374,8 +374,8 @@ void api_agent_sync(struct request *q)
 
 struct attempt_query {
     int64_t attempt, node;
-    int32_t rank; /* -1: none is there */
-    bool has_ended;
+    bool found;
+    struct attempt_row row;
 };
 
 static int find_attempt(void *ctx, const struct attempt_row *a)
@@ -383,8 +383,8 @@ static int find_attempt(void *ctx, const struct attempt_row *a)
     struct attempt_query *f = ctx;
     if (a->attempt != f->attempt || a->node != f->node)
         return 0;
-    f->rank = a->rank;
-    f->has_ended = a->state == ATTEMPT_ENDED;
+    f->found = true;
+    f->row = *a;
     return 1;
 }
 
@@ -422,27 +422,44 @@ static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
     syncer_wait(logs->syncer, on_output_synced, p);
 }
 
+/* The attempt that the path names, if it is this node's and may still write. */
+static int find_output(struct request *q, struct attempt_row *ret_row, struct err *e)
+{
+    struct api *a = q->api;
+    struct attempt_query f = {.attempt = q->id2, .node = api_node_of_cn(q->r->peer_cn)};
+    int rc = db_read_attempts(a->o.reader, q->id, find_attempt, &f, e);
+    if (rc != 0)
+        return rc;
+    if (!f.found)
+        return err_set(e, ERR_DENIED, "attempt %lld of job %lld does not run on this node",
+            (long long)q->id2, (long long)q->id);
+    if (!logs_is_open(a->o.logs, &f.row, model_job(tick_model(a->o.tick), q->id) != NULL))
+        return err_set(e, ERR_NOT_FOUND,
+            "attempt %lld of job %lld ended too long ago: its output is closed", (long long)q->id2,
+            (long long)q->id);
+    *ret_row = f.row;
+    return 0;
+}
+
 void api_agent_output(struct request *q)
 {
-    struct attempt_query f = {.attempt = q->id2, .node = api_node_of_cn(q->r->peer_cn), .rank = -1};
+    struct attempt_row row = {0};
     int64_t offset, size = 0;
     struct err e;
     if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset))
         return;
-    int rc = db_read_attempts(q->api->o.reader, q->id, find_attempt, &f, &e);
+    int rc = find_output(q, &row, &e);
     if (rc == 0 && q->r->body_len > WIRE_OUTPUT_MAX)
         rc = err_set(&e, ERR_INVALID, "a piece of output is at most %u bytes", WIRE_OUTPUT_MAX);
-    if (rc == 0 && f.rank < 0)
-        rc = err_set(&e, ERR_DENIED, "attempt %lld of job %lld does not run on this node", (long long)q->id2,
-            (long long)q->id);
-    bool ends = rc == 0 && (f.has_ended || logs_is_awaited(q->api->o.logs, q->id, q->id2, f.rank));
+    bool ends = rc == 0 && (row.state == ATTEMPT_ENDED ||
+                               logs_is_awaited(q->api->o.logs, q->id, q->id2, row.rank));
     if (rc == 0)
-        rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, f.rank, offset, q->r->body,
+        rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, row.rank, offset, q->r->body,
             q->r->body_len, &size, &e);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;
     }
-    tell_size(q, f.rank, ends, size);
+    tell_size(q, row.rank, ends, size);
     api_output_grew(q->api, q->id);
 }

@@ -78,6 +78,13 @@ bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t
     return awaited_of(l, job, attempt, rank) != NULL;
 }
 
+bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_goes_on)
+{
+    int64_t now_ms = clock_wall(l->timers->clock).ms;
+    return a->state != ATTEMPT_ENDED || job_goes_on || logs_is_awaited(l, a->job, a->attempt, a->rank) ||
+           (wall_is_set(a->ended_at) && now_ms < a->ended_at.ms + LOGS_LATE_MS);
+}
+
 /* Nothing else would wake those who follow the log: there is no output, and the job has ended already. */
 static void on_patience_over(struct timer *t, void *ctx)
 {

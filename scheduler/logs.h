@@ -22,6 +22,7 @@
     (4LL << 30) /* further output of an attempt is dropped, with a line that says so */
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
+#define LOGS_LATE_MS (15 * 60 * 1000) /* after an attempt's end. An agent tries for twelve minutes */
 
 /* What was awaited of this job will not come any more: what its log held back can be read. */
 typedef void (*logs_over_fn)(void *ctx, int64_t job);
@@ -52,6 +53,9 @@ void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int6
 
 /* All that was written of this attempt is on disk. */
 bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
+/* More output of this attempt is accepted: it runs, its output is awaited, its job goes on (then the seam of the next attempt
+ * closes it), or it ended less than LOGS_LATE_MS ago. */
+bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_goes_on);
 bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t rank); /* something is to come, so */
 
 /* A part of the log of one rank of a job: from the furthest of these three. */

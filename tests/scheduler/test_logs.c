@@ -664,6 +664,25 @@ static void who_waits_at_the_end_is_told_so(void **state)
     assert_int_equal(next.kind, ERR_UNAVAILABLE);
 }
 
+static void output_of_an_ended_job_is_closed_after_a_while(void **state)
+{
+    struct world *w = *state;
+    struct attempt_row a = row(1, ATTEMPT_RUNNING);
+    put_row(w, a);
+    assert_true(logs_is_open(&w->logs, &a, true));
+    a.state = ATTEMPT_ENDED;
+    a.ended_at = clock_wall(w->vt.timers.clock);
+    put_row(w, a);
+    assert_true(logs_is_open(&w->logs, &a, false));
+    vtimers_advance(&w->vt, LOGS_LATE_MS - 1);
+    assert_true(logs_is_open(&w->logs, &a, false));
+    vtimers_advance(&w->vt, 1);
+    assert_false(logs_is_open(&w->logs, &a, false));
+    assert_true(logs_is_open(&w->logs, &a, true)); /* the next attempt closes it */
+    logs_await(&w->logs, JOB, 1, 0, 10);
+    assert_true(logs_is_open(&w->logs, &a, false));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -684,6 +703,7 @@ int main(void)
         TEST(output_of_a_first_attempt_shows_before_its_start_was_told),
         TEST(late_output_never_changes_what_was_shown),
         TEST(the_last_attempts_output_is_taken_however_late),
+        TEST(output_of_an_ended_job_is_closed_after_a_while),
         TEST(a_log_is_not_complete_while_output_is_awaited),
         TEST(nothing_is_awaited_of_who_wrote_nothing_or_shipped_all),
         TEST(what_is_awaited_comes_before_the_next_attempts_seam),
