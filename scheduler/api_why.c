@@ -41,6 +41,27 @@ static size_t explain_ended(
     return 2;
 }
 
+static int keep_store_text(void *ctx, const struct attempt_row *r)
+{
+    return r->end == END_STORE ? keep_text(ctx, r) : 0;
+}
+
+/* The model does not keep the words of attempts that have ended. */
+static void explain_store(const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
+{
+    char text[CORE_TEXT_MAX] = "";
+    struct err e;
+    size_t i = 0;
+    while (i < n && !str_eq(reasons[i].code, "store"))
+        i++;
+    if (i == n)
+        return;
+    if (db_read_attempts(a->o.reader, row->id, keep_store_text, &text, &e) != 0)
+        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+    if (text[0])
+        snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %.240s", text);
+}
+
 static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
     struct reason reasons[EXPLAIN_REASONS_MAX])
 {
@@ -51,7 +72,9 @@ static size_t explain(const struct api *a, const struct model *model, const stru
         STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
         return 1;
     }
-    return core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
+    size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
+    explain_store(a, row, reasons, n);
+    return n;
 }
 
 static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)

@@ -88,6 +88,7 @@ static const char *const end_words[] = {
     [END_DRAINED] = "its node was drained",
     [END_GANG] = "stopped with its gang",
     [END_CHECKPOINTED] = "saved and asked to be continued",
+    [END_STORE] = "the store of its checkpoints could not be used",
     [END_DRILLED] = "stopped for a drill",
     [END_DEPENDENCY] = "what it depends on cannot come true",
     [END_DEADLINE] = "its deadline could not be met",
@@ -129,11 +130,24 @@ static void describe_resume(const struct job_row *j, char *out, size_t size)
             j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
 }
 
+/* Another attempt would meet the same store, or begin from nothing: somebody has to look at it first. */
+static void hold_for_store(struct model *m, struct job *j, struct stamp now)
+{
+    if (j->row.end != END_STORE || j->row.hold != HOLD_NONE)
+        return;
+    j->row.hold = HOLD_STORE;
+    touch_job(m, j);
+    history(m, now, "held", (struct history_of){.job = j},
+        "held: attempt %" PRId64 " could not use the store of its checkpoints; once that is mended, belay release %" PRId64 " lets it go on",
+        j->row.attempts, j->row.id);
+}
+
 static void job_requeue(struct model *m, struct job *j, struct stamp now)
 {
     char resume[CORE_TEXT_MAX];
     job_move(m, j, JOB_PENDING);
     again_requeued(m, j, now);
+    hold_for_store(m, j, now);
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))

@@ -402,6 +402,11 @@ static void explain_waiting(const struct model *m, struct stamp now, const struc
             "it is held: %" PRId32 " times in a row it was restored and began again from before its checkpoint, and never got beyond step %" PRId64
             ": have it go on from what it saved (belay drill shows whether it does), then belay release %" PRId64,
             j->row.in_vain, j->row.best_progress, j->row.id);
+    else if (j->row.hold == HOLD_STORE)
+        explain_say(a, "store",
+            "it is held: attempt %" PRId64 " could not use the store of its checkpoints (belay show %" PRId64
+            " says why); once that is mended, belay release %" PRId64 " lets it go on",
+            j->row.attempts, j->row.id, j->row.id);
     else if (j->row.hold != HOLD_NONE)
         explain_say(a, "held", "it is held%s: belay release %" PRId64 "%s",
             j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,

@@ -28,6 +28,7 @@ static const struct {
     [END_DRAINED] = {BUDGET, RETRY_DRAINED},
     [END_GANG] = {ALWAYS},
     [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
+    [END_STORE] = {ALWAYS}, /* held until somebody has seen to the store: no work is given up for it */
     [END_DRILLED] = {ALWAYS},
     [END_DEPENDENCY] = {NEVER},
     [END_DEADLINE] = {NEVER},

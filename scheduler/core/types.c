@@ -126,6 +126,7 @@ const char *const end_kind_names[] = {
     "drained",
     "gang",
     "checkpointed",
+    "store",
     "drilled",
     "dependency",
     "deadline",
@@ -133,7 +134,7 @@ const char *const end_kind_names[] = {
 };
 const char *const pace_names[] = {"free", "wait", "spot", "on-demand", NULL};
 const char *const throttle_names[] = {"none", "heat", "power", "board", NULL};
-const char *const hold_names[] = {"none", "user", "operator", NULL};
+const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
 const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};

@@ -93,6 +93,7 @@ enum end_kind {
     END_DRAINED,
     END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
+    END_STORE,        /* did not begin, or could not go on: the store of its checkpoints is at fault. The job is queued again, and held */
     END_DRILLED,      /* stopped for a drill (drill.c) */
     END_DEPENDENCY,   /* never ran: what it depends on can no longer come true */
     END_DEADLINE      /* did not run (again): it could not have ended by its deadline any more */
@@ -128,9 +129,10 @@ extern const char *const notice_type_names[];
 enum throttle { THROTTLE_NONE, THROTTLE_HEAT, THROTTLE_POWER, THROTTLE_BOARD };
 extern const char *const throttle_names[]; /* "none" "heat" "power" "board" */
 
-/* A job that is held is not started; an operator's hold is not its user's to release. */
-enum hold { HOLD_NONE, HOLD_USER, HOLD_OPERATOR };
-extern const char *const hold_names[]; /* "none" "user" "operator" */
+/* A job that is held is not started; an operator's hold is not its user's to release. HOLD_STORE: its last attempt ended as
+ * END_STORE, and its text says why and what to do. In rising order: a stronger hold replaces a weaker one. */
+enum hold { HOLD_NONE, HOLD_STORE, HOLD_USER, HOLD_OPERATOR };
+extern const char *const hold_names[]; /* "none" "store" "user" "operator" */
 
 struct resources {
     int32_t cpus;

@@ -3,6 +3,7 @@
  * What becomes of a job when an attempt ends: every end's retry, how many there are, what is lost by it, and who is told.
  */
 #include "tests/core/running.h"
+#include "scheduler/core/explain.h"
 
 #include "base/str.h"
 #include <string.h>
@@ -26,6 +27,7 @@ static void every_end_has_its_retry(void **state)
         {END_WINDOW, true},
         {END_DRAINED, true},
         {END_CHECKPOINTED, true},
+        {END_STORE, true},
         {END_DRILLED, true},
     };
     for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
@@ -413,6 +415,45 @@ static void a_save_covers_what_came_before_it(void **state)
     lab_deinit(&r.l);
 }
 
+/* Another attempt would meet the same store; and a hold for it costs none of the retries, and is no reason to give a job up. */
+static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **state)
+{
+    (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    for (int no_requeue = 0; no_requeue < 2; no_requeue++) {
+        struct running r;
+        if (no_requeue)
+            start_with(&r, (struct retries){{RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER}});
+        else
+            start(&r);
+        lab_ended(&r.l, r.job, END_STORE, 0);
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_PENDING);
+        assert_int_equal(row(&r)->hold, HOLD_STORE);
+        lab_take(&r.l);
+        assert_string_equal(lab_history(&r.l, "held")->text,
+            "held: attempt 1 could not use the store of its checkpoints; once that is mended, belay release 1 lets it go on");
+        assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
+        assert_string_equal(reasons[0].code, "store");
+        lab_apply(&r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann"}});
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_RUNNING);
+        lab_deinit(&r.l);
+    }
+}
+
+static void a_hold_for_the_store_does_not_replace_one_of_people(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_apply(&r.l, (struct event){.type = EV_HOLD, .hold = {.job = r.job, .by = "root", .by_operator = true}});
+    lab_ended(&r.l, r.job, END_STORE, 0);
+    lab_plan(&r.l);
+    assert_int_equal(row(&r)->hold, HOLD_OPERATOR);
+    lab_deinit(&r.l);
+}
+
 static void the_oldest_job_keeps_its_place_when_it_comes_back(void **state)
 {
     (void)state;
@@ -446,6 +487,8 @@ int main(void)
         cmocka_unit_test(a_stopped_attempt_counts_as_what_it_was_stopped_for),
         cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
         cmocka_unit_test(a_save_covers_what_came_before_it),
+        cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
+        cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),
         cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
