@@ -12,6 +12,7 @@
 
 #include "agent/channels.h"
 #include "agent/criu.h"
+#include "agent/criu_trial.h"
 #include "agent/enroll.h"
 #include "agent/gpus.h"
 #include "agent/image.h"
@@ -672,6 +673,7 @@ static void measure(struct agent *a)
     add_runtimes(a->config);
     a->enroll.resources = r;
     criu_probe(a->config->criu, &a->criu);
+    criu_trial(&a->criu, a->config->dir);
     log_info("checkpoints by CRIU", log_s("can", a->criu.can), log_s("criu", a->criu.text));
 }
 

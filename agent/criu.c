@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/criu.h"
 
+#include "agent/criu_gpu.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,10 +20,10 @@
 
 #define OUTPUT_MAX 32768
 #define LOG_TAIL_MAX 65536
-#define PLACES "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define MAJOR_MIN 3 /* the oldest that takes all the options below */
 #define MINOR_MIN 17
 #define CUDA_MAJOR 4 /* the first with a plugin for CUDA */
+#define WORDS_MAX 40
 
 /* ---- what it says ---- */
 
@@ -93,10 +94,21 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
 static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--link-remap", "--file-locks",
     "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
 
-const char **criu_argv(const struct criu *c, enum criu_step step, bool parent)
+/* In whole seconds, as criu takes it. */
+static int64_t own_timeout_s(int64_t timeout_ms)
+{
+    int64_t margin = timeout_ms / 10 > 1000 ? timeout_ms / 10 : 1000;
+    return timeout_ms - margin > 1000 ? (timeout_ms - margin) / 1000 : 1;
+}
+
+const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms)
 {
     static const char *const verbs[] = {"pre-dump", "dump", "dump", "restore"};
-    const char **argv = mem_array(40, sizeof(*argv));
+    struct {
+        const char *argv[WORDS_MAX];
+        char timeout[24];
+    } *words = mem_alloc(sizeof(*words));
+    const char **argv = words->argv;
     size_t n = 0;
     argv[n++] = c->path;
     argv[n++] = verbs[step];
@@ -112,6 +124,9 @@ const char **criu_argv(const struct criu *c, enum criu_step step, bool parent)
     }
     argv[n++] = "-t";
     argv[n++] = "1000";
+    snprintf(words->timeout, sizeof(words->timeout), "%lld", (long long)own_timeout_s(timeout_ms));
+    argv[n++] = "--timeout";
+    argv[n++] = words->timeout;
     if (step == CRIU_PRE_DUMP || parent)
         argv[n++] = "--track-mem";
     if (step != CRIU_PRE_DUMP && parent) {
@@ -137,7 +152,7 @@ static int64_t now_ms(void)
 
 static void child(const char *const *argv, int output)
 {
-    static const char *const env[] = {"PATH=" PLACES, "LANG=C", "HOME=/", NULL};
+    static const char *const env[] = {"PATH=" CRIU_PATH, "LANG=C", "HOME=/", NULL};
     sigset_t none;
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
@@ -233,8 +248,8 @@ static int judge(int status, const char *what, const char *log, const struct cap
     if (WIFSIGNALED(status))
         return err_set(
             e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status), *why ? ": " : "", why);
-    return err_set(e, ERR_IO, "%s failed with exit code %d: %s", what, WEXITSTATUS(status),
-        *why ? why : "it did not say why");
+    return err_set(e, WEXITSTATUS(status) == CRIU_EXIT_DAMAGED ? ERR_CORRUPT : ERR_IO,
+        "%s failed with exit code %d: %s", what, WEXITSTATUS(status), *why ? why : "it did not say why");
 }
 
 int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
@@ -277,10 +292,9 @@ int criu_call(const char *const *argv, const char *what, const char *log, int64_
 
 /* ---- what it can do here ---- */
 
-bool criu_find_program(const char *name, char *out, size_t size)
+static bool find_in(const char *path, const char *name, char *out, size_t size)
 {
-    const char *path = getenv("PATH");
-    char *places = mem_printf("%s:%s", path && *path ? path : PLACES, PLACES), *rest = places;
+    char *places = mem_strdup(path), *rest = places;
     bool found = false;
     for (char *dir; !found && (dir = strsep(&rest, ":"));) {
         char *file = mem_printf("%s/%s", dir, name);
@@ -291,26 +305,43 @@ bool criu_find_program(const char *name, char *out, size_t size)
     return found;
 }
 
+bool criu_find_program(const char *name, char *out, size_t size)
+{
+    const char *path = getenv("PATH");
+    return (path && find_in(path, name, out, size)) || find_in(CRIU_PATH, name, out, size);
+}
+
 static bool check(const struct criu *c, const char *feature, struct err *e)
 {
     const char *const argv[] = {c->path, "check", feature ? "--feature" : NULL, feature, NULL};
     return criu_call(argv, "criu check", NULL, CRIU_PROBE_MS, NULL, 0, e) == 0;
 }
 
-/* NULL: programs with GPUs can be checkpointed too. */
-static const char *lacks_for_gpus(int major)
+static bool has_cuda_plugin(void)
 {
-    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so",
+    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so", "/usr/lib64/criu/cuda_plugin.so",
         "/usr/local/lib/criu/cuda_plugin.so", "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
-    char path[256];
-    if (!criu_find_program("cuda-checkpoint", path, sizeof(path)))
-        return "cuda-checkpoint is not installed";
-    if (major < CUDA_MAJOR)
-        return "that takes version 4";
     for (size_t i = 0; i < sizeof(plugins) / sizeof(*plugins); i++)
         if (access(plugins[i], R_OK) == 0)
-            return NULL;
-    return "its CUDA plugin is not installed";
+            return true;
+    return false;
+}
+
+/* NULL: programs with GPUs can be checkpointed too, as far as that shows without trying. */
+static const char *lacks_for_gpus(struct criu *c, int major)
+{
+    struct criu_gpu gpus;
+    struct err e;
+    char elsewhere[256];
+    if (!find_in(CRIU_PATH, "cuda-checkpoint", c->cuda_checkpoint, sizeof(c->cuda_checkpoint)))
+        return criu_find_program("cuda-checkpoint", elsewhere, sizeof(elsewhere))
+                   ? "cuda-checkpoint is not in " CRIU_PATH ", where criu looks for it"
+                   : "cuda-checkpoint is not installed";
+    if (major < CUDA_MAJOR)
+        return "that takes version 4";
+    if (!has_cuda_plugin())
+        return "its CUDA plugin is not installed";
+    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi does not tell of a GPU" : criu_gpu_lacks(&gpus);
 }
 
 static int probe(const char *path, struct criu *c, struct err *e)
@@ -339,7 +370,7 @@ static int probe(const char *path, struct criu *c, struct err *e)
         return err_set(e, ERR_UNSUPPORTED, "the kernel has no CONFIG_CHECKPOINT_RESTORE");
     struct err ignored;
     c->tracks = check(c, "mem_dirty_track", &ignored);
-    const char *lacks = lacks_for_gpus(major);
+    const char *lacks = lacks_for_gpus(c, major);
     STR_COPY(c->can, lacks ? "cpu" : "gpu");
     snprintf(c->text, sizeof(c->text), "%s%s%s%s", version, lacks ? "; not for programs with GPUs (" : "",
         lacks ? lacks : "", lacks ? ")" : "");

@@ -31,13 +31,15 @@
 /* What can be done here; as a zeroed struct nothing. */
 struct criu {
     char path[256];
+    char cuda_checkpoint[256]; /* with can "gpu" */
     bool tracks;    /* memory that changes: a dump before the freeze pays */
     char can[8];    /* "no" "cpu" "gpu" (wire_join.criu) */
     char text[256]; /* its version, or why not */
 };
 
 /* Asks the program itself, once: `--version`, `check`, each with a deadline of CRIU_PROBE_MS. Blocks. path: an absolute one,
- * "no" (not to be used), or "": looked for in PATH and the system's usual places. */
+ * "no" (not to be used), or "": looked for in PATH and the system's usual places. What it says can be done is not yet proved:
+ * criu_trial (criu_trial.h) saves and restores a program. */
 #define CRIU_PROBE_MS 10000
 void criu_probe(const char *path, struct criu *ret_criu);
 
@@ -55,14 +57,20 @@ enum criu_step {
     CRIU_DUMP_STOPPED, /* all; they stay stopped (SIGSTOP) */
     CRIU_RESTORE
 };
-/* parent: CRIU_PRE_DUMP came before. */
-const char **criu_argv(const struct criu *c, enum criu_step step, bool parent);
+/* parent: CRIU_PRE_DUMP came before. timeout_ms, of a dump: criu gives up earlier by itself, a tenth before it or a second,
+ * whichever is more, and lets the processes go on. Its own default, 10 s, includes the copying of device memory. */
+const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms);
 
 /* The first place of PATH, and of those that systems usually have, where there is such a program. */
 bool criu_find_program(const char *name, char *out, size_t size);
+/* The PATH of what criu_call runs, which is criu's for its plugins. */
+#define CRIU_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+/* The exit code of our own programs that run criu: the processes that it dumped are damaged. */
+#define CRIU_EXIT_DAMAGED 97
 /* Runs a program to its end, with a short environment, no standard input, and its output read and bounded. Blocks; any
  * thread. log: the file that has its errors; NULL: its output has. ret_output (may be NULL, size > 0): the
- * beginning of its output. ERR_TIMEOUT: it and its process group were killed; ERR_IO: it failed, with criu_last_error. */
+ * beginning of its output. ERR_TIMEOUT: it and its process group were killed; ERR_CORRUPT: it ended with CRIU_EXIT_DAMAGED;
+ * ERR_IO: it failed otherwise. Both with criu_last_error. */
 int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
     char *ret_output, size_t size, struct err *e);
 

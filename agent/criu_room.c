@@ -2,6 +2,7 @@
 #include "agent/criu_room.h"
 
 #include "agent/criu_files.h"
+#include "agent/criu_gpu.h"
 #include "agent/record.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -90,7 +91,7 @@ int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
     int rc = restore_files(u, e);
     if (rc)
         return rc;
-    const char **argv = criu_argv(&c, CRIU_RESTORE, false);
+    const char **argv = criu_argv(&c, CRIU_RESTORE, false, CRIU_RESTORE_MS);
     rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, NULL, 0, e);
     free(argv);
     if (rc)
@@ -142,11 +143,12 @@ static const char *const steps[] = {"pre-dump", "running", "stopped", NULL};
 int criu_room_dump(const struct criu_dump *d, struct err *e)
 {
     char *log = mem_printf("%s/dump.log", d->task_dir);
-    char own[4096];
+    char own[4096], timeout[24];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
     own[n > 0 ? n : 0] = '\0';
-    const char *const argv[] = {
-        own, "criu-dump", d->task_dir, d->criu->path, steps[d->step], d->parent ? "parent" : "alone", NULL};
+    snprintf(timeout, sizeof(timeout), "%lld", (long long)d->timeout_ms);
+    const char *const argv[] = {own, "criu-dump", d->task_dir, d->criu->path, steps[d->step],
+        d->parent ? "parent" : "alone", timeout, d->with_gpus ? d->criu->cuda_checkpoint : "", NULL};
     int rc = criu_call(
         argv, d->step == CRIU_PRE_DUMP ? "criu pre-dump" : "criu dump", log, d->timeout_ms, NULL, 0, e);
     free(log);
@@ -220,25 +222,40 @@ static int go_in(pid_t init, struct err *e)
 }
 
 /* In the room. */
-static int dump_inside(const char *criu, enum criu_step step, bool parent)
+static int dump_inside(const char *criu, enum criu_step step, bool parent, int64_t timeout_ms)
 {
     struct criu c = {0};
     struct err e;
     STR_COPY(c.path, criu);
     if (criu_files_check_tree(CRIU_ROOT_PID, &e))
         return fail(&e);
-    const char **argv = criu_argv(&c, step, parent);
+    const char **argv = criu_argv(&c, step, parent, timeout_ms);
     execv(argv[0], (char *const *)(uintptr_t)argv);
     err_errno(&e, errno, "starting %s", criu);
     return fail(&e);
+}
+
+static int release_inside(const char *cuda_checkpoint)
+{
+    struct err e;
+    return criu_gpu_release(cuda_checkpoint, &e) ? fail(&e) : 0;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 int criu_room_dump_main(int argc, char **argv)
 {
     struct err e;
     pid_t init;
-    int step = 0, status = 0;
-    if (argc != 6)
+    int64_t timeout_ms;
+    int step = 0;
+    if (argc != 8 || str_to_i64(argv[6], 1, INT64_MAX, "", &timeout_ms, &e))
         return 2;
     while (steps[step] && !str_eq(steps[step], argv[4]))
         step++;
@@ -248,11 +265,16 @@ int criu_room_dump_main(int argc, char **argv)
         _exit(fail(&e));
     pid_t pid = fork();
     if (pid == 0)
-        _exit(dump_inside(argv[3], (enum criu_step)step, str_eq(argv[5], "parent")));
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+        _exit(dump_inside(argv[3], (enum criu_step)step, str_eq(argv[5], "parent"), timeout_ms));
+    int code = wait_for(pid);
+    if (code != 0 && *argv[7]) {
+        pid = fork();
+        if (pid == 0)
+            _exit(release_inside(argv[7]));
+        code = wait_for(pid) == 0 ? code : CRIU_EXIT_DAMAGED;
+    }
     /* At once: what would look after us at exit (a sanitizer) has its children in another namespace by now. */
-    _exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    _exit(code);
 }
 
 /* Called by criu in the room, while everything is frozen. */

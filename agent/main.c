@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
 #include "agent/criu_room.h"
+#include "agent/criu_trial.h"
 #include "agent/host.h"
 #include "base/log.h"
 
@@ -68,6 +69,10 @@ int main(int argc, char **argv)
         return criu_room_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)
         return criu_room_files_main();
+    if (argc >= 2 && strcmp(argv[1], "criu-trial") == 0)
+        return criu_trial_main(argc, argv);
+    if (argc >= 2 && strcmp(argv[1], "criu-subject") == 0)
+        return criu_subject_main(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "host") == 0)
         return host_main(argc - 2, argv + 2);
     if (argc == 3 && strcmp(argv[1], "hold") == 0)

@@ -690,7 +690,7 @@ static void on_dumped(struct task *t)
     t->room->changed(t->room->ctx);
     if (t->exited) {
         task_finish(t);
-    } else if (t->work.rc == ERR_TIMEOUT) { /* in whatever state criu left it */
+    } else if (t->work.rc == ERR_TIMEOUT || t->work.rc == ERR_CORRUPT) { /* criu left it damaged */
         task_stop(t, t->ask.stop ? t->ask.end : "node-lost", t->work.e.text, 0, 0);
         t->ask.stop = false;
     }

@@ -5,6 +5,7 @@
  */
 #include "agent/task_private.h"
 
+#include "agent/criu_gpu.h"
 #include "agent/criu_room.h"
 #include "agent/env.h"
 #include "agent/image.h"
@@ -261,11 +262,15 @@ static int dump(struct task *t)
 {
     struct task_work *w = &t->work;
     struct err ignored;
-    struct criu_dump d = {.task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP};
+    bool with_gpus = str_eq(t->room->criu->can, "gpu") && *t->state.gpus;
+    struct criu_dump d = {
+        .task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
     int64_t began = clock_mono(&clock_system).ms;
     int rc = criu_room_prepare_dump(t->dir, &w->e);
+    if (!rc && with_gpus)
+        rc = criu_gpu_check_memory(t->state.gpus, t->usage.memory, &w->e);
     d.timeout_ms = dump_time_ms(w);
-    if (!rc && d.criu->tracks && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
+    if (!rc && d.criu->tracks && !with_gpus && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
         rc = criu_room_dump(&d, &w->e);
         d.parent = rc == 0;
         if (rc && rc != ERR_TIMEOUT) { /* then all at once */

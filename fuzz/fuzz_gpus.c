@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The listing of a machine's GPUs, as the driver's own program prints it: whatever it is, devices have names that fit into a list with
- * commas, and what is allotted is there once.
+ * commas, and what is allotted is there once. And what that program says of drivers and memory.
  */
+#include "agent/criu_gpu.h"
 #include "agent/gpus.h"
 #include "base/gpu.h"
 #include "base/mem.h"
@@ -30,6 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = gpus_allot(g, &(struct gpus_ask){.all = true}, NULL, 0, out, &e);
     if (rc)
         check_error(rc, &e);
+    struct criu_gpu about;
+    if (criu_gpu_parse(listing, &about))
+        assert(about.driver > 0 && about.used_mib >= 0);
     free(g);
     free(listing);
     return 0;

@@ -88,7 +88,7 @@ static void warn_of_criu(json_t *list, const struct model *model, const struct j
         "criu %s, "
         "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says "
         "so)",
-        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint" : "3.17 or later");
+        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later" : "3.17 or later");
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
 }
 

@@ -84,14 +84,21 @@ static bool has(const char *const *argv, const char *word)
     return false;
 }
 
+static const char *word_after(const char *const *argv, const char *word)
+{
+    while (*argv && !str_eq(*argv, word))
+        argv++;
+    return *argv ? argv[1] : "";
+}
+
 static void command_lines_say_what_each_step_needs(void **state)
 {
     const struct criu c = {.path = "/x/criu"};
     (void)state;
-    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false),
-               **running = criu_argv(&c, CRIU_DUMP_RUNNING, true),
-               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false),
-               **restore = criu_argv(&c, CRIU_RESTORE, false);
+    const char **pre = criu_argv(&c, CRIU_PRE_DUMP, false, 30000),
+               **running = criu_argv(&c, CRIU_DUMP_RUNNING, true, 600000),
+               **stopped = criu_argv(&c, CRIU_DUMP_STOPPED, false, 1000),
+               **restore = criu_argv(&c, CRIU_RESTORE, false, 600000);
     assert_string_equal(pre[0], "/x/criu");
     assert_string_equal(pre[1], "pre-dump");
     assert_true(has(pre, "--track-mem") && has(pre, CRIU_IMAGES "/pre") && !has(pre, "--action-script"));
@@ -100,6 +107,11 @@ static void command_lines_say_what_each_step_needs(void **state)
     assert_true(has(running, "--action-script") && has(running, "1000"));
     assert_true(has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
+    /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
+    assert_string_equal(word_after(pre, "--timeout"), "27");
+    assert_string_equal(word_after(running, "--timeout"), "540");
+    assert_string_equal(word_after(stopped, "--timeout"), "1");
+    assert_false(has(restore, "--timeout"));
     const char *const *const all[] = {pre, running, stopped, restore};
     for (size_t i = 0; i < 4; i++)
         assert_true(has(all[i], "--tcp-close") && has(all[i], "--manage-cgroups=ignore") &&
@@ -190,6 +202,14 @@ static void one_that_ends_need_not_take_along_what_holds_its_output(void **state
     assert_int_equal(call("sleep 3600 & echo $!", NULL, 600000, out, sizeof(out), &e), 0);
     assert_true(strtol(out, NULL, 10) > 1);
     assert_int_equal(kill((pid_t)strtol(out, NULL, 10), SIGKILL), 0);
+}
+
+static void one_that_says_what_it_dumped_is_damaged_is_believed(void **state)
+{
+    struct err e;
+    (void)state;
+    assert_int_equal(call("echo 'Error (belay): process 7 is lost' >&2; exit 97", NULL, 60000, NULL, 0, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.text, "process 7 is lost"));
 }
 
 /* ---- the probe ---- */
@@ -366,6 +386,7 @@ int main(void)
         cmocka_unit_test(one_that_hangs_is_killed_with_what_it_started),
         cmocka_unit_test(floods_are_bounded_and_their_end_is_read),
         cmocka_unit_test(one_that_ends_need_not_take_along_what_holds_its_output),
+        cmocka_unit_test(one_that_says_what_it_dumped_is_damaged_is_believed),
         cmocka_unit_test(the_probe_tells_why_not),
         cmocka_unit_test(own_open_files_are_found_copied_and_put_back),
         cmocka_unit_test(a_list_of_files_that_is_malformed_is_refused),
