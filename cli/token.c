@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { VAL_JOIN = 1, VAL_POOL, VAL_USER, VAL_ADMIN, VAL_TTL };
 
@@ -45,6 +46,21 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
+static int check_request(const json_t *request)
+{
+    bool join = str_eq(cli_text(request, "kind"), "join");
+    bool has_user = json_object_get(request, "user") || json_object_get(request, "admin");
+    if (!join && json_object_get(request, "pool")) {
+        cli_error("--pool is for join tokens: add --join, or leave --pool out for an API token");
+        return CLI_USAGE;
+    }
+    if (join && has_user) {
+        cli_error("--user and --admin are for API tokens: leave them out, or leave out --join");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
 /* The token is shown this once: belayd keeps only its hash. */
 static int create(const json_t *request, bool json)
 {
@@ -53,6 +69,9 @@ static int create(const json_t *request, bool json)
         cli_print_json(v);
     else if (v)
         printf("%s\n", cli_text(v, "token"));
+    if (v && !json && isatty(STDERR_FILENO) && *cli_text(v, "expires_at"))
+        fprintf(stderr, "token %lld expires at %s\n", (long long)cli_int(v, "id", 0),
+            cli_text(v, "expires_at"));
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
@@ -83,6 +102,8 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     json_t *request = json_pack("{s:s}", "kind", "api");
     int rc = cli_parse(&verb_token, argc, argv, false, on_option, request, &a);
+    if (rc == 0)
+        rc = check_request(request);
     const char *action = a.n_rest > 0 ? a.rest[0] : "";
     if (rc == 0 && str_eq(action, "create") && a.n_rest == 1) {
         rc = create(request, a.json);
@@ -105,7 +126,8 @@ static const struct poptOption options[] = {
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "whose API token (default: yours)", "NAME"},
     {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
-    {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL, "how long it is good (default: API for ever, join 1h)",
+    {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
+        "how long it is good; 0: for ever (default: API 90d, join 1h)",
         "TIME"},
     POPT_TABLEEND,
 };

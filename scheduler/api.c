@@ -345,6 +345,7 @@ static bool identify_by_token(struct request *q)
     if (rc != 0)
         return refuse(q, "the token is not known, has expired or was revoked: ask an administrator for "
                          "a new one (belay token create)");
+    token_uses_note(q->api->token_uses, &t);
     STR_COPY(q->caller.user, t.user);
     q->caller.admin = t.admin;
     return true;
@@ -539,6 +540,8 @@ struct api *api_create(const struct api_options *o)
     a->o = *o;
     a->asides = asides_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
+    a->token_uses = token_uses_create(
+        &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
     sessions_set_channels(o->sessions, api_channels_of_node, a);
     return a;
 }
@@ -551,6 +554,7 @@ void api_destroy(struct api *a)
     api_channels_destroy_all(a);
     asides_destroy(a->asides);
     volumes_destroy(a->volumes);
+    token_uses_destroy(a->token_uses);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);

@@ -64,9 +64,15 @@ static int add_offer(void *ctx, const struct offer_row *o)
     return 0;
 }
 
+struct token_list {
+    const struct api *api;
+    json_t *list;
+};
+
 static int add_token(void *ctx, const struct token_row *t)
 {
-    json_array_append_new(ctx, api_json_token(t));
+    struct token_list *l = ctx;
+    json_array_append_new(l->list, api_json_token(t, token_uses_last(l->api->token_uses, t)));
     return 0;
 }
 
@@ -200,8 +206,9 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
         http_reply_err(x, &not_there);
     else if (x)
         api_reply_json(x, 201,
-            json_pack("{s:I,s:s,s:s,s:s}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem",
-                ca_pem(a->o.ca), "server", a->server_url));
+            json_pack("{s:I,s:s,s:s,s:s,s:o}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem",
+                ca_pem(a->o.ca), "server", a->server_url, "expires_at",
+                api_json_time(stored.expires_at)));
     explicit_bzero(n->token, sizeof(n->token));
     free(n);
 }
@@ -236,7 +243,13 @@ static int read_token_request(struct request *q, const json_t *body, struct toke
     struct json_reader r;
     json_reader_init(&r, body, "", e);
     row->join = json_req_enum(&r, "kind", kinds) == 1;
-    int64_t ttl_ms = json_opt_i64(&r, "ttl_ms", 0, TTL_MAX_MS, row->join ? JOIN_TTL_DEFAULT_MS : 0);
+    if (!row->join && json_object_get(body, "pool"))
+        json_reader_fail(
+            &r, "pool", "only a join token has a pool: ask for kind join (belay token create --join)");
+    if (row->join && (json_object_get(body, "user") || json_object_get(body, "admin")))
+        json_reader_fail(&r, "kind", "a join token is a machine's: it has neither user nor admin");
+    int64_t usual_ms = row->join ? JOIN_TTL_DEFAULT_MS : q->api->o.config->api_token_ms;
+    int64_t ttl_ms = json_opt_i64(&r, "ttl_ms", 0, TTL_MAX_MS, usual_ms);
     json_opt_strcpy(&r, "user", row->user, sizeof(row->user), row->join ? "" : q->caller.user);
     json_opt_strcpy(&r, "pool", row->pool, sizeof(row->pool), "");
     row->admin = json_opt_bool(&r, "admin", false);
@@ -280,8 +293,8 @@ void api_tokens_list(struct request *q)
     struct err e;
     if (!api_need_admin(q))
         return;
-    json_t *list = json_array();
-    reply_list(q->x, "tokens", list, db_read_tokens(q->api->o.reader, add_token, list, &e), &e);
+    struct token_list l = {q->api, json_array()};
+    reply_list(q->x, "tokens", l.list, db_read_tokens(q->api->o.reader, add_token, &l, &e), &e);
 }
 
 struct revocation {

@@ -500,7 +500,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     return o;
 }
 
-json_t *api_json_token(const struct token_row *t)
+json_t *api_json_token(const struct token_row *t, struct wall last_use)
 {
     json_t *o = json_object();
     set_i(o, "id", t->id);
@@ -510,7 +510,7 @@ json_t *api_json_token(const struct token_row *t)
     set(o, "pool", opt_text(t->pool));
     set(o, "created_at", api_json_time(t->created_at));
     set(o, "expires_at", api_json_time(t->expires_at));
-    set(o, "used_at", api_json_time(t->used_at));
+    set(o, "used_at", api_json_time(last_use));
     set(o, "revoked", json_boolean(t->revoked));
     return o;
 }

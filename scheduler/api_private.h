@@ -12,6 +12,7 @@
 #include "scheduler/api.h"
 #include "scheduler/jobspec.h"
 #include "scheduler/notify_seal.h"
+#include "scheduler/token_uses.h"
 #include "scheduler/volumes.h"
 
 #define API_ASIDE_WAIT_MS 60000
@@ -34,6 +35,7 @@ struct api {
     struct list laters;
     struct asides *asides; /* api_aside.c */
     struct volumes *volumes;
+    struct token_uses *token_uses;
     struct map watchers; /* job (0: everything) -> struct watchers */
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */
@@ -129,7 +131,7 @@ json_t *api_json_instance(const struct instance_row *i);
 json_t *api_json_pool(const struct pool_row *p);
 /* live NULL: what is learned in memory and worked out from it is not known */
 json_t *api_json_offer(const struct offer_row *o, const struct offer *live, struct stamp now);
-json_t *api_json_token(const struct token_row *t);
+json_t *api_json_token(const struct token_row *t, struct wall last_use);
 int64_t api_count(const struct list *l);
 json_t *api_json_opt(int64_t value, int64_t none);
 json_t *api_json_time(struct wall w); /* null when it is not set */

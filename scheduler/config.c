@@ -538,6 +538,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->settle_ms = opt_time(r, "settle", 0, SECONDS_MS(60));
     c->price_ms = opt_time(r, "price_every", 100, SECONDS_MS(300));
     c->node_cert_ms = opt_time(r, "node_certificate", SECONDS_MS(60), SECONDS_MS(30 * 86400));
+    c->api_token_ms = opt_time(r, "api_token_lifetime", SECONDS_MS(60), SECONDS_MS(90 * 86400));
     c->orphan_ms = opt_time(r, "orphan_timeout", SECONDS_MS(1), SECONDS_MS(3600));
     c->hold_in_vain = (int32_t)yaml_opt_i64(r, "hold_in_vain", 0, 1000000, HOLD_IN_VAIN);
     c->retention_ms = opt_time(r, "retention", 0, SECONDS_MS(7 * 86400));

@@ -1014,7 +1014,8 @@ class Local(unittest.TestCase):
                                 (("cost", "--week", "2026-11"), "--week"), (("cost", "--day", "2026-02-30"), "--day"),
                                 (("cost", "--month", "2026-11", "--day", "2026-11-01"), "one period"), (("cost", "--from", "now"), "--from"),
                                 (("nodes", "drain"), "NODE"), (("nodes", "paint", "1"), "NODE"), (("token",), "token create"),
-                                (("token", "create", "--ttl", "x"), "--ttl"), (("down", "--timeout", "x"), "--timeout"),
+                                (("token", "create", "--ttl", "x"), "--ttl"), (("token", "create", "--pool", "base"), "add --join"),
+                                (("token", "create", "--join", "--admin"), "leave out --join"), (("down", "--timeout", "x"), "--timeout"),
                                 (("up", "--config", "/no/such/file"), "/no/such/file"), (("completion", "csh"), "completion")):
             with self.subTest(arguments):
                 done = self.h.belay(*arguments)

@@ -49,6 +49,11 @@ print(json.dumps(answers))
 TYPES = {"string": str, "boolean": bool, "object": dict, "array": list, "null": type(None), "integer": int, "number": (int, float)}
 
 
+def moment(text):
+    """Seconds since 1970 of a time as belayd writes it."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 class Document:
     """What /api/v1/openapi.json says."""
 
@@ -476,10 +481,53 @@ class Api(unittest.TestCase):
         brief = self.d.token(kind="api", user="ann", ttl_ms=1)
         self.assertEqual(self.d.call("GET", "/api/v1/jobs", token=brief)[0], 401)
 
+    def listed_token(self, id_, d=None):
+        return [t for t in (d or self.d).call("GET", "/api/v1/tokens")[1]["tokens"] if t["id"] == id_][0]
+
+    def test_api_tokens_expire_unless_it_was_asked_for_otherwise(self):
+        def life_s(**request):
+            status, body, _ = self.d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann", **request})
+            self.assertEqual(status, 201, body)
+            shown = self.listed_token(body["id"])
+            self.assertEqual(shown["expires_at"], body["expires_at"])
+            return body["expires_at"] and moment(body["expires_at"]) - time.time()
+        self.assertAlmostEqual(life_s(), 90 * 86400, delta=60)
+        self.assertAlmostEqual(life_s(ttl_ms=5000000), 5000, delta=60)
+        self.assertIsNone(life_s(ttl_ms=0))
+        with Belayd(CONFIG + "api_token_lifetime: 2h\n") as d:
+            body = d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})[1]
+            self.assertAlmostEqual(moment(body["expires_at"]) - time.time(), 7200, delta=60)
+
+    def test_the_last_use_of_a_token_is_shown_at_once_and_stored_without_a_commit_for_each(self):
+        with Belayd() as d:
+            tokens = [d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})[1] for _ in range(3)]
+            self.assertIsNone(self.listed_token(tokens[0]["id"], d)["used_at"])
+            before = d.metric("belay_commits_total")
+            for _ in range(20):
+                for t in tokens[:2]:
+                    self.assertEqual(d.call("GET", "/api/v1/jobs", token=t["token"])[0], 200)
+            used = self.listed_token(tokens[0]["id"], d)["used_at"]
+            self.assertAlmostEqual(moment(used), time.time(), delta=20)
+            self.assertIsNone(self.listed_token(tokens[2]["id"], d)["used_at"])
+            d.call("POST", "/api/v1/tokens/%d/revoke" % tokens[1]["id"])  # which the write of its use must leave
+            end = time.monotonic() + 60
+            while d.metric("belay_commits_total") < before + 2 and time.monotonic() < end:
+                time.sleep(0.1)  # a commit that nobody is told of
+            self.assertEqual(d.metric("belay_commits_total"), before + 2)
+            d.kill()
+            d.start()
+            self.assertEqual(self.listed_token(tokens[0]["id"], d)["used_at"], used)
+            stored = self.listed_token(tokens[1]["id"], d)
+            self.assertEqual((stored["revoked"], bool(stored["used_at"])), (True, True))
+            self.assertEqual(d.call("GET", "/api/v1/jobs", token=tokens[1]["token"])[0], 401)
+
     def test_token_requests_that_make_no_sense_are_refused(self):
         for request, text in (({}, "kind"), ({"kind": "admin"}, "kind"), ({"kind": "join"}, "say which reserved pool it joins with --pool: base, "),
                               ({"kind": "join", "pool": "x"}, "no reserved pool \"x\""), ({"kind": "api", "user": ""}, "user"),
                               ({"kind": "api", "user": "a\nb"}, "user"), ({"kind": "api", "ttl_ms": -1}, "ttl_ms"),
+                              ({"kind": "api", "pool": "base"}, "join"), ({"kind": "api", "pool": ""}, "join"),
+                              ({"kind": "join", "pool": "base", "admin": True}, "machine"),
+                              ({"kind": "join", "pool": "base", "user": "ann"}, "machine"),
                               ({"kind": "api", "admin": "yes"}, "admin"), ({"kind": "api", "usr": "x"}, "usr")):
             with self.subTest(request):
                 self.refuse(400, "invalid", "POST", "/api/v1/tokens", request, text)

@@ -112,6 +112,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.settle_ms, 60000);
     assert_int_equal(c.price_ms, 300000);
     assert_int_equal(c.node_cert_ms, 30LL * 86400 * 1000);
+    assert_int_equal(c.api_token_ms, 90LL * 86400 * 1000);
     assert_int_equal(c.orphan_ms, 3600000);
     assert_int_equal(c.retention_ms, 7 * 86400000);
     assert_int_equal(c.hold_in_vain, 10);
@@ -137,6 +138,7 @@ static const char everything[] = "cluster: lab\n"
                                  "settle: 40s\n"
                                  "price_every: 1h\n"
                                  "node_certificate: 7d\n"
+                                 "api_token_lifetime: 12h\n"
                                  "orphan_timeout: 2h\n"
                                  "retention: 30d\n"
                                  "hold_in_vain: 0\n"
@@ -195,6 +197,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.settle_ms, 40000);
     assert_int_equal(c.price_ms, 3600000);
     assert_int_equal(c.node_cert_ms, 7LL * 86400 * 1000);
+    assert_int_equal(c.api_token_ms, 12LL * 3600 * 1000);
     assert_int_equal(c.orphan_ms, 7200000);
     assert_int_equal(c.retention_ms, 30LL * 86400000);
     assert_int_equal(c.hold_in_vain, 0);
@@ -576,6 +579,7 @@ static const struct refused {
     {"busy_sweep: 0\n", {"busy_sweep:"}},
     {"price_every: 0\n", {"price_every:"}},
     {"node_certificate: 5s\n", {"node_certificate:", "at least 1m"}},
+    {"api_token_lifetime: 1s\n", {"api_token_lifetime:", "at least 1m"}},
     {"orphan_timeout: 0\n", {"orphan_timeout:"}},
     {"retention: for ever\n", {"retention:"}},
     {"hold_in_vain: -1\n", {"hold_in_vain:"}},
