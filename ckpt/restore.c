@@ -99,8 +99,9 @@ static int make_entry(const struct restore *r, const struct manifest_entry *entr
 
     if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
-    if (r->goes_on)
-        fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0);
+    /* What is not there is made below; what cannot be changed cannot be opened there, which says why. */
+    if (r->goes_on && fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
+        errno = 0;
     if (entry->type == MANIFEST_DIR)
         return mkdirat(root_fd, entry->path, 0700) && !(r->goes_on && errno == EEXIST)
                    ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)

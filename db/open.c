@@ -41,7 +41,7 @@ static int take_lock(struct db *d, struct err *e)
         int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
         /* A full disk leaves it empty: harmless. */
         if (ftruncate(d->lock_fd, 0) == 0 && pwrite(d->lock_fd, pid, (size_t)n, 0) < 0)
-            (void)ftruncate(d->lock_fd, 0);
+            n = ftruncate(d->lock_fd, 0);
     } else if (errno == EWOULDBLOCK) {
         ssize_t n = pread(d->lock_fd, pid, sizeof(pid) - 1, 0);
         pid[n > 0 ? n : 0] = '\0';
