@@ -97,6 +97,12 @@ static const struct column pool_columns[] = {
     COL(pool_row, required_labels),
     COL(pool_row, features),
     COL(pool_row, resources),
+    COL_AS(pool_row, "boots_failed", boots.failed),
+    COL_AS(pool_row, "boots_wait_ms", boots.wait_ms),
+    COL_AS(pool_row, "boots_next_at", boots.next_at),
+    COL_AS(pool_row, "boots_instance", boots.instance),
+    COL_AS(pool_row, "boots_text", boots.text),
+    COL_AS(pool_row, "boots_console", boots.console),
 };
 
 static const struct column offer_columns[] = {
@@ -430,6 +436,7 @@ static const struct column outbox_columns[] = {
     COL(outbox_row, pct),
     COL(outbox_row, spent_uusd),
     COL(outbox_row, cap_uusd),
+    COL(outbox_row, pool),
 };
 
 static const struct column stored_columns[] = {

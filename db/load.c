@@ -22,7 +22,7 @@ static int load_pools(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_POOLS, "ORDER BY name", e);
-    while (query_next(&q, &row) && query_goes_on(&q, model_load_pool(l->model, &row, e)))
+    while (query_next(&q, &row) && query_goes_on(&q, model_load_pool(l->model, &row, l->now, e)))
         ;
     return query_finish(&q);
 }

@@ -698,7 +698,20 @@ static const char schema_2[] =
     "UPDATE ledger SET kind = 'start' WHERE kind = 'restore' AND attempt = 1;"; /* there was nothing to restore */
 /* clang-format on */
 
-static const char *const migrations[] = {schema_1, schema_2};
+/* Pools whose machines never join. Bit 10 of `mail` was NOTIFY_ARRAY_TASKS, and is NOTIFY_BOOTS now. */
+/* clang-format off */
+static const char schema_3[] =
+    "ALTER TABLE pools ADD COLUMN boots_failed INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN boots_wait_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN boots_next_at INTEGER;"
+    "ALTER TABLE pools ADD COLUMN boots_instance INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pools ADD COLUMN boots_text TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE pools ADD COLUMN boots_console TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE outbox ADD COLUMN pool TEXT NOT NULL DEFAULT '';"
+    "UPDATE jobs SET mail = mail + 1024 WHERE mail & 1024;";
+/* clang-format on */
+
+static const char *const migrations[] = {schema_1, schema_2, schema_3};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */

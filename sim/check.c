@@ -372,6 +372,7 @@ void check_committed(struct world *w, const struct db_batch *b)
     crons_committed(w, c);
     quotas_committed(w, c);
     paid_committed(w, c);
+    boots_committed(w, c);
     traffic_committed(w, c);
     check_costs(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)

@@ -178,6 +178,11 @@ static void on_boot(struct timer *t, void *ctx)
     struct sim_machine *m = ctx;
     (void)t;
     m->state = CLOUD_RUNNING;
+    if (boots_fail_now(m->w)) {
+        if (world_chance(m->w, 0.5)) /* it powers itself off, or stands there */
+            cloud_kill(m, false);
+        return;
+    }
     if (!world_chance(m->w, 0.03)) /* some never come up */
         agent_boot(m->w, m);
 }

@@ -18,7 +18,7 @@ static void on_delivered(struct timer *t, void *ctx)
     (void)t;
     if (!fails || world_chance(w, 0.3)) { /* it arrived, and nobody heard so */
         struct sim_job *j = world_job(w, d->job);
-        if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE)
+        if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE)
             j->ends_delivered++;
         w->deliveries++;
     }
@@ -37,7 +37,7 @@ static void start_delivery(struct outbox_port *port, const struct outbox_row *ro
             return;
         }
     const struct sim_job *j = world_job(x->w, row->job);
-    if (row->kind != NOTIFY_BUDGET && j->id == 0 && j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
+    if (row->kind != NOTIFY_BUDGET && row->kind != NOTIFY_BOOTS && j->id == 0 && j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
         world_fail(x->w, "a change of job %lld was told before it was committed", (long long)row->job);
     d->w = x->w;
     d->job = row->job;

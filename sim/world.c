@@ -155,7 +155,7 @@ static void post_pools(struct world *w)
         .idle_timeout_ms = 90000,
         .cooldown_ms = 60000,
         .boot_timeout_ms = 300000,
-        .refusal_backoff_ms = 20000,
+        .refusal_backoff_ms = SIM_BACKOFF_MS,
         .min_paid_ms = 60000,
         .spread_pct = 10,
         .fleet = w->seed % 2 == 1,
@@ -399,6 +399,7 @@ static void end(struct world *w)
     map_deinit(&w->spot);
     crons_deinit(w);
     paid_deinit(w);
+    boots_deinit(w);
     traffic_deinit(w);
     smap_deinit(&w->proven);
     smap_deinit(&w->tokens);

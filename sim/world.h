@@ -44,6 +44,8 @@
 #define SIM_STORE_UUSD_GIB_MONTH MODEL_STORE_UUSD_MAX /* for there is so little */
 #define SIM_ELSEWHERE 5 /* of so many worlds one has its store elsewhere, which wants money (traffic.c) */
 #define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
+#define SIM_BOOTLESS 9 /* in one world in so many machines do not join for a while (boots.c) */
+#define SIM_BACKOFF_MS 20000 /* refusal_backoff of the elastic pool */
 #define SIM_RACKS 4  /* of so many worlds one has a rack, unless it has quotas (racks.c) */
 #define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
 
@@ -266,6 +268,17 @@ void racks_check(struct world *w);   /* belayd is up; so these: */
 void racks_trouble(struct world *w); /* a node is held back, or draws more than it should, or does not any more */
 void racks_calm(struct world *w);    /* none is */
 
+/* ---- boots.c ---- */
+/* What is committed of the machines of the elastic pool. */
+struct sim_boots {
+    struct map states; /* enum instance_state, one up, by id */
+    int64_t coming, failed, last_id; /* failed: in a row */
+    int64_t since_ms, before_id, probes; /* since so many had failed; of those with a higher id so many have failed as well */
+};
+bool boots_fail_now(struct world *w);
+void boots_committed(struct world *w, const struct changes *c);
+void boots_deinit(struct world *w);
+
 /* ---- world.c ---- */
 struct sim_job {
     int64_t waits_since_ms; /* for spot, with less time left than there is to do; 0: it does not (check.c) */
@@ -317,6 +330,7 @@ struct sim_spent {
 };
 
 struct world {
+    struct sim_boots boots_seen;
     uint64_t seed;
     struct prng prng;
     struct vtimers vt;

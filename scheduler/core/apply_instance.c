@@ -65,6 +65,7 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
         p = pool_add(m, ev->pool);
     struct pool_row before = p->row;
     p->row = *ev->pool;
+    p->row.boots = before.boots;
     if (before.criu == p->row.criu) { /* else what was seen was of other machines */
         p->row.criu_seen = before.criu_seen;
         STR_COPY(p->row.criu_text, before.criu_text);
@@ -225,7 +226,7 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
     struct offer *o = model_offer(m, ev->launch.offer);
     if (!o)
         return err_set(e, ERR_CONFLICT, "there is no offer %" PRId64, ev->launch.offer);
-    const struct room pool = pool_room(o->pool), all = model_room(m);
+    const struct room pool = pool_room(o->pool, ev->now.mono), all = model_room(m);
     const char *lacks = room_lacks(&pool, o) ? room_lacks(&pool, o) : room_lacks(&all, o);
     if (lacks)
         return err_set(e, ERR_CONFLICT,
@@ -345,6 +346,8 @@ int apply_end_instance(struct model *m, const struct event *ev, struct outcome *
     struct offer *o = i->offer;
     if (i->row.state == INSTANCE_LAUNCHED && o)
         offer_avoid(m, o, ev->now, false, ev->end_instance.text); /* it never joined: as good as refused */
+    if (i->row.state == INSTANCE_LAUNCHED)
+        boots_failed(m, i, ev->now, ev->end_instance.text);
     STR_COPY(i->row.text, ev->end_instance.text);
     history(m, ev->now, "ending", (struct history_of){.node = i->node, .instance = i}, "%s", i->row.text);
     instance_move(m, i, INSTANCE_ENDING, ev->now);
@@ -393,6 +396,8 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
         instance_reclaimed(m, i, ev->now);
     if (o && i->row.state == INSTANCE_LAUNCHED)
         offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
+    if (i->row.state == INSTANCE_LAUNCHED && !i->row.reclaimed)
+        boots_failed(m, i, ev->now, ev->gone.text);
     history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
         i->row.provider_id, ev->gone.text);
     if (ev->gone.launched_at.ms > 0 && ev->gone.launched_at.ms != i->row.launched_at.ms)

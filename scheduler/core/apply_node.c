@@ -141,6 +141,7 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
         ledger_launched(m, i, WALL_NONE, now);
     i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
     instance_move(m, i, INSTANCE_RUNNING, now);
+    boots_joined(m, i, now);
     if (!o)
         return;
     offer_saw(o, &n->row.total);

@@ -161,7 +161,7 @@ static bool serves(const struct pool *p, const struct shape *s, enum market mark
 
 static bool is_open(const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
 {
-    struct room room = pool_room(o->pool), all = model_room(m);
+    struct room room = pool_room(o->pool, now.mono), all = model_room(m);
     return offer_may_serve(o, s, &room, &all, now);
 }
 

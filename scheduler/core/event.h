@@ -44,6 +44,8 @@ enum event_type {
                             tells the provider id (an agent may join before the answer comes) */
     EV_LAUNCH_REFUSED,   /* definite: nothing was launched */
     EV_OFFER_REFUSED,    /* one of the other offers of a launch gave nothing, whatever became of the launch */
+    EV_BOOT_CONSOLE,     /* what the console of a machine that never joined ended with */
+    EV_POOL_RETRY,       /* an operator's: a pool that waits since its machines did not join may launch one now */
     EV_INSTANCE_GONE,    /* terminal state, or missing for long enough */
     EV_CLEANED,          /* the cleaning of what an ended job left is over, or has failed */
     EV_DRILL_COMPARED,   /* a user's: what the drilled job made in the end, held against what an undisturbed one did */
@@ -267,6 +269,14 @@ struct event {
             bool capacity; /* as above */
             char text[CORE_TEXT_MAX];
         } offer_refused;
+        struct {
+            int64_t instance;
+            char pool[CORE_NAME_MAX]; /* of that: it may have left the model */
+            const char *text;         /* printable, lines end with "\n"; its end is kept. Borrowed */
+        } boot_console;
+        struct {
+            char pool[CORE_NAME_MAX];
+        } pool_retry;
         struct {
             int64_t instance;
             bool reclaimed;

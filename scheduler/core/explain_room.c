@@ -315,6 +315,31 @@ static void say_rack_of(const struct model *m, const struct pool *p, const struc
         p->row.name, o->name, kilowatts(o->max_w - rack_left(p->rack)).s, kilowatts(o->max_w).s, kilowatts(n * least_w).s);
 }
 
+/* Its machines do not join. The console's lines are one line here. */
+static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
+{
+    const struct pool_boots *b = &p->row.boots;
+    char in[32], next[96];
+    int64_t left_ms = mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms ? p->probe_at.ms - now.mono.ms : 0;
+    time_format_duration(left_ms, in, sizeof in);
+    if (p->n_coming > 0)
+        STR_COPY(next, "one that was launched to try again is booting");
+    else if (left_ms > 0)
+        text_format(next, sizeof next, "one is launched in %s to try again; belay pools apply --yes tries at once", in);
+    else
+        STR_COPY(next, "one is launched now to try again");
+    explain_say(a, "boots-fail", "pool %s: the last %" PRId32 " machines that it launched never joined (instance %" PRId64 ": %.60s); %s", p->row.name,
+        b->failed, b->instance, b->text, next);
+    if (!b->console[0])
+        return;
+    char line[CORE_TEXT_MAX - 64];
+    size_t len = strlen(b->console), from = len > sizeof line - 1 ? len - (sizeof line - 1) : 0, n = 0;
+    for (const char *c = b->console + from; *c; c++)
+        line[n++] = *c == '\n' ? ' ' : *c;
+    line[n] = '\0';
+    explain_say(a, "boot-console", "the console of instance %" PRId64 " ended with: %s", b->instance, line);
+}
+
 void explain_offers(const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
 {
     const struct room all = model_room(m);
@@ -323,7 +348,9 @@ void explain_offers(const struct model *m, const struct shape *s, struct stamp n
         if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 ||
             !pool_may_criu(p, s->criu))
             continue;
-        struct room room = pool_room(p);
+        struct room room = pool_limits(p);
+        if (pool_boots_fail(p))
+            say_boots(p, now, a);
         if (room.nodes == 0)
             explain_say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s", p->row.name, p->used.nodes, pool_places(p),
                 pool_places(p) < p->row.max_nodes ? ", for which there are places in rack " : "",

@@ -433,7 +433,7 @@ static void gather_coming(struct picture *p)
 {
     LIST_FOREACH (&p->m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        if (!instance_is_coming(i) || !i->offer)
+        if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool))
             continue;
         int32_t species = species_of_offer(p, i->offer);
         *GROW(p->cells, p->n_cells) = (struct cell){.free = offer_total(i->offer), .open_ms = i->row.intended_at.ms,

@@ -167,6 +167,24 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         headroom_take(w, g->shape, 1, total_of(c));
 }
 
+/* A pool whose machines do not join has room for one, which serves no gang. It is launched all the same, by itself, if the pool's
+ * limits leave room for all of the gang once it has joined: or gangs alone would never find out. */
+static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
+{
+    struct cover c = {.pool = p};
+    if (!pool_boots_fail(p) || w->p->room[p->index].nodes < 1)
+        return false;
+    count(w, g, &c);
+    const struct room whole = pool_limits(p);
+    const struct offer *o = total_of(&c) + whole.nodes >= g->floor ? choose_offer(w, g, &c) : NULL;
+    if (!o || room_for(w, g, &c, o, 1) < 1)
+        return false;
+    struct bin *b = plan_launch(w, o);
+    bin_take_power(b, g->shape, 1);
+    b->free = (struct resources){0};
+    return true;
+}
+
 static void cover_gang(struct work *w, struct gang *g)
 {
     struct cover best = {0}, c;
@@ -178,6 +196,11 @@ static void cover_gang(struct work *w, struct gang *g)
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))
             best = c;
+    }
+    LIST_FOREACH (&w->m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (!best.pool && pool_serves(p, g->shape) && probe_for(w, g, p))
+            return;
     }
     if (!best.pool)
         return;

@@ -377,7 +377,8 @@ int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j);
 int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool);
 /* The same, a little less where the provider expects to have machines, a little more where it does not. */
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h);
-struct room pool_room(const struct pool *p);
+struct room pool_room(const struct pool *p, struct mono now);
+struct room pool_limits(const struct pool *p); /* the same but for machines that do not join: what its limits leave */
 int64_t pool_places(const struct pool *p); /* of an elastic one: how many nodes it may have, and its rack has places for */
 struct room model_room(const struct model *m);
 /* A machine of it may be launched now for such jobs, in so much room of its pool and of all. */
@@ -761,6 +762,17 @@ struct offer *offer_find(const struct pool *p, const char *zone, const char *typ
 void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
 /* It gave no machine, and why: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
  */
+
+/* ---- machines that never join (boots.c) ---- */
+/* The last machines of the pool did not join: it launches one at a time, after a wait that grows. */
+bool pool_boots_fail(const struct pool *p);
+bool pool_may_probe(const struct pool *p, struct mono now); /* of such a pool: it may launch one now */
+void boots_load(struct pool *p, struct stamp now);
+void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why);
+void boots_joined(struct model *m, struct instance *i, struct stamp now);
+int apply_boot_console(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_pool_retry(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+
 int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
 void offer_saw(struct offer *o, const struct resources *total);
 
@@ -769,6 +781,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); 
 /* ---- who is told (notify.c) ---- */
 void notify(struct model *m, const struct job *j, enum notify_event kind, struct stamp now);
 void notify_ended(struct model *m, const struct job *j, struct stamp now);
+void notify_boots(struct model *m, const struct pool *p, struct stamp now);
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd, struct stamp now);
 void notify_watch(struct model *m, struct job *j); /* its attempt has started, or was loaded, or a part was told of */
 void notify_unwatch(struct model *m, struct job *j); /* the attempt has ended */

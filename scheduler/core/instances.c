@@ -18,8 +18,15 @@ static void provider_key(const char *region, const char *id, char *out)
     snprintf(out, PROVIDER_KEY_MAX, "%s\n%s", region, id);
 }
 
+static void set_coming(struct instance *i, bool coming)
+{
+    i->pool->n_coming += (int32_t)coming - (int32_t)i->is_coming;
+    i->is_coming = coming;
+}
+
 static void refresh(struct instance *i)
 {
+    set_coming(i, instance_is_coming(i));
     link_remove(&i->booting);
     if (i->row.state == INSTANCE_LAUNCHED)
         list_push_back(&i->pool->booting, &i->booting);
@@ -35,6 +42,7 @@ struct pool *pool_add(struct model *m, const struct pool_row *r)
     struct pool *p = mem_alloc(sizeof *p);
     p->row = *r;
     pool_age(p, WALL_NONE);
+    p->probe_at = MONO_NONE;
     p->index = (int32_t)smap_size(&m->pools);
     smap_put(&m->pools, r->name, p);
     list_push_back(&m->all_pools, &p->in_all);
@@ -74,6 +82,7 @@ void instance_unindex(struct model *m, struct instance *i)
     link_remove(&i->in_all);
     link_remove(&i->booting);
     link_remove(&i->of_offer);
+    set_coming(i, false);
     instance_count(m, i, -1);
     i->pool->n_nodes--;
     m->change++;

@@ -154,8 +154,12 @@ static void gather_room(struct work *w)
     for (size_t i = 0; i < w->m->n_racks; i++)
         p->left_w[i] = rack_left(&w->m->racks[i]);
     p->all = model_room(w->m);
-    LIST_FOREACH (&w->m->all_pools, l) /* in the order of the list, which is that of the index */
-        *GROW(p->room, p->n_room) = pool_room(LIST_ENTRY(l, struct pool, in_all));
+    LIST_FOREACH (&w->m->all_pools, l) { /* in the order of the list, which is that of the index */
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        *GROW(p->room, p->n_room) = pool_room(pool, w->now.mono);
+        if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) && pool->probe_at.ms > w->now.mono.ms)
+            valid_until(w, pool->probe_at.ms);
+    }
     if (p->planned_max < w->m->next.next_offer) {
         p->planned_max = w->m->next.next_offer;
         p->planned = mem_resize(p->planned, (size_t)p->planned_max, sizeof *p->planned);

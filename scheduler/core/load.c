@@ -20,11 +20,11 @@ static int check_id(int64_t id, int64_t *next, const char *thing, struct err *e)
     return 0;
 }
 
-int model_load_pool(struct model *m, const struct pool_row *r, struct err *e)
+int model_load_pool(struct model *m, const struct pool_row *r, struct stamp now, struct err *e)
 {
     if (!r->name[0] || model_pool(m, r->name))
         return err_set(e, ERR_CORRUPT, "stored pool '%s' comes twice or has no name", r->name);
-    pool_add(m, r);
+    boots_load(pool_add(m, r), now);
     return 0;
 }
 

@@ -144,12 +144,20 @@ int64_t pool_places(const struct pool *p)
     return p->rack_kind && p->rack_kind->n < most ? p->rack_kind->n : most;
 }
 
-struct room pool_room(const struct pool *p)
+struct room pool_limits(const struct pool *p)
 {
     struct room r = {
         .nodes = p->row.elastic && pool_places(p) > p->used.nodes ? pool_places(p) - p->used.nodes : 0,
         .gpus = left(p->row.max_gpus, p->used.gpus),
         .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
+    return r;
+}
+
+struct room pool_room(const struct pool *p, struct mono now)
+{
+    struct room r = pool_limits(p);
+    int64_t most = !pool_boots_fail(p) ? r.nodes : pool_may_probe(p, now);
+    r.nodes = most < r.nodes ? most : r.nodes;
     return r;
 }
 

@@ -260,6 +260,7 @@ struct instance {
     struct mono since;  /* when it entered its state, in this process's life */
     struct link in_all; /* every instance that is not GONE, by id */
     struct link booting; /* of the pool: LAUNCHED */
+    bool is_coming;      /* counted in n_coming of the pool */
     struct offer *offer; /* that it was launched by; NULL: none of that kind is known any more */
     struct link of_offer;
     int64_t gpus;        /* as the offer said at the launch */
@@ -297,6 +298,8 @@ struct pool {
     struct tree by_free[3]; /* by market: struct free_room, of nodes that take work and are not full */
     struct list idle;       /* elastic nodes, UP or DRAINING, without attempts, longest first */
     struct list booting;    /* LAUNCHED instances, longest first */
+    int32_t n_coming;       /* INTENDED or LAUNCHED ones */
+    struct mono probe_at;   /* with row.boots.wait_ms: no launch before; MONO_NONE: now */
     struct link in_all;
     struct link dirty;
 };
@@ -424,7 +427,7 @@ void model_destroy(struct model *m); /* NULL is fine */
 /* Recovery: rows as they were stored, each kind before the ones that refer to it (pools, offers, instances, nodes,
  * certificates, accounts, extras, labels, jobs, arrays, dependencies, ends of tasks, live attempts, live drills, leftovers), each kind by id, then model_load_end. Nothing is marked as changed. Leases start anew at now. ERR_CORRUPT
  * names the row that contradicts another. */
-int model_load_pool(struct model *m, const struct pool_row *r, struct err *e);
+int model_load_pool(struct model *m, const struct pool_row *r, struct stamp now, struct err *e);
 int model_load_offer(struct model *m, const struct offer_row *r, struct err *e);
 int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e);
 int model_load_node(struct model *m, const struct node_row *r, struct stamp now, struct err *e);

@@ -109,7 +109,7 @@ static void take(struct model *m, struct letter *l)
 
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
-    if (r->event < 1 || (r->budget[0] ? r->job != CORE_ID_NONE : r->job < 1) || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
+    if (r->event < 1 || (r->budget[0] || r->pool[0] ? r->job != CORE_ID_NONE : r->job < 1) || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
         return err_set(e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
     put(m, r);
     return 0;
@@ -187,6 +187,33 @@ void notify(struct model *m, const struct job *j, enum notify_event kind, struct
             "%d notices of this were left out: too many wait to be delivered", left_out);
 }
 
+/* To each hook that wants what is of no job; how many of those there was no room for. */
+static int address_hooks(struct model *m, struct outbox_row *row)
+{
+    int left_out = 0;
+    for (size_t k = 0; k < m->options.n_hooks; k++) {
+        if (!(m->options.hooks[k].events & BIT(row->kind)))
+            continue;
+        text_format(row->target, sizeof row->target, "hook:%s", m->options.hooks[k].name);
+        left_out += !add(m, row);
+    }
+    return left_out;
+}
+
+void notify_boots(struct model *m, const struct pool *p, struct stamp now)
+{
+    struct outbox_row row = {.event = m->next.next_history++,
+        .kind = NOTIFY_BOOTS,
+        .at = now.wall,
+        .due_at = now.wall,
+        .pct = p->row.boots.failed};
+    STR_COPY(row.pool, p->row.name);
+    int left_out = address_hooks(m, &row);
+    if (left_out > 0)
+        history(m, now, "not-told", (struct history_of){0}, "%d notices of pool %s were left out: too many wait to be delivered", left_out,
+            p->row.name);
+}
+
 void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd, struct stamp now)
 {
     int left_out = 0;
@@ -202,12 +229,7 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
         text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
         left_out += !add(m, &row);
     }
-    for (size_t k = 0; k < m->options.n_hooks; k++) {
-        if (!(m->options.hooks[k].events & BIT(NOTIFY_BUDGET)))
-            continue;
-        text_format(row.target, sizeof row.target, "hook:%s", m->options.hooks[k].name);
-        left_out += !add(m, &row);
-    }
+    left_out += address_hooks(m, &row);
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0}, "%d notices of budget %s were left out: too many wait to be delivered", left_out,
             b->name);

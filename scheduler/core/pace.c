@@ -134,6 +134,8 @@ struct sight {
 
 static bool is_avoided(const struct offer *o, struct stamp now)
 {
+    if (pool_boots_fail(o->pool) && !pool_may_probe(o->pool, now.mono))
+        return true;
     return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
 }
 
@@ -201,7 +203,7 @@ static void describe_sure(struct sight *s, const struct offer *o)
 /* A machine on its way that the job may be meant to run on; since when. */
 static int64_t coming_since(const struct job *j, const struct offer *o)
 {
-    if (j->row.state != JOB_PENDING || !pace_allows(j->row.pace, o->row.market))
+    if (j->row.state != JOB_PENDING || !pace_allows(j->row.pace, o->row.market) || pool_boots_fail(o->pool))
         return 0;
     LIST_FOREACH (&o->instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);

@@ -788,8 +788,13 @@ static void set_up(struct play *s, uint64_t seed)
     s->n_reserved = p->n_reserved;
     s->all = model_room(p->m);
     size_t n = 0;
-    LIST_FOREACH (&p->m->all_pools, l)
-        *GROW(s->room, n) = pool_room(LIST_ENTRY(l, struct pool, in_all));
+    LIST_FOREACH (&p->m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        struct room *room = GROW(s->room, n);
+        *room = pool_limits(pool);
+        if (pool_boots_fail(pool)) /* nobody knows whether, and when, the next of its machines joins */
+            room->nodes = 0;
+    }
     for (size_t k = 0; k < s->n_runs; k++)
         *GROW(s->heap, s->n_heap) = (struct due){end_of(s, &p->running[k], &s->runs[k], seed), (int32_t)k};
     for (size_t k = s->n_heap / 2; k-- > 0;)

@@ -237,7 +237,7 @@ static const struct offer *launches(const struct remedies *r, const struct shape
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
             struct resources total = offer_total(o);
-            struct room room = pool_room(p), all = model_room(r->m);
+            struct room room = pool_room(p, r->now.mono), all = model_room(r->m);
             int32_t n = 0;
             room.nodes += more;
             while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) && rack_has_power(o, s, n + 1)) {
@@ -296,10 +296,10 @@ static void try_max_nodes(struct remedies *r)
     struct variant v;
     vary(r, &v);
     const struct offer *o = launches(r, &v.shape, v.shape.least);
-    if (!o || pool_room(o->pool).nodes >= v.shape.least)
+    if (!o || pool_boots_fail(o->pool) || pool_limits(o->pool).nodes >= v.shape.least)
         return;
     say(r, "max-nodes", "if max_nodes of pool %s were %" PRId64 " instead of %" PRId32 " a machine would be launched for it: from %s",
-        o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_room(o->pool).nodes, o->pool->row.max_nodes,
+        o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_limits(o->pool).nodes, o->pool->row.max_nodes,
         price_of(o, &v.shape).s);
 }
 

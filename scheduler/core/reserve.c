@@ -205,7 +205,7 @@ int32_t reserve_to_come(const struct model *m, const struct shape *s, const stru
         return 0;
     LIST_FOREACH (&pool->offers, lo) {
         const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-        struct room room = pool_room(pool), all = model_room(m);
+        struct room room = pool_room(pool, now.mono), all = model_room(m);
         LIST_FOREACH (&o->instances, li)
             n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
         for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1); k++, n++) {

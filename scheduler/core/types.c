@@ -146,7 +146,7 @@ const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const script_on_names[] = {"each", "first", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit", "time-limit-50", "time-limit-80",
-    "time-limit-90", "invalid-depend", "budget", NULL};
+    "time-limit-90", "invalid-depend", "budget", "boots-fail", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
@@ -191,6 +191,9 @@ const char *const history_kinds[] = {
     "move",
     "launch-refused",
     "offer-refused",
+    "boot-failed",
+    "boot-console",
+    "boots-again",
     "ending",
     "cleaned",
     "clean-failed",
@@ -237,6 +240,8 @@ const char *const event_type_names[] = {
     "launched",
     "launch-refused",
     "offer-refused",
+    "boot-console",
+    "pool-retry",
     "instance-gone",
     "cleaned",
     "drill-compared",

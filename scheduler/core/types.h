@@ -195,6 +195,7 @@ enum notify_event {
     NOTIFY_TIME_LIMIT_90,
     NOTIFY_INVALID_DEPEND, /* it has ended since a dependency can never come true */
     NOTIFY_BUDGET,         /* of a budget, not of a job: a part of it is spent */
+    NOTIFY_BOOTS,          /* of a pool: its machines do not join */
     NOTIFY_EVENTS
 };
 extern const char *const notify_event_names[]; /* "begin" "end" "fail" "requeue" "time-limit" "time-limit-50" ... */
@@ -417,6 +418,19 @@ struct instance_row {
     char alternatives[INSTANCE_ALTERNATIVES_TEXT_MAX];
 };
 
+#define BOOTS_FAILED_MAX 3       /* in a row; then a pool launches one machine at a time */
+#define BOOT_CONSOLE_MAX 1024    /* bytes that are kept of a console, its last lines */
+
+/* Machines of an elastic pool that were launched and ended before their agent joined, and were not reclaimed. */
+struct pool_boots {
+    int32_t failed;      /* in a row, over all offers of the pool; 0 again when one joins */
+    int64_t wait_ms;     /* after that many: the time from a failure to the next launch. 0: launches are not restricted */
+    struct wall next_at; /* with wait_ms: no launch before */
+    int64_t instance;    /* the last that failed; CORE_ID_NONE: none */
+    char text[CORE_TEXT_MAX];       /* why that one ended */
+    char console[BOOT_CONSOLE_MAX]; /* the last lines of its console; "": not known */
+};
+
 struct pool_row {
     char name[CORE_NAME_MAX];
     bool elastic;
@@ -445,6 +459,7 @@ struct pool_row {
     char required_labels[FEATURES_TEXT_MAX]; /* it takes only jobs that have labels of these names */
     char features[FEATURES_TEXT_MAX]; /* of each of its nodes ... */
     char resources[COUNTS_TEXT_MAX];  /* ... likewise, but for what a node tells otherwise */
+    struct pool_boots boots;
 };
 
 #define OFFER_WITHDRAWN (-1)
@@ -489,6 +504,7 @@ struct history_row {
  *   of budgets:   budget(the part in percent, micro-dollars spent)
  *   of instances: launch launched(ms since the intent, 0) launch-refused(avoided for ms, 0) ending gone
  *                 offer-refused(avoided for ms, 0): another offer of the same launch
+ *                 boot-failed(how many in a row, ms until the next launch or 0) boot-console boots-again
  * "placed" and later rows of an attempt carry its job and node; a node's rows carry its instance. */
 extern const char *const history_kinds[];
 
@@ -646,8 +662,9 @@ struct outbox_row {
     struct wall at;
     struct wall due_at; /* not delivered before */
     int32_t tries;      /* that failed */
+    char pool[CORE_NAME_MAX];   /* NOTIFY_BOOTS: that it is about; else "". job is CORE_ID_NONE then */
     char budget[CORE_NAME_MAX]; /* NOTIFY_BUDGET: that it is about; else "" */
-    int32_t pct;                /* of it: the part that is spent ... */
+    int32_t pct;                /* of it: the part that is spent; NOTIFY_BOOTS: machines that failed in a row ... */
     int64_t spent_uusd, cap_uusd;
 };
 

@@ -348,6 +348,9 @@ static bool decides_at(const struct lab *l, int64_t mono_ms)
 
 static bool is_tried_again_at(const struct lab *l, int64_t mono_ms)
 {
+    LIST_FOREACH (model_pools(l->m), k)
+        if (LIST_ENTRY(k, struct pool, in_all)->probe_at.ms == mono_ms)
+            return true;
     for (int64_t id = 1; model_offer(l->m, id); id++)
         if (model_offer(l->m, id)->row.avoid_until.ms == mono_ms)
             return true;

@@ -429,7 +429,7 @@ struct model *shelf_load(const struct shelf *s, struct stamp now)
         .store_uusd_gib_month = s->store_uusd_gib_month};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)
-        must(model_load_pool(m, &s->pools[k], &e), &e);
+        must(model_load_pool(m, &s->pools[k], now, &e), &e);
     for (size_t k = 1; k < s->n_offers; k++)
         must(model_load_offer(m, &s->offers[k], &e), &e);
     for (size_t k = 1; k < s->n_instances; k++)

@@ -149,7 +149,7 @@ static void absent(struct bed *b, int64_t ms)
     lab_wait(&b->l, ms);
     b->l.m = new_model(b);
     b->l.p = planner_create();
-    assert_int_equal(model_load_pool(b->l.m, &base, &e), 0);
+    assert_int_equal(model_load_pool(b->l.m, &base, b->l.now, &e), 0);
     for (int64_t id = 1; id < 200; id++) /* they are queued again: their node is not loaded */
         if (b->jobs[id].id && b->jobs[id].state != JOB_ENDED) {
             b->jobs[id].state = JOB_PENDING;

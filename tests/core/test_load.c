@@ -125,7 +125,7 @@ static int load(const struct shelf *s, struct err *e)
     struct model *m = model_create(&o);
     int rc = 0;
     for (size_t k = 0; k < s->n_pools && !rc; k++)
-        rc = model_load_pool(m, &s->pools[k], e);
+        rc = model_load_pool(m, &s->pools[k], now, e);
     for (size_t k = 1; k < s->n_offers && !rc; k++)
         rc = model_load_offer(m, &s->offers[k], e);
     for (size_t k = 1; k < s->n_instances && !rc; k++)

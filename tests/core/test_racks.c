@@ -526,7 +526,7 @@ static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_doe
     struct job_row row = model_job(l.m, job)->row;
     struct attempt_row attempt = job_attempt(model_job(l.m, job))->row;
     struct model *m = model_create(&o);
-    assert_int_equal(model_load_pool(m, &pool, &l.e), 0);
+    assert_int_equal(model_load_pool(m, &pool, l.now, &l.e), 0);
     LIST_FOREACH (model_nodes(l.m), ln) {
         struct node_row n = LIST_ENTRY(ln, struct node, in_all)->row;
         assert_int_equal(model_load_node(m, &n, l.now, &l.e), 0);

@@ -193,7 +193,7 @@ static void the_newest_version_is_what_was_released(void **state)
     struct err e;
     struct db *d = util_open(*state);
 
-    assert_int_equal(fs_read(TEST_DIR "/schema_v2.sql", 1 << 20, &want, &e), 0);
+    assert_int_equal(fs_read(TEST_DIR "/schema_v3.sql", 1 << 20, &want, &e), 0);
     schema_text(d->sql, &got);
     assert_string_equal(buf_str(&got), buf_str(&want));
     db_close(d);
@@ -237,6 +237,39 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_int_equal(uusd, 5);
     assert_int_equal(sql_get_i64(d->sql, "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND detail = 3", &uusd, &e), 0);
     assert_int_equal(uusd, 6);
+    db_close(d);
+}
+
+static void a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same(void **state)
+{
+    struct buf old = {0};
+    struct err e;
+    int64_t n;
+
+    assert_int_equal(fs_read(TEST_DIR "/schema_v2.sql", 1 << 20, &old, &e), 0);
+    buf_printf(&old,
+        "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '0.1.0', 'abc', 'def');"
+        "INSERT INTO pools (name, elastic, provider, region, max_nodes, idle_timeout_ms, cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd)"
+        " VALUES ('burst', 1, 'aws', 'r1', 4, 1, 1, 1, 1, 0);"
+        "INSERT INTO jobs ("
+        "id, name, user, pool, state, end_kind, exit_code, cpus, gpus, memory_mib, "
+        "time_limit_ms, market, method, ckpt_signal, ckpt_every_ms, ckpt_keep, retries_failed, "
+        "used_failed, used_node_lost, used_checkpointed, attempts, reclaims, last_good_attempt, "
+        "last_good_sequence, save_ms, ckpt_bytes, lost_ms, lost_steps, cost_uusd, "
+        "on_demand_uusd, mail"
+        ") VALUES ("
+        "1, 'x', 'x', 'x', 'x', 'x', 0, 0, 0, 0, 0, 'x', 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+        "0, 0, 0, 0, 0, 0, 1028"
+        ");"
+        "PRAGMA application_id = %d; PRAGMA user_version = 2",
+        DB_APPLICATION_ID);
+    util_exec(*state, buf_str(&old));
+    buf_deinit(&old);
+    struct db *d = util_open(*state);
+    assert_int_equal(sql_get_i64(d->sql, "SELECT count(*) FROM pools WHERE boots_failed = 0 AND boots_wait_ms = 0 AND boots_next_at IS NULL", &n, &e), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(sql_get_i64(d->sql, "SELECT mail FROM jobs", &n, &e), 0);
+    assert_int_equal(n, 1 << NOTIFY_FAIL | NOTIFY_ARRAY_TASKS);
     db_close(d);
 }
 
@@ -330,6 +363,7 @@ int main(void)
         TEST(an_interrupted_first_start_begins_anew),
         TEST(a_place_that_does_not_exist_is_named),
         TEST(the_newest_version_is_what_was_released),
+        TEST(a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same),
         TEST(a_database_of_version_1_opens_with_what_it_held),
         TEST(a_reader_needs_a_database_of_this_schema),
         TEST(memory_needs_no_file),

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pools whose machines never join: a wrong server address, an image that does not boot, a network without a way out. Each such
+ * machine costs money, and offers alone cannot tell: another zone or type would be tried at once. So failures are counted over
+ * all offers of a pool.
+ *
+ *   launches as needed --- BOOTS_FAILED_MAX failures in a row ---> waits --- wait_ms is over ---> one machine is launched
+ *          ^                                                         ^                              |              |
+ *          |                                                         +-- it failed: twice the wait -+              |
+ *          +----------------------------------- a machine of the pool joined --------------------------------------+
+ *
+ * Invariants:
+ *  1. While boots.wait_ms is set the pool has at most one machine more on its way than when it was set (pool_room).
+ *  2. It is stored, and nothing but a machine that joins resets it: neither a restart nor another configuration does.
+ *  3. Machines that were launched before and fail during the wait do not lengthen it: they say nothing new.
+ *
+ * A machine that its provider reclaimed while it booted is no failure of the pool: its offer is avoided (instances.c).
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/minmax.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* In times of the pool's refusal_backoff, of 10 s by default: from a minute to an hour. */
+#define WAIT_FIRST 6
+#define WAIT_LONGEST 360
+
+bool pool_boots_fail(const struct pool *p)
+{
+    return p->row.boots.wait_ms > 0;
+}
+
+bool pool_may_probe(const struct pool *p, struct mono now)
+{
+    return p->n_coming == 0 && (!mono_is_set(p->probe_at) || p->probe_at.ms <= now.ms);
+}
+
+/* The wall clock may have been set since it was stored: it is never longer than it was to be. */
+void boots_load(struct pool *p, struct stamp now)
+{
+    const struct pool_boots *b = &p->row.boots;
+    int64_t left_ms = b->next_at.ms - now.wall.ms;
+    if (!pool_boots_fail(p) || !wall_is_set(b->next_at) || left_ms <= 0)
+        return;
+    p->probe_at.ms = now.mono.ms + min_i64(left_ms, b->wait_ms);
+}
+
+static void wait_longer(struct pool *p, struct stamp now)
+{
+    struct pool_boots *b = &p->row.boots;
+    int64_t backoff_ms = max_i64(p->row.refusal_backoff_ms, 1);
+    b->wait_ms = b->wait_ms == 0 ? WAIT_FIRST * backoff_ms : min_i64(2 * b->wait_ms, WAIT_LONGEST * backoff_ms);
+    b->next_at.ms = now.wall.ms + b->wait_ms;
+    p->probe_at.ms = now.mono.ms + b->wait_ms;
+}
+
+void boots_failed(struct model *m, struct instance *i, struct stamp now, const char *why)
+{
+    struct pool *p = i->pool;
+    struct pool_boots *b = &p->row.boots;
+    bool waits = mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms, is_first = !pool_boots_fail(p);
+    b->failed = b->failed < INT32_MAX ? b->failed + 1 : b->failed;
+    b->instance = i->row.id;
+    STR_COPY(b->text, why);
+    b->console[0] = '\0';
+    if (b->failed >= BOOTS_FAILED_MAX && !waits)
+        wait_longer(p, now);
+    touch_pool(m, p);
+    m->reserve_epoch++;
+    m->change++;
+    if (b->failed < BOOTS_FAILED_MAX)
+        return;
+    char in[32];
+    int64_t left_ms = p->probe_at.ms - now.mono.ms;
+    time_format_duration(left_ms, in, sizeof in);
+    history(m, now, "boot-failed", (struct history_of){.instance = i, .a = b->failed, .b = left_ms},
+        "%" PRId32 " machines of pool %s in a row never joined; one is launched in %s to try again", b->failed, p->row.name, in);
+    if (is_first)
+        notify_boots(m, p, now);
+}
+
+void boots_joined(struct model *m, struct instance *i, struct stamp now)
+{
+    struct pool *p = i->pool;
+    struct pool_boots *b = &p->row.boots;
+    if (b->failed == 0)
+        return;
+    if (pool_boots_fail(p))
+        history(m, now, "boots-again", (struct history_of){.instance = i}, "a machine of pool %s joined, after %" PRId32 " that did not", p->row.name,
+            b->failed);
+    *b = (struct pool_boots){.next_at = WALL_NONE};
+    p->probe_at = MONO_NONE;
+    touch_pool(m, p);
+    m->reserve_epoch++;
+    m->change++;
+}
+
+/* The end of the text that fits, from the begin of a line, of a character at least. */
+static const char *last_lines(const char *text)
+{
+    size_t len = strlen(text);
+    if (len < BOOT_CONSOLE_MAX)
+        return text;
+    text += len - (BOOT_CONSOLE_MAX - 1);
+    const char *line = strchr(text, '\n');
+    if (line && line[1])
+        return line + 1;
+    while (((unsigned char)*text & 0xc0) == 0x80)
+        text++;
+    return text;
+}
+
+int apply_boot_console(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct pool *p = model_pool(m, ev->boot_console.pool);
+    (void)e;
+    ret_outcome->id = ev->boot_console.instance;
+    if (!p || p->row.boots.instance != ev->boot_console.instance || !ev->boot_console.text[0])
+        return 0;
+    struct pool_boots *b = &p->row.boots;
+    STR_COPY(b->console, last_lines(ev->boot_console.text));
+    touch_pool(m, p);
+    const char *last = b->console;
+    for (const char *c = b->console; *c; c++)
+        last = *c == '\n' && c[1] ? c + 1 : last;
+    history(m, ev->now, "boot-console", (struct history_of){0}, "%.*s", (int)strcspn(last, "\n"), last);
+    m->out.history[m->out.n_history - 1].instance = ev->boot_console.instance;
+    return 0;
+}
+
+int apply_pool_retry(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct pool *p = model_pool(m, ev->pool_retry.pool);
+    (void)e;
+    ret_outcome->id = CORE_ID_NONE;
+    if (!p || !pool_boots_fail(p))
+        return 0;
+    p->row.boots.next_at = WALL_NONE;
+    p->probe_at = MONO_NONE;
+    touch_pool(m, p);
+    m->reserve_epoch++;
+    m->change++;
+    return 0;
+}

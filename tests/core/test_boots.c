@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pools whose machines are launched, billed, and never join.
+ */
+#include "tests/core/shelf.h"
+
+#include "base/str.h"
+#include <stdio.h>
+#include <string.h>
+
+#define OFFERS 8
+#define MINUTES_MS(n) ((int64_t)(n)*60000)
+
+/* A pool "burst" of up to 20 machines in offers of four types, and jobs for them all. */
+static void start(struct lab *l, int jobs)
+{
+    lab_init(l);
+    lab_elastic(l, "burst", 20, "m5", 4);
+    for (int k = 0; k < OFFERS - 2; k++) {
+        char type[16];
+        snprintf(type, sizeof type, "t%d", k);
+        lab_offer(l, "burst", type, k % 2 ? MARKET_ON_DEMAND : MARKET_SPOT, 0, (struct resources){.cpus = 4, .memory_mib = 16384}, LAB_SPOT_UUSD_H);
+    }
+    for (int k = 0; k < jobs; k++)
+        lab_submit_cpus(l, 4);
+    lab_plan(l);
+}
+
+static const struct pool_boots *boots(const struct lab *l)
+{
+    return &model_pool(l->m, "burst")->row.boots;
+}
+
+static int64_t launches(const struct lab *l)
+{
+    int64_t n = 0;
+    for (int64_t id = 1; id <= OFFERS; id++)
+        n += lab_launches(l, id);
+    return n;
+}
+
+/* As machines do that cannot fetch their agent: they power themselves off. */
+static int fail_all(struct lab *l)
+{
+    int n = 0;
+    for (struct link *at; (at = list_first(model_instances(l->m)));) {
+        int64_t id = LIST_ENTRY(at, struct instance, in_all)->row.id;
+        lab_launched(l, id);
+        lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {id, false, WALL_NONE, "Client.InstanceInitiatedShutdown"}});
+        n++;
+    }
+    return n;
+}
+
+static bool says(const struct lab *l, int64_t job, const char *code, const char *words)
+{
+    struct reason r[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l->m, l->now, job, r, EXPLAIN_REASONS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (str_eq(r[k].code, code) && strstr(r[k].text, words))
+            return true;
+    return false;
+}
+
+static void launches_of_a_pool_that_does_not_boot_are_bounded(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 1);
+    int64_t until = l.now.mono.ms + MINUTES_MS(27);
+    while (l.now.mono.ms < until) {
+        fail_all(&l);
+        lab_wait(&l, 1000);
+        lab_plan(&l);
+    }
+    assert_in_range(launches(&l), 6, 8); /* three, then after 1, 3, 7, 15 minutes */
+    assert_true(says(&l, 1, "boots-fail", "never joined"));
+    assert_true(says(&l, 1, "boots-fail", "to try again"));
+    lab_deinit(&l);
+}
+
+static void the_wait_grows_to_an_hour_and_no_longer(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 3);
+    assert_int_equal(fail_all(&l), 3);
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
+    for (int k = 0; k < 9; k++) {
+        int64_t wait_ms = boots(&l)->wait_ms;
+        lab_wait(&l, wait_ms - 1);
+        lab_plan(&l);
+        assert_int_equal(fail_all(&l), 0);
+        lab_wait(&l, 1);
+        lab_plan(&l);
+        assert_int_equal(fail_all(&l), 1); /* of three jobs that wait */
+        assert_int_equal(boots(&l)->wait_ms, wait_ms * 2 < MINUTES_MS(60) ? wait_ms * 2 : MINUTES_MS(60));
+    }
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(60));
+    lab_deinit(&l);
+}
+
+static void many_that_fail_together_are_one_failure_of_the_wait(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 20);
+    assert_int_equal(fail_all(&l), 20);
+    assert_int_equal(boots(&l)->failed, 20);
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
+    lab_deinit(&l);
+}
+
+static void a_boot_timeout_is_a_failure(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 3);
+    for (int64_t id = 1; id <= 3; id++)
+        lab_launched(&l, id);
+    lab_wait(&l, LAB_BOOT_MS);
+    lab_plan(&l);
+    assert_int_equal(boots(&l)->failed, 3);
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(1));
+    lab_deinit(&l);
+}
+
+static void one_that_joins_ends_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 4);
+    fail_all(&l);
+    lab_wait(&l, MINUTES_MS(1));
+    assert_int_equal(lab_plan(&l), 1);
+    int64_t id = LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id;
+    assert_true(says(&l, 2, "boots-fail", "is booting"));
+    lab_bring_up(&l, id, 4);
+    lab_take(&l);
+    assert_non_null(lab_history(&l, "boots-again"));
+    assert_int_equal(boots(&l)->failed, 0);
+    assert_int_equal(boots(&l)->wait_ms, 0);
+    int64_t before = launches(&l);
+    lab_plan(&l);
+    assert_int_equal(launches(&l) - before, 3); /* as many as wait */
+    assert_false(says(&l, 4, "boots-fail", ""));
+    lab_deinit(&l);
+}
+
+static void a_reclaim_while_it_boots_is_no_failure(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 4);
+    for (int64_t id = 1; id <= 4; id++) {
+        lab_launched(&l, id);
+        lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {id, true, WALL_NONE, "reclaimed"}});
+    }
+    assert_int_equal(boots(&l)->failed, 0);
+    lab_deinit(&l);
+}
+
+static void another_pool_serves_meanwhile(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 3);
+    lab_elastic(&l, "dear", 5, "m9", 4);
+    fail_all(&l);
+    lab_plan(&l);
+    LIST_FOREACH (model_instances(l.m), at)
+        assert_string_equal(LIST_ENTRY(at, struct instance, in_all)->row.pool, "dear");
+    assert_int_equal(model_pool(l.m, "dear")->n_nodes, 3);
+    lab_deinit(&l);
+}
+
+static void a_gang_is_probed_for_as_well(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 0);
+    struct job_row r = lab_job(4);
+    r.nodes = r.nodes_min = 4;
+    lab_submit(&l, &r);
+    lab_plan(&l);
+    assert_int_equal(fail_all(&l), 4);
+    lab_wait(&l, MINUTES_MS(1));
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
+    int64_t id = LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id;
+    lab_bring_up(&l, id, 4);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 4);
+    lab_deinit(&l);
+}
+
+static void it_outlives_belayd_and_the_wait_with_it(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct shelf s = {0};
+    start(&l, 3);
+    fail_all(&l);
+    lab_wait(&l, 20000);
+    lab_take(&l);
+    shelf_put(&s, &l.c);
+    planner_destroy(l.p);
+    model_destroy(l.m);
+    l.m = shelf_load(&s, l.now);
+    l.p = planner_create();
+    lab_plan(&l);
+    assert_int_equal(boots(&l)->failed, 3);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
+    lab_wait(&l, 39999);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
+    lab_wait(&l, 1);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
+    lab_deinit(&l);
+    shelf_deinit(&s);
+}
+
+static void the_configuration_does_not_forget_it_and_an_operator_may_try_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 3);
+    fail_all(&l);
+    lab_set_pool(&l, lab_pool(&l, "burst"));
+    struct pool_row clean = lab_pool(&l, "burst");
+    clean.boots = (struct pool_boots){0};
+    lab_set_pool(&l, clean);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
+    struct event ev = {.type = EV_POOL_RETRY};
+    STR_COPY(ev.pool_retry.pool, "burst");
+    lab_apply(&l, ev);
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
+    assert_int_equal(fail_all(&l), 1);
+    assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(2));
+    lab_deinit(&l);
+}
+
+static void the_console_of_the_last_one_is_told(void **state)
+{
+    (void)state;
+    struct lab l;
+    char text[4000] = "";
+    start(&l, 3);
+    int64_t last = 3;
+    fail_all(&l);
+    for (int k = 0; k < 200; k++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "line %d\n", k);
+    struct event ev = {.type = EV_BOOT_CONSOLE, .boot_console = {.instance = last, .pool = "burst", .text = text}};
+    lab_apply(&l, ev);
+    assert_true(strlen(boots(&l)->console) < BOOT_CONSOLE_MAX);
+    assert_true(str_starts(boots(&l)->console, "line "));
+    assert_non_null(strstr(boots(&l)->console, "line 199\n"));
+    assert_true(says(&l, 1, "boot-console", "line 199"));
+    ev.boot_console.instance = last - 1; /* of an earlier one: nothing */
+    ev.boot_console.text = "old\n";
+    lab_apply(&l, ev);
+    assert_null(strstr(boots(&l)->console, "old"));
+    lab_deinit(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_of_a_pool_that_does_not_boot_are_bounded),
+        cmocka_unit_test(the_wait_grows_to_an_hour_and_no_longer),
+        cmocka_unit_test(many_that_fail_together_are_one_failure_of_the_wait),
+        cmocka_unit_test(a_boot_timeout_is_a_failure),
+        cmocka_unit_test(one_that_joins_ends_it),
+        cmocka_unit_test(a_reclaim_while_it_boots_is_no_failure),
+        cmocka_unit_test(another_pool_serves_meanwhile),
+        cmocka_unit_test(a_gang_is_probed_for_as_well),
+        cmocka_unit_test(it_outlives_belayd_and_the_wait_with_it),
+        cmocka_unit_test(the_configuration_does_not_forget_it_and_an_operator_may_try_at_once),
+        cmocka_unit_test(the_console_of_the_last_one_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
