@@ -22,6 +22,7 @@ const struct list_column offer_columns[] = {
     {"LAUNCHES", "launches", COLUMN_INT},
     {"REFUSALS", "refusals", COLUMN_INT},
     {"AVOIDED FOR", "avoided_ms", COLUMN_DURATION},
+    {"FAILED BOOTS", "failed_boots_of_pool", COLUMN_INT},
     {"BOOT", "boot_ms", COLUMN_DURATION},
     {"RECLAIMS", "reclaims", COLUMN_INT},
     {"RECLAIMS/H", "reclaims_per_hour", COLUMN_REAL},

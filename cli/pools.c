@@ -107,6 +107,27 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
+/* Machines that never joined. A console's lines come from a machine: no control characters of it reach the terminal. */
+static void print_boots(const json_t *b)
+{
+    if (!json_is_object(b))
+        return;
+    printf("  machines in a row that never joined: %lld; the last was instance %lld: %s\n", (long long)cli_int(b, "failed", 0),
+        (long long)cli_int(b, "instance", 0), cli_text(b, "text"));
+    if (json_is_true(json_object_get(b, "one_at_a_time")))
+        printf("  one machine at a time is launched to try again, the next %s%s\n", cli_text(b, "next_launch_at")[0] ? "not before " : "now",
+            cli_text(b, "next_launch_at"));
+    const char *console = cli_text(b, "console");
+    if (console[0])
+        printf("  the console of that machine ended with:\n    ");
+    for (const char *c = console; *c; c++) {
+        if (*c != '\n')
+            putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+        else
+            printf("%s", c[1] ? "\n    " : "\n");
+    }
+}
+
 static void print_pool(const json_t *p)
 {
     const char *key;
@@ -123,6 +144,7 @@ static void print_pool(const json_t *p)
     }
     if (json_is_object(json_object_get(p, "limits")))
         print_limits("in use", json_object_get(p, "limits"));
+    print_boots(json_object_get(p, "boots"));
     offers_drop_withdrawn(json_object_get(p, "offers"));
     print_rows("offers", json_object_get(p, "offers"), offer_columns);
     print_rows("nodes", json_object_get(p, "nodes"), node_columns);
@@ -246,7 +268,7 @@ static int apply(const char *file, const struct wish *w, bool json)
     int rc = seen ? CLI_OK : CLI_FAILED;
     if (seen && json && (w->dry_run || !w->yes))
         cli_print_json(seen);
-    if (seen && !w->dry_run && (json || any)) {
+    if (seen && !w->dry_run && (json || any || w->yes)) {
         json_object_set_new(request, "dry_run", json_false());
         json_object_set(request, "expect", json_object_get(seen, "revision"));
         if (w->yes || confirmed(json))

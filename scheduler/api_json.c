@@ -448,6 +448,21 @@ json_t *api_json_instance(const struct instance_row *i)
     return o;
 }
 
+/* Machines that never joined; null while none has failed since the last that did. */
+static json_t *json_boots(const struct pool_boots *b)
+{
+    if (b->failed == 0)
+        return json_null();
+    json_t *o = json_object();
+    set_i(o, "failed", b->failed);
+    set(o, "one_at_a_time", json_boolean(b->wait_ms > 0));
+    set(o, "next_launch_at", b->wait_ms > 0 ? api_json_time(b->next_at) : json_null());
+    set_i(o, "instance", b->instance);
+    set(o, "text", opt_text(b->text));
+    set(o, "console", opt_text(b->console));
+    return o;
+}
+
 json_t *api_json_pool(const struct pool_row *p)
 {
     json_t *o = json_object();
@@ -463,12 +478,20 @@ json_t *api_json_pool(const struct pool_row *p)
     set(o, "max_gpus", api_json_opt(p->max_gpus, 0));
     set(o, "max_uusd_per_hour", api_json_opt(p->max_uusd_h, 0));
     set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
+    set(o, "boots", json_boots(&p->boots));
     return o;
+}
+
+/* Until when it is not launched: it was refused, or machines of its pool do not join. */
+static struct mono avoided_until(const struct offer *o)
+{
+    struct mono until = o->row.avoid_until, probe = o->pool->row.boots.wait_ms > 0 ? o->pool->probe_at : MONO_NONE;
+    return mono_is_set(probe) && (!mono_is_set(until) || probe.ms > until.ms) ? probe : until;
 }
 
 json_t *api_json_offer(const struct offer_row *f, const struct offer *live, struct stamp now)
 {
-    struct mono until = live ? live->row.avoid_until : MONO_NONE;
+    struct mono until = live ? avoided_until(live) : MONO_NONE;
     bool is_avoided = mono_is_set(until) && until.ms > now.mono.ms;
     json_t *o = json_object();
     set(o, "pool", json_text(f->pool));
@@ -491,6 +514,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
     set(o, "avoided_until",
         is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
+    set_i(o, "failed_boots_of_pool", live ? live->pool->row.boots.failed : 0);
     set_i(o, "reclaims", f->reclaims);
     set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());
     set_i(o, "up_ms", f->up_ms);

@@ -40,13 +40,13 @@ static int32_t read_events(struct yaml_reader *r)
     const struct yaml_node *list = yaml_opt_seq(r, "events", NOTIFY_EVENTS + 1);
     int32_t events = 0;
     if (!list)
-        return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE | 1 << NOTIFY_BUDGET;
+        return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE | 1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
         if (!bit)
             yaml_reader_fail(r, item,
-                "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend, budget or array-tasks");
+                "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend, budget, boots-fail or array-tasks");
         events |= bit;
     }
     return events;

@@ -15,6 +15,8 @@ void effects_release(const struct db_batch *committed, struct sessions *sessions
             sessions_touch(sessions, c->nodes[i].id);
     for (size_t i = 0; i < c->n_instances; i++)
         provision_touch(provision, c->instances[i].id);
+    for (size_t i = 0; i < c->n_pools; i++)
+        provision_note_pool(provision, &c->pools[i]);
     for (size_t i = 0; i < c->n_leftovers; i++)
         cleaner_touch(cleaner, &c->leftovers[i]);
     if (c->n_outbox > 0)

@@ -21,6 +21,23 @@ static void add_model(struct buf *out, const struct model *m)
         (double)c.instances);
 }
 
+static void add_pools(struct buf *out, const struct model *m)
+{
+    static const char failed[] = "belay_pool_failed_boots", waits[] = "belay_pool_boots_fail";
+    buf_printf(out, "# HELP %s Machines of a pool in a row that were launched and never joined.\n# TYPE %s gauge\n", failed, failed);
+    LIST_FOREACH (model_pools(m), l) {
+        const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
+        if (r->elastic)
+            buf_printf(out, "%s{pool=\"%s\"} %d\n", failed, r->name, (int)r->boots.failed);
+    }
+    buf_printf(out, "# HELP %s 1 while a pool launches one machine at a time since they do not join.\n# TYPE %s gauge\n", waits, waits);
+    LIST_FOREACH (model_pools(m), l) {
+        const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
+        if (r->elastic)
+            buf_printf(out, "%s{pool=\"%s\"} %d\n", waits, r->name, r->boots.wait_ms > 0);
+    }
+}
+
 static void add_tick(struct buf *out, const struct tick *t)
 {
     struct tick_stats s;
@@ -67,6 +84,7 @@ void api_metrics(struct request *q)
 {
     struct buf out = {0};
     add_model(&out, tick_model(q->api->o.tick));
+    add_pools(&out, tick_model(q->api->o.tick));
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);
     add_grants(&out, q->api->o.grants);

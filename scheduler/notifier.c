@@ -410,7 +410,7 @@ static void start(struct outbox_port *port, const struct outbox_row *row, outbox
     l->is_busy = true;
     l->done = done;
     l->ctx = ctx;
-    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid, .cluster = n->o.cluster, .row = row, .job = row->budget[0] ? NULL : &job};
+    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid, .cluster = n->o.cluster, .row = row, .job = row->job == CORE_ID_NONE ? NULL : &job};
     int rc = f.job ? db_read_job(n->o.reader, row->job, &job, &l->e) : 0;
     if (rc == 0)
         rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)

@@ -108,8 +108,24 @@ static void budget_body(const struct notify_facts *f, struct buf *out)
     buf_deinit(&id);
 }
 
+static void pool_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i}", "id", buf_str(&id), "event", notify_event_names[r->kind], "cluster", f->cluster, "pool", r->pool,
+        "failed_boots", (int)r->pct);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
 void notify_body(const struct notify_facts *f, struct buf *out)
 {
+    if (f->row->kind == NOTIFY_BOOTS) {
+        pool_body(f, out);
+        return;
+    }
     if (!f->job) {
         budget_body(f, out);
         return;

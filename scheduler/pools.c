@@ -432,6 +432,16 @@ static void swap(struct pools *p, struct application *a)
     a->is_in_force = true;
 }
 
+/* Whoever applies pools has perhaps mended what kept their machines from joining. */
+static void retry_boots(struct pools *p, const struct config *c)
+{
+    for (size_t i = 0; i < c->n_pools; i++) {
+        struct event ev = {.type = EV_POOL_RETRY};
+        STR_COPY(ev.pool_retry.pool, c->pools[i].row.name);
+        apply_fact(p, &ev);
+    }
+}
+
 static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct application *a = ctx;
@@ -443,6 +453,7 @@ static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *
     if (rc != 0)
         return rc;
     give_facts(p, &a->next, apply_fact);
+    retry_boots(p, &a->next);
     swap(p, a);
     return 0;
 }

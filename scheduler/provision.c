@@ -386,6 +386,26 @@ void provision_touch(struct provision *p, int64_t instance)
     }
 }
 
+void provision_note_pool(struct provision *p, const struct pool_row *row)
+{
+    const struct pool_boots *b = &row->boots;
+    struct pool_entry *pe = provision_find_pool(p, row->name);
+    int32_t before = pe ? pe->failed_boots : 0;
+    if (!pe || b->failed == before)
+        return;
+    pe->failed_boots = b->failed;
+    if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
+        log_info("a machine of the pool joined again; as many as are needed are launched", log_s("pool", row->name), log_i("failed", before));
+    if (b->wait_ms == 0)
+        return;
+    char next[TIME_ISO_MAX] = "now";
+    if (wall_is_set(b->next_at))
+        time_format_iso(b->next_at, next);
+    log_error("machines of the pool are launched and never join; one at a time is launched to try again: look at the server name, the image and "
+              "the network that they are given, and at the console of one",
+        log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance), log_s("why", b->text), log_s("next_launch", next));
+}
+
 void provision_start(struct provision *p)
 {
     LIST_FOREACH (model_instances(provision_model(p)), l) {

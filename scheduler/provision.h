@@ -56,6 +56,8 @@ void provision_remove_pool(struct provision *p, const char *name);
 void provision_start(struct provision *p);
 /* After a commit: this instance's row changed. */
 void provision_touch(struct provision *p, int64_t instance);
+/* After a commit: this pool's row changed. Logs when its machines do not join, and when they do again. */
+void provision_note_pool(struct provision *p, const struct pool_row *row);
 /* Stops timers and launches without calling back. Drivers are destroyed before it: their last completions come
  * here. NULL is fine */
 void provision_destroy(struct provision *p);

@@ -38,6 +38,7 @@ struct place {
 struct pool_entry {
     char name[CORE_NAME_MAX];
     struct place *place;
+    int32_t failed_boots; /* as last logged */
 };
 
 struct provision {

@@ -229,6 +229,24 @@ static void a_budget_is_told_of_without_a_job(void **state)
     buf_deinit(&out);
 }
 
+static void a_pool_that_does_not_boot_is_told_of_without_a_job(void **state)
+{
+    (void)state;
+    const struct outbox_row of = {.event = 79, .kind = NOTIFY_BOOTS, .pool = "burst", .pct = 3, .at = {1000}};
+    const struct notify_facts f = {"0123", "lab", &of, NULL};
+    struct buf out = {0};
+    json_t *v;
+    struct err e;
+    notify_body(&f, &out);
+    assert_int_equal(json_parse(buf_str(&out), out.len, 65536, &v, &e), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "id")), "0123-79");
+    assert_string_equal(json_string_value(json_object_get(v, "event")), "boots-fail");
+    assert_string_equal(json_string_value(json_object_get(v, "pool")), "burst");
+    assert_int_equal(json_integer_value(json_object_get(v, "failed_boots")), 3);
+    json_decref(v);
+    buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_url_is_http_with_a_host_and_is_not_shown),
         cmocka_unit_test(what_is_not_for_users_is_not_connected_to),
         cmocka_unit_test(what_the_configuration_lists_is_all_there_is),
+        cmocka_unit_test(a_pool_that_does_not_boot_is_told_of_without_a_job),
         cmocka_unit_test(a_sealed_url_opens_for_its_user_only),
         cmocka_unit_test(a_mail_has_no_headers_but_ours),
         cmocka_unit_test(a_subject_that_is_not_ascii_is_encoded),
