@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "scheduler/pooldiff.h"
+#include "scheduler/reach.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,8 @@ static int read_applied(struct pools *p, struct err *e)
 int pools_open(struct pools *p, struct err *e)
 {
     int rc = read_applied(p, e);
+    if (rc == 0)
+        rc = reach_check(p->o.config, pools_in_force(p), e);
     if (rc == 0)
         rc = make_drivers(p, NULL, pools_in_force(p), &p->drivers, e);
     if (rc != 0)
@@ -501,6 +504,8 @@ void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_f
     struct err e = {0};
     *a = (struct application){.pools = p, .done = done, .ctx = ctx};
     int rc = config_parse_pools(r->file, r->text, r->n, p->o.config, &a->next, &e);
+    if (rc == 0 && reach_check(p->o.config, &a->next, &e) != 0)
+        rc = e.kind = ERR_INVALID;
     if (rc == 0)
         rc = check(p, &a->next, &e);
     if (rc == 0)

@@ -130,6 +130,8 @@ class Pools(unittest.TestCase):
                     "did you mean \"m6i.xlarge\"")
         self.refuse(400, "invalid", self.text(4, more="cluster: x\n"), "lab/pools.yaml:14:")
         self.refuse(400, "invalid", "", "pools:")
+        self.refuse(400, "invalid", self.text(4).replace("    endpoint: http://127.0.0.1:9\n", ""), "pool burst",
+                    "listens at 127.0.0.1", "0.0.0.0:7443")
         self.refuse(400, "invalid", "pools: {a: {provider: aws, region: r}}", "lab/pools.yaml:1:")
         self.refuse(400, "invalid", "x" * ((1 << 20) + 1), "text")
         self.refuse(400, "invalid", self.text(4), "file", file="f" * 300)
