@@ -53,11 +53,71 @@ static int32_t species_of_offer(struct picture *p, const struct offer *o)
 }
 
 /* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of what it may (--max-usd), is not for it:
- * neither prices nor what its user may yet allow are foretold. */
+ * neither prices nor what its user may yet allow are foretold. Nor is what a budget will have left: what it does not pay for now is not
+ * promised. */
 static bool takes_price(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
     int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
-    return !budgets_too_dear(s, costs) && !budgets_cap_lacks(s, p, costs);
+    return budgets_afford(s, p, costs);
+}
+
+/* What it costs an hour on the cheapest machine that may hold it; -1: there is none. */
+static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct pool **ret_pool)
+{
+    const struct shape *s = p->lots[lot].shape;
+    int64_t least = -1;
+    for (size_t k = 0; k < p->n_species; k++) {
+        const struct species *of = &p->species[k];
+        int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
+        int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
+        if (!(of->may[lot / 64] >> (lot % 64) & 1) || (least >= 0 && uusd_h >= least))
+            continue;
+        least = uusd_h;
+        *ret_pool = of->node ? of->node->pool : of->offer->pool;
+    }
+    return least;
+}
+
+/* What the jobs of the lot will be set aside for in a budget; 0: it is none of theirs, or they begin nothing. */
+static int64_t set_aside(const struct picture *p, int32_t lot, const struct budget *b)
+{
+    const struct lot *l = &p->lots[lot];
+    const struct pool *pool = NULL;
+    int64_t uusd_h = l->shape->in_budgets >> b->index & 1 ? least_uusd_h(p, lot, &pool) : -1, each;
+    if (uusd_h < 0 || (b->options->pool[0] && !str_eq(b->options->pool, pool->row.name)))
+        return 0;
+    each = budgets_needs(b, l->shape, uusd_h, pool_input_uusd(pool, l->shape->extras));
+    return each > 0 && l->left > INT64_MAX / 4 / each ? INT64_MAX / 4 : each * l->left;
+}
+
+/* A budget that will be used up by what stands before it; NULL: none. */
+static const struct budget *spent_before(const struct picture *p)
+{
+    for (size_t k = 0; k < p->m->n_budgets; k++) {
+        const struct budget *b = &p->m->budgets[k];
+        int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX, sum = 0;
+        for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
+            if (i == p->mine || place_order(p->lots[i].place, p->lots[p->mine].place) < 0)
+                sum += set_aside(p, i, b);
+        if (sum > left)
+            return b;
+    }
+    return NULL;
+}
+
+/* A budget of it that would not pay for it on any machine; NULL: none. */
+static const struct budget *unpaid_by(const struct picture *p)
+{
+    const struct shape *s = p->lots[p->mine].shape;
+    for (size_t k = 0; s->in_budgets && k < p->n_species; k++) {
+        const struct species *of = &p->species[k];
+        int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
+        int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
+        const struct budget *b = resources_fit(&s->need, &of->total) ? budgets_lacking(s, of->node ? of->node->pool : of->offer->pool, uusd_h) : NULL;
+        if (b)
+            return b;
+    }
+    return NULL;
 }
 
 static bool node_may(const struct node *n, const struct shape *s)
@@ -433,7 +493,7 @@ static void gather_coming(struct picture *p)
 {
     LIST_FOREACH (&p->m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool))
+        if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) || (i->row.state == INSTANCE_INTENDED && offer_is_doubtful(i->offer)))
             continue;
         int32_t species = species_of_offer(p, i->offer);
         *GROW(p->cells, p->n_cells) = (struct cell){.free = offer_total(i->offer), .open_ms = i->row.intended_at.ms,
@@ -518,7 +578,10 @@ static void play_all(struct picture *p, const struct asker *a, struct forecast *
     ret_forecast->latest = a->latest_from_ms < NEVER_MS ? wall_of(a, p->m, latest_ms) : WALL_NONE;
     ret_forecast->node = median->node ? median->node->row.id : CORE_ID_NONE;
     ret_forecast->offer = median->offer ? median->offer->row.id : CORE_ID_NONE;
-    if (!wall_is_set(ret_forecast->median))
+    const struct budget *b = anything_may(p) ? NULL : unpaid_by(p);
+    if (b)
+        text_format(ret_forecast->why, sizeof ret_forecast->why, "budget %s has not enough left for it", b->row.name);
+    else if (!wall_is_set(ret_forecast->median))
         STR_COPY(ret_forecast->why, anything_may(p) ? "nobody can say when what is in its way will be over" : why_nothing_may(a->shape));
     else if (!wall_is_set(ret_forecast->latest))
         STR_COPY(ret_forecast->why, "something in its way has no time limit");
@@ -559,7 +622,12 @@ void forecast_for(const struct model *m, struct stamp now, const struct asker *a
         p->m = m;
         p->now = now;
         take_picture(p, a);
-        play_all(p, a, ret_forecast);
+        const struct budget *b = spent_before(p);
+        if (b)
+            text_format(ret_forecast->why, sizeof ret_forecast->why, "what is left of budget %s does not suffice for it and for what stands before it",
+                b->row.name);
+        else
+            play_all(p, a, ret_forecast);
         picture_destroy(p);
     }
     ret_forecast->input_uusd = input_there(m, ret_forecast, a->shape);

@@ -14,6 +14,9 @@
  *            known where that needs the end of something without a limit. It is met by nine jobs in ten if nobody comes before
  *            them later; not by all, for a job that ends early may let another in that then is in the way for longer
  *
+ * Not promised: a start that a budget, or the job's own cap, does not pay for now beside what stands before it; on machines of a pool of
+ * which none joins (boots.c), and of offers that refused REFUSED_OFTEN times in a row. What racks may draw is played (racks.c).
+ *
  * What is not: jobs that come or are cancelled, the order changing with what is used, reclaims and their requeues, evictions for a
  * quota, refusals of launches, named resources beyond whether a node has any, what a limit leaves to gangs that may shrink, and
  * that the windows of others close. After FORECAST_WORK steps the rest ahead is not played but divided by what the nodes that it may run on

@@ -102,6 +102,12 @@ struct picture {
     double faster;            /* ... and of who is close to the front, what comes about happens so many times as fast */
 };
 
+#define REFUSED_OFTEN 3 /* in a row: nobody knows when an offer gives a machine again */
+static inline bool offer_is_doubtful(const struct offer *o)
+{
+    return o->row.refused_in_a_row >= REFUSED_OFTEN;
+}
+
 /* Who wants to know. */
 struct asker {
     const struct shape *shape;

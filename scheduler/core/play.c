@@ -31,6 +31,7 @@ struct play {
     struct group groups[GROUPS_MAX];
     int64_t licences[LICENCES_MAX];
     struct room *room, all; /* by the index of a pool */
+    int64_t left_w[RACKS_MAX]; /* by the index of a rack */
     int32_t look[LOOK_MAX], n_look;
     int32_t again[AGAIN_MAX], n_again; /* cells to be looked at once more */
     int32_t n_reserved;
@@ -139,10 +140,44 @@ static bool lacks_licences(const struct play *s, const struct lot *l)
     return false;
 }
 
+/* The rack that its machine stands in; NULL: none. */
+static const struct rack *rack_of(const struct play *s, const struct cell *c, const struct rack_nodes **ret_kind)
+{
+    const struct species *k = &s->p->species[c->species];
+    const struct rack *r = c->node ? c->node->rack : k->offer ? k->offer->pool->rack : NULL;
+    *ret_kind = !r ? NULL : c->node ? c->node->rack_kind : k->offer->pool->rack_kind;
+    return *ret_kind ? r : NULL;
+}
+
+/* What one more of the shape draws there; NULL: it is in no rack. */
+static const struct rack *draws(const struct play *s, const struct cell *c, const struct shape *of, int64_t *ret_w)
+{
+    const struct rack_nodes *kind;
+    const struct rack *r = rack_of(s, c, &kind);
+    *ret_w = r ? rack_adds(kind, &s->p->species[c->species].total, &c->free, of, 1) : 0;
+    return r;
+}
+
+static bool has_power(const struct play *s, const struct cell *c, const struct shape *of)
+{
+    int64_t watts;
+    const struct rack *r = draws(s, c, of, &watts);
+    return !r || watts <= s->left_w[r->index];
+}
+
+/* sign 1: one of the shape begins there; -1: one has ended, and what it took is free again. */
+static void take_power(struct play *s, const struct cell *c, const struct shape *of, int64_t sign)
+{
+    int64_t watts;
+    const struct rack *r = draws(s, c, of, &watts);
+    if (r)
+        s->left_w[r->index] -= sign * watts;
+}
+
 static bool fits(const struct play *s, const struct cell *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
-    return resources_fit(takes(s, c, l->shape), &c->free) && may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
+    return resources_fit(takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) && may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
 static int64_t limit_end(int64_t from_ms, int64_t limit_ms)
@@ -360,6 +395,7 @@ static void start_on(struct play *s, const struct lot *l, int32_t cell, int64_t 
     if (c->first != NOBODY)
         s->runs[c->first].prev = at;
     c->first = at;
+    take_power(s, c, l->shape, 1);
     resources_take(&c->free, takes(s, c, l->shape));
     count(s, r, 1);
     heap_push(s, at, end_ms);
@@ -405,6 +441,19 @@ static void start(struct play *s, int32_t lot, int32_t cell)
     advance(s, lot);
 }
 
+/* For one of the shape on each of these cells. */
+static bool have_power(const struct play *s, const int32_t *cells, int32_t n, const struct shape *of)
+{
+    int64_t sums[RACKS_MAX] = {0};
+    for (int32_t k = 0; k < n && s->p->m->n_racks > 0; k++) {
+        int64_t watts;
+        const struct rack *r = draws(s, &s->cells[cells[k]], of, &watts);
+        if (r && (sums[r->index] += watts) > s->left_w[r->index])
+            return false;
+    }
+    return true;
+}
+
 /* A gang that nodes are kept for starts when all of them have room. */
 static bool start_gang(struct play *s, int32_t lot)
 {
@@ -418,7 +467,7 @@ static bool start_gang(struct play *s, int32_t lot)
             return false;
         cells[n++] = k;
     }
-    if (n < l->nodes)
+    if (n < l->nodes || !have_power(s, cells, n, l->shape))
         return false;
     int64_t end_ms = draw_end(s, l);
     note_mine(s, lot, cells[0]);
@@ -517,6 +566,17 @@ static void look_for_limited(struct play *s, const struct run *r)
     }
 }
 
+/* Its rack draws less: others there may begin something. */
+static void look_for_powered(struct play *s, const struct cell *c)
+{
+    const struct rack_nodes *kind;
+    if (!rack_of(s, c, &kind))
+        return;
+    for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++)
+        if (s->lots[k].left > 0)
+            look_for(s, k);
+}
+
 /* ---- machines to come ---- */
 
 static void note_growth(struct play *s, int32_t cell)
@@ -554,6 +614,9 @@ static const struct offer *cheapest_for(const struct play *s, int32_t lot, int64
     for (size_t k = 0; k < s->p->n_species; k++) {
         const struct offer *o = s->p->species[k].offer;
         if (!o || !(s->p->species[k].may[lot / 64] >> (lot % 64) & 1) || room_lacks(&s->room[o->pool->index], o) || room_lacks(&s->all, o))
+            continue;
+        const struct pool *in = o->pool;
+        if (offer_is_doubtful(o) || (in->rack && rack_alone_w(in->rack_kind, offer_total(o), s->lots[lot].shape) > s->left_w[in->rack->index]))
             continue;
         int64_t until = mono_is_set(o->row.avoid_until) ? o->row.avoid_until.ms : 0;
         if (until > now.mono.ms) {
@@ -675,6 +738,7 @@ static void happen(struct play *s, struct due due)
     if (r.shape && r.cell != NOBODY) {
         unlink_run(s, &r);
         resources_give(&s->cells[r.cell].free, takes(s, &s->cells[r.cell], r.shape));
+        take_power(s, &s->cells[r.cell], r.shape, -1);
         if (s->cells[r.cell].first == NOBODY)
             s->cells[r.cell].idle_ms = s->t_ms;
     }
@@ -687,6 +751,8 @@ static void happen(struct play *s, struct due due)
     }
     if (r.shape)
         look_for_limited(s, &r);
+    if (r.shape && r.cell != NOBODY)
+        look_for_powered(s, &s->cells[r.cell]);
 }
 
 static int64_t expected_ms(const struct play *s, const struct lot *l)
@@ -787,6 +853,8 @@ static void set_up(struct play *s, uint64_t seed)
     s->n_look = p->n_look;
     s->n_reserved = p->n_reserved;
     s->all = model_room(p->m);
+    for (size_t k = 0; k < p->m->n_racks; k++) /* of a large cluster a part stands for the whole */
+        s->left_w[k] = rack_left(&p->m->racks[k]) / (p->each > 1 ? p->each : 1);
     size_t n = 0;
     LIST_FOREACH (&p->m->all_pools, l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);

@@ -2,6 +2,7 @@
  *
  * Pools whose machines are launched, billed, and never join.
  */
+#include "scheduler/core/forecast.h"
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
@@ -266,9 +267,58 @@ static void the_console_of_the_last_one_is_told(void **state)
     lab_deinit(&l);
 }
 
+static bool is_promised(const struct lab *l, int64_t job)
+{
+    struct forecast f;
+    assert_true(core_forecast(l->m, l->now, job, &f));
+    assert_true(wall_is_set(f.median) || f.why[0]);
+    return wall_is_set(f.median);
+}
+
+static void no_start_is_promised_on_machines_that_do_not_boot(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l, 3);
+    assert_true(is_promised(&l, 1));
+    fail_all(&l);
+    assert_false(is_promised(&l, 1));
+    lab_wait(&l, MINUTES_MS(1));
+    lab_plan(&l);
+    assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
+    assert_false(is_promised(&l, 1)); /* on the one that is to show whether they boot again */
+    lab_deinit(&l);
+}
+
+static void no_start_is_promised_where_launches_are_refused_each_time(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 20, "m5", 4);
+    struct job_row r = lab_job(4);
+    r.market = WISH_SPOT;
+    int64_t job = lab_submit(&l, &r);
+    for (int k = 0; k < 3; k++) {
+        lab_plan(&l);
+        int64_t id = LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id;
+        assert_true(is_promised(&l, job));
+        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {id, true, "no capacity"}});
+        lab_wait(&l, LAB_BACKOFF_MS << k);
+    }
+    assert_false(is_promised(&l, job));
+    lab_plan(&l);
+    assert_false(is_promised(&l, job)); /* asked for once more */
+    lab_launched(&l, LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id);
+    assert_true(is_promised(&l, job));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_start_is_promised_where_launches_are_refused_each_time),
+        cmocka_unit_test(no_start_is_promised_on_machines_that_do_not_boot),
         cmocka_unit_test(launches_of_a_pool_that_does_not_boot_are_bounded),
         cmocka_unit_test(the_wait_grows_to_an_hour_and_no_longer),
         cmocka_unit_test(many_that_fail_together_are_one_failure_of_the_wait),

@@ -785,9 +785,37 @@ static void months_and_days_are_those_of_the_zone(void **state)
     assert_true(budget_period_at(&b, (struct wall){NOV_1 + HOUR_MS}, &since, &until) && since.ms == NOV_1 + HOUR_MS);
 }
 
+/* Seen: "it is expected to start in 45s" beside "budget has $0.02 left". */
+static void no_start_is_promised_that_a_budget_does_not_pay_for(void **state)
+{
+    (void)state;
+    struct budget_options b = monthly(3, BUDGET_STOP_NEW);
+    b.cap_uusd += USD / 2; /* expected times are rounded up */
+    struct forecast f;
+    struct lab l;
+    begin(&l, &b, 1);
+    lab_join(&l, "n1", 4);
+    lab_plan(&l);
+    int64_t runs_now = submit(&l, "ann", 4, 2 * HOUR_MS), paid = submit(&l, "ann", 4, HOUR_MS), unpaid = submit(&l, "ann", 4, HOUR_MS);
+    lab_plan(&l);
+    assert_true(runs(&l, runs_now));
+    assert_true(core_forecast(l.m, l.now, paid, &f));
+    assert_true(wall_is_set(f.median));
+    assert_true(core_forecast(l.m, l.now, unpaid, &f)); /* the one before it takes the last dollar */
+    assert_false(wall_is_set(f.median) || wall_is_set(f.latest) || f.is_now);
+    assert_non_null(strstr(f.why, "budget all"));
+    int64_t large = submit(&l, "bob", 4, 20 * HOUR_MS); /* more than there is in all */
+    lab_plan(&l);
+    assert_true(core_forecast(l.m, l.now, large, &f));
+    assert_false(wall_is_set(f.median) || wall_is_set(f.latest));
+    assert_non_null(strstr(f.why, "budget all"));
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_start_is_promised_that_a_budget_does_not_pay_for),
         cmocka_unit_test(what_is_expected_is_set_aside_and_given_back),
         cmocka_unit_test(what_the_store_keeps_is_spent),
         cmocka_unit_test(what_is_to_be_read_is_set_aside_until_it_is),

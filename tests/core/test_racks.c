@@ -6,6 +6,7 @@
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
+#include "scheduler/core/forecast.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>
@@ -583,9 +584,35 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     lab_deinit(&l);
 }
 
+static int64_t submit_for(struct lab *l, int32_t cpus, int64_t limit_ms)
+{
+    struct job_row r = lab_job(cpus);
+    r.time_limit_ms = limit_ms;
+    return lab_submit(l, &r);
+}
+
+static void no_start_is_promised_before_there_is_power(void **state)
+{
+    (void)state;
+    struct forecast f;
+    struct lab l;
+    begin(&l);
+    submit_for(&l, 4, 7200000);
+    submit_for(&l, 2, 3600000);
+    lab_plan(&l); /* 400 W and 200 W of the 600 */
+    int64_t job = submit_for(&l, 4, 3600000);
+    lab_plan(&l);
+    assert_false(runs(&l, job)); /* on power3, which is empty */
+    assert_true(core_forecast(l.m, l.now, job, &f));
+    assert_false(f.is_now);
+    assert_int_equal(f.latest.ms, l.now.wall.ms + 7200000);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_start_is_promised_before_there_is_power),
         cmocka_unit_test(no_more_is_placed_than_the_rack_may_draw),
         cmocka_unit_test(other_nodes_of_the_rack_get_what_one_leaves),
         cmocka_unit_test(what_takes_all_gpus_counts_as_the_whole_node),
