@@ -213,7 +213,7 @@ static void start_supervisor(struct keeper *k)
     }
     int rc = request_supervisor(k, &e);
     if (rc)
-        STR_COPY(k->said, e.text);
+        STR_SHORTEN(k->said, e.text);
     later(k, rc ? (int64_t)RETRY_MS * k->tries : ANSWER_WAIT_MS);
 }
 

@@ -157,7 +157,7 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
     if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
         log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
         if (!*s->exit.text)
-            STR_COPY(s->exit.text, e.text);
+            STR_SHORTEN(s->exit.text, e.text);
     }
 }
 
@@ -271,7 +271,7 @@ static void note_no_restore(struct task_exit *x)
     x->cause = EXIT_NO_RESTORE;
     x->code = 126;
     if (fs_read("restore.log", RESTORE_LOG_MAX, &log, &e))
-        STR_COPY(x->text, e.text);
+        STR_SHORTEN(x->text, e.text);
     else
         criu_last_error(buf_str(&log), log.len, x->text, sizeof(x->text));
     buf_deinit(&log);
@@ -704,7 +704,7 @@ static int run(struct supervisor *s, struct err *e)
     } else {
         s->exit.cause = EXIT_NO_EXEC;
         s->exit.code = 126;
-        STR_COPY(s->exit.text, e->text);
+        STR_SHORTEN(s->exit.text, e->text);
     }
     kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
     scribe_finish(&s->scribe);

@@ -84,7 +84,7 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
 {
     struct wire_attempt_status *told = &t->state.told;
     STR_COPY(told->end, end);
-    STR_COPY(told->text, text);
+    STR_SHORTEN(told->text, text);
     told->exit_code = code;
     t->exited = true;
     int64_t seen = t->state.told.usage.memory_peak_bytes;
@@ -247,7 +247,7 @@ void task_stop(struct task *t, const char *end, const char *text, int64_t delay_
 {
     if (!*t->state.stop) {
         STR_COPY(t->state.stop, end);
-        STR_COPY(t->state.stop_text, text);
+        STR_SHORTEN(t->state.stop_text, text);
         task_persist(t);
         log_info("stopping", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end));
     }

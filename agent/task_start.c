@@ -95,7 +95,7 @@ static void on_ended(void *ctx, const struct err *e)
     if (rc) {
         task_log(t, "how a task ended is not known", e ? e : &why);
         t->exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
-        STR_COPY(t->exit.text, e ? e->text : why.text);
+        STR_SHORTEN(t->exit.text, e ? e->text : why.text);
     }
     task_finish(t);
 }
@@ -348,7 +348,7 @@ static struct task *make_ended(
     t->phase = WIRE_ENDED;
     t->end_told = true;
     STR_COPY(t->state.told.end, end);
-    STR_COPY(t->state.told.text, text);
+    STR_SHORTEN(t->state.told.text, text);
     return t;
 }
 
@@ -507,7 +507,7 @@ struct task *task_adopt(const struct task_room *room, const char *name)
         t->phase = WIRE_RUNNING;
         t->is_damaged = true;
         STR_COPY(t->state.stop, "node-lost");
-        STR_COPY(t->state.stop_text, e.text);
+        STR_SHORTEN(t->state.stop_text, e.text);
         start_keeper(t, false);
     } else {
         if (t->spec->needs_secrets || t->state.needs_secrets)

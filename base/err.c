@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One byte more than fits: str_cut looks at the first byte that is left out. */
+#define DRAFT_MAX (ERR_TEXT_MAX + 8192) /* two paths, and an error's text in which they stand */
+
+/* Longer than what is stored: what comes after a long path is known before the text is cut. */
 struct draft {
-    char text[ERR_TEXT_MAX + 1];
+    char text[DRAFT_MAX];
     size_t len;
 };
 
@@ -25,11 +27,8 @@ static void draft_format(struct draft *d, const char *fmt, va_list ap)
     d->len = (size_t)n < sizeof(d->text) ? (size_t)n : sizeof(d->text) - 1;
 }
 
-/* Appends as much of s as the draft holds, after cutting what it has so that at least keep bytes of s fit. */
-static void draft_append(struct draft *d, const char *s, size_t keep)
+static void draft_append(struct draft *d, const char *s)
 {
-    size_t room = ERR_TEXT_MAX - 1 - keep;
-    d->len = str_cut(d->text, d->len, room);
     int n = snprintf(d->text + d->len, sizeof(d->text) - d->len, "%s", s);
     assert(n >= 0);
     d->len += strlen(d->text + d->len);
@@ -38,11 +37,9 @@ static void draft_append(struct draft *d, const char *s, size_t keep)
 static int draft_store(struct draft *d, struct err *e, enum err_kind kind)
 {
     if (e) {
-        size_t len = str_cut(d->text, d->len, ERR_TEXT_MAX - 1);
+        str_sanitize(d->text, d->len);
         e->kind = kind;
-        memcpy(e->text, d->text, len);
-        e->text[len] = 0;
-        str_sanitize(e->text, len);
+        str_shorten(e->text, sizeof(e->text), d->text);
     }
     return kind;
 }
@@ -90,7 +87,7 @@ int err_errno(struct err *e, int errnum, const char *fmt, ...)
     va_end(ap);
     char scratch[128], reason[132];
     snprintf(reason, sizeof(reason), ": %s", strerror_r(errnum, scratch, sizeof(scratch)));
-    draft_append(&d, reason, strlen(reason));
+    draft_append(&d, reason);
     return draft_store(&d, e, kind);
 }
 
@@ -102,8 +99,8 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_start(ap, fmt);
     draft_format(&d, fmt, ap);
     va_end(ap);
-    draft_append(&d, ": ", 2);
-    draft_append(&d, e->text, 0);
+    draft_append(&d, ": ");
+    draft_append(&d, e->text);
     return draft_store(&d, e, e->kind);
 }
 

@@ -32,6 +32,24 @@ bool str_copy(char *dst, size_t size, const char *src)
     return kept == n;
 }
 
+#define LEFT_OUT "..."
+
+void str_shorten(char *dst, size_t size, const char *src)
+{
+    assert(size >= STR_SHORTEN_MIN);
+    size_t n = strlen(src), room = size - 1 - strlen(LEFT_OUT);
+    if (n < size) {
+        memmove(dst, src, n + 1);
+        return;
+    }
+    size_t tail = room / 2, head = str_cut(src, n, room - tail), from = n - tail;
+    for (int i = 0; i < 3 && is_continuation(src[from]); i++)
+        from++;
+    memmove(dst, src, head);
+    memcpy(dst + head, LEFT_OUT, strlen(LEFT_OUT));
+    memmove(dst + head + strlen(LEFT_OUT), src + from, n - from + 1);
+}
+
 void str_sanitize(char *s, size_t n)
 {
     for (size_t i = 0, len; i < n; i += len) {

@@ -20,6 +20,13 @@ bool str_copy(char *dst, size_t size, const char *src);
  * before. */
 size_t str_cut(const char *s, size_t n, size_t max);
 
+/* As str_copy, but a text that does not fit loses its middle: "...", where bytes were left out. For errors that pass
+ * through a smaller room: the start says what was tried, the end why it failed. Never splits a UTF-8 sequence.
+ * size >= STR_SHORTEN_MIN. */
+#define STR_SHORTEN_MIN 16
+void str_shorten(char *dst, size_t size, const char *src);
+#define STR_SHORTEN(dst, src) str_shorten((dst), sizeof(dst), (src))
+
 #define STR_SHOW_MAX 64
 
 /* In place: control characters and bytes that are no UTF-8 become '?', so that a terminal can show it. */

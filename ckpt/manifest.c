@@ -168,7 +168,7 @@ int manifest_check_path(const char *path, struct err *e)
         if (n == 0 || n > 255 || (n == 1 && part[0] == '.') || (n == 2 && memcmp(part, "..", 2) == 0))
             return err_set(e, ERR_INVALID, "path '%.200s' is not safe or not plain", path);
         if (depth >= MANIFEST_DEPTH_MAX)
-            return err_set(e, ERR_INVALID, "path '%.200s' has over %d parts", path, MANIFEST_DEPTH_MAX);
+            return err_set(e, ERR_INVALID, "path '%.200s' has over %d parts (directories within directories)", path, MANIFEST_DEPTH_MAX);
         if (!part[n])
             return 0;
         part += n + 1;

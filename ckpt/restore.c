@@ -516,7 +516,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
             struct layout_name name = layout_manifest(r->job, id);
 
             if (res->damaged++ == 0)
-                STR_COPY(res->damage, e->text);
+                STR_SHORTEN(res->damage, e->text);
             layout_set_aside(r->job, name.s, e);
             rc = 0;
         } else if (rc == ERR_NOT_FOUND && i < ids.n) {

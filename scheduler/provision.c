@@ -217,7 +217,7 @@ static void on_place_refused(void *ctx, const struct cloud_place *place, const s
         .offer_refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
     STR_COPY(ev.offer_refused.zone, place->zone);
     STR_COPY(ev.offer_refused.type, place->type);
-    STR_COPY(ev.offer_refused.text, e->text);
+    STR_SHORTEN(ev.offer_refused.text, e->text);
     w->p->stats.refusals++;
     tick_post(w->p->o.tick, &ev, NULL, NULL);
 }
@@ -301,7 +301,7 @@ static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
     if (e && w->answered) {
         struct event ev = {.type = EV_LAUNCH_REFUSED,
             .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
-        STR_COPY(ev.refused.text, e->text);
+        STR_SHORTEN(ev.refused.text, e->text);
         w->p->stats.refusals++;
         tick_post(w->p->o.tick, &ev, NULL, NULL);
     } else if (e && e->kind != ERR_CANCELLED) {

@@ -93,16 +93,33 @@ static void long_texts_are_cut_between_characters(void **state)
         struct err e;
         fill_wide(text, sizeof(text), ascii);
         err_set(&e, ERR_INVALID, "%s", text);
-        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 3, ERR_TEXT_MAX - 1);
+        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 8, ERR_TEXT_MAX - 1);
         assert_true(str_is_utf8(e.text, strlen(e.text)));
         err_wrap(&e, "x");
-        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 3, ERR_TEXT_MAX - 1);
+        assert_in_range(strlen(e.text), ERR_TEXT_MAX - 8, ERR_TEXT_MAX - 1);
         assert_true(str_is_utf8(e.text, strlen(e.text)));
         assert_true(str_starts(e.text, "x: "));
         err_errno(&e, EIO, "%s", text);
         assert_true(str_is_utf8(e.text, strlen(e.text)));
         assert_true(str_ends(e.text, strerror(EIO)));
     }
+}
+
+/* A path of 4,095 bytes in each layer: who reads the text still learns what was tried and why it failed. */
+static void long_paths_do_not_cut_the_reason_off(void **state)
+{
+    char path[4096];
+    struct err e;
+    (void)state;
+    memset(path, 'p', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    err_errno(&e, ENOSPC, "write %s", path);
+    err_wrap(&e, "save checkpoint 1-2 of job 3 from %s", path);
+    assert_true(str_starts(e.text, "save checkpoint 1-2 of job 3 from pp"));
+    assert_true(str_ends(e.text, ": No space left on device"));
+    err_set(&e, ERR_DENIED, "PUT %s%s: 403 AccessDenied; see the manual", path, path);
+    assert_true(str_ends(e.text, ": 403 AccessDenied; see the manual"));
+    assert_in_range(strlen(e.text), ERR_TEXT_MAX - 8, ERR_TEXT_MAX - 1);
 }
 
 static void kinds_have_names_and_names_kinds(void **state)
@@ -127,6 +144,7 @@ int main(void)
         cmocka_unit_test(errno_gives_kind_and_reason),
         cmocka_unit_test(out_of_memory_is_not_an_error_that_travels),
         cmocka_unit_test(long_texts_are_cut_between_characters),
+        cmocka_unit_test(long_paths_do_not_cut_the_reason_off),
         cmocka_unit_test(kinds_have_names_and_names_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
