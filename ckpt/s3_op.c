@@ -4,7 +4,8 @@
  *
  *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> the caller's
  *     S3_AGAIN, a connection that could not be made -------> again, with backoff
- *     S3_UNSURE, a connection that was lost, a deadline ---> again, with backoff; from then on is_unsure
+ *     S3_UNSURE, a connection that was lost, a deadline,
+ *     a body that cannot be read --------------------------> again, with backoff; from then on is_unsure
  *     S3_KEYS, once ---------------------------------------> again, with other credentials
  *     S3_CLOCK, once --------------------------------------> again, by the server's clock
  *     everything else -------------------------------------> an error
@@ -126,6 +127,12 @@ static enum s3_meaning judge_reply(struct run *run)
     } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result, &run->error,
                                  &run->failure) != 0) {
         err_wrap(&run->failure, "%s", run->label);
+        return S3_UNSURE;
+    }
+    if (reply->status < 300 && op->accept &&
+        op->accept(op->accept_ctx, buf_str(&reply->body), reply->body.len, &run->failure) != 0) {
+        err_wrap(&run->failure, "%s: the reply cannot be read", run->label);
+        run->failure.kind = ERR_UNAVAILABLE;
         return S3_UNSURE;
     }
     return s3_judge(reply->status, &run->error);

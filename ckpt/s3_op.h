@@ -26,6 +26,10 @@ struct s3_op {
                                   asked for from there on; NULL: the body is in `reply` */
     const char *result; /* 200 can be an error: how the element of a good reply
                                   begins; NULL: it cannot */
+    /* Reads the body of a 200 whole before anything of it counts; NULL: it is not read here. ERR_INVALID: it is damaged (torn, garbage),
+     * and asked for again. */
+    int (*accept)(void *ctx, const char *body, size_t n, struct err *e);
+    void *accept_ctx;
     bool may_lack;      /* S3_NOT_IMPLEMENTED is an answer, not an error */
     /* The answer. */
     enum s3_meaning meaning;

@@ -210,47 +210,75 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
     return rc;
 }
 
-struct walk {
+/* One page: nothing of it counts before all of it was read, so that one that is torn can be asked for again. */
+struct listing {
+    int (*read)(const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e);
+    size_t skip;    /* bytes of the place's prefix */
     const char *prefix;
-    store_each_fn fn;
-    void *ctx;
+    char before[S3_TOKEN_MAX]; /* the token of this page */
+    struct s3_page page;
+    struct buf names; /* each an int64_t, its size, and the name with its end */
 };
 
-static int on_key(void *ctx, const char *key, int64_t size_bytes)
+static int collect_key(void *ctx, const char *key, int64_t size_bytes)
 {
-    const struct walk *w = ctx;
-    const char *name = key + strlen(w->prefix);
-    if (!str_starts(key, w->prefix) || !store_name_is_valid(name))
+    struct listing *l = ctx;
+    const char *name = key + l->skip;
+    if (!str_starts(key, l->prefix) || !store_name_is_valid(name))
         return 0; /* not ours */
-    return w->fn(w->ctx, name, size_bytes);
+    buf_add(&l->names, &size_bytes, sizeof(size_bytes));
+    buf_add(&l->names, name, strlen(name) + 1);
+    return 0;
+}
+
+static int accept_page(void *ctx, const char *body, size_t n, struct err *e)
+{
+    struct listing *l = ctx;
+    buf_clear(&l->names);
+    int rc = l->read(body, n, collect_key, l, &l->page, e);
+    if (rc == 0 && !l->page.is_last && str_eq(l->page.token, l->before))
+        rc = err_set(e, ERR_INVALID, "the list does not go on: the next page is this one");
+    return rc;
+}
+
+/* True if fn has stopped the walk. */
+static bool give_names(const struct listing *l, store_each_fn fn, void *ctx)
+{
+    bool is_stopped = false;
+    for (size_t at = 0; !is_stopped && at < l->names.len;) {
+        int64_t size_bytes;
+        memcpy(&size_bytes, l->names.data + at, sizeof(size_bytes));
+        const char *name = l->names.data + at + sizeof(size_bytes);
+        is_stopped = fn(ctx, name, size_bytes) != 0;
+        at += sizeof(size_bytes) + strlen(name) + 1;
+    }
+    return is_stopped;
 }
 
 int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
     const struct s3_place *place = &object_client(s)->place;
-    int (*const read)(const char *, size_t, s3_key_fn, void *, struct s3_page *, struct err *) =
-        place->dialect == STORE_KEYS_AZURE ? s3_read_blobs : s3_read_list;
-    char before[S3_TOKEN_MAX];
-    struct walk w = {.prefix = place->prefix, .fn = fn, .ctx = ctx};
-    struct s3_page page = {0};
+    struct listing l = {.read = place->dialect == STORE_KEYS_AZURE ? s3_read_blobs : s3_read_list,
+        .skip = strlen(place->prefix),
+        .prefix = place->prefix};
+    bool is_over = false;
     int rc = 0;
-    while (rc == 0 && !page.is_last && !page.is_stopped) {
+    while (rc == 0 && !is_over) {
         struct buf query = {0};
-        STR_COPY(before, page.token);
-        s3_write_list_query(&query, place, prefix, page.token);
+        STR_COPY(l.before, l.page.token);
+        s3_write_list_query(&query, place, prefix, l.before);
         struct s3_op op = s3_op_make(object_client(s), "GET", NULL, buf_str(&query));
+        op.accept = accept_page;
+        op.accept_ctx = &l;
         rc = s3_op_run(&op, e);
         if (rc == 0 && op.meaning != S3_DONE)
             rc = s3_op_refused(&op, ERR_CONFIG, "there is nothing to list; is the bucket's name right?", e);
         if (rc == 0)
-            rc = read(buf_str(&op.reply.body), op.reply.body.len, on_key, &w, &page, e);
-        if (rc == 0 && !page.is_last && str_eq(page.token, before))
-            rc = err_set(e, ERR_INVALID, "the list does not go on: the next page is this one");
-        if (rc == ERR_INVALID)
-            rc = s3_op_refused(&op, ERR_IO, e->text, e);
+            is_over = give_names(&l, fn, ctx) || l.page.is_last;
         s3_op_deinit(&op);
         buf_deinit(&query);
     }
+    buf_deinit(&l.names);
     return rc;
 }
 
