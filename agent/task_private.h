@@ -135,7 +135,8 @@ struct task {
     struct task_work work;
     int64_t save_took_ms;   /* the last that was stored; -1: none by this agent */
     int64_t every_ms;       /* between periodic saves, as belayd last said; 0: it has not, the spec's */
-    bool save_failed;       /* the last one */
+    bool save_failed;       /* the last one; */
+    uint64_t failure_cause; /* for this (task_save.c) */
     struct daily daily;     /* times of the day at which it is saved too */
     enum save_cause due;    /* what the periodic timer waits for */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */

@@ -535,13 +535,43 @@ static int64_t failed_pause_ms(const struct task *t)
     return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
+/* What stays the same of a failure that comes again: the words without a digit, for numbers of checkpoints and names of
+ * chunks are others each time. Never 0. */
+static uint64_t cause_of_failure(const char *text)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, " ");
+        size_t digit = strcspn(text, "0123456789");
+        for (size_t i = 0; digit >= n && i < n; i++)
+            hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+        n += text[n] == ' ';
+    }
+    return hash ? hash : 1;
+}
+
+/* A program that commits at its every step meets a store that refuses at its every step: it is told once, until a save is
+ * good or fails for something else. */
+static void note_failure(struct task *t, const struct err *e)
+{
+    uint64_t cause = cause_of_failure(e->text);
+    bool is_answer = t->ask.on && t->ask.cause == SAVE_USER && !t->ask.stop; /* who asked waits for a word */
+    bool is_known = t->save_failed && t->failure_cause == cause && !is_answer;
+    t->save_failed = true;
+    t->failure_cause = cause;
+    STR_SHORTEN(t->state.told.save_error, e->text);
+    if (is_known) {
+        log_debug("a save failed again", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
+        return;
+    }
+    log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
+    t->state.told.failed_saves++;
+}
+
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ask.on && !t->ask.stop;
-    log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
-    t->state.told.failed_saves++;
-    t->save_failed = true;
-    STR_COPY(t->state.told.save_error, e->text);
+    note_failure(t, e);
     if (s->sequence) /* of one that was only to be taken the others are not known yet */
         tell_accepted(t, s, e);
     task_persist(t);

@@ -122,7 +122,7 @@ struct wire_attempt_status {
     struct wire_usage usage;              /* read at most every few seconds; at the end cpu_ms, cpu_user_ms and the peak alone */
     struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
-    int64_t failed_saves; /* counted; */
+    int64_t failed_saves; /* counted, but those that failed as the one before did; */
     char save_error[256]; /* the last failure's words */
     /* phase WIRE_ENDED: */
     char end[16];      /* one of end_kind_names */

@@ -524,6 +524,32 @@ static void a_save_that_fails_is_answered_and_told(void **state)
     assert_non_null(strstr(world_output(w, 1), "\"ok\":false"));
 }
 
+static bool output_has_last_result(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "result 12") != NULL;
+}
+
+/* A store that refuses whatever the program commits, at its every step: each commit is answered, and one failure told. */
+static void a_save_that_fails_again_for_the_same_reason_is_told_once(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1,
+        "#!/bin/sh\n"
+        "mkfifo \"$BELAY_CHECKPOINT_DIR/pipe\"\n"
+        "k=1\n"
+        "while [ $k -le 12 ]; do\n"
+        "  echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.$k\"\n"
+        "  while [ ! -e \"$BELAY_CONTROL_DIR/result.$k\" ]; do sleep 0.02; done\n"
+        "  grep -q '\"ok\":false' \"$BELAY_CONTROL_DIR/result.$k\" && echo \"result $k\"\n"
+        "  k=$((k+1))\n"
+        "done\n"
+        "sleep 1000\n");
+    world_start_agent(w);
+    world_until(w, output_has_last_result, 1, "the program has all of its answers");
+    assert_int_equal(world_told(w, 1)->failed_saves, 1);
+    assert_non_null(strstr(world_told(w, 1)->save_error, "pipe"));
+}
+
 static void a_malformed_commit_is_answered(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -853,6 +879,7 @@ int main(void)
         world_test(a_time_of_the_day_that_was_missed_is_made_up_for),
         world_test(before_its_time_limit_a_task_is_saved),
         world_test(a_save_that_fails_is_answered_and_told),
+        world_test(a_save_that_fails_again_for_the_same_reason_is_told_once),
         world_test(a_malformed_commit_is_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
         world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
