@@ -343,6 +343,12 @@ static int restore(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
+static struct ckpt_keep keep_of(const struct task *t)
+{
+    return (struct ckpt_keep){.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
+        .every = (int)t->spec->ckpt_keep_every};
+}
+
 static int save(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
@@ -351,7 +357,8 @@ static int save(struct task *t, const struct ckpt_job *j)
     if (!t->seen)
         t->seen = ckpt_seen_create();
     const struct ckpt_save_with with = {
-        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t), .refused = w->refused};
+        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t), .refused = w->refused,
+        .keep = keep_of(t)};
     int rc = w->snapshot
                  ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
                  : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
@@ -361,9 +368,7 @@ static int save(struct task *t, const struct ckpt_job *j)
 
 static int clean(struct task *t, const struct ckpt_job *j)
 {
-    const struct ckpt_keep keep = {.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
-        .every = (int)t->spec->ckpt_keep_every};
-    return ckpt_clean(j, t->attempt, keep, &t->work.cancel, &t->work.kept_bytes, &t->work.e);
+    return ckpt_clean(j, t->attempt, keep_of(t), &t->work.cancel, &t->work.kept_bytes, &t->work.e);
 }
 
 static int note_found(void *ctx, const struct ckpt_info *info)

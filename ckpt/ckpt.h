@@ -111,6 +111,11 @@ struct ckpt_seen;
 struct ckpt_seen *ckpt_seen_create(void);
 void ckpt_seen_destroy(struct ckpt_seen *seen); /* NULL is fine */
 
+struct ckpt_keep {
+    int newest; /* so many of those whose manifests are intact, >= 0 */
+    int every;  /* and those whose sequence it divides; 0: none beyond the newest */
+};
+
 struct ckpt_save_with {
     /* CLOCK_MONOTONIC, in ms; 0: none. As soon as what was stored so far tells that the rest cannot be in time by far, or
      * when it has passed: ERR_TIMEOUT "1.2 of 4.0 GiB were stored in 27s; 1.9 GiB too much for this notice". What
@@ -126,6 +131,10 @@ struct ckpt_save_with {
     struct ckpt_gang gang;
     /* Of a gang: this rank cannot save, and why; the others are told when they come to it. NULL: it can. */
     const struct err *refused;
+    /* Not of a gang: what the cleaning after this save keeps. A store that is full then gives up before the save what that
+     * cleaning would remove (the oldest of as many as are kept), and the save is tried once more. newest 0 or 1: it gives up
+     * nothing. Only the attempt that holds the fence has one. */
+    struct ckpt_keep keep;
 };
 
 /* How far a save is, to be looked at by another thread. */
@@ -250,11 +259,6 @@ int ckpt_unpin(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 
 #define CKPT_KEEP_ALL INT_MAX
-
-struct ckpt_keep {
-    int newest; /* so many of those whose manifests are intact, >= 0 */
-    int every;  /* and those whose sequence it divides; 0: none beyond the newest */
-};
 
 /* Removes the manifests that neither keep nor a pin holds, then the chunks that nothing names; reads the manifests of
  * all that stay. Only the attempt that holds the fence calls it, or, with CKPT_CLOSED, who closed the store;

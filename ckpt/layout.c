@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,8 +305,63 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
     return rc;
 }
 
-/* What was damaged on its way here is no damage of the store: it is read again before that is believed. */
-#define READS 2
+/* ---- Damage, and what only looks like it ----
+ *
+ * A checkpoint is set aside for what is wrong in the store, never for what was damaged on its way here: a reply that a proxy
+ * or a connection without TLS cut short reads as a damaged object, and may do so several times in a row. So what does not
+ * verify is read again, and when the number of bytes that came is not the one that the store has, it is tried a few times
+ * more and then the store cannot serve now (ERR_UNAVAILABLE). */
+
+#define READS 2      /* that have to agree */
+#define READS_MAX 5  /* while what came has another size than what is stored */
+#define PAUSE_MS 100 /* before the third; doubles */
+#define NOTHING_CAME SIZE_MAX
+#define TOO_MUCH_CAME (SIZE_MAX - 1)
+
+/* One read, of max bytes at most, that may be damaged: *ret_came is how many it brought. */
+typedef int (*read_fn)(void *ctx, size_t *ret_came, struct err *e);
+
+/* e: of the read, and stays if that is ERR_CORRUPT: it is the store that is damaged. */
+static int judge_damage(
+    const struct ckpt_job *j, const char *name, size_t max, size_t came, struct err *e)
+{
+    struct err why = *e, stat_error;
+    int64_t size;
+    int rc = j->store->ops->stat(j->store, name, &size, &stat_error);
+
+    bool is_so = !rc && (came == TOO_MUCH_CAME ? (uint64_t)size > max : (uint64_t)size == came);
+    if (rc == ERR_NOT_FOUND || is_so)
+        return ERR_CORRUPT;
+    if (rc) {
+        *e = stat_error;
+        return rc;
+    }
+    if (came == NOTHING_CAME || came == TOO_MUCH_CAME)
+        return err_set(e, ERR_UNAVAILABLE, "the store has %" PRId64 " bytes of it, and its reply to a read was not those: %s",
+            size, why.text);
+    return err_set(e, ERR_UNAVAILABLE,
+        "the store has %" PRId64 " bytes of it and %zu came: the reply was damaged on its way (%s)", size, came, why.text);
+}
+
+static int read_verified(
+    const struct ckpt_job *j, const char *name, size_t max, read_fn read, void *ctx, struct err *e)
+{
+    int rc = ERR_CORRUPT, judged = ERR_CORRUPT;
+
+    for (int reads = 1; rc == ERR_CORRUPT && reads <= READS_MAX; reads++) {
+        size_t came = NOTHING_CAME;
+
+        if (reads > READS)
+            poll(NULL, 0, PAUSE_MS << (reads - READS - 1));
+        rc = read(ctx, &came, e);
+        if (rc != ERR_CORRUPT)
+            return rc;
+        judged = reads < READS ? ERR_CORRUPT : judge_damage(j, name, max, came, e);
+        if (reads >= READS && judged == ERR_CORRUPT)
+            return rc;
+    }
+    return judged;
+}
 
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
@@ -314,22 +370,34 @@ int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct man
     return layout_read_sealed(j, id, &name, &seal, ret, e);
 }
 
-static int read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
-    const struct layout_name *seal, struct manifest *ret, struct err *e)
+#define MANIFEST_OBJECT_MAX (CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX)
+
+struct sealed_read {
+    const struct ckpt_job *job;
+    struct ckpt_id id;
+    const struct layout_name *name, *seal;
+    struct manifest m;
+};
+
+static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
 {
+    struct sealed_read *r = ctx;
+    const struct ckpt_job *j = r->job;
     struct buf text = {0};
     struct manifest m = {0};
     const struct crypt_key *key;
-    int rc = j->store->ops->read(j->store, name->s, CKPT_MANIFEST_BYTES_MAX + SEALED_MORE_MAX, &text, e);
+    int rc = j->store->ops->read(j->store, r->name->s, MANIFEST_OBJECT_MAX, &text, e);
 
+    if (rc != ERR_NOT_FOUND)
+        *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : text.len;
     if (rc == ERR_INVALID)
         rc = err_set(e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
     if (!rc)
-        rc = open_manifest(j, seal, &text, &key, e);
+        rc = open_manifest(j, r->seal, &text, &key, e);
     if (!rc)
         rc = manifest_parse(buf_str(&text), text.len, &m, e);
     m.key = rc ? NULL : key;
-    if (!rc && (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, id)))
+    if (!rc && (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, r->id)))
         rc = err_set(e, ERR_CORRUPT,
             "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " of cluster %.64s",
             m.id.attempt, m.id.sequence, m.job, m.cluster);
@@ -337,18 +405,19 @@ static int read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct
     if (rc)
         manifest_deinit(&m);
     else
-        *ret = m;
+        r->m = m;
     return rc;
 }
 
 int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
     const struct layout_name *seal, struct manifest *ret, struct err *e)
 {
-    int rc = ERR_CORRUPT;
+    struct sealed_read r = {.job = j, .id = id, .name = name, .seal = seal};
 
-    for (int reads = 0; rc == ERR_CORRUPT && reads < READS; reads++)
-        rc = read_sealed(j, id, name, seal, ret, e);
-    return rc ? err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence) : 0;
+    if (read_verified(j, name->s, MANIFEST_OBJECT_MAX, read_sealed, &r, e))
+        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, id.attempt, id.sequence);
+    *ret = r.m;
+    return 0;
 }
 
 static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, const struct layout_name *name,
@@ -364,25 +433,38 @@ static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, con
     return 0;
 }
 
-static int read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
-    struct chunk_work *w, const void **ret_p, struct err *e)
+struct chunk_read {
+    const struct ckpt_job *job;
+    const struct manifest *m;
+    const struct manifest_chunk *c;
+    struct layout_name name;
+    struct chunk_work *work;
+    const void *p; /* the content */
+};
+
+static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
 {
-    struct layout_name name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
+    struct chunk_read *r = ctx;
+    const struct ckpt_job *j = r->job;
+    const struct crypt_key *key = r->m->key;
+    const struct manifest_chunk *c = r->c;
+    struct chunk_work *w = r->work;
     const char *id =
-        strrchr(name.s, '/') + 1; /* for errors: the hash of what is encrypted is nobody's business */
-    size_t n = (size_t)layout_chunk_bytes(m->key, c->stored);
-    int rc = j->store->ops->read(j->store, name.s, n, &w->object, e);
+        strrchr(r->name.s, '/') + 1; /* for errors: the hash of what is encrypted is nobody's business */
+    size_t n = (size_t)layout_chunk_bytes(key, c->stored);
+    int rc = j->store->ops->read(j->store, r->name.s, n, &w->object, e);
 
     if (rc == ERR_NOT_FOUND)
         return err_set(e, ERR_CORRUPT, "chunk %s is missing", id);
+    *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : w->object.len;
     if (rc == ERR_INVALID || (!rc && w->object.len != n))
         return err_set(e, ERR_CORRUPT, "chunk %s does not have the %zu bytes it was stored with", id, n);
-    if (!rc && m->key && open_chunk(j, m->key, &name, &w->object, e))
+    if (!rc && key && open_chunk(j, key, &r->name, &w->object, e))
         return err_wrap(e, "chunk %s", id);
     if (rc)
         return rc;
-    rc = chunk_unpack(w, (size_t)c->size, c->sha256, ret_p, e);
-    if (rc && m->key)
+    rc = chunk_unpack(w, (size_t)c->size, c->sha256, &r->p, e);
+    if (rc && key)
         rc = err_set(e, ERR_CORRUPT, "chunk %s: its content is not what its manifest says", id);
     return rc;
 }
@@ -390,10 +472,13 @@ static int read_chunk(const struct ckpt_job *j, const struct manifest *m, const 
 int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
     struct chunk_work *w, const void **ret_p, struct err *e)
 {
-    int rc = ERR_CORRUPT;
+    struct chunk_read r = {.job = j, .m = m, .c = c, .work = w};
+    int rc;
 
-    for (int reads = 0; rc == ERR_CORRUPT && reads < READS; reads++)
-        rc = read_chunk(j, m, c, w, ret_p, e);
+    r.name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
+    rc = read_verified(j, r.name.s, (size_t)layout_chunk_bytes(m->key, c->stored), read_chunk, &r, e);
+    if (!rc)
+        *ret_p = r.p;
     return rc;
 }
 

@@ -51,6 +51,7 @@ struct save {
     int64_t total_bytes, read_bytes;  /* of content, and of it what has to be read */
     struct ckpt_pace own_pace, *pace; /* its done_bytes are of read_bytes */
     struct gang_meeting gang;         /* job NULL: there are no other ranks */
+    struct ckpt_keep keep;            /* newest 0: nothing is given up for it */
 };
 
 /* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
@@ -372,12 +373,42 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
+/* The store is full. What the next cleaning would remove for this checkpoint goes before it instead: the oldest of as many as are
+ * kept. The one before this stays whatever comes, and so does what is pinned. False: nothing was gained. */
+static bool give_up_oldest(const struct save *s, const atomic_int *cancel, const struct err *full)
+{
+    const struct ckpt_keep keep = {.newest = s->keep.newest - 1, .every = s->keep.every};
+    struct layout_ids before = {0}, after = {0};
+    struct err e;
+    bool gained = false;
+
+    if (s->keep.newest < 2 || s->gang.job)
+        return false;
+    if (layout_list_ids(s->job, &before, &e) == 0 && before.n >= (size_t)s->keep.newest &&
+        ckpt_clean(s->job, s->manifest.id.attempt, keep, cancel, NULL, &e) == 0 &&
+        layout_list_ids(s->job, &after, &e) == 0)
+        gained = after.n < before.n;
+    if (gained)
+        log_warn("the store is full: the oldest checkpoint was given up for a newer one", log_i("job", s->job->job),
+            log_i("kept", (int64_t)after.n), log_err(full));
+    layout_ids_deinit(&before);
+    layout_ids_deinit(&after);
+    return gained;
+}
+
 static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
 {
     int rc;
 
     plan_chunks(s);
     rc = store_chunks(s, cancel, e);
+    if (rc == ERR_NO_SPACE && give_up_oldest(s, cancel, e)) {
+        atomic_store(&s->pace->done_bytes, 0); /* cleaning has removed what nothing names, of this save too */
+        atomic_store(&s->stored_bytes, 0);
+        atomic_store(&s->reused_bytes, 0);
+        atomic_store(&s->unread_bytes, 0);
+        rc = store_chunks(s, cancel, e);
+    }
     scan_deinit(&s->scan); /* the manifest's text takes its place */
     return rc ? rc : commit(s, e);
 }
@@ -456,6 +487,7 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     if (s->job->crypt && s->job->crypt->encrypts && s->job->crypt->n)
         s->manifest.key = &s->job->crypt->keys[0];
     s->deadline_ms = with->deadline_ms;
+    s->keep = with->keep;
     s->pace = with->pace ? with->pace : &s->own_pace;
     atomic_store(&s->pace->total_bytes, -1);
     atomic_store(&s->pace->done_bytes, 0);

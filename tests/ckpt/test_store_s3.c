@@ -43,6 +43,12 @@ static int setup_small(void **state)
     return 0;
 }
 
+static int setup_three(void **state)
+{
+    *state = start("quota_bytes: 700000"); /* three of STATE_BYTES */
+    return 0;
+}
+
 static int setup_unconditional(void **state)
 {
     *state = start("conditional_writes: \"false\"");
@@ -508,6 +514,92 @@ static void a_checkpoint_goes_and_comes_though_everything_fails_now_and_then(voi
     OK(fs_remove_tree(s.dir, &e));
 }
 
+#define STATE_BYTES 200000
+
+static int save_random(struct scratch *s, int sequence, int keep, struct err *e)
+{
+    const struct ckpt_save_with with = {.keep.newest = keep};
+    struct ckpt_stats stats;
+    write_random(s->tree, "state", STATE_BYTES, (uint64_t)sequence);
+    return ckpt_save_with(&s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, e);
+}
+
+/* There is room for three. */
+static void a_full_store_gives_up_the_oldest_that_would_go_anyway(void **state)
+{
+    struct scratch s;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = STORE;
+    OK(ckpt_fence(&s.job, 1, &e));
+    for (int i = 1; i <= 3; i++)
+        OK(save_random(&s, i, 3, &e));
+    OK(save_random(&s, 4, 3, &e));
+    FAILS(ERR_NOT_FOUND, ckpt_verify(&s.job, (struct ckpt_id){1, 1}, &e));
+    for (int i = 2; i <= 4; i++)
+        OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
+    FAILS(ERR_NO_SPACE, save_random(&s, 5, 4, &e)); /* four were to be kept: none goes */
+    for (int i = 2; i <= 4; i++)
+        OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
+    assert_int_equal(restore(&s, 2).id.sequence, 4);
+    OK(fs_remove_tree(s.dir, &e));
+}
+
+/* Neither the one before nor one that is pinned is given up, whatever that costs. */
+static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
+{
+    struct scratch s;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = STORE;
+    OK(ckpt_fence(&s.job, 1, &e));
+    for (int i = 1; i <= 3; i++) {
+        OK(save_random(&s, i, 0, &e));
+        OK(ckpt_pin(&s.job, (struct ckpt_id){1, i}, &e));
+    }
+    FAILS(ERR_NO_SPACE, save_random(&s, 4, 1, &e));
+    FAILS(ERR_NO_SPACE, save_random(&s, 5, 2, &e));
+    for (int i = 1; i <= 3; i++)
+        OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
+    OK(ckpt_unpin(&s.job, (struct ckpt_id){1, 1}, &e));
+    OK(ckpt_unpin(&s.job, (struct ckpt_id){1, 2}, &e));
+    FAILS(ERR_NO_SPACE, save_random(&s, 6, 1, &e));
+    for (int i = 1; i <= 3; i++)
+        OK(ckpt_verify(&s.job, (struct ckpt_id){1, i}, &e));
+    OK(fs_remove_tree(s.dir, &e));
+}
+
+/* What a proxy puts in a manifest's place is no damage of the store: nothing is set aside, and the newest is used. */
+static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
+{
+    struct buf aside = {0};
+    struct scratch s;
+    struct err e;
+    scratch_init(&s);
+    store_close(s.job.store);
+    s.job.store = STORE;
+    OK(ckpt_fence(&s.job, 1, &e));
+    for (int i = 1; i <= 2; i++) {
+        make_tree(s.tree, i);
+        save(&s, 1, i);
+    }
+    fault(SERVER, "drop_reply", "GetObject", "\"how\": \"garbage\", \"count\": 3");
+    assert_int_equal(restore(&s, 2).id.sequence, 2);
+    s3_server_event(SERVER, "{\"clear\": {}}");
+    fault(SERVER, "drop_reply", "GetObject", "\"how\": \"garbage\", \"count\": 1000");
+    struct ckpt_restored r;
+    FAILS(ERR_UNAVAILABLE, ckpt_restore(&s.job, 2, s.out, NULL, &r, &e));
+    assert_non_null(strstr(e.text, "damaged on its way"));
+    s3_server_event(SERVER, "{\"clear\": {}}");
+    OK(DO(list, "lab/jobs/7/damaged/", append_name, &aside, &e));
+    assert_string_equal(buf_str(&aside), "");
+    assert_int_equal(restore(&s, 2).damaged, 0);
+    buf_deinit(&aside);
+    OK(fs_remove_tree(s.dir, &e));
+}
+
 /* ---- URLs ---- */
 
 static void urls_are_read_strictly(void **state)
@@ -597,6 +689,10 @@ int main(void)
         TEST(a_session_that_has_ended_is_refused),
         TEST(cancel_ends_what_waits),
         TEST(a_checkpoint_goes_and_comes_though_everything_fails_now_and_then),
+        cmocka_unit_test_setup_teardown(
+            a_full_store_gives_up_the_oldest_that_would_go_anyway, setup_three, teardown),
+        cmocka_unit_test_setup_teardown(a_full_store_keeps_the_last_and_what_is_pinned, setup_three, teardown),
+        TEST(a_reply_that_is_damaged_on_its_way_sets_nothing_aside),
         cmocka_unit_test(urls_are_read_strictly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
