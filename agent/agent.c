@@ -585,6 +585,7 @@ static void wire_up(struct agent *a)
         .nursery = nursery_create(a->loop, a->timers),
         .net = storage_net(a->storage),
         .criu = &a->criu,
+        .system_users = a->config->system_users,
         .dir = a->tasks_dir,
         .spares = spares_create(a->tasks_dir),
         .preparers = crew_create(a->loop, a->timers),

@@ -118,6 +118,19 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
     check_telemetry(root, yaml_opt(root, "server"), c);
 }
 
+static void read_system_users(struct yaml_reader *r, struct config *c)
+{
+    const char *more = getenv("BELAY_NODE_SYSTEM_USERS");
+    char name[FEATURE_MAX];
+    yaml_opt_features(r, "system_users", c->system_users);
+    for (size_t n; more && *(more += strspn(more, ", ")); more += n) {
+        n = strcspn(more, ", ");
+        snprintf(name, sizeof(name), "%.*s", n < sizeof(name) ? (int)n : 0, more);
+        if (!features_add(c->system_users, sizeof(c->system_users), name))
+            yaml_reader_fail(r, yaml_opt(r, "server"), "BELAY_NODE_SYSTEM_USERS: expected names of users, found %.*s", n > 80 ? 80 : (int)n, more);
+    }
+}
+
 static void read_node(struct yaml_reader *r, struct config *c)
 {
     char host[64] = "node", shown[STR_SHOW_MAX];
@@ -131,6 +144,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     read_gpus(r, c);
     read_telemetry(r, c);
     yaml_opt_features(r, "features", c->features);
+    read_system_users(r, c);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));

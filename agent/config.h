@@ -20,6 +20,7 @@
  *     gpu_memory: 40G            # of one; default: likewise
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
+ *     system_users: [root]       # default: no jobs of root and of system users
  *     telemetry: {look: 5s, every: 60s}   # what tasks and GPUs do; every 0s: not looked at
  */
 #ifndef BELAY_AGENT_CONFIG_H
@@ -50,11 +51,13 @@ struct config {
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
+    char system_users[FEATURES_TEXT_MAX]; /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
     char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
 };
 
 /* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR, BELAY_METADATA, BELAY_NODE_GPUS
- * and BELAY_NODE_TELEMETRY ("LOOK EVERY") in the environment override dir, metadata, gpus and telemetry. */
+ * and BELAY_NODE_TELEMETRY ("LOOK EVERY") in the environment override dir, metadata, gpus and telemetry; what BELAY_NODE_SYSTEM_USERS
+ * names is added to system_users. */
 int config_read(const char *path, struct config *ret_config, struct err *e);
 /* The same of the n bytes of a file; file is for error texts. ERR_INVALID with file and line. */
 int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);

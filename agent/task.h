@@ -44,6 +44,7 @@ struct task_room {
     struct nursery *nursery;
     struct store_net *net;                   /* for stores over a network */
     const struct criu *criu;
+    const char *system_users;                /* user_admit() */
     /* It may begin beside what else is here. Into its state: the GPUs of the node that it gets, and whose make these are.
      * ERR_UNAVAILABLE: too few are free (yet), or somebody is to have the node for himself and is not alone (yet). */
     int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);

@@ -422,6 +422,8 @@ static int prepare(struct task *t)
     struct job_user u;
     int rc = user_resolve(t->spec->user, &u, &w->e);
     if (!rc)
+        rc = user_admit(&u, t->room->system_users, &w->e);
+    if (!rc)
         rc = make_dir(t, &u, &w->e);
     if (!rc)
         rc = bring_workdir(t, &u);

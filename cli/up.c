@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,14 @@ static void add_quoted(struct buf *out, const char *key, const char *value)
     json_decref(v);
 }
 
+/* Root's own cluster runs root's jobs; any other agent can run none but its own user's. */
+static void add_own_user(struct buf *text)
+{
+    const struct passwd *pw = geteuid() == 0 ? getpwuid(0) : NULL;
+    if (geteuid() == 0)
+        buf_printf(text, "system_users: [\"%s\"]\n", pw ? pw->pw_name : "belay");
+}
+
 /* Written at every start: belayd may listen elsewhere now. */
 static int write_agent_config(struct up *u, struct err *e)
 {
@@ -196,6 +205,7 @@ static int write_agent_config(struct up *u, struct err *e)
         add_quoted(&text, "server", cli_text(v, "listen"));
         add_quoted(&text, "dir", dir);
         add_quoted(&text, "token_file", token);
+        add_own_user(&text);
         if (u->cpus > 0)
             buf_printf(&text, "cpus: %lld\n", (long long)u->cpus);
         buf_adds(&text, "ca: |\n");

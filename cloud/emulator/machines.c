@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,13 @@ static char *gpus_variable(const struct machine *m)
     return mem_printf("BELAY_NODE_GPUS=%d", (int)t.gpus);
 }
 
+/* Whoever runs the emulator has the machine that its machines are on: jobs of this user run there, root's too. */
+static char *users_variable(void)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    return mem_printf("BELAY_NODE_SYSTEM_USERS=%s", pw ? pw->pw_name : "");
+}
+
 static int spawn(struct machine *m, struct err *e)
 {
     struct machines *ms = m->machines;
@@ -215,8 +223,8 @@ static int spawn(struct machine *m, struct err *e)
     char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s", ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
          *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
-    char *gpus = gpus_variable(m);
-    char *env[] = {path, home, node, url, gpus, NULL};
+    char *gpus = gpus_variable(m), *users = users_variable();
+    char *env[] = {path, home, node, url, gpus, users, NULL};
     char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir, m->console,
         m->script ? m->script : (char *)"", NULL};
     uv_stdio_container_t io[3] = {
@@ -240,7 +248,7 @@ static int spawn(struct machine *m, struct err *e)
     }
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&m->reports, on_alloc, on_read);
-    free(home), free(path), free(node), free(url), free(gpus);
+    free(home), free(path), free(node), free(url), free(gpus), free(users);
     return rc < 0 ? err_set(e, ERR_IO, "cannot start the holder of %s: %s", m->instance->id, uv_strerror(rc))
                   : 0;
 }

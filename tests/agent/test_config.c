@@ -44,6 +44,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.look_ms, 5000);
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
+    assert_string_equal(c.system_users, "");
     char token[129];
     struct err e;
     assert_int_equal(config_token(&c, token, sizeof(token), &e), ERR_NOT_FOUND);
@@ -65,6 +66,11 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(c.memory_mib, 16384);
     assert_int_equal(c.orphan_timeout_ms, 7200000);
     assert_string_equal(c.power_off, "/sbin/x");
+    config_deinit(&c);
+    setenv("BELAY_NODE_SYSTEM_USERS", "ann, www-data", 1);
+    c = parse(LEAST "system_users: [root]\n");
+    unsetenv("BELAY_NODE_SYSTEM_USERS");
+    assert_string_equal(c.system_users, ",root,ann,www-data,");
     config_deinit(&c);
     c = parse(LEAST "dir: /\n");
     assert_string_equal(c.dir, "/");

@@ -264,7 +264,7 @@ static void write_config(struct world *w, const char *extra)
     struct buf out = {0};
     w->config = mem_printf("%s/agent.yaml", w->dir);
     buf_printf(
-        &out, "server: %s\nmetadata: %s\ndir: %s/node\n%sca: |\n", w->server_url, w->imds_url, w->dir, extra);
+        &out, "server: %s\nmetadata: %s\ndir: %s/node\nsystem_users: [root]\n%sca: |\n", w->server_url, w->imds_url, w->dir, extra);
     for (const char *p = ca_pem(w->ca); *p;) {
         size_t n = strcspn(p, "\n");
         buf_printf(&out, "  %.*s\n", (int)n, p);

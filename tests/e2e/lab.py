@@ -92,6 +92,7 @@ BELAYD = {
 # An agent under the sanitizers, wherever its words go; user data finds it on its PATH.
 AGENT = """\
 #!/bin/sh
+export BELAY_NODE_SYSTEM_USERS=root
 %(agent_prelude)s
 export ASAN_OPTIONS=log_path=%(dir)s/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=%(dir)s/sanitizer
 exec %(build)s/agent/belay-agent "$@"
