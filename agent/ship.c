@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * Holes of a sparse file are told, not sent: a job makes one of any length in a moment.
  * At most one piece is on its way. Who finishes tries a limited number of times: output is worth less than a
  * task directory that can never be cleared away.
  */
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define COALESCE_MS 200
+#define HOLE_MIN_BYTES 65536
 #define POLL_MS 5000
 #define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
 #define CALL_MS 30000
@@ -88,8 +90,9 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
 {
     struct ship *s = ctx;
     struct err e;
-    int64_t size;
+    int64_t size, hole = s->hole;
     s->call = NULL;
+    s->hole = 0;
     if (!s->started)
         return;
     int rc = peer_check(failed, reply, &e);
@@ -99,6 +102,7 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
         on_failure(s, &e);
         return;
     }
+    s->no_holes = s->no_holes || (hole > 0 && size <= s->offset);
     s->known = true;
     s->offset = size;
     s->failures = 0;
@@ -109,8 +113,10 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
 static void post(struct ship *s, const void *p, size_t n)
 {
     char path[128];
-    snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld", (long long)s->job,
-        (long long)s->attempt, (long long)s->offset);
+    int k = snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld",
+        (long long)s->job, (long long)s->attempt, (long long)s->offset);
+    if (s->hole > 0)
+        snprintf(path + k, sizeof(path) - (size_t)k, "&hole=%lld", (long long)s->hole);
     s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
 }
 
@@ -126,8 +132,26 @@ static ssize_t read_output(const struct ship *s, int64_t offset, char *piece, si
     return n;
 }
 
+/* How long the hole is that begins where belayd's copy ends; 0: there is none worth telling. */
+static int64_t find_hole(const struct ship *s)
+{
+    int fd = s->no_holes ? -1 : open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return 0;
+    off_t data = lseek(fd, (off_t)s->offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = (off_t)s->size; /* up to the end */
+    close(fd);
+    return data - s->offset >= HOLE_MIN_BYTES ? data - s->offset : 0;
+}
+
 static void post_piece(struct ship *s)
 {
+    s->hole = find_hole(s);
+    if (s->hole > 0) {
+        post(s, "", 0);
+        return;
+    }
     char *piece = mem_alloc(WIRE_OUTPUT_MAX);
     ssize_t n = read_output(s, s->offset, piece, WIRE_OUTPUT_MAX);
     struct err e;

@@ -27,7 +27,9 @@ struct ship {
     struct timer retry;
     struct http_call *call;
     int64_t offset; /* what belayd has */
+    int64_t hole;   /* in the output there that is being told; 0: none is */
     bool known;     /* belayd has told the offset */
+    bool no_holes;  /* belayd takes none: it is an older one */
     bool refused;   /* belayd does not know the attempt: no more of it */
     bool settled;   /* size is what there is, and stays so */
     int64_t size, looked_ms; /* of the file, when it was looked at last; monotonic */

@@ -444,18 +444,21 @@ static int find_output(struct request *q, struct attempt_row *ret_row, struct er
 void api_agent_output(struct request *q)
 {
     struct attempt_row row = {0};
-    int64_t offset, size = 0;
+    int64_t offset, hole, size = 0;
     struct err e;
-    if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset))
+    if (!api_query_i64(q, "offset", 0, LOGS_OFFSET_MAX, 0, &offset) ||
+        !api_query_i64(q, "hole", 0, LOGS_OFFSET_MAX, 0, &hole))
         return;
     int rc = find_output(q, &row, &e);
     if (rc == 0 && q->r->body_len > WIRE_OUTPUT_MAX)
         rc = err_set(&e, ERR_INVALID, "a piece of output is at most %u bytes", WIRE_OUTPUT_MAX);
+    if (rc == 0 && hole > 0 && q->r->body_len > 0)
+        rc = err_set(&e, ERR_INVALID, "a hole has no bytes: %zu came with it", q->r->body_len);
     bool ends = rc == 0 && (row.state == ATTEMPT_ENDED ||
                                logs_is_awaited(q->api->o.logs, q->id, q->id2, row.rank));
     if (rc == 0)
-        rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, row.rank, offset, q->r->body,
-            q->r->body_len, &size, &e);
+        rc = logs_append(q->api->o.logs, q->api->o.reader, q->id, q->id2, row.rank, offset,
+            hole > 0 ? NULL : q->r->body, hole > 0 ? (size_t)hole : q->r->body_len, &size, &e);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;

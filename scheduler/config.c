@@ -545,6 +545,26 @@ static void read_times(struct yaml_reader *r, struct config *c)
     c->sync_ms = c->lease_ms / 3 < 20000 ? c->lease_ms / 3 : 20000;
 }
 
+/* "4G"; "none": 0. */
+static int64_t opt_bytes(struct yaml_reader *r, const char *key, const char *fallback)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *text = yaml_opt_str(r, key, 32, fallback);
+    struct err why;
+    int64_t mib = 0;
+    if (r->rc != 0 || str_eq(text, "none"))
+        return 0;
+    if (str_to_mib(text, &mib, &why) != 0)
+        yaml_reader_fail(r, node, "%s, or none", why.text);
+    return mib << 20;
+}
+
+static void read_logs(struct yaml_reader *r, struct config *c)
+{
+    c->log_job_bytes = opt_bytes(r, "log_max_per_job", "4G");
+    c->log_user_day_bytes = opt_bytes(r, "log_max_per_user_day", "64G");
+}
+
 /* value, or else STATE + own, into dst. */
 static void copy_place(struct yaml_reader *r, const char *key, const char *value, const char *before,
     const char *state_dir, const char *after, char *dst, size_t size)
@@ -701,6 +721,7 @@ int config_parse(const char *file, const char *text, size_t n, const char *state
     read_names(&r, &c);
     STR_COPY(c.server_url, opt_url(&r, "server", sizeof(c.server_url) - 1, "https://", NULL, ""));
     read_times(&r, &c);
+    read_logs(&r, &c);
     config_read_order(&r, &c.order);
     config_read_windows(&r, &c.windows, &c.n_windows);
     config_read_budgets(&r, c.windows, c.n_windows, &c.budgets, &c.n_budgets);

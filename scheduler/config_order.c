@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define MCPU_A_CPU 1000
+#define SUBMITTED_OF_USER                                                                          \
+    200000 /* jobs of a user that have not ended, where the file says nothing */
 
 /* A section has a reader of its own; its error is the root's. */
 static void finish(struct yaml_reader *root, struct yaml_reader *r)
@@ -325,6 +327,10 @@ void config_read_order(struct yaml_reader *root, struct order_options *ret_order
     read_priority(root, ret_order);
     read_qos(root, ret_order);
     opt_limits(root, "each_user", &ret_order->each_user);
+    if (!ret_order->each_user.is_set[LIMIT_SUBMITTED]) {
+        ret_order->each_user.is_set[LIMIT_SUBMITTED] = true;
+        ret_order->each_user.most[LIMIT_SUBMITTED] = SUBMITTED_OF_USER;
+    }
 }
 
 void config_order_deinit(struct order_options *o)

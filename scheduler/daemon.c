@@ -147,6 +147,17 @@ static void on_log_over(void *ctx, int64_t job)
     api_output_grew(d->api, job);
 }
 
+static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
+{
+    struct daemon *d = ctx;
+    struct event ev = {.type = EV_OUTPUT_CUT,
+        .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
+    STR_COPY(ev.output_cut.text, why);
+    log_info("output of a job is not kept any more", log_i("job", job), log_i("attempt", attempt),
+        log_s("why", why));
+    tick_post(d->tick, &ev, NULL, NULL);
+}
+
 /* ---- start: state ---- */
 
 static int open_state(struct daemon *d, struct err *e)
@@ -162,6 +173,11 @@ static int open_state(struct daemon *d, struct err *e)
         rc = db_reader_open(path, &d->reader, e);
     if (rc == 0)
         rc = logs_open(&d->logs, logs, d->loop, d->timers, on_log_over, d, e);
+    if (rc == 0)
+        logs_limit(&d->logs,
+            &(struct log_limits){.job_bytes = d->config->log_job_bytes,
+                .user_day_bytes = d->config->log_user_day_bytes},
+            on_log_cut);
     if (rc == 0)
         rc = ca_open(d->config->state_dir, d->config->cluster, &clock_system, &d->ca, e);
     if (rc == 0)

@@ -21,8 +21,11 @@
 #define SEAM_MAX 512
 #define TAIL_PIECE (256 << 10)
 
-static const char cut_line[] =
-    "\n---- belay: this attempt wrote more than 4 GiB: the rest is not kept ----\n";
+#define CUT_SUFFIX ".cut"
+#define CUT_LINE                                                                                   \
+    "\n---- belay: output is not kept from here on: %s. The job goes on. What follows is on its " \
+    "node alone: in output.log of the attempt's directory while it runs, and in the file of " \
+    "--output ----\n"
 
 /* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is awaited. */
 struct awaited {
@@ -40,9 +43,18 @@ int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *t
     if (!STR_COPY(l->dir, dir))
         return err_set(e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
     int rc = fs_mkdirs(dir, 0700, e);
-    if (rc == 0)
+    if (rc == 0) {
         l->syncer = syncer_create(loop, timers, dir);
+        l->quota = log_quota_create(&(struct log_limits){0});
+    }
     return rc;
+}
+
+void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut)
+{
+    log_quota_destroy(l->quota);
+    l->quota = log_quota_create(limits);
+    l->cut = cut;
 }
 
 /* ---- what is awaited ---- */
@@ -60,6 +72,8 @@ void logs_close(struct logs *l)
         awaited_free(LIST_ENTRY(n, struct awaited, in_logs));
     syncer_destroy(l->syncer);
     l->syncer = NULL;
+    log_quota_destroy(l->quota);
+    l->quota = NULL;
 }
 
 /* NULL: all that was written is here, or will not come any more. */
@@ -114,6 +128,15 @@ static char *path_of(const struct logs *l, int64_t job, int64_t attempt, int32_t
         (long long)attempt, which);
 }
 
+static bool is_cut(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+{
+    char *path = path_of(l, job, attempt, rank), *mark = mem_printf("%s" CUT_SUFFIX, path);
+    bool is = access(mark, F_OK) == 0;
+    free(mark);
+    free(path);
+    return is;
+}
+
 static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
 {
     struct stat st;
@@ -125,7 +148,8 @@ static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt, int32
 
 void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes)
 {
-    if (size_of(l, job, attempt, rank) >= bytes || awaited_of(l, job, attempt, rank))
+    if (size_of(l, job, attempt, rank) >= bytes || awaited_of(l, job, attempt, rank) ||
+        is_cut(l, job, attempt, rank))
         return;
     struct awaited *a = mem_alloc(sizeof(*a));
     *a = (struct awaited){.logs = l, .job = job, .attempt = attempt, .rank = rank, .bytes = bytes};
@@ -206,16 +230,84 @@ bool logs_is_synced(const struct logs *l, int64_t job, int64_t attempt, int32_t 
     return is_synced;
 }
 
-/* Writes what is kept of a piece that begins at or before size and ends behind it. */
-static int write_piece(int fd, int64_t offset, const void *p, size_t n, struct err *e)
+/* What is new of a piece, on its way into its file. */
+struct piece {
+    struct logs *l;
+    int64_t job, attempt;
+    int32_t rank;
+    const char *p; /* NULL: a hole */
+    int64_t n;
+    int64_t kept;  /* of n; then the output is cut */
+    char why[128]; /* it is */
+};
+
+/* What is kept of it behind `size` bytes. */
+static void find_room(struct piece *x, struct db_reader *r, int64_t size)
 {
-    size_t kept =
-        offset + (int64_t)n < LOGS_ATTEMPT_BYTES_MAX ? n : (size_t)(LOGS_ATTEMPT_BYTES_MAX - offset);
-    if (lseek(fd, offset, SEEK_SET) < 0)
-        return err_errno(e, errno, "cannot write a job's output");
-    int rc = fs_write_all(fd, p, kept, e);
-    if (rc == 0 && offset + (int64_t)kept == LOGS_ATTEMPT_BYTES_MAX)
-        rc = fs_write_all(fd, cut_line, sizeof(cut_line) - 1, e);
+    struct logs *l = x->l;
+    const struct log_limits *limits = log_quota_limits(l->quota);
+    enum log_limit by;
+    char *dir = path_of(l, x->job, x->attempt, x->rank), limit[32];
+    *strrchr(dir, '/') = '\0';
+    int64_t room = log_quota_room(l->quota, r, x->job, dir, clock_wall(l->timers->clock), &by);
+    free(dir);
+    x->kept = x->n;
+    if (x->p && room < x->kept) {
+        x->kept = room;
+        str_format_bytes(
+            (uint64_t)(by == LOG_LIMIT_JOB ? limits->job_bytes : limits->user_day_bytes), limit,
+            sizeof(limit));
+        snprintf(x->why, sizeof(x->why), "%s (%s)",
+            by == LOG_LIMIT_JOB
+                ? "the job has written all that is kept of a job"
+                : "the user's jobs have written all that is kept of a user within a day",
+            limit);
+    }
+    if (LOGS_ATTEMPT_BYTES_MAX - size < x->kept) {
+        x->kept = LOGS_ATTEMPT_BYTES_MAX - size;
+        snprintf(x->why, sizeof(x->why),
+            "this attempt has written all that is kept of an attempt (4 GiB)");
+    }
+}
+
+/* The line is there before the mark, so that output is never cut without a word. */
+static int cut(const struct piece *x, int fd, struct err *e)
+{
+    struct logs *l = x->l;
+    char *path = path_of(l, x->job, x->attempt, x->rank), *mark = mem_printf("%s" CUT_SUFFIX, path);
+    char *line = mem_printf(CUT_LINE, x->why);
+    int rc = fs_write_all(fd, line, strlen(line), e);
+    int made = rc == 0 ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (rc == 0 && made < 0)
+        rc = err_errno(e, errno, "cannot write %s", mark);
+    if (rc == 0) {
+        close(made);
+        syncer_written(l->syncer, mark, true);
+        l->stats.cuts++;
+        if (l->cut)
+            l->cut(l->ctx, x->job, x->attempt, x->rank, x->why);
+    }
+    free(line);
+    free(mark);
+    free(path);
+    return rc;
+}
+
+/* Behind `size` bytes. *ret_size is set on success. */
+static int write_piece(struct piece *x, int fd, int64_t size, int64_t *ret_size, struct err *e)
+{
+    int rc = 0;
+    if ((!x->p && ftruncate(fd, size + x->kept) != 0) || lseek(fd, 0, SEEK_END) < 0)
+        return err_errno(e, errno, "cannot write the output of job %lld", (long long)x->job);
+    if (x->p) {
+        rc = fs_write_all(fd, x->p, (size_t)x->kept, e);
+        log_quota_add(x->l->quota, x->job, rc == 0 ? x->kept : 0, clock_wall(x->l->timers->clock));
+        x->l->stats.bytes += rc == 0 ? x->kept : 0;
+    }
+    if (rc == 0 && x->kept < x->n)
+        rc = cut(x, fd, e);
+    if (rc == 0)
+        *ret_size = x->kept < x->n ? LOGS_OFFSET_MAX : size + x->n;
     return rc;
 }
 
@@ -231,17 +323,20 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
         return fd;
     if (fstat(fd, &st) != 0) {
         rc = err_errno(e, errno, "cannot look at the output of job %lld", (long long)job);
-    } else if (closed || st.st_size >= LOGS_ATTEMPT_BYTES_MAX) {
-        int64_t have = closed ? st.st_size : LOGS_ATTEMPT_BYTES_MAX;
-        *ret_size = end > have ? end : have;
+    } else if (closed) {
+        *ret_size = end > st.st_size ? end : st.st_size;
+    } else if (st.st_size > LOGS_ATTEMPT_BYTES_MAX || is_cut(l, job, attempt, rank)) {
+        *ret_size = LOGS_OFFSET_MAX;
     } else if (offset > st.st_size || end <= st.st_size) {
         *ret_size = st.st_size; /* a gap or a repetition */
     } else {
-        rc = write_piece(fd, offset, p, n, e);
+        int64_t known = st.st_size - offset;
+        struct piece x = {.l = l, .job = job, .attempt = attempt, .rank = rank,
+            .p = p ? (const char *)p + known : NULL, .n = (int64_t)n - known};
+        find_room(&x, r, st.st_size);
+        rc = write_piece(&x, fd, st.st_size, ret_size, e);
         written(l, job, attempt, rank, st.st_size == 0);
         note_time(l, job, attempt, rank, fd, &st);
-        if (rc == 0)
-            *ret_size = end;
     }
     if (rc == 0)
         arrived(l, job, attempt, rank, *ret_size);

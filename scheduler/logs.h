@@ -6,6 +6,10 @@
  * What a reader has been shown never changes: an attempt's output is closed, and what still comes of it is
  * dropped, once the seam of a later attempt can be read.
  *
+ * What is kept is limited, by attempt (LOGS_ATTEMPT_BYTES_MAX), by job and by user (log_quota.h). At a
+ * limit the attempt's output is cut: a line says so, N.log.cut beside it keeps it so, and its agent is
+ * told that all is here.
+ *
  * What was written is on disk a second later, or when somebody waits for it. While an attempt lives its agent has all of its
  * output, and goes back to where we are: so only who lets the agent forget it has to wait.
  */
@@ -16,10 +20,11 @@
 #include "base/list.h"
 #include "base/timers.h"
 #include "db/db.h"
+#include "scheduler/log_quota.h"
 #include "scheduler/syncer.h"
 
 #define LOGS_ATTEMPT_BYTES_MAX                                                                               \
-    (4LL << 30) /* further output of an attempt is dropped, with a line that says so */
+    (4LL << 30) /* with holes; further output of an attempt is dropped, with a line that says so */
 #define LOGS_OFFSET_MAX (1LL << 50)
 #define LOGS_AWAIT_MS 10000 /* how long the next piece of an ended attempt's output is awaited */
 #define LOGS_LATE_MS (15 * 60 * 1000) /* after an attempt's end. An agent tries for twelve minutes */
@@ -27,8 +32,18 @@
 /* What was awaited of this job will not come any more: what its log held back can be read. */
 typedef void (*logs_over_fn)(void *ctx, int64_t job);
 
+/* The output of this attempt is cut from here on; why: a sentence without its end. */
+typedef void (*logs_cut_fn)(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why);
+
+struct logs_stats {
+    int64_t bytes, cuts; /* since logs_open */
+};
+
 struct logs {
     char dir[1024];
+    struct log_quota *quota;
+    logs_cut_fn cut; /* may be NULL */
+    struct logs_stats stats;
     struct timers *timers;
     logs_over_fn over;
     void *ctx;
@@ -36,14 +51,18 @@ struct logs {
     struct syncer *syncer;
 };
 
-/* loop and timers are borrowed. over runs from a timer, never inside a call. The object must not be moved. */
+/* loop and timers are borrowed. over runs from a timer, never inside a call. The object must not be moved.
+ * Jobs and users have no limit before logs_limit. */
 int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers, logs_over_fn over, void *ctx,
     struct err *e);
+/* cut is called with over's ctx. */
+void logs_limit(struct logs *l, const struct log_limits *limits, logs_cut_fn cut);
 void logs_close(struct logs *l); /* harmless when zeroed; as syncer_destroy */
 
-/* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). *ret_size is how much belayd has
- * without a gap: the agent goes on from there. A piece beyond that is refused (nothing written) by telling
- * the size; one that is dropped by telling its end. ERR_NO_SPACE, ERR_IO. */
+/* Stores n bytes of an attempt's output at offset (0 .. LOGS_OFFSET_MAX). p NULL: a hole of n bytes,
+ * which takes no room. *ret_size is how much belayd has without a gap: the agent goes on from there. A
+ * piece beyond that is refused (nothing written) by telling the size; one that is dropped by telling its
+ * end; of output that is cut LOGS_OFFSET_MAX is told, so that no more comes. ERR_NO_SPACE, ERR_IO. */
 int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank, int64_t offset,
     const void *p, size_t n, int64_t *ret_size, struct err *e);
 

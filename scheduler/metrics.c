@@ -88,6 +88,10 @@ void api_metrics(struct request *q)
     add_tick(&out, q->api->o.tick);
     add_provision(&out, q->api->o.provision);
     add_grants(&out, q->api->o.grants);
+    metric(&out, "belay_log_bytes_total", "counter", "Output of jobs stored, in bytes.",
+        (double)q->api->o.logs->stats.bytes);
+    metric(&out, "belay_log_cuts_total", "counter", "Attempts whose output was cut at a limit.",
+        (double)q->api->o.logs->stats.cuts);
     metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(q->api->o.ca).ms / 1000));

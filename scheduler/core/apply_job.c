@@ -755,6 +755,25 @@ int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
+int apply_output_cut(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = job_named(m, ev->output_cut.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.attempt != ev->output_cut.attempt || a->row.rank != ev->output_cut.rank)
+            continue;
+        ret_outcome->id = j->row.id;
+        history(m, ev->now, "output-cut", (struct history_of){.attempt = a},
+            "no more output of this attempt is kept: %s", ev->output_cut.text);
+        return 0;
+    }
+    return err_set(e, ERR_NOT_FOUND, "attempt %" PRId64 " of job %" PRId64 " has ended",
+        ev->output_cut.attempt, j->row.id);
+}
+
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;

@@ -28,6 +28,7 @@ enum event_type {
     EV_ATTEMPT_ENDED,
     EV_CHECKPOINT,
     EV_SAVE_FAILED,
+    EV_OUTPUT_CUT,       /* no more of the attempt's output is kept; history only */
     EV_NO_CREDENTIALS,   /* for its part of the store; told once for a row of failures */
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_USAGE,            /* likewise */
@@ -225,6 +226,11 @@ struct event {
             int64_t job, attempt, node;
             char text[CORE_TEXT_MAX];
         } save_failed, no_credentials;
+        struct {
+            int64_t job, attempt;
+            int32_t rank;
+            char text[CORE_TEXT_MAX]; /* why */
+        } output_cut;
         struct {
             int64_t job, attempt, done, total;
             bool has_first;

@@ -866,6 +866,8 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
 int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_output_cut(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

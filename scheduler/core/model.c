@@ -114,6 +114,7 @@ static const apply_fn appliers[] = {
     [EV_ATTEMPT_ENDED] = apply_ended,
     [EV_CHECKPOINT] = apply_checkpoint,
     [EV_SAVE_FAILED] = apply_save_failed,
+    [EV_OUTPUT_CUT] = apply_output_cut,
     [EV_NO_CREDENTIALS] = apply_no_credentials,
     [EV_PROGRESS] = apply_progress,
     [EV_USAGE] = apply_usage,

@@ -497,7 +497,8 @@ struct history_row {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted updated held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
- *                 saved(bytes, took_ms) save-failed no-credentials save(asked by a user) cancel requeue(likewise)
+ *                 saved(bytes, took_ms) save-failed output-cut no-credentials save(asked by a user)
+ *                 cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain throttled recovered gone
  *   and of jobs   move park reclaim preempt in-vain(the step it is at, how many times in a row)

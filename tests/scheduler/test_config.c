@@ -53,7 +53,10 @@ static void the_order_is_read_or_the_default(void **state)
 {
     (void)state;
     struct config c = parse("");
-    assert_memory_equal(&c.order, &order_defaults, sizeof(c.order));
+    struct order_options usual = order_defaults;
+    usual.each_user.is_set[LIMIT_SUBMITTED] = true;
+    usual.each_user.most[LIMIT_SUBMITTED] = 200000;
+    assert_memory_equal(&c.order, &usual, sizeof(c.order));
     config_deinit(&c);
     c = parse("teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: 2, dee: 1}\n"
               "  open: {}\n"
@@ -114,6 +117,8 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.node_cert_ms, 30LL * 86400 * 1000);
     assert_int_equal(c.api_token_ms, 90LL * 86400 * 1000);
     assert_int_equal(c.orphan_ms, 3600000);
+    assert_int_equal(c.log_job_bytes, 4LL << 30);
+    assert_int_equal(c.log_user_day_bytes, 64LL << 30);
     assert_int_equal(c.retention_ms, 7 * 86400000);
     assert_int_equal(c.hold_in_vain, 10);
     assert_int_equal(c.n_pools, 1);
@@ -139,6 +144,8 @@ static const char everything[] = "cluster: lab\n"
                                  "price_every: 1h\n"
                                  "node_certificate: 7d\n"
                                  "api_token_lifetime: 12h\n"
+                                 "log_max_per_job: 10M\n"
+                                 "log_max_per_user_day: none\n"
                                  "orphan_timeout: 2h\n"
                                  "retention: 30d\n"
                                  "hold_in_vain: 0\n"
@@ -198,6 +205,8 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.price_ms, 3600000);
     assert_int_equal(c.node_cert_ms, 7LL * 86400 * 1000);
     assert_int_equal(c.api_token_ms, 12LL * 3600 * 1000);
+    assert_int_equal(c.log_job_bytes, 10 << 20);
+    assert_int_equal(c.log_user_day_bytes, 0);
     assert_int_equal(c.orphan_ms, 7200000);
     assert_int_equal(c.retention_ms, 30LL * 86400000);
     assert_int_equal(c.hold_in_vain, 0);
@@ -580,6 +589,8 @@ static const struct refused {
     {"price_every: 0\n", {"price_every:"}},
     {"node_certificate: 5s\n", {"node_certificate:", "at least 1m"}},
     {"api_token_lifetime: 1s\n", {"api_token_lifetime:", "at least 1m"}},
+    {"log_max_per_job: much\n", {"log_max_per_job:", "none"}},
+    {"log_max_per_user_day: 0\n", {"log_max_per_user_day:"}},
     {"orphan_timeout: 0\n", {"orphan_timeout:"}},
     {"retention: for ever\n", {"retention:"}},
     {"hold_in_vain: -1\n", {"hold_in_vain:"}},

@@ -30,7 +30,8 @@ struct world {
     struct db *db;
     struct db_reader *reader;
     struct logs logs;
-    int n_over;
+    int n_over, n_cuts;
+    char why[128];
 };
 
 static void on_over(void *ctx, int64_t job)
@@ -176,6 +177,132 @@ static void output_of_other_attempts_and_jobs_is_apart(void **state)
     assert_true(out.len == 0 && next == 0 && complete);
 }
 
+/* So much, then the one line that says that nothing follows. */
+static void check_cut(const char *text, const char *kept, const char *why)
+{
+    assert_int_equal(strncmp(text, kept, strlen(kept)), 0);
+    const char *line = text + strlen(kept);
+    assert_true(str_starts(line, "\n---- belay: output is not kept from here on: "));
+    assert_non_null(strstr(line, why));
+    const char *end = strstr(line, " ----\n");
+    assert_non_null(end);
+    assert_string_equal(end, " ----\n");
+}
+
+static void put_job(struct world *w, int64_t id, const char *user)
+{
+    struct db_batch b = {0};
+    struct job_row *j = mem_alloc(sizeof(*j));
+    struct err e;
+    j->id = id;
+    STR_COPY(j->user, user);
+    b.changes.jobs = j;
+    b.changes.n_jobs = 1;
+    if (db_commit(w->db, &b, &e) != 0)
+        fail_msg("%s", e.text);
+    db_batch_deinit(&b);
+}
+
+static void on_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
+{
+    struct world *w = ctx;
+    (void)job, (void)attempt, (void)rank;
+    w->n_cuts++;
+    STR_COPY(w->why, why);
+}
+
+static int64_t append_of(
+    struct world *w, int64_t job, int64_t attempt, int64_t offset, const void *p, size_t n)
+{
+    int64_t size = -1;
+    struct err e;
+    if (logs_append(&w->logs, w->reader, job, attempt, 0, offset, p, n, &size, &e) != 0)
+        fail_msg("%s", e.text);
+    return size;
+}
+
+static void all_attempts_of_a_job_share_what_is_kept_of_it(void **state)
+{
+    struct world *w = *state;
+    put_job(w, JOB, "ann");
+    put(w, 1, ATTEMPT_ENDED);
+    append(w, 1, 0, "0123456");
+    logs_limit(
+        &w->logs, &(struct log_limits){.job_bytes = 10}, on_cut); /* what is there is counted */
+    put(w, 2, ATTEMPT_RUNNING);
+    assert_int_equal(append(w, 2, 0, "ab"), 2);
+    assert_int_equal(append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
+    assert_int_equal(append(w, 2, 2, "cd"), LOGS_OFFSET_MAX);
+    assert_int_equal(append(w, 2, 0, ""), LOGS_OFFSET_MAX);
+    assert_int_equal(w->n_cuts, 1);
+    assert_non_null(strstr(w->why, "10 B"));
+    struct piece p = read_at(w, 0, 2000);
+    check_cut(strstr(p.text, "beginning ----\n") + 15, "abc", "kept of a job (10 B)");
+    assert_true(p.complete);
+    put(w, 2, ATTEMPT_ENDED);
+    put(w, 3, ATTEMPT_RUNNING);
+    assert_int_equal(append(w, 3, 0, "x"), LOGS_OFFSET_MAX);
+    assert_int_equal(w->n_cuts, 2);
+    assert_int_equal(w->logs.stats.bytes, 10);
+}
+
+static void the_end_of_cut_output_is_not_awaited(void **state)
+{
+    struct world *w = *state;
+    put_job(w, JOB, "ann");
+    put(w, 1, ATTEMPT_RUNNING);
+    logs_limit(&w->logs, &(struct log_limits){.job_bytes = 3}, on_cut);
+    append(w, 1, 0, "abcdef");
+    logs_await(&w->logs, JOB, 1, 0, 1000);
+    assert_false(logs_is_awaited(&w->logs, JOB, 1, 0));
+    assert_true(read_at(w, 0, 2000).complete);
+}
+
+static void what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs(void **state)
+{
+    struct world *w = *state;
+    put_job(w, 1, "ann");
+    put_job(w, 2, "ann");
+    put_job(w, 3, "bob");
+    put_job(w, 4, "ann");
+    logs_limit(&w->logs, &(struct log_limits){.job_bytes = 100, .user_day_bytes = 10}, on_cut);
+    assert_int_equal(append_of(w, 1, 1, 0, "01234567", 8), 8);
+    vtimers_advance(&w->vt, 5 * 3600000);
+    assert_int_equal(append_of(w, 2, 1, 0, "01234567", 8), LOGS_OFFSET_MAX);
+    assert_non_null(strstr(w->why, "within a day (10 B)"));
+    assert_int_equal(append_of(w, 3, 1, 0, "01234567", 8), 8);
+    assert_int_equal(append_of(w, 4, 1, 0, "x", 1), LOGS_OFFSET_MAX);
+    vtimers_advance(&w->vt, 20 * 3600000); /* the eight bytes are a day old, the two are not */
+    assert_int_equal(append_of(w, 1, 1, 8, "01234567", 8), 16);
+    assert_int_equal(append_of(w, 2, 1, 8, "x", 1), LOGS_OFFSET_MAX); /* which stays cut */
+    assert_int_equal(append_of(w, 4, 2, 0, "x", 1), LOGS_OFFSET_MAX);
+    vtimers_advance(&w->vt, 30 * 3600000LL);
+    assert_int_equal(append_of(w, 4, 3, 0, "0123456789", 10), 10);
+}
+
+static void holes_take_no_room(void **state)
+{
+    struct world *w = *state;
+    struct stat st;
+    char *path = mem_printf("%s/1/%d/1.log", w->dir, JOB);
+    put_job(w, JOB, "ann");
+    put(w, 1, ATTEMPT_RUNNING);
+    logs_limit(&w->logs, &(struct log_limits){.job_bytes = 10}, on_cut);
+    append(w, 1, 0, "ab");
+    assert_int_equal(append_of(w, JOB, 1, 2, NULL, 200 << 20), 2 + (200 << 20));
+    assert_int_equal(append_of(w, JOB, 1, 2, NULL, 200 << 20), 2 + (200 << 20));
+    assert_int_equal(append(w, 1, 2 + (200 << 20), "end"), 5 + (200 << 20));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 5 + (200 << 20));
+    assert_true(st.st_blocks * 512 < 1 << 20);
+    assert_string_equal(read_at(w, -3, 2000).text, "end");
+    assert_int_equal(
+        append_of(w, JOB, 1, 5 + (200 << 20), NULL, LOGS_ATTEMPT_BYTES_MAX), LOGS_OFFSET_MAX);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size < LOGS_ATTEMPT_BYTES_MAX + 1000);
+    free(path);
+}
+
 static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void **state)
 {
     struct world *w = *state;
@@ -183,12 +310,12 @@ static void beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so(void *
     put(w, 1, ATTEMPT_RUNNING);
     append(w, 1, 0, "x");
     assert_int_equal(truncate(path, LOGS_ATTEMPT_BYTES_MAX - 3), 0); /* sparse */
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "abcdef"), LOGS_ATTEMPT_BYTES_MAX + 3);
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX + 3, "ghi"), LOGS_ATTEMPT_BYTES_MAX + 6);
-    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "ab"), LOGS_ATTEMPT_BYTES_MAX);
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "abcdef"), LOGS_OFFSET_MAX);
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX + 3, "ghi"), LOGS_OFFSET_MAX);
+    assert_int_equal(append(w, 1, LOGS_ATTEMPT_BYTES_MAX - 3, "ab"), LOGS_OFFSET_MAX);
+    logs_await(&w->logs, JOB, 1, 0, LOGS_ATTEMPT_BYTES_MAX + 3);
     struct piece p = read_at(w, LOGS_ATTEMPT_BYTES_MAX - 3, 2000);
-    assert_string_equal(
-        p.text, "abc\n---- belay: this attempt wrote more than 4 GiB: the rest is not kept ----\n");
+    check_cut(p.text, "abc", "an attempt (4 GiB)");
     assert_true(p.complete);
     free(path);
 }
@@ -692,6 +819,10 @@ int main(void)
         TEST(a_gap_is_refused_by_telling_the_size),
         TEST(output_of_other_attempts_and_jobs_is_apart),
         TEST(beyond_the_limit_the_rest_is_dropped_with_a_line_that_says_so),
+        TEST(all_attempts_of_a_job_share_what_is_kept_of_it),
+        TEST(the_end_of_cut_output_is_not_awaited),
+        TEST(what_is_kept_of_a_user_within_a_day_is_shared_by_their_jobs),
+        TEST(holes_take_no_room),
         TEST(a_disk_error_is_told),
         TEST(before_each_attempt_but_the_first_stands_one_line),
         TEST(pieces_of_any_size_from_any_offset_make_the_same_log),

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user fills the disk of belayd: with the output of one job, of many jobs, of a job that claims to
+have written much, and with one submit that is a million jobs. What is kept has a limit each time, jobs
+go on and end as ever, and others lose nothing."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
+from belayd import CONFIG, Belayd, Keys  # noqa: E402
+from lab import Lab  # noqa: E402
+
+MIB = 1 << 20
+ALL_IS_HERE = 1 << 50
+LIMITS = "log_max_per_job: 1M\nlog_max_per_user_day: 3M\n"
+
+SPARSE = """\
+#!/usr/bin/python3
+import os
+os.write(1, b"first\\n")
+os.ftruncate(1, 300 << 20)
+os.lseek(1, 0, os.SEEK_END)
+os.write(1, b"last\\n")
+"""
+
+
+def stored(path):
+    """Bytes that files below it take on the disk."""
+    return sum(os.stat(os.path.join(at, name)).st_blocks * 512
+               for at, _, names in os.walk(path) for name in names)
+
+
+class Output(unittest.TestCase):
+    """The agents are this test: what they send is what jobs have written."""
+
+    def setUp(self):
+        self.d = Belayd(CONFIG + LIMITS)
+        self.d.start()
+        self.addCleanup(self.d.__exit__, None, None, None)
+        keys = Keys(self.d)
+        key = keys.key()
+        status, body, _ = self.d.call("POST", "/agent/v1/join", {
+            "token": self.d.token(kind="join", pool="spare"), "csr_pem": keys.request(key),
+            "host": "n", "version": "1", "cpus": 64, "memory_mib": 100000}, tls=True)
+        self.assertEqual(status, 200, body)
+        self.cert, self.seq, self.attempts = (keys.save(body["cert_pem"]), key), 0, {}
+
+    def sync(self, **more):
+        self.seq += 1
+        body = {"incarnation": 1, "seq": self.seq, "notice": {},
+                "attempts": list(self.attempts.values()), **more}
+        status, desired, _ = self.d.call("POST", "/agent/v1/sync", body, cert=self.cert)
+        self.assertEqual(status, 200, desired)
+        return desired
+
+    def run_job(self, token):
+        status, body, _ = self.d.call("POST", "/api/v1/jobs", {
+            "name": "loud", "script": "#!/bin/sh\n", "cwd": "/", "cpus": 1, "pool": "spare"},
+            token=token)
+        self.assertEqual(status, 201, body)
+        job, desired = body["id"], self.sync()
+        while job not in [a["job"] for a in desired.get("attempts", [])]:
+            desired = self.sync(have_rev=desired["rev"], wait_ms=10000)
+        self.attempts[job] = {"job": job, "attempt": 1, "phase": "running", "started_at": 1}
+        self.sync()
+        return job
+
+    def write(self, job, offset, data=b"", hole=0):
+        more = "&hole=%d" % hole if hole else ""
+        path = "/agent/v1/output/%d/1?offset=%d%s" % (job, offset, more)
+        status, body, _ = self.d.call("POST", path, data, cert=self.cert)
+        self.assertEqual(status, 200, body)
+        return body["size"]
+
+    def flood(self, job, most):
+        """Until belayd wants no more, at most so many bytes; how many it took."""
+        offset, piece = 0, b"x" * (128 << 10)
+        while offset < most:
+            size = self.write(job, offset, piece)
+            if size == ALL_IS_HERE:
+                return offset
+            offset = size
+        return offset
+
+    def end(self, job, output_bytes):
+        self.attempts[job].update(phase="ended", end="succeeded", output_bytes=output_bytes)
+        self.sync()
+        del self.attempts[job]
+
+    def log(self, job, tail=600):
+        reply = self.d.call("GET", "/api/v1/jobs/%d/logs?offset=-%d" % (job, tail))
+        return reply[1].decode(), reply[2].get("Belay-Log-End") == "1"
+
+    def test_what_is_kept_has_a_limit_by_job_and_by_user_and_jobs_end_all_the_same(self):
+        eve, ann = (self.d.token(kind="api", user=user) for user in ("eve", "ann"))
+        before = stored(self.d.state)
+        job = self.run_job(eve)
+        self.assertLessEqual(self.flood(job, 5 * MIB), MIB)
+        self.end(job, 100 * MIB)
+        text, complete = self.log(job)
+        self.assertTrue(complete)  # nobody waits for what does not come
+        self.assertIn("---- belay: output is not kept from here on: the job has written all", text)
+        self.assertIn("output.log", text)
+        shown = self.d.call("GET", "/api/v1/jobs/%d" % job)[1]["job"]
+        self.assertEqual((shown["state"], shown["exit_code"]), ("ended", 0))
+        kinds = [e["kind"] for e in self.d.call("GET", "/api/v1/jobs/%d/events" % job)[1]["events"]]
+        self.assertEqual(kinds.count("output-cut"), 1)
+        for _ in range(5):
+            job = self.run_job(eve)
+            self.flood(job, 5 * MIB)
+            self.end(job, 100 * MIB)
+        self.assertIn("within a day", self.log(job)[0])
+        self.assertLess(stored(self.d.state) - before, 5 * MIB)
+        self.assertEqual(self.d.metric("belay_log_cuts_total"), 6)
+        self.assertEqual(self.d.metric("belay_log_bytes_total"), 3 * MIB)
+        job = self.run_job(ann)
+        self.assertEqual(self.write(job, 0, b"mine\n"), 5)
+        self.end(job, 5)
+        self.assertEqual(self.log(job), ("mine\n", True))
+
+    def test_what_is_cut_stays_cut_over_a_restart(self):
+        job = self.run_job(self.d.token(kind="api", user="eve"))
+        self.flood(job, 2 * MIB)
+        text = self.log(job)
+        self.d.kill()
+        self.d.start()
+        self.assertEqual(self.write(job, 0), ALL_IS_HERE)
+        self.assertEqual(self.write(job, 10 * MIB, b"more"), ALL_IS_HERE)
+        self.assertEqual(self.log(job)[0], text[0])
+
+    def test_a_hole_takes_no_room_and_has_an_end(self):
+        job, before = self.run_job(self.d.token(kind="api", user="eve")), stored(self.d.state)
+        self.assertEqual(self.write(job, 0, b"first\n"), 6)
+        self.assertEqual(self.write(job, 6, hole=300 * MIB), 6 + 300 * MIB)
+        self.assertEqual(self.write(job, 6 + 300 * MIB, b"last\n"), 11 + 300 * MIB)
+        self.assertEqual(self.write(job, 11 + 300 * MIB, hole=ALL_IS_HERE), ALL_IS_HERE)
+        self.assertIn("kept of an attempt (4 GiB)", self.log(job)[0])
+        self.assertLess(stored(self.d.state) - before, 2 * MIB)
+        path = "/agent/v1/output/%d/1?offset=0&hole=5" % job
+        status, body, _ = self.d.call("POST", path, b"both", cert=self.cert)
+        self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))
+
+    def submit_array(self, tasks, token):
+        return self.d.call("POST", "/api/v1/jobs", {
+            "name": "many", "script": "#!/bin/sh\n", "cwd": "/", "array": tasks}, token=token)[:2]
+
+    def test_an_array_is_as_many_jobs_as_it_has_tasks(self):
+        eve = self.d.token(kind="api", user="eve")
+        status, body = self.submit_array("0-999999", eve)
+        self.assertEqual((status, body["error"]["kind"]), (409, "conflict"), body)
+        self.assertIn("max_submitted", body["error"]["text"])
+        self.assertIn("1000000 more", body["error"]["text"])
+        for n, expected in ((199999, 201), (2, 409), (1, 201), (1, 409)):
+            status, body = self.submit_array("1-%d" % n, eve)
+            self.assertEqual(status, expected, json.dumps(body)[:300])
+
+
+class Sparse(unittest.TestCase):
+    def test_output_of_a_real_agent_is_sent_without_its_holes(self):
+        with Lab() as lab:
+            before = stored(os.path.join(lab.home))
+            job = lab.submit(lab.write("sparse", SPARSE, 0o755))
+            shown = lab.wait_ended(job)
+            self.assertEqual(shown["job"]["exit_code"], 0)
+            reply, data = lab.call("GET", "/jobs/%d/logs?offset=-5&wait_ms=1000" % job)
+            end = int(reply.headers["Belay-Log-Next"])
+            self.assertEqual((data, end), (b"last\n", (300 << 20) + 5))
+            self.assertLess(stored(os.path.join(lab.home)) - before, 20 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
