@@ -6,6 +6,9 @@
  * allows, links out of the tree, things mounted into it. So nothing recurses: a directory that is found two
  * levels down is moved to the top of the tree and taken care of there. Each directory moves at most once, so
  * the work is linear.
+ *
+ * The tree may be another user's who is in it, and swaps and adds while it is removed. Root closes its top to that user first. What
+ * is gone or is something else at the next look is left to the next round, and rounds have a limit.
  */
 #include "base/fs.h"
 
@@ -49,6 +52,8 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *e)
     free(prefix);
     return rc;
 }
+
+#define ROUNDS_MAX 1000000 /* each takes away two levels: more take a process that goes on adding */
 
 struct removal {
     const char *path; /* of the tree, for errors */
@@ -106,6 +111,8 @@ static int remove_simple(struct removal *r, int dir, const char *name)
         return 0;
     if (errno == ENOTEMPTY || errno == EEXIST)
         return 1;
+    if (errno == ENOTDIR && unlink_errnum == EISDIR) /* replaced in between: the next round finds it */
+        return 0;
     if (errno == ENOTDIR)
         errno = unlink_errnum;
     return failed(r, name);
@@ -120,17 +127,17 @@ static int remove_or_move(struct removal *r, int dir, const char *name)
     for (;;) {
         char target[32];
         snprintf(target, sizeof(target), ".removing-%u", r->moved++);
-        if (renameat(dir, name, r->top, target) == 0)
+        if (renameat(dir, name, r->top, target) == 0 || errno == ENOENT)
             return 0;
         if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) /* these: the name is taken */
             return failed(r, name);
     }
 }
 
-static int open_directory(struct removal *r, int dir, const char *name)
+/* What was a directory, and is gone or another thing now. */
+static bool is_replaced(void)
 {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? failed(r, name) : fd;
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 
 /* First level: empties a directory and removes it. */
@@ -139,9 +146,9 @@ static int remove_entry(struct removal *r, int dir, const char *name)
     int rc = remove_simple(r, dir, name);
     if (rc <= 0)
         return rc;
-    int fd = open_directory(r, dir, name);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return fd;
+        return is_replaced() ? 0 : failed(r, name); /* the next round finds it */
     struct stat st;
     if (fstat(fd, &st) < 0)
         rc = failed(r, name);
@@ -153,7 +160,7 @@ static int remove_entry(struct removal *r, int dir, const char *name)
     close(fd);
     /* A listing may miss what is added meanwhile: then the next round finds it. */
     if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST &&
-        errno != ENOENT)
+        !is_replaced())
         rc = failed(r, name);
     return rc;
 }
@@ -161,7 +168,7 @@ static int remove_entry(struct removal *r, int dir, const char *name)
 /* Rounds until the top is empty: each removes its first two levels and may bring deeper ones up. */
 static int remove_rounds(struct removal *r, int parent, const char *name)
 {
-    for (;;) {
+    for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         int rc = each_entry(r, r->top, remove_entry);
         if (rc)
             return rc;
@@ -170,6 +177,15 @@ static int remove_rounds(struct removal *r, int parent, const char *name)
         if (errno != ENOTEMPTY && errno != EEXIST)
             return failed(r, name);
     }
+    return err_set(r->e, ERR_UNAVAILABLE,
+        "cannot remove %s: a process goes on adding to it; end that, then it can be removed", r->path);
+}
+
+/* From now on a user whose tree it is reaches nothing in it by its path. Where that is not possible it is removed all the same. */
+static void close_top(const struct removal *r, const struct stat *st)
+{
+    if (geteuid() == 0 && st->st_uid != 0 && fchown(r->top, 0, 0) == 0)
+        fchmod(r->top, 0700);
 }
 
 static int remove_at(struct removal *r, int parent, const char *name)
@@ -177,14 +193,15 @@ static int remove_at(struct removal *r, int parent, const char *name)
     int rc = remove_simple(r, parent, name);
     if (rc <= 0)
         return rc;
-    r->top = open_directory(r, parent, name);
+    r->top = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (r->top < 0)
-        return r->top;
+        return failed(r, name);
     struct stat st;
     if (fstat(r->top, &st) < 0) {
         rc = failed(r, name);
     } else {
         r->device = st.st_dev;
+        close_top(r, &st);
         rc = remove_rounds(r, parent, name);
     }
     close(r->top);
