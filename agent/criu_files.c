@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -11,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <grp.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define COPY_BYTES (1u << 20)
+#define COPY_DEPTH_MAX 128 /* more than a checkpoint holds */
 
 void criu_files_deinit(struct criu_files *f)
 {
@@ -190,14 +191,16 @@ int criu_files_check_tree(pid_t root, struct err *e)
 
 static int copy_bytes(int from, int to, const char *name, struct err *e)
 {
-    char *piece = mem_alloc(COPY_BYTES);
+    char *piece = NULL;
     int rc = 0;
     ssize_t n;
     while ((n = copy_file_range(from, NULL, to, NULL, 1u << 30, 0)) > 0)
         continue;
-    if (n < 0) /* not between these two: the rest by hand */
+    if (n < 0) { /* not between these two: the rest by hand */
+        piece = mem_alloc(COPY_BYTES);
         while (!rc && (n = read(from, piece, COPY_BYTES)) > 0)
             rc = fs_write_all(to, piece, (size_t)n, e);
+    }
     if (!rc && n < 0)
         rc = err_errno(e, errno, "copying %s", name);
     free(piece);
@@ -233,10 +236,10 @@ static int fill_target(int in, int out, const char *to, mode_t mode, struct err 
     return rc;
 }
 
-/* from is followed where the caller says so by no_follow 0: a link of /proc. */
-static int copy_file(const char *from, int no_follow, const char *to, mode_t mode, struct err *e)
+/* from is a link of /proc to an open file. */
+static int copy_file(const char *from, const char *to, mode_t mode, struct err *e)
 {
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | no_follow), out;
+    int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out;
     if (in < 0)
         return err_errno(e, errno, "reading %s", from);
     int rc = open_target(to, O_EXCL, &out, e);
@@ -246,48 +249,138 @@ static int copy_file(const char *from, int no_follow, const char *to, mode_t mod
     return rc;
 }
 
-static int copy_link(const char *from, const char *to, struct err *e)
+/* Of a tree that the job's user can change while it is read, into one that only root can reach: by descriptors (base/fs_user.h). */
+struct copying {
+    uid_t uid;
+    int depth;
+    struct err *e;
+};
+
+static int copy_directory(struct copying *c, int from, int to, const char *path);
+
+static int copy_link(const struct copying *c, int from, int to, const char *name, const char *path)
 {
     char target[PATH_MAX];
-    ssize_t n = readlink(from, target, sizeof(target) - 1);
+    ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
     if (n < 0)
-        return err_errno(e, errno, "reading %s", from);
+        return err_errno(c->e, errno, "reading %s", path);
     target[n] = '\0';
-    return symlink(target, to) < 0 ? err_errno(e, errno, "making %s", to) : 0;
+    return symlinkat(target, to, name) < 0 ? err_errno(c->e, errno, "making a copy of %s", path) : 0;
 }
 
-static int copy_entry(const FTSENT *entry, const char *to, struct err *e)
+static int copy_regular(const struct copying *c, int from, int to, const char *name, const char *path)
 {
-    const struct stat *st = entry->fts_statp;
-    const struct timespec times[2] = {st->st_atim, st->st_mtim};
-    int rc;
-    if (entry->fts_info == FTS_D)
-        return mkdir(to, 0700) < 0 && errno != EEXIST ? err_errno(e, errno, "making %s", to) : 0;
-    if (entry->fts_info == FTS_DP)
-        return chmod(to, st->st_mode & 0777) < 0 ? err_errno(e, errno, "setting the mode of %s", to) : 0;
-    if (entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE)
-        return copy_link(entry->fts_path, to, e);
-    if (entry->fts_info != FTS_F || !S_ISREG(st->st_mode))
-        return err_set(e, ERR_UNSUPPORTED, "%s is no file that can be saved", entry->fts_path);
-    rc = copy_file(entry->fts_path, O_NOFOLLOW, to, st->st_mode, e);
+    struct stat st;
+    int in = fs_open_of(from, name, c->uid), out = -1, rc = 0;
+    if (in < 0 && errno == EPERM)
+        return err_set(c->e, ERR_UNSUPPORTED,
+            "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the job copy it",
+            path, (unsigned)c->uid);
+    if (in < 0 || fstat(in, &st) < 0)
+        rc = err_errno(c->e, errno, "reading %s", path);
     if (!rc)
-        utimensat(AT_FDCWD, to, times, AT_SYMLINK_NOFOLLOW);
+        out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (!rc && out < 0)
+        rc = err_errno(c->e, errno, "making a copy of %s", path);
+    if (!rc) {
+        const struct timespec times[2] = {st.st_atim, st.st_mtim};
+        rc = fill_target(in, out, path, st.st_mode, c->e);
+        utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
+    }
+    if (in >= 0)
+        close(in);
     return rc;
 }
 
-static int copy_tree(const char *from, const char *to, struct err *e)
+/* in is the directory at path, name that of its copy. */
+static int copy_opened(struct copying *c, int in, int to, const char *name, const char *path)
 {
-    char *const roots[] = {(char *)(uintptr_t)from, NULL};
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    int rc = walk ? 0 : err_errno(e, errno, "walking %s", from);
-    size_t n = strlen(from);
-    for (FTSENT *entry; !rc && (entry = fts_read(walk));) {
-        char *target = mem_printf("%s%s", to, entry->fts_path + n);
-        rc = copy_entry(entry, target, e);
-        free(target);
+    struct stat st;
+    int out = -1, rc = fstat(in, &st) < 0 ? err_errno(c->e, errno, "reading %s", path) : 0;
+    if (!rc && st.st_uid != c->uid)
+        rc = err_set(c->e, ERR_UNSUPPORTED,
+            "the directory %s is not uid %u's: only the job's user's own files are saved", path, (unsigned)c->uid);
+    if (!rc && mkdirat(to, name, 0700) < 0)
+        rc = err_errno(c->e, errno, "making a copy of %s", path);
+    if (!rc && (out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        rc = err_errno(c->e, errno, "entering the copy of %s", path);
+    rc = rc ? rc : copy_directory(c, in, out, path);
+    if (!rc && fchmod(out, st.st_mode & 0777) < 0)
+        rc = err_errno(c->e, errno, "setting the mode of the copy of %s", path);
+    if (out >= 0)
+        close(out);
+    return rc;
+}
+
+static int copy_below(struct copying *c, int from, int to, const char *name, const char *path)
+{
+    int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (in < 0)
+        return err_errno(c->e, errno, "entering %s", path);
+    int rc = copy_opened(c, in, to, name, path);
+    close(in);
+    return rc;
+}
+
+static int copy_entry(struct copying *c, int from, int to, const char *name, const char *path)
+{
+    struct stat st;
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_errno(c->e, errno, "reading %s", path);
+    if (S_ISDIR(st.st_mode))
+        return copy_below(c, from, to, name, path);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(c, from, to, name, path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(c->e, ERR_UNSUPPORTED, "%s is no file that can be saved", path);
+    return copy_regular(c, from, to, name, path);
+}
+
+static int copy_all(struct copying *c, DIR *d, int to, const char *path)
+{
+    for (int rc = 0;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(d);
+        if (!entry)
+            return errno ? err_errno(c->e, errno, "reading %s", path) : 0;
+        if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
+            continue;
+        char *below = mem_printf("%s/%s", path, entry->d_name);
+        rc = copy_entry(c, dirfd(d), to, entry->d_name, below);
+        free(below);
+        if (rc)
+            return rc;
     }
-    if (walk)
-        fts_close(walk);
+}
+
+static int copy_directory(struct copying *c, int from, int to, const char *path)
+{
+    int own = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = own < 0 ? NULL : fdopendir(own);
+    if (!d && own >= 0)
+        close(own);
+    if (!d)
+        return err_errno(c->e, errno, "reading %s", path);
+    int rc = c->depth++ < COPY_DEPTH_MAX
+                 ? copy_all(c, d, to, path)
+                 : err_set(c->e, ERR_UNSUPPORTED, "%s is more than %d directories deep", path, COPY_DEPTH_MAX);
+    c->depth--;
+    closedir(d);
+    return rc;
+}
+
+/* from lies in a directory that only root can write to. */
+static int copy_tree(uid_t uid, const char *from, const char *to, const char *name, struct err *e)
+{
+    struct copying c = {.uid = uid, .e = e};
+    int in = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int out = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = in < 0 || out < 0 ? err_errno(e, errno, "copying %s to %s", from, to) : 0;
+    rc = rc ? rc : copy_opened(&c, in, out, name, from);
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
     return rc;
 }
 
@@ -311,9 +404,10 @@ static int write_list(const struct criu_files *f, const char *dir, struct err *e
     return rc;
 }
 
-int criu_files_save(const struct criu_files *f, const char *scratch, const char *dir, struct err *e)
+int criu_files_save(
+    const struct criu_files *f, uid_t uid, const char *scratch, const char *dir, struct err *e)
 {
-    char *files = mem_printf("%s/files", dir), *copy = mem_printf("%s/scratch", dir);
+    char *files = mem_printf("%s/files", dir);
     int rc = fs_mkdirs(files, 0700, e);
     for (size_t i = 0; i < f->n && !rc; i++) {
         char *to = mem_printf("%s/%zu", files, i);
@@ -321,14 +415,13 @@ int criu_files_save(const struct criu_files *f, const char *scratch, const char 
             rc = err_set(
                 e, ERR_UNSUPPORTED, "an open file below the working directory has a name that is not UTF-8");
         else
-            rc = copy_file(f->files[i].link, 0, to, 0600, e);
+            rc = copy_file(f->files[i].link, to, 0600, e);
         free(to);
     }
     if (!rc)
-        rc = copy_tree(scratch, copy, e);
+        rc = copy_tree(uid, scratch, dir, "scratch", e);
     if (!rc)
         rc = write_list(f, dir, e);
-    free(copy);
     free(files);
     return rc;
 }

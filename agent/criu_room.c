@@ -292,7 +292,7 @@ int criu_room_files_main(void)
     if (!rc)
         rc = criu_files_find(CRIU_ROOT_PID, u.uid, *a->cwd ? a->cwd : u.home, &files, &e);
     if (!rc) {
-        rc = criu_files_save(&files, CRIU_ROOM "/scratch", CRIU_ROOM "/checkpoint", &e);
+        rc = criu_files_save(&files, u.uid, CRIU_ROOM "/scratch", CRIU_ROOM "/checkpoint", &e);
         criu_files_deinit(&files);
     }
     wire_desired_deinit(&spec);

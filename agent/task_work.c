@@ -11,6 +11,7 @@
 #include "agent/image.h"
 #include "agent/kept.h"
 #include "agent/keyring.h"
+#include "agent/place.h"
 #include "agent/user.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -21,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,28 +34,12 @@
 
 /* ---- the directory ---- */
 
+/* Of what is in a directory that nobody else can write to. */
 static int own(const struct job_user *u, const char *path, struct err *e)
 {
     if (u->is_other && lchown(path, u->uid, u->gid) < 0)
         return err_errno(e, errno, "giving %s to %s", path, u->name);
     return 0;
-}
-
-/* The restored tree is nobody else's yet, so it can be walked by name. */
-static int own_tree(const struct job_user *u, char *path, struct err *e)
-{
-    char *const roots[] = {path, NULL};
-    if (!u->is_other)
-        return 0;
-    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    if (!walk)
-        return err_errno(e, errno, "walking %s", path);
-    int rc = 0;
-    for (FTSENT *entry; !rc && (entry = fts_read(walk));)
-        if (entry->fts_info != FTS_DP)
-            rc = own(u, entry->fts_accpath, e);
-    fts_close(walk);
-    return rc;
 }
 
 static int make_sub(const struct task *t, const struct job_user *u, const char *name, struct err *e)
@@ -112,13 +96,11 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
         json_array_append_new(nodes, json_text(s->peers[i].name));
     json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca", json_text(c->ca_pem), "token",
         json_text(t->work.secrets.step_token), "address", json_text(s->peers[0].address), "nodes", nodes);
-    char *text = json_dump_text(v), *path = mem_printf("%s/control/" TASK_STEPS, t->dir);
-    int rc = record_put(path, text, strlen(text), 0600, e);
-    if (!rc)
-        rc = own(u, path, e);
+    char *text = json_dump_text(v), *control = mem_printf("%s/control", t->dir);
+    int rc = place_file(u, control, TASK_STEPS, text, strlen(text), e);
     explicit_bzero(text, strlen(text));
     free(text);
-    free(path);
+    free(control);
     json_wipe(v);
     return rc;
 }
@@ -216,31 +198,15 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-static int own_ranks(const struct task *t, const struct job_user *u, struct err *e)
+static int give_ranks(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *ranks = mem_printf("%s/ranks", t->dir);
-    int rc = fs_exists(ranks) ? own_tree(u, ranks, e) : 0;
+    int rc = fs_exists(ranks) ? place_give(u, ranks, e) : 0;
     free(ranks);
     return rc;
 }
 
 /* ---- with CRIU ---- */
-
-/* Where the programs of the job had got to in their own directory. */
-static int make_scratch(const struct task *t, const struct job_user *u, struct err *e)
-{
-    char *scratch = mem_printf("%s/scratch", t->dir), *saved = mem_printf("%s/scratch", t->checkpoint_dir);
-    int rc = fs_remove_tree(scratch, e);
-    if (!rc && rename(saved, scratch) < 0 && errno != ENOENT)
-        rc = err_errno(e, errno, "moving %s", saved);
-    if (!rc)
-        rc = make_sub(t, u, "scratch", e);
-    if (!rc)
-        rc = own_tree(u, scratch, e);
-    free(saved);
-    free(scratch);
-    return rc;
-}
 
 /* The checkpoint's directory stays the agent's: what criu does as root is what the images say. */
 static int prepare_room(struct task *t, const struct job_user *u)
@@ -249,7 +215,7 @@ static int prepare_room(struct task *t, const struct job_user *u)
     if (str_eq(t->room->criu->can, "no"))
         return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
     STR_COPY(t->state.criu, t->room->criu->path);
-    return make_scratch(t, u, &w->e);
+    return place_scratch(u, t->dir, t->checkpoint_dir, &w->e);
 }
 
 static int64_t dump_time_ms(const struct task_work *w)
@@ -408,14 +374,13 @@ static int bring_workdir(struct task *t, const struct job_user *u)
         rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
     }
     if (!rc)
-        rc = own_tree(u, path, &w->e);
+        rc = place_give(u, path, &w->e);
     free(path);
     return rc;
 }
 
 /* ---- kinds ---- */
 
-/* A restored .done was the program's word to the agent before, not to this one. */
 static int prepare(struct task *t)
 {
     struct task_work *w = &t->work;
@@ -432,15 +397,9 @@ static int prepare(struct task *t)
     if (!rc && task_by_criu(t))
         return prepare_room(t, &u);
     if (!rc && task_saves(t))
-        rc = make_sub(t, &u, "checkpoint", &w->e);
-    if (!rc && task_saves(t)) {
-        char *done = mem_printf("%s/.done", t->checkpoint_dir);
-        unlink(done);
-        free(done);
-        rc = own_tree(&u, t->checkpoint_dir, &w->e);
-        if (!rc)
-            rc = own_ranks(t, &u, &w->e);
-    }
+        rc = place_checkpoint(&u, t->checkpoint_dir, &w->e);
+    if (!rc && task_saves(t))
+        rc = give_ranks(t, &u, &w->e);
     return rc;
 }
 

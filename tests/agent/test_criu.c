@@ -300,7 +300,7 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
     assert_int_equal(f.n, n);
     assert_string_equal(f.files[0].path, a);
     assert_int_equal(f.files[0].mode, 0640);
-    assert_int_equal(criu_files_save(&f, scratch, to, &e), 0);
+    assert_int_equal(criu_files_save(&f, geteuid(), scratch, to, &e), 0);
     check_text(copy, "a note");
     put(a, "written after the save, and longer");
     assert_int_equal(fs_remove_tree(sub, &e), 0);
@@ -321,7 +321,7 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
     char *fifo = mem_printf("%s/fifo", scratch), *to2 = mem_printf("%s/to2", dir);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     f = (struct criu_files){0};
-    assert_int_equal(criu_files_save(&f, scratch, to2, &e), ERR_UNSUPPORTED);
+    assert_int_equal(criu_files_save(&f, geteuid(), scratch, to2, &e), ERR_UNSUPPORTED);
     assert_non_null(strstr(e.text, fifo));
     munmap(map, 4);
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
