@@ -2,6 +2,7 @@
 #include "agent/control.h"
 
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -45,15 +46,19 @@ static int replace(int dir, const char *name, json_t *value, struct err *e)
     return rc;
 }
 
-static int read_small(int dir, const char *name, char *text, size_t size, size_t *ret_n, struct err *e)
+/* Only what is owner's: of what is wrong with a file the program is told, so it must not be another's, by a hard link. */
+static int read_small(
+    int dir, const char *name, uid_t owner, char *text, size_t size, size_t *ret_n, struct err *e)
 {
     struct stat st;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = fs_open_of(dir, name, owner);
+    if (fd < 0 && (errno == ELOOP || errno == EINVAL || errno == EPERM))
+        return err_set(e, ERR_INVALID, "%s is not a file of the job's user", name);
     if (fd < 0)
         return errno == ENOENT ? ERR_NOT_FOUND : err_errno(e, errno, "reading %s", name);
     int rc = 0;
     ssize_t n = 0;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size >= (off_t)size)
+    if (fstat(fd, &st) < 0 || st.st_size >= (off_t)size)
         rc = err_set(e, ERR_INVALID, "%s is not a file of at most %zu bytes", name, size - 1);
     else if ((n = read(fd, text, size - 1)) < 0)
         rc = err_errno(e, errno, "reading %s", name);
@@ -268,7 +273,9 @@ static int read_numbers(
 {
     char text[FILE_BYTES_MAX];
     size_t n = 0;
-    int rc = read_small(dir, name, text, sizeof(text), &n, e);
+    struct stat st;
+    int rc = fstat(dir, &st) < 0 ? err_errno(e, errno, "looking at the task's control directory")
+                                 : read_small(dir, name, st.st_uid, text, sizeof(text), &n, e);
     if (!rc)
         rc = control_parse_numbers(text, n, first_key, ret_n, e);
     if (rc && rc != ERR_NOT_FOUND)
@@ -297,7 +304,7 @@ int64_t control_read_waited(int dir)
 
 /* ---- what an agent before has left ---- */
 
-/* The sequence of a result.K that says "accepted", else 0. */
+/* The sequence of a result.K that says "accepted", which an agent wrote; else 0. */
 static int64_t accepted_sequence(int dir, int64_t k)
 {
     char name[40], text[FILE_BYTES_MAX];
@@ -306,7 +313,7 @@ static int64_t accepted_sequence(int dir, int64_t k)
     json_t *v = NULL;
     size_t n = 0;
     snprintf(name, sizeof(name), "result.%lld", (long long)k);
-    if (read_small(dir, name, text, sizeof(text), &n, &e) || json_parse(text, n, sizeof(text), &v, &e))
+    if (read_small(dir, name, geteuid(), text, sizeof(text), &n, &e) || json_parse(text, n, sizeof(text), &v, &e))
         return 0;
     json_reader_init(&r, v, "", &e);
     bool accepted = json_opt_bool(&r, "ok", false) && !json_opt_bool(&r, "durable", true);

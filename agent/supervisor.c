@@ -27,6 +27,7 @@
 #include "agent/vigil.h"
 #include "agent/workdir.h"
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/pattern.h"
@@ -292,7 +293,7 @@ static void note_silence(struct task_exit *x)
 static void note_no_image(struct supervisor *s)
 {
     char why[200];
-    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 || s->exit.code > 127 || fs_exists("control/" IMAGE_INSIDE))
+    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 || s->exit.code > 127 || fs_has_name("control/" IMAGE_INSIDE))
         return;
     bool bad = image_why("control", s->user.uid, why, sizeof(why));
     s->exit.cause = bad || s->exit.code == 127 ? EXIT_NO_EXEC : EXIT_LOST;
@@ -390,9 +391,9 @@ static int64_t grace_ms(const struct supervisor *s)
 static int64_t restored_ranks(void)
 {
     int64_t n = 0;
-    for (bool there = true; there; n += there) {
+    for (bool there = true; there && n < CKPT_GANG_MAX; n += there) {
         char *dir = mem_printf("ranks/rank-%04lld", (long long)n);
-        there = fs_exists(dir);
+        there = fs_has_name(dir);
         free(dir);
     }
     return n;

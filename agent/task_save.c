@@ -12,6 +12,7 @@
 #include "agent/task_private.h"
 
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -80,7 +81,7 @@ static int64_t wall_ms(const struct task *t)
 static bool has_done(const struct task *t)
 {
     char *path = mem_printf("%s/.done", t->checkpoint_dir);
-    bool there = access(path, F_OK) == 0;
+    bool there = fs_has_name(path);
     free(path);
     return there;
 }

@@ -6,6 +6,7 @@
  * One walk does for both scans: the first adds what it sees, the second looks each entry up and compares.
  */
 #include "ckpt/scan.h"
+#include "base/fs_user.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <dirent.h>
@@ -61,6 +62,21 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
         path, (unsigned)st->st_uid, (unsigned)s->owner);
 }
 
+/* Nothing but a regular file is ever opened: what else may be in its place is only looked at. */
+static int open_regular(int dir, const char *name)
+{
+    int found = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1, why = ELOOP;
+    struct stat st;
+
+    if (found < 0)
+        return -1;
+    if (fstat(found, &st) == 0 && S_ISREG(st.st_mode) && (fd = fs_reopen(found)) < 0)
+        why = errno;
+    close(found);
+    errno = why;
+    return fd;
+}
+
 int scan_open(int root_fd, const char *path)
 {
     int dir = root_fd, fd;
@@ -76,7 +92,7 @@ int scan_open(int root_fd, const char *path)
             return -1;
         dir = fd;
     }
-    fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = open_regular(dir, path);
     if (dir != root_fd)
         close(dir);
     return fd;
@@ -128,7 +144,7 @@ static int compare_xattrs(const void *a, const void *b)
     return strcmp(((const struct manifest_xattr *)a)->name, ((const struct manifest_xattr *)b)->name);
 }
 
-/* The user attributes in w->list, n bytes of it, of what is at `at`, into v. */
+/* The user attributes in w->list, n bytes of it, of what `at` leads to, into v. */
 static int read_values(struct walk *w, const char *at, const char *path, size_t n, struct manifest_xattr *v,
     size_t *ret_n, struct err *e)
 {
@@ -144,7 +160,7 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
                 "'%.300s' has over %d extended attributes, or one whose name is not UTF-8: it cannot be "
                 "saved",
                 path, MANIFEST_XATTRS_MAX);
-        got = lgetxattr(at, name, w->values + used, MANIFEST_XATTR_BYTES_MAX - used);
+        got = getxattr(at, name, w->values + used, MANIFEST_XATTR_BYTES_MAX - used);
         if (got < 0 && (errno == ERANGE || errno == E2BIG))
             return err_set(e, ERR_UNSUPPORTED,
                 "'%.300s' has over %u bytes of extended attributes: it cannot be saved", path,
@@ -160,17 +176,17 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
     return 0;
 }
 
-static int add_xattrs(
-    struct walk *w, int dir_fd, const char *name, struct manifest_entry *entry, struct err *e)
+/* fd: of the entry, and may be O_PATH, of which fgetxattr(2) takes none. */
+static int add_xattrs(struct walk *w, int fd, struct manifest_entry *entry, struct err *e)
 {
     struct manifest_xattr v[MANIFEST_XATTRS_MAX];
-    char at[300]; /* a name in a directory has at most 255 bytes */
     size_t n = 0;
     ssize_t got;
+    char at[32];
     int rc;
 
-    snprintf(at, sizeof(at), "/proc/self/fd/%d/%s", dir_fd, name); /* there is no listxattrat(2) */
-    got = llistxattr(at, w->list, MANIFEST_XATTR_BYTES_MAX);
+    snprintf(at, sizeof(at), "/proc/self/fd/%d", fd);
+    got = listxattr(at, w->list, MANIFEST_XATTR_BYTES_MAX);
     if (got == 0 || (got < 0 && (errno == ENOTSUP || errno == ENOSYS)))
         return 0;
     if (got < 0)
@@ -244,21 +260,14 @@ static int find_extents(
 }
 
 /* A file that takes less room than it is long. */
-static int add_holes(struct walk *w, int dir_fd, const char *name, struct manifest_entry *entry,
-    const struct stat *seen, struct err *e)
+static int add_holes(struct walk *w, int found, struct manifest_entry *entry, struct err *e)
 {
-    int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = fs_reopen(found), rc;
     bool holes = false;
-    struct stat st;
-    int rc;
 
     if (fd < 0)
-        return errno == ENOENT || errno == ELOOP ? changed(entry->path, e)
-                                                 : err_errno(e, errno, "open '%.300s'", entry->path);
-    if (fstat(fd, &st) || st.st_dev != seen->st_dev || st.st_ino != seen->st_ino)
-        rc = changed(entry->path, e);
-    else
-        rc = find_extents(w, fd, entry->size, entry->path, &holes, e);
+        return err_errno(e, errno, "open '%.300s'", entry->path);
+    rc = find_extents(w, fd, entry->size, entry->path, &holes, e);
     close(fd);
     if (rc || !holes)
         return rc;
@@ -354,7 +363,7 @@ static int visit_directory(struct walk *w, int dir_fd, const char *name, const c
         rc = compare_now(w, MANIFEST_DIR, path, &st, e);
     } else if (!rc) {
         add(w, MANIFEST_DIR, path, &st, &entry);
-        rc = add_xattrs(w, dir_fd, name, entry, e);
+        rc = add_xattrs(w, fd, entry, e);
     }
     if (rc) {
         close(fd);
@@ -367,15 +376,23 @@ static int visit_directory(struct walk *w, int dir_fd, const char *name, const c
 static int add_file(
     struct walk *w, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
 {
+    int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
     struct manifest_entry *entry;
-    int rc;
+    struct stat now;
 
-    add(w, MANIFEST_FILE, path, st, &entry);
-    rc = add_xattrs(w, dir_fd, name, entry, e);
+    if (fd < 0)
+        return errno == ENOENT ? changed(path, e) : err_errno(e, errno, "open '%.300s'", path);
+    if (fstat(fd, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino)
+        rc = changed(path, e); /* its owner was looked at, another's not */
+    if (!rc) {
+        add(w, MANIFEST_FILE, path, st, &entry);
+        rc = add_xattrs(w, fd, entry, e);
+    }
     if (!rc && (int64_t)st->st_blocks * 512 < entry->size)
-        rc = add_holes(w, dir_fd, name, entry, st, e);
-    if (st->st_nlink > 1)
+        rc = add_holes(w, fd, entry, e);
+    if (!rc && st->st_nlink > 1)
         entry->target = entry->path;
+    close(fd);
     return rc;
 }
 
