@@ -50,6 +50,8 @@ static void url(const char *text)
 static void range(const char *text)
 {
     const struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in metadata = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xa9fea9fe)};
+    const struct notify_own own = {0};
     struct notify_guard g = {0};
     struct err e = {0};
     int rc = notify_guard_add(&g, text, &e);
@@ -59,8 +61,9 @@ static void range(const char *text)
         return;
     }
     assert(g.n == 1 && g.allow[0].bits >= 0 && g.allow[0].bits <= 128);
+    assert(!notify_guard_allows(&g, "a", (const struct sockaddr *)&metadata, &own));
     if (g.allow[0].host[0])
-        assert(!notify_guard_allows(&g, "a", (const struct sockaddr *)&here));
+        assert(!notify_guard_allows(&g, "a", (const struct sockaddr *)&here, &own));
 }
 
 static void sealed(const char *text)

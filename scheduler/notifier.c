@@ -2,7 +2,8 @@
  *
  * See notifier.h. Invariants:
  *  1. Nothing that a user gave reaches a shell: sendmail is run with an argument of its own for the address, behind "--".
- *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration goes where that says.
+ *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration goes where that says. Whatever kept it
+ *     from being told, its user reads the same words: neither statuses nor errors say what answers in a network that only belayd sees.
  *  3. One mail at a time is with the SMTP server: its thread is one of few that all share.
  */
 #include "scheduler/notifier.h"
@@ -13,6 +14,7 @@
 #include "base/net/smtp.h"
 #include "base/str.h"
 #include "scheduler/notify_text.h"
+#include <ifaddrs.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@
 struct letter {
     struct notifier *notifier;
     bool is_busy, is_refused; /* by the guard */
+    bool is_of_user;          /* whom nothing is told of what answers there, or whether anything does */
     bool goes_by_smtp;
     outbox_done_fn done;
     void *ctx;
@@ -99,10 +102,23 @@ static void fail_later(struct letter *l, int rc)
 
 /* ---- webhooks ---- */
 
+static void own_addresses(struct notify_own *own)
+{
+    struct ifaddrs *list = NULL;
+    own->is_incomplete = getifaddrs(&list) != 0;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+        if (i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
+            notify_own_add(own, i->ifa_addr);
+    if (list)
+        freeifaddrs(list);
+}
+
 static bool may_connect(void *ctx, const struct sockaddr *address)
 {
     struct letter *l = ctx;
-    l->is_refused = !notify_guard_allows(&l->notifier->o.config->guard, l->host, address);
+    struct notify_own own = {0};
+    own_addresses(&own);
+    l->is_refused = !notify_guard_allows(&l->notifier->o.config->guard, l->host, address, &own);
     return !l->is_refused;
 }
 
@@ -131,6 +147,10 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
             : e->kind == ERR_DENIED ? "has no certificate that is trusted here"
                                     : "cannot be reached");
     l->call = NULL;
+    if (rc != 0 && l->is_of_user) {
+        log_info("a user's URL was not told", log_s("host", l->host), log_err(&why));
+        rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE, "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
+    }
     finish(l, rc, &why);
 }
 
@@ -220,6 +240,7 @@ static int start_url(struct letter *l, const struct notify_facts *f, const json_
     if (rc != 0)
         return rc;
     rc = notify_check_url(url, l->host, e);
+    l->is_of_user = true;
     if (rc == 0)
         post(l, f, url, NULL, true);
     explicit_bzero(url, strlen(url));

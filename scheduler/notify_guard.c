@@ -9,9 +9,15 @@
 
 #define V4_PREFIX "\0\0\0\0\0\0\0\0\0\0\xff\xff"
 
-/* What nobody has to be let to for being let out. 168.63.129.16, 100.100.100.200 and fd00:ec2::254 are metadata services. */
-static const char *const never[] = {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "168.63.129.16", "100.100.100.200",
-    "::/127", "fe80::/10", "fec0::/10", "ff00::/8", "fd00:ec2::254", "fd20:ce::254"};
+/* Never, whatever is configured: this network, carriers' addresses (100.64.0.0/10), link-local, multicast and reserved ones, metadata
+ * services (168.63.129.16, 100.100.100.200, 192.0.0.192, fd00:ec2::254, fd20:ce::254), and forms of IPv6 that hide an address of IPv4
+ * and that nobody needs (IPv4-compatible, Teredo, NAT64 of local use). */
+static const char *const never[] = {"0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/3", "168.63.129.16", "192.0.0.192", "::", "fe80::/10",
+    "ff00::/8", "fd00:ec2::254", "fd20:ce::254", "2001::/32", "64:ff9b:1::/48"};
+
+/* Unless a range of the configuration lists them: this machine, private networks, those for tests of networks. */
+static const char *const inside[] = {"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "192.0.0.0/24", "198.18.0.0/15", "::1", "fc00::/7",
+    "fec0::/10"};
 
 static int parse_range(const char *text, struct notify_allow *ret, struct err *e)
 {
@@ -98,14 +104,42 @@ static bool read_address(const struct sockaddr *s, unsigned char ret[16])
     return true;
 }
 
-static bool is_never(const unsigned char address[16])
+static bool is_among(const unsigned char address[16], const char *const *ranges, size_t n)
 {
     struct notify_allow a;
     struct err e;
-    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
-        if (parse_range(never[i], &a, &e) == 0 && is_in(address, &a))
+    for (size_t i = 0; i < n; i++)
+        if (parse_range(ranges[i], &a, &e) == 0 && is_in(address, &a))
             return true;
     return false;
+}
+
+static bool is_loopback(const unsigned char address[16])
+{
+    static const char *const loopback[] = {"127.0.0.0/8", "::1"};
+    return is_among(address, loopback, 2);
+}
+
+static bool is_never(const unsigned char address[16])
+{
+    static const char *const compatible[] = {"::/96"};
+    return is_among(address, never, sizeof(never) / sizeof(never[0])) || (is_among(address, compatible, 1) && !is_loopback(address));
+}
+
+static bool is_own(const unsigned char address[16], const struct notify_own *own)
+{
+    for (size_t i = 0; i < own->n; i++)
+        if (memcmp(address, own->addresses[i], 16) == 0)
+            return !is_loopback(address); /* for which a range does */
+    return false;
+}
+
+void notify_own_add(struct notify_own *own, const struct sockaddr *address)
+{
+    if (own->n < NOTIFY_OWN_MAX && read_address(address, own->addresses[own->n]))
+        own->n++;
+    else if (own->n == NOTIFY_OWN_MAX)
+        own->is_incomplete = true;
 }
 
 static bool is_named(const struct notify_allow *a, const char *host)
@@ -116,18 +150,19 @@ static bool is_named(const struct notify_allow *a, const char *host)
     return strcasecmp(host, a->host) == 0;
 }
 
-bool notify_guard_allows(const struct notify_guard *g, const char *host, const struct sockaddr *address)
+bool notify_guard_allows(const struct notify_guard *g, const char *host, const struct sockaddr *address, const struct notify_own *own)
 {
     unsigned char bytes[16];
     bool named = g->n == 0;
-    if (!read_address(address, bytes))
+    if (own->is_incomplete || !read_address(address, bytes) || is_never(bytes))
         return false;
+    bool mine = is_own(bytes, own);
     for (size_t i = 0; i < g->n; i++) {
         const struct notify_allow *a = &g->allow[i];
         if (a->host[0])
             named = named || is_named(a, host);
-        else if (is_in(bytes, a))
+        else if (is_in(bytes, a) && (!mine || a->bits == 128))
             return true;
     }
-    return named && !is_never(bytes);
+    return named && !mine && !is_among(bytes, inside, sizeof(inside) / sizeof(inside[0]));
 }

@@ -323,7 +323,7 @@ class Notices(unittest.TestCase):
             deadline = time.monotonic() + WAIT_S
             while not (told := [e for e in self.events(d, job) if e["kind"] == "not-told"]) and time.monotonic() < deadline:
                 d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, self.events(d, job)[-1]["id"]))
-            self.assertIn("127.0.0.1 has an address that users' notices are not sent to", told[0]["text"])
+            self.assertIn("127.0.0.1 was not told: it did not take it, or may not be sent to (notify_allow)", told[0]["text"])
             self.assertTrue(self.r.posts.empty())
 
 

@@ -60,14 +60,19 @@ static void a_url_is_http_with_a_host_and_is_not_shown(void **state)
     assert_null(strstr(e.text, "secret"));
 }
 
+/* 198.51.100.7, 10.9.9.9, 127.0.0.1, ::1 and 2001:db8::7 */
+static const struct notify_own own = {.n = 5,
+    .addresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 51, 100, 7}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, 9},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}, {[15] = 1}, {0x20, 0x01, 0x0d, 0xb8, [15] = 7}}};
+
 static bool allows(const struct notify_guard *g, const char *host, const char *address)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     if (inet_pton(AF_INET, address, &v4.sin_addr) == 1)
-        return notify_guard_allows(g, host, (struct sockaddr *)&v4);
+        return notify_guard_allows(g, host, (struct sockaddr *)&v4, &own);
     assert_int_equal(inet_pton(AF_INET6, address, &v6.sin6_addr), 1);
-    return notify_guard_allows(g, host, (struct sockaddr *)&v6);
+    return notify_guard_allows(g, host, (struct sockaddr *)&v6, &own);
 }
 
 static void what_is_not_for_users_is_not_connected_to(void **state)
@@ -75,16 +80,34 @@ static void what_is_not_for_users_is_not_connected_to(void **state)
     (void)state;
     static const char *const never[] = {"127.0.0.1", "127.8.8.8", "0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200",
         "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
-        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1"};
-    static const char *const usual[] = {"8.8.8.8", "10.1.2.3", "192.168.1.1", "2001:db8::1", "fd12::1", "::ffff:8.8.8.8", "64:ff9b::808:808"};
-    struct notify_guard g = {0};
+        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+        "100.64.0.1", "100.127.255.255", "fd12::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "2001:0:1::1", "::7f00:1", "::10.0.0.1",
+        "198.18.0.1", "192.0.0.192", "240.0.0.1", "198.51.100.7", "::ffff:198.51.100.7", "64:ff9b::c633:6407", "2001:db8::7"};
+    static const char *const usual[] = {"8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8", "64:ff9b::808:808", "172.32.0.1", "100.128.0.1", "198.51.100.8"};
+    static const char *const none[] = {"0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200", "100.64.0.1", "224.0.0.1", "255.255.255.255", "::",
+        "fe80::1", "ff02::1", "fd00:ec2::254", "fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "192.0.0.192", "::7f00:1",
+        "64:ff9b:1::7f00:1"};
+    struct notify_guard all = {0}, g = {0};
+    struct err e;
+    assert_int_equal(notify_guard_add(&all, "0.0.0.0/0", &e), 0);
+    assert_int_equal(notify_guard_add(&all, "::/0", &e), 0);
+    assert_int_equal(notify_guard_add(&all, "169.254.169.254", &e), 0);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        if (allows(&all, "a", none[i]))
+            fail_msg("allowed by a range: %s", none[i]);
+    assert_true(allows(&all, "a", "127.0.0.1") && allows(&all, "a", "10.1.2.3") && allows(&all, "a", "::1"));
+    assert_false(allows(&all, "a", "10.9.9.9") || allows(&all, "a", "198.51.100.7") || allows(&all, "a", "2001:db8::7")); /* its own */
+    assert_int_equal(notify_guard_add(&all, "10.9.9.9", &e), 0);
+    assert_true(allows(&all, "a", "10.9.9.9"));
+    const struct sockaddr_in public = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
+    assert_false(notify_guard_allows(&g, "a", (const struct sockaddr *)&public, &(struct notify_own){.is_incomplete = true}));
     for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
         if (allows(&g, "a", never[i]))
             fail_msg("allowed: %s", never[i]);
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
         if (!allows(&g, "a", usual[i]))
             fail_msg("refused: %s", usual[i]);
-    assert_false(notify_guard_allows(&g, "a", &(struct sockaddr){.sa_family = AF_UNIX}));
+    assert_false(notify_guard_allows(&g, "a", &(struct sockaddr){.sa_family = AF_UNIX}, &own));
 }
 
 static void what_the_configuration_lists_is_all_there_is(void **state)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user registers webhooks that lead inside: belayd's own addresses, private ones, the metadata service, in every form
+that an address has. None of them is connected to, and what the job's events say does not depend on what is there.
+
+Runs in a network namespace of its own, where these addresses are the loopback interface's.
+"""
+
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
+from belayd import CONFIG, JOB, WAIT_S, Belayd  # noqa: E402
+
+INSIDE = "BELAY_TEST_INSIDE"
+OWN, PRIVATE, METADATA, CARRIER = "198.51.100.7", "10.1.2.3", "169.254.169.254", "100.64.0.1"
+
+
+class Taker:
+    """Listens on every address of the namespace; says who was connected to. Answers 404."""
+
+    def __init__(self):
+        self.taken = queue.Queue()
+        self.socket = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            s, _ = self.socket.accept()
+            self.taken.put(s.getsockname()[0])
+            s.settimeout(5)
+            try:
+                s.recv(65536)
+                s.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            except OSError:
+                pass
+            s.close()
+
+
+def closed_port():
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as s:
+        return s.getsockname()[1]
+
+
+class Webhooks(unittest.TestCase):
+    def end_a_job(self, d, url):
+        job = d.submit(**{**JOB, "notify": {"urls": [url]}})
+        d.call("POST", "/api/v1/jobs/%d/cancel" % job)
+        return job
+
+    def told(self, d, job):
+        """What the job's events say of the URL: it was given up."""
+        deadline, last = time.monotonic() + WAIT_S, 0
+        while time.monotonic() < deadline:
+            for e in d.call("GET", "/api/v1/jobs/%d/events?after=%d&wait_ms=5000" % (job, last))[1]["events"]:
+                last = max(last, e["id"])
+                if e["kind"] == "not-told":
+                    return e["text"]
+        self.fail("job %d: nothing was said of its URL" % job)
+
+    def test_no_user_gets_inside(self):
+        taker, closed = Taker(), closed_port()
+        hosts = [OWN, PRIVATE, METADATA, CARRIER, "127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]", "[::ffff:%s]" % OWN,
+                 "[::ffff:10.1.2.3]", "[64:ff9b::%s]" % PRIVATE, "[fd00::1]", "[2001:db8::7]", "10.66051", "0x0a010203", "167838211"]
+        with Belayd(CONFIG) as d:
+            for host in hosts:
+                jobs = [self.end_a_job(d, "http://%s:%d/x" % (host, port)) for port in (taker.port, closed)]
+                there, nobody = (self.told(d, job) for job in jobs)
+                self.assertEqual(there, nobody, host)  # whether something is there is not told
+                self.assertNotIn("404", there)
+            self.assertEqual(taker.taken.qsize(), 0, list(taker.taken.queue))
+
+    def test_what_is_allowed_is_reached_and_its_answer_not_told(self):
+        taker = Taker()
+        with Belayd(CONFIG + "notify_allow: [10.1.2.3, 169.254.0.0/16]\n") as d:
+            job = self.end_a_job(d, "http://%s:%d/x" % (PRIVATE, taker.port))
+            self.assertIn(PRIVATE, taker.taken.get(timeout=WAIT_S))
+            self.assertIn("was not told", self.told(d, self.end_a_job(d, "http://%s:%d/x" % (METADATA, taker.port))))
+            self.assertEqual(taker.taken.qsize(), 0)
+            self.assertNotIn("404", json.dumps(d.call("GET", "/api/v1/jobs/%d/events" % job)[1]))
+
+
+def main():
+    if os.environ.get(INSIDE):
+        unittest.main()
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode != 0:
+        print("skipped: network namespaces need root")
+        sys.exit(77)
+    v4, v6 = (OWN, PRIVATE, METADATA, CARRIER), ("fd00::1", "2001:db8::7")
+    setup = ["ip link set lo up"] + ["ip addr add %s/32 dev lo" % a for a in v4] + ["ip -6 addr add %s/128 dev lo" % a for a in v6]
+    os.environ[INSIDE] = "1"
+    os.execvp("unshare", ["unshare", "-n", "sh", "-ec", "\n".join(setup) + '\nexec "$0" "$@"', sys.executable] + sys.argv)
+
+
+if __name__ == "__main__":
+    main()
