@@ -17,6 +17,7 @@ static void free_call(struct cloud_call *c)
     cloud_instances_deinit(&c->instances);
     cloud_prices_deinit(&c->prices);
     cloud_volumes_deinit(&c->volumes);
+    buf_deinit(&c->console);
     for (size_t i = 0; i < c->n_words; i++)
         free(c->words[i]);
     free(c->words);
@@ -71,6 +72,9 @@ static void report(struct cloud_call *c, const struct err *e)
         break;
     case CLOUD_CALL_VOLUMES:
         c->done.volumes(c->ctx, e, e ? NULL : c->volumes.list, e ? 0 : keep_own_volumes(c));
+        break;
+    case CLOUD_CALL_CONSOLE:
+        c->done.console(c->ctx, e, e ? NULL : buf_str(&c->console));
         break;
     }
 }
@@ -175,6 +179,13 @@ void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struc
     c->done.volumes = done;
     c->cluster = cluster ? mem_strdup(cluster) : NULL;
     start(s, c, ops, CLOUD_CALL_VOLUMES, region, ctx);
+}
+
+void cloud_call_console(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, cloud_console_fn done, void *ctx)
+{
+    c->done.console = done;
+    start(s, c, ops, CLOUD_CALL_CONSOLE, region, ctx);
 }
 
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)

@@ -16,6 +16,7 @@
 #define BELAY_CLOUD_CALL_H
 
 #include "base/list.h"
+#include "base/buf.h"
 #include "cloud/driver.h"
 
 struct cloud_call;
@@ -41,7 +42,7 @@ struct cloud_call_ops {
     const char *permission; /* that it needs, for the error when it is denied. NULL: the refusal says enough */
 };
 
-enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES, CLOUD_CALL_VOLUMES };
+enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES, CLOUD_CALL_VOLUMES, CLOUD_CALL_CONSOLE };
 
 struct cloud_call {
     /* Results: the one of its kind is handed to the completion when the call finishes without error. A listing is
@@ -50,6 +51,7 @@ struct cloud_call {
     struct cloud_instances instances;
     struct cloud_prices prices;
     struct cloud_volumes volumes;
+    struct buf console; /* as cloud_console_clean gives it */
     char region[CLOUD_NAME_MAX];
     char *cluster;      /* of a listing; owned. NULL, of volumes: all are wanted */
     struct err refused; /* kind not ERR_NONE: reported instead of the first step */
@@ -67,6 +69,7 @@ struct cloud_call {
         cloud_done_fn terminate;
         cloud_prices_fn prices;
         cloud_volumes_fn volumes;
+        cloud_console_fn console;
     } done;
     void *ctx;
     struct link link;
@@ -85,6 +88,9 @@ void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct
     const char *region, cloud_prices_fn done, void *ctx);
 void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
     const char *region, const char *cluster, cloud_volumes_fn done, void *ctx);
+
+void cloud_call_console(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
+    const char *region, cloud_console_fn done, void *ctx);
 
 /* Copies them. */
 void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);

@@ -135,6 +135,9 @@ typedef void (*cloud_done_fn)(void *ctx, const struct err *e);
 typedef void (*cloud_prices_fn)(void *ctx, const struct err *e, const struct cloud_price *list, size_t n);
 typedef void (*cloud_volumes_fn)(void *ctx, const struct err *e, const struct cloud_volume *list, size_t n);
 
+/* text: lines of printable ASCII (cloud/console.h), "" while there are none; NULL with an error. Borrowed. */
+typedef void (*cloud_console_fn)(void *ctx, const struct err *e, const char *text);
+
 struct cloud_driver {
     const struct cloud_driver_ops *ops;
 };
@@ -170,6 +173,10 @@ struct cloud_driver_ops {
      * pages. ERR_DENIED names the permission that is missing. Only looks: no volume is ever changed. NULL: the provider has none. */
     void (*volumes)(
         struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx);
+
+    /* The last lines of what the instance's console has shown, as far as its provider keeps them: some do for a while after its end. It may
+     * have shown less than it did. ERR_DENIED names the permission that is missing. NULL: the provider has none. */
+    void (*console)(struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx);
 
     /* Calls under way complete with ERR_CANCELLED first, inside destroy. Not to be called inside a
      * completion. */

@@ -2,11 +2,12 @@
  *
  * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
  * TerminateInstances, '3' spot prices, '4' CreateFleet, '5'
- * launch templates, '6' placement scores, '7' volumes, anything else a refusal.
+ * launch templates, '6' placement scores, '7' volumes, '8' consoles, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
+#include "cloud/console.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,17 @@ static int read_volumes(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_console(const char *body, size_t n, struct err *e)
+{
+    struct buf out = {0};
+    int rc = ec2_parse_get_console_output(body, n, &out, e);
+    assert(out.len <= CLOUD_CONSOLE_MAX && (out.len == 0 || out.data[out.len - 1] == '\n'));
+    for (size_t i = 0; i < out.len; i++)
+        assert(out.data[i] == '\n' || (out.data[i] >= ' ' && out.data[i] < 0x7f));
+    buf_deinit(&out);
+    return rc;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     enum ec2_remedy remedy;
@@ -127,10 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {
         read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_scores,
-        read_volumes, read_refusal};
+        read_volumes, read_console, read_refusal};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : 8;
+    size_t which = data[0] >= '0' && data[0] < '9' ? (size_t)(data[0] - '0') : 9;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest: '0' an operation, '1'
- * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, '7' disks,
+ * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, '7' disks, '8' consoles,
  * anything else a refusal.
  */
 #include "base/mem.h"
 #include "cloud/catalogue.h"
+#include "cloud/console.h"
 #include "cloud/gcp/credentials.h"
 #include "cloud/gcp/gce.h"
 #include "fuzz/check.h"
@@ -153,6 +154,17 @@ static int read_token(const char *body, size_t n, struct err *e)
     return rc;
 }
 
+static int read_console(const char *body, size_t n, struct err *e)
+{
+    struct buf out = {0};
+    int rc = gce_parse_console(body, n, &out, e);
+    assert(out.len <= CLOUD_CONSOLE_MAX && (out.len == 0 || out.data[out.len - 1] == '\n'));
+    for (size_t i = 0; i < out.len; i++)
+        assert(out.data[i] == '\n' || (out.data[i] >= ' ' && out.data[i] < 0x7f));
+    buf_deinit(&out);
+    return rc;
+}
+
 static int read_refusal(const char *body, size_t n, struct err *e)
 {
     int rc = gce_parse_error(400 + (int)(n % 200), body, n, e);
@@ -163,11 +175,11 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const readers[])(const char *, size_t, struct err *) = {read_operation, read_instance,
-        read_list, read_preempted, read_key, read_token, read_type, read_disks, read_refusal};
+        read_list, read_preempted, read_key, read_token, read_type, read_disks, read_console, read_refusal};
     struct err e = {0};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : 8;
+    size_t which = data[0] >= '0' && data[0] < '9' ? (size_t)(data[0] - '0') : 9;
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     if (rc != 0)
         check_error(rc, &e);

@@ -331,6 +331,58 @@ void provision_launch(struct work *w)
     tries_start(&w->launch, &launch_tries, w->p->o.timers, w->p->o.prng, w);
 }
 
+/* ---- consoles ---- */
+
+/* What is said of the machine is stored with its pool, whether its row is there still or not. */
+struct console {
+    struct provision *p;
+    struct place *place;
+    int64_t instance;
+    char pool[CORE_NAME_MAX];
+};
+
+static void on_console_posted(void *ctx, const struct err *e, int64_t id)
+{
+    (void)e, (void)id;
+    free(ctx);
+}
+
+static void on_console(void *ctx, const struct err *e, const char *text)
+{
+    struct console *x = ctx;
+    struct provision *p = x->p;
+    struct pool_entry *pe = provision_find_pool(p, x->pool);
+    struct event ev = {.type = EV_BOOT_CONSOLE, .boot_console = {.instance = x->instance}};
+    if (pe)
+        pe->is_consoling = false;
+    provision_end_call(x->place);
+    STR_COPY(ev.boot_console.pool, x->pool);
+    if (e) {
+        log_warn("the console of a machine that never joined cannot be read", log_i("instance", x->instance), log_err(e));
+    } else if (text[0]) {
+        char *kept = mem_strdup(text);
+        ev.boot_console.text = kept;
+        tick_post(p->o.tick, &ev, on_console_posted, kept);
+    }
+    if (model_instance(provision_model(p), x->instance) && (!e || e->kind != ERR_CANCELLED))
+        provision_touch(p, x->instance); /* it is to be ended */
+    free(x);
+}
+
+bool provision_read_console(struct provision *p, const struct instance *i)
+{
+    struct pool_entry *pe = provision_find_pool(p, i->row.pool);
+    if (!pe || pe->is_consoling || !i->row.provider_id[0] || !pe->place->driver->ops->console)
+        return false;
+    struct console *x = mem_alloc(sizeof(*x));
+    *x = (struct console){.p = p, .place = pe->place, .instance = i->row.id};
+    STR_COPY(x->pool, i->row.pool);
+    pe->is_consoling = true;
+    pe->place->n_calls++;
+    pe->place->driver->ops->console(pe->place->driver, pe->place->region, i->row.provider_id, on_console, x);
+    return true;
+}
+
 /* ---- ending ---- */
 
 static void on_terminated(void *ctx, const struct err *e)
@@ -381,6 +433,10 @@ void provision_touch(struct provision *p, int64_t instance)
         provision_launch(w);
     } else if (i->row.state == INSTANCE_ENDING) {
         tries_cancel(&w->launch);
+        bool first = !w->consoled && !wall_is_set(i->row.joined_at);
+        w->consoled = true;
+        if (first && provision_read_console(p, i))
+            return; /* with some providers it goes with the machine, which is terminated when it was read */
         provision_terminate(w, i);
         provision_sweep_soon(p);
     }

@@ -20,6 +20,7 @@ struct work {
     struct place *launching;   /* where, while the launch runs; NULL: its pool is not known */
     struct place *terminating; /* where the driver's call is under way; its reply will come. NULL: none is */
     bool terminated;           /* the provider has taken one */
+    bool consoled;             /* its console was asked for, or need not be */
     int misses;                /* listings in a row without it */
     int64_t listed_in;         /* number of the newest listing that showed it */
     struct mono last_call;
@@ -39,6 +40,7 @@ struct pool_entry {
     char name[CORE_NAME_MAX];
     struct place *place;
     int32_t failed_boots; /* as last logged */
+    bool is_consoling;    /* a console of a machine of it is being read */
 };
 
 struct provision {
@@ -70,6 +72,8 @@ void provision_sweep_soon(struct provision *p);
 void provision_launch(struct work *w);
 /* Unless a call is under way or its id is not known yet. */
 void provision_terminate(struct work *w, const struct instance *i);
+/* Reads what the console of a machine that never joined has shown, unless its provider has none, or one of the pool is being read. */
+bool provision_read_console(struct provision *p, const struct instance *i);
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c);
 void provision_post_gone(
     struct provision *p, int64_t instance, const struct cloud_instance *c, const char *text); /* c: as listed; NULL: it is not */

@@ -67,6 +67,8 @@ static void match(struct place *pl, const struct cloud_instance *c)
     bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
     if (!i->row.provider_id[0] || told_later || core_other_offer(provision_model(p), i, c->zone, c->type))
         provision_post_launched(p, i->row.id, c);
+    if (over && i->row.state == INSTANCE_LAUNCHED && !c->reclaimed && !w->consoled)
+        w->consoled = provision_read_console(p, i);
     if (over)
         provision_post_gone(p, i->row.id, c, c->reason);
     else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))

@@ -317,6 +317,21 @@ static void aws_volumes(
     cloud_call_volumes(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
 
+static int parse_console(struct aws_call *c, const char *body, size_t n, struct err *e)
+{
+    return ec2_parse_get_console_output(body, n, &c->base.console, e);
+}
+
+static void aws_console(struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
+{
+    static const struct cloud_call_ops ops = {"GetConsoleOutput", aws_call_step, aws_call_on_reply,
+        aws_call_deinit, .permission = "ec2:GetConsoleOutput"};
+    struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
+    c->parse = parse_console;
+    ec2_build_get_console_output(id, &c->request);
+    cloud_call_console(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- the driver ---- */
 
 static void aws_destroy(struct cloud_driver *driver)
@@ -340,6 +355,7 @@ static const struct cloud_driver_ops aws_ops = {
     .terminate = aws_terminate,
     .prices = aws_prices,
     .volumes = aws_volumes,
+    .console = aws_console,
     .destroy = aws_destroy,
 };
 

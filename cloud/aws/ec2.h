@@ -46,6 +46,7 @@ void ec2_build_describe_templates(const char *cluster, struct buf *out);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
 /* The volumes that are attached to nothing; cluster NULL: whoever's. */
 void ec2_build_describe_volumes(const char *cluster, struct buf *out);
+void ec2_build_get_console_output(const char *id, struct buf *out);
 int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
 /* The prices in force at `at`. */
 int ec2_build_spot_prices(
@@ -94,6 +95,9 @@ int ec2_parse_describe_instances(
 /* The same of volumes. Those that are attached, or not there yet or any more, are left out. */
 int ec2_parse_describe_volumes(
     const char *body, size_t n, struct cloud_volumes *list, char *page, struct err *e);
+
+/* Appends what the console has shown, cleaned; nothing while there is none. */
+int ec2_parse_get_console_output(const char *body, size_t n, struct buf *out, struct err *e);
 
 /* Each of the ids must be among those that the reply says are on their way down. */
 int ec2_parse_terminate_instances(

@@ -6,7 +6,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
+#include "cloud/console.h"
 #include "cloud/xml.h"
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +303,43 @@ int ec2_parse_done(const char *body, size_t n, const char *root, struct err *e)
     struct xml x;
     int rc = open_reply(&x, body, n, root, e);
     return rc == 0 ? close_reply(&x, 0, e) : rc;
+}
+
+#define CONSOLE_CODED_MAX (96 * 1024) /* of 64 KiB */
+
+static int decode_console(char *coded, struct buf *out, struct err *e)
+{
+    size_t n = 0;
+    for (const char *p = coded; *p; p++)
+        if (!strchr(" \t\r\n", *p))
+            coded[n++] = *p;
+    coded[n] = '\0';
+    unsigned char *raw = mem_alloc(n + 1);
+    int got = n % 4 == 0 ? EVP_DecodeBlock(raw, (const unsigned char *)coded, (int)n) : -1;
+    if (got < 0) {
+        free(raw);
+        return err_set(e, ERR_INVALID, "<output> is not base64");
+    }
+    size_t padding = n > 1 && coded[n - 2] == '=' ? 2 : n > 0 && coded[n - 1] == '=';
+    cloud_console_clean((const char *)raw, (size_t)got - padding, out);
+    OPENSSL_cleanse(raw, n);
+    free(raw);
+    return 0;
+}
+
+int ec2_parse_get_console_output(const char *body, size_t n, struct buf *out, struct err *e)
+{
+    struct xml x;
+    int rc = open_reply(&x, body, n, "GetConsoleOutputResponse", e);
+    if (rc != 0)
+        return rc;
+    char *coded = mem_alloc(CONSOLE_CODED_MAX);
+    rc = xml_text(xml_root(&x), "output", coded, CONSOLE_CODED_MAX, e);
+    if (rc == 0)
+        rc = decode_console(coded, out, e);
+    OPENSSL_cleanse(coded, CONSOLE_CODED_MAX);
+    free(coded);
+    return close_reply(&x, rc, e);
 }
 
 static int add_instance(struct cloud_instances *l, const struct xml_node *item, struct err *e)

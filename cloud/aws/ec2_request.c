@@ -290,6 +290,12 @@ static void add_list(struct buf *out, const char *name, const char *const *value
     }
 }
 
+void ec2_build_get_console_output(const char *id, struct buf *out)
+{
+    add_action(out, "GetConsoleOutput");
+    add(out, "InstanceId", id);
+}
+
 int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e)
 {
     if (n_ids == 0 || n_ids > EC2_TERMINATE_MAX)

@@ -218,6 +218,7 @@ static const struct {
     {"POST", "zones/*/instances", "instances.insert", GCE_MUTATE, gce_instances_insert},
     {"GET", "zones/*/instances", "instances.list", GCE_READ, gce_instances_list},
     {"GET", "zones/*/instances/*", "instances.get", GCE_READ, gce_instances_get},
+    {"GET", "zones/*/instances/*/serialPort", "instances.getSerialPortOutput", GCE_READ, gce_instances_serial_port},
     {"DELETE", "zones/*/instances/*", "instances.delete", GCE_MUTATE, gce_instances_delete},
     {"GET", "aggregated/instances", "instances.aggregatedList", GCE_READ, gce_instances_aggregated},
     {"GET", "aggregated/disks", "disks.aggregatedList", GCE_READ, gce_disks_aggregated},

@@ -62,6 +62,8 @@ struct gce {
     size_t n_operations;
     int64_t last_operation;
     char *key_files[GCE_ACCOUNTS_MAX]; /* where each account's key is written; NULL: it is not */
+    void (*console)(void *ctx, const struct instance *i, struct buf *out); /* NULL: there is none */
+    void *console_ctx;
 };
 
 /* One call under way. */
@@ -139,6 +141,7 @@ int gce_gpus_check_quota(const struct gce_call *c, const struct launch_spec *spe
 /* The methods: 0, or -1 with an error reply. */
 int gce_instances_insert(struct gce_call *c);
 int gce_instances_get(struct gce_call *c);
+int gce_instances_serial_port(struct gce_call *c);
 int gce_instances_delete(struct gce_call *c);
 int gce_instances_list(struct gce_call *c);
 int gce_instances_aggregated(struct gce_call *c);

@@ -159,6 +159,8 @@ static int open_gce(const struct front_place *place, void **ret_state, struct er
     gce->role_ttl_ms = place->role_ttl_ms;
     for (size_t k = 0; rc == 0 && k < o->n_accounts; k++)
         rc = open_account(gce, o, k, place->dir, e);
+    gce->console = place->console;
+    gce->console_ctx = place->console_ctx;
     *ret_state = gce;
     return rc;
 }

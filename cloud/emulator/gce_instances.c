@@ -290,6 +290,28 @@ int gce_instances_get(struct gce_call *c)
     return 0;
 }
 
+#define SERIAL_MAX (1024 * 1024)
+
+int gce_instances_serial_port(struct gce_call *c)
+{
+    const char *port = form_get(&c->query, "port");
+    if (gce_check_zone(c) < 0 || gce_query_end(c) < 0)
+        return -1;
+    if (port && !str_eq(port, "1"))
+        return gce_fail(c, 400, "invalid", "Invalid value for field 'port': '%.20s'. This emulator has port 1", port);
+    const struct instance *i = find_instance(c, c->name);
+    if (!i)
+        return -1;
+    struct buf text = {0};
+    if (c->gce->console)
+        c->gce->console(c->gce->console_ctx, i, &text);
+    if (text.len > SERIAL_MAX)
+        buf_remove_front(&text, text.len - SERIAL_MAX);
+    gce_reply_json(c, json_pack("{s:s,s:o,s:s,s:s}", "kind", "compute#serialPortOutput", "contents", json_text(buf_str(&text)), "start", "0", "next", "0"));
+    buf_deinit(&text);
+    return 0;
+}
+
 int gce_instances_delete(struct gce_call *c)
 {
     char request_id[37];

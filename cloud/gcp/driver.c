@@ -194,6 +194,31 @@ static void gcp_terminate(struct cloud_driver *d, const char *region, const char
     cloud_call_terminate(&c->d->calls, &c->base, &ops, region, done, ctx);
 }
 
+/* ---- consoles ---- */
+
+static void path_console(struct gcp_call *c, struct buf *out)
+{
+    gce_path_console(c->zone, c->token, out);
+}
+
+static void on_console(struct gcp_call *c, const char *body, size_t n)
+{
+    struct err e;
+    int rc = gce_parse_console(body, n, &c->base.console, &e);
+    gcp_call_finish(c, rc == 0 ? NULL : &e);
+}
+
+static void gcp_console(struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
+{
+    static const struct stage console = {"GET", path_console, on_console, gcp_call_on_refused};
+    static const struct cloud_call_ops ops = {"instances.getSerialPortOutput", gcp_call_step, gcp_call_on_reply,
+        gcp_call_deinit, .permission = "compute.instances.getSerialPortOutput"};
+    struct gcp_call *c = gcp_call_new(d, region, &console);
+    if (c->base.refused.kind == ERR_NONE)
+        gce_split_id(id, c->zone, c->token, &c->base.refused);
+    cloud_call_console(&c->d->calls, &c->base, &ops, region, done, ctx);
+}
+
 /* ---- prices ---- */
 
 static void step_prices(struct cloud_call *base)
@@ -231,6 +256,7 @@ static const struct cloud_driver_ops gcp_ops = {
     .terminate = gcp_terminate,
     .prices = gcp_prices,
     .volumes = gcp_volumes,
+    .console = gcp_console,
     .destroy = gcp_destroy,
 };
 

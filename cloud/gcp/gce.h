@@ -39,6 +39,7 @@ void gce_request_id(const char *name, char out[GCE_UUID_MAX]);
 void gce_path_insert(const char *zone, const char *request_id, struct buf *out);
 void gce_path_operation(const char *zone, const char *name, struct buf *out);
 void gce_path_instance(const char *zone, const char *name, struct buf *out);
+void gce_path_console(const char *zone, const char *name, struct buf *out); /* of its first serial port: the newest */
 void gce_path_delete(const char *zone, const char *name, const char *request_id, struct buf *out);
 void gce_path_list(const char *cluster, const char *page, struct buf *out); /* page "": the first */
 /* Disks; cluster NULL: whoever's. */
@@ -59,6 +60,9 @@ struct gce_operation {
 };
 
 int gce_parse_operation(const char *body, size_t n, struct gce_operation *ret_operation, struct err *e);
+
+/* Appends what a serial port has shown, cleaned. */
+int gce_parse_console(const char *body, size_t n, struct buf *out, struct err *e);
 
 int gce_parse_instance(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 

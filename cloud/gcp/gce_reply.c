@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/catalogue.h"
+#include "cloud/console.h"
 #include "cloud/gcp/gce.h"
 #include <string.h>
 
@@ -80,6 +81,21 @@ int gce_parse_operation(const char *body, size_t n, struct gce_operation *ret_op
         *ret_operation = op;
     json_decref(root);
     return rc == 0 ? 0 : err_wrap(e, "Compute Engine's operation");
+}
+
+/* ---- serial ports ---- */
+
+int gce_parse_console(const char *body, size_t n, struct buf *out, struct err *e)
+{
+    json_t *root = NULL;
+    int rc = json_parse(body, n, GCE_REPLY_MAX, &root, e);
+    const json_t *contents = rc == 0 ? json_object_get(root, "contents") : NULL;
+    if (rc == 0 && contents && !json_is_string(contents))
+        rc = err_set(e, ERR_INVALID, "contents: expected a string");
+    if (rc == 0 && contents)
+        cloud_console_clean(json_string_value(contents), json_string_length(contents), out);
+    json_decref(root);
+    return rc == 0 ? 0 : err_wrap(e, "Compute Engine's serial port");
 }
 
 /* ---- instances ---- */

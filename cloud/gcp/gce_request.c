@@ -316,6 +316,12 @@ void gce_path_instance(const char *zone, const char *name, struct buf *out)
     buf_printf(out, "/zones/%s/instances/%s", zone, name);
 }
 
+void gce_path_console(const char *zone, const char *name, struct buf *out)
+{
+    gce_path_instance(zone, name, out);
+    buf_adds(out, "/serialPort?port=1");
+}
+
 void gce_path_delete(const char *zone, const char *name, const char *request_id, struct buf *out)
 {
     gce_path_instance(zone, name, out);
