@@ -55,12 +55,12 @@ static void check_routes(const char *path)
 /* Whether the query was refused; then the exchange can be used again. */
 static bool take_refusal(struct http_exchange *x, bool is_fine)
 {
-    assert(is_fine == (x->state != ANSWERED) && is_fine == (x->response == NULL));
+    assert(is_fine == (x->state != ANSWERED) && is_fine == (x->reply_body.len == 0));
     if (is_fine)
         return false;
     assert(x->status == 400);
-    MHD_destroy_response(x->response);
-    x->response = NULL;
+    buf_deinit(&x->reply_body);
+    buf_deinit(&x->reply_fields);
     x->state = HANDED;
     return true;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include <assert.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,14 +372,24 @@ static bool is_node(const struct api *a, const struct http_server_request *r)
     return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
 }
 
-size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r)
+void api_identify(
+    void *ctx, struct http_exchange *x, const struct http_server_request *r, struct http_identity *ret)
 {
     struct token_row t;
     struct caller step;
-    const char *token;
-    if (r->is_unix || is_node(ctx, r) || ((token = bearer(x)) && (find_token(ctx, token, &t, NULL) == 0 || find_step(ctx, token, &step))))
-        return API_BODY_MAX;
-    return API_STRANGER_BODY_MAX;
+    const char *token = bearer(x);
+    if (is_node(ctx, r)) {
+        ret->class = HTTP_NODE;
+        STR_COPY(ret->name, r->peer_cn);
+    } else if (token && find_token(ctx, token, &t, NULL) == 0) {
+        ret->class = HTTP_USER;
+        STR_COPY(ret->name, t.user);
+    } else if (token && find_step(ctx, token, &step)) {
+        ret->class = HTTP_USER;
+        STR_COPY(ret->name, step.user);
+    } else {
+        ret->max_body_bytes = API_STRANGER_BODY_MAX;
+    }
 }
 
 static bool identify_node(struct request *q)
@@ -563,6 +574,15 @@ void api_destroy(struct api *a)
 void api_set_server_url(struct api *a, const char *url)
 {
     STR_COPY(a->server_url, url);
+}
+
+void api_add_listener(struct api *a, const struct http_server *s)
+{
+    size_t n = 0;
+    while (n < API_LISTENERS_MAX && a->listeners[n])
+        n++;
+    assert(n < API_LISTENERS_MAX);
+    a->listeners[n] = s;
 }
 
 void api_committed(struct api *a, const struct db_batch *committed)

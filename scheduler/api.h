@@ -52,9 +52,13 @@ void api_destroy(struct api *a); /* NULL is fine */
 /* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
 void api_set_server_url(struct api *a, const char *url);
 
-/* The handler of both listeners, and how much they read for it (http_body_limit_fn). */
+/* The handler of both listeners, and whose connections and bytes are counted together (http_identify_fn). */
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
-size_t api_body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+void api_identify(
+    void *ctx, struct http_exchange *x, const struct http_server_request *r, struct http_identity *ret);
+
+/* A listener whose figures /metrics is to have; borrowed until it has stopped, when no request comes any more. */
+void api_add_listener(struct api *a, const struct http_server *s);
 
 /* After a commit: answers long polls for which there is something new. */
 void api_committed(struct api *a, const struct db_batch *committed);

@@ -20,6 +20,8 @@
 #define API_LIST_MAX 200 /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
+#define API_LISTENERS_MAX 2
+
 /* A local user, as the system knew it when it was last asked. */
 struct local_user {
     uid_t uid;
@@ -40,6 +42,7 @@ struct api {
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */
     int64_t n_requests, n_refused;
+    const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     struct local_user local; /* who asked last over the UNIX socket */
 };
 

@@ -37,8 +37,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 15000
-#define BUFFERED_MAX ((size_t)512 << 20) /* bodies that are coming in, of one listener */
+#define MIB ((size_t)1 << 20)
 #define IDLE_MS 60000
 #define CA_LOOK_MS SECONDS_MS(86400)
 #define CA_WARN_MS (180 * CA_LOOK_MS)
@@ -48,6 +47,17 @@
 #define PORT_FIRST 10000
 #define PORT_LAST 29999
 #define PORT_TRIES 32
+
+/* Of each listener; docs/api.md states them. A stranger is anybody until a request of the connection
+ * has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and 2048 of them 50 MiB. */
+#define LISTENER_LIMITS                                                                                      \
+    {                                                                                                        \
+        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                                   \
+        [HTTP_USER] = {.max_connections = 4096, .max_connections_each = 512, .max_bytes = 64 * MIB,          \
+            .max_bytes_each = 24 * MIB},                                                                     \
+        [HTTP_NODE] = {.max_connections = 15000, .max_connections_each = 64, .max_bytes = 256 * MIB,         \
+            .max_bytes_each = 32 * MIB},                                                                     \
+    }
 
 struct daemon {
     uv_loop_t *loop;
@@ -535,9 +545,8 @@ static int listen_tls(struct daemon *d, struct err *e)
         .key_pem = key,
         .client_ca_pem = ca_pem(d->ca),
         .max_body_bytes = API_BODY_MAX,
-        .body_limit = api_body_limit,
-        .max_buffered_bytes = BUFFERED_MAX,
-        .max_connections = CONNECTIONS_MAX,
+        .identify = api_identify,
+        .limits = LISTENER_LIMITS,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,
         .ctx = d->api,
@@ -546,6 +555,8 @@ static int listen_tls(struct daemon *d, struct err *e)
     explicit_bzero(key, strlen(key));
     free(key);
     free(cert);
+    if (rc == 0)
+        api_add_listener(d->api, d->tls_server);
     if (rc == 0)
         rc = remember_port(d, http_server_port(d->tls_server), e);
     return rc;
@@ -558,14 +569,16 @@ static int listen_unix(struct daemon *d, struct err *e)
         .unix_mode =
             geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
         .max_body_bytes = API_BODY_MAX,
-        .body_limit = api_body_limit,
-        .max_buffered_bytes = BUFFERED_MAX,
-        .max_connections = CONNECTIONS_MAX,
+        .identify = api_identify,
+        .limits = LISTENER_LIMITS,
         .idle_timeout_ms = IDLE_MS,
         .handler = api_handle,
         .ctx = d->api,
     };
-    return http_server_start(d->loop, &o, &d->unix_server, e);
+    int rc = http_server_start(d->loop, &o, &d->unix_server, e);
+    if (rc == 0)
+        api_add_listener(d->api, d->unix_server);
+    return rc;
 }
 
 static void set_server_url(struct daemon *d)

@@ -80,6 +80,40 @@ static void add_grants(struct buf *out, const struct grants *g)
         "Times that credentials of a job could not be made.", (double)s.failures);
 }
 
+/* Of all listeners together. */
+static void add_http(struct buf *out, const struct api *a)
+{
+    struct http_server_stats sum = {0}, s;
+    for (size_t i = 0; i < API_LISTENERS_MAX && a->listeners[i]; i++) {
+        http_server_get_stats(a->listeners[i], &s);
+        for (size_t c = 0; c < HTTP_CLASSES; c++)
+            sum.connections[c] += s.connections[c];
+        sum.accepted += s.accepted;
+        sum.refused += s.refused;
+        sum.gave_way += s.gave_way;
+        sum.too_slow += s.too_slow;
+        sum.malformed += s.malformed;
+        sum.bodies_refused += s.bodies_refused;
+    }
+    metric(out, "belay_http_stranger_connections", "gauge",
+        "Connections that have not shown a token or a node's certificate yet.",
+        sum.connections[HTTP_STRANGER]);
+    metric(out, "belay_http_user_connections", "gauge", "Connections of users.",
+        sum.connections[HTTP_USER]);
+    metric(out, "belay_http_node_connections", "gauge", "Connections of nodes.",
+        sum.connections[HTTP_NODE]);
+    metric(out, "belay_http_accepted_total", "counter", "Connections accepted.", (double)sum.accepted);
+    metric(out, "belay_http_refused_total", "counter", "Connections refused at a limit.", (double)sum.refused);
+    metric(out, "belay_http_gave_way_total", "counter",
+        "Connections or bodies dropped so that a newer one has room.", (double)sum.gave_way);
+    metric(out, "belay_http_too_slow_total", "counter",
+        "Connections closed at a deadline for a handshake, a head, a body or a reply.", (double)sum.too_slow);
+    metric(out, "belay_http_malformed_total", "counter", "Requests refused for their form.",
+        (double)sum.malformed);
+    metric(out, "belay_http_bodies_refused_total", "counter", "Bodies refused for their size or for lack of room.",
+        (double)sum.bodies_refused);
+}
+
 void api_metrics(struct request *q)
 {
     struct buf out = {0};
@@ -98,6 +132,7 @@ void api_metrics(struct request *q)
     metric(&out, "belay_api_requests_total", "counter", "Requests to the API.", (double)q->api->n_requests);
     metric(&out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
         (double)q->api->n_refused);
+    add_http(&out, q->api);
     http_reply_bytes(q->x, 200, "text/plain; version=0.0.4", out.data, out.len);
     buf_deinit(&out);
 }

@@ -1,101 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the HTTP server, shared by its three files: http_server.c (listening, the loop, the end),
- * http_exchange.c (what MHD calls: requests come in), http_reply.c (what handlers call: replies go out). The
- * life of an exchange:
+ * The inside of the HTTP server, shared by its files: http_server.c (listening, limits, the end),
+ * http_conn.c (one connection: bytes in, bytes out, deadlines), http_exchange.c (one request, up
+ * to its handler), http_reply.c (what handlers call). The life of a connection and of its
+ * exchanges:
  *
- *     READING --(whole request is here)--> HANDED --(http_reply*)--> ANSWERED --(sent, or peer gone)--> freed
- *        |                                                              ^
- *        +---- refused before any handler sees it: 400, 413, 503 -------+
+ *     SILENT --> HANDSHAKE --> HEAD --> BODY --> WAITING --> SENDING --> HEAD ...
+ *     (nothing     (TLS)         |        |                     |
+ *      received)                 +--------+---- refused ------->+--> LINGERING --> CLOSED
  *
  * Invariants
- *  1. An exchange is HANDED while it stands in server.waiting: its handler owes it exactly one reply.
- *  2. HANDED and not the one in the handler right now = suspended in MHD, with its timer running.
- *  3. MHD is entered only by run_mhd, never from inside a handler: an answer given later is queued, and all
- * that were queued are resumed together (MHD's work for a resume grows with all that are suspended).
- *  4. MHD alone ends an exchange (http_exchange_on_completed), so a connection that breaks needs no case of
- * its own.
+ *  1. An exchange exists from the end of a head to the end of its reply; a connection has at most
+ *     one.
+ *  2. An exchange is HANDED while it is in server.waiting: its handler owes it exactly one reply.
+ *  3. A connection is WAITING while its exchange is HANDED: nothing is read, and nobody can close
+ *     it but the reply.
+ *  4. No handler runs inside a call of http_reply*: an answer given outside of the handler's call
+ *     is sent, and the next request begun, from server.ready in the next turn of the loop.
+ *  5. A connection is freed when libuv has closed its handle, never inside a call, so whoever has
+ *     run one may look at its phase.
  */
 #ifndef BELAY_BASE_UV_HTTP_EXCHANGE_H
 #define BELAY_BASE_UV_HTTP_EXCHANGE_H
 
 #include "base/list.h"
 #include "base/timers.h"
+#include "base/uv/http_admission.h"
+#include "base/uv/http_head.h"
+#include "base/uv/http_peer.h"
 #include "base/uv/http_server.h"
 #include "base/uv/http_target.h"
-#include <microhttpd.h>
 #include <sys/stat.h>
 
 enum exchange_state { READING, HANDED, ANSWERED };
 
-/* Why the rest of a body is read and dropped. */
-enum body_refusal { BODY_FINE, BODY_TOO_LARGE, BODY_NO_ROOM };
-
-/* What the bodies of some kind of clients may take together. */
-struct body_share {
-    size_t now_bytes, max_bytes;
-};
-
-struct reply_header {
-    char *name, *value;
-};
+enum reply_kind { REPLY_BYTES, REPLY_FILE, REPLY_TORN, REPLY_NONE };
 
 struct http_exchange {
-    struct link link; /* in server.waiting while HANDED, in server.answered while it waits to be resumed */
+    struct link link; /* in server.waiting while HANDED */
     struct http_server *server;
-    struct MHD_Connection *conn;
+    struct http_conn *conn; /* NULL in tests of handlers */
     enum exchange_state state;
-    bool is_begun, is_suspended;
-    char *raw_target;
+    char *head_text; /* head points into it */
+    size_t head_bytes; /* counted for the connection, like body */
+    struct http_head head;
     struct http_target target;
-    struct buf body; /* its bytes are counted in *share */
-    struct body_share *share;
-    size_t body_max_bytes, dropped_bytes;
-    enum body_refusal refusal;
+    struct http_chunks chunks;
+    struct buf body; /* its bytes are counted for the connection */
+    size_t body_max_bytes;
     struct http_server_request request;
-    struct reply_header *headers; /* for the reply */
-    size_t n_headers;
-    struct MHD_Response *response;
+
+    enum reply_kind reply_kind;
     int status;
+    struct buf reply_fields; /* header lines of the reply, each with CR LF */
+    bool has_date;
+    struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN */
+    uint64_t reply_length; /* what Content-Length says */
+    int file_fd;           /* of REPLY_FILE; borrowed */
     struct timer timer;
     http_wait_fn on_timeout, on_gone;
     void *wait_ctx;
 };
 
-struct http_server {
-    struct MHD_Daemon *mhd;
-    uv_poll_t poll; /* MHD's epoll descriptor */
-    struct timers *timers;
-    struct timer mhd_timer, resume_timer, finish_timer;
-    struct list waiting, answered;
-    size_t n_suspended;
-    size_t n_files;                /* replies that read a file */
-    struct http_exchange *current; /* in the handler right now */
-    bool is_in_mhd, is_stopping;
-    http_handler_fn handler;
-    void *ctx;
-    size_t max_body_bytes;
-    http_body_limit_fn body_limit;
-    struct body_share known, strangers;
-    bool has_client_ca;
-    int port;
-    char *unix_path;
-    struct stat unix_stat; /* what stood at unix_path when we had bound it */
-    char mhd_error[256];   /* the last thing MHD complained of, for the error of a failed start */
+enum conn_phase {
+    CONN_SILENT,
+    CONN_HANDSHAKE,
+    CONN_HEAD,
+    CONN_BODY,
+    CONN_WAITING,
+    CONN_SENDING,
+    CONN_LINGERING, /* the last reply is sent; what still arrives is dropped, since a reset could destroy it */
+    CONN_CLOSED,
 };
 
+struct http_conn {
+    struct http_server *server;
+    struct link link;    /* in server.conns */
+    struct link ready;   /* in server.ready */
+    struct http_holder holder;
+    uv_poll_t poll;
+    int fd, events;      /* events: what poll waits for now */
+    enum conn_phase phase;
+    int64_t began_ms;    /* the phase; in HEAD its first byte, once there is one */
+    uint64_t n_moved;    /* bytes in this phase */
+    int64_t moved_at_ms; /* the last of them */
+    int64_t window_at_ms;  /* since when their rate is looked at, */
+    uint64_t window_moved; /* and how many there were then */
+    bool is_running;     /* in http_conn_run */
+    bool is_last;        /* closes after this reply */
+    bool lingers;        /* and the client may still be sending */
+    bool is_first_head;      /* no head was complete yet: its deadline runs from the accept */
+    bool tls_wants_write, tls_send_pending;
+    gnutls_session_t tls; /* NULL until the first byte, or without TLS */
+    struct http_peer_cert *cert;
+    struct http_server_request peer; /* address and credentials */
+    char stranger_name[HTTP_PARTY_NAME_MAX]; /* its address, or its network in IPv6 */
+    struct http_identity identity;
+    char *authorization; /* the one that identity was told for; NULL: it is to be asked for */
+    struct buf in;       /* received and not used yet; counted in holder */
+    size_t scanned;      /* of in, see http_head_find */
+    struct buf out;      /* the reply's head, small bodies, pieces of files */
+    size_t out_at;
+    size_t body_at;   /* of the exchange's reply_body */
+    uint64_t file_at; /* of its file */
+    struct http_exchange *x;
+};
+
+struct http_server {
+    uv_loop_t *loop;
+    uv_poll_t listener;
+    int listen_fd;
+    size_t n_open; /* handles that libuv has not closed yet */
+    struct timers *timers;
+    struct timer sweep_timer, ready_timer, accept_timer, finish_timer;
+    struct list conns, ready, waiting;
+    struct http_admission admission;
+    struct http_server_stats stats;
+    int64_t n_dropped_logged, dropped_logged_at_ms;
+    size_t n_files;                /* replies that read a file */
+    struct http_exchange *current; /* in the handler right now */
+    int n_running; /* connections in http_conn_run: 0 or 1 */
+    bool is_stopping;
+    http_handler_fn handler;
+    http_identify_fn identify;
+    void *ctx;
+    size_t max_body_bytes;
+    int64_t idle_ms;
+    bool is_unix, has_client_ca;
+    gnutls_certificate_credentials_t credentials; /* NULL: no TLS */
+    gnutls_priority_t priorities;
+    int port;
+    char *unix_path;
+    struct stat unix_stat; /* what was at unix_path when we had bound it */
+    char scratch[64 << 10]; /* what one recv brings */
+};
+
+/* ---- http_server.c ---- */
+
+/* One of n_open is gone; frees s after the last. */
+void http_server_handle_closed(struct http_server *s);
+
+/* ---- http_conn.c ---- */
+
+/* Takes fd, which is connected and non-blocking. NULL, and fd is closed: no room. */
+struct http_conn *http_conn_open(struct http_server *s, int fd, const struct sockaddr_storage *addr);
+void http_conn_close(struct http_conn *c);
+/* Goes on with whatever can be done now. */
+void http_conn_run(struct http_conn *c);
+/* Its exchange has been answered. */
+void http_conn_answered(struct http_conn *c);
+/* Closes it, or answers with an error, if it has passed a deadline. */
+void http_conn_check_deadline(struct http_conn *c, int64_t now_ms);
+/* Lets another connection have its place (bytes: its bytes). */
+void http_conn_give_way(struct http_conn *c, bool bytes);
+/* Counts n more bytes for c; false: there is no room, and *e says why. */
+bool http_conn_take_bytes(struct http_conn *c, size_t n, struct err *e);
+void http_conn_set_phase(struct http_conn *c, enum conn_phase phase);
+/* Answers with an error and ends the connection. */
+void http_conn_refuse(struct http_conn *c, int status, const struct err *e);
+
+/* ---- http_exchange.c ---- */
+
+/* A whole head of n bytes is here, which are counted for c: makes the exchange, which takes head, and hands it
+ * over if it has no body. */
+void http_exchange_begin(struct http_conn *c, char *head, size_t n);
+/* Bytes of the body. Returns how many were used; the rest belongs to the next request. */
+size_t http_exchange_take_body(struct http_exchange *x, const char *p, size_t n);
+/* Drops what has come of the body. */
+void http_exchange_drop_body(struct http_exchange *x);
+void http_exchange_destroy(struct http_exchange *x);
+struct http_exchange *http_exchange_create(struct http_conn *c);
+
+/* ---- http_reply.c ---- */
+
+/* The status line and header of x's reply. */
+void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf *out);
+/* Whether the reply has a body on the wire. */
+bool http_reply_has_body(const struct http_exchange *x);
 /* An error with a status that does not follow from its kind. */
 void http_reply_status_err(struct http_exchange *x, int status, const struct err *e);
 /* 503: the server is stopping. */
 void http_reply_stopping(struct http_exchange *x);
-
-/* MHD's callbacks; the first void * is the server. In the order in which they come: the target, untouched;
- * the headers, each piece of the body, the end, and once more after a resume; the end of the exchange,
- * however it came. */
-void *http_exchange_on_target(void *cls, const char *target, struct MHD_Connection *conn);
-enum MHD_Result http_exchange_on_access(void *cls, struct MHD_Connection *conn, const char *url,
-    const char *method, const char *version, const char *upload, size_t *n_upload, void **con_cls);
-void http_exchange_on_completed(
-    void *cls, struct MHD_Connection *conn, void **con_cls, enum MHD_RequestTerminationCode why);
 
 #endif

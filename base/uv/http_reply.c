@@ -5,79 +5,42 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/uv/http_exchange.h"
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define RESUMES_A_MS 500 /* so many suspended ones delay a batch of answers by 1 ms */
-#define RESUME_DELAY_MAX_MS 20
-#define FILE_PIECE ((size_t)32 << 10) /* one turn of the loop sends so much of a file */
-
-static void queue_resume(struct http_exchange *x)
-{
-    struct http_server *s = x->server;
-    list_push_back(&s->answered, &x->link);
-    size_t delay_ms = s->n_suspended / RESUMES_A_MS;
-    if (!timer_is_running(&s->resume_timer))
-        timer_start(s->timers, &s->resume_timer,
-            delay_ms < RESUME_DELAY_MAX_MS ? (int64_t)delay_ms : RESUME_DELAY_MAX_MS);
-}
+#include <strings.h>
+#include <time.h>
 
 static void set_answered(struct http_exchange *x)
 {
     x->state = ANSWERED;
     timer_stop(x->server->timers, &x->timer);
     link_remove(&x->link);
-    if (x->is_suspended)
-        queue_resume(x);
+    if (x->conn)
+        http_conn_answered(x->conn);
 }
 
-static void reply(
-    struct http_exchange *x, int status, const char *content_type, struct MHD_Response *response)
+static void start_reply(
+    struct http_exchange *x, enum reply_kind kind, int status, const char *content_type)
 {
-    assert(x->state != ANSWERED && !x->response);
-    x->response = response;
+    assert(x->state != ANSWERED && status >= 200 && status <= 599);
+    x->reply_kind = kind;
     x->status = status;
     if (content_type)
-        MHD_add_response_header(x->response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
-    for (size_t i = 0; i < x->n_headers; i++)
-        if (MHD_add_response_header(x->response, x->headers[i].name, x->headers[i].value) != MHD_YES)
-            log_warn("HTTP reply header left out: not a valid header", log_s("name", x->headers[i].name));
+        buf_printf(&x->reply_fields, "Content-Type: %s\r\n", content_type);
+}
+
+void http_reply_bytes(
+    struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
+{
+    assert(content_type || n == 0);
+    start_reply(x, REPLY_BYTES, status, content_type);
+    buf_add(&x->reply_body, p, n);
+    x->reply_length = n;
     set_answered(x);
-}
-
-void http_reply_bytes(struct http_exchange *x, int status, const char *content_type, const void *p, size_t n)
-{
-    assert(status >= 200 && status <= 599 && (content_type || n == 0));
-    void *copy = n > 0 ? mem_dup(p, n) : NULL;
-    reply(x, status, content_type,
-        MHD_create_response_from_buffer(n, copy, n > 0 ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT));
-}
-
-struct file_reply {
-    struct http_server *server;
-    int fd;
-};
-
-static ssize_t on_read_file(void *cls, uint64_t at, char *buf, size_t max)
-{
-    const struct file_reply *f = cls;
-    ssize_t n;
-    do
-        n = pread(f->fd, buf, max, (off_t)at);
-    while (n < 0 && errno == EINTR);
-    return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static void on_free_file(void *cls)
-{
-    struct file_reply *f = cls;
-    f->server->n_files--;
-    free(f);
 }
 
 void http_reply_file(struct http_exchange *x, const char *content_type, int fd, uint64_t n)
@@ -85,56 +48,91 @@ void http_reply_file(struct http_exchange *x, const char *content_type, int fd, 
     struct http_server *s = x->server;
     struct err e;
     if (s->n_files >= HTTP_FILES_MAX) {
-        err_set(&e, ERR_UNAVAILABLE, "%d files are being sent already; try again later", HTTP_FILES_MAX);
+        err_set(&e, ERR_UNAVAILABLE, "%d files are being sent already; try again later",
+            HTTP_FILES_MAX);
         http_reply_err(x, &e);
         return;
     }
-    struct file_reply *f = mem_alloc(sizeof(*f));
-    *f = (struct file_reply){.server = s, .fd = fd};
     s->n_files++;
-    reply(x, 200, content_type,
-        MHD_create_response_from_callback(n, FILE_PIECE, on_read_file, f, on_free_file));
+    start_reply(x, REPLY_FILE, 200, content_type);
+    x->file_fd = fd;
+    x->reply_length = n;
+    set_answered(x);
 }
 
-struct torn_reply {
-    char *bytes;
-    size_t n_sent;
-};
-
-static ssize_t on_read_torn(void *cls, uint64_t at, char *buf, size_t max)
+void http_reply_torn(struct http_exchange *x, int status, const char *content_type, const void *p,
+    size_t n, size_t n_sent)
 {
-    const struct torn_reply *t = cls;
-    size_t n = at < t->n_sent ? t->n_sent - (size_t)at : 0;
-    if (n == 0)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    n = n < max ? n : max;
-    memcpy(buf, t->bytes + at, n);
-    return (ssize_t)n;
-}
-
-static void on_free_torn(void *cls)
-{
-    struct torn_reply *t = cls;
-    free(t->bytes);
-    free(t);
-}
-
-void http_reply_torn(
-    struct http_exchange *x, int status, const char *content_type, const void *p, size_t n, size_t n_sent)
-{
-    struct torn_reply *t = mem_alloc(sizeof(*t));
     assert(n_sent <= n);
-    *t = (struct torn_reply){.bytes = mem_dup(p, n), .n_sent = n_sent};
-    reply(x, status, content_type, MHD_create_response_from_callback(n, FILE_PIECE, on_read_torn, t, on_free_torn));
+    start_reply(x, REPLY_TORN, status, content_type);
+    buf_add(&x->reply_body, p, n_sent);
+    x->reply_length = n;
+    set_answered(x);
 }
 
 void http_reply_none(struct http_exchange *x)
 {
-    assert(x->state != ANSWERED && !x->response);
+    start_reply(x, REPLY_NONE, 200, NULL);
     set_answered(x);
 }
 
-void http_reply_text(struct http_exchange *x, int status, const char *content_type, const char *text)
+/* ---- The head of a reply ---- */
+
+static const char *reason_of(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {{200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"},
+        {206, "Partial Content"}, {301, "Moved Permanently"}, {302, "Found"}, {304, "Not Modified"},
+        {307, "Temporary Redirect"}, {400, "Bad Request"}, {401, "Unauthorized"},
+        {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"},
+        {408, "Request Timeout"}, {409, "Conflict"}, {411, "Length Required"},
+        {412, "Precondition Failed"}, {413, "Content Too Large"}, {416, "Range Not Satisfiable"},
+        {417, "Expectation Failed"}, {422, "Unprocessable Content"}, {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"}, {500, "Internal Server Error"},
+        {501, "Not Implemented"}, {502, "Bad Gateway"}, {503, "Service Unavailable"},
+        {504, "Gateway Timeout"}, {505, "HTTP Version Not Supported"},
+        {507, "Insufficient Storage"}};
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Status";
+}
+
+/* RFC 9110, 5.6.7, whatever the locale is. */
+static void add_date(struct buf *out)
+{
+    static const char days[] = "SunMonTueWedThuFriSat",
+                      months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    time_t now = (time_t)(clock_wall(&clock_system).ms / 1000);
+    struct tm t;
+    if (gmtime_r(&now, &t))
+        buf_printf(out, "Date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n", days + 3 * t.tm_wday,
+            t.tm_mday, months + 3 * t.tm_mon, t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+}
+
+bool http_reply_has_body(const struct http_exchange *x)
+{
+    bool is_to_head = x->head.method && strcmp(x->head.method, "HEAD") == 0;
+    return !is_to_head && x->status != 204 && x->status != 304 && x->reply_kind != REPLY_NONE;
+}
+
+void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf *out)
+{
+    buf_printf(out, "HTTP/1.1 %d %s\r\n", x->status, reason_of(x->status));
+    if (!x->has_date)
+        add_date(out);
+    if (!keeps_alive)
+        buf_adds(out, "Connection: close\r\n");
+    buf_add(out, x->reply_fields.data, x->reply_fields.len);
+    if (x->status != 204 && x->status != 304)
+        buf_printf(out, "Content-Length: %llu\r\n", (unsigned long long)x->reply_length);
+    buf_adds(out, "\r\n");
+}
+
+void http_reply_text(
+    struct http_exchange *x, int status, const char *content_type, const char *text)
 {
     http_reply_bytes(x, status, content_type, text, strlen(text));
 }
@@ -194,15 +192,20 @@ int http_status_of(enum err_kind kind)
 
 void http_reply_add_header(struct http_exchange *x, const char *name, const char *value)
 {
-    x->headers = mem_resize(x->headers, x->n_headers + 1, sizeof(*x->headers));
-    x->headers[x->n_headers++] = (struct reply_header){.name = mem_strdup(name), .value = mem_strdup(value)};
+    if (!http_field_is_valid(name, value)) {
+        log_warn("HTTP reply header left out: not a valid header", log_s("name", name));
+        return;
+    }
+    if (strcasecmp(name, "Date") == 0)
+        x->has_date = true;
+    buf_printf(&x->reply_fields, "%s: %s\r\n", name, value);
 }
 
 /* ---- Reading the request ---- */
 
 const char *http_request_header(struct http_exchange *x, const char *name)
 {
-    return MHD_lookup_connection_value(x->conn, MHD_HEADER_KIND, name);
+    return http_head_field(&x->head, name);
 }
 
 const char *http_request_query(struct http_exchange *x, const char *name)
@@ -216,23 +219,10 @@ void http_request_each_query(struct http_exchange *x, http_each_fn fn, void *ctx
         fn(ctx, x->target.query[i].name, x->target.query[i].value);
 }
 
-struct each {
-    http_each_fn fn;
-    void *ctx;
-};
-
-static enum MHD_Result on_each_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    (void)kind;
-    const struct each *each = cls;
-    each->fn(each->ctx, name, value ? value : "");
-    return MHD_YES;
-}
-
 void http_request_each_header(struct http_exchange *x, http_each_fn fn, void *ctx)
 {
-    struct each each = {.fn = fn, .ctx = ctx};
-    MHD_get_connection_values(x->conn, MHD_HEADER_KIND, on_each_header, &each);
+    for (size_t i = 0; i < x->head.n_fields; i++)
+        fn(ctx, x->head.fields[i].name, x->head.fields[i].value);
 }
 
 /* ---- Waiting ---- */
@@ -250,8 +240,8 @@ static void on_wait_over(struct timer *t, void *ctx)
     http_reply_err(x, &e);
 }
 
-void http_exchange_wait(
-    struct http_exchange *x, int64_t max_wait_ms, http_wait_fn on_timeout, http_wait_fn on_gone, void *ctx)
+void http_exchange_wait(struct http_exchange *x, int64_t max_wait_ms, http_wait_fn on_timeout,
+    http_wait_fn on_gone, void *ctx)
 {
     assert(x->state == HANDED);
     x->on_timeout = on_timeout;
@@ -264,8 +254,7 @@ void http_exchange_wait(
 
 bool http_exchange_peer_left(const struct http_exchange *x)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct pollfd p = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    struct pollfd p = {.fd = x->conn->fd, .events = POLLRDHUP};
     return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 

@@ -1,105 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP server on libmicrohttpd (MHD), whose epoll descriptor stands in a uv_poll: listening, the loop,
- * the end. The whole picture is in http_exchange.h.
+ * The HTTP server as a whole: listening, limits over all connections, start and stop. The whole
+ * picture is in http_exchange.h.
+ *
+ * The listening socket is in the loop like any other, and what comes is always accepted: at a
+ * limit somebody gives way or the newcomer is closed, so the listener cannot be left deaf.
  */
 #include "base/uv/http_server.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/uv/http_exchange.h"
 #include "base/uv/http_listen.h"
-#include "base/uv/http_peer.h"
 #include "base/uv/loop.h"
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY (16 * 1024) /* request line and headers, and MHD's buffers */
 #define DEFAULT_IDLE_MS SECONDS_MS(60)
 #define DEFAULT_CONNECTIONS 1000
-#define DEFAULT_BUFFERED ((size_t)256 << 20)
-#define STOP_ROUNDS 16 /* turns of MHD in which the last replies may leave */
+#define DEFAULT_BYTES ((size_t)256 << 20)
+#define ACCEPTS_A_TURN 64
+#define SWEEP_MS 250
+#define ACCEPT_PAUSE_MS 100 /* without a free descriptor, and nobody who could give way */
+#define LOG_DROPPED_MS SECONDS_MS(60)
 
-/* ---- What MHD calls, but for exchanges ---- */
+/* ---- Accepting ---- */
 
-static void on_connection(
-    void *cls, struct MHD_Connection *conn, void **socket_ctx, enum MHD_ConnectionNotificationCode code)
+static void on_listener(uv_poll_t *h, int status, int events);
+
+/* No descriptor is free: a stranger gives way; else the listener rests for a moment. */
+static void free_descriptor(struct http_server *s)
 {
-    (void)conn;
-    const struct http_server *s = cls;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED)
-        free(*socket_ctx);
-    else if (s->has_client_ca)
-        *socket_ctx = mem_alloc(sizeof(struct http_peer_cert));
+    struct http_holder *victim = http_admission_victim(&s->admission, HTTP_STRANGER);
+    if (victim) {
+        http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), false);
+        return;
+    }
+    s->stats.refused++;
+    uv_poll_stop(&s->listener);
+    timer_start(s->timers, &s->accept_timer, ACCEPT_PAUSE_MS);
 }
 
-/* The target is decoded strictly, by http_target.c: MHD leaves it as it is. */
-static size_t on_unescape(void *cls, struct MHD_Connection *conn, char *s)
+static void on_accept_timer(struct timer *t, void *ctx)
 {
-    (void)cls, (void)conn;
-    return strlen(s);
+    (void)t;
+    struct http_server *s = ctx;
+    uv_poll_start(&s->listener, UV_READABLE, on_listener);
 }
 
-static void on_mhd_log(void *cls, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
-
-static void on_mhd_log(void *cls, const char *fmt, va_list args)
+static void start_sweeps(struct http_server *s)
 {
-    struct http_server *s = cls;
-    vsnprintf(s->mhd_error, sizeof(s->mhd_error), fmt, args);
-    s->mhd_error[strcspn(s->mhd_error, "\r\n")] = '\0';
-    log_debug("HTTP server", log_s("event", s->mhd_error));
+    if (!timer_is_running(&s->sweep_timer))
+        timer_start(s->timers, &s->sweep_timer, SWEEP_MS);
+}
+
+static void on_listener(uv_poll_t *h, int status, int events)
+{
+    struct http_server *s = h->data;
+    (void)status, (void)events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        struct sockaddr_storage addr = {0};
+        socklen_t len = sizeof(addr);
+        int fd =
+            accept4(s->listen_fd, (struct sockaddr *)&addr, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+            free_descriptor(s);
+            break;
+        }
+        if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+            break;
+        if (fd < 0)
+            continue;
+        s->stats.accepted++;
+        http_conn_open(s, fd, &addr);
+    }
+    start_sweeps(s);
 }
 
 /* ---- The loop ---- */
 
-static void run_mhd(struct http_server *s)
+/* Those that were there when it began: who is put back waits for the next turn. */
+static void run_ready(struct http_server *s)
 {
-    assert(!s->is_in_mhd);
-    s->is_in_mhd = true;
-    MHD_run(s->mhd);
-    s->is_in_mhd = false;
-    MHD_UNSIGNED_LONG_LONG ms;
-    if (MHD_get_timeout(s->mhd, &ms) == MHD_YES)
-        timer_start(
-            s->timers, &s->mhd_timer, ms < (uint64_t)SECONDS_MS(3600) ? (int64_t)ms : SECONDS_MS(3600));
-    else
-        timer_stop(s->timers, &s->mhd_timer);
-}
-
-static void on_poll(uv_poll_t *h, int status, int events)
-{
-    (void)status, (void)events; /* whatever it is, MHD looks for itself */
-    run_mhd(h->data);
-}
-
-static void on_mhd_timer(struct timer *t, void *ctx)
-{
-    (void)t;
-    run_mhd(ctx);
-}
-
-static void resume_answered(struct http_server *s)
-{
+    struct list due = {0};
     struct link *l;
-    while ((l = list_pop(&s->answered))) {
-        struct http_exchange *x = LIST_ENTRY(l, struct http_exchange, link);
-        x->is_suspended = false;
-        s->n_suspended--;
-        MHD_resume_connection(x->conn);
-    }
+    while ((l = list_pop(&s->ready)))
+        list_push_back(&due, l);
+    while ((l = list_pop(&due)))
+        http_conn_run(LIST_ENTRY(l, struct http_conn, ready));
 }
 
-static void on_resume_timer(struct timer *t, void *ctx)
+static void on_ready_timer(struct timer *t, void *ctx)
 {
     (void)t;
-    resume_answered(ctx);
-    run_mhd(ctx);
+    struct http_server *s = ctx;
+    run_ready(s);
+    if (!list_is_empty(&s->ready) && !timer_is_running(&s->ready_timer))
+        timer_start(s->timers, &s->ready_timer, 0);
+}
+
+/* One line a minute at most, for all that was dropped since the last. */
+static void log_dropped(struct http_server *s, int64_t now_ms)
+{
+    int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused;
+    if (n == s->n_dropped_logged || now_ms < s->dropped_logged_at_ms + LOG_DROPPED_MS)
+        return;
+    log_warn("HTTP connections or bodies were dropped, at a limit or for slowness; totals since "
+             "the start "
+             "(see the metrics belay_http_*)",
+        log_i("gave_way", s->stats.gave_way), log_i("refused", s->stats.refused),
+        log_i("too_slow", s->stats.too_slow), log_i("bodies_refused", s->stats.bodies_refused),
+        log_i("strangers", s->admission.classes[HTTP_STRANGER].n_holders));
+    s->n_dropped_logged = n;
+    s->dropped_logged_at_ms = now_ms;
+}
+
+static void on_sweep(struct timer *t, void *ctx)
+{
+    (void)t;
+    struct http_server *s = ctx;
+    int64_t now_ms = clock_mono(s->timers->clock).ms;
+    LIST_FOREACH (&s->conns, l)
+        http_conn_check_deadline(LIST_ENTRY(l, struct http_conn, link), now_ms);
+    log_dropped(s, now_ms);
+    if (!list_is_empty(&s->conns))
+        start_sweeps(s);
+}
+
+void http_server_get_stats(const struct http_server *s, struct http_server_stats *ret_stats)
+{
+    *ret_stats = s->stats;
+    for (size_t i = 0; i < HTTP_CLASSES; i++)
+        ret_stats->connections[i] = s->admission.classes[i].n_holders;
 }
 
 /* ---- Start ---- */
 
-static int listen_on(const struct http_server_options *o, struct http_server *s, int *ret_fd, struct err *e)
+static int listen_on(
+    const struct http_server_options *o, struct http_server *s, int *ret_fd, struct err *e)
 {
     if (!o->unix_path)
         return http_listen_tcp(o->host, o->port, ret_fd, &s->port, e);
@@ -114,53 +156,60 @@ static int listen_on(const struct http_server_options *o, struct http_server *s,
 
 static const char tls_priorities[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
 
-#define OPTIONS_MAX 5
-
-static void tls_options(const struct http_server_options *o, struct MHD_OptionItem items[OPTIONS_MAX])
+static int tls_error(int rc, const char *what, struct err *e)
 {
-    size_t n = 0;
-    if (o->cert_pem) {
-        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)o->cert_pem};
-        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->key_pem};
-        items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)tls_priorities};
-        if (o->client_ca_pem)
-            items[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)o->client_ca_pem};
-    }
-    items[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    return err_set(e, ERR_CONFIG, "cannot serve HTTPS: %s: %s", what, gnutls_strerror(rc));
 }
 
-static struct MHD_Daemon *start_mhd(const struct http_server_options *o, struct http_server *s, int fd)
+static int set_up_tls(const struct http_server_options *o, struct http_server *s, struct err *e)
 {
-    int64_t idle_ms = o->idle_timeout_ms > 0 ? o->idle_timeout_ms : DEFAULT_IDLE_MS;
-    int connections = o->max_connections > 0 ? o->max_connections : DEFAULT_CONNECTIONS;
-    unsigned flags =
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (o->cert_pem ? MHD_USE_TLS : 0);
-    struct MHD_OptionItem tls[OPTIONS_MAX];
-    tls_options(o, tls);
-    return MHD_start_daemon(flags, 0, NULL, NULL, http_exchange_on_access, s, MHD_OPTION_EXTERNAL_LOGGER,
-        on_mhd_log, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((idle_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        http_exchange_on_target, s, MHD_OPTION_NOTIFY_COMPLETED, http_exchange_on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
-        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    const gnutls_datum_t cert = {(void *)o->cert_pem, (unsigned)strlen(o->cert_pem)};
+    const gnutls_datum_t key = {(void *)o->key_pem, (unsigned)strlen(o->key_pem)};
+    if (gnutls_certificate_allocate_credentials(&s->credentials) < 0)
+        mem_out_of_memory();
+    int rc = gnutls_certificate_set_x509_key_mem(s->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+    if (rc < 0)
+        return tls_error(rc, "the certificate and key cannot be used", e);
+    if (o->client_ca_pem) {
+        const gnutls_datum_t ca = {(void *)o->client_ca_pem, (unsigned)strlen(o->client_ca_pem)};
+        rc = gnutls_certificate_set_x509_trust_mem(s->credentials, &ca, GNUTLS_X509_FMT_PEM);
+        if (rc < 0)
+            return tls_error(rc, "the certificate authority of clients cannot be used", e);
+    }
+    rc = gnutls_priority_init(&s->priorities, tls_priorities, NULL);
+    return rc < 0 ? tls_error(rc, tls_priorities, e) : 0;
 }
 
 static void on_finish_timer(struct timer *t, void *ctx);
 
 static void join_loop(struct http_server *s, uv_loop_t *loop)
 {
+    s->loop = loop;
     s->timers = uv_timers_create(loop);
-    timer_init(&s->mhd_timer, on_mhd_timer, s);
-    timer_init(&s->resume_timer, on_resume_timer, s);
+    timer_init(&s->sweep_timer, on_sweep, s);
+    timer_init(&s->ready_timer, on_ready_timer, s);
+    timer_init(&s->accept_timer, on_accept_timer, s);
     timer_init(&s->finish_timer, on_finish_timer, s);
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
-    s->poll.data = s;
-    int rc = uv_poll_init(loop, &s->poll, info->epoll_fd);
+    s->dropped_logged_at_ms = clock_mono(s->timers->clock).ms - LOG_DROPPED_MS;
+    s->listener.data = s;
+    int rc = uv_poll_init(loop, &s->listener, s->listen_fd);
     assert(rc == 0);
-    rc = uv_poll_start(&s->poll, UV_READABLE, on_poll);
+    rc = uv_poll_start(&s->listener, UV_READABLE, on_listener);
     assert(rc == 0);
     (void)rc;
+    s->n_open = 1;
+}
+
+static void set_limits(const struct http_server_options *o, struct http_server *s)
+{
+    for (size_t i = 0; i < HTTP_CLASSES; i++) {
+        struct http_class_limits *l = &s->admission.classes[i].limits;
+        *l = o->limits[i];
+        if (l->max_connections == 0)
+            l->max_connections = DEFAULT_CONNECTIONS;
+        if (l->max_bytes == 0)
+            l->max_bytes = DEFAULT_BYTES;
+    }
 }
 
 static void remove_unix_path(const struct http_server *s)
@@ -173,12 +222,17 @@ static void remove_unix_path(const struct http_server *s)
 
 static void server_free(struct http_server *s)
 {
+    if (s->credentials)
+        gnutls_certificate_free_credentials(s->credentials);
+    if (s->priorities)
+        gnutls_priority_deinit(s->priorities);
+    http_admission_deinit(&s->admission);
     free(s->unix_path);
     free(s);
 }
 
-int http_server_start(
-    uv_loop_t *loop, const struct http_server_options *o, struct http_server **ret_server, struct err *e)
+int http_server_start(uv_loop_t *loop, const struct http_server_options *o,
+    struct http_server **ret_server, struct err *e)
 {
     assert(o->handler && (o->host || o->unix_path) && (!o->cert_pem || o->key_pem));
     assert(!o->client_ca_pem || o->cert_pem);
@@ -186,30 +240,21 @@ int http_server_start(
     s->handler = o->handler;
     s->ctx = o->ctx;
     s->max_body_bytes = o->max_body_bytes;
-    s->body_limit = o->body_limit;
-    s->known.max_bytes = o->max_buffered_bytes > 0 ? o->max_buffered_bytes : DEFAULT_BUFFERED;
-    s->strangers.max_bytes = s->known.max_bytes / 8;
-    s->known.max_bytes -= s->strangers.max_bytes;
+    s->identify = o->identify;
+    s->idle_ms = o->idle_timeout_ms > 0 ? o->idle_timeout_ms : DEFAULT_IDLE_MS;
     s->has_client_ca = o->client_ca_pem != NULL;
-    int fd;
-    int rc = listen_on(o, s, &fd, e);
-    if (rc < 0)
-        goto out;
-    s->mhd = start_mhd(o, s, fd);
-    if (!s->mhd) {
-        close(fd);
-        remove_unix_path(s);
-        rc = err_set(e, ERR_CONFIG, "cannot serve HTTP on %s: %s", o->unix_path ? o->unix_path : o->host,
-            s->mhd_error[0] ? s->mhd_error : "libmicrohttpd did not start");
-        goto out;
+    s->is_unix = o->unix_path != NULL;
+    set_limits(o, s);
+    int rc = o->cert_pem ? set_up_tls(o, s, e) : 0;
+    if (rc == 0)
+        rc = listen_on(o, s, &s->listen_fd, e);
+    if (rc != 0) {
+        server_free(s);
+        return rc;
     }
     join_loop(s, loop);
-    run_mhd(s);
     *ret_server = s;
     return 0;
-out:
-    server_free(s);
-    return rc;
 }
 
 int http_server_port(const struct http_server *s)
@@ -219,26 +264,29 @@ int http_server_port(const struct http_server *s)
 
 /* ---- Stop ---- */
 
-static void on_poll_closed(uv_handle_t *h)
+void http_server_handle_closed(struct http_server *s)
 {
-    server_free(h->data);
+    if (s->n_open == 0)
+        server_free(s);
 }
 
-/* Outside of MHD: lets the last replies leave, then closes all. */
+static void on_listener_closed(uv_handle_t *h)
+{
+    struct http_server *s = h->data;
+    s->n_open--;
+    http_server_handle_closed(s);
+}
+
+/* Outside of any connection's turn: lets the last replies leave, then closes all. */
 static void finish(struct http_server *s)
 {
-    resume_answered(s);
-    MHD_UNSIGNED_LONG_LONG ms = 0;
-    for (int i = 0; i < STOP_ROUNDS && ms == 0; i++) {
-        run_mhd(s);
-        if (MHD_get_timeout(s->mhd, &ms) != MHD_YES)
-            break;
-    }
-    uv_poll_stop(&s->poll);
-    resume_answered(s);
-    MHD_stop_daemon(s->mhd);
+    struct link *l;
+    run_ready(s);
+    while ((l = list_first(&s->conns)))
+        http_conn_close(LIST_ENTRY(l, struct http_conn, link));
     uv_timers_destroy(s->timers);
-    uv_close((uv_handle_t *)&s->poll, on_poll_closed);
+    uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+    close(s->listen_fd);
 }
 
 static void on_finish_timer(struct timer *t, void *ctx)
@@ -254,7 +302,8 @@ void http_server_stop(struct http_server *s)
     s->is_stopping = true;
     remove_unix_path(s);
     if (s->current)
-        link_remove(&s->current->link); /* its handler called us and will answer, or hand_over will */
+        link_remove(
+            &s->current->link); /* its handler called us and will answer, or hand_over will */
     struct link *l;
     while ((l = list_first(&s->waiting))) {
         struct http_exchange *x = LIST_ENTRY(l, struct http_exchange, link);
@@ -262,7 +311,7 @@ void http_server_stop(struct http_server *s)
             x->on_gone(x->wait_ctx, x);
         http_reply_stopping(x);
     }
-    if (s->is_in_mhd)
+    if (s->n_running > 0)
         timer_start(s->timers, &s->finish_timer, 0);
     else
         finish(s);

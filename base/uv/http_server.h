@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP(S) server: libmicrohttpd's epoll descriptor in a uv_poll, no threads. A handler gets a whole request
- * (bounded body) and answers now or later; a request that waits is suspended in MHD. Suspended connections do
- * not notice a dead peer, so the server itself ends every wait after max_wait_ms with a call of the wait's
- * timeout callback, if the handler has not answered.
+ * HTTP/1.1 server over TCP, TLS (GnuTLS) and UNIX sockets, on the loop and without threads. A
+ * handler gets a whole request (bounded body) and answers now or later. A connection whose request
+ * waits is not read, so a dead peer goes unnoticed; the server itself ends every wait after
+ * max_wait_ms with a call of the wait's timeout callback, if the handler has not answered.
  *
  * Also used by the emulator. Client certificates are only *requested* by the TLS layer; the server verifies the
  * chain against its CA here and hands the handler the verified subject CN, or NULL. No flag turns this off.
+ *
+ * Hostile peers. Requests are parsed strictly (http_head.h); one that is refused for its form ends
+ * its connection. A head has to be complete within 20 s of its first byte, or of the connection;
+ * of a body every 10 s have to bring 80 KiB, and the whole of it may take 5 minutes; a peer that
+ * takes nothing of a reply for idle_timeout_ms, or less than 60 KiB in a minute, is disconnected.
+ * How many connections and bytes anybody may hold is in http_admission.h: what is full is shared
+ * evenly, and the oldest of the largest holder gives way to a newcomer.
  */
 #ifndef BELAY_BASE_UV_HTTP_SERVER_H
 #define BELAY_BASE_UV_HTTP_SERVER_H
@@ -38,10 +45,32 @@ struct http_server_request {
  * until the reply is given, its body for the call. */
 typedef void (*http_handler_fn)(void *ctx, struct http_exchange *x, const struct http_server_request *r);
 
-/* Runs on the loop when the headers of a request with a body are here, before any of the body is: how many bytes
- * of it are taken. r has no path and no body yet; http_request_header works, http_request_query does not, and
- * nothing may be answered. Less than max_body_bytes is for clients that have not shown who they are. */
-typedef size_t (*http_body_limit_fn)(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+/* Whose connections and bytes are counted together. Each class has limits of its own, so none can
+ * use up what another needs: strangers have shown nothing yet (a TLS handshake under way, no valid
+ * token), then users, then nodes. */
+enum http_class { HTTP_STRANGER, HTTP_USER, HTTP_NODE, HTTP_CLASSES };
+
+#define HTTP_PARTY_NAME_MAX 72
+
+struct http_class_limits {
+    int max_connections;      /* 0: 1000 */
+    int max_connections_each; /* of one address, user or node; 0: max_connections */
+    size_t max_bytes;         /* heads and bodies that are coming in; 0: 256 MiB */
+    size_t max_bytes_each;    /* 0: max_bytes */
+};
+
+/* Who sends a request, for limits only: what it may do is the handler's matter. */
+struct http_identity {
+    enum http_class class;
+    char name[HTTP_PARTY_NAME_MAX]; /* of the user or node; "": a stranger's address is used */
+    size_t max_body_bytes;          /* larger: 413; the server's own limit holds as well */
+};
+
+/* Runs on the loop when the head of a request is here, before any of the body is. r has no path and
+ * no body yet; http_request_header works, http_request_query does not, and nothing may be answered.
+ * *ret is a stranger with the server's max_body_bytes; give strangers less. */
+typedef void (*http_identify_fn)(
+    void *ctx, struct http_exchange *x, const struct http_server_request *r, struct http_identity *ret);
 
 struct http_server_options {
     const char *host;        /* "127.0.0.1", "0.0.0.0", "::"; NULL with unix_path */
@@ -52,13 +81,9 @@ struct http_server_options {
     const char *key_pem;
     const char *client_ca_pem; /* verify client certificates against it; NULL: none asked for */
     size_t max_body_bytes;   /* larger: 413, JSON error body */
-    http_body_limit_fn body_limit; /* NULL: max_body_bytes for everybody */
-    /* The bodies of all requests that are coming in, together: 0: 256 MiB. An eighth of it is for those that
-     * body_limit gave less than max_body_bytes, the rest for the others, so that strangers cannot crowd out
-     * those who are known. What finds its share taken gets 503. */
-    size_t max_buffered_bytes;
-    int max_connections; /* 0: 1000 */
-    int64_t idle_timeout_ms; /* for connections between and during requests; 0: 60 s */
+    http_identify_fn identify; /* NULL: everybody is a stranger */
+    struct http_class_limits limits[HTTP_CLASSES];
+    int64_t idle_timeout_ms; /* for connections between requests, and stalled replies; 0: 60 s */
     http_handler_fn handler;
     void *ctx;
 };
@@ -68,6 +93,18 @@ struct http_server;
 int http_server_start(uv_loop_t *loop, const struct http_server_options *o, struct http_server **ret_server,
     struct err *e);
 int http_server_port(const struct http_server *s); /* the port really bound; 0 for a UNIX socket */
+/* Since the start, but for connections. */
+struct http_server_stats {
+    int connections[HTTP_CLASSES]; /* now */
+    int64_t accepted;
+    int64_t refused;   /* at a limit of connections, without anybody who could give way */
+    int64_t gave_way;  /* connections closed, and bodies dropped, for a newcomer */
+    int64_t too_slow;  /* at a deadline for a handshake, a head, a body or a reply */
+    int64_t malformed; /* requests refused for their form */
+    int64_t bodies_refused; /* 413, 429 and 503 for bodies */
+};
+
+void http_server_get_stats(const struct http_server *s, struct http_server_stats *ret_stats);
 /* Answers what still waits with 503, closes everything. NULL is fine. Run the loop afterwards. */
 void http_server_stop(struct http_server *s);
 

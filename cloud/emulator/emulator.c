@@ -129,7 +129,7 @@ static int start_control(struct emulator *em, struct err *e)
     const struct http_server_options o = {.host = em->config->host,
         .port = em->config->control_port,
         .max_body_bytes = CONTROL_BODY_MAX,
-        .max_connections = CONNECTIONS_MAX,
+        .limits = {[HTTP_STRANGER] = {.max_connections = CONNECTIONS_MAX}},
         .handler = control_handle,
         .ctx = em};
     return http_server_start(em->loop, &o, &em->control, e);

@@ -266,7 +266,7 @@ int front_server_start(
     const struct http_server_options so = {.host = o->host,
         .port = o->port,
         .max_body_bytes = o->instance ? METADATA_BODY_MAX : o->front->body_max,
-        .max_connections = o->instance ? METADATA_CONNECTIONS_MAX : API_CONNECTIONS_MAX,
+        .limits = {[HTTP_STRANGER] = {.max_connections = o->instance ? METADATA_CONNECTIONS_MAX : API_CONNECTIONS_MAX}},
         .handler = on_request,
         .ctx = s};
     int rc = http_server_start(loop, &so, &s->http, e);

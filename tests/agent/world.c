@@ -239,7 +239,7 @@ static void start_belayd(struct world *w)
         .key_pem = key,
         .client_ca_pem = ca_pem(w->ca),
         .max_body_bytes = WIRE_MESSAGE_MAX,
-        .max_connections = 64,
+        .limits = {[HTTP_STRANGER] = {.max_connections = 64}},
         .handler = on_belayd,
         .ctx = w};
     if (http_server_start(&w->loop, &o, &w->belayd, &e))
@@ -252,7 +252,8 @@ static void start_belayd(struct world *w)
 static void start_imds(struct world *w)
 {
     const struct http_server_options o = {
-        .host = "127.0.0.1", .max_body_bytes = 4096, .max_connections = 16, .handler = on_imds, .ctx = w};
+        .host = "127.0.0.1", .max_body_bytes = 4096,
+        .limits = {[HTTP_STRANGER] = {.max_connections = 16}}, .handler = on_imds, .ctx = w};
     struct err e;
     if (http_server_start(&w->loop, &o, &w->imds, &e))
         fail_msg("%s", e.text);

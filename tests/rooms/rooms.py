@@ -25,7 +25,6 @@ LIBRARIES = {
     "sqlite3.h": "sqlite",
     "curl/": "libcurl",
     "http_parser.h": "http_parser",
-    "microhttpd.h": "libmicrohttpd",
     "glib.h": "glib",
     "gnutls/": "gnutls",
     "openssl/": "openssl",

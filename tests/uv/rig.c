@@ -108,12 +108,18 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
     }
 }
 
-static size_t body_limit(void *ctx, struct http_exchange *x, const struct http_server_request *q)
+static void identify(
+    void *ctx, struct http_exchange *x, const struct http_server_request *q, struct http_identity *ret)
 {
     const struct rig *r = ctx;
-    const char *known = http_request_header(x, "X-Known");
+    const char *known = http_request_header(x, "X-Known"), *name = http_request_header(x, "X-User");
     assert_true(q->body_len == 0 && !q->body && q->raw_target[0] == '/' && q->peer_address[0]);
-    return r->stranger_bytes == 0 || (known && str_eq(known, "yes")) ? SIZE_MAX : r->stranger_bytes;
+    if (r->stranger_bytes > 0 && !(known && str_eq(known, "yes"))) {
+        ret->max_body_bytes = r->stranger_bytes;
+        return;
+    }
+    ret->class = HTTP_USER;
+    STR_COPY(ret->name, name ? name : "somebody");
 }
 
 void rig_init(struct rig *r)
@@ -151,7 +157,7 @@ void rig_serve(struct rig *r, struct http_server_options o)
     if (o.max_body_bytes == 0)
         o.max_body_bytes = 65536;
     o.handler = on_request;
-    o.body_limit = body_limit;
+    o.identify = identify;
     o.ctx = r;
     if (http_server_start(&r->loop, &o, &r->server, &e) < 0)
         fail_msg("%s", e.text);

@@ -60,7 +60,7 @@ struct outcome {
 void rig_init(struct rig *r);
 void rig_init_local(struct rig *r);
 void rig_destroy_client(struct rig *r); /* earlier than rig_deinit does */
-/* Fills handler, body_limit and ctx, listens on 127.0.0.1, or the rig's socket, unless o says otherwise. */
+/* Fills handler, identify and ctx, listens on 127.0.0.1, or the rig's socket, unless o says otherwise. */
 void rig_serve(struct rig *r, struct http_server_options o);
 void rig_deinit(struct rig *r);
 

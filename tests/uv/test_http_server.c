@@ -433,11 +433,11 @@ static void chunked_bodies_are_read_and_limited(void **state)
     buf_clear(&reply);
     buf_clear(&q);
     buf_adds(&q, head);
-    for (int i = 0; i < 180000; i++) /* 18 MB: the server hangs up */
+    for (int i = 0; i < 180000; i++) /* 18 MB: answered at the limit, and not read to its end */
         buf_printf(&q, "64\r\n%0100d\r\n", i);
     buf_clear(&reply);
     rig_raw(&r, q.data, q.len, &reply);
-    assert_int_equal(reply.len, 0);
+    assert_int_equal(count(buf_str(&reply), " 413 "), 1);
     assert_int_equal(r.n_requests, 1);
     buf_deinit(&q);
     buf_deinit(&reply);
@@ -478,7 +478,7 @@ static void strangers_may_send_less(void **state)
 /* Sends a request up to but for its last byte, and the byte when told. */
 static int begin_body(struct rig *r, const char *head, int n)
 {
-    char text[300];
+    char text[1500];
     struct sockaddr_in a = {.sin_family = AF_INET,
         .sin_port = htons((uint16_t)http_server_port(r->server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -509,30 +509,68 @@ static void settle(struct rig *r)
     outcome_deinit(&o);
 }
 
+#define LIMITS_OF_TEST(strangers)                                                                            \
+    {                                                                                                        \
+        [HTTP_STRANGER] = {.max_bytes = (strangers)},                                                        \
+        [HTTP_USER] = {.max_bytes = 1600, .max_bytes_each = 600},                                            \
+    }
+
+/* Heads count as well: here 100 bytes at most. */
 static void bodies_together_are_limited(void **state)
 {
     (void)state;
     struct rig r;
     rig_init(&r);
-    r.stranger_bytes = 100;
-    rig_serve(&r, (struct http_server_options){.max_body_bytes = 160, .max_buffered_bytes = 800});
-    int first = begin_body(&r, "", 60); /* strangers have 100 bytes, the others 700 */
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(500)});
+    int first = begin_body(&r, "", 200);
     settle(&r);
-    int second = begin_body(&r, "", 60);
+    int second = begin_body(&r, "", 190);
     settle(&r);
-    int known = begin_body(&r, "X-Known: yes\r\n", 150);
-    settle(&r);
-    assert_int_equal(end_body(&r, second), 503);
-    assert_int_equal(end_body(&r, known), 200);
-    int third = begin_body(&r, "", 30); /* what the second one had was given back */
-    settle(&r);
-    assert_int_equal(end_body(&r, third), 200);
-    assert_int_equal(end_body(&r, first), 200);
-    int gone = begin_body(&r, "", 90); /* and what one had that went away */
+    assert_int_equal(end_body(&r, first), 503); /* the oldest gives way */
+    assert_int_equal(end_body(&r, second), 200);
+    int gone = begin_body(&r, "", 200); /* all was given back, also by one that goes away */
     settle(&r);
     close(gone);
     settle(&r);
-    assert_int_equal(end_body(&r, begin_body(&r, "", 90)), 200);
+    assert_int_equal(end_body(&r, begin_body(&r, "", 200)), 200);
+    rig_deinit(&r);
+}
+
+static void a_user_cannot_crowd_out_others(void **state)
+{
+    (void)state;
+    struct rig r;
+    int held[8];
+    rig_init(&r);
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(1000)});
+    int other = begin_body(&r, "X-Known: yes\r\nX-User: other\r\n", 300);
+    int stranger = begin_body(&r, "", 100);
+    settle(&r);
+    held[0] = begin_body(&r, "X-Known: yes\r\nX-User: greedy\r\n", 300);
+    settle(&r);
+    held[1] = begin_body(&r, "X-Known: yes\r\nX-User: greedy\r\n", 300); /* over its own limit */
+    settle(&r);
+    assert_int_equal(end_body(&r, held[1]), 429);
+    for (int i = 1; i < 8; i++) {
+        char head[64];
+        snprintf(head, sizeof(head), "X-Known: yes\r\nX-User: u%d\r\n", i / 2);
+        held[i] = begin_body(&r, head, 200);
+        settle(&r);
+    }
+    assert_int_equal(end_body(&r, stranger), 200);
+    for (int i = 1; i < 7; i += 2)
+        close(held[i]);
+    settle(&r);
+    int last = begin_body(&r, "X-Known: yes\r\nX-User: last\r\n", 100);
+    settle(&r);
+    assert_int_equal(end_body(&r, last), 200);
+    close(other);
+    close(held[0]);
+    for (int i = 2; i < 8; i += 2)
+        close(held[i]);
+    close(held[7]);
     rig_deinit(&r);
 }
 
@@ -541,12 +579,13 @@ static void one_who_waits_holds_no_body(void **state)
     (void)state;
     struct rig r;
     struct outcome parked, o;
-    char body[100] = {0};
+    char body[400] = {0};
     rig_init(&r);
-    rig_serve(&r, (struct http_server_options){.max_body_bytes = 100, .max_buffered_bytes = 120});
-    rig_start(&r, "POST", "/park", (struct http_request){.body = body, .body_len = 100}, &parked);
+    rig_serve(&r, (struct http_server_options){
+                             .max_body_bytes = 1000, .limits = {[HTTP_USER] = {.max_bytes = 700}}});
+    rig_start(&r, "POST", "/park", (struct http_request){.body = body, .body_len = 400}, &parked);
     rig_run_until_count(&r, &r.n_parked, 1);
-    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = 100}, &o);
+    rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = 400}, &o);
     assert_int_equal(o.status, 200);
     outcome_deinit(&o);
     http_reply_text(r.parked, 200, "text/plain", "go");
@@ -777,6 +816,7 @@ int main(void)
         cmocka_unit_test(chunked_bodies_are_read_and_limited),
         cmocka_unit_test(strangers_may_send_less),
         cmocka_unit_test(bodies_together_are_limited),
+        cmocka_unit_test(a_user_cannot_crowd_out_others),
         cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(malformed_requests_are_refused),

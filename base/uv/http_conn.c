@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One connection of the HTTP server. http_conn_run takes steps until one says that there is nothing
+ * to be done now; what it waits for then follows from the phase alone (set_events).
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/http_exchange.h"
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FILE_PIECE ((size_t)32 << 10)
+#define HEAD_PIECE ((size_t)16 << 10) /* read at a time while a head is awaited */
+/* One connection has the loop for so much, then the others have their turn. */
+#define TURN_BYTES ((size_t)256 << 10)
+#define TURN_STEPS 64
+#define OUT_JOINED_MAX ((size_t)16 << 10) /* a body up to this is sent together with its head */
+
+#define HEAD_MS                                                                                    \
+    SECONDS_MS(20) /* for a handshake and a head, or for a later head from its first byte */
+#define BODY_WINDOW_MS SECONDS_MS(10)
+#define BODY_BYTES_A_S 8192
+#define BODY_MS SECONDS_MS(300)
+#define REPLY_WINDOW_MS SECONDS_MS(60)
+#define REPLY_BYTES_A_S 1024
+#define LINGER_MS SECONDS_MS(5)
+#define LINGER_BYTES ((uint64_t)16 << 20)
+#define TLS_HANDSHAKE_BYTES ((size_t)32 << 10)
+
+static int64_t now_of(const struct http_server *s)
+{
+    return clock_mono(s->timers->clock).ms;
+}
+
+/* ---- Phases and events ---- */
+
+void http_conn_set_phase(struct http_conn *c, enum conn_phase phase)
+{
+    c->phase = phase;
+    c->began_ms = c->moved_at_ms = c->window_at_ms = now_of(c->server);
+    c->n_moved = c->window_moved = 0;
+    c->holder.may_give_way = phase != CONN_WAITING && phase != CONN_CLOSED;
+}
+
+static bool has_output(const struct http_conn *c)
+{
+    const struct http_exchange *x = c->x;
+    if (c->out_at < c->out.len)
+        return true;
+    if (c->phase != CONN_SENDING || !http_reply_has_body(x))
+        return false;
+    return c->body_at < x->reply_body.len ||
+           (x->reply_kind == REPLY_FILE && c->file_at < x->reply_length);
+}
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    (void)status, (void)events; /* whatever it is, a step finds out */
+    http_conn_run(h->data);
+}
+
+static void set_events(struct http_conn *c)
+{
+    if (c->phase == CONN_CLOSED)
+        return;
+    bool writes = c->tls_wants_write || has_output(c);
+    bool reads = !writes && c->phase != CONN_WAITING && c->phase != CONN_SENDING;
+    int events = (reads ? UV_READABLE : 0) | (writes ? UV_WRITABLE : 0);
+    if (events == c->events)
+        return;
+    c->events = events;
+    if (events)
+        uv_poll_start(&c->poll, events, on_poll);
+    else
+        uv_poll_stop(&c->poll);
+}
+
+static void run_soon(struct http_conn *c)
+{
+    struct http_server *s = c->server;
+    if (!link_is_in(&c->ready))
+        list_push_back(&s->ready, &c->ready);
+    if (!timer_is_running(&s->ready_timer))
+        timer_start(s->timers, &s->ready_timer, 0);
+}
+
+/* ---- Open and close ---- */
+
+static void fill_stranger_name(struct http_conn *c, const struct sockaddr_storage *addr)
+{
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+    if (addr->ss_family != AF_INET6) { /* without the port; a UNIX socket's user */
+        str_copy(c->stranger_name, sizeof(c->stranger_name), c->peer.peer_address);
+        if (addr->ss_family == AF_INET)
+            c->stranger_name[strcspn(c->stranger_name, ":")] = '\0';
+        else if (c->peer.is_unix)
+            snprintf(
+                c->stranger_name, sizeof(c->stranger_name), "uid %u", (unsigned)c->peer.peer_uid);
+        return;
+    }
+    if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+        str_hex(in6->sin6_addr.s6_addr + 12, 4, c->stranger_name);
+    else
+        str_hex(
+            in6->sin6_addr.s6_addr, 8, c->stranger_name); /* whoever has one address has its /64 */
+}
+
+/* False: no room. */
+static bool enter(struct http_conn *c)
+{
+    struct http_server *s = c->server;
+    struct http_holder *victim;
+    enum http_verdict v;
+    c->identity =
+        (struct http_identity){.class = HTTP_STRANGER, .max_body_bytes = s->max_body_bytes};
+    if (c->peer.is_unix && s->identify)
+        c->identity.class = HTTP_USER;
+    STR_COPY(c->identity.name, c->stranger_name);
+    while ((v = http_admission_enter(&s->admission, &c->holder, c->identity.class, c->stranger_name,
+                &victim)) == HTTP_GIVES_WAY)
+        http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), false);
+    return v == HTTP_ADMITTED;
+}
+
+struct http_conn *http_conn_open(struct http_server *s, int fd, const struct sockaddr_storage *addr)
+{
+    struct http_conn *c = mem_alloc(sizeof(*c));
+    c->server = s;
+    c->fd = fd;
+    c->peer.peer_uid = (uid_t)-1;
+    http_peer_fill_address(fd, (const struct sockaddr *)addr, &c->peer);
+    fill_stranger_name(c, addr);
+    c->poll.data = c;
+    if (!enter(c) || uv_poll_init(s->loop, &c->poll, fd) != 0) {
+        http_admission_leave(&s->admission, &c->holder);
+        s->stats.refused++;
+        close(fd);
+        free(c);
+        return NULL;
+    }
+    if (!c->peer.is_unix) {
+        int on = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    s->n_open++;
+    list_push_back(&s->conns, &c->link);
+    http_conn_set_phase(c, CONN_SILENT);
+    set_events(c);
+    return c;
+}
+
+static void on_poll_closed(uv_handle_t *h)
+{
+    struct http_conn *c = h->data;
+    c->server->n_open--;
+    http_server_handle_closed(c->server);
+    free(c);
+}
+
+void http_conn_close(struct http_conn *c)
+{
+    struct http_server *s = c->server;
+    if (c->phase == CONN_CLOSED)
+        return;
+    http_conn_set_phase(c, CONN_CLOSED);
+    http_exchange_destroy(c->x);
+    c->x = NULL;
+    http_admission_leave(&s->admission, &c->holder);
+    if (c->tls)
+        gnutls_deinit(c->tls);
+    free(c->cert);
+    if (c->authorization)
+        explicit_bzero(c->authorization, strlen(c->authorization));
+    free(c->authorization);
+    buf_wipe(&c->in);
+    buf_deinit(&c->out);
+    link_remove(&c->link);
+    link_remove(&c->ready);
+    uv_close((uv_handle_t *)&c->poll, on_poll_closed);
+    close(c->fd);
+}
+
+/* ---- Bytes in and out ---- */
+
+enum { WOULD_BLOCK = -1, BROKEN = -2 };
+
+static ssize_t tls_result(ssize_t n)
+{
+    if (n >= 0)
+        return n;
+    return n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED || n == GNUTLS_E_WARNING_ALERT_RECEIVED
+               ? WOULD_BLOCK
+               : BROKEN;
+}
+
+static ssize_t socket_result(ssize_t n)
+{
+    if (n >= 0)
+        return n;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? WOULD_BLOCK : BROKEN;
+}
+
+/* Bytes; 0: the peer has ended; WOULD_BLOCK, BROKEN. */
+static ssize_t receive(struct http_conn *c, char *p, size_t n)
+{
+    ssize_t got;
+    if (c->tls) {
+        do
+            got = gnutls_record_recv(c->tls, p, n);
+        while (got == GNUTLS_E_INTERRUPTED || got == GNUTLS_E_WARNING_ALERT_RECEIVED);
+        return tls_result(got);
+    }
+    do
+        got = recv(c->fd, p, n, 0);
+    while (got < 0 && errno == EINTR);
+    return socket_result(got);
+}
+
+/* GnuTLS keeps a record that it could not send whole, and is then called without data until it is
+ * out. */
+static ssize_t send_tls(struct http_conn *c, const char *p, size_t n)
+{
+    ssize_t sent;
+    do
+        sent = c->tls_send_pending ? gnutls_record_send(c->tls, NULL, 0)
+                                   : gnutls_record_send(c->tls, p, n);
+    while (sent == GNUTLS_E_INTERRUPTED);
+    c->tls_send_pending = sent == GNUTLS_E_AGAIN;
+    return tls_result(sent);
+}
+
+static ssize_t send_some(struct http_conn *c, const char *p, size_t n)
+{
+    ssize_t sent;
+    if (c->tls)
+        return send_tls(c, p, n);
+    do
+        sent = send(c->fd, p, n, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return socket_result(sent);
+}
+
+/* The next bytes of a file into out. False: it has become shorter. */
+static bool refill(struct http_conn *c)
+{
+    const struct http_exchange *x = c->x;
+    uint64_t left = x->reply_length - c->file_at;
+    size_t n = left < FILE_PIECE ? (size_t)left : FILE_PIECE;
+    ssize_t got;
+    buf_clear(&c->out);
+    c->out_at = 0;
+    char *p = buf_reserve(&c->out, n);
+    do
+        got = pread(x->file_fd, p, n, (off_t)c->file_at);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        return false;
+    buf_commit(&c->out, (size_t)got);
+    c->file_at += (uint64_t)got;
+    return true;
+}
+
+/* Sends what there is. False: closed, or the peer takes no more now. */
+static bool flush(struct http_conn *c, size_t *turn)
+{
+    while (has_output(c)) {
+        bool from_body = c->out_at == c->out.len && c->body_at < (c->x ? c->x->reply_body.len : 0);
+        if (*turn >= TURN_BYTES)
+            return false;
+        if (!from_body && c->out_at == c->out.len && !refill(c)) {
+            http_conn_close(c);
+            return false;
+        }
+        const char *p = from_body ? c->x->reply_body.data + c->body_at : c->out.data + c->out_at;
+        ssize_t n =
+            send_some(c, p, from_body ? c->x->reply_body.len - c->body_at : c->out.len - c->out_at);
+        if (n == BROKEN)
+            http_conn_close(c);
+        if (n < 0)
+            return false;
+        *(from_body ? &c->body_at : &c->out_at) += (size_t)n;
+        *turn += (size_t)n;
+        c->n_moved += (uint64_t)n;
+        c->moved_at_ms = now_of(c->server);
+    }
+    buf_clear(&c->out);
+    if (c->out.cap > OUT_JOINED_MAX)
+        buf_deinit(&c->out);
+    c->out_at = 0;
+    return true;
+}
+
+static bool has_room(enum http_verdict v, const struct http_conn *c, struct err *e)
+{
+    if (v == HTTP_ADMITTED)
+        return true;
+    err_set(e, v == HTTP_PARTY_FULL ? ERR_THROTTLED : ERR_UNAVAILABLE,
+        v == HTTP_PARTY_FULL
+            ? "%s has too many large requests coming in at once: send them one after the other"
+            : "too many large requests are coming in at once (%s): try again later",
+        c->identity.name[0] ? c->identity.name : c->stranger_name);
+    return false;
+}
+
+bool http_conn_take_bytes(struct http_conn *c, size_t n, struct err *e)
+{
+    struct http_holder *victim;
+    enum http_verdict v;
+    while (
+        (v = http_admission_take(&c->server->admission, &c->holder, n, &victim)) == HTTP_GIVES_WAY)
+        http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), true);
+    return has_room(v, c, e);
+}
+
+void http_conn_give_way(struct http_conn *c, bool bytes)
+{
+    struct err e;
+    c->server->stats.gave_way++;
+    if (!bytes || c->phase != CONN_BODY) {
+        http_conn_close(c);
+        return;
+    }
+    err_set(&e, ERR_UNAVAILABLE, "too many large requests are coming in at once: try again later");
+    http_conn_refuse(c, 503, &e);
+}
+
+static void drop_input(struct http_conn *c)
+{
+    http_admission_give_back(&c->server->admission, &c->holder, c->in.len);
+    buf_wipe(&c->in);
+    c->scanned = 0;
+}
+
+void http_conn_refuse(struct http_conn *c, int status, const struct err *e)
+{
+    if (!c->x)
+        http_exchange_create(c);
+    c->is_last = c->lingers = true;
+    http_exchange_drop_body(c->x);
+    drop_input(c);
+    http_reply_status_err(c->x, status, e);
+}
+
+void http_conn_answered(struct http_conn *c)
+{
+    struct http_exchange *x = c->x;
+    http_conn_set_phase(c, CONN_SENDING);
+    c->body_at = 0;
+    c->file_at = 0;
+    if (x->reply_kind != REPLY_NONE) {
+        http_reply_head(x, !c->is_last, &c->out);
+        if (http_reply_has_body(x) && x->reply_body.len <= OUT_JOINED_MAX) {
+            buf_add(&c->out, x->reply_body.data, x->reply_body.len);
+            c->body_at = x->reply_body.len;
+        }
+    }
+    if (!c->is_running)
+        run_soon(c);
+}
+
+/* ---- Steps: true if something was done ---- */
+
+static bool end_connection(struct http_conn *c)
+{
+    if (c->tls)
+        gnutls_bye(c->tls, GNUTLS_SHUT_WR); /* as far as it goes without waiting */
+    shutdown(c->fd, SHUT_WR);
+    if (!c->lingers) {
+        http_conn_close(c);
+        return false;
+    }
+    http_conn_set_phase(c, CONN_LINGERING);
+    return true;
+}
+
+static bool end_reply(struct http_conn *c)
+{
+    enum reply_kind kind = c->x->reply_kind;
+    http_exchange_destroy(c->x);
+    c->x = NULL;
+    if (kind == REPLY_NONE || kind == REPLY_TORN) {
+        http_conn_close(c);
+        return false;
+    }
+    if (c->is_last)
+        return end_connection(c);
+    http_conn_set_phase(c, CONN_HEAD);
+    return true;
+}
+
+/* Its deadline runs from the accept. */
+static void start_first_head(struct http_conn *c)
+{
+    int64_t began_ms = c->began_ms;
+    http_conn_set_phase(c, CONN_HEAD);
+    c->began_ms = began_ms;
+    c->is_first_head = true;
+}
+
+static bool start_tls(struct http_conn *c)
+{
+    const struct http_server *s = c->server;
+    if (!s->credentials) {
+        start_first_head(c);
+        return true;
+    }
+    int64_t began_ms = c->began_ms;
+    if (gnutls_init(&c->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0)
+        mem_out_of_memory();
+    gnutls_priority_set(c->tls, s->priorities);
+    gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, s->credentials);
+    gnutls_handshake_set_max_packet_length(c->tls, TLS_HANDSHAKE_BYTES);
+    gnutls_handshake_set_timeout(
+        c->tls, GNUTLS_INDEFINITE_TIMEOUT); /* http_conn_check_deadline ends it */
+    if (s->has_client_ca) {
+        gnutls_certificate_server_set_request(c->tls, GNUTLS_CERT_REQUEST);
+        c->cert = mem_alloc(sizeof(*c->cert));
+    }
+    gnutls_transport_set_int(c->tls, c->fd);
+    http_conn_set_phase(c, CONN_HANDSHAKE);
+    c->began_ms = began_ms;
+    return true;
+}
+
+static bool shake_hands(struct http_conn *c)
+{
+    int rc = gnutls_handshake(c->tls);
+    c->tls_wants_write = false;
+    if (rc == GNUTLS_E_SUCCESS) {
+        start_first_head(c);
+        return true;
+    }
+    if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED || !gnutls_error_is_fatal(rc)) {
+        c->tls_wants_write = gnutls_record_get_direction(c->tls) == 1;
+        return rc != GNUTLS_E_AGAIN;
+    }
+    gnutls_alert_send_appropriate(c->tls, rc);
+    http_conn_close(c);
+    return false;
+}
+
+/* Looks for a head in c->in. True: there was one, or it was refused. */
+static bool find_head(struct http_conn *c)
+{
+    struct err e;
+    size_t n;
+    int status;
+    if (http_head_find(c->in.data, c->in.len, &c->scanned, &n, &status, &e) != 0) {
+        c->server->stats.malformed++;
+        http_conn_refuse(c, status, &e);
+        return true;
+    }
+    if (n == 0)
+        return false;
+    char *head = mem_dup(c->in.data, n);
+    buf_remove_front(&c->in, n);
+    c->scanned = 0;
+    c->is_first_head = false;
+    if (c->in.len == 0)
+        buf_wipe(&c->in);
+    http_exchange_begin(c, head, n);
+    return true;
+}
+
+static void add_input(struct http_conn *c, const char *p, size_t n)
+{
+    struct err e;
+    if (http_conn_take_bytes(c, n, &e))
+        buf_add(&c->in, p, n);
+    else
+        http_conn_refuse(c, http_status_of(e.kind), &e);
+}
+
+/* The same of bytes that belong to a later request: the one before them is answered in any case. */
+static void add_next(struct http_conn *c, const char *p, size_t n)
+{
+    struct err e;
+    if (c->is_last)
+        return;
+    if (http_conn_take_bytes(c, n, &e))
+        buf_add(&c->in, p, n);
+    else
+        c->is_last = c->lingers = true;
+}
+
+/* Bytes that have just come. */
+static void feed(struct http_conn *c, const char *p, size_t n)
+{
+    int64_t now_ms = now_of(c->server);
+    if (c->phase == CONN_HEAD && c->in.len == 0 && !c->is_first_head)
+        c->began_ms = now_ms;
+    c->n_moved += n;
+    c->moved_at_ms = now_ms;
+    if (c->phase == CONN_BODY) {
+        size_t used = http_exchange_take_body(c->x, p, n);
+        if (used < n)
+            add_next(c, p + used, n - used);
+    } else if (c->phase == CONN_HEAD) {
+        add_input(c, p, n);
+    }
+}
+
+static bool read_more(struct http_conn *c, size_t *turn)
+{
+    struct http_server *s = c->server;
+    ssize_t n = receive(c, s->scratch, c->phase == CONN_HEAD ? HEAD_PIECE : sizeof(s->scratch));
+    if (n == WOULD_BLOCK)
+        return false;
+    if (n <= 0) {
+        http_conn_close(c);
+        return false;
+    }
+    *turn += (size_t)n;
+    if (c->phase != CONN_LINGERING) {
+        feed(c, s->scratch, (size_t)n);
+        return true;
+    }
+    c->n_moved += (uint64_t)n;
+    if (c->n_moved > LINGER_BYTES)
+        http_conn_close(c);
+    return c->phase != CONN_CLOSED;
+}
+
+static bool step(struct http_conn *c, size_t *turn)
+{
+    switch (c->phase) {
+    case CONN_SILENT:
+        return start_tls(c);
+    case CONN_HANDSHAKE:
+        return shake_hands(c);
+    case CONN_HEAD:
+        if (c->scanned < c->in.len && find_head(c))
+            return true;
+        break;
+    case CONN_BODY:
+        if (!flush(c, turn))
+            return false;
+        if (c->in.len > 0) {
+            struct buf in = c->in; /* a refusal may drop c->in */
+            c->in = (struct buf){0};
+            http_admission_give_back(&c->server->admission, &c->holder, in.len);
+            feed(c, in.data, in.len);
+            buf_wipe(&in);
+            return true;
+        }
+        break;
+    case CONN_SENDING:
+        return flush(c, turn) && end_reply(c);
+    case CONN_LINGERING:
+        break;
+    case CONN_WAITING:
+    case CONN_CLOSED:
+        return false;
+    }
+    return read_more(c, turn);
+}
+
+void http_conn_run(struct http_conn *c)
+{
+    size_t turn = 0;
+    int n = 0;
+    assert(!c->is_running);
+    link_remove(&c->ready);
+    c->is_running = true;
+    c->server->n_running++;
+    while (n < TURN_STEPS && turn < TURN_BYTES && step(c, &turn))
+        n++;
+    c->is_running = false;
+    c->server->n_running--;
+    if (c->phase == CONN_CLOSED)
+        return;
+    set_events(c);
+    if ((n == TURN_STEPS || turn >= TURN_BYTES) && c->phase != CONN_WAITING)
+        run_soon(c); /* GnuTLS may hold bytes that poll does not see */
+}
+
+/* ---- Deadlines ---- */
+
+/* Whether less than that rate was moved in the last whole window; before the first has passed: no.
+ */
+static bool is_slow(struct http_conn *c, int64_t now_ms, int64_t window_ms, int64_t bytes_a_s)
+{
+    if (now_ms < c->window_at_ms + window_ms)
+        return false;
+    bool is_below = (int64_t)(c->n_moved - c->window_moved) < window_ms / 1000 * bytes_a_s;
+    c->window_at_ms = now_ms;
+    c->window_moved = c->n_moved;
+    return is_below;
+}
+
+static void time_out(struct http_conn *c, const char *text)
+{
+    struct err e;
+    c->server->stats.too_slow++;
+    if (!text || (c->server->credentials && !c->tls)) {
+        http_conn_close(c);
+        return;
+    }
+    err_set(&e, ERR_TIMEOUT, "%s", text);
+    http_conn_refuse(c, 408, &e);
+}
+
+static void check_head(struct http_conn *c, int64_t age_ms)
+{
+    if (c->in.len == 0 && !c->is_first_head) {
+        if (age_ms >= c->server->idle_ms)
+            http_conn_close(c);
+        return;
+    }
+    if (age_ms >= HEAD_MS)
+        time_out(c, c->in.len > 0 ? "the request's head was not complete within 20 s" : NULL);
+}
+
+void http_conn_check_deadline(struct http_conn *c, int64_t now_ms)
+{
+    int64_t age_ms = now_ms - c->began_ms, still_ms = now_ms - c->moved_at_ms;
+    switch (c->phase) {
+    case CONN_SILENT:
+    case CONN_HANDSHAKE:
+        if (age_ms >= HEAD_MS)
+            time_out(c, NULL);
+        break;
+    case CONN_HEAD:
+        check_head(c, age_ms);
+        break;
+    case CONN_BODY:
+        if (age_ms >= BODY_MS || is_slow(c, now_ms, BODY_WINDOW_MS, BODY_BYTES_A_S))
+            time_out(c,
+                "the request's body came too slowly: every 10 s have to bring 80 KiB of it, and it "
+                "may take 5 minutes in all");
+        break;
+    case CONN_SENDING:
+        if (still_ms >= c->server->idle_ms || is_slow(c, now_ms, REPLY_WINDOW_MS, REPLY_BYTES_A_S))
+            time_out(c, NULL);
+        break;
+    case CONN_LINGERING:
+        if (age_ms >= LINGER_MS)
+            http_conn_close(c);
+        break;
+    case CONN_WAITING:
+    case CONN_CLOSED:
+        break;
+    }
+}

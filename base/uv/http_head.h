@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The head of an HTTP/1 request and the framing of its body, parsed strictly (RFC 9112). Pure; for
+ * the server. Two readers of one request must never disagree about where it ends, so whatever a
+ * proxy might read in another way is refused, not repaired.
+ */
+#ifndef BELAY_BASE_UV_HTTP_HEAD_H
+#define BELAY_BASE_UV_HTTP_HEAD_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_HEAD_BYTES_MAX ((size_t)16 << 10) /* request line, header fields and the empty line   \
+                                                */
+#define HTTP_HEAD_FIELDS_MAX 128
+#define HTTP_METHOD_MAX 32
+
+enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
+
+struct http_field {
+    const char *name, *value; /* value without blanks around it */
+};
+
+struct http_head {
+    const char *method, *target;
+    struct http_field *fields;
+    size_t n_fields;
+    enum http_framing framing;
+    uint64_t content_length; /* for HTTP_LENGTH; at least 1 */
+    bool keeps_alive;        /* the connection may carry another request */
+    bool expects_continue;   /* the client waits for "100 Continue" before it sends the body */
+};
+
+/* *ret_bytes: the length of the head, with its empty line, that p starts with; 0 if it is not
+ * complete yet. *scanned: how much of the same bytes was searched before; 0 at first. ERR_INVALID,
+ * with *ret_status to answer with: longer than HTTP_HEAD_BYTES_MAX, or a byte that no head may
+ * have. */
+int http_head_find(
+    const char *p, size_t n, size_t *scanned, size_t *ret_bytes, int *ret_status, struct err *e);
+
+/* p holds exactly one head and is changed; *ret_head points into it. Free with http_head_deinit. On
+ * an error, *ret_status is the status to answer with and the connection has to be closed. Refused
+ * are: line ends other than CR LF, NUL and other control characters, blanks before a colon, folded
+ * lines, more than one Host, Content-Length, Transfer-Encoding or Authorization, a Content-Length
+ * that is not 1 to 19 digits, any Transfer-Encoding other than "chunked", and both of them
+ * together. */
+int http_head_parse(char *p, size_t n, struct http_head *ret_head, int *ret_status, struct err *e);
+void http_head_deinit(struct http_head *h);
+
+/* The value of the first field of that name (compared without case), or NULL. Borrowed. */
+const char *http_head_field(const struct http_head *h, const char *name);
+
+/* A header field that can be sent: a token, and a value without control characters. */
+bool http_field_is_valid(const char *name, const char *value);
+
+/* ---- Chunked bodies ---- */
+
+enum http_chunks_state {
+    CHUNK_SIZE,
+    CHUNK_EXTENSION,
+    CHUNK_SIZE_LF,
+    CHUNK_DATA,
+    CHUNK_DATA_CR,
+    CHUNK_DATA_LF,
+    CHUNK_TRAILER_START, /* of a line after the last chunk */
+    CHUNK_TRAILER,
+    CHUNK_TRAILER_LF,
+    CHUNK_END_LF,
+    CHUNKS_DONE,
+};
+
+/* Zeroed: at the start of a body. */
+struct http_chunks {
+    enum http_chunks_state state;
+    uint64_t left; /* bytes of the chunk that have not come yet; in CHUNK_SIZE the size so far */
+    int n_digits;
+    size_t n_extra; /* bytes of extensions of this chunk, or of all trailers */
+};
+
+/* Takes bytes up to the next piece of data, or all of them: *ret_used of the n, of which the last
+ * *ret_data are data (0: none). To be repeated until all are used or state is CHUNKS_DONE. Trailers
+ * are dropped. ERR_INVALID: malformed; the connection has to be closed. */
+int http_chunks_take(struct http_chunks *c, const char *p, size_t n, size_t *ret_used,
+    size_t *ret_data, struct err *e);
+
+#endif
