@@ -2,7 +2,7 @@
 """belay's figures, each next to something measured in the same run, so that a slow or a busy machine shows in both.
 
     scripts/bench            # builds, then runs all of it
-    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy
+    bench/bench.py NAME...   # some of: submits jobs notice requeue latency queue market agents checkpoint lost fair plan policy flood
                              # pace telemetry ledger (BELAY_BUILD names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
@@ -26,6 +26,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import agents  # noqa: E402
 import checkpoint  # noqa: E402
+import flood  # noqa: E402
 import lab  # noqa: E402
 import load  # noqa: E402
 import lost  # noqa: E402
@@ -388,6 +389,11 @@ def bench_agents():
         agents.bench(l, say, resident)
 
 
+def bench_flood():
+    with Local("--no-agent") as l:
+        flood.bench(l, say, resident)
+
+
 def bench_checkpoint():
     checkpoint.bench(lab.BUILD, say)
 
@@ -520,6 +526,9 @@ BENCHES = {"submits": bench_submits, "jobs": bench_jobs, "notice": bench_notice,
            "agents": bench_agents, "checkpoint": bench_checkpoint, "lost": bench_lost, "fair": bench_fair,
            "plan": bench_plan, "policy": bench_policy, "pace": bench_pace, "telemetry": bench_telemetry, "ledger": bench_ledger}
 
+# Ten minutes by itself: only when it is named.
+LONG = {"flood": bench_flood}
+
 
 def main(names):
     if names[:1] == ["--peer"]:
@@ -528,9 +537,10 @@ def main(names):
         PEERS[names[1]]()
         return
     for name in names or BENCHES:
-        if name not in BENCHES:
-            raise SystemExit("bench: there is no \"%s\"; there are %s" % (name, ", ".join(BENCHES)))
-        BENCHES[name]()
+        bench = BENCHES.get(name) or LONG.get(name)
+        if not bench:
+            raise SystemExit("bench: there is no \"%s\"; there are %s" % (name, ", ".join([*BENCHES, *LONG])))
+        bench()
 
 
 main(sys.argv[1:])
