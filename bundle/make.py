@@ -21,7 +21,7 @@ import tempfile
 
 SLURM_NAMES = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
 # belay loads them by itself (cli/late.h); others are linked with them. What needs SQLite, belay simulate, is not for nodes.
-LATE = ("libcrypto.so.3", "libcurl.so.4")
+LATE = ("libcrypto.so.3", "libcurl.so.4", "libssl.so.3")
 PROGRAM_BYTES_MAX = 256 << 20
 
 RELOCATE = """\

@@ -14,7 +14,9 @@
 #include "base/frames.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/prng.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cli/slurm.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +36,8 @@
 #define TEXT_MAX 65536
 #define WORDS_MAX 65536
 #define CONNECT_S 20
+#define RETRY_FIRST_MS 50
+#define RETRY_MAX_MS 2000
 #define LINE_MAX_BYTES 32768 /* of a line that is held back for its end */
 #define HANG_UP_MS 2000
 
@@ -202,6 +206,7 @@ void part_deinit(struct part *p)
     free(p->cwd);
     free(p->address);
     free(p->ids);
+    explicit_bzero(p->key, sizeof(p->key));
     *p = (struct part){0};
 }
 
@@ -245,40 +250,62 @@ static void take_environment(const struct part *p)
 
 /* ---- its connection ---- */
 
-static int connect_to(const struct part *p)
+/* One try. ERR_CONFLICT: nobody listens there, nor will. */
+static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
+    struct part_tls **ret_tls, struct err *e)
 {
-    const struct timeval wait = {.tv_sec = CONNECT_S};
+    const struct timeval wait = {.tv_sec = CONNECT_S}, none = {0};
     const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char port[16];
     int yes = 1;
     snprintf(port, sizeof(port), "%d", (int)p->port);
-    if (getaddrinfo(p->address, port, &want, &found) != 0) {
-        errno = EADDRNOTAVAIL;
-        return -1;
-    }
+    if (getaddrinfo(p->address, port, &want, &found) != 0)
+        return err_set(e, ERR_CONFLICT, "%s", strerror(EADDRNOTAVAIL));
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* of connect(2), too */
-    int rc = fd < 0 ? -1 : connect(fd, found->ai_addr, found->ai_addrlen);
+    int rc = fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) < 0 ? -1 : 0;
     int why = errno;
     freeaddrinfo(found);
-    if (rc == 0 && send(fd, p->key, PART_KEY_HEX, MSG_NOSIGNAL) != PART_KEY_HEX)
-        why = errno, rc = -1;
-    if (rc < 0 && fd >= 0)
-        close(fd);
-    if (rc == 0) {
-        const struct timeval none = {0};
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)); /* a srun that is stopped holds its tasks up */
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+    if (rc < 0)
+        rc = err_set(e, why == ECONNREFUSED ? ERR_CONFLICT : ERR_IO, "%s", strerror(why));
+    else
+        rc = part_tls_connect(fd, p->place.node, p->key, deadline_ms, ret_tls, e);
+    if (rc != 0) {
+        if (fd >= 0)
+            close(fd);
+        return rc;
     }
-    errno = why;
-    return rc < 0 ? -1 : fd;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none,
+        sizeof(none)); /* a srun that is stopped holds its tasks up */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Where many others connect, it may be hung up before it has said anything. */
+static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_tls, struct err *e)
+{
+    int64_t deadline_ms = clock_mono(&clock_system).ms + CONNECT_S * 1000,
+            delay_ms = RETRY_FIRST_MS;
+    for (;;) {
+        int rc = connect_once(p, deadline_ms, ret_fd, ret_tls, e);
+        if (rc != ERR_IO || clock_mono(&clock_system).ms + delay_ms > deadline_ms)
+            return rc;
+        uint32_t random;
+        random_bytes(&random, sizeof(random));
+        int64_t ms = delay_ms / 2 + random % (delay_ms / 2 + 1);
+        const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+        nanosleep(&pause, NULL);
+        delay_ms = delay_ms * 2 < RETRY_MAX_MS ? delay_ms * 2 : RETRY_MAX_MS;
+    }
 }
 
 /* ---- the relay ---- */
 
 struct relay {
     int fd, signals;
+    struct part_tls *tls;
     int pipes[2]; /* -1: at its end */
     struct buf held[2];
     pid_t step;
@@ -287,13 +314,7 @@ struct relay {
 
 static void send_all(struct relay *r, const struct buf *frame)
 {
-    for (size_t at = 0; at < frame->len && !r->gone;) {
-        ssize_t n = send(r->fd, frame->data + at, frame->len - at, MSG_NOSIGNAL);
-        if (n > 0)
-            at += (size_t)n;
-        else if (errno != EINTR)
-            r->gone = true;
-    }
+    r->gone = r->gone || !part_tls_say(r->tls, frame->data, frame->len);
 }
 
 static void send_frame(struct relay *r, enum frame_type type, const void *p, size_t n)
@@ -339,11 +360,7 @@ static void obey(struct relay *r, struct buf *said)
     struct err e;
     size_t used;
     int rc;
-    ssize_t n = recv(r->fd, buf_reserve(said, 4096), 4096, MSG_DONTWAIT);
-    if (n > 0)
-        buf_commit(said, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        r->gone = true;
+    r->gone = r->gone || !part_tls_hear(r->tls, said);
     while ((rc = frame_read(buf_str(said), said->len, &f, &used, &e)) == 1) {
         unsigned char signum = f.type == FRAME_SIGNAL ? (unsigned char)f.p[0] : 0;
         if (signum == SIGKILL)
@@ -371,6 +388,7 @@ static _Noreturn void relay(struct relay *r)
     struct buf said = {0};
     int status = 0;
     bool ended = false;
+    obey(r, &said); /* what came with the handshake */
     while (!ended && !r->gone) {
         struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN}, {.fd = r->pipes[0], .events = POLLIN},
             {.fd = r->pipes[1], .events = POLLIN}, {.fd = r->signals, .events = POLLIN}};
@@ -428,9 +446,9 @@ static void let_go(void)
     setsid();
 }
 
-static _Noreturn void serve(const struct part *p, int fd)
+static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
 {
-    struct relay r = {.fd = fd};
+    struct relay r = {.fd = fd, .tls = tls};
     sigset_t child;
     int out[2], err[2];
     let_go();
@@ -458,6 +476,7 @@ static _Noreturn void serve(const struct part *p, int fd)
 int part_main(void)
 {
     struct buf text = {0};
+    struct part_tls *tls = NULL;
     struct part p;
     struct err e;
     ssize_t n;
@@ -471,12 +490,13 @@ int part_main(void)
         return 1;
     }
     const char *node = getenv("SLURMD_NODENAME");
-    if ((fd = connect_to(&p)) < 0)
-        slurm_error("srun", "%s: the first node of the job cannot be reached at %s: %s", node ? node : "this node", p.address,
-            strerror(errno));
+    if (connect_to(&p, &fd, &tls, &e) != 0)
+        slurm_error("srun", "%s: the first node of the job cannot be reached at %s: %s",
+            node ? node : "this node", p.address, e.text);
     pid_t pid = fd < 0 ? -1 : fork();
     if (pid == 0)
-        serve(&p, fd);
+        serve(&p, fd, tls);
+    part_tls_free(tls);
     part_deinit(&p);
     return pid < 0;
 }

@@ -3,8 +3,10 @@
  * See parts.h. A process for each part has it started (struct client waits for one call at a time), and ends with that; from then on
  * its connection is the part.
  *
- * Whoever connects and does not say one of the keys within HELLO_MS is hung up. A part that was started, as far as is known, has
- * CONNECT_MS to connect: where a session broke off, it may have been.
+ * Whoever connects and does not show within HELLO_MS that it has a key is hung up; when there are
+ * GUESTS_MAX of them, the oldest of the address that most have, so that a flood displaces itself
+ * and not a part, which tries again. A part that was started, as far as is known, has CONNECT_MS to
+ * connect: where a session broke off, it may have been.
  */
 #include "cli/parts.h"
 
@@ -36,15 +38,17 @@
 #define START_MS 300000 /* a node of the job that is only being started */
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
-#define GUESTS_MAX 32
+#define GUESTS_MAX 128
+#define AT_ONCE 16 /* connections that are accepted before the others are looked at */
 #define NOT_KNOWN 75 /* exit code of who starts a part: whether that was started is not known */
 
-/* Somebody who has connected and not said all of a key. */
+/* Somebody who has connected and not shown yet to have a key. */
 struct guest {
     int fd; /* -1: none */
-    char said[PART_KEY_HEX + 1];
-    size_t n;
+    struct part_tls *tls; /* NULL: it has not said anything */
+    struct in6_addr address;
     int64_t until_ms;
+    bool is_likely; /* it, or who plays again what it has said */
 };
 
 struct remote {
@@ -53,6 +57,7 @@ struct remote {
     pid_t starter; /* 0: it has ended */
     int64_t until_ms; /* it has to have connected; 0: not yet begun to count */
     int fd;        /* -1: not connected, or not any more */
+    struct part_tls *tls;
     struct buf in;
     bool was_there, ended;
     int code;
@@ -193,10 +198,20 @@ int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct e
 
 static void hang_up(struct remote *r)
 {
+    part_tls_free(r->tls);
+    r->tls = NULL;
     if (r->fd >= 0)
         close(r->fd);
     r->fd = -1;
     buf_deinit(&r->in);
+}
+
+static void hang_up_guest(struct guest *g)
+{
+    part_tls_free(g->tls);
+    if (g->fd >= 0)
+        close(g->fd);
+    *g = (struct guest){.fd = -1};
 }
 
 void parts_destroy(struct parts *p)
@@ -212,8 +227,7 @@ void parts_destroy(struct parts *p)
         explicit_bzero(p->all[i].key, sizeof(p->all[i].key));
     }
     for (int i = 0; i < GUESTS_MAX; i++)
-        if (p->guests[i].fd >= 0)
-            close(p->guests[i].fd);
+        hang_up_guest(&p->guests[i]);
     if (p->listener >= 0)
         close(p->listener);
     if (p->out > STDERR_FILENO)
@@ -387,7 +401,7 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     struct buf frame = {0};
     const char byte = (char)signum;
     frame_add(&frame, FRAME_SIGNAL, &byte, 1);
-    if (send(r->fd, frame.data, frame.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)frame.len)
+    if (!part_tls_say(r->tls, frame.data, frame.len))
         fail(p, r, "the connection broke off");
     buf_deinit(&frame);
 }
@@ -447,11 +461,7 @@ static bool read_part(struct parts *p, struct remote *r)
     size_t used;
     bool bad = false;
     int rc = 0;
-    ssize_t n = recv(r->fd, buf_reserve(&r->in, 65536), 65536, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    if (n > 0)
-        buf_commit(&r->in, (size_t)n);
+    bool is_there = part_tls_hear(r->tls, &r->in);
     while (!r->ended && (rc = frame_read(buf_str(&r->in), r->in.len, &f, &used, &e)) == 1) {
         bad = take_frame(p, r, &f);
         if (r->in.len >= used)
@@ -459,51 +469,105 @@ static bool read_part(struct parts *p, struct remote *r)
     }
     if (r->ended)
         hang_up(r);
-    else if (rc < 0 || n <= 0)
+    else if (rc < 0 || !is_there)
         fail(p, r, "the connection broke off");
     return bad || (r->ended && r->code != 0);
 }
 
-static void take_guest(struct parts *p, struct guest *g)
+static struct remote *expected(struct parts *p, int64_t index)
 {
-    struct remote *own = NULL;
     for (int64_t i = 0; i < p->n; i++)
-        if (str_secret_eq(p->all[i].key, g->said) && !p->all[i].was_there && !p->all[i].ended)
-            own = &p->all[i];
-    if (!own) {
-        close(g->fd);
-    } else {
-        int yes = 1;
-        setsockopt(g->fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-        own->fd = g->fd;
-        own->was_there = true;
-    }
-    g->fd = -1;
+        if (p->all[i].index == index && !p->all[i].was_there && !p->all[i].ended)
+            return &p->all[i];
+    return NULL;
 }
 
-static void read_guest(struct parts *p, struct guest *g)
+static const char *key_of(void *ctx, int64_t index)
 {
-    ssize_t n = recv(g->fd, g->said + g->n, PART_KEY_HEX - g->n, MSG_DONTWAIT);
-    if (n > 0)
-        g->n += (size_t)n;
-    if (g->n == PART_KEY_HEX) {
-        take_guest(p, g);
-    } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-        close(g->fd);
-        g->fd = -1;
-    }
+    const struct remote *r = expected(ctx, index);
+    return r ? r->key : NULL;
 }
 
+/* It has the key. What it said behind that is here already. As read_part. */
+static bool take_guest(struct parts *p, struct guest *g, struct remote *r)
+{
+    int yes = 1;
+    setsockopt(g->fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+    r->fd = g->fd;
+    r->tls = g->tls;
+    r->was_there = true;
+    *g = (struct guest){.fd = -1};
+    return read_part(p, r);
+}
+
+static bool read_guest(struct parts *p, struct guest *g)
+{
+    int64_t index = -1;
+    if (!g->tls)
+        g->tls = part_tls_accept(g->fd, key_of, p);
+    int rc = g->tls ? part_tls_greet(g->tls, &index) : -1;
+    struct remote *r = rc == 1 ? expected(p, index) : NULL;
+    if (r)
+        return take_guest(p, g, r);
+    if (rc != 0)
+        hang_up_guest(g);
+    else
+        g->is_likely = index >= 0;
+    return false;
+}
+
+/* Where there is no place left: the oldest of the address that most of them have, but for those
+ * that seem to be parts. */
+static struct guest *most_in_the_way(struct parts *p)
+{
+    struct guest *found = &p->guests[0];
+    int most = -GUESTS_MAX;
+    for (int i = 0; i < GUESTS_MAX; i++) {
+        struct guest *g = &p->guests[i];
+        int n = g->is_likely ? -GUESTS_MAX : 0;
+        for (int k = 0; k < GUESTS_MAX; k++)
+            n += memcmp(&p->guests[k].address, &g->address, sizeof(g->address)) == 0;
+        if (n > most || (n == most && g->until_ms < found->until_ms)) {
+            found = g;
+            most = n;
+        }
+    }
+    return found;
+}
+
+static struct guest *place_for(struct parts *p)
+{
+    for (int i = 0; i < GUESTS_MAX; i++)
+        if (p->guests[i].fd < 0)
+            return &p->guests[i];
+    struct guest *g = most_in_the_way(p);
+    hang_up_guest(g);
+    return g;
+}
+
+static struct in6_addr address_of(const struct sockaddr_storage *a)
+{
+    struct in6_addr address = {0};
+    if (a->ss_family == AF_INET6)
+        address = ((const struct sockaddr_in6 *)a)->sin6_addr;
+    else if (a->ss_family == AF_INET)
+        memcpy(&address, &((const struct sockaddr_in *)a)->sin_addr, sizeof(struct in_addr));
+    return address;
+}
+
+/* A few at a time, so that those are heard meanwhile who have a key. */
 static void let_in(struct parts *p)
 {
-    for (int fd; (fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
-        struct guest *g = NULL;
-        for (int i = 0; i < GUESTS_MAX && !g; i++)
-            g = p->guests[i].fd < 0 ? &p->guests[i] : NULL;
-        if (g)
-            *g = (struct guest){.fd = fd, .until_ms = now_ms() + HELLO_MS};
-        else
-            close(fd);
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct sockaddr_storage from = {0};
+        socklen_t size = sizeof(from);
+        int fd =
+            accept4(p->listener, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        struct guest *g = place_for(p);
+        *g =
+            (struct guest){.fd = fd, .address = address_of(&from), .until_ms = now_ms() + HELLO_MS};
     }
 }
 
@@ -511,10 +575,8 @@ static void look_at_deadlines(struct parts *p)
 {
     int64_t now = now_ms();
     for (int i = 0; i < GUESTS_MAX; i++)
-        if (p->guests[i].fd >= 0 && now > p->guests[i].until_ms) {
-            close(p->guests[i].fd);
-            p->guests[i].fd = -1;
-        }
+        if (p->guests[i].fd >= 0 && now > p->guests[i].until_ms)
+            hang_up_guest(&p->guests[i]);
     for (int64_t i = 0; i < p->n; i++) {
         struct remote *r = &p->all[i];
         if (!r->was_there && !r->ended && r->until_ms > 0 && now > r->until_ms)
@@ -550,7 +612,7 @@ bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n)
             bad |= read_part(p, &p->all[i]);
     for (int i = 0; i < GUESTS_MAX; i++)
         if (p->guests[i].fd >= 0 && p->guests[i].fd == fds[1 + i].fd && fds[1 + i].revents)
-            read_guest(p, &p->guests[i]);
+            bad |= read_guest(p, &p->guests[i]);
     if (fds[0].revents)
         let_in(p);
     look_at_deadlines(p);

@@ -6,8 +6,10 @@
  *      ^                               |
  *      +--- its tasks' output, code ---+                   a connection that it makes, with a key of its own; signals go back
  *
- * The session ends when the connection stands: what a step says does not go through belayd, and a step does not end with it. As with
- * Slurm it goes between the nodes as it is, not encrypted.
+ * The session ends when the connection stands: what a step says does not go through belayd, and a
+ * step does not end with it. The connection is TLS with a random key of the part's own
+ * (cli/part_tls.h), which the session, over TLS as well, brings to the part's standard input: it is
+ * in no file, argument or environment.
  *
  * What srun needs for that the agent has put into the first node's control directory, for the job's user alone (struct step_nodes): a
  * token that is good for sessions with this attempt and nothing else.
@@ -17,13 +19,13 @@
 
 #include "base/buf.h"
 #include "cli/layout.h"
+#include "cli/part_tls.h"
 #include "cli/step_tasks.h"
 #include <poll.h>
 #include <sys/types.h>
 
 #define PART_FLAG "--part"
 #define PART_BYTES_MAX (8u << 20) /* of what one is told: arguments and environment, mostly */
-#define PART_KEY_HEX 64
 
 /* The nodes of a job, by rank. */
 struct step_nodes {

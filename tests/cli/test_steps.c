@@ -3,17 +3,23 @@
  * Steps: how their tasks are laid out on several nodes, what a part is told, which program is whose, and what one in front of a task may say.
  */
 #include "base/mem.h"
+#include "base/time.h"
 #include "cli/layout.h"
 #include "cli/parts.h"
 #include "cli/programs.h"
 #include "cli/step_prolog.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -264,6 +270,137 @@ static void what_stands_in_front_of_a_task_changes_its_environment(void **state)
     assert_string_equal(getenv("A_LAST"), "");
 }
 
+/* ---- connections ---- */
+
+#define OTHER_KEY "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+struct shake {
+    int fd;
+    const char *key;
+    int64_t part;
+    struct part_tls *tls;
+    int rc;
+    struct err e;
+};
+
+static void *connect_part(void *ctx)
+{
+    struct shake *s = ctx;
+    s->rc = part_tls_connect(
+        s->fd, s->part, s->key, clock_mono(&clock_system).ms + 20000, &s->tls, &s->e);
+    if (s->rc != 0)
+        shutdown(s->fd, SHUT_RDWR);
+    return NULL;
+}
+
+static const char *key_of_three(void *ctx, int64_t part)
+{
+    (void)ctx;
+    return part == 3 ? key : NULL;
+}
+
+/* What srun's side comes to. */
+static int greet(int fd, struct part_tls *t, int64_t *ret_part)
+{
+    int rc;
+    while ((rc = part_tls_greet(t, ret_part)) == 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 20000), 1);
+    }
+    return rc;
+}
+
+static int meet(struct shake *s, int fds[2], struct part_tls **ret_server)
+{
+    pthread_t thread;
+    int64_t part = -1;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+    s->fd = fds[1];
+    *ret_server = part_tls_accept(fds[0], key_of_three, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, connect_part, s), 0);
+    int rc = greet(fds[0], *ret_server, &part);
+    if (rc != 1)
+        shutdown(fds[0], SHUT_RDWR);
+    pthread_join(thread, NULL);
+    if (rc == 1)
+        assert_int_equal(part, s->part);
+    return rc;
+}
+
+static void leave(struct shake *s, int fds[2], struct part_tls *server)
+{
+    part_tls_free(server);
+    part_tls_free(s->tls);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void who_has_the_key_is_heard_and_nobody_reads_along(void **state)
+{
+    struct shake s = {.key = key, .part = 3};
+    struct part_tls *server;
+    struct buf in = {0};
+    char raw[4096], words[] = "what the tasks have said";
+    int fds[2];
+    (void)state;
+    assert_int_equal(meet(&s, fds, &server), 1);
+    assert_int_equal(s.rc, 0);
+    assert_true(part_tls_say(s.tls, words, sizeof(words)));
+    ssize_t n = recv(fds[0], raw, sizeof(raw), MSG_PEEK);
+    assert_true(n > (ssize_t)sizeof(words));
+    assert_null(memmem(raw, (size_t)n, words, sizeof(words)));
+    assert_true(part_tls_hear(server, &in));
+    assert_int_equal(in.len, sizeof(words));
+    assert_memory_equal(in.data, words, sizeof(words));
+    assert_true(part_tls_hear(server, &in)); /* nothing now */
+    assert_true(part_tls_say(server, "back", 4));
+    buf_clear(&in);
+    assert_true(part_tls_hear(s.tls, &in));
+    assert_memory_equal(in.data, "back", 4);
+    assert_int_equal(send(fds[1], raw, (size_t)n, 0), n); /* the same once more */
+    buf_clear(&in);
+    assert_false(part_tls_hear(server, &in));
+    assert_int_equal(in.len, 0);
+    leave(&s, fds, server);
+    buf_deinit(&in);
+}
+
+static void who_has_another_key_or_is_not_expected_is_not(void **state)
+{
+    struct shake wrong = {.key = OTHER_KEY, .part = 3}, unexpected = {.key = key, .part = 4};
+    struct part_tls *server;
+    int fds[2];
+    (void)state;
+    assert_int_equal(meet(&wrong, fds, &server), -1);
+    assert_true(wrong.rc == ERR_DENIED || wrong.rc == ERR_IO);
+    leave(&wrong, fds, server);
+    assert_int_equal(meet(&unexpected, fds, &server), -1);
+    assert_true(unexpected.rc == ERR_DENIED || unexpected.rc == ERR_IO);
+    leave(&unexpected, fds, server);
+}
+
+/* A part does not speak to whoever happens to listen at that port. */
+static void a_server_without_the_key_is_told_nothing(void **state)
+{
+    struct shake s = {.key = key, .part = 3};
+    static const char alert[] = {0x15, 3, 3, 0, 2, 2, 40};
+    pthread_t thread;
+    char raw[4096];
+    int fds[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    s.fd = fds[1];
+    assert_int_equal(pthread_create(&thread, NULL, connect_part, &s), 0);
+    ssize_t n = recv(fds[0], raw, sizeof(raw), 0);
+    assert_true(n > 0);
+    assert_null(memmem(raw, (size_t)n, key, 16));
+    assert_int_equal(send(fds[0], alert, sizeof(alert), 0), sizeof(alert));
+    pthread_join(thread, NULL);
+    assert_int_equal(s.rc, ERR_DENIED);
+    leave(&s, fds, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +412,9 @@ int main(void)
         cmocka_unit_test(programs_go_to_the_other_nodes),
         cmocka_unit_test(each_task_has_its_program),
         cmocka_unit_test(programs_that_are_not_one_for_each_task_are_refused),
+        cmocka_unit_test(who_has_the_key_is_heard_and_nobody_reads_along),
+        cmocka_unit_test(who_has_another_key_or_is_not_expected_is_not),
+        cmocka_unit_test(a_server_without_the_key_is_told_nothing),
         cmocka_unit_test(what_stands_in_front_of_a_task_changes_its_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stranger on the network of a step that runs on two nodes: reads along, floods the port at which srun waits for the
+other node, says what an older belay said, forges output, and plays a recorded beginning again. The step has its tasks'
+output and nothing else, and what was recorded says nothing."""
+
+import contextlib
+import ctypes
+import os
+import random
+import select
+import socket
+import ssl
+import struct
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import lab
+from lab import Lab
+
+LINES = 400
+FLOOD = 400
+MARK = "plain-%016x" % random.SystemRandom().getrandbits(64)
+FORGED = b"forged-by-a-stranger"
+
+SCRIPT = """\
+#!/bin/sh
+#SBATCH -N 2 -n 2
+belay slurm srun -l sh -c '
+echo up; n=0
+while ! [ -e %(gate)s ]; do sleep 0.05; done
+while [ $n -lt %(lines)d ]; do n=$((n + 1)); echo "%(mark)s $n"; done'
+echo "code $?"
+"""
+
+
+def listeners(pid):
+    """Ports of TCP at which the process listens."""
+    inodes, ports = set(), []
+    with contextlib.suppress(OSError):
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            with contextlib.suppress(OSError):
+                inodes.add(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+    for name in ("tcp", "tcp6"):
+        with open("/proc/net/" + name) as f:
+            for line in f.readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and "socket:[%s]" % words[9] in inodes:
+                    ports.append(int(words[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+class Recorder:
+    """What goes over the loopback from and to a port."""
+
+    def __init__(self, port):
+        self.port, self.sent, self.streams = port, 0, {}
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.filter(port)
+        self.socket.bind(("lo", 0))
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def filter(self, port):
+        """TCP of IPv4 without options, with this port on either side; the rest of the machine is busy too."""
+        program = [(0x28, 0, 0, 12), (0x15, 0, 8, 0x0800), (0x30, 0, 0, 23), (0x15, 0, 6, 6), (0xb1, 0, 0, 14),
+                   (0x48, 0, 0, 14), (0x15, 2, 0, port), (0x48, 0, 0, 16), (0x15, 0, 1, port), (0x6, 0, 0, 0x40000),
+                   (0x6, 0, 0, 0)]
+        code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+        self.code = ctypes.create_string_buffer(code)
+        self.socket.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HL", len(program), ctypes.addressof(self.code)))
+
+    def run(self):
+        while not self.ends.is_set():
+            if not select.select([self.socket], [], [], 0.05)[0]:
+                continue
+            packet, address = self.socket.recvfrom(65536 + 100)
+            if address[2] == socket.PACKET_OUTGOING:
+                continue  # the same once more
+            at = 14 + (packet[14] & 15) * 4
+            source, target = struct.unpack_from(">HH", packet, at)
+            data = packet[at + (packet[at + 12] >> 4) * 4:14 + struct.unpack_from(">H", packet, 16)[0]]
+            if data:
+                self.streams.setdefault((source, target), bytearray()).extend(data)
+
+    def stop(self):
+        self.ends.set()
+        self.thread.join()
+        self.socket.close()
+
+
+class Steps(unittest.TestCase):
+    def connect(self, port):
+        return socket.create_connection(("127.0.0.1", port), timeout=lab.WAIT_S)
+
+    def is_hung_up(self, s):
+        """Without a word that is worth one: an alert of TLS at most."""
+        s.settimeout(lab.WAIT_S)
+        said = b""
+        with contextlib.suppress(ConnectionError):
+            while len(said) < 4096:
+                piece = s.recv(4096)
+                if not piece:
+                    break
+                said += piece
+        return len(said) < 64
+
+    def check_refused(self, port, data):
+        with self.connect(port) as s:
+            with contextlib.suppress(ConnectionError):
+                s.sendall(data)
+            self.assertTrue(self.is_hung_up(s), data[:20])
+
+    def srun_port(self, l):
+        end = time.monotonic() + lab.WAIT_S
+        while time.monotonic() < end:
+            for pid in l.processes():
+                words = lab.command_line(pid, "\0").split("\0")
+                if "srun" in words and "--part" not in words:
+                    ports = listeners(pid)
+                    if ports:
+                        return ports[0]
+            time.sleep(0.005)  # nobody tells of it
+        raise AssertionError("srun does not listen")
+
+    def attack(self, port):
+        self.check_refused(port, b"\x00" * 64)
+        self.check_refused(port, random.randbytes(5000))
+        self.check_refused(port, b"GET / HTTP/1.1\r\n\r\n")
+        frame = b"\x01" + struct.pack(">I", len(FORGED)) + FORGED
+        self.check_refused(port, b"0" * 64 + frame)  # as an older belay began: a key, then frames
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with self.assertRaises((ssl.SSLError, ConnectionError)), self.connect(port) as s:
+            context.wrap_socket(s).sendall(frame)
+
+    def replay(self, port, recorder):
+        """All that the part has said so far, once more."""
+        said = [bytes(data) for (_, target), data in recorder.streams.items() if target == port and data[:2] == b"\x16\x03"]
+        for data in said[:3]:
+            with self.connect(port) as s:
+                with contextlib.suppress(ConnectionError):
+                    s.sendall(data)
+                    s.shutdown(socket.SHUT_WR)
+                s.settimeout(lab.WAIT_S)
+                with contextlib.suppress(ConnectionError):
+                    while s.recv(65536):
+                        pass
+
+    def test_a_step_on_two_nodes_is_its_job_s_alone(self):
+        with tempfile.TemporaryDirectory(prefix="belay-attack.") as dir_, Lab() as l:
+            os.chmod(dir_, 0o755)
+            gate = os.path.join(dir_, "go")
+            job = self.submit(l, gate)
+            port = self.srun_port(l)
+            try:
+                recorder = Recorder(port)
+            except PermissionError:
+                print("skipped: recording the loopback needs CAP_NET_RAW", file=sys.stderr)
+                sys.exit(77)
+            with contextlib.ExitStack() as open_:
+                open_.callback(recorder.stop)
+                for _ in range(FLOOD):  # before the other node has connected
+                    with contextlib.suppress(OSError):
+                        open_.enter_context(self.connect(port))
+                l.wait_log(job, "^1: up$|^code ")
+                self.assertIn("1: up", l.log(job))
+                self.replay(port, recorder)
+                self.attack(port)
+                with open(gate, "w"):
+                    pass
+                l.wait_log(job, "^code ")
+            text = l.log(job)
+            self.assertIn("code 0\n", text)
+            for task in (0, 1):
+                lines = [line for line in text.splitlines() if line.startswith("%d: %s" % (task, MARK))]
+                self.assertEqual(lines, ["%d: %s %d" % (task, MARK, n) for n in range(1, LINES + 1)])
+            self.assertNotIn(FORGED.decode(), text)
+            recorded = b"".join(recorder.streams.values())
+            self.assertGreater(len(recorded), LINES * len(MARK))  # it has seen it go by
+            self.assertNotIn(MARK.encode(), recorded)
+            self.assertEqual(l.wait_ended(job)["job"]["exit_code"], 0)
+
+    def submit(self, l, gate):
+        l.write("step.sh", SCRIPT % {"gate": gate, "lines": LINES, "mark": MARK})
+        return int(l.belay("slurm", "sbatch", "--parsable", "step.sh"))
+
+
+if __name__ == "__main__":
+    unittest.main()
