@@ -46,7 +46,8 @@ static int replace(int dir, const char *name, json_t *value, struct err *e)
     return rc;
 }
 
-/* Only what is owner's: of what is wrong with a file the program is told, so it must not be another's, by a hard link. */
+/* Only what is owner's: of what is wrong with a file the program is told, so it must not be another's,
+ * by a hard link. */
 static int read_small(
     int dir, const char *name, uid_t owner, char *text, size_t size, size_t *ret_n, struct err *e)
 {
@@ -313,7 +314,8 @@ static int64_t accepted_sequence(int dir, int64_t k)
     json_t *v = NULL;
     size_t n = 0;
     snprintf(name, sizeof(name), "result.%lld", (long long)k);
-    if (read_small(dir, name, geteuid(), text, sizeof(text), &n, &e) || json_parse(text, n, sizeof(text), &v, &e))
+    if (read_small(dir, name, geteuid(), text, sizeof(text), &n, &e) ||
+        json_parse(text, n, sizeof(text), &v, &e))
         return 0;
     json_reader_init(&r, v, "", &e);
     bool accepted = json_opt_bool(&r, "ok", false) && !json_opt_bool(&r, "durable", true);

@@ -249,7 +249,8 @@ static int copy_file(const char *from, const char *to, mode_t mode, struct err *
     return rc;
 }
 
-/* Of a tree that the job's user can change while it is read, into one that only root can reach: by descriptors (base/fs_user.h). */
+/* Of a tree that the job's user can change while it is read, into one that only root can reach: by
+ * descriptors (base/fs_user.h). */
 struct copying {
     uid_t uid;
     int depth;
@@ -265,16 +266,20 @@ static int copy_link(const struct copying *c, int from, int to, const char *name
     if (n < 0)
         return err_errno(c->e, errno, "reading %s", path);
     target[n] = '\0';
-    return symlinkat(target, to, name) < 0 ? err_errno(c->e, errno, "making a copy of %s", path) : 0;
+    if (symlinkat(target, to, name) < 0)
+        return err_errno(c->e, errno, "making a copy of %s", path);
+    return 0;
 }
 
-static int copy_regular(const struct copying *c, int from, int to, const char *name, const char *path)
+static int copy_regular(
+    const struct copying *c, int from, int to, const char *name, const char *path)
 {
     struct stat st;
     int in = fs_open_of(from, name, c->uid), out = -1, rc = 0;
     if (in < 0 && errno == EPERM)
         return err_set(c->e, ERR_UNSUPPORTED,
-            "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the job copy it",
+            "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the job "
+            "copy it",
             path, (unsigned)c->uid);
     if (in < 0 || fstat(in, &st) < 0)
         rc = err_errno(c->e, errno, "reading %s", path);
@@ -299,7 +304,8 @@ static int copy_opened(struct copying *c, int in, int to, const char *name, cons
     int out = -1, rc = fstat(in, &st) < 0 ? err_errno(c->e, errno, "reading %s", path) : 0;
     if (!rc && st.st_uid != c->uid)
         rc = err_set(c->e, ERR_UNSUPPORTED,
-            "the directory %s is not uid %u's: only the job's user's own files are saved", path, (unsigned)c->uid);
+            "the directory %s is not uid %u's: only the job's user's own files are saved", path,
+            (unsigned)c->uid);
     if (!rc && mkdirat(to, name, 0700) < 0)
         rc = err_errno(c->e, errno, "making a copy of %s", path);
     if (!rc && (out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
@@ -363,7 +369,8 @@ static int copy_directory(struct copying *c, int from, int to, const char *path)
         return err_errno(c->e, errno, "reading %s", path);
     int rc = c->depth++ < COPY_DEPTH_MAX
                  ? copy_all(c, d, to, path)
-                 : err_set(c->e, ERR_UNSUPPORTED, "%s is more than %d directories deep", path, COPY_DEPTH_MAX);
+                 : err_set(
+                       c->e, ERR_UNSUPPORTED, "%s is over %d directories deep", path, COPY_DEPTH_MAX);
     c->depth--;
     closedir(d);
     return rc;

@@ -38,8 +38,8 @@ void criu_files_deinit(struct criu_files *f);
 /* Finds those of root and all below it. ERR_INVALID: too many. Blocks. */
 int criu_files_find(pid_t root, uid_t uid, const char *cwd, struct criu_files *ret_files, struct err *e);
 
-/* Copies them, and scratch, into dir, which only root can reach. Of scratch, which the user may change meanwhile, only what is uid's:
- * ERR_UNSUPPORTED names anything else. Blocks. */
+/* Copies them, and scratch, into dir, which only root can reach. Of scratch, which the user may change
+ * meanwhile, only what is uid's: ERR_UNSUPPORTED names anything else. Blocks. */
 int criu_files_save(
     const struct criu_files *f, uid_t uid, const char *scratch, const char *dir, struct err *e);
 

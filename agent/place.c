@@ -29,8 +29,10 @@ int place_checkpoint(const struct job_user *u, const char *dir, struct err *e)
     return place_give(u, dir, e);
 }
 
-/* While it is below a directory that only the agent's user can enter. What was saved may have had any mode. */
-static int take_scratch(const struct job_user *u, const char *saved, const char *scratch, struct err *e)
+/* While it is below a directory that only the agent's user can enter. What was saved may have
+ * had any mode. */
+static int take_scratch(
+    const struct job_user *u, const char *saved, const char *scratch, struct err *e)
 {
     int fd = open(saved, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = fd < 0 || fchmod(fd, 0700) < 0 ? err_errno(e, errno, "taking %s", saved) : 0;
@@ -46,9 +48,11 @@ static int make_scratch(const struct job_user *u, const char *scratch, struct er
     return rc ? rc : place_give(u, scratch, e);
 }
 
-int place_scratch(const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e)
+int place_scratch(
+    const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e)
 {
-    char *scratch = mem_printf("%s/scratch", task_dir), *saved = mem_printf("%s/scratch", checkpoint_dir);
+    char *scratch = mem_printf("%s/scratch", task_dir),
+         *saved = mem_printf("%s/scratch", checkpoint_dir);
     int rc = fs_remove_tree(scratch, e);
     if (!rc)
         rc = fs_has_name(saved) ? take_scratch(u, saved, scratch, e) : make_scratch(u, scratch, e);
@@ -73,8 +77,8 @@ static int write_file(
     return rc;
 }
 
-int place_file(
-    const struct job_user *u, const char *dir, const char *name, const char *text, size_t n, struct err *e)
+int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,
+    size_t n, struct err *e)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = fd < 0 ? err_errno(e, errno, "opening %s", dir) : write_file(u, fd, name, text, n, e);

@@ -2,13 +2,14 @@
  *
  * Directory trees: made, and removed.
  *
- * Removing must cope with what a job may leave behind: trees deeper than the stack or the descriptor limit
- * allows, links out of the tree, things mounted into it. So nothing recurses: a directory that is found two
- * levels down is moved to the top of the tree and taken care of there. Each directory moves at most once, so
- * the work is linear.
+ * Removing must cope with what a job may leave behind: trees deeper than the stack or the
+ * descriptor limit allows, links out of the tree, things mounted into it. So nothing recurses: a
+ * directory that is found two levels down is moved to the top of the tree and taken care of there.
+ * Each directory moves at most once, so the work is linear.
  *
- * The tree may be another user's who is in it, and swaps and adds while it is removed. Root closes its top to that user first. What
- * is gone or is something else at the next look is left to the next round, and rounds have a limit.
+ * The tree may be another user's who is in it, and swaps and adds while it is removed. Root closes
+ * each directory to that user first. What is gone or is something else at the next look is left to
+ * the next round, and rounds have a limit.
  */
 #include "base/fs.h"
 
@@ -111,7 +112,7 @@ static int remove_simple(struct removal *r, int dir, const char *name)
         return 0;
     if (errno == ENOTEMPTY || errno == EEXIST)
         return 1;
-    if (errno == ENOTDIR && unlink_errnum == EISDIR) /* replaced in between: the next round finds it */
+    if (errno == ENOTDIR && unlink_errnum == EISDIR) /* replaced: the next round finds it */
         return 0;
     if (errno == ENOTDIR)
         errno = unlink_errnum;
@@ -140,6 +141,16 @@ static bool is_replaced(void)
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 
+/* From now on a user whose directory it is reaches nothing in it by its path. Where that is not
+ * possible it is removed all the same. */
+static void close_to_user(int fd, const struct stat *st)
+{
+    if (geteuid() != 0 || st->st_uid == 0)
+        return;
+    int rc = fchown(fd, 0, 0) | fchmod(fd, 0700);
+    (void)rc;
+}
+
 /* First level: empties a directory and removes it. */
 static int remove_entry(struct removal *r, int dir, const char *name)
 {
@@ -150,13 +161,14 @@ static int remove_entry(struct removal *r, int dir, const char *name)
     if (fd < 0)
         return is_replaced() ? 0 : failed(r, name); /* the next round finds it */
     struct stat st;
-    if (fstat(fd, &st) < 0)
-        rc = failed(r, name);
-    else if (st.st_dev != r->device)
+    rc = fstat(fd, &st) < 0 ? failed(r, name) : 0;
+    if (rc == 0 && st.st_dev != r->device)
         rc = err_set(r->e, ERR_CONFLICT, "cannot remove %s: another file system is mounted on %s in it",
             r->path, name);
-    else
+    if (rc == 0) {
+        close_to_user(fd, &st);
         rc = each_entry(r, fd, remove_or_move);
+    }
     close(fd);
     /* A listing may miss what is added meanwhile: then the next round finds it. */
     if (rc == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST &&
@@ -178,14 +190,8 @@ static int remove_rounds(struct removal *r, int parent, const char *name)
             return failed(r, name);
     }
     return err_set(r->e, ERR_UNAVAILABLE,
-        "cannot remove %s: a process goes on adding to it; end that, then it can be removed", r->path);
-}
-
-/* From now on a user whose tree it is reaches nothing in it by its path. Where that is not possible it is removed all the same. */
-static void close_top(const struct removal *r, const struct stat *st)
-{
-    if (geteuid() == 0 && st->st_uid != 0 && fchown(r->top, 0, 0) == 0)
-        fchmod(r->top, 0700);
+        "cannot remove %s: a process goes on adding to it; end that, then it can be removed",
+        r->path);
 }
 
 static int remove_at(struct removal *r, int parent, const char *name)
@@ -201,7 +207,7 @@ static int remove_at(struct removal *r, int parent, const char *name)
         rc = failed(r, name);
     } else {
         r->device = st.st_dev;
-        close_top(r, &st);
+        close_to_user(r->top, &st);
         rc = remove_rounds(r, parent, name);
     }
     close(r->top);

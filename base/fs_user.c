@@ -32,11 +32,12 @@ static int give_directory(struct giving *g, int fd, const char *name)
     struct stat st;
     int rc = fstat(fd, &st) < 0 ? failed(g, name) : 0;
     if (!rc && st.st_dev != g->device)
-        rc = err_set(g->e, ERR_CONFLICT, "giving %s to uid %u: another file system is mounted on %s in it",
-            g->path, (unsigned)g->uid, name);
+        rc = err_set(g->e, ERR_CONFLICT,
+            "giving %s to uid %u: another file system is mounted on %s in it", g->path,
+            (unsigned)g->uid, name);
     if (!rc && g->depth == FS_USER_DEPTH_MAX)
-        rc = err_set(g->e, ERR_INVALID, "giving %s to uid %u: more than %d levels of directories", g->path,
-            (unsigned)g->uid, FS_USER_DEPTH_MAX);
+        rc = err_set(g->e, ERR_INVALID, "giving %s to uid %u: more than %d levels of directories",
+            g->path, (unsigned)g->uid, FS_USER_DEPTH_MAX);
     g->depth++;
     rc = rc ? rc : give_below(g, fd);
     g->depth--;
@@ -49,7 +50,8 @@ static int give_entry(struct giving *g, int dir, const struct dirent *entry)
     int rc, fd = -1;
     if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN)
         fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && (entry->d_type == DT_DIR || (entry->d_type == DT_UNKNOWN && errno != ENOTDIR && errno != ELOOP)))
+    if (fd < 0 && (entry->d_type == DT_DIR ||
+                      (entry->d_type == DT_UNKNOWN && errno != ENOTDIR && errno != ELOOP)))
         return failed(g, name);
     if (fd < 0)
         return fchownat(dir, name, g->uid, g->gid, AT_SYMLINK_NOFOLLOW) < 0 ? failed(g, name) : 0;
@@ -93,7 +95,8 @@ int fs_give_tree(const char *path, uid_t uid, gid_t gid, struct err *e)
         rc = failed(&g, "(looking at it)");
     else if (st.st_uid != geteuid() || (st.st_mode & 07777) != 0700)
         rc = err_set(e, ERR_CONFLICT,
-            "%s is not given to uid %u: it is uid %u's with mode %03o, so others may have changed it; nothing was "
+            "%s is not given to uid %u: it is uid %u's with mode %03o, so others may have changed "
+            "it; nothing was "
             "changed",
             path, (unsigned)uid, (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777));
     g.device = st.st_dev;

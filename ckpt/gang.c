@@ -719,7 +719,8 @@ int gang_slice(struct manifest *m, int32_t rank, struct err *e)
         to = entry.offset + manifest_content(&entry);
         entry.path += skip;
         if (entry.type == MANIFEST_HARD && !str_starts(entry.target, dir))
-            return err_set(e, ERR_CORRUPT, "'%.200s' is another name of a file of another rank", entry.path);
+            return err_set(
+                e, ERR_CORRUPT, "'%.200s' is another name of a file of another rank", entry.path);
         if (entry.type == MANIFEST_HARD)
             entry.target += skip;
         m->entries[n++] = entry;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent as root does with trees of a job's user, while a process of that user swaps what is in them for symbolic links to
- * another's directory and for hard links to another's file, as fast as it can: 10,000 tries on each path. No file of the other's may
- * change hands, go, change, or be read. The argument names the group of paths.
+ * What an agent as root does with trees of a job's user, while a process of that user swaps what is
+ * in them for symbolic links to another's directory and for hard links to another's file, as fast
+ * as it can: 10,000 tries on each path. No file of the other's may change hands, go, change, or be
+ * read. The argument names the group of paths.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,12 +35,13 @@
 #define TRIES 10000
 #define OUTPUT_TRIES 300
 #define NOBODY 65534
-#define PLAIN_FILES 4 /* so that a walk takes a while */
+#define PLAIN_FILES 4     /* so that a walk takes a while */
 #define SECRET_BYTES 7777 /* no file of the user's has as many */
 #define OWN_TEXT "the user's own"
 #define SKIPPED 77
 
-static const struct job_user user = {.uid = NOBODY, .gid = NOBODY, .is_other = true, .name = "nobody", .home = "/"};
+static const struct job_user user = {
+    .uid = NOBODY, .gid = NOBODY, .is_other = true, .name = "nobody", .home = "/"};
 
 struct place {
     char dir[64], task[96], tree[128], victim[96], store[96], cache[96], control[128];
@@ -75,7 +77,8 @@ static void make_victim(struct place *p)
     memset(secret, 's', sizeof(secret));
     assert_int_equal(mkdir(p->victim, 0755), 0);
     put(in(p->victim, "secret"), secret, sizeof(secret), 0600);
-    put(in(p->victim, "open"), secret, sizeof(secret), 0666); /* of which everybody may make hard links */
+    put(in(p->victim, "open"), secret, sizeof(secret),
+        0666); /* of which everybody may make hard links */
     assert_int_equal(mkdir(in(p->victim, "sub"), 0755), 0);
     put(in(p->victim, "sub/secret"), secret, sizeof(secret), 0600);
 }
@@ -208,7 +211,8 @@ static int setup(void **state)
     struct place *p = mem_alloc(sizeof(*p));
     char url[128];
     struct err e;
-    snprintf(p->dir, sizeof(p->dir), "%s/belay-test-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(p->dir, sizeof(p->dir), "%s/belay-test-XXXXXX",
+        access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(p->dir));
     assert_int_equal(chmod(p->dir, 0711), 0);
     snprintf(p->task, sizeof(p->task), "%s/1-1", p->dir);
@@ -247,7 +251,9 @@ static void add_file(struct buf *text, const char *cache, const char *path)
     chunk_hash(OWN_TEXT, strlen(OWN_TEXT), hash[0]);
     if (!fs_exists(in(cache, hash[0])))
         put(in(cache, hash[0]), OWN_TEXT, strlen(OWN_TEXT), 0600);
-    assert_int_equal(workdir_add_file(text, path, 0644, (int64_t)strlen(OWN_TEXT), (const char (*)[CHUNK_HEX_SIZE])hash, &e), 0);
+    assert_int_equal(workdir_add_file(text, path, 0644, (int64_t)strlen(OWN_TEXT),
+                         (const char(*)[CHUNK_HEX_SIZE])hash, &e),
+        0);
 }
 
 /* All of it is in the cache, so that nobody is asked. */
@@ -300,7 +306,8 @@ static void save_own(struct place *p)
     free(tree);
 }
 
-static void restore_and_give(struct place *p, int (*give)(const struct job_user *u, const char *path, struct err *e))
+static void restore_and_give(
+    struct place *p, int (*give)(const struct job_user *u, const char *path, struct err *e))
 {
     struct ckpt_restored restored;
     struct err e;
@@ -321,7 +328,8 @@ static void a_checkpoint(void **state)
     restore_and_give(*state, place_checkpoint);
 }
 
-/* What other ranks have saved is restored in the same way, and given as a tree beside the checkpoint. */
+/* What other ranks have saved is restored in the same way, and given as a tree beside the
+ * checkpoint. */
 static void ranks(void **state)
 {
     restore_and_give(*state, place_give);
@@ -333,7 +341,8 @@ static void ranks(void **state)
 static void scratch(void **state)
 {
     struct place *p = *state;
-    char *checkpoint = mem_printf("%s/checkpoint", p->task), *saved = mem_printf("%s/scratch", checkpoint);
+    char *checkpoint = mem_printf("%s/checkpoint", p->task),
+         *saved = mem_printf("%s/scratch", checkpoint);
     char *made = mem_printf("%s/scratch", p->task);
     struct err e;
     start_racer(p, made);
@@ -357,7 +366,8 @@ static void check_copy(const char *copy)
     struct stat d, st;
     bool has_d = lstat(in(copy, "d"), &d) == 0 && S_ISDIR(d.st_mode);
     for (size_t i = 0; i < (has_d ? 3 : 1); i++)
-        if (lstat(in(copy, names[i]), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == SECRET_BYTES)
+        if (lstat(in(copy, names[i]), &st) == 0 && S_ISREG(st.st_mode) &&
+            st.st_size == SECRET_BYTES)
             fail_msg("%s of a copy is another's file", names[i]);
 }
 
@@ -372,7 +382,8 @@ static void a_copy_of_scratch(void **state)
     start_racer(p, p->tree);
     for (int i = 0; i < TRIES; i++) {
         assert_int_equal(fs_mkdirs(to, 0700, &e), 0);
-        n += criu_files_save(&none, NOBODY, p->tree, to, &e) == 0; /* what changes meanwhile may make it fail */
+        n += criu_files_save(&none, NOBODY, p->tree, to, &e) ==
+             0; /* what changes meanwhile may make it fail */
         check_copy(copy);
         check_victim(p);
         remove_it(to);
@@ -455,7 +466,8 @@ static void a_file_of_the_users(void **state)
     assert_true(n > 0);
 }
 
-/* -o FILE: d is a directory of the user's, or a way to the other's. Each is a process, so there are fewer. */
+/* -o FILE: d is a directory of the user's, or a way to the other's. Each is a process, so there
+ * are fewer. */
 static void an_output_file(void **state)
 {
     struct place *p = *state;
@@ -464,7 +476,9 @@ static void an_output_file(void **state)
     make_user_tree(p->tree);
     start_racer(p, p->tree);
     for (int i = 0; i < OUTPUT_TRIES; i++) {
-        struct scribe s = {.user = &user, .cwd = p->tree, .copies = {{from, "d/secret", true, -1}, {.from = -1, .also = -1}}};
+        struct scribe s = {.user = &user,
+            .cwd = p->tree,
+            .copies = {{from, "d/secret", true, -1}, {.from = -1, .also = -1}}};
         n += scribe_start(&s, &e) == 0;
         scribe_finish(&s);
         check_victim(p);
@@ -477,10 +491,12 @@ static void an_output_file(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest make[] = {race_test(a_working_directory), race_test(a_checkpoint), race_test(ranks)};
+    const struct CMUnitTest make[] = {
+        race_test(a_working_directory), race_test(a_checkpoint), race_test(ranks)};
     const struct CMUnitTest criu[] = {race_test(scratch), race_test(a_copy_of_scratch)};
     const struct CMUnitTest save[] = {race_test(a_save), race_test(a_snapshot)};
-    const struct CMUnitTest rest[] = {race_test(a_removal), race_test(a_file_of_the_users), race_test(an_output_file)};
+    const struct CMUnitTest rest[] = {
+        race_test(a_removal), race_test(a_file_of_the_users), race_test(an_output_file)};
     const char *group = argc > 1 ? argv[1] : "";
     if (geteuid() != 0) {
         printf("SKIP: only root has other users' files to lose\n");

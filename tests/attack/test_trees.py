@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's job swaps, in directories that an agent as root makes for other jobs of that user, a directory for a symbolic link to root's
-files. It must not be given them: neither with a working directory that was sent, nor with a checkpoint that is restored. The same over
-10,000 tries on each path, without belayd: tests/agent/test_race.c."""
+"""A user's job swaps, in directories that an agent as root makes for other jobs of that user, a
+directory for a symbolic link to root's files. It must not be given them: neither with a working
+directory that was sent, nor with a checkpoint that is restored. The same over 10,000 tries on each
+path, without belayd: tests/agent/test_race.c."""
 
 import os
 import subprocess
@@ -16,15 +17,16 @@ FILES = 400
 WORKDIRS = 12
 RESTORES = 4
 
-# Whichever of these directories appears: d in it becomes a link to root's files, as soon as that can be.
+# Whichever of these directories appears: d in it becomes a link to root's files, as soon as can be.
 RACER = """#!/usr/bin/env python3
 import os, sys
 tasks, victim = os.path.dirname(os.path.dirname(os.environ["BELAY_CONTROL_DIR"])), %(victim)r
 last = %(last)d
 print("begun", flush=True)
 mine = int(os.environ["BELAY_JOB_ID"])
-places = ["%%s/%%d-%%d/%%s" %% (tasks, job, attempt, sub) for job in range(mine + 1, mine + last + 1)
-          for attempt, sub in ((1, "workdir"), (2, "checkpoint"))]
+subs = ((1, "workdir"), (2, "checkpoint"))
+places = ["%%s/%%d-%%d/%%s" %% (tasks, job, attempt, sub)
+          for job in range(mine + 1, mine + last + 1) for attempt, sub in subs]
 won = set()
 while True:
     for place in places:
@@ -45,8 +47,8 @@ if [ "$BELAY_ATTEMPT" = 1 ]; then
     cd "$BELAY_CHECKPOINT_DIR" && mkdir d && echo mine >d/secret
     n=0
     while [ $n -lt %d ]; do n=$((n + 1)); echo $n >a$n; done
-    printf '{}' >"$BELAY_CONTROL_DIR/commit.1.new" && ln "$BELAY_CONTROL_DIR/commit.1.new" "$BELAY_CONTROL_DIR/commit.1"
-    while [ ! -e "$BELAY_CONTROL_DIR/result.1" ]; do sleep 0.05; done
+    cd "$BELAY_CONTROL_DIR" && printf '{}' >commit.1.new && ln commit.1.new commit.1
+    while [ ! -e result.1 ]; do sleep 0.05; done
     exit 85
 fi
 exit 0
@@ -91,7 +93,8 @@ class Trees(unittest.TestCase):
     def check(self, path):
         for name in ("secret", "other"):
             st = os.lstat(os.path.join(path, name))
-            self.assertEqual((st.st_uid, st.st_gid, st.st_mode & 0o7777), (0, 0, 0o600), "%s was given away" % name)
+            self.assertEqual((st.st_uid, st.st_gid, st.st_mode & 0o7777), (0, 0, 0o600),
+                             "%s was given away" % name)
         st = os.lstat(path)
         self.assertEqual((st.st_uid, st.st_mode & 0o7777), (0, 0o755))
 
@@ -110,9 +113,11 @@ class Trees(unittest.TestCase):
         return path
 
     def submit_with_workdir(self, l, sent):
-        done = subprocess.run([os.path.join(BUILD, "cli", "belay"), "submit", "--parsable", "--workdir", "upload", "--chdir", sent,
-                               "--wrap", "true"], env={**l.env, "HOME": sent}, cwd=sent, user=NOBODY, group=NOBODY,
-                              extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [os.path.join(BUILD, "cli", "belay"), "submit", "--parsable", "--workdir",
+                   "upload", "--chdir", sent, "--wrap", "true"]
+        done = subprocess.run(command, env={**l.env, "HOME": sent}, cwd=sent, user=NOBODY,
+                              group=NOBODY, extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return int(done.stdout)
 
@@ -123,11 +128,13 @@ class Trees(unittest.TestCase):
             os.chmod(l.home, 0o755)
             victim, sent = self.victim(l), self.send(l)
             spec = {"cwd": "/", "checkpoint": {"method": "none"}}
-            holder = l.post("/jobs", {"name": "holder", "script": "#!/bin/sh\necho up; exec sleep 1000\n", **spec})["id"]
+            script = "#!/bin/sh\necho up; exec sleep 1000\n"
+            holder = l.post("/jobs", {"name": "holder", "script": script, **spec})["id"]
             l.wait_log(holder, "^up$")  # there is a node now, and it stays
             self.reach(l)
-            racer = as_nobody(lambda: l.post("/jobs", {
-                "name": "racer", "script": RACER % {"victim": victim, "last": 2 * (WORKDIRS + RESTORES)}, **spec})["id"])
+            script = RACER % {"victim": victim, "last": 2 * (WORKDIRS + RESTORES)}
+            spec = {"name": "racer", "script": script, **spec}
+            racer = as_nobody(lambda: l.post("/jobs", spec)["id"])
             l.wait_log(racer, "^begun$")
             l.post("/jobs/%d/cancel" % holder)  # the node may have two processors only
             l.wait_ended(holder)
@@ -136,9 +143,11 @@ class Trees(unittest.TestCase):
                 l.wait_ended(job)
                 self.check(victim)
             for _ in range(RESTORES):
-                job = as_nobody(lambda: l.post("/jobs", {"name": "saver", "script": SAVER, "cwd": "/", "checkpoint": {
-                    "method": "coop", "every_ms": 3600000}})["id"])
-                self.assertEqual([a["end"] for a in l.wait_ended(job)["attempts"]], ["checkpointed", "succeeded"])
+                job = as_nobody(lambda: l.post("/jobs", {
+                    "name": "saver", "script": SAVER, "cwd": "/",
+                    "checkpoint": {"method": "coop", "every_ms": 3600000}})["id"])
+                ends = [a["end"] for a in l.wait_ended(job)["attempts"]]
+                self.assertEqual(ends, ["checkpointed", "succeeded"])
                 self.check(victim)
             l.wait_log(racer, "^swapped")  # else it had no chance
             l.post("/jobs/%d/cancel" % racer)
