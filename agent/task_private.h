@@ -47,6 +47,7 @@ struct task_work {
     struct err e;
     bool is_spare; /* of a removal: it was kept so */
     bool fenced; /* a later attempt owns the job */
+    bool is_unsealed; /* of preparing: CRIU's checkpoint is not encrypted, and so not restored */
     int64_t dump_ms;
     struct ckpt_restored restored;
     struct ckpt_stats stats;

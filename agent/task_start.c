@@ -197,6 +197,8 @@ static void prepare_failed(struct task *t)
     const struct err *e = &t->work.e;
     if (t->killing || *t->state.stop) {
         task_end(t, t->state.stop, 0, t->state.stop_text);
+    } else if (t->work.is_unsealed) {
+        task_end(t, "store", 0, e->text);
     } else if (t->work.rc == ERR_CONFIG) {
         task_end(t, "failed", 126, e->text);
     } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {

@@ -143,13 +143,28 @@ static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct 
     return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
 }
 
+/* A restore by CRIU does as root what the images say. Only their seal tells that this job's agents made
+ * them. */
+static int check_seal(struct task *t, struct ckpt_crypt *crypt)
+{
+    crypt->only_sealed = task_by_criu(t) && t->work.kind == WORK_PREPARE;
+    if (!crypt->only_sealed || (crypt->encrypts && crypt->n > 0))
+        return 0;
+    return err_set(&t->work.e, ERR_CONFIG,
+        "--checkpoint criu restores as root what the store holds, so it needs encrypted checkpoints, and "
+        "this cluster's are not: set encryption: client in belayd's configuration, restart belayd and "
+        "release the job, or submit it with another --checkpoint");
+}
+
 static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
 {
     struct ckpt_crypt crypt = {0};
     const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job, .crypt = &crypt};
     int rc = take_keys(&t->work.secrets, &crypt, &t->work.e);
+    rc = rc ? rc : check_seal(t, &crypt);
     if (rc == 0)
         rc = fn(t, &j);
+    t->work.is_unsealed = rc == ERR_CONFIG && crypt.only_sealed;
     crypt_wipe(&crypt);
     return rc;
 }
@@ -575,7 +590,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->done = done;
     w->rc = 0;
     w->e = (struct err){0};
-    w->is_spare = w->fenced = false;
+    w->is_spare = w->fenced = w->is_unsealed = false;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
     w->stats = (struct ckpt_stats){0};

@@ -37,6 +37,8 @@ struct ckpt_crypt {
     size_t n;
     bool encrypts;      /* checkpoints to come, with keys[0]; only if there is one */
     bool refuses_plain; /* a checkpoint that is not encrypted counts as damaged */
+    bool only_sealed;   /* for a restore that does as root what the store holds: a checkpoint that is not
+                           encrypted is ERR_CONFIG, and stays where it is */
 };
 
 /* Adds a job key, of 64 hex digits. ERR_INVALID: it is not, or there are too many. */

@@ -276,6 +276,11 @@ static int open_manifest(const struct ckpt_job *j, const struct layout_name *sea
         return sealed_open(j->crypt, seal->s, text, ret_key, e);
     if (j->crypt && j->crypt->refuses_plain)
         return err_set(e, ERR_CORRUPT, "it is not encrypted, and this cluster takes no such ones");
+    if (j->crypt && j->crypt->only_sealed)
+        return err_set(e, ERR_CONFIG,
+            "it is not encrypted, so anybody who can write to the store may have made it: it is not "
+            "restored as root. It stays in the store; release the job after deleting it (belay checkpoint "
+            "delete), or submit the job anew");
     return 0;
 }
 

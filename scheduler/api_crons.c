@@ -81,7 +81,8 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
                                      : "the time to begin out");
     if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
-    return api_check_window(q->api, &s->row, e);
+    int rc = api_check_window(q->api, &s->row, e);
+    return rc ? rc : api_check_method(q->api, &s->row, e);
 }
 
 static void on_added(void *ctx, const struct err *e, int64_t id)

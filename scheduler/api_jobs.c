@@ -149,6 +149,16 @@ int api_check_window(const struct api *a, const struct job_row *r, struct err *e
     return err_set(e, ERR_INVALID, "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
 }
 
+int api_check_method(const struct api *a, const struct job_row *r, struct err *e)
+{
+    if (r->method != CKPT_CRIU || a->o.config->encryption != ENCRYPTION_NONE)
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs encrypted "
+        "checkpoints: set encryption: client in belayd's configuration and restart belayd, or submit the "
+        "job with \"coop\" or \"signal\"");
+}
+
 bool api_read_submission(struct request *q, struct jobspec *ret_spec)
 {
     struct jobspec s = {0};
@@ -163,7 +173,9 @@ bool api_read_submission(struct request *q, struct jobspec *ret_spec)
     if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.pool, "spec", &e)) != 0)
         jobspec_deinit(&s);
     STR_COPY(s.row.user, q->caller.user);
-    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 || (rc = api_hold_workdir(q->api, &s, &e)) != 0))
+    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
+                       (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
+                       (rc = api_hold_workdir(q->api, &s, &e)) != 0))
         jobspec_deinit(&s);
     if (rc != 0) {
         http_reply_err(q->x, &e);

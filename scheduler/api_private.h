@@ -182,6 +182,8 @@ struct event api_submit_event(const struct jobspec *s); /* borrows it */
 
 /* The window that it names is configured. ERR_INVALID */
 int api_check_window(const struct api *a, const struct job_row *r, struct err *e);
+/* ERR_INVALID: its checkpoints would be restored as root, and nothing would tell who made them. */
+int api_check_method(const struct api *a, const struct job_row *r, struct err *e);
 
 /* the routes */
 void api_crons_add(struct request *q);

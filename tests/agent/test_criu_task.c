@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/ckpt.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -96,11 +97,18 @@ static int end(void **state)
     return fs_remove_tree("/tmp/belay-test-criu", &e) | world_teardown(state);
 }
 
+static char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+static char *keys[] = {key};
+static const struct wire_secrets secrets = {
+    .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true};
+
 static struct wire_desired_attempt *want_criu(struct world *w, int64_t attempt, int64_t every_ms)
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
     STR_COPY(a->method, "criu");
     a->ckpt_every_ms = every_ms;
+    a->needs_secrets = true;
+    a->secrets = secrets;
     return a;
 }
 
@@ -222,6 +230,51 @@ static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)
         state, "dies", "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
 }
 
+static void check_held(struct world *w, const char *text)
+{
+    world_until(w, has_ended, 1, "it ended");
+    assert_string_equal(world_told(w, 1)->end, "store");
+    assert_non_null(strstr(world_told(w, 1)->text, text));
+    assert_false(was_called("restore"));
+}
+
+static void without_encryption_nothing_starts(void **state)
+{
+    struct world *w = begin(state, "");
+    struct wire_desired_attempt *a = want_criu(w, 1, 0);
+    a->needs_secrets = false;
+    a->secrets = (struct wire_secrets){0};
+    world_start_agent(w);
+    check_held(w, "it needs encrypted checkpoints");
+}
+
+/* As somebody makes one who can write to the store. */
+static void forge(struct world *w)
+{
+    struct ckpt_job j = {.cluster = "lab", .job = 1};
+    struct ckpt_stats stats;
+    struct err e;
+    char *tree = mem_printf("%s/forged", w->dir), *images = mem_printf("%s/images/dump", tree);
+    assert_int_equal(store_open(w->store_url, NULL, &j.store, &e), 0);
+    assert_int_equal(fs_mkdirs(images, 0700, &e), 0);
+    assert_int_equal(ckpt_save(&j, (struct ckpt_id){1, 9}, tree, -1, NULL, &stats, &e), 0);
+    store_close(j.store);
+    free(images);
+    free(tree);
+}
+
+static void what_is_not_encrypted_is_not_restored(void **state)
+{
+    struct world *w = begin(state, "");
+    forge(w);
+    want_criu(w, 2, 0);
+    world_start_agent(w);
+    check_held(w, "it is not encrypted");
+    char *manifest = mem_printf("%s/store/lab/jobs/1/manifests/0000000001-0000000009.json", w->dir);
+    assert_true(fs_exists(manifest)); /* nothing is given up silently */
+    free(manifest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +282,8 @@ int main(void)
         cmocka_unit_test_teardown(a_dump_that_fails_is_told_and_the_program_goes_on, end),
         cmocka_unit_test_teardown(what_does_not_come_back_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
+        cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
+        cmocka_unit_test_teardown(what_is_not_encrypted_is_not_restored, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

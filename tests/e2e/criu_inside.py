@@ -13,7 +13,7 @@ SEED = int(os.environ.get("BELAY_PROGRAMS_SEED") or random.SystemRandom().randra
 RECLAIMS = int(os.environ.get("BELAY_CRIU_RECLAIMS") or 10)
 NOTICE_S = 30
 RUN_S = 90  # an emulated machine is slow
-SLOW = {"lease": "20s", "kill_wait": "5s", "settle": "10s"}
+SLOW = {"lease": "20s", "kill_wait": "5s", "settle": "10s", "encryption": "client"}
 CWD = "/home/job"
 
 

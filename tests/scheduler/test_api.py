@@ -369,6 +369,15 @@ class Api(unittest.TestCase):
 
         self.refuse(400, "invalid", "POST", "/api/v1/jobs", {**JOB, "drill": True}, "spec.drill", "nothing is saved")
 
+    def test_criu_needs_encrypted_checkpoints(self):
+        job = {**JOB, "checkpoint": {"method": "criu"}}
+        text = "\"criu\" restores as root what the store holds, so it needs encrypted checkpoints"
+        self.refuse(400, "invalid", "POST", "/api/v1/jobs", job, text)
+        cron = {"name": "nightly", "schedule": "0 1 * * *", "job": job}
+        self.refuse(400, "invalid", "POST", "/api/v1/crons", cron, text)
+        with Belayd(CONFIG + "encryption: client\n") as d:
+            self.assertNotIn("encrypted", str(d.call("POST", "/api/v1/jobs", job)[1]))
+
     def test_bodies_that_are_too_large_are_refused(self):
         for n in ((2 << 20) + 1, (9 << 20) + 1):
             self.refuse(413, "invalid", "POST", "/api/v1/jobs", b" " * n)
