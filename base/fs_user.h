@@ -4,7 +4,7 @@
  * swap anything in it for a symbolic link, or for a hard link to another's file, between two calls.
  * So root follows three rules, wherever a job's user may write:
  *
- *  1. A tree is built where nobody else can reach it: its top has mode 0700 and is root's. It
+ *  1. A tree is built where nobody else can reach it: its top is root's and has no rights for others. It
  *     becomes the user's in one step, by descriptors, what is inside first and the top last
  *     (fs_give_tree). Until that last call nobody can be in it.
  *  2. A user's tree is read by descriptors, one name at a time, without following links; a file is
@@ -26,7 +26,7 @@
 
 /* Rule 1. Gives the tree at path to uid and gid. No link is followed; on another file system
  * nothing is given away. ERR_CONFLICT, and nothing is changed: path is not a directory of this
- * process's user with mode 0700. On another error the top is not given away. */
+ * process's user that nobody else has rights to. On another error the top is not given away. */
 int fs_give_tree(const char *path, uid_t uid, gid_t gid, struct err *e);
 
 /* Rule 2. Opens `name`, one component in the directory dir, for reading: a regular file of
