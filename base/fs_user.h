@@ -4,9 +4,9 @@
  * swap anything in it for a symbolic link, or for a hard link to another's file, between two calls.
  * So root follows three rules, wherever a job's user may write:
  *
- *  1. A tree is built where nobody else can reach it: its top is root's and has no rights for others. It
- *     becomes the user's in one step, by descriptors, what is inside first and the top last
- *     (fs_give_tree). Until that last call nobody can be in it.
+ *  1. A tree is built where nobody else can reach it: its top is root's and has no rights for
+ *     others. It becomes the user's in one step, by descriptors, what is inside first and the top
+ *     last (fs_give_tree). Until that last call nobody can be in it.
  *  2. A user's tree is read by descriptors, one name at a time, without following links; a file is
  *     opened only if it is a regular file of that user's (fs_open_of). Hard links to what others
  *     own are refused by that.

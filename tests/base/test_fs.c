@@ -2,8 +2,10 @@
 #include "tests/base/tools.h"
 
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/mem.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -290,6 +292,66 @@ static void everything_is_written_to_a_pipe(void **state)
     close(fds[1]);
 }
 
+#define OTHER 65534
+
+static void check_owner(const char *path, uid_t uid)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    assert_int_equal(st.st_uid, uid);
+}
+
+/* A link out of the tree is given itself. sub is open to all, as what was saved may be. */
+static void a_tree_is_given_away_whole_or_its_top_not_at_all(void **state)
+{
+    char *top = in(state, "top"), *sub = in(state, "top/sub"), *file = in(state, "top/sub/f");
+    char *link = in(state, "top/link"), *outside = in(state, "outside");
+    struct err e;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(fs_mkdirs(sub, 0700, &e) | chmod(sub, 0777), 0);
+    assert_int_equal(fs_write_atomic(file, "x", 1, 0644, &e), 0);
+    assert_int_equal(fs_write_atomic(outside, "x", 1, 0600, &e), 0);
+    assert_int_equal(symlink(outside, link), 0);
+    assert_int_equal(chmod(top, 0711), 0);
+    assert_int_equal(fs_give_tree(top, OTHER, OTHER, &e), ERR_CONFLICT);
+    check_owner(file, 0);
+    assert_int_equal(chmod(top, 0700), 0);
+    assert_int_not_equal(fs_give_tree(link, OTHER, OTHER, &e), 0);
+    assert_int_equal(fs_give_tree(top, OTHER, OTHER, &e), 0);
+    check_owner(top, OTHER);
+    check_owner(sub, OTHER);
+    check_owner(file, OTHER);
+    check_owner(link, OTHER);
+    check_owner(outside, 0);
+    /* Others may be in it now. */
+    assert_int_equal(fs_give_tree(top, OTHER, OTHER, &e), ERR_CONFLICT);
+    free(top), free(sub), free(file), free(link), free(outside);
+}
+
+static void only_a_regular_file_of_its_owners_is_opened(void **state)
+{
+    char *file = in(state, "f"), *link = in(state, "link"), *fifo = in(state, "fifo");
+    int dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char byte;
+    struct err e;
+    assert_int_equal(fs_write_atomic(file, "x", 1, 0600, &e), 0);
+    assert_int_equal(symlink("f", link) | mkfifo(fifo, 0600), 0);
+    int fd = fs_open_of(dir, "f", geteuid());
+    assert_int_equal(read(fd, &byte, 1), 1);
+    close(fd);
+    assert_true(fs_open_of(dir, "f", geteuid() + 1) < 0 && errno == EPERM);
+    assert_true(fs_open_of(dir, "link", geteuid()) < 0 && errno == ELOOP);
+    assert_true(fs_open_of(dir, "fifo", geteuid()) < 0 && errno == EINVAL);
+    assert_true(fs_open_of(dir, "none", geteuid()) < 0 && errno == ENOENT);
+    assert_int_equal(unlink(file), 0);
+    assert_true(fs_has_name(link));
+    assert_false(fs_exists(link));
+    assert_false(fs_has_name(file));
+    close(dir);
+    free(file), free(link), free(fifo);
+}
+
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -308,6 +370,8 @@ int main(void)
         IN_SCRATCH(depth_is_no_limit),
         IN_SCRATCH(names_in_the_way_are_stepped_over),
         cmocka_unit_test(everything_is_written_to_a_pipe),
+        IN_SCRATCH(a_tree_is_given_away_whole_or_its_top_not_at_all),
+        IN_SCRATCH(only_a_regular_file_of_its_owners_is_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
