@@ -8,11 +8,11 @@
 #include "base/str.h"
 #include "cloud/aws/sigv4.h"
 #include "cloud/emulator/arm_parts.h"
+#include "cloud/http_date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define BODY_MAX 8192
 #define START_REQUESTS_MAX 100
@@ -202,22 +202,14 @@ static void event_id(const struct instance *i, char out[ARM_UUID_MAX])
         out, ARM_UUID_MAX, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hash, hash + 8, hash + 12, hash + 15, hash + 18);
 }
 
-static void format_http_date(struct wall w, char out[40])
-{
-    struct tm tm;
-    time_t s = (time_t)(w.ms / 1000);
-    gmtime_r(&s, &tm);
-    strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-}
-
 static json_t *make_event(const struct look *l)
 {
-    char id[ARM_UUID_MAX], before[40] = "";
+    char id[ARM_UUID_MAX], before[HTTP_DATE_MAX] = "";
     const char *version = form_get(l->form, "api-version");
     json_t *o = json_object(), *resources = json_array();
     event_id(l->instance, id);
     if (!has_started(l))
-        format_http_date(l->instance->deadline, before);
+        http_date_write(region_told_time(l->arm->region, l->instance->deadline), before);
     json_array_append_new(resources, json_text(l->vm->name));
     json_object_set_new(o, "EventId", json_string(id));
     json_object_set_new(o, "EventStatus", json_string(has_started(l) ? "Started" : "Scheduled"));

@@ -352,6 +352,7 @@ static void read_region(struct reading *rd)
     o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
     o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));
     o->consistency_delay_ms = yaml_opt_i64(r, "consistency_delay_ms", 0, MS_MAX, 0);
+    o->node_clock_ahead_ms = SECONDS_MS(yaml_opt_i64(r, "node_clock_ahead_s", -MS_MAX / 1000, MS_MAX / 1000, 0));
     o->quota = yaml_opt_i64(r, "quota", 1, REGION_ALIVE_MAX, REGION_ALIVE_MAX);
     o->surplus = (enum region_surplus)yaml_opt_enum(r, "surplus", surplus, SURPLUS_NEWEST);
 }

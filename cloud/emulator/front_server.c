@@ -9,6 +9,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/uv/http_server.h"
+#include "cloud/http_date.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,12 @@ static struct front_site site_of(const struct front_server *s)
         .secret = s->secret};
 }
 
+/* A metadata service dates its replies by the clock that its notices are written by. */
+static struct wall date_of(const struct front_server *s)
+{
+    return s->o.instance ? region_told_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
+}
+
 static void ask(const struct front_server *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct front_site site = site_of(s);
@@ -68,6 +75,7 @@ static void ask(const struct front_server *s, const struct front_request *r, str
 struct answer {
     struct front_reply reply;
     const struct front *front;
+    struct wall date; /* of the reply; WALL_NONE: the server's own */
     bool is_dropped;
     enum fault_drop drop;
 };
@@ -79,6 +87,11 @@ static void send_answer(struct http_exchange *x, struct answer *a)
     } else if (a->is_dropped && a->drop == DROP_GARBAGE) {
         http_reply_text(x, 200, a->front->garbage_type, a->front->garbage);
     } else {
+        char date[HTTP_DATE_MAX];
+        if (wall_is_set(a->date)) {
+            http_date_write(a->date, date);
+            http_reply_add_header(x, "Date", date);
+        }
         for (size_t k = 0; k < a->reply.n_headers; k++)
             http_reply_add_header(x, a->reply.headers[k].name, a->reply.headers[k].value);
         if (a->is_dropped && a->drop == DROP_TORN)
@@ -153,7 +166,7 @@ static void waiter_free(struct waiter *w)
 
 static bool try_again(struct waiter *w)
 {
-    struct answer a = {.front = w->server->o.front};
+    struct answer a = {.front = w->server->o.front, .date = date_of(w->server)};
     ask(w->server, &w->request, &a.reply);
     if (a.reply.wait_ms > 0 && !w->request.is_last) {
         buf_deinit(&a.reply.body);
@@ -228,7 +241,7 @@ static bool is_refused(const struct front_server *s, struct front_reply *reply)
 static void on_request(void *ctx, struct http_exchange *x, const struct http_server_request *r)
 {
     struct front_server *s = ctx;
-    struct answer a = {.front = s->o.front};
+    struct answer a = {.front = s->o.front, .date = date_of(s)};
     struct headers headers = {0};
     struct fault fault;
     http_request_each_header(x, on_header, &headers);

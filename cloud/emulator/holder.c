@@ -34,6 +34,8 @@ struct holder {
     struct mono kill_at;
     pid_t script_pid; /* 0: it has none */
     bool has_script_ended, is_over;
+    bool is_soft_off;  /* it shuts down */
+    bool is_last_term; /* the unit has ended: what is left has got SIGTERM */
     char line[HOLDER_LINE_MAX];
     size_t n_line;
 };
@@ -112,7 +114,41 @@ static void kill_everything(struct holder *h)
             proc_group_kill_all(h->all, 0, KILL_TIMEOUT_MS, &e) < 0)
             log_warn("an instance's processes will not die", log_s("instance", h->name), log_err(&e));
     }
-    report(h, "killed");
+    report(h, h->is_last_term ? "power-off" : "killed");
+}
+
+/* ---- Shutting down ---- */
+
+static void soft_off(struct holder *h)
+{
+    char path[4096];
+    if (h->is_soft_off)
+        return;
+    h->is_soft_off = true;
+    snprintf(path, sizeof(path), "%s/" HOLDER_STOPPING, h->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        log_warn("an instance cannot say that it shuts down", log_s("instance", h->name));
+    else
+        close(fd);
+    if (h->script_pid > 0 && !h->has_script_ended)
+        kill(h->script_pid, SIGTERM);
+}
+
+static void kill_by(struct holder *h, int64_t mono_ms)
+{
+    if (!mono_is_set(h->kill_at) || mono_ms < h->kill_at.ms)
+        h->kill_at.ms = mono_ms;
+}
+
+/* The last unit has stopped: as systemd-shutdown does with what units have left. */
+static void last_term(struct holder *h)
+{
+    if (!h->is_soft_off || h->is_last_term || (h->script_pid > 0 && !h->has_script_ended))
+        return;
+    h->is_last_term = true;
+    proc_group_signal(h->all, SIGTERM);
+    kill_by(h, clock_mono(&clock_system).ms + HOLDER_LAST_TERM_MS);
 }
 
 /* ---- Commands ---- */
@@ -122,17 +158,14 @@ static void obey(struct holder *h, const char *line)
     int64_t n = 0;
     struct mono now = clock_mono(&clock_system);
     if (str_starts(line, "kill-at ") && str_to_i64(line + 8, 0, INT64_MAX, "time", &n, NULL) == 0) {
-        if (!mono_is_set(h->kill_at) || n < h->kill_at.ms)
-            h->kill_at.ms = n;
+        kill_by(h, n);
     } else if (str_eq(line, "soft-off")) {
-        if (h->script_pid > 0 && !h->has_script_ended)
-            kill(h->script_pid, SIGTERM);
+        soft_off(h);
     } else if (str_starts(line, "shutdown ") &&
                str_to_i64(line + 9, 0, INT64_MAX / 2, "time", &n, NULL) == 0) {
         if (n > 0)
-            proc_group_signal(h->all, SIGTERM);
-        if (!mono_is_set(h->kill_at) || now.ms + n < h->kill_at.ms)
-            h->kill_at.ms = now.ms + n;
+            soft_off(h);
+        kill_by(h, now.ms + n);
     }
 }
 
@@ -178,6 +211,8 @@ static void turn(struct holder *h)
         kill_everything(h);
     else if (h->script_pid > 0 && nothing_is_left(h))
         report(h, "power-off");
+    else
+        last_term(h);
 }
 
 /* ---- The whole ---- */

@@ -7,8 +7,10 @@
  *
  * Standard input: lines from the emulator. Its end (the emulator is gone) kills the tree at once.
  *     kill-at MONO_MS     SIGKILL to everything at this time of CLOCK_MONOTONIC
- *     soft-off            SIGTERM to the script's own process: the machine's init, as it were
- *     shutdown MS         SIGTERM to everything now, SIGKILL in MS milliseconds (0: at once)
+ *     soft-off            the machine shuts down, as by ACPI: HOLDER_STOPPING is made, so that its systemctl says
+ *                         "stopping"; SIGTERM to its one unit, the script's own process; when that has ended,
+ *                         SIGTERM to what is left and SIGKILL HOLDER_LAST_TERM_MS later
+ *     shutdown MS         soft-off, and SIGKILL to everything in MS milliseconds (0: at once)
  * Standard output: one line when nothing is left, then it ends.
  *     gone power-off|killed MONO_MS
  */
@@ -20,6 +22,8 @@
 #define HOLDER_FLAG "--holder"
 #define HOLDER_LINE_MAX 128
 #define HOLDER_GROUP_MAX 64
+#define HOLDER_STOPPING "stopping" /* a file in the instance's directory: it shuts down */
+#define HOLDER_LAST_TERM_MS 500
 
 /* The name of the group of processes of an instance: another emulator on this machine, with the same seed,
  * gives its instances the same ids. */

@@ -107,6 +107,7 @@ struct instance {
     struct wall noticed_at, deadline; /* of a reclaim */
     struct wall soft_off_at;          /* the machine is, or was, told to shut down */
     bool is_soft_off;                 /* it was */
+    struct wall off_by;               /* by then it is off, without any notice of a reclaim */
     struct wall ended_at;             /* left running (or pending) */
     struct wall gone_at;              /* its last process was gone */
     char reason_code[64];             /* "Client.UserInitiatedShutdown", "" while it lives */

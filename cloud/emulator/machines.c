@@ -220,7 +220,7 @@ static int spawn(struct machine *m, struct err *e)
     struct machines *ms = m->machines;
     char self[4096];
     size_t n = sizeof(self);
-    char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s", ms->o->path);
+    char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s/sbin:%s", m->dir, ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
          *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
     char *gpus = gpus_variable(m), *users = users_variable();
@@ -301,6 +301,26 @@ static int write_file(const char *path, const struct buf *text, mode_t mode, str
     return rc;
 }
 
+/* So much of its init as an agent asks: whether the machine shuts down. */
+static int make_systemctl(const struct machine *m, struct err *e)
+{
+    char *sbin = mem_printf("%s/sbin", m->dir), *path = mem_printf("%s/systemctl", sbin);
+    struct buf text = {0};
+    buf_printf(&text,
+        "#!/bin/sh\n"
+        "[ \"$*\" = is-system-running ] || { echo 'systemctl: this machine is emulated' >&2; exit 1; }\n"
+        "[ ! -e '%s/" HOLDER_STOPPING "' ] || { echo stopping; exit 1; }\n"
+        "echo running\n",
+        m->dir);
+    int rc = fs_mkdirs(sbin, 0755, e);
+    if (rc == 0)
+        rc = write_file(path, &text, 0755, e);
+    buf_deinit(&text);
+    free(path);
+    free(sbin);
+    return rc;
+}
+
 static int make_files(struct machine *m, struct err *e)
 {
     const struct buf *user_data = &m->instance->reservation->spec.user_data;
@@ -309,6 +329,8 @@ static int make_files(struct machine *m, struct err *e)
     m->dir = mem_printf("%s/%s", dir, m->instance->id);
     m->console = mem_printf("%s/%s.console", dir, m->instance->id);
     int rc = fs_mkdirs(m->dir, 0700, e);
+    if (rc == 0)
+        rc = make_systemctl(m, e);
     if (rc == 0 && is_script) {
         m->script = mem_printf("%s/user-data", m->dir);
         rc = write_file(m->script, user_data, 0700, e);
@@ -376,8 +398,10 @@ static void op_doom(void *ctx, struct instance *i)
 
 static void op_soft_off(void *ctx, struct instance *i)
 {
-    (void)ctx;
+    const struct machines *ms = ctx;
     command(i->machine, "soft-off\n");
+    if (wall_is_set(i->off_by))
+        command(i->machine, "kill-at %lld\n", (long long)(i->off_by.ms - ms->host->wall_minus_mono_ms));
 }
 
 static void op_shutdown(void *ctx, struct instance *i, bool at_once)

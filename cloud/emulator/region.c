@@ -157,15 +157,15 @@ int64_t region_notice_ms(const struct region *r, const struct instance *i)
 }
 
 /* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
-void region_mark(struct region *r, struct instance *i, int64_t notice_ms, struct wall at)
+void region_mark(struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at)
 {
     i->is_reclaimed = true;
     i->noticed_at = at;
     i->deadline.ms = (at.ms + notice_ms + 999) / 1000 * 1000;
-    if (i->reservation->spec.has_soft_off) {
-        int64_t lead_ms = i->reservation->spec.soft_off_lead_ms;
-        i->soft_off_at.ms = at.ms + (lead_ms < notice_ms ? lead_ms : notice_ms);
-    }
+    if (soft_off_ms < 0 && i->reservation->spec.has_soft_off)
+        soft_off_ms = i->reservation->spec.soft_off_lead_ms;
+    if (soft_off_ms >= 0)
+        i->soft_off_at.ms = at.ms + (soft_off_ms < notice_ms ? soft_off_ms : notice_ms);
     uncount(i);
     r->counts.notices++;
     region_note(r, at, "notice", i, NULL);
@@ -282,7 +282,7 @@ static void reclaim_surplus(struct region *r, struct wall at)
         struct market_pool *p = &r->market.pools[k];
         for (int64_t n = market_surplus(p, CLOUD_SPOT); n > 0; n--) {
             struct instance *victim = pick_victim(r, p);
-            region_mark(r, victim, region_notice_ms(r, victim), at);
+            region_mark(r, victim, region_notice_ms(r, victim), REGION_USUAL_SOFT_OFF, at);
         }
     }
 }
@@ -295,7 +295,7 @@ static void reclaim_outbid(struct region *r, struct wall at)
         if (max == 0 || !is_spot_running(i) || i->pool->price_uusd_h[CLOUD_SPOT] <= max)
             continue;
         i->is_by_price = true;
-        region_mark(r, i, region_notice_ms(r, i), at);
+        region_mark(r, i, region_notice_ms(r, i), REGION_USUAL_SOFT_OFF, at);
     }
 }
 
@@ -442,6 +442,7 @@ static struct instance *create_instance(struct region *r, struct reservation *v,
         .noticed_at = WALL_NONE,
         .deadline = WALL_NONE,
         .soft_off_at = WALL_NONE,
+        .off_by = WALL_NONE,
         .ended_at = WALL_NONE,
         .gone_at = WALL_NONE,
         .billed_until = WALL_NONE};

@@ -41,6 +41,7 @@ struct region_options {
     int64_t boot_delay_ms;
     int64_t notice_ms;            /* of a reclaim by the market, and of one that does not say */
     int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
+    int64_t node_clock_ahead_ms;  /* the nodes' clocks are wrong by so much: metadata services tell earlier times */
     int64_t quota;                /* instances at a time; 0: REGION_ALIVE_MAX */
     enum region_surplus surplus;  /* who goes first when capacity shrinks */
     bool is_on_demand_only;       /* there are no spot instances */
@@ -109,6 +110,11 @@ void region_journal(struct region *r, struct wall at, const char *what, json_t *
 
 /* Does what is due up to now, in order of time. */
 void region_advance(struct region *r, struct wall now);
+/* As the machines' metadata services tell it. */
+static inline struct wall region_told_time(const struct region *r, struct wall at)
+{
+    return (struct wall){at.ms - r->o->node_clock_ahead_ms};
+}
 struct wall region_next(const struct region *r); /* WALL_NONE: nothing is due ever */
 
 /* The reservation made under this token in the token's scope (the zone named in the call, "" for none), or

@@ -26,8 +26,13 @@ static void hit(struct region *r, const struct region_event *ev, struct instance
     } else if (ev->is_without_notice) {
         i->is_reclaimed = true;
         region_reclaim_now(r, i, now);
+    } else if (ev->kind == EVENT_SHUTDOWN) {
+        i->soft_off_at = now;
+        i->off_by.ms = now.ms + ev->shutdown_ms;
+        region_note(r, now, "shutdown", i, NULL);
     } else {
-        region_mark(r, i, ev->has_notice ? ev->notice_ms : region_notice_ms(r, i), now);
+        region_mark(r, i, ev->has_notice ? ev->notice_ms : region_notice_ms(r, i),
+            ev->has_soft_off ? ev->soft_off_ms : REGION_USUAL_SOFT_OFF, now);
     }
 }
 
@@ -121,6 +126,7 @@ int region_apply(
     switch (ev->kind) {
     case EVENT_RECLAIM:
     case EVENT_REBALANCE:
+    case EVENT_SHUTDOWN:
         rc = apply_to_instances(r, ev, now, &reply, e);
         break;
     case EVENT_CAPACITY:

@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #define NOTICE_S_MAX 86400
+#define SHUTDOWN_S 30
 #define COUNT_MAX 1000000
 #define SLOW_MS_MAX 600000
 
@@ -34,8 +35,19 @@ static void read_reclaim(struct json_reader *r, struct region_event *ev)
     const json_t *notice = json_object_get(r->object, "notice_s");
     ev->has_notice = notice && !json_is_null(notice);
     ev->notice_ms = SECONDS_MS(json_opt_i64(r, "notice_s", 0, NOTICE_S_MAX, 0));
+    const json_t *soft_off = json_object_get(r->object, "soft_off_s");
+    ev->has_soft_off = soft_off && !json_is_null(soft_off);
+    ev->soft_off_ms = SECONDS_MS(json_opt_i64(r, "soft_off_s", 0, NOTICE_S_MAX, 0));
     if (ev->is_without_notice && ev->has_notice)
         json_reader_fail(r, "notice_s", "cannot be given together with without_notice");
+    if (ev->is_without_notice && ev->has_soft_off)
+        json_reader_fail(r, "soft_off_s", "cannot be given together with without_notice");
+}
+
+static void read_shutdown(struct json_reader *r, struct region_event *ev)
+{
+    read_pick(r, ev);
+    ev->shutdown_ms = SECONDS_MS(json_opt_i64(r, "seconds", 0, NOTICE_S_MAX, SHUTDOWN_S));
 }
 
 static void read_pool(struct json_reader *r, struct region_event *ev)
@@ -107,6 +119,7 @@ static const struct {
 } kinds[] = {
     {"reclaim", EVENT_RECLAIM, read_reclaim},
     {"rebalance", EVENT_REBALANCE, read_pick},
+    {"shutdown", EVENT_SHUTDOWN, read_shutdown},
     {"capacity", EVENT_CAPACITY, read_capacity},
     {"price", EVENT_PRICE, read_price},
     {"throttle", EVENT_FAULT, read_throttle},
@@ -125,7 +138,7 @@ static int unknown_kind(const char *name, struct err *e)
     char shown[STR_SHOW_MAX];
     const char *nearest = str_nearest(name, names);
     return err_set(e, ERR_INVALID,
-        "event %s is not known%s%s%s; there are reclaim, rebalance, capacity, price, "
+        "event %s is not known%s%s%s; there are reclaim, rebalance, shutdown, capacity, price, "
         "throttle, refuse, slow, drop_reply, clear",
         str_show(name, shown), nearest ? ": did you mean \"" : "", nearest ? nearest : "",
         nearest ? "\"?" : "");

@@ -15,6 +15,7 @@
 enum region_event_kind {
     EVENT_RECLAIM,
     EVENT_REBALANCE,
+    EVENT_SHUTDOWN, /* by somebody at the console, or of the machine's own: no reclaim, no notice */
     EVENT_CAPACITY,
     EVENT_PRICE,
     EVENT_FAULT, /* throttle, refuse, slow, drop_reply */
@@ -26,7 +27,7 @@ enum region_pick { PICK_ALL, PICK_RANDOM, PICK_ONE };
 struct region_event {
     enum region_event_kind kind;
     char provider[16]; /* whose; "": not said */
-    /* reclaim, rebalance: which of the instances that run */
+    /* reclaim, rebalance, shutdown: which of the instances that run */
     enum region_pick pick;
     char instance[CLOUD_NAME_MAX]; /* PICK_ONE */
     char zone[CLOUD_NAME_MAX];     /* "": any; for capacity and price the pool's */
@@ -35,6 +36,10 @@ struct region_event {
     /* reclaim */
     bool is_without_notice, has_notice;
     int64_t notice_ms;
+    bool has_soft_off;
+    int64_t soft_off_ms; /* after the notice */
+    /* shutdown */
+    int64_t shutdown_ms; /* until it is off in any case */
     /* capacity */
     bool is_release; /* back to the trace */
     int64_t n;

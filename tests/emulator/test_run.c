@@ -242,7 +242,7 @@ static void user_data_gets_four_variables_and_no_more(void **state)
     rig_path(&r, "environ", path, sizeof(path));
     assert_int_equal(fs_read(path, 65536, &text, &e), 0);
     for (const char *s = buf_str(&text); s < buf_str(&text) + text.len; s += strlen(s) + 1, n++)
-        if (!str_starts(s, "PATH=/opt/somewhere:") && !str_starts(s, "HOME=") &&
+        if (!(str_starts(s, "PATH=") && strstr(s, "/sbin:/opt/somewhere:/usr/local/sbin:")) && !str_starts(s, "HOME=") &&
             !str_starts(s, "BELAY_NODE_DIR=") && !str_starts(s, "BELAY_METADATA=http://127.0.0.1:") &&
             !str_eq(s, "BELAY_NODE_GPUS=1"))
             fail_msg("unexpected: %s", s);
