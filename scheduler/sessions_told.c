@@ -215,7 +215,9 @@ static void post_notice(struct sessions *s, const struct node *node, const struc
     for (int i = 1; notice_type_names[i]; i++)
         if (str_eq(notice_type_names[i], n->kind))
             kind = i;
-    if (kind <= (int)node->row.notice)
+    bool is_over =
+        !*n->kind && node->row.state == NODE_NOTICED && node->row.instance == CORE_ID_NONE;
+    if (kind <= (int)node->row.notice && !is_over)
         return;
     struct event ev = {.type = EV_NOTICE,
         .notice = {.node = node->row.id,

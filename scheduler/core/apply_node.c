@@ -319,14 +319,32 @@ static void instance_rebalanced(struct model *m, struct instance *i)
     touch_offer(m, i->offer);
 }
 
+/* The agent has started anew and knows of no notice. A machine that is no instance was shut down or
+ * rebooted and is back; an instance goes on leaving: it is replaced already. */
+static void notice_is_over(struct model *m, struct node *n, struct stamp now)
+{
+    if (n->instance || n->row.notice != NOTICE_TYPE_RECLAIM)
+        return;
+    seen(m, n, now);
+    n->row.notice = NOTICE_TYPE_NONE;
+    n->row.notice_deadline = WALL_NONE;
+    touch_node(m, n);
+    if (n->row.state != NODE_NOTICED)
+        return;
+    node_move(m, n, n->row.drain ? NODE_DRAINING : NODE_UP, now);
+    history(m, now, "returned", (struct history_of){.node = n}, "%s is back", n->row.name);
+}
+
 int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     enum notice_type kind = ev->notice.kind;
-    if (kind <= NOTICE_TYPE_NONE || kind > NOTICE_TYPE_RECLAIM)
+    if ((int)kind < NOTICE_TYPE_NONE || kind > NOTICE_TYPE_RECLAIM)
         return err_set(
             e, ERR_INVALID, "node %" PRId64 ": a notice of unknown kind %d", ev->notice.node, (int)kind);
     struct node *n = model_node(m, ev->notice.node);
     ret_outcome->id = ev->notice.node;
+    if (n && kind == NOTICE_TYPE_NONE)
+        notice_is_over(m, n, ev->now);
     if (!n || kind <= n->row.notice)
         return 0; /* told before, or a lesser one */
     seen(m, n, ev->now);

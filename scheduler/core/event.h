@@ -196,7 +196,7 @@ struct event {
         } condition;
         struct {
             int64_t node;
-            enum notice_type kind;
+            enum notice_type kind; /* NOTICE_TYPE_NONE: its agent knows of no reclaim (any more) */
             struct wall deadline;
         } notice;
         struct {

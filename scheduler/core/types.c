@@ -45,6 +45,8 @@ static const struct sm_transition node_moves[] = {
     {NODE_DRAINING, NODE_LOST},
     {NODE_DRAINING, NODE_GONE},
     {NODE_DRAINING, NODE_NOTICED},
+    {NODE_NOTICED, NODE_UP}, /* it shut down and is back */
+    {NODE_NOTICED, NODE_DRAINING},
     {NODE_NOTICED, NODE_LOST},
     {NODE_NOTICED, NODE_GONE},
     {NODE_LOST, NODE_UP},

@@ -58,6 +58,8 @@ extern const struct sm attempt_sm;
  *               |               |            LOST --- agent returns ---> UP, or DRAINING while a drain is wanted,
  *               |    reclaim    |                     or NOTICED while a reclaim is announced
  *               +--> NOTICED <--+            any --- its instance's end wanted or seen, deleted ---> GONE
+ *
+ *  NOTICED --- it has no instance, and its agent knows of no reclaim (any more) ---> UP or DRAINING
  */
 enum node_state { NODE_UP, NODE_NOTICED, NODE_DRAINING, NODE_LOST, NODE_GONE };
 extern const struct sm node_sm;

@@ -241,6 +241,28 @@ static void a_rebalance_is_noted_and_no_more(void **state)
     lab_deinit(&l);
 }
 
+/* A machine without an instance that has shut down is the same machine when its agent is back. */
+static void a_rebooted_node_takes_work_again(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    int64_t id = lab_join(&l, "n1", 4);
+    lab_notice(&l, id, NOTICE_TYPE_RECLAIM, 120000);
+    assert_int_equal(model_node(l.m, id)->row.state, NODE_NOTICED);
+    int64_t job = lab_submit_cpus(&l, 2);
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), CORE_ID_NONE);
+    lab_notice(&l, id, NOTICE_TYPE_NONE, 0);
+    assert_int_equal(model_node(l.m, id)->row.state, NODE_UP);
+    assert_int_equal(model_node(l.m, id)->row.notice, NOTICE_TYPE_NONE);
+    lab_take(&l);
+    assert_non_null(lab_history(&l, "returned"));
+    lab_plan(&l);
+    assert_int_equal(lab_node_of(&l, job), id);
+    lab_deinit(&l);
+}
+
 static void a_lost_node_with_a_notice_was_reclaimed(void **state)
 {
     (void)state;
@@ -386,6 +408,7 @@ int main(void)
         cmocka_unit_test(the_node_silent_for_longest_is_lost_first),
         cmocka_unit_test(a_reclaim_notice_keeps_work_away),
         cmocka_unit_test(a_rebalance_is_noted_and_no_more),
+        cmocka_unit_test(a_rebooted_node_takes_work_again),
         cmocka_unit_test(a_lost_node_with_a_notice_was_reclaimed),
         cmocka_unit_test(a_node_returns_noticed_while_the_deadline_is_ahead),
         cmocka_unit_test(a_drain_saves_and_stops_and_outlives_a_reboot),

@@ -903,6 +903,22 @@ static void a_notice_is_taken_and_a_lesser_one_after_it_is_not(void **state)
     assert_int_equal(f->lab->n_commits, commits);
 }
 
+/* A machine of one's own that has shut down and is back. */
+static void a_notice_that_the_next_agent_does_not_know_is_over(void **state)
+{
+    struct fixture *f = *state;
+    struct node *n = model_node(f->lab->model, f->agent->node);
+    assert_int_equal(n->row.instance, CORE_ID_NONE);
+    STR_COPY(f->agent->notice.kind, "reclaim");
+    f->agent->notice.deadline = 1800000120000;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(n->row.state, NODE_NOTICED);
+    f->agent->notice.kind[0] = '\0';
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(n->row.notice, NOTICE_TYPE_NONE);
+    assert_int_equal(n->row.state, NODE_UP);
+}
+
 static void what_is_kept_for_a_job_is_unneeded_once_it_has_ended(void **state)
 {
     struct fixture *f = *state;
@@ -976,6 +992,7 @@ int main(void)
         TEST(one_that_was_running_before_a_restart_too),
         TEST(one_that_the_agent_has_not_told_yet_has_not_vanished),
         TEST(a_notice_is_taken_and_a_lesser_one_after_it_is_not),
+        TEST(a_notice_that_the_next_agent_does_not_know_is_over),
         TEST(what_is_kept_for_a_job_is_unneeded_once_it_has_ended),
         TEST(a_status_is_a_sign_of_life),
     };
