@@ -7,6 +7,9 @@
  *  1. One agent a state directory (lock).
  *  2. A notice reaches the programs before anybody else is told of it.
  *  3. Attempts are started and forgotten only on belayd's word.
+ *  4. SIGTERM is a restart of the agent, which leaves the tasks to the next one, unless a reclaim is
+ *     announced or the machine shuts down: then the agent ends when every task is saved, has ended
+ *     and is told of, or when the time is over.
  */
 #include "agent/agent.h"
 
@@ -20,6 +23,7 @@
 #include "agent/kept.h"
 #include "agent/record.h"
 #include "agent/resources.h"
+#include "agent/shutdown.h"
 #include "agent/storage.h"
 #include "agent/task.h"
 #include "agent/telemetry.h"
@@ -29,12 +33,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "base/uv/runner.h"
 #include "cloud/notice.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -45,6 +51,10 @@
 #define SWEEP_MS 10000
 #define IDENTITY_WAIT_MS 60000
 #define GPUS_LISTING_MAX 32768
+#define LOOK_MS 4000 /* for systemd and the metadata service to say whether the machine goes */
+#define CLOSING_LOOK_MS 100
+#define TELL_MS 10000 /* for belayd, when all tasks have ended in a shutdown */
+#define TELL_LEAST_MS 5000
 #define EXIT_UNWANTED 3 /* the cluster does not know this node */
 
 struct agent {
@@ -69,7 +79,14 @@ struct agent {
     struct gpus gpus;
     struct channels channels;
     struct telemetry *telemetry;
-    struct timer identity_wait, orphan, exit_check, sweep;
+    struct timer identity_wait, orphan, exit_check, sweep, looking, closing;
+    struct runner *runner;
+    struct shutdown shutdown; /* the question */
+    bool is_looking; /* after SIGTERM, until it is known whether the machine goes */
+    bool is_asked;   /* the init has answered */
+    bool is_looked;  /* the metadata service has */
+    bool is_closing, is_shutdown;
+    struct mono closing_since, all_ended_since; /* MONO_NONE: not yet */
     struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
     size_t n_unneeded;
     bool joining, ending, orphaned, sweeping;
@@ -366,13 +383,17 @@ static void finish(struct agent *a, int exit_code)
     uv_stop(a->loop);
 }
 
+static size_t count_running(const struct agent *a)
+{
+    size_t n = 0;
+    LIST_FOREACH (&a->tasks, l)
+        n += !task_has_ended(task_of_link(l));
+    return n;
+}
+
 static bool all_ended(const struct agent *a)
 {
-    LIST_FOREACH (&a->tasks, n) {
-        if (!task_has_ended(task_of_link(n)))
-            return false;
-    }
-    return true;
+    return count_running(a) == 0;
 }
 
 static void power_off(const struct agent *a)
@@ -456,11 +477,34 @@ static void on_orphan_look(struct timer *timer, void *ctx)
 
 /* ---- notices ---- */
 
+static void start_closing(struct agent *a);
+
+/* A second reclaim only counts if it comes sooner: a shutdown under a notice, another event. */
+static void bring_nearer(struct agent *a, const struct notice *n)
+{
+    struct mono at = a->notice.deadline_mono;
+    bool is_sooner =
+        mono_is_set(n->deadline_mono) && (!mono_is_set(at) || n->deadline_mono.ms < at.ms);
+    if (n->kind != NOTICE_RECLAIM || !is_sooner)
+        return;
+    a->notice.deadline = n->deadline;
+    a->notice.deadline_mono = n->deadline_mono;
+    LIST_FOREACH (&a->tasks, l) {
+        task_notice_sooner(task_of_link(l), &a->notice);
+    }
+    log_warn("the machine goes sooner than was announced",
+        log_i("left_ms", n->deadline_mono.ms - clock_mono(a->timers->clock).ms));
+}
+
 static void on_notice(void *ctx, const struct notice *n)
 {
     struct agent *a = ctx;
-    if (n->kind == NOTICE_NONE || a->notice.kind == NOTICE_RECLAIM)
+    if (n->kind == NOTICE_NONE)
         return;
+    if (a->notice.kind == NOTICE_RECLAIM) {
+        bring_nearer(a, n);
+        return;
+    }
     a->notice = *n;
     LIST_FOREACH (&a->tasks, l) {
         task_notice(task_of_link(l), &a->notice);
@@ -470,6 +514,129 @@ static void on_notice(void *ctx, const struct notice *n)
         log_i("left_ms",
             mono_is_set(n->deadline_mono) ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms : -1));
     acknowledge_reclaim(a);
+    if (a->is_looking && n->kind == NOTICE_RECLAIM)
+        start_closing(a);
+}
+
+/* ---- shutting down ---- */
+
+/* How long what runs here has, if no notice says less. */
+static int64_t shutdown_ms(const struct agent *a)
+{
+    int64_t own = a->config->shutdown_timeout_ms, providers = notice_reader_shutdown_ms(a->notices);
+    return providers > 0 && providers < own ? providers : own;
+}
+
+static bool closing_is_over(struct agent *a, struct mono now)
+{
+    int64_t until = a->closing_since.ms + TELL_LEAST_MS;
+    if (mono_is_set(a->notice.deadline_mono) && a->notice.deadline_mono.ms > until)
+        until = a->notice.deadline_mono.ms;
+    if (!all_ended(a))
+        a->all_ended_since = MONO_NONE;
+    else if (!mono_is_set(a->all_ended_since))
+        a->all_ended_since = now;
+    return list_is_empty(&a->tasks) || now.ms >= until ||
+           (mono_is_set(a->all_ended_since) && now.ms - a->all_ended_since.ms >= TELL_MS);
+}
+
+static void on_closing_look(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    struct mono now = clock_mono(a->timers->clock);
+    if (!closing_is_over(a, now)) {
+        timer_start(a->timers, timer, CLOSING_LOOK_MS);
+        return;
+    }
+    if (list_is_empty(&a->tasks))
+        log_info("ending; belayd knows of everything that ran here");
+    else
+        log_warn("ending: time is over, and belayd may not know of everything that ran here",
+            log_i("tasks", (int64_t)count_tasks(a)), log_i("not_ended", (int64_t)count_running(a)));
+    finish(a, 0);
+}
+
+static void start_closing(struct agent *a)
+{
+    if (a->is_closing)
+        return;
+    a->is_closing = true;
+    a->closing_since = clock_mono(a->timers->clock);
+    log_info("told to end while this machine goes: what runs here is saved first",
+        log_i("tasks", (int64_t)count_tasks(a)));
+    timer_start(a->timers, &a->closing, 0);
+}
+
+/* As a notice of the provider's, to the tasks and to belayd: of the time that a shutdown has. */
+static void shut_down(struct agent *a, const char *why)
+{
+    struct wall now = clock_wall(a->timers->clock);
+    int64_t left_ms = shutdown_ms(a);
+    if (a->is_shutdown)
+        return;
+    a->is_shutdown = true;
+    log_warn("this machine shuts down", log_s("known", why), log_i("left_ms", left_ms));
+    on_notice(a, &(struct notice){
+                     .kind = NOTICE_RECLAIM,
+                     .deadline = {now.ms + left_ms},
+                     .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
+                     .seen = now,
+                 });
+    start_closing(a);
+}
+
+static void end_for_next(struct agent *a)
+{
+    log_info("ending; tasks go on under their supervisors");
+    finish(a, 0);
+}
+
+static void conclude_if_known(struct agent *a)
+{
+    if (!a->is_looking || !a->is_asked || !a->is_looked)
+        return;
+    a->is_looking = false;
+    timer_stop(a->timers, &a->looking);
+    if (!a->is_closing)
+        end_for_next(a);
+}
+
+static void on_init_answer(void *ctx, bool is_shutdown, const char *why)
+{
+    struct agent *a = ctx;
+    a->is_asked = true;
+    if (a->ending)
+        return;
+    if (is_shutdown)
+        shut_down(a, why);
+    conclude_if_known(a);
+}
+
+static void on_looked(void *ctx)
+{
+    struct agent *a = ctx;
+    a->is_looked = true;
+    conclude_if_known(a);
+}
+
+static void on_looking_over(struct timer *timer, void *ctx)
+{
+    struct agent *a = ctx;
+    (void)timer;
+    a->is_asked = a->is_looked = true;
+    conclude_if_known(a);
+}
+
+/* A provider may switch the machine off together with its notice: SIGTERM can be here before it. */
+static void look_whether_machine_goes(struct agent *a)
+{
+    a->is_looking = true;
+    a->is_looked = !a->notices;
+    timer_start(a->timers, &a->looking, LOOK_MS);
+    if (a->notice.kind == NOTICE_RECLAIM)
+        start_closing(a);
+    shutdown_ask(&a->shutdown, a->runner, on_init_answer, a);
+    notice_reader_look(a->notices);
 }
 
 /* ---- joining ---- */
@@ -514,8 +681,12 @@ static void on_identity_wait(struct timer *timer, void *ctx)
 
 static void on_signal(void *ctx, int signum)
 {
-    log_info("ending; tasks go on under their supervisors", log_i("signal", signum));
-    finish(ctx, 0);
+    struct agent *a = ctx;
+    log_info("told to end", log_i("signal", signum));
+    if (signum != SIGTERM || list_is_empty(&a->tasks))
+        end_for_next(a);
+    else if (!a->is_looking && !a->is_closing)
+        look_whether_machine_goes(a);
 }
 
 /* Has ext4 spread the tasks over the disk. In one place each new file would have to step over all inodes that were freed in
@@ -566,6 +737,7 @@ static void wire_up(struct agent *a)
     prng_init(&a->prng, seed);
     a->timers = uv_timers_create(a->loop);
     a->http = uv_http_client_create(a->loop);
+    a->runner = uv_runner_create(a->loop);
     a->signals = uv_signals_create(a->loop, on_signal, a);
     a->peer = (struct peer){.http = a->http, .config = a->config, .id = &a->id};
     a->link = (struct uplink){.peer = &a->peer,
@@ -620,6 +792,9 @@ static void wire_up(struct agent *a)
     timer_init(&a->orphan, on_orphan_look, a);
     timer_init(&a->exit_check, on_exit_check, a);
     timer_init(&a->sweep, on_sweep, a);
+    timer_init(&a->looking, on_looking_over, a);
+    timer_init(&a->closing, on_closing_look, a);
+    a->closing_since = a->all_ended_since = MONO_NONE;
 }
 
 /* With which containers can be run, for who asks for one (scheduler/jobspec.c). */
@@ -685,6 +860,7 @@ static void start_notices(struct agent *a)
         .timers = a->timers,
         .on_notice = on_notice,
         .on_identity = on_identity,
+        .on_looked = on_looked,
         .ctx = a};
     a->notices = notice_reader_start(a->config->provider, &o);
 }
@@ -733,6 +909,9 @@ static void stop(struct agent *a)
     timer_stop(a->timers, &a->orphan);
     timer_stop(a->timers, &a->exit_check);
     timer_stop(a->timers, &a->sweep);
+    timer_stop(a->timers, &a->looking);
+    timer_stop(a->timers, &a->closing);
+    uv_runner_destroy(a->runner);
     LIST_FOREACH (&a->tasks, n) {
         task_release(task_of_link(n));
     }

@@ -9,8 +9,9 @@
 #include "agent/config.h"
 #include <uv.h>
 
-/* Runs until it is told to end (SIGTERM, SIGINT: tasks go on under their supervisors) or has nothing to live
- * for (an elastic node that its cluster does not know any more). Returns the process's exit code. config is
+/* Runs until it is told to end or has nothing to live for (an elastic node that its cluster does not
+ * know any more). Told to end (SIGTERM, SIGINT) tasks go on under their supervisors; by SIGTERM while
+ * the machine goes, they are saved and ended first. Returns the process's exit code. config is
  * borrowed. */
 int agent_run(uv_loop_t *loop, struct config *config);
 

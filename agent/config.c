@@ -24,6 +24,8 @@
 #define CA_BYTES_MAX (64u << 10)
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
+#define SHUTDOWN_TIMEOUT_MS SECONDS_MS(120)
+#define SHUTDOWN_TIMEOUT_MOST_MS SECONDS_MS(3600)
 #define LOOK_LEAST_MS 50
 #define LOOK_MOST_MS 60000
 #define EVERY_MOST_MS 600000
@@ -147,6 +149,10 @@ static void read_node(struct yaml_reader *r, struct config *c)
     read_system_users(r, c);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
+    c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
+    if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
+                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MOST_MS))
+        yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
     if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))

@@ -13,6 +13,7 @@
  *     cpus: 8                    # default: measured
  *     memory: 16G
  *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
+ *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: looked for; no: not used
  *     gpus: 2                    # default: counted
@@ -48,6 +49,7 @@ struct config {
     struct gpu_kind gpu;      /* what is "" or 0 is as the driver says */
     int64_t look_ms, telemetry_ms; /* between looks at what tasks do; of what is told of them, 0: nothing is */
     int64_t orphan_timeout_ms;
+    int64_t shutdown_timeout_ms; /* that a shutdown of the machine leaves for saves */
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */

@@ -22,7 +22,8 @@ static const char usage[] =
     "  -h, --help             this text\n"
     "  -V, --version          the version\n"
     "\n"
-    "SIGTERM ends the agent; running tasks go on and are taken over by the next one.\n";
+    "SIGTERM ends the agent; running tasks go on and are taken over by the next one. While the\n"
+    "machine shuts down or a reclaim is announced, they are saved and ended first.\n";
 
 static int run_loop(struct config *config)
 {

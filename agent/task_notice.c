@@ -89,6 +89,14 @@ static void reclaim(struct task *t, const struct notice *n)
         set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
 }
 
+void task_notice_sooner(struct task *t, const struct notice *n)
+{
+    if (t->phase == WIRE_ENDED || t->killing || !t->ask.stop)
+        return;
+    task_put_notice(t);
+    set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
+}
+
 void task_notice(struct task *t, const struct notice *n)
 {
     if (t->phase == WIRE_ENDED || t->killing)

@@ -78,10 +78,33 @@ static void count_round(struct notice_reader *r, const struct err *e)
             "metadata service fails: a notice would not be seen", log_i("failures", r->failures), log_err(e));
 }
 
+/* False when the reader is gone. */
+static bool tell_looked(struct notice_reader *r)
+{
+    r->look = LOOK_NONE;
+    if (!r->on_looked)
+        return true;
+    r->calling = true;
+    r->on_looked(r->ctx);
+    return end_call(r);
+}
+
+static void begin_look(struct notice_reader *r)
+{
+    r->look = LOOK_BEGUN;
+    timer_start(r->timers, &r->timer, 0);
+}
+
 void notice_reader_round_ended(struct notice_reader *r, const struct err *e)
 {
+    if (r->look == LOOK_WANTED) {
+        begin_look(r);
+        return;
+    }
     count_round(r, e);
     if (e && !notice_reader_identity_failed(r, e))
+        return;
+    if (!e && r->look == LOOK_BEGUN && !tell_looked(r))
         return;
     int64_t delay = r->poll_ms;
     for (int i = 0; i < r->failures && delay < POLL_BACKOFF_CAP_MS; i++)
@@ -135,6 +158,7 @@ struct notice_reader *notice_reader_start(const char *provider, const struct not
         r->poll_ms = o->poll_ms;
     r->on_notice = o->on_notice;
     r->on_identity = o->on_identity;
+    r->on_looked = o->on_looked;
     r->ctx = o->ctx;
     timer_init(&r->timer, on_timer, r);
     timer_start(r->timers, &r->timer, 0);
@@ -145,6 +169,24 @@ void notice_reader_acknowledge(struct notice_reader *r)
 {
     if (r && r->provider->acknowledge)
         r->provider->acknowledge(r);
+}
+
+void notice_reader_look(struct notice_reader *r)
+{
+    if (!r || r->look != LOOK_NONE)
+        return;
+    if (timer_is_running(&r->timer)) { /* between two rounds */
+        begin_look(r);
+        return;
+    }
+    r->look = LOOK_WANTED;
+    if (r->provider->hasten)
+        r->provider->hasten(r);
+}
+
+int64_t notice_reader_shutdown_ms(const struct notice_reader *r)
+{
+    return r && r->provider->shutdown_ms ? r->provider->shutdown_ms(r) : 0;
 }
 
 void notice_reader_stop(struct notice_reader *r)

@@ -47,6 +47,7 @@ struct notice_reader_options {
     struct http_client *http;
     struct timers *timers;
     notice_fn on_notice;
+    void (*on_looked)(void *ctx);   /* after notice_reader_look; NULL: not wanted */
     notice_identity_fn on_identity; /* once, after the first identity read succeeded or 10 tries failed */
     void *ctx;
 };
@@ -60,6 +61,11 @@ struct notice_reader *notice_reader_start(const char *provider, const struct not
  * may then end the node before its deadline; others do nothing. Not before a reclaim was told; a repeat does nothing.
  * Does not block; may be called inside on_notice. NULL fine. */
 void notice_reader_acknowledge(struct notice_reader *r);
+/* The metadata service is asked now; on_looked runs, not inside, when a reading that began after this
+ * has succeeded, and after on_notice if it found one. NULL fine. */
+void notice_reader_look(struct notice_reader *r);
+/* How long this provider lets a machine that it switches off shut down; 0: not known. NULL fine. */
+int64_t notice_reader_shutdown_ms(const struct notice_reader *r);
 void notice_reader_stop(
     struct notice_reader *r); /* cancels what is under way; frees when it has ended. NULL fine */
 

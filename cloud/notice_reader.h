@@ -22,6 +22,10 @@ struct notice_provider {
     void (*round)(struct notice_reader *r);
     /* As notice_reader_acknowledge. NULL: the provider does not want to know. */
     void (*acknowledge)(struct notice_reader *r);
+    /* The round under way is to end soon: it may be waiting for a change. NULL: none waits. */
+    void (*hasten)(struct notice_reader *r);
+    /* As notice_reader_shutdown_ms. NULL: not known. */
+    int64_t (*shutdown_ms)(const struct notice_reader *r);
     /* Cancels what is under way and frees r. */
     void (*destroy)(struct notice_reader *r);
 };
@@ -36,6 +40,8 @@ struct notice_reader {
     void *ctx;
     struct timer timer;
     int failures; /* rounds in a row that failed */
+    enum { LOOK_NONE, LOOK_WANTED, LOOK_BEGUN } look; /* wanted: after the round under way */
+    void (*on_looked)(void *ctx);
     struct notice_identity identity;
     bool identity_told;
     int identity_tries;

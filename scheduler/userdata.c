@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data (see userdata.h): what is this machine's, then userdata.sh, which the build makes a string of (base/embed.py), as it
- * does of power_off.sh and of what the provider adds to that. The emulator sets BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
+ * User data (see userdata.h): what is this machine's, then userdata.sh, which the build makes a
+ * string of (base/embed.py), as it does of power_off.sh, of the agent's unit
+ * (agent/belay-agent.service.in) and of what the provider adds to power_off.sh. The emulator sets
+ * BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
  *
  * What is quoted here in single quotes and quoted here-documents has none of their ends in it: a URL of the
  * configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
@@ -12,7 +14,7 @@
 #include "cloud/provider.h"
 #include <string.h>
 
-extern const char userdata_sh[], power_off_sh[];
+extern const char userdata_sh[], power_off_sh[], agent_service[];
 
 static void add_configuration(struct buf *out, const struct userdata *u)
 {
@@ -53,6 +55,7 @@ char *userdata_build(const struct userdata *u)
     add_power_off(&out, u);
     buf_printf(
         &out, "ca() {\ncat <<'END'\n%s%sEND\n}\n", u->ca_pem, n > 0 && u->ca_pem[n - 1] == '\n' ? "" : "\n");
+    buf_printf(&out, "unit() {\ncat <<'END'\n%sEND\n}\n", agent_service);
     buf_adds(&out, userdata_sh);
     return buf_take(&out);
 }

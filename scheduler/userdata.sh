@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What follows is the same for every machine; above it stand server, version, boot_s, token, ca(), configuration() and
-# power_off_script().
+# What follows is the same for every machine; above it stand server, version, boot_s, token, ca(), configuration(),
+# power_off_script() and unit().
 # Plain sh. The token is in files of mode 600 only, never in an argument, the environment or what is said.
 emulated=${BELAY_NODE_DIR:-}
 dir=${emulated:-/var/lib/belay-agent}
@@ -183,32 +183,27 @@ configure() {
 # An agent that is killed or replaced is started again and takes its tasks over; one that ends by itself (0: told to;
 # 3: the cluster does not want it any more) is not. Its tasks are below it and stay when it ends.
 start_by_systemd() {
-    [ -d /run/systemd/system ] && cat >/etc/systemd/system/belay-agent.service <<END || return
-[Unit]
-Description=belay agent
-Wants=network-online.target
-After=network-online.target
-StartLimitIntervalSec=0
-[Service]
-ExecStart=$agent --config $dir/agent.yaml
-Restart=on-failure
-RestartSec=1
-RestartPreventExitStatus=3
-KillMode=process
-Delegate=yes
-OOMPolicy=continue
-TasksMax=infinity
-[Install]
-WantedBy=multi-user.target
-END
+    [ -d /run/systemd/system ] || return
+    unit | sed "s|@AGENT@|$agent|; s|@CONFIG@|$dir/agent.yaml|" >/etc/systemd/system/belay-agent.service || return
     systemctl daemon-reload && systemctl enable belay-agent && systemctl start --no-block belay-agent
 }
+# SIGTERM is the agent's, which ends when it has finished what a shutdown wants (a signal ends a wait early).
 keep_it_running='
-while :; do
+agent=
+ending=
+trap "ending=yes; kill -TERM \$agent 2>/dev/null || :" TERM
+while [ -z "$ending" ]; do
+    "$0" --config "$1" </dev/null &
+    agent=$!
+    [ -z "$ending" ] || kill -TERM $agent
     code=0
-    "$0" --config "$1" || code=$?
+    wait $agent || code=$?
+    while kill -0 $agent 2>/dev/null; do
+        code=0
+        wait $agent || code=$?
+    done
     case $code in 0 | 3) exit 0 ;; esac
-    sleep 1
+    [ -n "$ending" ] || sleep 1
 done'
 start() {
     trap - EXIT

@@ -24,6 +24,7 @@
 #define ROUND_PAUSE_MS 100 /* between held requests: should the service not hold them */
 #define WATCH_PAUSE_MS SECONDS_MS(1)
 #define SPOT_NOTICE_MS SECONDS_MS(30)
+#define ON_DEMAND_SHUTDOWN_MS SECONDS_MS(90)
 #define EARLY_NOTICE_MAX_S 3600
 #define ETAG_MAX 128
 #define VALUE_MAX 1024
@@ -179,7 +180,22 @@ static void on_preempted(struct gcp_reader *r, const struct err *e, const char *
 static void start_round(struct notice_reader *base)
 {
     struct gcp_reader *r = (struct gcp_reader *)base;
+    if (base->look == LOOK_BEGUN) /* the value that it has now is wanted, not a change */
+        r->round->etag[0] = '\0';
     start_read(r->round, PREEMPTED_PATH, on_preempted);
+}
+
+/* What is held comes back. */
+static void hasten(struct notice_reader *base)
+{
+    struct gcp_reader *r = (struct gcp_reader *)base;
+    http_cancel(r->http, r->round->call);
+}
+
+/* One that is not known is taken for a spot machine. */
+static int64_t shutdown_ms(const struct notice_reader *base)
+{
+    return str_eq(base->identity.life_cycle, "on-demand") ? ON_DEMAND_SHUTDOWN_MS : SPOT_NOTICE_MS;
 }
 
 /* ---- who this machine is ---- */
@@ -330,4 +346,10 @@ static int create(const struct notice_reader_options *o, struct notice_reader **
 }
 
 const struct notice_provider gcp_notice_provider = {
-    .name = "gcp", .poll_ms = ROUND_PAUSE_MS, .create = create, .round = start_round, .destroy = destroy};
+    .name = "gcp",
+    .poll_ms = ROUND_PAUSE_MS,
+    .create = create,
+    .round = start_round,
+    .hasten = hasten,
+    .shutdown_ms = shutdown_ms,
+    .destroy = destroy};

@@ -41,6 +41,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.cpus, 0);
     assert_int_equal(c.memory_mib, 0);
     assert_int_equal(c.orphan_timeout_ms, 3600000);
+    assert_int_equal(c.shutdown_timeout_ms, 120000);
     assert_int_equal(c.look_ms, 5000);
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
@@ -56,7 +57,7 @@ static void everything_of_the_manual_is_read(void **state)
     (void)state;
     struct config c =
         parse(LEAST "token: abc\ndir: /data/agent/\nprovider: aws\nmetadata: http://127.0.0.1:80/\n"
-                    "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\npower_off: /sbin/x\n");
+                    "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\nshutdown_timeout: 80s\npower_off: /sbin/x\n");
     assert_string_equal(c.token, "abc");
     assert_string_equal(c.dir, "/data/agent");
     assert_true(config_is_elastic(&c));
@@ -65,6 +66,7 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(c.cpus, 8);
     assert_int_equal(c.memory_mib, 16384);
     assert_int_equal(c.orphan_timeout_ms, 7200000);
+    assert_int_equal(c.shutdown_timeout_ms, 80000);
     assert_string_equal(c.power_off, "/sbin/x");
     config_deinit(&c);
     setenv("BELAY_NODE_SYSTEM_USERS", "ann, www-data", 1);
@@ -99,6 +101,7 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LEAST "telemetry: {look: 50s, every: 5s}\n", "agent.yaml:3: telemetry: expected looks"},
         {LEAST "telemetry: {evry: 5s}\n", "every"},
         {LEAST "orphan_timeout: soon\n", "agent.yaml:3: orphan_timeout:"},
+        {LEAST "shutdown_timeout: 2h\n", "agent.yaml:3: shutdown_timeout: expected 1s to 1h"},
         {LEAST "sever: x\n", "did you mean \"server\"?"},
         {LEAST "name: [a]\n", "a list"},
         {"- a\n", "agent.yaml:1"},

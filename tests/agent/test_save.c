@@ -660,6 +660,94 @@ static void a_task_that_is_wanted_after_a_notice_is_not_started(void **state)
     assert_end(w, "reclaimed");
 }
 
+/* ---- shutdowns: SIGTERM that is not a restart of the agent ---- */
+
+static const char stopping[] = "#!/bin/sh\n[ $1 = is-system-running ] && echo stopping\nexit 1\n";
+static const char running[] = "#!/bin/sh\n[ $1 = is-system-running ] && echo running\n";
+
+static void assert_saved_in_shutdown(struct world *w)
+{
+    kill(w->agent, SIGTERM);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, "reclaimed");
+    assert_true(has_checkpoint(w, 1));
+    assert_string_equal(world_told(w, 1)->checkpoints[0].cause, "notice");
+    assert_string_equal(w->status.notice.kind, "reclaim");
+    world_forget(w, 1); /* belayd has it durably */
+    world_go(w);
+    assert_int_equal(world_wait_agent(w), 0);
+}
+
+static void sigterm_in_a_shutdown_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    world_systemctl(w, stopping);
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_saved_in_shutdown(w);
+    assert_in_range(w->status.notice.deadline - w->status.notice.seen, 120000, 120000);
+}
+
+static void sigterm_without_an_answer_of_systemd_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\nshutdown_timeout: 30s\n");
+    world_systemctl(w, "#!/bin/sh\nexec sleep 1000\n");
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_saved_in_shutdown(w);
+    assert_in_range(w->status.notice.deadline - w->status.notice.seen, 30000, 30000);
+}
+
+/* The machine does not know yet that it goes; the metadata service does. */
+static void sigterm_together_with_a_notice_saves_first(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_systemctl(w, running);
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 60000);
+    assert_saved_in_shutdown(w);
+}
+
+/* What the notice leaves is less than the save needs: a shutdown brings it nearer still. */
+static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\nshutdown_timeout: 4s\n");
+    world_systemctl(w, stopping);
+    want_coop(w, 1, "#!/bin/sh\ntrap '' TERM\necho up\nwhile :; do sleep 0.1; done\n");
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    notice_in(w, 100000);
+    world_until(w, is_noticed, 0, "belayd is told of the notice");
+    int64_t begun = clock_mono(&clock_system).ms;
+    kill(w->agent, SIGTERM);
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_true(clock_mono(&clock_system).ms - begun < 5000);
+    assert_end(w, "reclaimed");
+    world_until_said(w, "the machine goes sooner than was announced");
+    assert_int_equal(world_wait_agent(w), 0); /* although belayd wants it still */
+}
+
+static void a_restart_of_the_agent_leaves_the_task(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    world_systemctl(w, running);
+    want_coop(w, 1, coop);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    int64_t begun = clock_mono(&clock_system).ms;
+    world_kill_agent(w, SIGTERM);
+    assert_true(clock_mono(&clock_system).ms - begun < 4000); /* it did not wait in vain */
+    world_forget_told(w);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs still");
+    assert_false(has_checkpoint(w, 1));
+    assert_false(*w->status.notice.kind);
+}
+
 /* ---- signals ---- */
 
 /* sh does not handle SIGUSR1 and would die of it. */
@@ -888,6 +976,11 @@ int main(void)
         world_test(a_task_that_is_wanted_after_a_notice_is_not_started),
         world_test(a_signal_asks_and_done_commits),
         world_test(exit_85_outside_a_stop_saves_and_ends_checkpointed),
+        world_test(sigterm_in_a_shutdown_saves_first),
+        world_test(sigterm_without_an_answer_of_systemd_saves_first),
+        world_test(sigterm_together_with_a_notice_saves_first),
+        world_test(a_shutdown_under_a_notice_is_the_nearer_deadline),
+        world_test(a_restart_of_the_agent_leaves_the_task),
         world_test(exit_85_during_a_notice_saves_and_ends_reclaimed),
         world_test(done_during_a_notice_saves_and_ends_reclaimed),
         world_test(a_drain_saves_and_ends_drained),

@@ -368,10 +368,22 @@ static void exec_agent(struct world *w)
     dup2(fd, 1);
     dup2(fd, 2);
     close_range(3, ~0U, 0);
+    char *path = mem_printf("%s/bin:%s", w->dir, getenv("PATH"));
+    setenv("PATH", path, 1);
     if (w->uid != geteuid() && (setgroups(0, NULL) < 0 || setgid(w->uid) < 0 || setuid(w->uid) < 0))
         _exit(125);
     execl(program, "belay-agent", "--config", w->config, "--log-level", "debug", (char *)NULL);
     _exit(126);
+}
+
+void world_systemctl(struct world *w, const char *script)
+{
+    char *dir = mem_printf("%s/bin", w->dir), *path = mem_printf("%s/systemctl", dir);
+    mkdir(dir, 0755);
+    world_write(path, script);
+    assert_int_equal(chmod(path, 0755), 0);
+    free(path);
+    free(dir);
 }
 
 void world_be_nobody(struct world *w)

@@ -62,6 +62,7 @@ int world_teardown(void **state); /* ends every task and the agent, also after a
 #define world_test(f) cmocka_unit_test_teardown(f, world_teardown)
 
 void world_be_nobody(struct world *w); /* the agent to come is not root: it has no cgroups */
+void world_systemctl(struct world *w, const char *script); /* the agent's machine has this one */
 void world_start_agent(struct world *w);
 void world_kill_agent(struct world *w, int signum); /* and waits for its end */
 int world_wait_agent(struct world *w);              /* until it ends by itself; its exit code */

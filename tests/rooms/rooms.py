@@ -41,7 +41,7 @@ LIBRARIES = {
 SYSTEM = set(
     """assert ctype dirent dlfcn errno fcntl float fnmatch fts ftw getopt glob grp ifaddrs inttypes libgen limits locale malloc math
     netdb poll pthread pwd regex sched semaphore setjmp signal spawn stdarg stdatomic stdbool stddef stdint
-    stdio stdlib stdnoreturn string strings syslog termios threads time unistd wchar""".split()
+    stdio stdlib stdnoreturn string strings syslog termios threads time unistd utmpx wchar""".split()
 )
 SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "net/", "sanitizer/")
 

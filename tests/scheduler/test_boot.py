@@ -402,6 +402,17 @@ class Boot(unittest.TestCase):
         self.assertIn("\nExecStart=%s/opt/belay/%s/bin/belay-agent --config %s/var/lib/belay-agent/agent.yaml\n"
                       % (m.dir, VERSION, m.dir), unit)
         self.assertIn("\nKillMode=process\n", unit)
+        # A shutdown: stopped before the network and shared file systems go, with time for saves.
+        self.assertRegex(unit, r"\nAfter=network\.target network-online\.target remote-fs\.target ")
+        self.assertIn("\nTimeoutStopSec=150\n", unit)
+        self.assertNotIn("@", unit.split("[Unit]")[1])
+        analyze = shutil.which("systemd-analyze", path=PATH)
+        if analyze:  # its exit status is 0 whatever it finds
+            done = subprocess.run([analyze, "verify", "--man=no",
+                                   m.path("etc/systemd/system/belay-agent.service")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  universal_newlines=True)
+            self.assertNotIn("belay-agent.service", done.stdout)
         self.assertIn("\npower_off: \"sh '%s/var/lib/belay-agent/power-off'\"\n" % m.dir,
                       m.read("var/lib/belay-agent/agent.yaml"))
         m.stub("shutdown", "echo \"$@\" >%s/off\n" % m.dir)

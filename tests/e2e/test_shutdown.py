@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that shut down under a running job: with a provider's notice or without one.
+
+The emulator plays ACPI's power button: SIGTERM to the machine's unit, which is the agent, and when
+that has ended SIGTERM and SIGKILL to whatever is left. The job takes half a second to answer, so an
+agent that ends at once loses its work.
+"""
+
+import re
+import sys
+import unittest
+
+from lab import Lab, nothing_is_left, undisturbed
+
+STEPS, STEP_S = 12, 0.5
+PROVIDER = "aws"
+
+
+class Shutdown(unittest.TestCase):
+    def survive(self, event):
+        """The event is the job's machine's; what was saved and told of it is complete."""
+        with Lab(provider=PROVIDER) as lab:
+            job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
+            lab.wait_log(job, r"^step 4 ")
+            first = lab.emulated(lab.instance_of(job))["instance"]
+            kind, how = event
+            lab.cloud({kind: {"instance": first, **how}})
+            shown = lab.wait_ended(job)
+
+            self.assertEqual(shown["job"]["end"], "succeeded")
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["reclaimed", "succeeded"])
+            self.assertEqual(shown["job"]["lost_steps"], 0)
+            saved = next(c for c in shown["checkpoints"] if c["attempt"] == 1)
+            self.assertEqual(saved["cause"], "notice")
+            self.assertIn("notice", lab.kinds(job))
+            seams = re.findall(r"^---- belay: .* ----$", lab.log(job), re.M)
+            self.assertEqual(len(seams), 1)
+            self.assertEqual(lab.log(job).replace(seams[0] + "\n", ""),
+                             undisturbed("chain.py", STEPS, 0))
+            state = lab.wait_cloud(nothing_is_left, "machines are given back")
+            return next(i for i in state["instances"] if i["instance"] == first)
+
+    def test_a_soft_off_together_with_the_notice(self):
+        """Google's usual one; the other two may do so, too."""
+        machine = self.survive(("reclaim", {"notice_s": 25, "soft_off_s": 0}))
+        self.assertTrue(machine["reclaimed"])
+
+    def test_a_soft_off_some_time_after_the_notice(self):
+        """While the job is being saved, or when it has ended."""
+        self.survive(("reclaim", {"notice_s": 25, "soft_off_s": 1}))
+
+    def test_a_shutdown_that_no_provider_announces(self):
+        machine = self.survive(("shutdown", {"seconds": 25}))
+        self.assertFalse(machine["reclaimed"])
+        self.assertLess(machine["gone_ms"] - machine["running_ms"], 1000 * (STEPS * STEP_S + 25))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] in ("aws", "azure", "gcp"):
+        PROVIDER = sys.argv.pop(1)
+    unittest.main(verbosity=2)
