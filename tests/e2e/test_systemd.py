@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent's unit under a real systemd that is switched off under a running job.
+
+systemd is process 1 of namespaces and a cgroup of its own, and shares network and file systems with the
+machine that the test runs on. It has no units but the agent's, one that stands for the network, and
+its own for a shutdown.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from lab import BUILD, Lab, WAIT_S, undisturbed
+
+SYSTEMD = "/lib/systemd/systemd"
+UNITS = "/lib/systemd/system"
+TAKEN = ["shutdown.target", "umount.target", "final.target", "poweroff.target",
+         "systemd-poweroff.service", "network.target", "network-online.target", "remote-fs.target",
+         "nss-lookup.target", "nss-user-lookup.target"]
+STEPS, STEP_S = 12, 0.5
+
+NETWORK = """\
+[Unit]
+Before=network.target
+Wants=network.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/true
+ExecStop=/bin/sh -c 'pidof belay-agent >%(dir)s/agent-at-network-stop; true'
+"""
+BOOT = """\
+[Unit]
+Wants=belay-agent.service network.service
+AllowIsolate=yes
+"""
+INIT = """\
+echo $$ >%(cgroup)s/cgroup.procs || exit 1
+exec unshare --pid --mount --ipc --uts --cgroup --fork --mount-proc --kill-child sh -c '
+mount -t tmpfs tmpfs /run &&
+mount -t cgroup2 none /sys/fs/cgroup &&
+mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys &&
+export container=belay SYSTEMD_UNIT_PATH=%(units)s &&
+exec %(systemd)s --system --unit=boot.target --log-target=console --log-level=info'
+"""
+
+
+def lacks():
+    """Why this cannot be tried here; "": it can."""
+    if os.geteuid() != 0:
+        return "it takes root"
+    for path in [SYSTEMD] + [os.path.join(UNITS, name) for name in TAKEN]:
+        if not os.path.exists(path):
+            return "there is no %s" % path
+    for program in "unshare", "pidof":
+        if not shutil.which(program):
+            return "there is no %s" % program
+    if not cgroups():
+        return "there are no cgroups of version 2"
+    try:
+        os.rmdir(make_cgroup("belay-systemd-probe-%d" % os.getpid()))
+    except OSError as error:
+        return "a cgroup cannot be made: %s" % error
+    done = subprocess.run(["unshare", "--pid", "--mount", "--cgroup", "--fork", "--mount-proc",
+                           "mount", "-t", "cgroup2", "none", "/sys/fs/cgroup"],
+                          stderr=subprocess.PIPE, universal_newlines=True)
+    return "" if done.returncode == 0 else done.stderr.strip()
+
+
+def cgroups():
+    """Where version 2 is; "": nowhere."""
+    with open("/proc/mounts") as f:
+        found = [line.split() for line in f]
+    return next((fields[1] for fields in found if fields[2] == "cgroup2"), "")
+
+
+def make_cgroup(name):
+    path = os.path.join(cgroups(), name)
+    os.mkdir(path)
+    return path
+
+
+class Machine:
+    def __init__(self, lab):
+        self.lab = lab
+        self.units = os.path.join(lab.dir, "units")
+        os.mkdir(self.units)
+        for name in TAKEN:
+            shutil.copy(os.path.join(UNITS, name), self.units)
+        for name in "sysinit.target", "basic.target":
+            lab.write("units/" + name, "[Unit]\n")
+        lab.write("units/network.service", NETWORK % {"dir": lab.dir})
+        lab.write("units/boot.target", BOOT)
+        self.install_agent()
+        self.cgroup = make_cgroup("belay-systemd-%d" % os.getpid())
+        self.process = None
+
+    def install_agent(self):
+        """The unit of the build, for this directory."""
+        lab = self.lab
+        with open(os.path.join(BUILD, "agent", "belay-agent.service")) as f:
+            unit = f.read()
+        unit, n = re.subn("^ExecStart=.*$", "ExecStart=%s/bin/belay-agent --config %s/agent.yaml"
+                          % (lab.dir, lab.dir), unit, flags=re.M)
+        assert n == 1
+        lab.write("units/belay-agent.service", unit)
+        with open(os.path.join(lab.home, "ca.pem")) as f:
+            ca = "".join("  " + line for line in f)
+        with open(os.path.join(lab.home, "belayd.log")) as f:
+            server = re.search(r"belayd is ready url=(\S+)", f.read()).group(1)
+        token = lab.belay("token", "create", "--join", "--pool", "base").strip()
+        lab.write("agent.yaml", "server: %s\ntoken: %s\ndir: %s/node\nca: |\n%s"
+                  % (server.replace("127.0.0.1", "localhost"), token, lab.dir, ca))
+
+    def start(self):
+        script = self.lab.write("init", INIT % {
+            "cgroup": self.cgroup, "units": self.units, "systemd": SYSTEMD})
+        with open(os.path.join(self.lab.dir, "machine.log"), "a") as log:
+            self.process = subprocess.Popen(["sh", script], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, start_new_session=True,
+                                            env={**os.environ, "LAB": self.lab.dir})
+
+    def power_off(self):
+        """As its power button does: systemd takes SIGRTMIN+4 for it."""
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
+            init = int(f.read().split()[0])
+        os.kill(init, signal.SIGRTMIN + 4)
+        self.process.wait(WAIT_S)
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()  # and with it, by --kill-child, all of its namespace
+            self.process.wait(WAIT_S)
+        for root, names, _ in os.walk(self.cgroup, topdown=False):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    os.rmdir(os.path.join(root, name))
+        with contextlib.suppress(OSError):
+            os.rmdir(self.cgroup)
+
+
+class Own(Lab):
+    def provision(self, ports):
+        return {"pools": {"base": {}}}
+
+    def wait_for_no_instances(self):
+        return []  # there are none
+
+
+class Systemd(unittest.TestCase):
+    def test_a_machine_that_is_switched_off_and_comes_back(self):
+        with Own() as lab:
+            machine = Machine(lab)
+            try:
+                self.switch_off(lab, machine)
+            finally:
+                machine.end()
+
+    def switch_off(self, lab, machine):
+        machine.start()
+        job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
+        lab.wait_log(job, r"^step 4 ")
+        machine.power_off()
+        ended = lab.wait(lambda: [a for a in lab.show(job)["attempts"] if a["end"]], "its end")
+        self.assertEqual(ended[0]["end"], "reclaimed")
+        saved = lab.show(job)["checkpoints"]
+        self.assertEqual([c["cause"] for c in saved], ["notice"])
+        with open(os.path.join(lab.dir, "agent-at-network-stop")) as f:
+            self.assertEqual(f.read(), "")  # it had ended before the network went
+        machine.start()
+        shown = lab.wait_ended(job)
+        self.assertEqual(shown["job"]["end"], "succeeded")
+        self.assertEqual(shown["job"]["lost_steps"], 0)
+        self.assertEqual(len({a["node"] for a in shown["attempts"]}), 1)
+        said = re.sub("^---- belay: .* ----\n", "", lab.log(job), flags=re.M)
+        self.assertEqual(said, undisturbed("chain.py", STEPS, 0))
+
+
+if __name__ == "__main__":
+    missing = lacks()
+    if missing:
+        print("skipped: " + missing)
+        sys.exit(77)
+    unittest.main(verbosity=2)
