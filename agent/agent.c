@@ -291,8 +291,11 @@ static void fill_notice(const struct agent *a, struct wire_notice *n)
     if (a->notice.kind == NOTICE_NONE)
         return;
     STR_COPY(n->kind, notice_kind_name(a->notice.kind));
-    n->deadline = wall_is_set(a->notice.deadline) ? a->notice.deadline.ms : WIRE_NONE;
-    n->seen = a->notice.seen.ms;
+    /* By the provider's clock: this machine's may be wrong. */
+    int64_t ahead_ms = a->notice.clock_ahead_ms;
+    n->deadline =
+        wall_is_set(a->notice.deadline) ? a->notice.deadline.ms - ahead_ms : WIRE_NONE;
+    n->seen = a->notice.seen.ms - ahead_ms;
 }
 
 static void on_fill(void *ctx, struct wire_status *s)
@@ -510,7 +513,7 @@ static void on_notice(void *ctx, const struct notice *n)
         task_notice(task_of_link(l), &a->notice);
     }
     uplink_changed(&a->link);
-    log_warn("notice", log_s("kind", notice_kind_name(n->kind)),
+    log_warn("notice", log_s("kind", notice_kind_name(n->kind)), log_s("what", n->what),
         log_i("left_ms",
             mono_is_set(n->deadline_mono) ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms : -1));
     acknowledge_reclaim(a);
@@ -578,6 +581,7 @@ static void shut_down(struct agent *a, const char *why)
     log_warn("this machine shuts down", log_s("known", why), log_i("left_ms", left_ms));
     on_notice(a, &(struct notice){
                      .kind = NOTICE_RECLAIM,
+                     .what = "shutdown",
                      .deadline = {now.ms + left_ms},
                      .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
                      .seen = now,

@@ -9,6 +9,9 @@
 #include "cloud/aws/notice.h"
 #include "cloud/azure/notice.h"
 #include "cloud/gcp/notice.h"
+#include "cloud/http_date.h"
+#include <stdio.h>
+#include <string.h>
 
 #define POLL_DEFAULT_MS 1000
 #define POLL_BACKOFF_CAP_MS 5000
@@ -66,6 +69,69 @@ bool notice_reader_tell_identity(struct notice_reader *r)
 bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e)
 {
     return r->identity_told || ++r->identity_tries < IDENTITY_TRIES || tell_identity(r, e);
+}
+
+/* The reply took a while, and the header is cut to a second. */
+#define CLOCKS_AGREE_MS 2000
+
+struct wall notice_provider_now(const struct notice_reader *r, const char *date, bool *ret_is_dated)
+{
+    struct wall own = clock_wall(r->timers->clock), theirs;
+    bool is_dated = http_date_parse(date, &theirs, NULL) == 0;
+    if (ret_is_dated)
+        *ret_is_dated = is_dated;
+    if (!is_dated)
+        return own;
+    bool agrees = own.ms >= theirs.ms - CLOCKS_AGREE_MS && own.ms <= theirs.ms + CLOCKS_AGREE_MS;
+    return agrees ? own : (struct wall){theirs.ms + 500};
+}
+
+int64_t notice_left_ms(struct wall at, struct wall provider_now, bool is_dated, bool is_new,
+    int64_t least_ms, int64_t most_ms)
+{
+    int64_t left_ms = wall_is_set(at) ? at.ms - provider_now.ms : 0;
+    if (left_ms <= 0 && (is_new || (wall_is_set(at) && !is_dated)))
+        left_ms = least_ms;
+    return left_ms < 0 ? 0 : left_ms > most_ms ? most_ms : left_ms;
+}
+
+/* "+02:00" or "-0700" at the end of text: its place, and the offset. NULL: there is none. */
+static const char *find_offset(const char *text, int64_t *ret_ms)
+{
+    size_t n = strlen(text);
+    int hours, minutes, used = 0;
+    for (size_t length = 5; length <= 6 && length < n; length++) {
+        const char *at = text + n - length;
+        const char *form = length == 5 ? "%2d%2d%n" : "%2d:%2d%n";
+        if ((*at == '+' || *at == '-') && strspn(at + 1, "0123456789:") == length - 1 &&
+            sscanf(at + 1, form, &hours, &minutes, &used) == 2 && (size_t)used == length - 1 &&
+            hours < 24 && minutes < 60) {
+            *ret_ms = (*at == '-' ? -1 : 1) * SECONDS_MS(60) * (60 * hours + minutes);
+            return at;
+        }
+    }
+    return NULL;
+}
+
+int notice_parse_time(const char *text, struct wall *ret_wall, struct err *e)
+{
+    char utc[64];
+    int64_t offset_ms = 0;
+    struct wall at;
+    const char *offset = find_offset(text, &offset_ms);
+    size_t n = offset ? (size_t)(offset - text) : strlen(text);
+    if (n + sizeof("GMT") > sizeof(utc))
+        return err_set(e, ERR_INVALID, "a time of %zu bytes", strlen(text));
+    snprintf(utc, sizeof(utc), "%.*s%s", (int)n, text,
+        !offset ? "" : n > 0 && text[n - 1] == ' ' ? "GMT" : "Z");
+    if (http_date_parse(utc, &at, NULL) != 0 && time_parse_iso(utc, &at, NULL) != 0) {
+        char shown[STR_SHOW_MAX];
+        return err_set(e, ERR_INVALID,
+            "expected a time like 2026-08-22T12:02:00Z or Sat, 22 Aug 2026 12:00:30 GMT, found %s",
+            str_show(text, shown));
+    }
+    ret_wall->ms = at.ms - offset_ms;
+    return 0;
 }
 
 static void count_round(struct notice_reader *r, const struct err *e)

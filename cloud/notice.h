@@ -17,10 +17,11 @@ enum notice_kind { NOTICE_NONE, NOTICE_RECLAIM, NOTICE_REBALANCE, NOTICE_MAINTEN
 
 struct notice {
     enum notice_kind kind;
-    struct wall deadline; /* when the node will go; WALL_NONE for a rebalance */
-    struct mono
-        deadline_mono; /* the same on the monotonic clock: min(notice's time, first seen + spot notice) */
+    char what[32];        /* the provider's word: "terminate", "Preempt"; "": it has none */
+    struct wall deadline; /* when the node goes, by this machine's clock; WALL_NONE: a rebalance */
+    struct mono deadline_mono; /* the same on the monotonic clock */
     struct wall seen;
+    int64_t clock_ahead_ms; /* this machine's clock is so much ahead of the provider's */
 };
 
 /* What the metadata service says of the machine itself. */

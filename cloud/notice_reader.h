@@ -56,6 +56,23 @@ bool notice_reader_tell_identity(struct notice_reader *r);
 /* One more try at the identity came to nothing; the tenth is told. Nothing once it has been told. */
 bool notice_reader_identity_failed(struct notice_reader *r, const struct err *e);
 
+/* What time it is for the provider, by the Date header of the reply that was just read; NULL: none.
+ * Where the two agree, by this machine's clock, for the header has whole seconds. *ret_is_dated (may be
+ * NULL): a header said so, and not this machine's clock alone. */
+struct wall notice_provider_now(const struct notice_reader *r, const char *date, bool *ret_is_dated);
+
+/* What is left of a notice that names the moment `at`, which may be WALL_NONE, and is seen first.
+ * provider_now is as above, is_dated if a Date header said it. is_new: at the look before it was not
+ * there, so that it cannot be over: a moment that is past is a clock's error then, and least_ms are
+ * left, the shortest that the provider announces. Likewise where no Date tells whose clock is wrong.
+ * 0 .. most_ms. */
+int64_t notice_left_ms(struct wall at, struct wall provider_now, bool is_dated, bool is_new,
+    int64_t least_ms, int64_t most_ms);
+
+/* Reads a moment as providers write it: ISO 8601 or HTTP's form, in UTC or with an offset ("+02:00",
+ * "-0700"). ERR_INVALID. */
+int notice_parse_time(const char *text, struct wall *ret_wall, struct err *e);
+
 /* Another round in poll_ms. e: neither a notice nor the all clear came of this one; then later, by a backoff of at
  * most 5 s, and logged when it lasts. A round that fails before the identity is known is a try at that, too. r may be
  * gone afterwards. */

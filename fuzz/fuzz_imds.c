@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata services of AWS and Google: a notice reader or a source of role credentials talks to a service that plays
- * the input. The first byte chooses: 'c' role credentials, 'g' Google's notices, else AWS's. After it a line is one reply: a
- * digit for the status, then the body, which with Google is its ETag, too; after the last line every request times out.
+ * The metadata services of AWS, Azure and Google: a notice reader or a source of role credentials talks
+ * to a service that plays the input. The first byte chooses: 'c' role credentials, 'g' Google's notices,
+ * 'z' Azure's, else AWS's. After it a line is one reply: a digit for the status, then the body; what
+ * stands before its first '|', if there is one, is the Date header. With Google the body is its ETag, too.
+ * After the last line every request times out.
  */
 #include "base/list.h"
 #include "base/log.h"
@@ -24,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct service {
     struct http_client client;
     struct timers *timers;
-    bool is_google;
+    bool is_google, is_azure;
     const char *at, *end;
 };
 
@@ -51,6 +53,12 @@ static void on_timer(struct timer *t, void *ctx)
         struct http_reply reply = {.status = statuses[(unsigned char)*s->at++ % 10]};
         const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
         const char *stop = newline ? newline : s->end;
+        const char *bar = memchr(s->at, '|', (size_t)(stop - s->at));
+        char *date = mem_printf("Date: %.*s", bar ? (int)(bar - s->at < 64 ? bar - s->at : 64) : 0, s->at);
+        if (bar) {
+            reply.headers[reply.n_headers++] = date;
+            s->at = bar + 1;
+        }
         buf_add(&reply.body, s->at, (size_t)(stop - s->at));
         s->at = newline ? newline + 1 : s->end;
         char *etag = mem_printf("ETag: %.200s", buf_str(&reply.body)), flavor[] = "Metadata-Flavor: Google";
@@ -60,6 +68,7 @@ static void on_timer(struct timer *t, void *ctx)
         }
         call->done(call->ctx, NULL, &reply);
         free(etag);
+        free(date);
         buf_deinit(&reply.body);
     }
     free(call);
@@ -74,7 +83,7 @@ static struct http_call *service_start(
         assert(!strpbrk(r->headers[i], "\r\n"));
     assert(!strpbrk(r->url, "\r\n #"));
     const char *query = strchr(r->url, '?');
-    assert(!query || (s->is_google && str_starts(query, "?wait_for_change=true&last_etag=") &&
+    assert(!query || s->is_azure || (s->is_google && str_starts(query, "?wait_for_change=true&last_etag=") &&
                          !strpbrk(query + 1, "?/%")));
     *call = (struct http_call){.service = s, .done = done, .ctx = ctx};
     timer_init(&call->timer, on_timer, call);
@@ -93,7 +102,14 @@ static void on_notice(void *ctx, const struct notice *n)
 {
     assert(n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM || n->kind == NOTICE_MAINTENANCE);
     if (n->kind == NOTICE_RECLAIM)
-        assert(n->deadline.ms <= n->seen.ms + SECONDS_MS(*(const bool *)ctx ? 3600 : 120));
+    {
+        const struct service *s = ctx;
+        int64_t left_ms = n->deadline.ms - n->seen.ms;
+        int64_t mono_left_ms = n->deadline_mono.ms - clock_mono(s->timers->clock).ms;
+        assert(left_ms <= SECONDS_MS(s->is_google ? 3600 : s->is_azure ? 900 : 120));
+        assert(mono_left_ms >= 0 && mono_left_ms <= left_ms);
+        assert(n->what[0] != '\0');
+    }
 }
 
 static void on_identity(void *ctx, const struct err *e, const struct notice_identity *id)
@@ -126,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .timers = &vt.timers,
         .on_notice = on_notice,
         .on_identity = on_identity,
-        .ctx = &s.is_google};
+        .ctx = &s};
     struct aws_credential_source *source = NULL;
     struct aws_credentials_wait wait;
     int answers = 0;
@@ -137,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.at = (const char *)data + 1;
     s.end = (const char *)data + size;
     s.is_google = data[0] == 'g';
+    s.is_azure = data[0] == 'z';
     /* One of them has the service to itself. */
     if (data[0] == 'c') {
         int rc = aws_credential_source_create(&options, &source, &e);
@@ -147,7 +164,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ;
         assert(answers == 1);
     } else {
-        struct notice_reader *reader = notice_reader_start(s.is_google ? "gcp" : "aws", &reader_options);
+        struct notice_reader *reader = notice_reader_start(
+            s.is_google ? "gcp" : s.is_azure ? "azure" : "aws", &reader_options);
         for (int steps = 0; steps < 10000 && s.at < s.end; steps++)
             vtimers_run_next(&vt);
         notice_reader_stop(reader);

@@ -11,6 +11,8 @@
 #include "cloud/aws/imds.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cloud/http_date.h"
+#include "cloud/patience.h"
 #include <assert.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #define TOKEN_MARGIN_MS SECONDS_MS(60) /* a token this near to its end is renewed first */
 #define TOKEN_MAX 1024
 #define PATH_MAX_BYTES 512
-#define TIMEOUT_MS 2000
+#define TIMEOUT_MS 2000 /* at first, see patience.h */
 
 struct imds {
     char *base_url;
@@ -29,6 +31,8 @@ struct imds {
     const struct clock *clock;
     char token[TOKEN_MAX + 1]; /* "": none */
     struct mono token_until;
+    struct patience patience;
+    char date[HTTP_DATE_MAX];
     /* The read under way. */
     char path[PATH_MAX_BYTES];
     imds_done_fn done; /* NULL: idle */
@@ -83,9 +87,13 @@ static void finish(struct imds *m, const struct err *e, const char *body, size_t
 }
 
 /* To be called first when the call under way has ended; false if the client went away meanwhile. */
-static bool is_wanted(struct imds *m)
+static bool is_wanted(struct imds *m, const struct err *e, const struct http_reply *reply)
 {
+    const char *date = reply ? http_reply_header(reply, "Date") : NULL;
     m->call = NULL;
+    patience_end(&m->patience, clock_mono(m->clock), e);
+    if (!date || !STR_COPY(m->date, date))
+        m->date[0] = '\0';
     if (!m->destroyed)
         return true;
     free_imds(m);
@@ -100,7 +108,7 @@ static void start_request(
         .method = method,
         .url = url,
         .headers = {header},
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = patience_begin(&m->patience, clock_mono(m->clock), TIMEOUT_MS),
         .max_reply_bytes = IMDS_REPLY_MAX,
     };
     m->call = http_start(m->http, &r, done, m);
@@ -132,7 +140,7 @@ static void fail(struct imds *m, const char *path, const struct err *cause)
 static void on_get(void *ctx, const struct err *e, const struct http_reply *reply)
 {
     struct imds *m = ctx;
-    if (!is_wanted(m))
+    if (!is_wanted(m, e, reply))
         return;
     if (e) {
         fail(m, m->path, e);
@@ -169,7 +177,7 @@ static void on_token(void *ctx, const struct err *e, const struct http_reply *re
 {
     static const char path[] = "/latest/api/token";
     struct imds *m = ctx;
-    if (!is_wanted(m))
+    if (!is_wanted(m, e, reply))
         return;
     if (e && e->kind == ERR_TIMEOUT) {
         fail(m, "/latest/api/token (in a container: the instance needs a metadata hop limit of 2)", e);
@@ -196,6 +204,11 @@ static void start_token(struct imds *m)
 {
     m->renewed = true;
     start_request(m, "PUT", "/latest/api/token", TOKEN_TTL_HEADER, on_token);
+}
+
+const char *imds_date(const struct imds *m)
+{
+    return m->date;
 }
 
 void imds_get(struct imds *m, const char *path, imds_done_fn done, void *ctx)

@@ -30,6 +30,9 @@ int imds_create(const char *base_url, struct http_client *http, const struct clo
  * once, not inside the call. path is copied. */
 void imds_get(struct imds *m, const char *path, imds_done_fn done, void *ctx);
 
+/* The Date header of the reply that done is told of, while it runs; "": it had none. */
+const char *imds_date(const struct imds *m);
+
 /* A read under way is dropped: its done does not run. NULL is fine. */
 void imds_destroy(struct imds *m);
 

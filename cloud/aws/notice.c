@@ -6,18 +6,24 @@
  * ...
  *
  * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event seen after it
- * is a new one. The deadline counts from when the event was first seen, on both clocks, so that a wrong wall
- * clock cannot make a notice look longer than EC2's two minutes.
+ * is a new one. What is left is reckoned by the service's clock (the Date of its replies), counts
+ * from when the event was first seen and is never more than EC2's two minutes; of an event that was not
+ * there at the look before it is never nothing (notice_left_ms).
  */
 #include "cloud/aws/notice.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/imds.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SPOT_NOTICE_MS SECONDS_MS(120)
 #define NOTICE_BYTES_MAX 4096
+#define ACTION_BYTES_MAX 256
+#define TIME_BYTES_MAX 64
+#define HIBERNATE "hibernate"
 
 #define ACTION_PATH "/latest/meta-data/spot/instance-action"
 #define REBALANCE_PATH "/latest/meta-data/events/recommendations/rebalance"
@@ -27,10 +33,10 @@
 struct aws_reader {
     struct notice_reader base;
     struct imds *imds;
-    /* The reclaim pending: WALL_NONE when there is none. */
+    /* The reclaim pending, by the service's clock: WALL_NONE when there is none. */
     struct wall reclaim_seen;
-    struct mono reclaim_seen_mono;
     struct wall reclaim_deadline;
+    bool has_looked; /* one good read at least: what is there now and was not then is new */
     struct wall rebalance_time; /* of the recommendation reported last; WALL_NONE */
 };
 
@@ -48,31 +54,35 @@ static int parse_object(const char *body, size_t n, struct json_reader *r, json_
 static struct wall read_time(struct json_reader *r, const char *key)
 {
     struct wall at = WALL_NONE;
-    const char *text = json_req_str(r, key, TIME_ISO_MAX);
-    if (text && time_parse_iso(text, &at, NULL) != 0)
-        json_reader_fail(r, key, "expected a time like 2026-08-22T12:02:00Z, found \"%s\"", text);
+    const char *text = json_req_str(r, key, TIME_BYTES_MAX);
+    struct err why;
+    if (text && notice_parse_time(text, &at, &why) != 0)
+        json_reader_fail(r, key, "%s", why.text);
     return at;
 }
 
 int aws_notice_parse_action(
     const char *body, size_t n, struct wall now, struct notice *ret_notice, struct err *e)
 {
-    static const char *const actions[] = {"terminate", "stop", "hibernate", NULL};
-    enum { HIBERNATE = 2 };
     json_t *object = NULL;
     struct json_reader r;
     int rc = parse_object(body, n, &r, &object, e);
     if (rc == 0) {
-        int action = json_req_enum(&r, "action", actions);
+        struct notice found = {.kind = NOTICE_RECLAIM, .deadline_mono = MONO_NONE, .seen = now};
+        const char *action = json_req_str(&r, "action", ACTION_BYTES_MAX);
         struct wall deadline = read_time(&r, "time");
         rc = json_reader_finish_lenient(&r);
+        if (rc == 0 && !action[0])
+            rc = err_set(e, ERR_INVALID, "action is empty");
+        if (rc == 0)
+            snprintf(found.what, sizeof(found.what), "%s", action);
         if (deadline.ms > now.ms + SPOT_NOTICE_MS)
             deadline.ms = now.ms + SPOT_NOTICE_MS;
-        if (action == HIBERNATE && deadline.ms > now.ms) /* which starts with the notice */
+        if (str_eq(found.what, HIBERNATE) && deadline.ms > now.ms) /* which starts with the notice */
             deadline = now;
+        found.deadline = deadline;
         if (rc == 0)
-            *ret_notice = (struct notice){
-                .kind = NOTICE_RECLAIM, .deadline = deadline, .deadline_mono = MONO_NONE, .seen = now};
+            *ret_notice = found;
     }
     json_decref(object);
     return rc == 0 ? 0 : err_wrap(e, ACTION_PATH);
@@ -182,14 +192,33 @@ static void on_rebalance(void *ctx, const struct err *e, const char *body, size_
         imds_get(r->imds, DOCUMENT_PATH, on_document, r);
 }
 
-/* False when the reader is gone. Told once, and again only if the deadline moves. */
-static bool see_reclaim(struct aws_reader *r, struct notice *n)
+/* Whatever is to be done to it, the instance is not to be relied upon. */
+static void log_if_unknown(const char *action)
 {
-    if (wall_is_set(r->reclaim_deadline) && r->reclaim_deadline.ms == n->deadline.ms)
+    if (!str_eq(action, "terminate") && !str_eq(action, "stop") && !str_eq(action, HIBERNATE))
+        log_warn("EC2 announces an action that is not known here: taken for a reclaim",
+            log_s("action", action));
+}
+
+/* n is by the service's clock. False when the reader is gone. Told once, and again only if the
+ * deadline moves. */
+static bool see_reclaim(struct aws_reader *r, struct notice *n, bool is_new)
+{
+    bool is_dated;
+    struct wall at = n->deadline, own = clock_wall(r->base.timers->clock);
+    struct wall provider_now = notice_provider_now(&r->base, imds_date(r->imds), &is_dated);
+    if (wall_is_set(r->reclaim_deadline) && r->reclaim_deadline.ms == at.ms)
         return true;
-    r->reclaim_deadline = n->deadline;
-    int64_t left_ms = n->deadline.ms - n->seen.ms;
-    n->deadline_mono.ms = r->reclaim_seen_mono.ms + (left_ms > 0 ? left_ms : 0);
+    bool hibernates = str_eq(n->what, HIBERNATE);
+    int64_t left_ms = notice_left_ms(at, provider_now, is_dated || hibernates,
+        is_new && !hibernates, SPOT_NOTICE_MS, SPOT_NOTICE_MS);
+    if (!wall_is_set(r->reclaim_deadline))
+        log_if_unknown(n->what);
+    r->reclaim_deadline = at;
+    n->deadline.ms = own.ms + left_ms;
+    n->deadline_mono.ms = clock_mono(r->base.timers->clock).ms + left_ms;
+    n->seen = own;
+    n->clock_ahead_ms = own.ms - provider_now.ms;
     return notice_reader_tell(&r->base, n);
 }
 
@@ -200,20 +229,21 @@ static void on_action(void *ctx, const struct err *e, const char *body, size_t n
     struct err bad;
     if (e && e->kind == ERR_NOT_FOUND) {
         r->reclaim_seen = r->reclaim_deadline = WALL_NONE;
+        r->has_looked = true;
     } else if (e) {
         notice_reader_round_ended(&r->base, e);
         return;
     } else {
-        struct wall now = clock_wall(r->base.timers->clock);
+        bool is_new = r->has_looked && !wall_is_set(r->reclaim_seen);
+        struct wall now = notice_provider_now(&r->base, imds_date(r->imds), NULL);
         struct wall seen = wall_is_set(r->reclaim_seen) ? r->reclaim_seen : now;
         if (aws_notice_parse_action(body, n, seen, &notice, &bad) != 0) {
             notice_reader_round_ended(&r->base, &bad);
             return;
         }
-        if (!wall_is_set(r->reclaim_seen))
-            r->reclaim_seen_mono = clock_mono(r->base.timers->clock);
         r->reclaim_seen = seen;
-        if (!see_reclaim(r, &notice))
+        r->has_looked = true;
+        if (!see_reclaim(r, &notice, is_new))
             return;
     }
     imds_get(r->imds, REBALANCE_PATH, on_rebalance, r);

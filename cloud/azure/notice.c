@@ -5,9 +5,11 @@
  *   instance (while it is not known) --> acknowledgements that are due --> scheduled events --> wait poll_ms
  *
  * Invariants
- *  1. Deadlines count from when an event was first seen, on both clocks, so that a wrong wall clock cannot make a
- *     notice look longer than its type is. An event that begins keeps the deadline it had; one that is first seen
- *     when it has begun has none left.
+ *  1. Deadlines count from when an event was first seen, and what is left is reckoned by the
+ *     service's clock (the Date of its replies), so that a wrong clock of this machine makes no notice
+ *     longer or shorter. An event that begins keeps the deadline it had. One that was not there at the
+ *     look before has at least 30 s, even if it has begun; one that the first look finds begun has
+ *     none left.
  *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every event taken for
  *     its own: a save too many is cheaper than one too few.
  *  3. Only a reclaim that was told and then acknowledged is started, once.
@@ -19,7 +21,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/azure/imds.h"
-#include "cloud/http_date.h"
+#include "cloud/patience.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +30,7 @@
 #define INSTANCE_PATH "/metadata/instance?api-version=2021-02-01"
 #define FIRST_TIMEOUT_MS SECONDS_MS(150)
 #define TIMEOUT_MS SECONDS_MS(5)
+#define LEAST_NOTICE_MS SECONDS_MS(30)
 #define ACKNOWLEDGE_TRIES 5
 #define ITEMS_MAX 256
 
@@ -35,6 +39,8 @@ struct pending {
     struct wall deadline;
     struct mono deadline_mono;
     struct wall seen;
+    struct mono seen_mono;
+    int64_t clock_ahead_ms;
     bool told;
     bool asked; /* to be started */
     int tries;  /* to say so */
@@ -46,7 +52,8 @@ struct azure_reader {
     struct http_client *http;
     struct http_call *call;
     bool destroyed;     /* freed when the call under way has ended */
-    bool is_on;         /* the service has answered once */
+    bool is_on;         /* the service has answered once: what was not there then is new */
+    struct patience patience;
     char machine[64];   /* "": not known yet */
     struct err unknown; /* why this round could not read it */
     struct pending pending[AZURE_EVENTS_MAX];
@@ -93,15 +100,16 @@ static struct wall read_not_before(struct json_reader *r)
 {
     struct wall at = WALL_NONE;
     const char *text = json_opt_str(r, "NotBefore", 64, "");
-    if (*text && http_date_parse(text, &at, NULL) != 0 && time_parse_iso(text, &at, NULL) != 0)
-        json_reader_fail(r, "NotBefore", "expected a date like \"Sat, 22 Aug 2026 12:00:30 GMT\"");
+    struct err why;
+    if (*text && notice_parse_time(text, &at, &why) != 0)
+        json_reader_fail(r, "NotBefore", "%s", why.text);
     return at;
 }
 
 static int read_event(const json_t *item, const char *machine, struct azure_events *events, struct err *e)
 {
     struct json_reader r;
-    struct azure_event event;
+    struct azure_event event = {.is_unknown = false};
     json_reader_init(&r, item, "Events", e);
     json_req_strcpy(&r, "EventId", event.id, sizeof(event.id));
     const char *type = json_req_str(&r, "EventType", 64);
@@ -109,9 +117,14 @@ static int read_event(const json_t *item, const char *machine, struct azure_even
     const json_t *resources = json_req_array(&r, "Resources", 1000);
     event.not_before = read_not_before(&r);
     int rc = json_reader_finish_lenient(&r);
-    const struct event_type *known = rc == 0 ? find_type(type) : NULL;
-    if (!known || events->n == AZURE_EVENTS_MAX || !concerns(resources, machine))
+    if (rc != 0 || events->n == AZURE_EVENTS_MAX || !concerns(resources, machine))
         return rc;
+    static const struct event_type unknown = {"", NOTICE_RECLAIM, SECONDS_MS(15 * 60)};
+    const struct event_type *known = find_type(type);
+    snprintf(event.type, sizeof(event.type), "%s", type);
+    event.is_unknown = !known;
+    if (!known)
+        known = &unknown;
     if (strcasecmp(status, "Started") == 0)
         event.not_before = WALL_NONE;
     event.kind = known->kind;
@@ -186,9 +199,10 @@ static void free_reader(struct azure_reader *r)
 }
 
 /* To be called first when the call under way has ended; false if the reader was stopped meanwhile. */
-static bool is_wanted(struct azure_reader *r)
+static bool is_wanted(struct azure_reader *r, const struct err *failed)
 {
     r->call = NULL;
+    patience_end(&r->patience, clock_mono(r->base.timers->clock), failed);
     if (!r->destroyed)
         return true;
     free_reader(r);
@@ -205,7 +219,7 @@ static void ask(
         .headers = {AZURE_IMDS_HEADER, body ? "Content-Type: application/json" : NULL},
         .body = body,
         .body_len = body ? strlen(body) : 0,
-        .timeout_ms = timeout_ms,
+        .timeout_ms = patience_begin(&r->patience, clock_mono(r->base.timers->clock), timeout_ms),
         .max_reply_bytes = AZURE_IMDS_REPLY_MAX,
     };
     r->call = http_start(r->http, &q, done, r);
@@ -234,18 +248,31 @@ static struct pending *find_pending(struct pending *list, size_t n, const char *
     return NULL;
 }
 
-static void set_deadline(struct pending *p, struct wall now, struct mono now_mono)
+static void set_deadline(
+    const struct azure_reader *r, struct pending *p, const char *date, bool is_new)
 {
-    struct wall at = wall_is_set(p->event.not_before) ? p->event.not_before : now;
-    if (at.ms > p->seen.ms + p->event.notice_ms)
-        at.ms = p->seen.ms + p->event.notice_ms;
-    int64_t left_ms = at.ms - now.ms;
-    p->deadline = at;
-    p->deadline_mono.ms = now_mono.ms + (left_ms > 0 ? left_ms : 0);
+    bool is_dated;
+    struct wall own = clock_wall(r->base.timers->clock);
+    struct wall now = notice_provider_now(&r->base, date, &is_dated);
+    struct mono mono = clock_mono(r->base.timers->clock);
+    int64_t most_ms = p->seen_mono.ms + p->event.notice_ms - mono.ms;
+    int64_t left_ms =
+        notice_left_ms(p->event.not_before, now, is_dated, is_new, LEAST_NOTICE_MS, most_ms);
+    p->deadline.ms = own.ms + left_ms;
+    p->deadline_mono.ms = mono.ms + left_ms;
+    p->clock_ahead_ms = own.ms - now.ms;
 }
 
-/* What there is now, with what is known of it. What is gone was not, or is over. */
-static void keep(struct azure_reader *r, const struct azure_events *events)
+static void log_if_unknown(const struct azure_event *event)
+{
+    if (event->is_unknown)
+        log_warn("Azure announces an event of a type that is not known here: taken for a reclaim",
+            log_s("type", event->type), log_s("event", event->id));
+}
+
+/* What there is now, with what is known of it. What is gone was not, or is over. date: of the
+ * reply; NULL: it had none. */
+static void keep(struct azure_reader *r, const struct azure_events *events, const char *date)
 {
     struct pending now[AZURE_EVENTS_MAX];
     struct wall wall = clock_wall(r->base.timers->clock);
@@ -253,13 +280,15 @@ static void keep(struct azure_reader *r, const struct azure_events *events)
     for (size_t i = 0; i < events->n; i++) {
         const struct azure_event *event = &events->list[i];
         const struct pending *known = find_pending(r->pending, r->n_pending, event->id);
-        now[i] = known ? *known : (struct pending){.seen = wall};
+        now[i] = known ? *known : (struct pending){.seen = wall, .seen_mono = mono};
         bool moved = !known || (wall_is_set(event->not_before) &&
                                    (!wall_is_set(known->event.not_before) ||
                                        event->not_before.ms != known->event.not_before.ms));
         now[i].event = *event;
+        if (!known)
+            log_if_unknown(event);
         if (moved)
-            set_deadline(&now[i], wall, mono);
+            set_deadline(r, &now[i], date, !known && r->is_on);
         else if (!wall_is_set(event->not_before))
             now[i].event.not_before = known->event.not_before;
     }
@@ -269,12 +298,15 @@ static void keep(struct azure_reader *r, const struct azure_events *events)
 
 static bool tell(struct azure_reader *r, const struct pending *p)
 {
-    return notice_reader_tell(&r->base, &(struct notice){
-                                            .kind = p->event.kind,
-                                            .deadline = p->deadline,
-                                            .deadline_mono = p->deadline_mono,
-                                            .seen = p->seen,
-                                        });
+    struct notice n = {
+        .kind = p->event.kind,
+        .deadline = p->deadline,
+        .deadline_mono = p->deadline_mono,
+        .seen = p->seen,
+        .clock_ahead_ms = p->clock_ahead_ms,
+    };
+    STR_COPY(n.what, p->event.type);
+    return notice_reader_tell(&r->base, &n);
 }
 
 /* The reclaim that comes first, when it is another than the one told last; then what has not been told of
@@ -312,7 +344,7 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
     struct azure_reader *r = ctx;
     struct azure_events events;
     struct err e;
-    if (!is_wanted(r))
+    if (!is_wanted(r, failed))
         return;
     int rc = check(failed, reply, EVENTS_PATH, &e);
     if (rc == 0)
@@ -322,8 +354,8 @@ static void on_events(void *ctx, const struct err *failed, const struct http_rep
         notice_reader_round_ended(&r->base, &e);
         return;
     }
+    keep(r, &events, http_reply_header(reply, "Date"));
     r->is_on = true;
-    keep(r, &events);
     if (!tell_events(r))
         return;
     /* The notices were read; only who this machine is was not. */
@@ -362,7 +394,7 @@ static void on_acknowledged(void *ctx, const struct err *failed, const struct ht
 {
     struct azure_reader *r = ctx;
     struct err e;
-    if (!is_wanted(r))
+    if (!is_wanted(r, failed))
         return;
     int rc = check(failed, reply, "StartRequests", &e);
     for (size_t i = 0; i < r->n_pending; i++) {
@@ -379,7 +411,8 @@ static void acknowledge(struct notice_reader *base)
 {
     struct azure_reader *r = (struct azure_reader *)base;
     for (size_t i = 0; i < r->n_pending; i++)
-        r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM && r->pending[i].told;
+        r->pending[i].asked |= r->pending[i].event.kind == NOTICE_RECLAIM && r->pending[i].told &&
+                               !r->pending[i].event.is_unknown; /* whatever it would start */
 }
 
 /* ---- rounds ---- */
@@ -397,7 +430,7 @@ static void go_on(struct azure_reader *r)
 static void on_instance(void *ctx, const struct err *failed, const struct http_reply *reply)
 {
     struct azure_reader *r = ctx;
-    if (!is_wanted(r))
+    if (!is_wanted(r, failed))
         return;
     int rc = check(failed, reply, INSTANCE_PATH, &r->unknown);
     if (rc == 0)

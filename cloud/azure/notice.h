@@ -4,7 +4,8 @@
  * may take two minutes; from then on it is looked at once a second by default. An empty list is the healthy answer.
  *
  * Preempt is a reclaim of 30 s at best. Terminate, Reboot and Redeploy are reclaims too, with minutes: what is in
- * memory is lost. Freeze, a pause of seconds, is a maintenance. An acknowledgement (StartRequests) lets Azure go ahead
+ * memory is lost; any other type is taken for one, for it may end the machine. Freeze, a pause of
+ * seconds, is a maintenance. An acknowledgement (StartRequests) lets Azure go ahead
  * at once.
  */
 #ifndef BELAY_CLOUD_AZURE_NOTICE_H
@@ -19,6 +20,8 @@ extern const struct notice_provider azure_notice_provider;
 
 struct azure_event {
     char id[AZURE_EVENT_ID_MAX];
+    char type[32];          /* as Azure calls it, cut */
+    bool is_unknown;        /* the type: taken for a reclaim, and never approved */
     enum notice_kind kind;  /* NOTICE_RECLAIM or NOTICE_MAINTENANCE */
     int64_t notice_ms;      /* the longest that its type is announced before */
     struct wall not_before; /* WALL_NONE: it has begun */
@@ -29,8 +32,8 @@ struct azure_events {
     size_t n;
 };
 
-/* Pure: the events in a reply that concern the machine of this name (compared without case; NULL: all). Types that are
- * not known are left out. ERR_INVALID with why. */
+/* Pure: the events in a reply that concern the machine of this name (compared without case; NULL: all).
+ * ERR_INVALID with why. */
 int azure_notice_parse_events(
     const char *body, size_t n, const char *machine, struct azure_events *ret_events, struct err *e);
 

@@ -11,10 +11,12 @@
  */
 #include "cloud/gcp/notice.h"
 #include "cloud/endpoint.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/gcp/gce.h"
 #include "cloud/gcp/metadata.h"
+#include "cloud/patience.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,8 @@ struct lane {
     struct gcp_reader *r; /* NULL: gone */
     struct http_call *call;
     const char *path;
+    struct patience patience;
+    int64_t clock_ahead_ms; /* this machine's clock, of the service's at its last reply */
     char etag[ETAG_MAX + 1]; /* of the value read last; "": none */
     read_fn done;
 };
@@ -112,6 +116,13 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
         free(l);
         return;
     }
+    struct timers *timers = l->r->base.timers;
+    patience_end(&l->patience, clock_mono(timers->clock), e);
+    if (reply)
+        l->clock_ahead_ms = clock_wall(timers->clock).ms -
+                            notice_provider_now(
+                                &l->r->base, http_reply_header(reply, "Date"), NULL)
+                                .ms;
     if (e) {
         why = *e;
         err_wrap(&why, "metadata %s", l->path);
@@ -138,7 +149,8 @@ static void start_read(struct lane *l, const char *path, read_fn done)
         .method = "GET",
         .url = buf_str(&url),
         .headers = {GCP_METADATA_HEADER},
-        .timeout_ms = l->etag[0] ? HELD_TIMEOUT_MS : TIMEOUT_MS,
+        .timeout_ms = patience_begin(&l->patience, clock_mono(r->base.timers->clock),
+            l->etag[0] ? HELD_TIMEOUT_MS : TIMEOUT_MS),
         .max_reply_bytes = GCP_METADATA_REPLY_MAX,
     };
     l->call = http_start(r->http, &request, on_reply, l);
@@ -158,9 +170,11 @@ static bool see_preempted(struct gcp_reader *r, bool is_preempted)
     struct wall now = clock_wall(r->base.timers->clock);
     return notice_reader_tell(&r->base, &(struct notice){
                                             .kind = NOTICE_RECLAIM,
+                                            .what = "preempted",
                                             .deadline = {now.ms + left_ms},
                                             .deadline_mono = {clock_mono(r->base.timers->clock).ms + left_ms},
                                             .seen = now,
+                                            .clock_ahead_ms = r->round->clock_ahead_ms,
                                         });
 }
 
@@ -293,9 +307,15 @@ static void on_fact(struct gcp_reader *r, const struct err *e, const char *value
 /* A host is to be emptied, and this machine cannot move: it will be stopped, in up to an hour. */
 static void on_maintenance(struct gcp_reader *r, const struct err *e, const char *value)
 {
-    bool is_new = !e && str_eq(value, "TERMINATE_ON_HOST_MAINTENANCE") && !r->maintained;
+    (void)e; /* then there is no value */
+    bool is_none = str_eq(value, "NONE") || str_eq(value, "MIGRATE_ON_HOST_MAINTENANCE");
+    bool is_known = is_none || str_eq(value, "TERMINATE_ON_HOST_MAINTENANCE");
+    bool is_new = value && value[0] && !is_none && !r->maintained;
     if (is_new || str_eq(value, "NONE"))
         r->maintained = is_new;
+    if (is_new && !is_known)
+        log_warn("Google announces a maintenance that is not known here: saved before it",
+            log_s("event", value));
     if (is_new && !notice_reader_tell(&r->base, &(struct notice){
                                                     .kind = NOTICE_MAINTENANCE,
                                                     .deadline = WALL_NONE,

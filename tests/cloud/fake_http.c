@@ -65,6 +65,7 @@ static void keep(struct fake_http *f, const struct http_request *r)
     assert_true(f->n_requests < FAKE_REQUESTS_MAX);
     struct fake_request *kept = &f->requests[f->n_requests++];
     STR_COPY(kept->method, r->method);
+    kept->timeout_ms = r->timeout_ms;
     assert_true(STR_COPY(kept->url, r->url));
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++)
         buf_printf(&headers, "%s\n", r->headers[i]);

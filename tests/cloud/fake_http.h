@@ -18,6 +18,7 @@ struct fake_request {
     char url[1024];
     char *headers; /* lines, each ending in '\n' */
     struct buf body;
+    int64_t timeout_ms;
 };
 
 #define FAKE_HEADERS_MAX 4

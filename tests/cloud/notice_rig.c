@@ -30,6 +30,12 @@ static void on_identity(void *ctx, const struct err *e, const struct notice_iden
         g->identity = *id;
 }
 
+static void on_looked(void *ctx)
+{
+    struct notice_rig *g = ctx;
+    g->looks++;
+}
+
 struct notice_rig *notice_rig_create(void)
 {
     struct notice_rig *g = mem_alloc(sizeof(*g));
@@ -46,6 +52,7 @@ void notice_rig_start(struct notice_rig *g, const char *provider, const char *ba
         .timers = &g->vt.timers,
         .on_notice = on_notice,
         .on_identity = on_identity,
+        .on_looked = on_looked,
         .ctx = g,
     };
     g->reader = notice_reader_start(provider, &o);

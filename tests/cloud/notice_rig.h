@@ -19,7 +19,7 @@ struct notice_rig {
     size_t n_notices;
     struct notice_identity identity;
     struct err identity_error;
-    int identities;
+    int identities, looks;
     bool acknowledge_at_notice, stop_at_notice;
 };
 

@@ -109,9 +109,56 @@ static void what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(5));
     assert_int_equal(g->n_notices, 4);
     assert_int_equal(g->notices[3].kind, NOTICE_MAINTENANCE);
+}
+
+static void an_unknown_event_is_a_reclaim_and_never_approved(void **state)
+{
+    struct notice_rig *g = *state;
+    g->acknowledge_at_notice = true;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
     events(g, DOCUMENT(EVENT("5", "Bake", "Scheduled", "belay-lab-17", AT_1210)));
     vtimers_advance(&g->vt, SECONDS_MS(5));
-    assert_int_equal(g->n_notices, 4);
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
+    assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(600));
+    assert_string_equal(g->notices[0].what, "Bake");
+    assert_int_equal(fake_http_count(&g->http, "POST", EVENTS), 0);
+}
+
+static void an_event_that_was_not_there_before_has_thirty_seconds(void **state)
+{
+    static const char *const found[] = {
+        DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-17", "Sat, 22 Aug 2026 11:02:00 GMT")),
+        DOCUMENT(EVENT("2", "Reboot", "Started", "belay-lab-17", ""))};
+    struct notice_rig *g = *state;
+    start(g);
+    for (size_t i = 0; i < 2; i++) {
+        events(g, DOCUMENT());
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        int64_t now = clock_mono(&g->vt.clock).ms;
+        events(g, found[i]);
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        assert_int_equal(g->n_notices, i + 1);
+        assert_in_range(g->notices[i].deadline_mono.ms - now, SECONDS_MS(30), SECONDS_MS(32));
+    }
+}
+
+static void time_left_is_by_the_service_s_clock(void **state)
+{
+    struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:00:10 GMT";
+    vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(58 * 60)); /* this machine's clock is ahead */
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    int64_t now = clock_mono(&g->vt.clock).ms;
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17",
+                  "Sat, 22 Aug 2026 14:00:30 +0200")));
+    vtimers_advance(&g->vt, SECONDS_MS(2));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms - now, SECONDS_MS(19), SECONDS_MS(22));
+    assert_in_range(g->notices[0].deadline.ms - g->notices[0].clock_ahead_ms,
+        NOON_MS + SECONDS_MS(29), NOON_MS + SECONDS_MS(31));
 }
 
 static void an_event_that_has_begun_has_no_time_left(void **state)
@@ -341,6 +388,9 @@ int main(void)
         TEST(a_wrong_clock_makes_no_notice_longer),
         TEST(what_loses_the_memory_is_a_reclaim_and_a_freeze_is_not),
         TEST(an_event_that_has_begun_has_no_time_left),
+        TEST(an_unknown_event_is_a_reclaim_and_never_approved),
+        TEST(an_event_that_was_not_there_before_has_thirty_seconds),
+        TEST(time_left_is_by_the_service_s_clock),
         TEST(events_of_other_machines_are_not_ours),
         TEST(a_machine_that_cannot_be_named_heeds_all_events),
         TEST(a_preemption_comes_before_a_reboot),

@@ -206,6 +206,60 @@ static void stop_drops_what_is_held(void **state)
     assert_int_equal(g->identities, 0);
 }
 
+static void a_look_does_not_wait_for_a_change(void **state)
+{
+    struct notice_rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, 50);
+    g->http.silent = true; /* what is asked from now on is held */
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    size_t asked = fake_http_count(&g->http, "GET", PREEMPTED);
+    g->http.silent = false;
+    preempt(g, "TRUE");
+    assert_int_equal(g->n_notices, 0);
+    notice_reader_look(g->reader);
+    vtimers_advance(&g->vt, 50);
+    assert_int_equal(g->looks, 1);
+    assert_int_equal(g->n_notices, 1);
+    assert_string_equal(g->notices[0].what, "preempted");
+    assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), asked + 1);
+}
+
+static void the_time_for_a_shutdown_is_google_s(void **state)
+{
+    struct notice_rig *g = *state;
+    fake_http_route(&g->http, "GET", ROOT "/scheduling/preemptible", 200, "FALSE");
+    start(g);
+    assert_int_equal(notice_reader_shutdown_ms(g->reader), SECONDS_MS(30)); /* not known yet */
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(notice_reader_shutdown_ms(g->reader), SECONDS_MS(90));
+    assert_int_equal(notice_reader_shutdown_ms(NULL), 0);
+}
+
+static void an_unknown_maintenance_is_one(void **state)
+{
+    struct notice_rig *g = *state;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    set(g, MAINTENANCE, MAINTENANCE HELD, "RESTART_IN_PLACE");
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_int_equal(g->notices[0].kind, NOTICE_MAINTENANCE);
+}
+
+static void a_slow_service_is_waited_for_longer(void **state)
+{
+    struct notice_rig *g = *state;
+    fake_http_route(&g->http, "GET", PREEMPTED, 0, ""); /* a time-out */
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(20));
+    int64_t longest = 0;
+    for (size_t i = 0; i < g->http.n_requests; i++)
+        if (str_ends(g->http.requests[i].url, PREEMPTED) && g->http.requests[i].timeout_ms > longest)
+            longest = g->http.requests[i].timeout_ms;
+    assert_int_equal(longest, SECONDS_MS(30));
+}
+
 #define RIG(test) cmocka_unit_test_setup_teardown(test, setup, notice_rig_teardown)
 
 int main(void)
@@ -222,6 +276,10 @@ int main(void)
         RIG(identity_that_is_none_is_told_as_such),
         RIG(reader_may_be_stopped_inside_its_callback),
         RIG(stop_drops_what_is_held),
+        RIG(a_look_does_not_wait_for_a_change),
+        RIG(the_time_for_a_shutdown_is_google_s),
+        RIG(an_unknown_maintenance_is_one),
+        RIG(a_slow_service_is_waited_for_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,15 +98,132 @@ static void notice_is_never_longer_than_two_minutes(void **state)
     assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(120), SECONDS_MS(121));
 }
 
-static void notice_in_the_past_is_due_now(void **state)
+#define TERMINATE_1100 "{\"action\":\"terminate\",\"time\":\"2026-08-22T11:00:00Z\"}"
+#define DATE_NOON "Date: Sat, 22 Aug 2026 12:00:00 GMT"
+
+static void notice_that_the_first_look_finds_past_is_due_now(void **state)
+{
+    struct notice_rig *g = *state;
+    g->http.headers[0] = DATE_NOON;
+    start(g);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1100);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, 0, SECONDS_MS(1));
+}
+
+static void past_notice_that_was_not_there_before_has_two_minutes(void **state)
+{
+    struct notice_rig *g = *state;
+    g->http.headers[0] = DATE_NOON;
+    start(g);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1100);
+    vtimers_advance(&g->vt, SECONDS_MS(5));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(120), SECONDS_MS(123));
+}
+
+static void past_notice_without_a_date_has_two_minutes(void **state)
+{
+    struct notice_rig *g = *state;
+    start(g); /* an agent that was started anew */
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1100);
+    vtimers_advance(&g->vt, SECONDS_MS(1));
+    assert_int_equal(g->n_notices, 1);
+    assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(120), SECONDS_MS(121));
+}
+
+static void time_left_is_by_the_service_s_clock(void **state)
+{
+    static const int64_t wrong_ms[] = {SECONDS_MS(58 * 60), SECONDS_MS(100), -SECONDS_MS(3000)};
+    struct notice_rig *g = *state;
+    g->http.headers[0] = "Date: Sat, 22 Aug 2026 12:01:20 GMT";
+    for (size_t i = 0; i < sizeof(wrong_ms) / sizeof(wrong_ms[0]); i++) {
+        g->n_notices = 0;
+        vtimers_set_wall(&g->vt, NOON_MS + SECONDS_MS(80) + wrong_ms[i]);
+        fake_http_route(&g->http, "GET", ACTION, 404, "");
+        start(g);
+        vtimers_advance(&g->vt, 100);
+        fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+        int64_t begun = clock_mono(&g->vt.clock).ms;
+        vtimers_advance(&g->vt, SECONDS_MS(3));
+        assert_int_equal(g->n_notices, 1);
+        const struct notice *n = &g->notices[0];
+        assert_in_range(n->deadline_mono.ms - begun, SECONDS_MS(39), SECONDS_MS(42));
+        assert_in_range(n->deadline.ms - n->seen.ms, SECONDS_MS(39), SECONDS_MS(40));
+        /* by the service's clock it is what that said */
+        assert_in_range(n->deadline.ms - n->clock_ahead_ms, NOON_MS + SECONDS_MS(119),
+            NOON_MS + SECONDS_MS(121));
+        assert_string_equal(n->what, "terminate");
+        notice_reader_stop(g->reader);
+        g->reader = NULL;
+        vtimers_advance(&g->vt, SECONDS_MS(1));
+    }
+}
+
+static void unknown_actions_and_offset_times_are_reclaims(void **state)
+{
+    static const char *const actions[] = {
+        "{\"action\":\"evacuate\",\"time\":\"2026-08-22T12:01:30Z\"}",
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22T14:01:30+02:00\"}",
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22T04:31:30.000-0730\"}"};
+    struct notice_rig *g = *state;
+    start(g);
+    for (size_t i = 0; i < 3; i++) {
+        fake_http_route(&g->http, "GET", ACTION, 200, actions[i]);
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+        assert_int_equal(g->n_notices, i + 1);
+        assert_int_equal(g->notices[i].kind, NOTICE_RECLAIM);
+        assert_int_equal(g->notices[i].deadline.ms, NOON_MS + SECONDS_MS(90));
+        fake_http_route(&g->http, "GET", ACTION, 404, "");
+        vtimers_advance(&g->vt, SECONDS_MS(2));
+    }
+    assert_string_equal(g->notices[0].what, "evacuate");
+}
+
+static void slow_service_is_waited_for_longer(void **state)
+{
+    struct notice_rig *g = *state;
+    size_t n = 0;
+    int64_t waited[16];
+    start(g);
+    vtimers_advance(&g->vt, 100);
+    fake_http_route(&g->http, "GET", ACTION, 0, ""); /* a time-out */
+    vtimers_advance(&g->vt, SECONDS_MS(40));
+    fake_http_route(&g->http, "GET", ACTION, 404, "");
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    for (size_t i = 0; i < g->http.n_requests && n < 16; i++)
+        if (str_ends(g->http.requests[i].url, ACTION))
+            waited[n++] = g->http.requests[i].timeout_ms;
+    assert_true(n > 10);
+    for (size_t i = 0; i < 7; i++) {
+        static const int64_t expected[] = {2000, 2000, 4000, 8000, 16000, 30000, 30000};
+        assert_int_equal(waited[i], expected[i]);
+    }
+    assert_int_equal(waited[n - 1], 2000); /* it answers fast again */
+}
+
+static void a_look_is_told_when_it_has_succeeded(void **state)
 {
     struct notice_rig *g = *state;
     start(g);
-    fake_http_route(
-        &g->http, "GET", ACTION, 200, "{\"action\":\"terminate\",\"time\":\"2026-08-22T11:00:00Z\"}");
-    vtimers_advance(&g->vt, SECONDS_MS(5));
+    vtimers_advance(&g->vt, 100); /* between two rounds */
+    size_t asked = fake_http_count(&g->http, "GET", ACTION);
+    fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
+    notice_reader_look(g->reader);
+    notice_reader_look(g->reader); /* once */
+    vtimers_advance(&g->vt, 100);
+    assert_int_equal(g->looks, 1);
     assert_int_equal(g->n_notices, 1);
-    assert_in_range(g->notices[0].deadline_mono.ms, 0, SECONDS_MS(1));
+    assert_int_equal(fake_http_count(&g->http, "GET", ACTION), asked + 1);
+    fake_http_route(&g->http, "GET", ACTION, 500, "");
+    notice_reader_look(g->reader);
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->looks, 1);
+    fake_http_route(&g->http, "GET", ACTION, 404, "");
+    vtimers_advance(&g->vt, SECONDS_MS(10));
+    assert_int_equal(g->looks, 2);
 }
 
 static void next_event_is_told_too(void **state)
@@ -132,7 +249,8 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
         int status;
         const char *body;
     } failures[] = {{500, ""}, {0, ""}, {503, TERMINATE_1202}, {200, "<html></html>"},
-        {200, "{\"action\":\"nap\"}"}, {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""},
+        {200, "{\"action\":\"nap\"}"}, {200, "{\"action\":\"\",\"time\":\"2026-08-22T12:02:00Z\"}"},
+        {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""},
         {302, ""}};
     struct notice_rig *g = *state;
     start(g);
@@ -280,7 +398,9 @@ static void actions_are_parsed(void **state)
     static const char *const wrong[] = {"", "null", "[]", "{}", "{\"action\":\"terminate\"}",
         "{\"action\":1,\"time\":\"2026-08-22T12:02:00Z\"}", "{\"action\":\"terminate\",\"time\":1787400000}",
         "{\"action\":\"terminate\",\"time\":\"2026-08-22 12:02\"}", TERMINATE_1202 "x",
-        "{\"action\":\"wake\",\"time\":\"2026-08-22T12:02:00Z\"}", NULL};
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00+2:00\"}",
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00+99:00\"}",
+        "{\"action\":\"terminate\",\"time\":\"+02:00\"}", NULL};
     struct notice n;
     struct err e;
     (void)state;
@@ -317,7 +437,13 @@ int main(void)
         RIG(reclaim_is_told_once),
         RIG(reclaim_after_a_rebalance_is_told),
         RIG(notice_is_never_longer_than_two_minutes),
-        RIG(notice_in_the_past_is_due_now),
+        RIG(notice_that_the_first_look_finds_past_is_due_now),
+        RIG(past_notice_that_was_not_there_before_has_two_minutes),
+        RIG(past_notice_without_a_date_has_two_minutes),
+        RIG(time_left_is_by_the_service_s_clock),
+        RIG(unknown_actions_and_offset_times_are_reclaims),
+        RIG(slow_service_is_waited_for_longer),
+        RIG(a_look_is_told_when_it_has_succeeded),
         RIG(next_event_is_told_too),
         RIG(failures_are_neither_notice_nor_all_clear),
         RIG(polls_slow_down_while_the_endpoint_fails),

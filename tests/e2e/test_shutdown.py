@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that shut down under a running job: with a provider's notice or without one.
+"""Machines that shut down under a running job: with a provider's notice or without
+one, and nodes whose clock is wrong.
 
 The emulator plays ACPI's power button: SIGTERM to the machine's unit, which is the agent, and when
 that has ended SIGTERM and SIGKILL to whatever is left. The job takes half a second to answer, so an
@@ -13,13 +14,14 @@ import unittest
 from lab import Lab, nothing_is_left, undisturbed
 
 STEPS, STEP_S = 12, 0.5
+AHEAD_S = 58 * 60
 PROVIDER = "aws"
 
 
 class Shutdown(unittest.TestCase):
-    def survive(self, event):
+    def survive(self, event, cloud=None):
         """The event is the job's machine's; what was saved and told of it is complete."""
-        with Lab(provider=PROVIDER) as lab:
+        with Lab(provider=PROVIDER, cloud=cloud) as lab:
             job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
             lab.wait_log(job, r"^step 4 ")
             first = lab.emulated(lab.instance_of(job))["instance"]
@@ -53,6 +55,12 @@ class Shutdown(unittest.TestCase):
         machine = self.survive(("shutdown", {"seconds": 25}))
         self.assertFalse(machine["reclaimed"])
         self.assertLess(machine["gone_ms"] - machine["running_ms"], 1000 * (STEPS * STEP_S + 25))
+
+    def test_a_machine_whose_clock_is_ahead(self):
+        """By the machine's own clock the notice is past when it comes."""
+        if PROVIDER == "gcp":
+            self.skipTest("a preemption has no time")
+        self.survive(("reclaim", {"notice_s": 25}), {"node_clock_ahead_s": AHEAD_S})
 
 
 if __name__ == "__main__":
