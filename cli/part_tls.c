@@ -21,8 +21,8 @@
 #define KEY_BYTES (PART_KEY_HEX / 2)
 #define CIPHER "TLS_AES_128_GCM_SHA256"
 #define PIECE 65536
-#define TAKEN                                                                                      \
-    't' /* what srun says first: the part is taken. In a handshake the client would not hear of it */
+/* What srun says first: the part is taken. A client's handshake ends before the server's does. */
+#define TAKEN 't'
 
 static const unsigned char cipher_id[] = {0x13, 0x01}; /* CIPHER */
 

@@ -75,7 +75,7 @@ int session_post(const struct session *s, struct client *c, const struct buf *fr
             return rc;
         int64_t taken = cli_int(v, "size", *offset) - *offset;
         json_decref(v);
-        if (taken <= 0 || taken > (int64_t)n)
+        if (taken < 0 || taken > (int64_t)n) /* 0: there was no room for as long as belayd waited */
             return err_set(e, ERR_IO, "belayd took %lld of %zu bytes", (long long)taken, n);
         at += (size_t)taken;
         *offset += taken;

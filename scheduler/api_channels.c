@@ -4,10 +4,12 @@
  *
  *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent is told its number --> claim --> streams
  *
- * Each side posts what it has at an offset, and is answered when there is room; and asks from an offset on, which takes what is before
- * off our hands, and waits until there is something. So a piece that is repeated changes nothing, and neither side can make us hold
- * more than STREAM_MAX and a piece. A session ends when its command has and the client has read all; when the client closes it, or is
- * not heard of; when the agent is not; and with belayd, for nothing of it is stored but its event.
+ * Each side posts what it has at an offset, and is answered when there is room; and asks from an
+ * offset on, which takes what is before off our hands, and waits until there is something. So a
+ * piece that is repeated changes nothing, and neither side can make us hold more than FULL_MAX and
+ * a piece: what comes beyond that is not taken, which the size tells. A session ends when its
+ * command has and the client has read all; when the client closes it, or is not heard of; when the
+ * agent is not; and with belayd, for nothing of it is stored but its event.
  */
 #include "scheduler/api_private.h"
 
@@ -26,6 +28,9 @@
 #define OF_JOB_MAX 8
 #define STEPS_MAX 2048 /* of jobs with themselves, beside those; they carry what starts a step and end with that */
 #define STEPS_OF_JOB_MAX 512
+#define STEPS_OF_USER_MAX 1024
+#define FULL_MAX                                                                                   \
+    (1u << 20) /* who does not wait for room is given none beyond that; of steps STREAM_MAX */
 #define COMMAND_BYTES_MAX (64u << 10)
 #define WORDS_MAX 256
 #define LOOK_MS 5000
@@ -170,7 +175,8 @@ static void park(
 static void stream_write(struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
 {
     int64_t end = s->start + (int64_t)s->data.len, n = (int64_t)q->r->body_len;
-    if (offset <= end && offset + n > end && !s->ends)
+    bool has_room = s->data.len <= (ch->of_job ? STREAM_MAX : FULL_MAX);
+    if (offset <= end && offset + n > end && !s->ends && has_room)
         buf_add(&s->data, q->r->body + (end - offset), (size_t)(offset + n - end));
     end = s->start + (int64_t)s->data.len;
     s->ends = s->ends || (ends && offset + n == end);
@@ -309,7 +315,8 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
         of_user += !ch->closed && str_eq(ch->user, new->user);
         of_job += !ch->closed && ch->job == new->job;
     }
-    if (new->of_job && (of_job >= STEPS_OF_JOB_MAX || all >= STEPS_MAX))
+    if (new->of_job &&
+        (of_job >= STEPS_OF_JOB_MAX || of_user >= STEPS_OF_USER_MAX || all >= STEPS_MAX))
         return err_set(e, ERR_UNAVAILABLE, "too many steps are being started at once: try again later");
     if (new->of_job)
         return 0;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger on the network of a step that runs on two nodes: reads along, floods the port at which srun waits for the
-other node, says what an older belay said, forges output, and plays a recorded beginning again. The step has its tasks'
-output and nothing else, and what was recorded says nothing."""
+"""A stranger on the network of a step that runs on two nodes: reads along, floods the port at which
+srun waits for the other node, says what an older belay said, forges output, and plays a recorded
+beginning again. The step has its tasks' output and nothing else, and what was recorded says nothing."""
 
 import contextlib
 import ctypes
@@ -66,13 +66,14 @@ class Recorder:
         self.thread.start()
 
     def filter(self, port):
-        """TCP of IPv4 without options, with this port on either side; the rest of the machine is busy too."""
-        program = [(0x28, 0, 0, 12), (0x15, 0, 8, 0x0800), (0x30, 0, 0, 23), (0x15, 0, 6, 6), (0xb1, 0, 0, 14),
-                   (0x48, 0, 0, 14), (0x15, 2, 0, port), (0x48, 0, 0, 16), (0x15, 0, 1, port), (0x6, 0, 0, 0x40000),
-                   (0x6, 0, 0, 0)]
+        """TCP of IPv4 with this port on either side: the rest of the machine is busy too."""
+        program = [(0x28, 0, 0, 12), (0x15, 0, 8, 0x0800), (0x30, 0, 0, 23), (0x15, 0, 6, 6),
+                   (0xb1, 0, 0, 14), (0x48, 0, 0, 14), (0x15, 2, 0, port), (0x48, 0, 0, 16),
+                   (0x15, 0, 1, port), (0x6, 0, 0, 0x40000), (0x6, 0, 0, 0)]
         code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
         self.code = ctypes.create_string_buffer(code)
-        self.socket.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HL", len(program), ctypes.addressof(self.code)))
+        fprog = struct.pack("HL", len(program), ctypes.addressof(self.code))
+        self.socket.setsockopt(socket.SOL_SOCKET, 26, fprog)  # SO_ATTACH_FILTER
 
     def run(self):
         while not self.ends.is_set():
@@ -83,7 +84,8 @@ class Recorder:
                 continue  # the same once more
             at = 14 + (packet[14] & 15) * 4
             source, target = struct.unpack_from(">HH", packet, at)
-            data = packet[at + (packet[at + 12] >> 4) * 4:14 + struct.unpack_from(">H", packet, 16)[0]]
+            end = 14 + struct.unpack_from(">H", packet, 16)[0]
+            data = packet[at + (packet[at + 12] >> 4) * 4:end]
             if data:
                 self.streams.setdefault((source, target), bytearray()).extend(data)
 
@@ -140,7 +142,9 @@ class Steps(unittest.TestCase):
 
     def replay(self, port, recorder):
         """All that the part has said so far, once more."""
-        said = [bytes(data) for (_, target), data in recorder.streams.items() if target == port and data[:2] == b"\x16\x03"]
+        said = [bytes(data) for (_, target), data in recorder.streams.items()
+                if target == port and data[:2] == b"\x16\x03"]
+        self.assertGreater(len(said), 0)
         for data in said[:3]:
             with self.connect(port) as s:
                 with contextlib.suppress(ConnectionError):
@@ -177,8 +181,9 @@ class Steps(unittest.TestCase):
             text = l.log(job)
             self.assertIn("code 0\n", text)
             for task in (0, 1):
-                lines = [line for line in text.splitlines() if line.startswith("%d: %s" % (task, MARK))]
-                self.assertEqual(lines, ["%d: %s %d" % (task, MARK, n) for n in range(1, LINES + 1)])
+                begins = "%d: %s " % (task, MARK)
+                lines = [line for line in text.splitlines() if line.startswith(begins)]
+                self.assertEqual(lines, [begins + str(n) for n in range(1, LINES + 1)])
             self.assertNotIn(FORGED.decode(), text)
             recorded = b"".join(recorder.streams.values())
             self.assertGreater(len(recorded), LINES * len(MARK))  # it has seen it go by
