@@ -461,8 +461,11 @@ static int make_parts(struct daemon *d, struct err *e)
         .http = d->http,
         .runner = d->runner});
     char *workdirs = mem_printf("%s/workdirs", c->state_dir);
-    d->workdirs = workdirs_create(
-        &(struct workdirs_options){.loop = d->loop, .timers = d->timers, .reader = d->reader, .dir = workdirs});
+    d->workdirs = workdirs_create(&(struct workdirs_options){.loop = d->loop,
+        .timers = d->timers,
+        .reader = d->reader,
+        .dir = workdirs,
+        .user_bytes = c->workdir_user_bytes});
     free(workdirs);
     char *db_path = mem_printf("%s/belay.db", c->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,

@@ -30,6 +30,7 @@
 #define TASKS_MAX 256
 #define TASKS_BYTES_MAX ((size_t)256 << 20)
 #define OLD_MAX 1000 /* trees looked at in one round */
+#define BLOCK_BYTES 4096 /* what a file of one byte takes, about */
 
 enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, SWEEP };
 
@@ -121,6 +122,26 @@ static int64_t *used_by(struct task *t, const char *user)
     return used;
 }
 
+static int64_t blocks_of(int64_t size)
+{
+    return (size / BLOCK_BYTES + 1) * BLOCK_BYTES;
+}
+
+/* For one more file of the user's. */
+static int check_room(struct task *t, size_t n)
+{
+    int64_t most = t->w->o.user_bytes;
+    char limit[32];
+    if (most == 0 || *used_by(t, t->user) + blocks_of((int64_t)n) <= most)
+        return 0;
+    str_format_bytes((uint64_t)most, limit, sizeof(limit));
+    return err_set(&t->e, ERR_QUOTA,
+        "your working directories take all of the %s that a user may have in belayd "
+        "(workdir_max_per_user): "
+        "they go a day after their jobs have ended",
+        limit);
+}
+
 /* ---- storing ---- */
 
 static int write_piece(struct task *t, const struct workdir_piece *piece)
@@ -131,13 +152,8 @@ static int write_piece(struct task *t, const struct workdir_piece *piece)
     int rc = 0, fd = -1;
     if (stat(path, &st) == 0 && (size_t)st.st_size == piece->n)
         goto out;
-    if (*used_by(t, t->user) + (int64_t)piece->n > WORKDIRS_USER_BYTES) {
-        rc = err_set(&t->e, ERR_QUOTA,
-            "your working directories take all of the %lld GiB that a user may have in belayd: they go a day "
-            "after their jobs have ended",
-            (long long)(WORKDIRS_USER_BYTES >> 30));
+    if ((rc = check_room(t, piece->n)) != 0)
         goto out;
-    }
     *slash = '\0';
     rc = fs_mkdirs(path, 0700, &t->e);
     *slash = '/';
@@ -150,7 +166,7 @@ static int write_piece(struct task *t, const struct workdir_piece *piece)
     if (rc == 0 && rename(new_path, path) < 0)
         rc = err_errno(&t->e, errno, "storing %s", path);
     if (rc == 0)
-        *used_by(t, t->user) += (int64_t)piece->n;
+        *used_by(t, t->user) += blocks_of((int64_t)piece->n);
     else
         unlink(new_path);
 out:
@@ -211,9 +227,13 @@ static int store_tree(struct task *t)
     int rc = fs_mkdirs(path, 0700, &t->e);
     *slash = '/';
     if (rc == 0 && utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0) {
-        rc = sync_all(t, &t->e);
+        rc = check_room(t, t->n);
+        if (rc == 0)
+            rc = sync_all(t, &t->e);
         if (rc == 0)
             rc = fs_write_atomic(path, t->bytes, t->n, 0600, &t->e);
+        if (rc == 0)
+            *used_by(t, t->user) += blocks_of((int64_t)t->n);
     }
     free(path);
     return rc;
@@ -294,7 +314,7 @@ struct sweep {
     struct task *t;
     struct smap kept; /* hashes of pieces that trees have */
     int64_t age_ms;   /* what is younger stays */
-    int64_t bytes;    /* of what stays */
+    int64_t bytes;    /* of what stays, by whole blocks */
 };
 
 /* The pieces of one tree. What cannot be read is no tree, and keeps nothing. */
@@ -312,6 +332,7 @@ static int keep_pieces(void *ctx, const char *path, const char *name, struct err
         unlink(path); /* of a write that was cut short */
     for (size_t i = 0; rc == 0 && i < d.n_hashes; i++)
         smap_put(&s->kept, d.hashes[i], s);
+    s->bytes += blocks_of((int64_t)text.len);
     workdir_deinit(&d);
     buf_deinit(&text);
     return 0;
@@ -323,7 +344,7 @@ static int sweep_piece(void *ctx, const char *path, const char *name, struct err
     struct stat st;
     (void)e;
     if (smap_get(&s->kept, name) || (s->age_ms > 0 && is_young(path, s->age_ms))) {
-        s->bytes += stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+        s->bytes += stat(path, &st) == 0 ? blocks_of(st.st_size) : 0;
         return 0;
     }
     if (unlink(path) < 0 && errno != ENOENT)

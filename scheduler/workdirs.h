@@ -24,7 +24,6 @@
 
 #define WORKDIRS_GRACE_MS (24 * 3600 * INT64_C(1000))
 #define WORKDIRS_LOOK_MS (3600 * INT64_C(1000))
-#define WORKDIRS_USER_BYTES (INT64_C(20) << 30) /* of a user's pieces together */
 #define WORKDIRS_MISSING_MAX 4096               /* told at once */
 
 struct workdirs;
@@ -35,6 +34,7 @@ struct workdirs_options {
     struct timers *timers;
     struct db_reader *reader;
     const char *dir;
+    int64_t user_bytes; /* of a user together, by whole blocks; 0: no limit */
 };
 
 struct workdirs *workdirs_create(const struct workdirs_options *o);
@@ -44,9 +44,10 @@ void workdirs_destroy(struct workdirs *w);
 /* e NULL: it is done; out is what was asked for, borrowed for the call. */
 typedef void (*workdirs_fn)(void *ctx, const struct err *e, const struct buf *out);
 
-/* Stores what p says is in a directory, if all of its content is there. out: hashes of what is not, a newline behind each, at most
- * WORKDIRS_MISSING_MAX; none: it is stored, durably. p is copied. ERR_INVALID; of all of these also ERR_THROTTLED: too much is
- * under way, and ERR_NO_SPACE. */
+/* Stores what p says is in a directory, if all of its content is there. out: hashes of what is not,
+ * a newline behind each, at most WORKDIRS_MISSING_MAX; none: it is stored, durably. p is copied.
+ * ERR_INVALID, ERR_QUOTA; of all of these also ERR_THROTTLED: too much is under way, and
+ * ERR_NO_SPACE. */
 void workdirs_put(struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx);
 
 /* Stores the pieces of a pack. ERR_INVALID, ERR_CORRUPT, ERR_QUOTA: the user has no more room. p is copied. */

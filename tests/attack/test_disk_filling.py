@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user fills the disk of belayd: with the output of one job, of many jobs, of a job that claims to
-have written much, and with one submit that is a million jobs. What is kept has a limit each time, jobs
-go on and end as ever, and others lose nothing."""
+"""A user fills belayd's disk, or its memory: with the output of one job, of many jobs, of a job that
+claims to have written much, with working directories, with the input of a session that nobody reads,
+and with one submit that is a million jobs. What is kept has a limit each time, jobs go on and end as
+ever, and others lose nothing."""
 
+import hashlib
 import json
 import os
 import sys
@@ -142,6 +144,30 @@ class Output(unittest.TestCase):
         status, body, _ = self.d.call("POST", path, b"both", cert=self.cert)
         self.assertEqual((status, body["error"]["kind"]), (400, "invalid"))
 
+    def test_a_session_that_is_not_read_holds_a_bounded_amount(self):
+        eve = self.d.token(kind="api", user="eve")
+        job = self.run_job(eve)
+        status, body, _ = self.d.call(
+            "POST", "/api/v1/jobs/%d/exec" % job, {"command": ["sleep", "1000"]}, token=eve)
+        self.assertEqual(status, 201, body)
+        path, piece = "/api/v1/channels/%d/input" % body["id"], b"x" * (64 << 10)
+        size, waiting = 0, None
+        for n in range(64):  # never waiting for room: each post ends the wait of the one before
+            c = self.d.connect(tls=True)
+            c.request("POST", "%s?offset=%d" % (path, n * len(piece)), piece,
+                      {"Authorization": "Bearer " + eve})
+            if waiting:
+                size = json.loads(waiting.getresponse().read())["size"]
+                waiting.close()
+            elif n < 3:
+                size = json.loads(c.getresponse().read())["size"]
+                c.close()
+                continue
+            waiting = c
+        waiting.close()
+        self.assertGreaterEqual(size, 256 << 10)
+        self.assertLessEqual(size, MIB + (72 << 10))
+
     def submit_array(self, tasks, token):
         return self.d.call("POST", "/api/v1/jobs", {
             "name": "many", "script": "#!/bin/sh\n", "cwd": "/", "array": tasks}, token=token)[:2]
@@ -155,6 +181,39 @@ class Output(unittest.TestCase):
         for n, expected in ((199999, 201), (2, 409), (1, 201), (1, 409)):
             status, body = self.submit_array("1-%d" % n, eve)
             self.assertEqual(status, expected, json.dumps(body)[:300])
+
+
+class Workdirs(unittest.TestCase):
+    """Many small files, and lists of files that need no content at all."""
+
+    def fill(self, d, user, path, body_of):
+        token = d.token(kind="api", user=user)
+        for n in range(300):
+            status, body, _ = d.call("POST", path, body_of(n), token=token)
+            if status != 200:
+                return status, body["error"]["text"]
+        return status, ""
+
+    def check_full(self, answer):
+        self.assertEqual(answer[0], 429, answer)
+        self.assertIn("workdir_max_per_user", answer[1])
+
+    def test_files_count_by_blocks_and_lists_of_files_count(self):
+        def piece(n):
+            data = b"%d" % n
+            return b"%s %d\n%s" % (hashlib.sha256(data).hexdigest().encode(), len(data), data)
+
+        def tree(n):
+            lines = [b"d 755 %06d-%04d\n" % (n, k) for k in range(1000)]
+            return b"belay-workdir 1\n" + b"".join(lines)
+        with Belayd(CONFIG + "workdir_max_per_user: 1M\n") as d:
+            for user, path, body_of in (("eve", "/pieces", piece), ("mallory", "", tree)):
+                before = stored(d.state + "/workdirs")
+                self.check_full(self.fill(d, user, "/api/v1/workdirs" + path, body_of))
+                self.assertLess(stored(d.state + "/workdirs") - before, 2 * MIB)
+            ann = d.token(kind="api", user="ann")
+            status, body, _ = d.call("POST", "/api/v1/workdirs", tree(0), token=ann)
+            self.assertEqual(status, 200, body)
 
 
 class Sparse(unittest.TestCase):
