@@ -61,7 +61,7 @@ class Recorder:
         self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         self.filter(port)
         self.socket.bind(("lo", 0))
-        self.ends = threading.Event()
+        self.ends, self.came = threading.Event(), threading.Condition()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -87,7 +87,17 @@ class Recorder:
             end = 14 + struct.unpack_from(">H", packet, 16)[0]
             data = packet[at + (packet[at + 12] >> 4) * 4:end]
             if data:
-                self.streams.setdefault((source, target), bytearray()).extend(data)
+                with self.came:
+                    self.streams.setdefault((source, target), bytearray()).extend(data)
+                    self.came.notify()
+
+    def hellos(self):
+        """What was said to the port by those who speak TLS, once there is some."""
+        def look():
+            return [bytes(data) for (_, target), data in self.streams.items()
+                    if target == self.port and data[:2] == b"\x16\x03"]
+        with self.came:
+            return self.came.wait_for(look, lab.WAIT_S) or []
 
     def stop(self):
         self.ends.set()
@@ -142,8 +152,7 @@ class Steps(unittest.TestCase):
 
     def replay(self, port, recorder):
         """All that the part has said so far, once more."""
-        said = [bytes(data) for (_, target), data in recorder.streams.items()
-                if target == port and data[:2] == b"\x16\x03"]
+        said = recorder.hellos()
         self.assertGreater(len(said), 0)
         for data in said[:3]:
             with self.connect(port) as s:
