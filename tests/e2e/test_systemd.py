@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's unit under a real systemd that is switched off under a running job.
+"""The agent's unit under a real systemd, restarted and switched off under a running job.
 
 systemd is process 1 of namespaces and a cgroup of its own, and shares network and file systems with the
 machine that the test runs on. It has no units but the agent's, one that stands for the network, and
 its own for a shutdown.
 """
 
-import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from lab import BUILD, Lab, WAIT_S, undisturbed
@@ -57,7 +58,7 @@ def lacks():
     for path in [SYSTEMD] + [os.path.join(UNITS, name) for name in TAKEN]:
         if not os.path.exists(path):
             return "there is no %s" % path
-    for program in "unshare", "pidof":
+    for program in "nsenter", "pidof", "unshare":
         if not shutil.which(program):
             return "there is no %s" % program
     if not cgroups():
@@ -125,23 +126,40 @@ class Machine:
                                             stderr=log, start_new_session=True,
                                             env={**os.environ, "LAB": self.lab.dir})
 
+    def init(self):
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
+            return int(f.read().split()[0])
+
+    def restart_agent(self):
+        subprocess.run(["nsenter", "-t", str(self.init()), "-p", "-m", "-C", "systemctl", "restart",
+                        "belay-agent"], check=True, timeout=WAIT_S)
+
     def power_off(self):
         """As its power button does: systemd takes SIGRTMIN+4 for it."""
-        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
-            init = int(f.read().split()[0])
-        os.kill(init, signal.SIGRTMIN + 4)
+        os.kill(self.init(), signal.SIGRTMIN + 4)
         self.process.wait(WAIT_S)
 
     def end(self):
         if self.process and self.process.poll() is None:
             self.process.kill()  # and with it, by --kill-child, all of its namespace
             self.process.wait(WAIT_S)
+        self.wait_until_empty()
         for root, names, _ in os.walk(self.cgroup, topdown=False):
             for name in names:
-                with contextlib.suppress(OSError):
-                    os.rmdir(os.path.join(root, name))
-        with contextlib.suppress(OSError):
-            os.rmdir(self.cgroup)
+                os.rmdir(os.path.join(root, name))
+        os.rmdir(self.cgroup)
+
+    def wait_until_empty(self):
+        """What was killed goes when it can."""
+        end = time.monotonic() + WAIT_S
+        with open(os.path.join(self.cgroup, "cgroup.events")) as f:
+            changes = select.poll()
+            changes.register(f, select.POLLPRI)
+            while "populated 1" in f.read():
+                if time.monotonic() > end:
+                    raise AssertionError("processes are left in %s" % self.cgroup)
+                changes.poll(1000)
+                f.seek(0)
 
 
 class Own(Lab):
@@ -153,18 +171,33 @@ class Own(Lab):
 
 
 class Systemd(unittest.TestCase):
-    def test_a_machine_that_is_switched_off_and_comes_back(self):
+    def on_a_machine(self, do):
         with Own() as lab:
             machine = Machine(lab)
             try:
-                self.switch_off(lab, machine)
+                machine.start()
+                job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
+                lab.wait_log(job, r"^step 4 ")
+                do(lab, machine, job)
             finally:
                 machine.end()
 
-    def switch_off(self, lab, machine):
-        machine.start()
-        job = lab.submit("chain.py", STEPS, STEP_S, method="coop", every_ms=3600000)
-        lab.wait_log(job, r"^step 4 ")
+    def test_a_machine_that_is_switched_off_and_comes_back(self):
+        self.on_a_machine(self.switch_off)
+
+    def test_an_agent_that_is_restarted_leaves_the_job(self):
+        self.on_a_machine(self.restart)
+
+    def restart(self, lab, machine, job):
+        before = lab.agents()
+        machine.restart_agent()
+        self.assertEqual(set(lab.agents()) & set(before), set())
+        shown = lab.wait_ended(job)
+        self.assertEqual([a["end"] for a in shown["attempts"]], ["succeeded"])
+        self.assertEqual(shown["checkpoints"], [])
+        self.assertEqual(lab.log(job), undisturbed("chain.py", STEPS, 0))
+
+    def switch_off(self, lab, machine, job):
         machine.power_off()
         ended = lab.wait(lambda: [a for a in lab.show(job)["attempts"] if a["end"]], "its end")
         self.assertEqual(ended[0]["end"], "reclaimed")
