@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_SESSION: a user, or a job that starts tasks on its nodes. NEED_MACHINE: a node, or who could become one. */
-enum need { NEED_NOTHING, NEED_USER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
+/* NEED_WRITER: a user, for what is stored. NEED_SESSION: a user, or a job that starts tasks on its
+ * nodes. NEED_MACHINE: a node, or who could become one. */
+enum need { NEED_NOTHING, NEED_USER, NEED_WRITER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
 
 struct route {
     const char *method;
@@ -24,7 +25,7 @@ struct route {
 };
 
 static const struct route routes[] = {
-    {"POST", "/api/v1/jobs", NEED_USER, api_jobs_submit},
+    {"POST", "/api/v1/jobs", NEED_WRITER, api_jobs_submit},
     {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list},
     {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show},
     {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
@@ -32,31 +33,31 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
     {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},
-    {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
-    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
+    {"POST", "/api/v1/jobs/cancel", NEED_WRITER, api_jobs_cancel_many},
+    {"POST", "/api/v1/jobs/#/cancel", NEED_WRITER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim},
-    {"POST", "/api/v1/jobs/#/requeue", NEED_USER, api_jobs_requeue},
-    {"POST", "/api/v1/jobs/#/update", NEED_USER, api_jobs_update},
-    {"POST", "/api/v1/jobs/#/hold", NEED_USER, api_jobs_hold},
-    {"POST", "/api/v1/jobs/#/release", NEED_USER, api_jobs_release},
-    {"POST", "/api/v1/jobs/#/drill", NEED_USER, api_jobs_drill},
-    {"POST", "/api/v1/jobs/#/compared", NEED_USER, api_jobs_compared},
+    {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue},
+    {"POST", "/api/v1/jobs/#/update", NEED_WRITER, api_jobs_update},
+    {"POST", "/api/v1/jobs/#/hold", NEED_WRITER, api_jobs_hold},
+    {"POST", "/api/v1/jobs/#/release", NEED_WRITER, api_jobs_release},
+    {"POST", "/api/v1/jobs/#/drill", NEED_WRITER, api_jobs_drill},
+    {"POST", "/api/v1/jobs/#/compared", NEED_WRITER, api_jobs_compared},
     {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
-    {"POST", "/api/v1/jobs/#/save", NEED_USER, api_jobs_save},
+    {"POST", "/api/v1/jobs/#/save", NEED_WRITER, api_jobs_save},
     {"POST", "/api/v1/jobs/#/exec", NEED_SESSION, api_jobs_exec},
     {"GET", "/api/v1/channels/#/output", NEED_SESSION, api_channel_output},
     {"POST", "/api/v1/channels/#/input", NEED_SESSION, api_channel_input},
     {"POST", "/api/v1/channels/#/close", NEED_SESSION, api_channel_close},
     {"POST", "/api/v1/workdirs", NEED_USER, api_workdirs_put},
     {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add},
-    {"POST", "/api/v1/crons", NEED_USER, api_crons_add},
+    {"POST", "/api/v1/crons", NEED_WRITER, api_crons_add},
     {"GET", "/api/v1/crons", NEED_USER, api_crons_list},
     {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show},
-    {"POST", "/api/v1/crons/#", NEED_USER, api_crons_edit},
-    {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause},
-    {"POST", "/api/v1/crons/#/resume", NEED_USER, api_crons_resume},
-    {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove},
-    {"POST", "/api/v1/crons/#/run", NEED_USER, api_crons_run},
+    {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit},
+    {"POST", "/api/v1/crons/#/pause", NEED_WRITER, api_crons_pause},
+    {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume},
+    {"POST", "/api/v1/crons/#/remove", NEED_WRITER, api_crons_remove},
+    {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run},
     {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
     {"GET", "/api/v1/shares", NEED_USER, api_shares_list},
@@ -443,6 +444,31 @@ static bool identify(struct request *q, enum need need)
     return need == NEED_SESSION ? identify_session(q) : identify_by_token(q);
 }
 
+/* ---- what users may have stored ---- */
+
+#define ROWS_BYTES 2048 /* of a request, besides its body, about */
+
+/* An administrator has no limit. False after an error reply. */
+static bool charge(struct request *q)
+{
+    struct wall now = clock_wall(q->api->o.timers->clock);
+    int64_t n = (int64_t)q->r->body_len + ROWS_BYTES;
+    char limit[32];
+    if (q->caller.admin || q->caller.job)
+        return true;
+    if (n <= log_quota_user_room(q->api->stored, q->caller.user, now)) {
+        log_quota_user_add(q->api->stored, q->caller.user, n, now);
+        return true;
+    }
+    str_format_bytes((uint64_t)q->api->o.config->store_user_day_bytes, limit, sizeof(limit));
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "what belayd has stored for %s within a day has come to %s (store_max_per_user_day): "
+        "nothing was "
+        "changed; try again later, or have an administrator raise the limit",
+        q->caller.user, limit);
+    return false;
+}
+
 /* ---- routing ---- */
 
 bool api_match(const char *route, const char *path, int64_t ret_ids[2])
@@ -518,10 +544,11 @@ void api_handle(void *ctx, struct http_exchange *x, const struct http_server_req
         }
         q.id = ids[0];
         q.id2 = ids[1];
-        if (identify(&q, routes[i].need))
-            routes[i].handle(&q);
-        else
+        bool stores = routes[i].need == NEED_WRITER || routes[i].handle == api_jobs_exec;
+        if (!identify(&q, routes[i].need))
             q.api->n_refused++;
+        else if (!stores || charge(&q))
+            routes[i].handle(&q);
         buf_deinit(&allowed);
         return;
     }
@@ -551,6 +578,8 @@ struct api *api_create(const struct api_options *o)
     a->o = *o;
     a->asides = asides_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
+    a->stored = log_quota_create(
+        &(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
     sessions_set_channels(o->sessions, api_channels_of_node, a);
@@ -566,6 +595,7 @@ void api_destroy(struct api *a)
     asides_destroy(a->asides);
     volumes_destroy(a->volumes);
     token_uses_destroy(a->token_uses);
+    log_quota_destroy(a->stored);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);

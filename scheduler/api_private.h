@@ -38,6 +38,7 @@ struct api {
     struct asides *asides; /* api_aside.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
+    struct log_quota *stored; /* what requests of users have stored */
     struct map watchers; /* job (0: everything) -> struct watchers */
     struct list channels; /* api_channels.c */
     int64_t n_channels;   /* ever */

@@ -63,6 +63,7 @@ struct config {
     int64_t lease_ms, sync_ms, kill_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t log_job_bytes, log_user_day_bytes; /* of output that is kept; 0: no limit */
+    int64_t store_user_day_bytes; /* of requests that change something; 0: no limit */
     int64_t workdir_user_bytes; /* of working directories that were sent; 0: no limit */
     int64_t node_cert_ms; /* life of a node's certificate */
     int64_t api_token_ms; /* life of an API token for which none was asked */

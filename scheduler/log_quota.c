@@ -86,16 +86,22 @@ static int64_t count_bytes(const char *path)
     return bytes;
 }
 
+static struct of_user *user_named(struct log_quota *q, const char *name)
+{
+    struct of_user *u = smap_get(&q->users, name);
+    if (u)
+        return u;
+    u = mem_alloc(sizeof(*u));
+    smap_put(&q->users, name, u);
+    return u;
+}
+
 static struct of_user *user_of(struct log_quota *q, struct db_reader *r, int64_t job)
 {
     struct job_row *row = mem_alloc(sizeof(*row));
     struct err e;
-    struct of_user *u = NULL;
     int rc = db_read_job(r, job, row, &e);
-    if (rc == 0 && !(u = smap_get(&q->users, row->user))) {
-        u = mem_alloc(sizeof(*u));
-        smap_put(&q->users, row->user, u);
-    }
+    struct of_user *u = rc == 0 ? user_named(q, row->user) : NULL;
     if (rc != 0 && rc != ERR_NOT_FOUND)
         log_warn("whose job it is cannot be read: its output counts for nobody", log_i("job", job),
             log_err(&e));
@@ -170,6 +176,20 @@ void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now)
         advance(j->user, now);
         j->user->bytes[j->user->hour % LOG_QUOTA_HOURS] += n;
     }
+}
+
+int64_t log_quota_user_room(struct log_quota *q, const char *user, struct wall now)
+{
+    int64_t most = q->limits.user_day_bytes;
+    int64_t room = most > 0 ? most - of_day(user_named(q, user), now) : INT64_MAX;
+    return room > 0 ? room : 0;
+}
+
+void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct wall now)
+{
+    struct of_user *u = user_named(q, user);
+    advance(u, now);
+    u->bytes[u->hour % LOG_QUOTA_HOURS] += n;
 }
 
 const struct log_limits *log_quota_limits(const struct log_quota *q)

@@ -32,6 +32,10 @@ int64_t log_quota_room(struct log_quota *q, struct db_reader *r, int64_t job, co
 /* n more bytes of the job, for which there was room, are on disk. */
 void log_quota_add(struct log_quota *q, int64_t job, int64_t n, struct wall now);
 
+/* Of a user alone, without a job; room: INT64_MAX, any number. */
+int64_t log_quota_user_room(struct log_quota *q, const char *user, struct wall now);
+void log_quota_user_add(struct log_quota *q, const char *user, int64_t n, struct wall now);
+
 const struct log_limits *log_quota_limits(const struct log_quota *q);
 
 #endif

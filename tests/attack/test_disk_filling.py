@@ -216,6 +216,43 @@ class Workdirs(unittest.TestCase):
             self.assertEqual(status, 200, body)
 
 
+class Requests(unittest.TestCase):
+    """Large scripts that are submitted and cancelled, and small changes that each leave a line."""
+
+    def until_refused(self, d, user, calls):
+        token, taken, connection = d.token(kind="api", user=user), 0, d.connect(tls=True)
+        self.addCleanup(connection.close)
+        for path, body in calls(d, token):
+            status, answer, _ = d.call("POST", path, body, token=token, on=connection)
+            if status == 429:
+                self.assertIn("store_max_per_user_day", answer["error"]["text"])
+                self.assertEqual(d.call("GET", "/api/v1/jobs", token=token)[0], 200)
+                return taken
+            self.assertIn(status, (200, 201), answer)
+            taken += 1
+        self.fail("%s was never refused" % user)
+
+    def submits(self, d, token):
+        script = "#!/bin/sh\n#" + "x" * (200 << 10) + "\n"
+        for n in range(1, 20):
+            yield "/api/v1/jobs", {"name": "big", "script": script, "cwd": "/", "hold": True}
+
+    def changes(self, d, token):
+        yield "/api/v1/jobs", {"name": "small", "script": "#!/bin/sh\n", "cwd": "/", "hold": True}
+        job = d.call("GET", "/api/v1/jobs", token=token)[1]["jobs"][0]["id"]
+        for n in range(1000):
+            yield "/api/v1/jobs/%d/%s" % (job, "hold" if n % 2 else "release"), {}
+
+    def test_what_a_user_has_stored_in_a_day_has_a_limit(self):
+        with Belayd(CONFIG + "store_max_per_user_day: 1M\n") as d:
+            self.assertLessEqual(self.until_refused(d, "eve", self.submits), 5)
+            self.assertLessEqual(self.until_refused(d, "mallory", self.changes), 512)
+            ann, boss = d.token(kind="api", user="ann"), d.token(kind="api", user="eve", admin=True)
+            job = {"name": "one", "script": "#!/bin/sh\n", "cwd": "/"}
+            for token in ann, boss:
+                self.assertEqual(d.call("POST", "/api/v1/jobs", job, token=token)[0], 201)
+
+
 class Sparse(unittest.TestCase):
     def test_output_of_a_real_agent_is_sent_without_its_holes(self):
         with Lab() as lab:
