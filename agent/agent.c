@@ -21,6 +21,7 @@
 #include "agent/image.h"
 #include "agent/incarnation.h"
 #include "agent/kept.h"
+#include "agent/node_guard.h"
 #include "agent/record.h"
 #include "agent/resources.h"
 #include "agent/shutdown.h"
@@ -869,9 +870,28 @@ static void start_notices(struct agent *a)
     a->notices = notice_reader_start(a->config->provider, &o);
 }
 
+/* Before any job can start; those of the agent before have run under the same. */
+static int guard_node(struct agent *a, struct err *e)
+{
+    struct err why;
+    enum metadata_guard want = a->config->metadata_guard;
+    int rc = want == METADATA_OPEN ? 0 : node_guard_metadata(&why);
+    if (rc && want == METADATA_GUARD_REQUIRED)
+        return err_set(e, ERR_CONFIG, "metadata_guard: required: %s", why.text);
+    if (rc)
+        log_warn("jobs on this node can get its role's credentials from the metadata service (see metadata_guard)", log_err(&why));
+    else if (want != METADATA_OPEN)
+        features_add(a->config->features, sizeof(a->config->features), "metadata-guard");
+    if (a->config->hides_processes && node_guard_processes(&why))
+        log_warn("users see each other's processes on this node (see hide_processes)", log_err(&why));
+    return 0;
+}
+
 static int start(struct agent *a, struct err *e)
 {
     int rc = open_dirs(a, e);
+    if (!rc)
+        rc = guard_node(a, e);
     if (!rc)
         rc = incarnation_next(a->config->dir, clock_wall(&clock_system).ms, &a->incarnation, e);
     if (!rc)

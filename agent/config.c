@@ -120,6 +120,22 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
     check_telemetry(root, yaml_opt(root, "server"), c);
 }
 
+/* As belay launched it, not the emulator: this whole machine is there for jobs. */
+static bool is_launched(const struct config *c)
+{
+    const char *dir = getenv("BELAY_NODE_DIR");
+    return geteuid() == 0 && config_is_elastic(c) && !str_eq(c->provider, "static") && str_eq(c->metadata, METADATA_URL) && !(dir && *dir);
+}
+
+static void read_guard(struct yaml_reader *r, struct config *c)
+{
+    static const char *const guards[] = {[METADATA_OPEN] = "off", [METADATA_GUARDED] = "best-effort", [METADATA_GUARD_REQUIRED] = "required", NULL};
+    static const char *const truth[] = {"no", "yes", NULL};
+    c->metadata_guard =
+        (enum metadata_guard)yaml_opt_enum(r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
+    c->hides_processes = yaml_opt_enum(r, "hide_processes", truth, is_launched(c)) == 1;
+}
+
 static void read_system_users(struct yaml_reader *r, struct config *c)
 {
     const char *more = getenv("BELAY_NODE_SYSTEM_USERS");
@@ -147,6 +163,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     read_telemetry(r, c);
     yaml_opt_features(r, "features", c->features);
     read_system_users(r, c);
+    read_guard(r, c);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
     c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);

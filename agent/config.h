@@ -21,6 +21,8 @@
  *     gpu_memory: 40G            # of one; default: likewise
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
+ *     metadata_guard: required   # best-effort, off: whether only root reaches the metadata service
+ *     hide_processes: no         # of users from each other
  *     system_users: [root]       # default: no jobs of root and of system users
  *     telemetry: {look: 5s, every: 60s}   # what tasks and GPUs do; every 0s: not looked at
  */
@@ -34,6 +36,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What an agent that is root does about the machine's metadata service (node_guard.h). */
+enum metadata_guard {
+    METADATA_OPEN,
+    METADATA_GUARDED,      /* where it can be; else that is logged */
+    METADATA_GUARD_REQUIRED /* else it does not start */
+};
 
 struct config {
     char server[512]; /* without a slash at the end */
@@ -53,6 +62,8 @@ struct config {
     char *power_off; /* NULL: none */
     char criu[256];  /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
+    enum metadata_guard metadata_guard;
+    bool hides_processes; /* of users from each other */
     char system_users[FEATURES_TEXT_MAX]; /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
     char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
 };

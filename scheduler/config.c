@@ -363,6 +363,14 @@ static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
     p->n_offers = 1;
 }
 
+/* As the agent's configuration has it. */
+static void read_guard(struct yaml_reader *r, struct config_pool *p)
+{
+    static const char *const guards[] = {"off", "best-effort", "required", NULL};
+    if (yaml_opt(r, "metadata_guard"))
+        p->metadata_guard = guards[yaml_opt_enum(r, "metadata_guard", guards, 0)];
+}
+
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
@@ -385,6 +393,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.criu = (enum criu_ability)yaml_opt_enum(r, "criu", criu_words, CRIU_UNKNOWN);
     p->endpoint = mem_strdup(opt_url(r, "endpoint", 512, "https://", "http://", NULL));
     p->metadata = mem_strdup(opt_url(r, "metadata", 512, "http://", NULL, NULL));
+    read_guard(r, p);
     p->credentials = opt_text(r, "credentials", 1024);
     p->disk_gib = yaml_opt_i64(r, "disk_gib", 0, 65536, 0);
     read_settings(r, p);

@@ -30,6 +30,7 @@ struct config_pool {
     char *settings[CLOUD_SETTINGS_MAX];    /* by the provider's table; NULL: absent */
     char *endpoint;                        /* of the provider's API; NULL: the real one */
     char *metadata;           /* what nodes are told of the metadata service; NULL: the real one */
+    const char *metadata_guard; /* of its nodes' agents; static; NULL: their default */
     char *credentials;        /* credentials file; NULL: the provider's usual order */
     int64_t disk_gib;         /* 0: the image's own */
     struct offer_row *offers; /* id unset */

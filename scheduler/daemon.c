@@ -335,6 +335,7 @@ static char *build_user_data(void *ctx, const struct instance_row *i, const stru
         .token = token,
         .provider = p->row.provider,
         .metadata = p->metadata,
+        .metadata_guard = p->metadata_guard,
         .endpoint = p->endpoint,
         .boot_s = (p->row.boot_timeout_ms + 999) / 1000,
         .orphan_s = (d->config->orphan_ms + 999) / 1000,

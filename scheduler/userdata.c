@@ -24,6 +24,8 @@ static void add_configuration(struct buf *out, const struct userdata *u)
     buf_printf(out, "provider: %s\n", u->provider);
     if (u->metadata)
         buf_printf(out, "metadata: \"%s\"\n", u->metadata);
+    if (u->metadata_guard)
+        buf_printf(out, "metadata_guard: %s\n", u->metadata_guard);
     buf_printf(out, "orphan_timeout: %llds\n", (long long)u->orphan_s);
     buf_adds(out, "END\n}\n");
 }

@@ -17,6 +17,7 @@ struct userdata {
     const char *token;    /* one-use; the text is a secret until the node has joined */
     const char *provider; /* "aws" */
     const char *metadata; /* NULL: the provider's real address */
+    const char *metadata_guard; /* of the agent's configuration; NULL: its default */
     const char *endpoint; /* of its API, for a machine that deletes itself; NULL: the real one */
     int64_t boot_s;       /* it powers off if it has no agent by then */
     int64_t orphan_s;     /* how long the node goes on without belayd */

@@ -40,6 +40,8 @@ write_files() {
     ca >"$work/ca.pem"
     { configuration && echo "ca: |" && sed 's/^/  /' "$work/ca.pem"; } >"$work/agent.yaml"
     echo "power_off: \"sh '$dir/power-off'\"" >>"$work/agent.yaml"
+    # What only the image's maker can say: system_users, for one.
+    [ -n "$emulated" ] || [ ! -f /etc/belay/node.yaml ] || cat /etc/belay/node.yaml >>"$work/agent.yaml"
     power_off_script >"$work/power-off"
     cat >"$work/header" <<END
 Authorization: Bearer $token

@@ -150,7 +150,7 @@ static void add_machine(
         add_market(out, l->market);
     add_in(out, where, "MetadataOptions.HttpEndpoint", "enabled");
     add_in(out, where, "MetadataOptions.HttpTokens", "required");
-    add_in(out, where, "MetadataOptions.HttpPutResponseHopLimit", "2");
+    add_in(out, where, "MetadataOptions.HttpPutResponseHopLimit", "1");
     add_disk(out, where, m->disk_gib);
     add_tags(out, where, 1, "instance", l);
     add_tags(out, where, 2, "volume", l);

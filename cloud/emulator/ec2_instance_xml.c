@@ -49,7 +49,7 @@ static void metadata_options_xml(struct buf *b, const struct launch_spec *s)
 {
     buf_adds(b, "<metadataOptions><state>applied</state>");
     xmlw_leaf(b, "httpTokens", s->metadata_needs_token ? "required" : "optional");
-    buf_adds(b, "<httpPutResponseHopLimit>2</httpPutResponseHopLimit>");
+    buf_adds(b, "<httpPutResponseHopLimit>1</httpPutResponseHopLimit>");
     xmlw_leaf(b, "httpEndpoint", s->is_metadata_off ? "disabled" : "enabled");
     xmlw_leaf(b, "instanceMetadataTags", s->metadata_has_tags ? "enabled" : "disabled");
     buf_adds(b, "</metadataOptions>");

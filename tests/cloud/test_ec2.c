@@ -51,7 +51,7 @@ static void spot_launch_says_all_that_matters(void **state)
         "&InstanceMarketOptions.MarketType=spot&InstanceMarketOptions.SpotOptions.SpotInstanceType=one-time"
         "&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=terminate"
         "&MetadataOptions.HttpEndpoint=enabled&MetadataOptions.HttpTokens=required"
-        "&MetadataOptions.HttpPutResponseHopLimit=2"
+        "&MetadataOptions.HttpPutResponseHopLimit=1"
         "&BlockDeviceMapping.1.DeviceName=%2Fdev%2Fxvda&BlockDeviceMapping.1.Ebs.VolumeSize=100"
         "&BlockDeviceMapping.1.Ebs.VolumeType=gp3&BlockDeviceMapping.1.Ebs.DeleteOnTermination=true"
         "&TagSpecification.1.ResourceType=instance"
