@@ -21,6 +21,7 @@
 #include "agent/image.h"
 #include "agent/incarnation.h"
 #include "agent/kept.h"
+#include "agent/limits.h"
 #include "agent/node_guard.h"
 #include "agent/record.h"
 #include "agent/resources.h"
@@ -755,11 +756,14 @@ static void wire_up(struct agent *a)
         .ctx = a};
     uplink_init(&a->link);
     a->storage = storage_create(a->loop, a->timers, a->http, a->config);
+    const struct limits limits = {.memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
+        .pids = a->config->task_pids,
+        .no_new_privs = a->config->no_new_privs};
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .prng = &a->prng,
         .peer = &a->peer,
-        .nursery = nursery_create(a->loop, a->timers),
+        .nursery = nursery_create(a->loop, a->timers, &limits),
         .net = storage_net(a->storage),
         .criu = &a->criu,
         .system_users = a->config->system_users,
@@ -882,6 +886,8 @@ static int guard_node(struct agent *a, struct err *e)
         log_warn("jobs on this node can get its role's credentials from the metadata service (see metadata_guard)", log_err(&why));
     else if (want != METADATA_OPEN)
         features_add(a->config->features, sizeof(a->config->features), "metadata-guard");
+    if (geteuid() == 0)
+        limits_protect();
     if (a->config->hides_processes && node_guard_processes(&why))
         log_warn("users see each other's processes on this node (see hide_processes)", log_err(&why));
     return 0;

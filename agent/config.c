@@ -4,6 +4,7 @@
  */
 #include "agent/config.h"
 #include "agent/gpus.h"
+#include "agent/limits.h"
 #include "agent/telemetry.h"
 
 #include "base/fs.h"
@@ -30,6 +31,7 @@
 #define LOOK_MOST_MS 60000
 #define EVERY_MOST_MS 600000
 #define DIR_DEFAULT "/var/lib/belay-agent"
+#define PIDS_MOST 4194304 /* the kernel has no more */
 #define METADATA_URL "http://169.254.169.254"
 
 static void strip_slashes(char *url)
@@ -133,6 +135,8 @@ static void read_guard(struct yaml_reader *r, struct config *c)
     static const char *const truth[] = {"no", "yes", NULL};
     c->metadata_guard =
         (enum metadata_guard)yaml_opt_enum(r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
+    c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
+    c->task_pids = yaml_opt_i64(r, "task_pids", 16, PIDS_MOST, LIMITS_PIDS_DEFAULT);
     c->hides_processes = yaml_opt_enum(r, "hide_processes", truth, is_launched(c)) == 1;
 }
 

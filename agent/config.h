@@ -22,6 +22,8 @@
  *     features: [avx512, ib]     # that jobs may ask for with --constraint
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  *     metadata_guard: required   # best-effort, off: whether only root reaches the metadata service
+ *     task_pids: 32768           # processes and threads of one task
+ *     no_new_privs: yes          # set-uid programs give tasks nothing
  *     hide_processes: no         # of users from each other
  *     system_users: [root]       # default: no jobs of root and of system users
  *     telemetry: {look: 5s, every: 60s}   # what tasks and GPUs do; every 0s: not looked at
@@ -63,6 +65,8 @@ struct config {
     char criu[256];  /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
     enum metadata_guard metadata_guard;
+    bool no_new_privs;    /* of tasks */
+    int64_t task_pids;    /* processes and threads of one */
     bool hides_processes; /* of users from each other */
     char system_users[FEATURES_TEXT_MAX]; /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
     char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */

@@ -2,6 +2,7 @@
 #include "agent/launch.h"
 
 #include "agent/criu_room.h"
+#include "agent/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,9 @@ void launch_reset_signals(void)
 
 int launch_become_user(const struct job_user *u)
 {
+    limits_unprotect();
+    if (u->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
     if (!u->is_other)
         return 0;
     if (initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0)

@@ -21,6 +21,7 @@
 struct nursery {
     uv_loop_t *loop;
     struct timers *timers;
+    struct limits limits;
     int fd;                /* our end; -1: there is no process, or it is ending */
     uv_process_t *process; /* NULL: the last one has ended */
     uv_pipe_t *free_ones[FREE_MAX]; /* of supervisors without a task, the last one that had one last */
@@ -112,10 +113,10 @@ static bool ask_free_one(struct nursery *n, const char *dir, uv_pipe_t **ret_pip
     return false;
 }
 
-struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers)
+struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const struct limits *limits)
 {
     struct nursery *n = mem_alloc(sizeof(*n));
-    *n = (struct nursery){.loop = loop, .timers = timers, .fd = -1};
+    *n = (struct nursery){.loop = loop, .timers = timers, .limits = *limits, .fd = -1};
     timer_init(&n->look, on_look, n);
     return n;
 }
@@ -149,10 +150,11 @@ static void program(char out[PATH_MAX])
 static int spawn(struct nursery *n, int theirs)
 {
     char path[PATH_MAX];
-    char *args[] = {path, NULL};
+    char words[LIMITS_TEXT_MAX], *args[1 + LIMITS_WORDS_MAX] = {path};
     uv_stdio_container_t stdio[NURSERY_FD + 1] = {{.flags = UV_IGNORE}, {.flags = UV_IGNORE},
         {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO}, {.flags = UV_INHERIT_FD, .data.fd = theirs}};
     program(path);
+    limits_write(&n->limits, words, args + 1);
     uv_process_options_t o = {.file = path,
         .args = args,
         .exit_cb = on_exit_of,

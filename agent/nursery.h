@@ -12,6 +12,7 @@
 #ifndef BELAY_AGENT_NURSERY_H
 #define BELAY_AGENT_NURSERY_H
 
+#include "agent/limits.h"
 #include "base/err.h"
 #include "base/timers.h"
 #include <stdbool.h>
@@ -22,8 +23,8 @@
 
 struct nursery;
 
-/* Starts nothing yet. */
-struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers);
+/* Starts nothing yet. limits: of all tasks of its supervisors. */
+struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const struct limits *limits);
 
 /* Asks for a supervisor of the task in dir; does not block. *ret_pipe is on the heap, the caller's, not read yet: what the supervisor
  * says comes there (supervisor.h), and its end without a word is its death. Starts the process when there is none. ERR_IO: there is

@@ -198,6 +198,11 @@ static void read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms)
     *ret_cpu_ms = *ret_user_ms + (int64_t)r.ru_stime.tv_sec * 1000 + r.ru_stime.tv_usec / 1000;
 }
 
+static int64_t memory_limit_mib(const struct supervisor *s)
+{
+    return s->task->memory_mib > 0 ? s->task->memory_mib : s->room->limits.memory_mib;
+}
+
 static void note_usage(struct supervisor *s)
 {
     struct usage_files files;
@@ -215,11 +220,12 @@ static void note_usage(struct supervisor *s)
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
     bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL; /* itself, or what its shell waited for */
-    if (killed && unasked && s->task->memory_mib > 0 &&
-        s->exit.memory_peak >= (s->task->memory_mib << 20) / 100 * 98) {
+    int64_t limit_mib = memory_limit_mib(s);
+    if (killed && unasked && limit_mib > 0 && s->exit.memory_peak >= (limit_mib << 20) / 100 * 98) {
         s->exit.cause = EXIT_BY_ITSELF;
-        describe(&s->exit, "killed: it used all of the %lld MiB of memory that it asked for",
-            (long long)s->task->memory_mib);
+        describe(&s->exit, s->task->memory_mib > 0 ? "killed: it used all of the %lld MiB of memory that it asked for"
+                                                   : "killed: it used all of the %lld MiB of memory that a job may have here; ask for what it needs (--memory)",
+            (long long)limit_mib);
     }
 }
 
@@ -358,7 +364,7 @@ static void group_name(const struct supervisor *s, char *out, size_t size)
 static int open_group(struct supervisor *s, struct err *e)
 {
     const struct proc_limits limits = {
-        .memory_bytes = s->task->memory_mib << 20, .cpus_milli = s->task->cpus * 1000};
+        .memory_bytes = memory_limit_mib(s) << 20, .cpus_milli = s->task->cpus * 1000, .pids_max = s->room->limits.pids};
     group_name(s, s->name, sizeof(s->name));
     return proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
 }
@@ -690,6 +696,7 @@ static int run(struct supervisor *s, struct err *e)
         return rc ? rc : write_exit(s, e);
     }
     rc = user_resolve(s->task->user, &s->user, e);
+    s->user.no_new_privs = s->room->limits.no_new_privs;
     if (!rc)
         rc = check_gpus(s, e);
     if (!rc)

@@ -28,6 +28,7 @@
 #ifndef BELAY_AGENT_SUPERVISOR_H
 #define BELAY_AGENT_SUPERVISOR_H
 
+#include "agent/limits.h"
 #include "agent/tools.h"
 #include "base/uv/proc.h"
 
@@ -38,6 +39,7 @@
 struct supervisor_room {
     struct proc_home *home;
     struct tools tools;
+    struct limits limits;
 };
 
 /* Returns the process's exit code, when it has no task and no agent any more. */

@@ -135,12 +135,12 @@ int main(int argc, char **argv)
         puts("belay-supervisor " BELAY_VERSION);
         return 0;
     }
-    if (argc > 1 || getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
+    struct supervisor_room room = {0};
+    if (!limits_read(argc - 1, argv + 1, &room.limits) || getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
         fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n", stderr);
         return 2;
     }
     fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);
-    struct supervisor_room room;
     warm_up(&room);
     int code = serve(&room);
     proc_home_free(room.home);

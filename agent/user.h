@@ -13,6 +13,7 @@ struct job_user {
     uid_t uid;
     gid_t gid;
     bool is_other; /* not the agent's own: to be switched to */
+    bool no_new_privs; /* set-uid programs give it nothing */
     char name[64];
     char home[1024];
     char shell[256];
