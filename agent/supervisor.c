@@ -19,6 +19,7 @@
 
 #include "agent/criu.h"
 #include "agent/env.h"
+#include "agent/gpu_devices.h"
 #include "agent/image.h"
 #include "agent/launch.h"
 #include "agent/nursery.h"
@@ -363,10 +364,18 @@ static void group_name(const struct supervisor *s, char *out, size_t size)
 
 static int open_group(struct supervisor *s, struct err *e)
 {
-    const struct proc_limits limits = {
-        .memory_bytes = memory_limit_mib(s) << 20, .cpus_milli = s->task->cpus * 1000, .pids_max = s->room->limits.pids};
+    struct proc_device denied[PROC_DEVICES_MAX];
+    struct proc_limits limits = {.memory_bytes = memory_limit_mib(s) << 20,
+        .cpus_milli = s->task->cpus * 1000,
+        .pids_max = s->room->limits.pids,
+        .denied = denied};
+    if (*s->state.gpu_maker) /* the node has some */
+        limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
     group_name(s, s->name, sizeof(s->name));
-    return proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
+    int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
+    if (!rc && !proc_group_denies(s->group))
+        log_warn("this machine lets no task be kept from the GPUs of others", log_s("dir", s->dir));
+    return rc;
 }
 
 static int write_pid(int pid_file, struct err *e)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/uv/device_filter.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 /* Where a process goes that stands in the way of its children's controllers. No group can have this name. */
 #define SELF ".self"
 
-static const char *const controllers[CGROUP_KINDS] = {NULL, "freezer", "memory", "cpu", "pids"};
+static const char *const controllers[CGROUP_KINDS] = {NULL, "freezer", "memory", "cpu", "pids", "devices"};
 
 /* ---- Sets of pids ---- */
 
@@ -323,7 +324,31 @@ static bool is_of_use(const struct cgroups *c, enum cgroup_kind kind, const stru
 {
     if (kind == CGROUP_FREEZER)
         return !c->can_kill;
+    if (kind == CGROUP_DEVICES)
+        return l && l->n_denied > 0 && !c->denies;
     return kind != CGROUP_PIDS || (l && l->pids_max > 0);
+}
+
+/* In v2 as soon as there is its directory: then no v1 one is needed. */
+static void deny_in_v2(struct cgroups *c, const struct proc_limits *l)
+{
+    if (!l || l->n_denied == 0 || !c->dirs[CGROUP_V2].path)
+        return;
+    int rc = device_filter_attach(c->dirs[CGROUP_V2].entry_fd, l->denied, l->n_denied);
+    c->denies = rc == 0;
+    if (rc)
+        log_debug("devices cannot be denied by a program of the kernel's", log_s("group", c->dirs[CGROUP_V2].path), log_s("error", strerror(-rc)));
+}
+
+static void deny_in_v1(struct cgroups *c, const struct proc_limits *l)
+{
+    bool all = c->dirs[CGROUP_DEVICES].path != NULL;
+    for (size_t i = 0; all && i < l->n_denied; i++) {
+        char text[48];
+        snprintf(text, sizeof(text), "c %u:%u rwm", l->denied[i].major, l->denied[i].minor);
+        all = write_text(c->dirs[CGROUP_DEVICES].path, "devices.deny", text) == 0;
+    }
+    c->denies |= all;
 }
 
 int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name, const struct proc_limits *limits,
@@ -333,6 +358,8 @@ int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
         if (k == CGROUP_V2 || (with_v1 && is_of_use(c, k, limits)))
             open_dir(c, home, k, name);
+        if (k == CGROUP_V2)
+            deny_in_v2(c, limits);
         n += c->dirs[k].path != NULL;
     }
     if (n == 0)
@@ -340,6 +367,8 @@ int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *
             e, ERR_UNSUPPORTED, "no cgroup directory can be made for \"%s\" on this machine", name);
     if (limits)
         set_limits(c, limits);
+    if (limits && limits->n_denied > 0 && !c->denies)
+        deny_in_v1(c, limits);
     return 0;
 }
 

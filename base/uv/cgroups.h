@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cgroup directories of one group of processes: one in the v2 hierarchy, and on a machine with v1
- * hierarchies one in each of memory and cpu, in freezer where the v2 one cannot kill, in pids where their number is limited,
+ * hierarchies one in each of memory and cpu, in freezer where the v2 one cannot kill, in pids where their number is limited, in devices
+ * where some are denied and the v2 one cannot do it,
  * below the caller's own place in each. As many as can be made; one is enough to hold the processes together.
  */
 #ifndef BELAY_BASE_UV_CGROUPS_H
@@ -11,7 +12,7 @@
 #include "base/uv/proc.h"
 #include <stddef.h>
 
-enum cgroup_kind { CGROUP_V2, CGROUP_FREEZER, CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_KINDS };
+enum cgroup_kind { CGROUP_V2, CGROUP_FREEZER, CGROUP_MEMORY, CGROUP_CPU, CGROUP_PIDS, CGROUP_DEVICES, CGROUP_KINDS };
 
 /* Where the groups of a process are made. */
 struct cgroup_home {
@@ -27,6 +28,7 @@ struct cgroups {
         char *path;   /* NULL: there is none */
         int entry_fd; /* v2: it; v1: its tasks, for entering */
     } dirs[CGROUP_KINDS];
+    bool denies;   /* the devices that it was to deny */
     bool can_kill; /* the v2 one, all at once (Linux 5.14) */
     char *v2_name; /* the v2 one as /proc/PID/cgroup names it */
 };

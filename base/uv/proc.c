@@ -30,6 +30,7 @@
 struct proc_group {
     enum proc_mode mode;
     char name[PROC_NAME_MAX + 1];
+    bool denies;
     struct cgroups cgroups; /* empty in subreaper mode */
 };
 
@@ -68,6 +69,7 @@ static int open_in(const struct proc_home *home, const char *name, const struct 
     struct proc_group *g = mem_alloc(sizeof(*g));
     g->mode = mode;
     g->cgroups = cgroups;
+    g->denies = !limits || limits->n_denied == 0 || cgroups.denies;
     STR_COPY(g->name, name);
     *ret_group = g;
     return 0;
@@ -104,6 +106,11 @@ int proc_group_open(
 enum proc_mode proc_group_mode(const struct proc_group *g)
 {
     return g->mode;
+}
+
+bool proc_group_denies(const struct proc_group *g)
+{
+    return g->denies;
 }
 
 int proc_group_enter(const struct proc_group *g)

@@ -22,10 +22,19 @@
 
 enum proc_mode { PROC_CGROUP2, PROC_CGROUP_HYBRID, PROC_SUBREAPER };
 
+/* A character device by its number. */
+struct proc_device {
+    unsigned major, minor;
+};
+
+#define PROC_DEVICES_MAX 64
+
 struct proc_limits {
     int64_t memory_bytes; /* 0: none */
     int64_t cpus_milli;   /* 0: no weight or quota; 1000 = one CPU, as a weight, never a hard cap */
     int64_t pids_max;     /* 0: none */
+    const struct proc_device *denied; /* that the group may not open; n_denied of them, PROC_DEVICES_MAX at most */
+    size_t n_denied;
 };
 
 struct proc_group;
@@ -48,6 +57,9 @@ int proc_group_open_in(const struct proc_home *home, const char *name, const str
 int proc_group_open_mode(const char *name, const struct proc_limits *limits, enum proc_mode mode,
     struct proc_group **ret_group, struct err *e);
 enum proc_mode proc_group_mode(const struct proc_group *g);
+
+/* Whether the devices that limits denied are denied; true when there were none. */
+bool proc_group_denies(const struct proc_group *g);
 
 /* fork() of a process with one thread: the child is in the group, by clone3(CLONE_INTO_CGROUP) where the machine has it, and
  * every descriptor above 2 is marked close-on-exec there (libraries open some that are not). *ret_entered, in the child: 0,

@@ -266,6 +266,47 @@ static void a_fork_bomb_dies(void **state)
     }
 }
 
+/* ---- Devices ---- */
+
+/* The errnos of opening /dev/full (1:7), denied, and /dev/zero (1:5) as two numbers in the place of pids. */
+static void open_devices(const struct fixture *f)
+{
+    pid_t said[2] = {0, 0};
+    const char *const names[2] = {"/dev/full", "/dev/zero"};
+    for (int i = 0; i < 2; i++) {
+        int fd = open(names[i], O_RDONLY | O_CLOEXEC);
+        said[i] = fd < 0 ? errno : 1000;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (write(f->report[1], said, sizeof(said)) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void a_denied_device_cannot_be_opened(void **state)
+{
+    static const struct proc_device denied[] = {{1, 9}, {1, 7}};
+    (void)state;
+    for (enum proc_mode mode = PROC_CGROUP2; mode <= PROC_CGROUP_HYBRID; mode++) {
+        struct fixture f;
+        pid_t said[2];
+        if (!open_group(&f, mode, &(struct proc_limits){.denied = denied, .n_denied = 2}))
+            continue;
+        if (proc_group_denies(f.g)) {
+            start(&f, open_devices);
+            read_pids(&f, said, 2);
+            assert_int_equal(said[0], EPERM);
+            assert_int_equal(said[1], 1000);
+        } else {
+            print_message("SKIP: %s: devices cannot be denied here\n", mode_names[mode]);
+        }
+        kill_all(&f, 0);
+        close_group(&f);
+    }
+}
+
 /* ---- What the caller keeps ---- */
 
 static void the_status_of_keep_pid_stays_readable(void **state)
@@ -748,6 +789,7 @@ int main(void)
         cmocka_unit_test(a_process_that_changes_its_pid_all_the_time_dies),
         cmocka_unit_test(a_process_that_also_changes_its_session_dies),
         cmocka_unit_test(a_fork_bomb_dies),
+        cmocka_unit_test(a_denied_device_cannot_be_opened),
         cmocka_unit_test(the_status_of_keep_pid_stays_readable),
         cmocka_unit_test(an_empty_group_is_killed_at_once),
         cmocka_unit_test(a_child_outside_of_the_group_is_left_alone),
