@@ -603,15 +603,37 @@ static void check_store(struct yaml_reader *r, const char *url)
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
+/* NULL: belayd can make credentials for each job at this store, as far as is known at the start; else what it lacks. */
+static const char *lacks_for_jobs(const struct config *c)
+{
+    const char *google = getenv("GOOGLE_APPLICATION_CREDENTIALS");
+    const char *id = getenv("AZURE_CLIENT_ID"), *secret = getenv("AZURE_CLIENT_SECRET");
+    if (str_starts(c->store, "s3:"))
+        return c->store_role ? NULL : "set store_role to a role that belayd may assume";
+    if (str_starts(c->store, "gs:"))
+        return google && *google ? NULL : "set store_credentials: job, and GOOGLE_APPLICATION_CREDENTIALS of belayd unless its machine has an account";
+    if (str_starts(c->store, "az:"))
+        return id && *id && secret && *secret ? NULL : "set store_credentials: job, and AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of belayd unless its machine has an identity";
+    return "";
+}
+
+static void choose_credentials(struct yaml_reader *r, struct config *c)
+{
+    static const char *const whose[] = {"node", "job", NULL};
+    const char *lacks = lacks_for_jobs(c);
+    c->job_credentials = yaml_opt_enum(r, "store_credentials", whose, !lacks) == 1;
+    if (lacks && *lacks && !yaml_opt(r, "store_credentials"))
+        c->why_node_credentials = lacks;
+}
+
 /* Of job credentials; the store was read. */
 static void read_credentials(struct yaml_reader *r, struct config *c)
 {
-    static const char *const whose[] = {"node", "job", NULL};
     static const char *const needed[] = {"store_role", "store_sts", "store_kms_key", "store_lifetime"};
     const struct yaml_node *node = yaml_opt(r, "store_credentials");
     struct err e;
-    c->job_credentials = yaml_opt_enum(r, "store_credentials", whose, 0) == 1;
     c->store_role = opt_text(r, "store_role", 2048);
+    choose_credentials(r, c);
     c->store_sts = mem_strdup(opt_url(r, "store_sts", 512, "https://", "http://", NULL));
     c->store_kms_key = opt_text(r, "store_kms_key", 2048);
     c->store_life_ms = opt_time(r, "store_lifetime", SECONDS_MS(1), 0);

@@ -57,6 +57,7 @@ struct config {
     int64_t store_uusd_gib_month; /* what it costs to keep a GiB there */
     char store_provider[TRAFFIC_PROVIDER_MAX], store_region[CORE_NAME_MAX]; /* where it lies; "": nobody said */
     bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
+    const char *why_node_credentials; /* what job credentials would need, where nobody has chosen; static, NULL: nothing to say */
     char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
     int64_t store_life_ms;                        /* 0: not set */
     enum config_encryption encryption;

@@ -382,6 +382,9 @@ static int make_grants(struct daemon *d, struct err *e)
         .http = d->http,
         .changed = on_grant,
         .ctx = d};
+    if (c->why_node_credentials)
+        log_warn("every job can reach all checkpoints by its node's own role: have credentials made for each job",
+            log_s("store", c->store), log_s("how", c->why_node_credentials));
     return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
 }
 

@@ -118,6 +118,10 @@ int main(int argc, char **argv)
         status = 2;
     } else if (a.check) {
         printf("the configuration is fine: %zu pool%s\n", p.config.n_pools, p.config.n_pools == 1 ? "" : "s");
+        if (p.config.why_node_credentials)
+            printf("note: every job can reach all checkpoints by its node's own role (store_credentials: node); for credentials of "
+                   "each job's own %s\n",
+                p.config.why_node_credentials);
     } else if (run(&p, &e) != 0) {
         log_error("belayd cannot start", log_err(&e));
         status = 1;

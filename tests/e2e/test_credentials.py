@@ -17,7 +17,7 @@ class JobLab(S3Lab):
         super().__init__(pool={}, belayd={"lease": "20s"}, roles=["belay-jobs"], min_session_s=1)
 
     def provision(self, ports):
-        return {**super().provision(ports), "store_credentials": "job", "store_sts": ports["ec2"],
+        return {**super().provision(ports), "store_sts": ports["ec2"],
                 "store_role": "arn:aws:iam::111122223333:role/belay-jobs", "store_lifetime": "%ds" % self.life_s}
 
     def sessions(self):

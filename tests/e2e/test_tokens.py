@@ -133,7 +133,7 @@ class TokenLab(Lab):
     def provision(self, ports):
         self.env.update(self.keys)
         url = "gs://jobs/lab?kms_key=%s&" % test_store_clouds.KMS_KEY if self.kind == "gs" else "az://lab1/jobs/lab?"
-        more = {"store_credentials": "job"} if self.of_jobs else {}
+        more = {"store_credentials": "job" if self.of_jobs else "node"}
         if self.of_jobs and self.kind == "gs":
             more["store_sts"] = self.root
         elif self.of_jobs:
