@@ -46,6 +46,10 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
     assert_string_equal(c.system_users, "");
+    assert_int_equal(c.metadata_guard, METADATA_OPEN); /* a machine of one's own */
+    assert_false(c.hides_processes);
+    assert_false(c.no_new_privs);
+    assert_int_equal(c.task_pids, 32768);
     char token[129];
     struct err e;
     assert_int_equal(config_token(&c, token, sizeof(token), &e), ERR_NOT_FOUND);
@@ -68,6 +72,22 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(c.orphan_timeout_ms, 7200000);
     assert_int_equal(c.shutdown_timeout_ms, 80000);
     assert_string_equal(c.power_off, "/sbin/x");
+    config_deinit(&c);
+    if (geteuid() == 0) { /* one that belay launched */
+        c = parse(LEAST "provider: aws\n");
+        assert_int_equal(c.metadata_guard, METADATA_GUARDED);
+        assert_true(c.hides_processes);
+        config_deinit(&c);
+    }
+    setenv("BELAY_NODE_DIR", "/x", 1); /* one that the emulator plays */
+    c = parse(LEAST "provider: aws\n");
+    unsetenv("BELAY_NODE_DIR");
+    assert_int_equal(c.metadata_guard, METADATA_OPEN);
+    config_deinit(&c);
+    c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: yes\ntask_pids: 100\n");
+    assert_int_equal(c.metadata_guard, METADATA_GUARD_REQUIRED);
+    assert_true(c.hides_processes && c.no_new_privs);
+    assert_int_equal(c.task_pids, 100);
     config_deinit(&c);
     setenv("BELAY_NODE_SYSTEM_USERS", "ann, www-data", 1);
     c = parse(LEAST "system_users: [root]\n");
@@ -95,6 +115,10 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LEAST "dir: \"a\\nb\"\n", "found \"a?b\""},
         {LEAST "name: \"\"\n", "agent.yaml:3: name: must not be empty"},
         {LEAST "cpus: 0\n", "agent.yaml:3: cpus:"},
+        {LEAST "metadata_guard: maybe\n", "agent.yaml:3: metadata_guard:"},
+        {LEAST "hide_processes: 1\n", "agent.yaml:3: hide_processes:"},
+        {LEAST "task_pids: 1\n", "agent.yaml:3: task_pids:"},
+        {LEAST "system_users: root\n", "agent.yaml:3: system_users:"},
         {LEAST "memory: 4X\n", "agent.yaml:3: memory:"},
         {LEAST "provider: awz\n", "agent.yaml:3: provider:"},
         {LEAST "telemetry: {look: 1ms}\n", "agent.yaml:3: telemetry: expected looks every 50ms"},

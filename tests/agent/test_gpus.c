@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/gpu_devices.h"
 #include "agent/gpus.h"
+#include "agent/limits.h"
 
+#include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define N(a) (sizeof(a) / sizeof *(a))
@@ -110,6 +117,73 @@ static void what_is_no_listing_says_nothing(void **state)
     assert_string_equal(g.v[1].id, "1");
 }
 
+static void put(const char *root, const char *path, const char *text)
+{
+    char *name = mem_printf("%s/%s", root, path), *slash = strrchr(name, '/');
+    struct err e;
+    *slash = '\0';
+    assert_int_equal(fs_mkdirs(name, 0700, &e), 0);
+    *slash = '/';
+    assert_int_equal(fs_write_atomic(name, text, strlen(text), 0600, &e), 0);
+    free(name);
+}
+
+static void a_task_is_kept_from_the_devices_of_others(void **state)
+{
+    char root[] = "/tmp/belay-gpus.XXXXXX";
+    struct proc_device out[8];
+    struct err e;
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(gpu_devices_denied(root, "", out, N(out)), 0);
+    put(root, "dev/nvidia0", "");
+    put(root, "dev/nvidia1", "");
+    put(root, "dev/nvidia2", "");
+    put(root, "dev/nvidiactl", "");
+    put(root, "dev/nvidia1x", "");
+    assert_int_equal(gpu_devices_denied(root, "", out, N(out)), 3);
+    assert_int_equal(gpu_devices_denied(root, "0,2", out, N(out)), 1);
+    assert_int_equal(out[0].major, 195);
+    assert_int_equal(out[0].minor, 1);
+    assert_int_equal(gpu_devices_denied(root, "", out, 2), 2);
+    assert_int_equal(gpu_devices_denied(root, GPUS_ALL, out, N(out)), 0);
+    assert_int_equal(gpu_devices_denied(root, "MIG-4b0c", out, N(out)), 0);
+    /* The first on the bus is the driver's last. */
+    put(root, "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA A100\nDevice Minor: \t 2\n");
+    put(root, "proc/driver/nvidia/gpus/0000:02:00.0/information", "Device Minor: \t 0\n");
+    put(root, "proc/driver/nvidia/gpus/0000:03:00.0/information", "Device Minor: \t 1\n");
+    assert_int_equal(gpu_devices_denied(root, "0", out, N(out)), 2);
+    assert_int_equal(out[0].minor, 0);
+    assert_int_equal(out[1].minor, 1);
+    assert_int_equal(fs_remove_tree(root, &e), 0);
+}
+
+static void a_reserve_is_left_to_the_node(void **state)
+{
+    (void)state;
+    assert_int_equal(limits_memory_default_mib(400), 300);
+    assert_int_equal(limits_memory_default_mib(2048), 2048 - 256);
+    assert_int_equal(limits_memory_default_mib(20000), 19000);
+    assert_int_equal(limits_memory_default_mib(1 << 20), (1 << 20) - 4096);
+}
+
+static void limits_go_by_a_command_line(void **state)
+{
+    char text[LIMITS_TEXT_MAX], *words[LIMITS_WORDS_MAX];
+    const struct limits l = {.memory_mib = INT64_MAX >> 20, .pids = 4194304, .no_new_privs = true};
+    struct limits back = {0};
+    (void)state;
+    limits_write(&l, text, words);
+    assert_null(words[LIMITS_WORDS_MAX - 1]);
+    assert_true(limits_read(LIMITS_WORDS_MAX - 1, words, &back));
+    assert_int_equal(back.memory_mib, l.memory_mib);
+    assert_int_equal(back.pids, l.pids);
+    assert_true(back.no_new_privs);
+    assert_false(limits_read(0, words, &back));
+    words[1] = (char *)"-1";
+    assert_false(limits_read(LIMITS_WORDS_MAX - 1, words, &back));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +192,9 @@ int main(void)
         cmocka_unit_test(all_of_the_largest_node_have_room_in_a_text),
         cmocka_unit_test(slices_are_given_by_their_profiles),
         cmocka_unit_test(what_is_no_listing_says_nothing),
+        cmocka_unit_test(a_task_is_kept_from_the_devices_of_others),
+        cmocka_unit_test(a_reserve_is_left_to_the_node),
+        cmocka_unit_test(limits_go_by_a_command_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

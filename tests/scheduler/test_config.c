@@ -941,6 +941,38 @@ static void any_prefix_of_a_file_is_read_or_refused(void **state)
     }
 }
 
+static void check_credentials(const char *text, bool of_jobs, const char *lacks)
+{
+    struct config c = parse(text);
+    assert_int_equal(c.job_credentials, of_jobs);
+    if (lacks)
+        assert_non_null(strstr(c.why_node_credentials ? c.why_node_credentials : "", lacks));
+    else
+        assert_null(c.why_node_credentials);
+    config_deinit(&c);
+}
+
+static void jobs_have_credentials_of_their_own_where_belayd_can_make_them(void **state)
+{
+    (void)state;
+    unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+    unsetenv("AZURE_CLIENT_ID");
+    check_credentials("cluster: lab\n", false, NULL);
+    check_credentials("store: s3://bkt\n", false, "store_role");
+    check_credentials("store: s3://bkt\nstore_credentials: node\n", false, NULL);
+    check_credentials("store: s3://bkt\nstore_role: arn:aws:iam::1:role/x\n", true, NULL);
+    check_credentials("store: gs://bkt\n", false, "GOOGLE_APPLICATION_CREDENTIALS");
+    setenv("GOOGLE_APPLICATION_CREDENTIALS", "/k.json", 1);
+    check_credentials("store: gs://bkt\n", true, NULL);
+    unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+    check_credentials("store: az://acc1/cont\n", false, "AZURE_CLIENT_ID");
+    setenv("AZURE_CLIENT_ID", "i", 1);
+    setenv("AZURE_CLIENT_SECRET", "s", 1);
+    check_credentials("store: az://acc1/cont\n", true, NULL);
+    unsetenv("AZURE_CLIENT_ID");
+    unsetenv("AZURE_CLIENT_SECRET");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -948,6 +980,7 @@ int main(void)
         cmocka_unit_test(limits_are_read_along_the_path),
         cmocka_unit_test(nothing_given_means_one_reserved_pool_and_the_documented_defaults),
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(jobs_have_credentials_of_their_own_where_belayd_can_make_them),
         cmocka_unit_test(every_key_of_a_pool_is_read),
         cmocka_unit_test(offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0),
         cmocka_unit_test(a_type_that_the_catalogue_does_not_have_says_what_it_is),

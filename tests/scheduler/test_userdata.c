@@ -188,7 +188,12 @@ static void without_a_metadata_address_the_agent_takes_the_real_one(void **state
     u.metadata = NULL;
     char *text = userdata_build(&u);
     assert_null(strstr(text, "\nmetadata: "));
+    assert_null(strstr(text, "\nmetadata_guard: "));
     assert_non_null(strstr(text, "metadata=''\n"));
+    free(text);
+    u.metadata_guard = "off";
+    text = userdata_build(&u);
+    assert_non_null(strstr(text, "\nmetadata_guard: off\n"));
     free(text);
 }
 
