@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * /dev/nvidiaN is character device 195:N (the driver's README, "Device Nodes"). Numbers go by the bus, minors by what the driver found
- * first; /proc/driver/nvidia/gpus/BUS/information says which has which.
+ * /dev/nvidiaN is character device 195:N (the driver's README, "Device Nodes"). Numbers go by the
+ * bus, minors by what the driver found first; /proc/driver/nvidia/gpus/BUS/information says which
+ * has which.
  */
 #include "agent/gpu_devices.h"
 

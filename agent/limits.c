@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #define OOM_FILE "/proc/self/oom_score_adj"
-#define OOM_SPARED "-900" /* -1000 would be: never, and a leak of the agent's could then take the machine down */
+#define OOM_SPARED                                                                                 \
+    "-900" /* -1000 would be: never, and a leak of the agent's could then take the machine down */
 
 #define RESERVE_LEAST_MIB 256
 #define RESERVE_MOST_MIB 4096
@@ -17,12 +18,15 @@
 int64_t limits_memory_default_mib(int64_t machine_mib)
 {
     int64_t reserve = machine_mib / 20;
-    reserve = reserve < RESERVE_LEAST_MIB ? RESERVE_LEAST_MIB : reserve > RESERVE_MOST_MIB ? RESERVE_MOST_MIB : reserve;
+    reserve = reserve < RESERVE_LEAST_MIB  ? RESERVE_LEAST_MIB
+              : reserve > RESERVE_MOST_MIB ? RESERVE_MOST_MIB
+                                           : reserve;
     reserve = reserve > machine_mib / 4 ? machine_mib / 4 : reserve;
     return machine_mib - reserve;
 }
 
-void limits_write(const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX])
+void limits_write(
+    const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX])
 {
     int n = snprintf(text, LIMITS_TEXT_MAX, "%lld", (long long)l->memory_mib) + 1;
     ret_words[0] = text;
@@ -37,7 +41,8 @@ bool limits_read(int n, char *const *words, struct limits *ret_limits)
 {
     struct limits l = {0};
     int64_t privs;
-    bool ok = n == LIMITS_WORDS_MAX - 1 && str_to_i64(words[0], 0, INT64_MAX >> 20, "memory", &l.memory_mib, NULL) == 0 &&
+    bool ok = n == LIMITS_WORDS_MAX - 1 &&
+              str_to_i64(words[0], 0, INT64_MAX >> 20, "memory", &l.memory_mib, NULL) == 0 &&
               str_to_i64(words[1], 0, INT64_MAX, "processes", &l.pids, NULL) == 0 &&
               str_to_i64(words[2], 0, 1, "no_new_privs", &privs, NULL) == 0;
     if (ok) {
@@ -49,7 +54,8 @@ bool limits_read(int n, char *const *words, struct limits *ret_limits)
 
 static void write_score(int fd, const char *score)
 {
-    ssize_t n = write(fd, score, strlen(score)); /* not where it may not: then it is as all others are */
+    ssize_t n =
+        write(fd, score, strlen(score)); /* not where it may not: then it is as all others are */
     (void)n;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a task may use of its node when its job did not say: enough for any program, and not so much that the node is lost.
+ * What a task may use of its node when its job did not say: enough for any program, and not so much
+ * that the node is lost.
  */
 #ifndef BELAY_AGENT_LIMITS_H
 #define BELAY_AGENT_LIMITS_H
@@ -16,18 +17,20 @@ struct limits {
 
 #define LIMITS_PIDS_DEFAULT 32768
 
-/* All of the machine but what the system and the agent need: a twentieth, 256 MiB at least and 4 GiB at most, on small machines
- * a quarter. */
+/* All of the machine but what the system and the agent need: a twentieth, 256 MiB at least and 4
+ * GiB at most, on small machines a quarter. */
 int64_t limits_memory_default_mib(int64_t machine_mib);
 
-/* As words of a command line, LIMITS_WORDS_MAX at most with the NULL behind them, in text; and back. False: they are not understood. */
+/* As words of a command line, LIMITS_WORDS_MAX at most with the NULL behind them, in text; and
+ * back. False: they are not understood. */
 #define LIMITS_WORDS_MAX 4
 #define LIMITS_TEXT_MAX 64
-void limits_write(const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX]);
+void limits_write(
+    const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX]);
 bool limits_read(int n, char *const *words, struct limits *ret_limits);
 
-/* For a child of the supervisor that becomes a task's program: the agent and its supervisors are spared when the machine's memory
- * runs out, their tasks are not. Async-signal-safe. */
+/* For a child of the supervisor that becomes a task's program: the agent and its supervisors are
+ * spared when the machine's memory runs out, their tasks are not. Async-signal-safe. */
 void limits_protect(void);
 void limits_unprotect(void);
 

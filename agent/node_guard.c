@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routing rules, in the order in which the kernel asks them (rtnetlink(7), fib_rules(9) in linux/fib_rules.h). For each address:
+ * Routing rules, in the order in which the kernel asks them (rtnetlink(7), linux/fib_rules.h). For
+ * each address:
  *
  *     1  from this machine, uid 0         as if there were none of these rules
  *     2  TCP port 53                      likewise
  *     3  TCP                              prohibited
  *
- * Rule 0 is the kernel's own, for the machine's own addresses: a metadata service at one of these cannot be guarded so.
+ * Rule 0 is the kernel's own, for the machine's own addresses: a metadata service at one of these
+ * cannot be guarded so.
  */
 #include "agent/node_guard.h"
 
@@ -34,10 +36,10 @@ static const struct service {
     const char *address;
     int family;
 } services[] = {
-    {"169.254.169.254", AF_INET},  /* AWS, Azure, Google, OpenStack */
-    {"168.63.129.16", AF_INET},    /* Azure's wire server: certificates and settings of extensions */
-    {"fd00:ec2::254", AF_INET6},   /* AWS */
-    {"fd20:ce::254", AF_INET6},    /* Google */
+    {"169.254.169.254", AF_INET}, /* AWS, Azure, Google, OpenStack */
+    {"168.63.129.16", AF_INET},   /* Azure's wire server: certificates and settings of extensions */
+    {"fd00:ec2::254", AF_INET6},  /* AWS */
+    {"fd20:ce::254", AF_INET6},   /* Google */
 };
 
 struct request {
@@ -99,7 +101,8 @@ static int add_rule(int fd, const struct service *s, enum rule which)
     r.of.rule.dst_len = add_address(&r, FRA_DST, s);
     add(&r, FRA_PRIORITY, &priority, sizeof(priority));
     if (which == RULE_ROOT) {
-        add(&r, FRA_IIFNAME, "lo", sizeof("lo")); /* what is forwarded comes from elsewhere, and counts as root's */
+        add(&r, FRA_IIFNAME, "lo",
+            sizeof("lo")); /* what is forwarded comes from elsewhere, and counts as root's */
         add(&r, FRA_UID_RANGE, &root, sizeof(root));
     } else {
         add(&r, FRA_IP_PROTO, &tcp, sizeof(tcp));
@@ -113,7 +116,9 @@ static int add_rule(int fd, const struct service *s, enum rule which)
 /* What the kernel would do with a connection of somebody's. */
 static bool is_closed(int fd, const struct service *s)
 {
-    struct request r = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(r.of.route)), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
+    struct request r = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(r.of.route)),
+                            .nlmsg_type = RTM_GETROUTE,
+                            .nlmsg_flags = NLM_F_REQUEST},
         .of.route = {.rtm_family = (unsigned char)s->family}};
     const uint32_t uid = SOMEBODY;
     const uint16_t port = htons(HTTP_PORT);
@@ -124,7 +129,8 @@ static bool is_closed(int fd, const struct service *s)
     add(&r, RTA_DPORT, &port, sizeof(port));
     int rc = ask(fd, &r, sizeof(r));
     return rc == EACCES || rc == ENETUNREACH || rc == EHOSTUNREACH ||
-           (rc == 0 && r.head.nlmsg_type == RTM_NEWROUTE && (r.of.route.rtm_type == RTN_PROHIBIT || r.of.route.rtm_type == RTN_UNREACHABLE));
+           (rc == 0 && r.head.nlmsg_type == RTM_NEWROUTE &&
+               (r.of.route.rtm_type == RTN_PROHIBIT || r.of.route.rtm_type == RTN_UNREACHABLE));
 }
 
 static int guard(int fd, const struct service *s, struct err *e)
@@ -134,10 +140,15 @@ static int guard(int fd, const struct service *s, struct err *e)
         if (s->family == AF_INET6 && (rc == EAFNOSUPPORT || rc == EOPNOTSUPP))
             return 0; /* there is no IPv6 */
         if (rc)
-            return err_set(e, ERR_UNSUPPORTED, "setting a routing rule for the metadata service at %s: %s", s->address, strerror(rc));
+            return err_set(e, ERR_UNSUPPORTED,
+                "setting a routing rule for the metadata service at %s: %s", s->address,
+                strerror(rc));
     }
     if (!is_closed(fd, s))
-        return err_set(e, ERR_UNSUPPORTED, "routing rules were set for the metadata service at %s, and others than root still reach it", s->address);
+        return err_set(e, ERR_UNSUPPORTED,
+            "routing rules were set for the metadata service at %s, and others than root still "
+            "reach it",
+            s->address);
     return 0;
 }
 
@@ -146,7 +157,8 @@ int node_guard_metadata(struct err *e)
     const struct timeval patience = {.tv_sec = ANSWER_S};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc = 0;
     if (fd < 0)
-        return err_set(e, ERR_UNSUPPORTED, "opening a netlink socket to guard the metadata service: %s", strerror(errno));
+        return err_set(e, ERR_UNSUPPORTED,
+            "opening a netlink socket to guard the metadata service: %s", strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     for (size_t i = 0; !rc && i < sizeof(services) / sizeof(*services); i++)
         rc = guard(fd, &services[i], e);
@@ -164,5 +176,7 @@ int node_guard_processes(struct err *e)
     flags |= st.f_flag & ST_NODEV ? MS_NODEV : 0;
     flags |= st.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
     flags |= st.f_flag & ST_RELATIME ? MS_RELATIME : 0;
-    return mount("proc", "/proc", "proc", flags, "hidepid=2") < 0 ? err_errno(e, errno, "mounting /proc with hidepid=2") : 0;
+    return mount("proc", "/proc", "proc", flags, "hidepid=2") < 0
+               ? err_errno(e, errno, "mounting /proc with hidepid=2")
+               : 0;
 }

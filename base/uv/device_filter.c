@@ -24,17 +24,24 @@
 
 static struct bpf_insn load(unsigned to, size_t offset)
 {
-    return (struct bpf_insn){.code = BPF_LDX | BPF_W | BPF_MEM, .dst_reg = to & 15, .src_reg = BPF_REG_1, .off = (int16_t)offset};
+    return (struct bpf_insn){.code = BPF_LDX | BPF_W | BPF_MEM,
+        .dst_reg = to & 15,
+        .src_reg = BPF_REG_1,
+        .off = (int16_t)offset};
 }
 
 static struct bpf_insn set(int32_t value)
 {
-    return (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value};
+    return (struct bpf_insn){
+        .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = value};
 }
 
 static struct bpf_insn unless(unsigned reg, uint32_t value, size_t skip)
 {
-    return (struct bpf_insn){.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 15, .off = (int16_t)skip, .imm = (int32_t)value};
+    return (struct bpf_insn){.code = BPF_JMP | BPF_JNE | BPF_K,
+        .dst_reg = reg & 15,
+        .off = (int16_t)skip,
+        .imm = (int32_t)value};
 }
 
 static const struct bpf_insn leave = {.code = BPF_JMP | BPF_EXIT};
@@ -45,7 +52,9 @@ static size_t write_program(struct bpf_insn *p, const struct proc_device *denied
     p[i++] = load(BPF_REG_2, offsetof(struct bpf_cgroup_dev_ctx, access_type));
     p[i++] = load(BPF_REG_3, offsetof(struct bpf_cgroup_dev_ctx, major));
     p[i++] = load(BPF_REG_4, offsetof(struct bpf_cgroup_dev_ctx, minor));
-    p[i++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = BPF_REG_2, .imm = 0xffff}; /* above: the access */
+    p[i++] = (struct bpf_insn){.code = BPF_ALU64 | BPF_AND | BPF_K,
+        .dst_reg = BPF_REG_2,
+        .imm = 0xffff}; /* above: the access */
     p[i++] = unless(BPF_REG_2, BPF_DEVCG_DEV_CHAR, EACH * n);
     for (size_t k = 0; k < n; k++) {
         p[i++] = unless(BPF_REG_3, denied[k].major, 3);
@@ -68,7 +77,8 @@ int device_filter_attach(int cgroup_fd, const struct proc_device *denied, size_t
     a.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
     a.insns = (uint64_t)(uintptr_t)program;
     a.insn_cnt = (uint32_t)write_program(program, denied, n);
-    a.license = (uint64_t)(uintptr_t) "Apache-2.0"; /* no function of the kernel's is called that wants another */
+    a.license = (uint64_t)(uintptr_t) "Apache-2.0"; /* no function of the kernel's is called that
+                                                       wants another */
     int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof(a));
     if (fd < 0)
         return -errno;
