@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
@@ -80,8 +81,11 @@ class Namespace:
                     os.read(self.go_out, 1)
                     work(told)
                     signal.pause()
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
+        os.close(told)
         self.ready = ready
         self.wait()
 
@@ -125,7 +129,15 @@ def serve(told):
 
 
 class Metadata(unittest.TestCase):
+    def forget_rules(self):
+        for table in "-4", "-6":
+            for line in run("ip", table, "rule", "show").splitlines():
+                priority = line.split(":")[0]
+                if priority in ("1", "2", "3"):
+                    run("ip", table, "rule", "del", "priority", priority)
+
     def setUp(self):
+        self.addCleanup(self.forget_rules)
         self.dir = tempfile.mkdtemp(prefix="belay-metadata.")
         self.addCleanup(shutil.rmtree, self.dir)
         run("ip", "link", "set", "lo", "up")
@@ -144,7 +156,7 @@ class Metadata(unittest.TestCase):
             other.ip("link", "set", "lo", "up")
             other.ip("route", "add", "default", "via", net + ".1")
         for address in V4 + "/32", WIRE + "/32", V6 + "/128":
-            self.cloud.ip("addr", "add", address, "dev", "lo")
+            self.cloud.ip("addr", "add", address, "dev", "lo", *(["nodad"] if ":" in address else []))
         self.cloud.ip("addr", "add", "fd09::2/64", "dev", "up0", "nodad")
         run("ip", "addr", "add", "fd09::1/64", "dev", "cloud", "nodad")
         run("ip", "route", "add", V4, "via", "10.9.0.2")
@@ -214,11 +226,6 @@ class Metadata(unittest.TestCase):
         self.assertIn("others than root still reach it", said)
 
     def test_it_can_be_left_open(self):
-        for table in "-4", "-6":
-            for priority in "1", "2", "3":
-                while "prohibit" in run("ip", table, "rule", "show") and not run(
-                        "ip", table, "rule", "del", "priority", priority, check=False):
-                    pass
         self.start_agent("metadata_guard: off\n")
         self.assertEqual(attempt(NOBODY, V4, 80), 0)
 
