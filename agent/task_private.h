@@ -48,6 +48,7 @@ struct task_work {
     bool is_spare; /* of a removal: it was kept so */
     bool fenced; /* a later attempt owns the job */
     bool is_unsealed; /* of preparing: CRIU's checkpoint is not encrypted, and so not restored */
+    bool store_failed; /* rc is of the store, or of what it had */
     int64_t dump_ms;
     struct ckpt_restored restored;
     struct ckpt_stats stats;
@@ -159,6 +160,7 @@ struct task {
     struct timer leave;  /* for what its removal waits for */
     struct timer tell;   /* the end, though its output is not with belayd */
     struct mono hard_at; /* with a reclaim: when all must be over; MONO_NONE */
+    struct mono store_since; /* it has failed whatever was tried, before the program runs; MONO_NONE: it has not */
     struct mono prepare_until;
     int tries;
     int final_tries;
@@ -227,6 +229,7 @@ bool task_saves_accepted(const struct task *t); /* what is stored now is nothing
 void task_ask_over(struct task *t);
 void task_done_taken(struct task *t); /* .done is answered */
 /* Says so to all who should know. s is what the program waits for, or was told that it is accepted. */
+uint64_t task_cause(const char *text); /* equal for failures that differ in numbers alone */
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e);
 
 /* task_accept.c */

@@ -538,7 +538,7 @@ static int64_t failed_pause_ms(const struct task *t)
 
 /* What stays the same of a failure that comes again: the words without a digit, for numbers of checkpoints and names of
  * chunks are others each time. Never 0. */
-static uint64_t cause_of_failure(const char *text)
+uint64_t task_cause(const char *text)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (size_t n; *text; text += n) {
@@ -555,7 +555,7 @@ static uint64_t cause_of_failure(const char *text)
  * good or fails for something else. */
 static void note_failure(struct task *t, const struct err *e)
 {
-    uint64_t cause = cause_of_failure(e->text);
+    uint64_t cause = task_cause(e->text);
     bool is_answer = t->ask.on && t->ask.cause == SAVE_USER && !t->ask.stop; /* who asked waits for a word */
     bool is_known = t->save_failed && t->failure_cause == cause && !is_answer;
     t->save_failed = true;

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #define PREPARE_MS 300000 /* how long a store that cannot be reached is tried */
+#define STORE_WAIT_MS 600000 /* where belayd says nothing else */
+#define REFUSED_PART 5       /* of that, when the store answers that it will not */
 #define RETRY_BASE_MS 1000
 #define JUST_NOW_MS 1000  /* what started since has used nothing that we did not see */
 #define RETRY_CAP_MS 30000
@@ -192,6 +194,37 @@ static void start_ship(struct task *t, bool is_new)
 
 /* ---- preparing ---- */
 
+static void try_again(struct task *t)
+{
+    timer_start(t->room->timers, &t->retry,
+        prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+}
+
+/* What another node would not find otherwise holds the job at once ("store"); else another gets its turn ("store-away"). */
+static void store_failed(struct task *t)
+{
+    struct wire_attempt_status *told = &t->state.told;
+    const struct err *e = &t->work.e;
+    const int64_t now = clock_mono(t->room->timers->clock).ms;
+    bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
+    int64_t wait_ms = t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
+    char text[ERR_TEXT_MAX + 64], took[32];
+    if (!mono_is_set(t->store_since))
+        t->store_since.ms = now;
+    told->store_tries++;
+    if (task_cause(told->store_error) != task_cause(e->text))
+        STR_SHORTEN(told->store_error, e->text);
+    task_log(t, "an attempt cannot use the store of its checkpoints", e);
+    if (now - t->store_since.ms < wait_ms / (is_answer ? REFUSED_PART : 1)) {
+        try_again(t);
+        task_changed(t);
+        return;
+    }
+    time_format_duration(now - t->store_since.ms, took, sizeof(took));
+    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took, e->text);
+    task_end(t, t->work.rc == ERR_CONFIG ? "store" : "store-away", 0, text);
+}
+
 static void prepare_failed(struct task *t)
 {
     const struct err *e = &t->work.e;
@@ -199,14 +232,15 @@ static void prepare_failed(struct task *t)
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (t->work.is_unsealed) {
         task_end(t, "store", 0, e->text);
+    } else if (t->work.store_failed) {
+        store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
         task_end(t, "failed", 126, e->text);
     } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {
         task_end(t, "node-lost", 0, e->text);
     } else {
         task_log(t, "an attempt could not be prepared, trying again", e);
-        timer_start(t->room->timers, &t->retry,
-            prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+        try_again(t);
     }
 }
 
@@ -214,6 +248,9 @@ static void note_restored(struct task *t)
 {
     const struct ckpt_restored *r = &t->work.restored;
     struct wire_attempt_status *told = &t->state.told;
+    told->store_tries = 0;
+    told->store_error[0] = '\0';
+    t->store_since = MONO_NONE;
     told->restored_attempt = r->id.attempt;
     told->restored_sequence = r->id.sequence;
     told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
@@ -256,7 +293,7 @@ static bool admit(struct task *t)
     if (rc) {
         t->work.rc = rc;
         t->work.e = e;
-        t->work.fenced = false;
+        t->work.fenced = t->work.store_failed = false;
     }
     return rc == 0;
 }
@@ -302,6 +339,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->control_fd = -1;
     t->keeper.dirfd = -1;
     t->hard_at = MONO_NONE;
+    t->store_since = MONO_NONE;
     t->usage_at = MONO_NONE;
     t->save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));

@@ -179,10 +179,12 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
             "it, does "
             "not answer");
     int rc = store_open(t->work.store, &o, &store, &t->work.e);
+    t->work.store_failed = rc != 0;
     if (rc)
         return rc;
     rc = with_keys(t, fn, store);
     store_close(store);
+    t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && rc != ERR_NO_SPACE && !t->work.fenced;
     if (rc == ERR_DENIED && t->work.net != t->room->net)
         err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
     return rc;
@@ -590,7 +592,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->done = done;
     w->rc = 0;
     w->e = (struct err){0};
-    w->is_spare = w->fenced = w->is_unsealed = false;
+    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
     w->stats = (struct ckpt_stats){0};

@@ -44,7 +44,7 @@ static const char *ended_state(const struct slurm_job *j)
         const char *end, *state;
     } ends[] = {{"succeeded", "COMPLETED"}, {"failed", "FAILED"}, {"checkpointed", "FAILED"}, {"user", "CANCELLED"},
         {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"}, {"reclaimed", "PREEMPTED"}, {"evicted", "PREEMPTED"}, {"drained", "PREEMPTED"},
-        {"drilled", "PREEMPTED"}, {"store", "PREEMPTED"}, {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
+        {"drilled", "PREEMPTED"}, {"store", "PREEMPTED"}, {"store-away", "PREEMPTED"}, {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
         {"budget", "DEADLINE"}, {"window", "DEADLINE"}, {"deadline", "DEADLINE"}};
     const char *end = cli_text(j->job, "end");
     if (str_eq(end, "failed") && strstr(end_text(j), "it used all of the"))
@@ -98,7 +98,7 @@ const char *slurm_reason(const char *code)
         const char *code, *reason;
     } reasons[] = {{"no-pool", "PartitionDown"}, {"too-large", "PartitionNodeLimit"}, {"too-many-nodes", "PartitionNodeLimit"},
         {"market", "BadConstraints"}, {"criu", "BadConstraints"}, {"queue-ahead", "Priority"}, {"priority", "Priority"},
-        {"held", "JobHeldUser"}, {"store", "JobHeldAdmin"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
+        {"held", "JobHeldUser"}, {"store", "JobHeldAdmin"}, {"store-away", "BeginTime"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
         {"array-limit", "JobArrayTaskLimit"}, {"licences", "Licenses"}, {"window", "BeginTime"}, {"max-running", "AssocMaxJobsLimit"},
         {"max-gpus", "AssocGrpGRES"}, {"max-cpus", "AssocGrpCpuLimit"}, {"disk-full", "SystemFailure"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)

@@ -43,23 +43,38 @@ static size_t explain_ended(
 
 static int keep_store_text(void *ctx, const struct attempt_row *r)
 {
-    return r->end == END_STORE ? keep_text(ctx, r) : 0;
+    return r->end == END_STORE || r->end == END_STORE_AWAY ? keep_text(ctx, r) : 0;
 }
 
 /* The model does not keep the words of attempts that have ended. */
-static void explain_store(const struct api *a, const struct job_row *row, struct reason *reasons, size_t n)
+static void explain_store(const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
 {
-    char text[CORE_TEXT_MAX] = "";
+    char text[CORE_TEXT_MAX] = "", cure[64] = "", why[170];
     struct err e;
     size_t i = 0;
-    while (i < n && !str_eq(reasons[i].code, "store"))
+    while (i < *n && !str_eq(reasons[i].code, "store") && !str_eq(reasons[i].code, "store-away"))
         i++;
-    if (i == n)
+    if (i == *n)
         return;
     if (db_read_attempts(a->o.reader, row->id, keep_store_text, &text, &e) != 0)
         log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
-    if (text[0])
+    if (!text[0])
+        return;
+    if (str_eq(reasons[i].code, "store-away")) { /* a line of its own: the other has when it is tried again */
+        if (*n == EXPLAIN_REASONS_MAX)
+            return;
+        STR_COPY(reasons[*n].code, "store-away");
+        STR_SHORTEN(reasons[*n].text, text);
+        ++*n;
+        return;
+    }
+    if (strstr(text, "belay release")) { /* the words have the cure in them */
         snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %.240s", text);
+        return;
+    }
+    STR_SHORTEN(why, text);
+    snprintf(cure, sizeof(cure), "; once that is mended: belay release %lld", (long long)row->id);
+    snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
 }
 
 static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
@@ -73,7 +88,7 @@ static size_t explain(const struct api *a, const struct model *model, const stru
         return 1;
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
-    explain_store(a, row, reasons, n);
+    explain_store(a, row, reasons, &n);
     return n;
 }
 

@@ -542,6 +542,7 @@ static void read_times(struct yaml_reader *r, struct config *c)
 {
     c->lease_ms = opt_time(r, "lease", SECONDS_MS(1), SECONDS_MS(30));
     c->kill_wait_ms = opt_time(r, "kill_wait", 0, SECONDS_MS(30));
+    c->store_wait_ms = opt_time(r, "store_wait", SECONDS_MS(1), SECONDS_MS(600));
     c->sweep_ms = opt_time(r, "sweep", 100, SECONDS_MS(60));
     c->busy_sweep_ms = opt_time(r, "busy_sweep", 100, SECONDS_MS(5));
     c->settle_ms = opt_time(r, "settle", 0, SECONDS_MS(60));

@@ -62,7 +62,7 @@ struct config {
     int64_t store_life_ms;                        /* 0: not set */
     enum config_encryption encryption;
     char key_file[1024]; /* of encrypted checkpoints; default STATE/checkpoint.keys */
-    int64_t lease_ms, sync_ms, kill_wait_ms;
+    int64_t lease_ms, sync_ms, kill_wait_ms, store_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t log_job_bytes, log_user_day_bytes; /* of output that is kept; 0: no limit */
     int64_t store_user_day_bytes; /* of requests that change something; 0: no limit */

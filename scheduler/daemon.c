@@ -424,6 +424,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
         .kill_wait_ms = c->kill_wait_ms,
+        .store_wait_ms = c->store_wait_ms,
         .secrets = give_secrets,
         .secrets_ctx = d,
         .loads = take_loads,

@@ -37,6 +37,7 @@ struct sessions_options {
     int64_t lease_ms;
     int64_t sync_ms;             /* how long an agent's poll may wait; below lease_ms / 2 */
     int64_t kill_wait_ms;        /* between SIGTERM and SIGKILL */
+    int64_t store_wait_ms;       /* as a desired attempt has it */
     const char *cluster;         /* its name, for jobs that ask; NULL: none. Borrowed */
     sessions_secrets_fn secrets; /* NULL: there are none */
     void *secrets_ctx;

@@ -291,6 +291,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     d->attempt = a->row.attempt;
     d->acked_sequence = a->row.sequence;
     d->kill_wait_ms = s->o.kill_wait_ms;
+    d->store_wait_ms = s->o.store_wait_ms;
     d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
     d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
     d->limit_ms = limit_ms(a);

@@ -103,6 +103,20 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
+/* Each status tells it until the attempt has begun. */
+static void post_store(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    if (st->store_tries <= a->store_tries || st->phase == WIRE_ENDED)
+        return;
+    struct event ev = {.type = EV_STORE_REFUSED,
+        .store_refused = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .tries = st->store_tries < INT32_MAX ? (int32_t)st->store_tries : INT32_MAX}};
+    STR_COPY(ev.store_refused.text, st->store_error);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
 /* What is known already is told again with every status. */
 static void post_usage(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
@@ -185,6 +199,7 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
     post_checkpoints(s, a, st);
     post_kept(s, a, st);
     post_failed_saves(s, k, a, st);
+    post_store(s, a, st);
     if (st->phase == WIRE_ENDED)
         post_end(s, a, st);
     else

@@ -200,7 +200,8 @@ static void make_parts(struct world *w)
         .boots = w->boots,
         .lease_ms = 30000,
         .sync_ms = 10000,
-        .kill_wait_ms = 5000});
+        .kill_wait_ms = 5000,
+        .store_wait_ms = 600000});
     w->provision = provision_create(&(struct provision_options){.tick = w->tick,
         .timers = ts,
         .prng = &w->prng,

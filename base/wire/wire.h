@@ -124,6 +124,8 @@ struct wire_attempt_status {
     size_t n_checkpoints;
     int64_t failed_saves; /* counted, but those that failed as the one before did; */
     char save_error[256]; /* the last failure's words */
+    int64_t store_tries;   /* before it runs: so often the store could not be used; 0: it was, or was not needed yet */
+    char store_error[256]; /* the last time's words */
     /* phase WIRE_ENDED: */
     char end[16];      /* one of end_kind_names */
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
@@ -264,6 +266,7 @@ struct wire_desired_attempt {
     int64_t ckpt_keep_every; /* 0: none */
     char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
     int64_t kill_wait_ms;
+    int64_t store_wait_ms;      /* how long it tries to use a store that it cannot, before it ends as "store-away"; 0: 10 min */
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
     int64_t rank;               /* this node's, from 0 */
     struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */

@@ -606,6 +606,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     if (a->row.state == ATTEMPT_ASSIGNED)
         attempt_start(m, a);
     a->row.started_at = ev->now.wall;
+    a->row.text[0] = '\0'; /* why it could not begin */
     a->row.restored = restored;
     a->row.restored_progress = ev->started.restored_progress;
     a->row.behind_ms = ev->started.behind_ms > 0 ? ev->started.behind_ms : 0;
@@ -795,6 +796,24 @@ int apply_no_credentials(struct model *m, const struct event *ev, struct outcome
     if (a)
         history(
             m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s", ev->no_credentials.text);
+    return 0;
+}
+
+/* Its text says so until it begins, or ends and has another. The history has the first refusal, and each with another reason. */
+int apply_store_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct attempt *a = live_attempt(m, ev->store_refused.job, ev->store_refused.attempt, ev->store_refused.node);
+    ret_outcome->id = ev->store_refused.job;
+    if (!a || a->row.state != ATTEMPT_ASSIGNED || !ev->store_refused.text[0])
+        return 0;
+    a->store_tries = ev->store_refused.tries;
+    if (str_eq(a->row.text, ev->store_refused.text))
+        return 0;
+    STR_COPY(a->row.text, ev->store_refused.text);
+    touch_attempt(m, a);
+    history(m, ev->now, "store-refused", (struct history_of){.attempt = a},
+        "it cannot begin, and goes on trying: %s", ev->store_refused.text);
     return 0;
 }
 

@@ -89,6 +89,7 @@ static const char *const end_words[] = {
     [END_GANG] = "stopped with its gang",
     [END_CHECKPOINTED] = "saved and asked to be continued",
     [END_STORE] = "the store of its checkpoints could not be used",
+    [END_STORE_AWAY] = "its node could not use the store of its checkpoints",
     [END_DRILLED] = "stopped for a drill",
     [END_DEPENDENCY] = "what it depends on cannot come true",
     [END_DEADLINE] = "its deadline could not be met",

@@ -30,6 +30,7 @@ enum event_type {
     EV_SAVE_FAILED,
     EV_OUTPUT_CUT,       /* no more of the attempt's output is kept; history only */
     EV_NO_CREDENTIALS,   /* for its part of the store; told once for a row of failures */
+    EV_STORE_REFUSED,    /* an attempt that has not begun tries to use the store in vain */
     EV_PROGRESS,         /* memory only until something else stores the job */
     EV_USAGE,            /* likewise */
     EV_KEPT,             /* how much the store has of a job, as its agent found when it had cleaned there */
@@ -231,6 +232,11 @@ struct event {
             int32_t rank;
             char text[CORE_TEXT_MAX]; /* why */
         } output_cut;
+        struct {
+            int64_t job, attempt, node;
+            int32_t tries; /* so far */
+            char text[CORE_TEXT_MAX];
+        } store_refused;
         struct {
             int64_t job, attempt, done, total;
             bool has_first;

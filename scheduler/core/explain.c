@@ -417,7 +417,12 @@ static void explain_waiting(const struct model *m, struct stamp now, const struc
         return;
     }
     time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
-    if (j->row.quick_ends > 1)
+    if (j->row.end == END_STORE_AWAY)
+        explain_say(a, "store-away",
+            "attempt %" PRId64 " could not use the store of its checkpoints: tried again %s from now, and held after %d such ends in a row (this was %" PRId32
+            "; belay show %" PRId64 " says why)",
+            j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
+    else if (j->row.quick_ends > 1)
         explain_say(a, "begin", "it ended as %s soon after its start %" PRId32 " times in a row: it is tried again %s from now",
             end_kind_names[j->row.end], j->row.quick_ends, in);
     else
@@ -523,6 +528,15 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_priority(m, now, j, a);
 }
 
+/* Of an attempt that was assigned, and has not begun. */
+static void explain_refused(const struct attempt *a, const char *rank, struct answer *out)
+{
+    char why[184];
+    STR_SHORTEN(why, a->row.text);
+    explain_say(out, "store-refused", "attempt %" PRId64 "%s on %s cannot use the store (%" PRId32 " tries so far): %s",
+        a->row.attempt, rank, a->node->row.name, a->store_tries, why);
+}
+
 static void explain_running(const struct model *m, const struct job *j, struct answer *out)
 {
     struct survey v = {0};
@@ -531,7 +545,9 @@ static void explain_running(const struct model *m, const struct job *j, struct a
         char rank[32] = "";
         if (j->row.nodes > 1)
             text_format(rank, sizeof rank, ", rank %" PRId32 ",", a->row.rank);
-        if (j->row.state == JOB_RUNNING)
+        if (j->row.state == JOB_RUNNING && a->row.state == ATTEMPT_ASSIGNED && a->row.text[0])
+            explain_refused(a, rank, out);
+        else if (j->row.state == JOB_RUNNING)
             explain_say(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt, rank,
                 sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
         else

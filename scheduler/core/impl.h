@@ -869,6 +869,7 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
 int apply_output_cut(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_store_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

@@ -116,6 +116,7 @@ static const apply_fn appliers[] = {
     [EV_SAVE_FAILED] = apply_save_failed,
     [EV_OUTPUT_CUT] = apply_output_cut,
     [EV_NO_CREDENTIALS] = apply_no_credentials,
+    [EV_STORE_REFUSED] = apply_store_refused,
     [EV_PROGRESS] = apply_progress,
     [EV_USAGE] = apply_usage,
     [EV_KEPT] = apply_kept,

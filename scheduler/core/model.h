@@ -194,6 +194,7 @@ struct attempt {
     struct node *node;
     bool save_failed; /* its last save; not stored */
     bool drill_due;   /* has got somewhere since it started */
+    int32_t store_tries; /* that the store refused before it began, as its agent last told; its row's text has the reason. Not stored */
     int64_t cpu_milli, memory_bytes; /* that it used when its agent last looked; 0: not known, or nothing. Not stored */
     struct resources held; /* of its node, from its placement to its end; not stored */
     int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */

@@ -8,7 +8,7 @@
 #include "scheduler/core/retries.h"
 #include <inttypes.h>
 
-enum rule { NEVER, ALWAYS, BUDGET, CHECKPOINTED_BOUND };
+enum rule { NEVER, ALWAYS, BUDGET, CHECKPOINTED_BOUND, STORE_BOUND };
 
 static const struct {
     enum rule rule;
@@ -29,6 +29,7 @@ static const struct {
     [END_GANG] = {ALWAYS},
     [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
     [END_STORE] = {ALWAYS}, /* held until somebody has seen to the store: no work is given up for it */
+    [END_STORE_AWAY] = {STORE_BOUND},
     [END_DRILLED] = {ALWAYS},
     [END_DEPENDENCY] = {NEVER},
     [END_DEADLINE] = {NEVER},
@@ -72,6 +73,18 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
     return v;
 }
 
+/* Those before it in a row; j->end is still that of the attempt before. */
+static int32_t store_ends(const struct job_row *j)
+{
+    return j->end == END_STORE_AWAY ? j->quick_ends : 0;
+}
+
+/* The store may be out of reach of one node or zone only: another gets its turn, and then somebody has to look at it. */
+static struct verdict judge_store(const struct job_row *j)
+{
+    return (struct verdict){.end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .again = true};
+}
+
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 {
     if (j->state == JOB_CANCELLING)
@@ -82,6 +95,8 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
         return (struct verdict){.end = end, .again = rules[end].rule == ALWAYS};
     case BUDGET:
         return judge_budget(j, end, rules[end].budget);
+    case STORE_BOUND:
+        return judge_store(j);
     case CHECKPOINTED_BOUND:
         break;
     }
@@ -91,9 +106,14 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
 #define QUICK_MS 60000
 #define PAUSE_FIRST_MS 2000
 #define PAUSE_MAX_MS 300000
+#define PAUSE_STORE_MS 5000 /* the attempt itself has tried for minutes */
 
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
 {
+    if (end == END_STORE_AWAY) {
+        j->quick_ends = store_ends(j) + 1;
+        return (PAUSE_STORE_MS << (j->quick_ends - 1)) + (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
+    }
     bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
     j->quick_ends = quick ? j->quick_ends + 1 : 0;
     if (j->quick_ends < 2 || j->finish_ms != 0)

@@ -96,6 +96,7 @@ enum end_kind {
     END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
     END_STORE,        /* did not begin, or could not go on: the store of its checkpoints is at fault. The job is queued again, and held */
+    END_STORE_AWAY,   /* did not begin: its node could not use the store. Queued again; held, as END_STORE, after JOB_STORE_MAX in a row */
     END_DRILLED,      /* stopped for a drill (drill.c) */
     END_DEPENDENCY,   /* never ran: what it depends on can no longer come true */
     END_DEADLINE      /* did not run (again): it could not have ended by its deadline any more */
@@ -181,6 +182,7 @@ struct retries {
     int32_t n[RETRY_KINDS];
 };
 
+#define JOB_STORE_MAX 3        /* attempts in a row that could not use the store: then the job is held */
 #define JOB_CHECKPOINTED_MAX 3 /* ends in a row with code 85 but without a new checkpoint: then it has failed */
 
 #define RETRIES_TEXT_MAX 128
@@ -243,7 +245,8 @@ struct job_row {
     struct retries retries;    /* how many times it is queued again after which end; at a submit a wish */
     int32_t used[RETRY_KINDS]; /* of them */
     int32_t used_checkpointed; /* ends with code 85 in a row without a new checkpoint */
-    int32_t quick_ends;    /* attempts in a row that failed, or could not be run on their node, soon after they were placed, with nothing saved */
+    int32_t quick_ends;    /* attempts in a row that failed, or could not be run on their node, soon after they were placed, with nothing saved; or
+                              that all ended as END_STORE_AWAY */
     int32_t in_vain;       /* restored attempts in a row that began again from before their checkpoint, and none got further than ever (again.c) */
     int64_t in_vain_last;  /* the last of them */
     int64_t best_progress; /* that it ever had; PROGRESS_NONE unknown */
@@ -499,7 +502,7 @@ struct history_row {
 /* Stable for scripts; NULL-terminated. With (a, b) where they carry numbers:
  *   of jobs:      submitted updated held released eligible placed started(restored progress or PROGRESS_NONE, restore_ms) damaged(how many, 0)
  *                 restored(bytes, of them on the node already)
- *                 saved(bytes, took_ms) save-failed output-cut no-credentials save(asked by a user)
+ *                 saved(bytes, took_ms) save-failed output-cut no-credentials store-refused save(asked by a user)
  *                 cancel requeue(likewise)
  *                 ended(exit code, ms of work lost) requeued settled cleaned clean-failed
  *   of nodes:     joined notice(deadline or WALL_NONE's, 0) lost returned drain undrain throttled recovered gone

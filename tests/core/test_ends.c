@@ -28,6 +28,7 @@ static void every_end_has_its_retry(void **state)
         {END_DRAINED, true},
         {END_CHECKPOINTED, true},
         {END_STORE, true},
+        {END_STORE_AWAY, true},
         {END_DRILLED, true},
     };
     for (size_t k = 0; k < sizeof rules / sizeof rules[0]; k++) {
@@ -442,6 +443,60 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
+/* The store may be out of reach of one node only. Neither retry is used up, and each time it waits longer. */
+static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **state)
+{
+    (void)state;
+    struct running r;
+    int64_t waited_ms = 0;
+    start(&r);
+    for (int n = 1; n <= JOB_STORE_MAX; n++) {
+        lab_apply(&r.l, (struct event){.type = EV_STORE_REFUSED,
+            .store_refused = {.job = r.job, .attempt = row(&r)->attempts, .node = r.node, .tries = n, .text = "403"}});
+        lab_ended(&r.l, r.job, END_STORE_AWAY, 0);
+        assert_int_equal(row(&r)->state, JOB_PENDING);
+        assert_int_equal(row(&r)->hold, n < JOB_STORE_MAX ? HOLD_NONE : HOLD_STORE);
+        assert_int_equal(row(&r)->end, n < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE);
+        assert_int_equal(row(&r)->used[RETRY_FAILED] + row(&r)->used[RETRY_NODE_LOST], 0);
+        if (n == JOB_STORE_MAX)
+            break;
+        assert_true(row(&r)->begin_at.ms - r.l.now.wall.ms > waited_ms);
+        waited_ms = row(&r)->begin_at.ms - r.l.now.wall.ms;
+        lab_wait(&r.l, waited_ms);
+        lab_heartbeats(&r.l);
+        lab_plan(&r.l);
+        assert_int_equal(row(&r)->state, JOB_RUNNING);
+    }
+    lab_deinit(&r.l);
+}
+
+/* What an attempt says before it begins is told once for a reason, and is in why and in its row until it begins. */
+static void an_attempt_that_cannot_use_the_store_says_so(void **state)
+{
+    (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    struct running r;
+    start(&r);
+    lab_ended(&r.l, r.job, END_USER, 0);
+    lab_plan(&r.l);
+    int64_t attempt = row(&r)->attempts;
+    for (int n = 1; n <= 3; n++)
+        lab_apply(&r.l, (struct event){.type = EV_STORE_REFUSED,
+            .store_refused = {.job = r.job, .attempt = attempt, .node = r.node, .tries = n, .text = "403 AccessDenied"}});
+    lab_take(&r.l);
+    int told = 0;
+    for (size_t i = 0; i < r.l.c.n_history; i++)
+        told += str_eq(r.l.c.history[i].kind, "store-refused");
+    assert_int_equal(told, 1);
+    assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(reasons[0].code, "store-refused");
+    assert_non_null(strstr(reasons[0].text, "(3 tries so far): 403 AccessDenied"));
+    lab_started(&r.l, r.job);
+    core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
+    assert_string_equal(reasons[0].code, "running");
+    lab_deinit(&r.l);
+}
+
 static void a_hold_for_the_store_does_not_replace_one_of_people(void **state)
 {
     (void)state;
@@ -488,6 +543,8 @@ int main(void)
         cmocka_unit_test(lost_work_is_counted_from_the_last_checkpoint),
         cmocka_unit_test(a_save_covers_what_came_before_it),
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
+        cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
+        cmocka_unit_test(an_attempt_that_cannot_use_the_store_says_so),
         cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),
         cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),
     };

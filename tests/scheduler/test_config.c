@@ -110,6 +110,7 @@ static void nothing_given_means_one_reserved_pool_and_the_documented_defaults(vo
     assert_int_equal(c.lease_ms, 30000);
     assert_int_equal(c.sync_ms, 10000);
     assert_int_equal(c.kill_wait_ms, 30000);
+    assert_int_equal(c.store_wait_ms, 600000);
     assert_int_equal(c.sweep_ms, 60000);
     assert_int_equal(c.busy_sweep_ms, 5000);
     assert_int_equal(c.settle_ms, 60000);
@@ -140,6 +141,7 @@ static const char everything[] = "cluster: lab\n"
                                  "names: [belay.lab, 10.0.0.7, \"fd00::7\"]\n"
                                  "lease: 90s\n"
                                  "kill_wait: 5s\n"
+                                 "store_wait: 3m\n"
                                  "sweep: 2m\n"
                                  "busy_sweep: 3s\n"
                                  "settle: 40s\n"
@@ -203,6 +205,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(c.lease_ms, 90000);
     assert_int_equal(c.sync_ms, 20000); /* never above what the wire allows */
     assert_int_equal(c.kill_wait_ms, 5000);
+    assert_int_equal(c.store_wait_ms, 180000);
     assert_int_equal(c.sweep_ms, 120000);
     assert_int_equal(c.busy_sweep_ms, 3000);
     assert_int_equal(c.settle_ms, 40000);

@@ -78,6 +78,8 @@ static struct wire_status status_of_everything(void)
         .n_checkpoints = 2,
         .failed_saves = 1,
         .save_error = "no space",
+        .store_tries = 4,
+        .store_error = "403 AccessDenied",
         .output_bytes = 77,
         .kept_bytes = 78,
         .secrets = 3};
