@@ -184,6 +184,22 @@ static void forget(struct sim_attempt *x)
     free(x);
 }
 
+/* True: the store refuses, now or for good. */
+static bool is_refused(struct sim_attempt *x)
+{
+    struct world *w = x->agent->w;
+    if (x->refusals == 0)
+        return false;
+    x->store_tries++;
+    if (--x->refusals == 0 && x->is_refused) {
+        end_attempt(x, world_chance(w, 0.2) ? "store" : "store-away", 0);
+        return true;
+    }
+    timer_start(timers(x->agent), &x->finish, world_between(w, 500, 30000));
+    urgent(x->agent);
+    return true;
+}
+
 /* The restore is over: the program runs. finish doubles as the restore's timer. */
 static void on_restored(struct timer *t, void *ctx)
 {
@@ -191,6 +207,10 @@ static void on_restored(struct timer *t, void *ctx)
     struct world *w = x->agent->w;
     struct sim_job *job = world_job(w, x->job);
     (void)t;
+    if (is_refused(x))
+        return;
+    if (x->restored.attempt)
+        traffic_read(w, x, SIM_CONTENT_BYTES - x->nearby_bytes);
     x->phase = SIM_RUNNING;
     x->started_wall = clock_wall(w->vt.timers.clock).ms;
     x->ran_from_ms = world_now(w);
@@ -242,9 +262,15 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
         x->restored = m.ref;
         x->restored_steps = m.steps;
         x->nearby_bytes = x->attempt % 3 == 0 ? SIM_CONTENT_BYTES / 2 : 0;
-        if (m.ref.attempt)
-            traffic_read(w, x, SIM_CONTENT_BYTES - x->nearby_bytes);
         x->base_steps = world_job(w, x->job)->forgets ? 0 : m.steps;
+    }
+    struct sim_job *job = world_job(w, x->job);
+    if (!w->calm && !x->holds && job->refusing == 0 && world_chance(w, 0.05))
+        job->refusing = (int32_t)world_between(w, 1, 5);
+    if (!w->calm && !x->holds && job->refusing > 0) {
+        job->refusing--;
+        x->refusals = (int)world_between(w, 1, 6);
+        x->is_refused = world_chance(w, 0.9);
     }
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
 }
@@ -361,9 +387,12 @@ static void tell(const struct sim_attempt *x, struct wire_attempt_status *s)
         .checkpoints = x->saved,
         .n_checkpoints = x->n_saved,
         .failed_saves = x->failed_saves,
+        .store_tries = x->phase == SIM_RESTORING ? x->store_tries : 0,
         .kept_bytes = x->kept_bytes,
         .exit_code = x->exit_code,
     };
+    if (s->store_tries > 0)
+        snprintf(s->store_error, sizeof(s->store_error), "the simulated store refuses");
     STR_COPY(s->end, x->end);
 }
 

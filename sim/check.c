@@ -133,6 +133,23 @@ static void check_tasks(struct world *w, const struct sim_job *j, const struct j
 }
 
 /* Progress only goes forward, and a job ends once. */
+/* A store that refuses costs no job its life, none of its retries and none of its checkpoints: it is tried from other nodes, and
+ * then the job is held. */
+static void check_store(struct world *w, struct sim_job *j, const struct job_row *r)
+{
+    bool is_back = j->seen == JOB_RUNNING && r->state == JOB_PENDING;
+    if (r->state == JOB_ENDED && (r->end == END_STORE || r->end == END_STORE_AWAY))
+        world_fail(w, "job %lld was given up for what its store refused", (long long)r->id);
+    j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
+    if (j->away >= JOB_STORE_MAX)
+        world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more", (long long)r->id, (int)j->away);
+    if (is_back && r->end == END_STORE && r->hold == HOLD_NONE)
+        world_fail(w, "job %lld cannot use its store, and is queued without being held", (long long)r->id);
+    if (is_back && (r->end == END_STORE || r->end == END_STORE_AWAY) && r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
+        world_fail(w, "job %lld: what its store refused counts as a failure of its own", (long long)r->id);
+    j->used = r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST];
+}
+
 static void check_job(struct world *w, const struct job_row *r)
 {
     if (r->id < 1 || r->id > SIM_JOBS_MAX) {
@@ -165,6 +182,7 @@ static void check_job(struct world *w, const struct job_row *r)
         check_eligible(w, r, j);
     if (r->array != CORE_ID_NONE && r->end == END_DEPENDENCY)
         check_given_up(w, r);
+    check_store(w, j, r);
     j->end = r->end;
     j->seen = r->state;
     j->array = r->array;

@@ -182,6 +182,9 @@ struct sim_attempt {
     const char *stop_reason;
     char save_cause[16];
     int64_t failed_saves;
+    int refusals;         /* of the store, that are left before it restores; */
+    bool is_refused;      /* or ends for them */
+    int64_t store_tries;  /* so far */
     char end[16];
     int64_t exit_code;
     struct timer finish, save_done, periodic;
@@ -296,6 +299,9 @@ struct sim_job {
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
+    int32_t refusing;                                  /* attempts that its store will refuse */
+    int32_t used;                                      /* retries for failures and lost nodes, as is committed */
+    int32_t away;                                      /* attempts in a row that could not use the store */
     int64_t n_living;                                  /* of an array: its tasks that had begun and not ended at the last look */
     bool was_gang;                                     /* of several nodes, once */
     bool waited_else;                                  /* for something that it does not wait for any more */
