@@ -112,6 +112,8 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
 {
     if (end == END_STORE_AWAY) {
         j->quick_ends = store_ends(j) + 1;
+        if (j->finish_ms != 0)
+            return 0;
         return (PAUSE_STORE_MS << (j->quick_ends - 1)) + (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
     bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
