@@ -53,9 +53,9 @@
 #define LISTENER_LIMITS                                                                                      \
     {                                                                                                        \
         [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                                   \
-        [HTTP_USER] = {.max_connections = 4096, .max_connections_each = 512, .max_bytes = 64 * MIB,          \
+        [HTTP_USER] = {.max_connections = 8192, .max_connections_each = 1024, .max_bytes = 64 * MIB,         \
             .max_bytes_each = 24 * MIB},                                                                     \
-        [HTTP_NODE] = {.max_connections = 15000, .max_connections_each = 64, .max_bytes = 256 * MIB,         \
+        [HTTP_NODE] = {.max_connections = 15000, .max_connections_each = 256, .max_bytes = 256 * MIB,        \
             .max_bytes_each = 32 * MIB},                                                                     \
     }
 

@@ -135,10 +135,15 @@ enum http_verdict http_admission_take(
         *ret_victim = find_victim(c, h, p, p->bytes, true);
         return *ret_victim ? HTTP_GIVES_WAY : HTTP_CLASS_FULL;
     }
-    h->bytes += n;
-    p->bytes += n;
-    c->bytes += n;
+    http_admission_add(a, h, n);
     return HTTP_ADMITTED;
+}
+
+void http_admission_add(struct http_admission *a, struct http_holder *h, size_t n)
+{
+    h->bytes += n;
+    h->party->bytes += n;
+    a->classes[h->party->class].bytes += n;
 }
 
 void http_admission_give_back(struct http_admission *a, struct http_holder *h, size_t n)

@@ -302,8 +302,9 @@ static bool has_room(enum http_verdict v, const struct http_conn *c, struct err 
         return true;
     err_set(e, v == HTTP_PARTY_FULL ? ERR_THROTTLED : ERR_UNAVAILABLE,
         v == HTTP_PARTY_FULL
-            ? "%s has too many large requests coming in at once: send them one after the other"
-            : "too many large requests are coming in at once (%s): try again later",
+            ? "%s has too much under way at once: send large requests one after the other, and read "
+              "replies before you ask for more"
+            : "too much is under way at once (%s): try again later",
         c->identity.name[0] ? c->identity.name : c->stranger_name);
     return false;
 }
@@ -351,6 +352,7 @@ void http_conn_answered(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
     http_conn_set_phase(c, CONN_SENDING);
+    http_admission_add(&c->server->admission, &c->holder, x->reply_body.len);
     c->body_at = 0;
     c->file_at = 0;
     if (x->reply_kind != REPLY_NONE) {

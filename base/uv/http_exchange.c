@@ -55,7 +55,8 @@ void http_exchange_destroy(struct http_exchange *x)
     assert(x->state != HANDED && !link_is_in(&x->link));
     http_exchange_drop_body(x);
     if (x->conn)
-        http_admission_give_back(&x->server->admission, &x->conn->holder, x->head_bytes);
+        http_admission_give_back(&x->server->admission, &x->conn->holder,
+            x->head_bytes + (x->state == ANSWERED ? x->reply_body.len : 0));
     if (x->reply_kind == REPLY_FILE)
         x->server->n_files--;
     if (x->head_text)

@@ -54,7 +54,7 @@ struct http_exchange {
     int status;
     struct buf reply_fields; /* header lines of the reply, each with CR LF */
     bool has_date;
-    struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN */
+    struct buf reply_body; /* of REPLY_BYTES and REPLY_TORN; counted once it is answered */
     uint64_t reply_length; /* what Content-Length says */
     int file_fd;           /* of REPLY_FILE; borrowed */
     struct timer timer;

@@ -55,7 +55,7 @@ enum http_class { HTTP_STRANGER, HTTP_USER, HTTP_NODE, HTTP_CLASSES };
 struct http_class_limits {
     int max_connections;      /* 0: 1000 */
     int max_connections_each; /* of one address, user or node; 0: max_connections */
-    size_t max_bytes;         /* heads and bodies that are coming in; 0: 256 MiB */
+    size_t max_bytes;         /* heads and bodies coming in, replies not sent yet; 0: 256 MiB */
     size_t max_bytes_each;    /* 0: max_bytes */
 };
 

@@ -17,6 +17,7 @@
 #define HTTP_PORT 80
 #define METADATA_BODY_MAX 8192
 #define API_CONNECTIONS_MAX 1000
+#define BYTES_MAX ((size_t)4 << 30) /* of objects under way, in both directions */
 #define METADATA_CONNECTIONS_MAX 100
 
 struct front_server {
@@ -279,7 +280,9 @@ int front_server_start(
     const struct http_server_options so = {.host = o->host,
         .port = o->port,
         .max_body_bytes = o->instance ? METADATA_BODY_MAX : o->front->body_max,
-        .limits = {[HTTP_STRANGER] = {.max_connections = o->instance ? METADATA_CONNECTIONS_MAX : API_CONNECTIONS_MAX}},
+        .limits = {[HTTP_STRANGER] = {.max_connections = o->instance ? METADATA_CONNECTIONS_MAX
+                                                                     : API_CONNECTIONS_MAX,
+                       .max_bytes = BYTES_MAX}},
         .handler = on_request,
         .ctx = s};
     int rc = http_server_start(loop, &so, &s->http, e);

@@ -475,15 +475,21 @@ static void strangers_may_send_less(void **state)
     rig_deinit(&r);
 }
 
-/* Sends a request up to but for its last byte, and the byte when told. */
-static int begin_body(struct rig *r, const char *head, int n)
+static int connect_to(struct rig *r)
 {
-    char text[1500];
     struct sockaddr_in a = {.sin_family = AF_INET,
         .sin_port = htons((uint16_t)http_server_port(r->server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    return fd;
+}
+
+/* Sends a request up to but for its last byte, and the byte when told. */
+static int begin_body(struct rig *r, const char *head, int n)
+{
+    char text[1500];
+    int fd = connect_to(r);
     int len = snprintf(text, sizeof(text),
         "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%0*d", head, n,
         n - 1, 7);
@@ -571,6 +577,37 @@ static void a_user_cannot_crowd_out_others(void **state)
     for (int i = 2; i < 8; i += 2)
         close(held[i]);
     close(held[7]);
+    rig_deinit(&r);
+}
+
+/* Replies that nobody reads fill the sockets and then the share of who asked for them. */
+static void replies_not_read_count_for_their_user(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 64, TRIES = 1000 };
+    struct rig r;
+    struct outcome o;
+    struct buf q = {0};
+    struct http_request greedy = {.headers = {"X-Known: yes", "X-User: greedy"}};
+    rig_init(&r);
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){
+                      .limits = {[HTTP_USER] = {.max_bytes_each = 100000}}});
+    for (int i = 0; i < REQUESTS; i++)
+        buf_adds(&q, "GET /big HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: greedy\r\n\r\n");
+    int fd = connect_to(&r);
+    assert_int_equal(write(fd, q.data, q.len), q.len);
+    int tries = 0;
+    do {
+        rig_fetch(&r, "GET", "/hello", greedy, &o);
+        outcome_deinit(&o);
+    } while (o.status == 200 && ++tries < TRIES);
+    assert_int_equal(o.status, 429);
+    rig_fetch(&r, "GET", "/hello", (struct http_request){.headers = {"X-Known: yes"}}, &o);
+    assert_body(&o, 200, "hello");
+    outcome_deinit(&o);
+    close(fd);
+    buf_deinit(&q);
     rig_deinit(&r);
 }
 
@@ -817,6 +854,7 @@ int main(void)
         cmocka_unit_test(strangers_may_send_less),
         cmocka_unit_test(bodies_together_are_limited),
         cmocka_unit_test(a_user_cannot_crowd_out_others),
+        cmocka_unit_test(replies_not_read_count_for_their_user),
         cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(malformed_requests_are_refused),
