@@ -46,6 +46,7 @@ struct yaml_reader {
     int rc;
     const char *seen[YAML_READER_KEYS_MAX];
     size_t n_seen;
+    bool lacks; /* it failed since something is missing */
 };
 
 void yaml_reader_init(struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e);
@@ -62,6 +63,7 @@ int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *nam
  * key). */
 void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-int yaml_reader_finish(struct yaml_reader *r); /* refuses unknown keys */
+/* Refuses unknown keys. One that is like a key that is absent is named rather than what is missing. */
+int yaml_reader_finish(struct yaml_reader *r);
 
 #endif

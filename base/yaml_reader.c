@@ -38,6 +38,7 @@ void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const
     const char *key = node ? node->key : r->map ? r->map->key : NULL;
     if (key && !str_is_name(key, STR_SHOW_MAX)) /* any text can be a key of a mapping of names */
         key = str_show(key, shown);
+    r->lacks = !node;
     if (!node)
         node = r->map;
     if (!node)
@@ -174,15 +175,27 @@ static bool was_seen(const struct yaml_reader *r, const char *key)
     return false;
 }
 
+static bool is_there(const struct yaml_reader *r, const char *key)
+{
+    for (size_t i = 0; i < r->map->n_items; i++)
+        if (str_eq(r->map->items[i]->key, key))
+            return true;
+    return false;
+}
+
 int yaml_reader_finish(struct yaml_reader *r)
 {
-    for (size_t i = 0; r->rc == 0 && i < r->map->n_items; i++) {
+    bool lacks = r->lacks && r->map && r->map->type == YAML_MAPPING;
+    for (size_t i = 0; (r->rc == 0 || lacks) && i < r->map->n_items; i++) {
         const struct yaml_node *node = r->map->items[i];
         if (was_seen(r, node->key))
             continue;
         const char *known[YAML_READER_KEYS_MAX + 1] = {0};
         memcpy(known, r->seen, r->n_seen * sizeof(known[0]));
         const char *nearest = str_nearest(node->key, known);
+        if (lacks && (!nearest || is_there(r, nearest)))
+            continue; /* it may not have been read since something else is missing */
+        lacks = false;
         char shown[STR_SHOW_MAX];
         r->rc = err_set(r->e, ERR_INVALID, "%s:%d: unknown key %s%s%s%s", r->file, node->line,
             str_show(node->key, shown), nearest ? "; did you mean \"" : "", nearest ? nearest : "",

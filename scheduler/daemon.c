@@ -29,9 +29,11 @@
 #include "scheduler/pools.h"
 #include "scheduler/sweeper.h"
 #include "scheduler/conditions.h"
+#include "scheduler/doubts.h"
 #include "scheduler/telemetry.h"
 #include "scheduler/userdata.h"
 #include "scheduler/workdirs.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -622,7 +624,8 @@ static int write_info(const struct daemon *d, struct err *e)
 
 /* ---- life ---- */
 
-int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+/* All that does not listen, and decides nothing yet. */
+static int build(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d = mem_alloc(sizeof(*d));
     uint64_t seed;
@@ -646,16 +649,35 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
     rc = make_parts(d, e);
     if (rc == 0)
         rc = pools_open(d->pools, e);
-    if (rc == 0)
-        rc = listen_tls(d, e);
+    if (rc != 0)
+        goto fail;
+    *ret_daemon = d;
+    return 0;
+fail:
+    daemon_destroy(d);
+    return rc;
+}
+
+int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+{
+    struct daemon *d;
+    struct err doubt;
+    int rc = build(loop, config, &d, e);
+    if (rc != 0)
+        return rc;
+    if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
+        log_error("a part of the configuration cannot work", log_err(&doubt));
+    rc = listen_tls(d, e);
     if (rc == 0)
         rc = listen_unix(d, e);
     if (rc == 0) {
         set_server_url(d);
         rc = write_info(d, e);
     }
-    if (rc != 0)
-        goto fail;
+    if (rc != 0) {
+        daemon_destroy(d);
+        return rc;
+    }
     pools_post(d->pools);
     provision_start(d->provision);
     cleaner_start(d->cleaner);
@@ -666,8 +688,45 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
         log_s("state", config->state_dir), log_s("version", BELAY_VERSION));
     *ret_daemon = d;
     return 0;
-fail:
-    daemon_destroy(d);
+}
+
+/* What `belay pools apply` has left wins over the configuration's pools. */
+static int copy_applied(const struct config *from, const struct config *to, struct err *e)
+{
+    char *path = mem_printf("%s/pools.yaml", from->state_dir), *copy = mem_printf("%s/pools.yaml", to->state_dir);
+    struct buf text = {0};
+    int rc = fs_read(path, YAML_BYTES_MAX, &text, e);
+    if (rc == 0)
+        rc = fs_write_atomic(copy, text.data, text.len, 0600, e);
+    buf_deinit(&text);
+    free(path);
+    free(copy);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
+{
+    struct config scratch = *config; /* its texts are borrowed */
+    struct daemon *d;
+    char dir[] = "/tmp/belayd-check.XXXXXX";
+    struct err ignored;
+    if (!mkdtemp(dir))
+        return err_errno(e, errno, "%s: no directory for the check can be made", dir);
+    STR_COPY(scratch.state_dir, dir);
+    scratch.encryption = ENCRYPTION_NONE; /* whose keys are looked at where they are */
+    snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
+    int rc = copy_applied(config, &scratch, e);
+    if (rc == 0)
+        rc = build(loop, &scratch, &d, e);
+    if (rc == 0) {
+        rc = doubts_of_pools(pools_in_force(d->pools), e);
+        if (rc == 0)
+            rc = doubts_of_files(config, pools_in_force(d->pools), e);
+        if (rc == 0)
+            rc = doubts_of_name(config, pools_in_force(d->pools), e);
+        daemon_destroy(d);
+    }
+    fs_remove_tree(dir, &ignored);
     return rc;
 }
 

@@ -14,6 +14,12 @@ struct daemon;
  * When it returns 0, STATE/belayd.json tells pid, url, socket and CA, and requests are answered. */
 int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e);
 
+/* What a start with this configuration would say, without one: all that daemon_start does up to the listeners, in a directory of its own
+ * that goes with it, and what a start would find out only later. Changes nothing, and is done beside a belayd that runs. Its state is not
+ * read but for the pools that were applied. */
+int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e);
+
+
 /* Stops listening, lets the commit under way finish, closes everything; done(ctx) runs when the loop may end.
  * Jobs and nodes go on without us. */
 void daemon_stop(struct daemon *d, void (*done)(void *ctx), void *ctx);

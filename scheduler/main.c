@@ -103,6 +103,14 @@ static int run(struct program *p, struct err *e)
     return rc;
 }
 
+static int check(struct program *p, struct err *e)
+{
+    uv_loop_init(&p->loop);
+    int rc = daemon_check(&p->loop, &p->config, e);
+    uv_loop_finish(&p->loop);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     struct program p = {0};
@@ -114,6 +122,9 @@ int main(int argc, char **argv)
     } else if (a.version) {
         printf("belayd %s\n", BELAY_VERSION);
     } else if (read_config(&a, &p.config, &e) != 0) {
+        fprintf(stderr, "belayd: %s\n", e.text);
+        status = 2;
+    } else if (a.check && check(&p, &e) != 0) {
         fprintf(stderr, "belayd: %s\n", e.text);
         status = 2;
     } else if (a.check) {

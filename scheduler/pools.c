@@ -18,6 +18,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "scheduler/doubts.h"
 #include "scheduler/pooldiff.h"
 #include "scheduler/reach.h"
 #include <stdlib.h>
@@ -505,6 +506,8 @@ void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_f
     *a = (struct application){.pools = p, .done = done, .ctx = ctx};
     int rc = config_parse_pools(r->file, r->text, r->n, p->o.config, &a->next, &e);
     if (rc == 0 && reach_check(p->o.config, &a->next, &e) != 0)
+        rc = e.kind = ERR_INVALID;
+    if (rc == 0 && doubts_of_pools(&a->next, &e) != 0)
         rc = e.kind = ERR_INVALID;
     if (rc == 0)
         rc = check(p, &a->next, &e);

@@ -64,6 +64,14 @@ static bool is_real_cloud(const struct config_pool *p)
            !(p->endpoint && url_is_loopback(p->endpoint));
 }
 
+const char *reach_first_cloud(const struct config *pools)
+{
+    for (size_t i = 0; i < pools->n_pools; i++)
+        if (is_real_cloud(&pools->pools[i]))
+            return pools->pools[i].row.name;
+    return NULL;
+}
+
 int reach_check(const struct config *base, const struct config *pools, struct err *e)
 {
     bool any = str_eq(base->listen_host, "0.0.0.0") || str_eq(base->listen_host, "::");

@@ -174,7 +174,8 @@ static void errors_name_line_key_and_what_was_found(void **state)
     } cases[] = {
         {"\nk: 12345\n", 's', "f.yaml:2: k: 5 bytes long, at most 4 are allowed"},
         {"k: [1]\n", 's', "f.yaml:1: k: expected a text, found a list"},
-        {"a: 1\n", 's', "f.yaml:1: \"k\" is missing"},
+        {"other: 1\n", 's', "f.yaml:1: \"k\" is missing"},
+        {"a: 1\n", 's', "f.yaml:1: unknown key \"a\"; did you mean \"k\"?"},
         {"k: ten\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"ten\""},
         {"k: {}\n", 'i', "f.yaml:1: k: expected an integer, found a mapping"},
         {"k: 10\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"10\""},

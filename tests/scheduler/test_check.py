@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""belayd --check says what a start would say, and what it would find out only later; it changes nothing."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from belayd import BUILD, CONFIG, WAIT_S, Belayd
+
+AWS = """\
+listen: 0.0.0.0:0
+server: https://%(server)s:7443
+pools:
+  burst:
+    provider: aws
+    region: us-east-1
+    zones: [%(zones)s]
+    types: [%(types)s]
+    image: ami-1
+    credentials: %(keys)s
+    max_nodes: 4
+"""
+USUAL = {"server": "192.0.2.1", "zones": "us-east-1a", "types": "m6i.xlarge"}
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="belay-test.")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.keys = self.file("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = B\n")
+
+    def file(self, name, text, mode=0o600):
+        path = os.path.join(self.dir, name)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def check(self, text, state=None):
+        """The exit code, and what was said."""
+        config = self.file("belayd.yaml", text)
+        done = subprocess.run([BUILD + "/scheduler/belayd", "--check", "--config", config, "--state", state or os.path.join(self.dir, "state")],
+                              capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout + done.stderr
+
+    def aws(self, **more):
+        return AWS % {**USUAL, "keys": self.keys, **more}
+
+    def test_what_is_fine_is_fine_and_nothing_is_made(self):
+        before = set(os.listdir("/tmp"))
+        self.assertEqual(self.check(self.aws()), (0, "the configuration is fine: 1 pool\n"))
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "state")))
+        self.assertFalse([name for name in set(os.listdir("/tmp")) - before if name.startswith("belayd-check.")])
+
+    def test_what_a_start_would_refuse_or_never_carry_out(self):
+        secret = self.file("secret", "x", 0o644)
+        for text, *words in (
+                ("windows:\n  night: {tz: Mars/Phobos, from: \"22:00\", to: \"06:00\"}\n" + CONFIG, "Mars/Phobos"),
+                ("budgets:\n  all: {usd_per_month: 5, tz: Mars/Phobos}\n" + CONFIG, "Mars/Phobos"),
+                (self.aws(zones="us-west-2a"), "pool burst", "us-west-2a is not a zone of region us-east-1"),
+                (self.aws(types="m6i.xlarge, c7g.4xlarge"), "c7g.4xlarge is aarch64", "make a pool for each"),
+                (self.aws(server="localhost"), "pool burst", "server"),
+                (self.aws(server="no-such-host.invalid"), "no-such-host.invalid", "not known here"),
+                (self.aws().replace("0.0.0.0:0", "127.0.0.1:7443"), "listens at 127.0.0.1"),
+                (self.aws(keys=os.path.join(self.dir, "none")), "pool burst", "none"),
+                (CONFIG + "mail: {smtp: 'smtps://mail.example', user: a, password_file: %s/none}\n" % self.dir, "password_file"),
+                (CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret, "secret_file", "secret"),
+                (CONFIG + "encryption: client\nkey_file: %s\n" % secret, "key_file"),
+                (self.aws().replace("image:", "imge:"), "unknown key \"imge\"; did you mean \"image\"?")):
+            code, said = self.check(text)
+            self.assertEqual(code, 2, (text, said))
+            for word in words:
+                self.assertIn(word, said)
+
+    def test_it_is_done_beside_a_belayd_that_runs(self):
+        with Belayd(CONFIG) as d:
+            self.assertEqual(self.check(CONFIG, d.state)[0], 0)
+            applied = "pools:\n  base: {}\n  spare: {}\n"
+            self.assertEqual(d.call("POST", "/api/v1/pools", {"file": "p", "text": applied})[0], 200)
+            code, said = self.check(CONFIG, d.state)
+            self.assertEqual(code, 0, said)
+            status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": applied + "  b: {provider: aws, region: us-east-1, "
+                                     "zones: [eu-west-1a], types: [m6i.xlarge], image: i, max_nodes: 0, credentials: %s}\n" % self.keys})
+            self.assertEqual((status, "eu-west-1a" in body["error"]["text"]), (400, True), body)
+
+
+if __name__ == "__main__":
+    unittest.main()
