@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NEED_WRITER: a user, for what is stored. NEED_SESSION: a user, or a job that starts tasks on its
- * nodes. NEED_MACHINE: a node, or who could become one. */
+/* NEED_WRITER: a user, for what is stored; not for what ends something. NEED_SESSION: a user, or a
+ * job that starts tasks on its nodes. NEED_MACHINE: a node, or who could become one. */
 enum need { NEED_NOTHING, NEED_USER, NEED_WRITER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
 
 struct route {
@@ -33,8 +33,8 @@ static const struct route routes[] = {
     {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
     {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
     {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},
-    {"POST", "/api/v1/jobs/cancel", NEED_WRITER, api_jobs_cancel_many},
-    {"POST", "/api/v1/jobs/#/cancel", NEED_WRITER, api_jobs_cancel},
+    {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
+    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
     {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim},
     {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue},
     {"POST", "/api/v1/jobs/#/update", NEED_WRITER, api_jobs_update},
@@ -54,9 +54,9 @@ static const struct route routes[] = {
     {"GET", "/api/v1/crons", NEED_USER, api_crons_list},
     {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show},
     {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit},
-    {"POST", "/api/v1/crons/#/pause", NEED_WRITER, api_crons_pause},
+    {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause},
     {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume},
-    {"POST", "/api/v1/crons/#/remove", NEED_WRITER, api_crons_remove},
+    {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove},
     {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run},
     {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},

@@ -247,6 +247,12 @@ class Requests(unittest.TestCase):
         with Belayd(CONFIG + "store_max_per_user_day: 1M\n") as d:
             self.assertLessEqual(self.until_refused(d, "eve", self.submits), 5)
             self.assertLessEqual(self.until_refused(d, "mallory", self.changes), 512)
+            full = d.token(kind="api", user="mallory")  # what costs money can be stopped all the same
+            job = d.call("GET", "/api/v1/jobs?user=mallory", token=full)[1]["jobs"][0]
+            self.assertEqual(job["user"], "mallory")
+            path = "/api/v1/jobs/%d/" % job["id"]
+            self.assertEqual(d.call("POST", path + "release", {}, token=full)[0], 429)
+            self.assertEqual(d.call("POST", path + "cancel", {}, token=full)[0], 200)
             ann, boss = d.token(kind="api", user="ann"), d.token(kind="api", user="eve", admin=True)
             job = {"name": "one", "script": "#!/bin/sh\n", "cwd": "/"}
             for token in ann, boss:
