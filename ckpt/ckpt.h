@@ -12,6 +12,8 @@
  *     removing/<as in manifests/>                                 condemned by a cleaning that is under way
  *     gang/<attempt, 10 digits>/...                               where the ranks of a job meet (gang.h)
  *     damaged/...                                                 what failed verification, set aside
+ *     deleted/<as in pins/>                                       somebody removed this checkpoint of a job that lives
+ *     identity                                                    whose this is (begin.c)
  *
  * Invariants.
  *  1. A manifest exists only if every chunk it names was durable before it.
@@ -65,6 +67,8 @@ struct ckpt_job {
     int64_t job;
     const struct ckpt_crypt *
         crypt; /* the job's keys; NULL: none. Not encrypted ones are read in any case, unless it refuses them */
+    const char *owner; /* before a checkpoint is committed it is looked that the store is this cluster's (owner.h), by its uid;
+                          NULL: it is not */
 };
 
 #define CKPT_GANG_MAX 256
@@ -84,6 +88,27 @@ struct ckpt_stats {
     int64_t unread_bytes; /* of it, content that was not even read again (struct ckpt_seen) */
     int64_t took_ms;
 };
+
+#define CKPT_IDENTITY_MAX 128
+
+/* What belayd knows of a job when it has an attempt started. */
+struct ckpt_expected {
+    const char *identity;  /* of the job, the same for all of its attempts and no other job's; "": nothing is known */
+    struct ckpt_id last;   /* the newest checkpoint that it was told of; attempt 0: of none */
+    int64_t from_attempt;  /* checkpoints of earlier attempts are not to be used; 0: all may be */
+};
+
+/* Why an attempt must not begin, though the store answers. */
+enum ckpt_doubt {
+    CKPT_SURE,
+    CKPT_LOST,    /* the last checkpoint is not there, nor a newer one, and nobody has removed it */
+    CKPT_ANOTHERS /* what is there is another job's */
+};
+
+/* ckpt_fence, between two looks at whether this is the job's own part of the store and has what it should have. x may be NULL.
+ * *ret_doubt is set in every case; it is not CKPT_SURE only with an error. ERR_CONFLICT without a doubt: as of ckpt_fence. */
+int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
+    enum ckpt_doubt *ret_doubt, struct err *e);
 
 /* Claims the store for `attempt`: from its return on, no lower attempt can commit. Idempotent for the same
  * attempt; ERR_CONFLICT when a later attempt's fence or checkpoint exists. With CKPT_CLOSED, which is belayd's
@@ -218,6 +243,7 @@ struct ckpt_restore_with {
     /* Of a gang: where what all ranks have saved is put, as rank-0000, rank-0001 and so on, if they were more or fewer than
      * are here now: for the program to share it out anew. Else it is missing afterwards. NULL: not wanted. */
     const char *ranks_dir;
+    int64_t from_attempt; /* as in ckpt_expected: of earlier attempts nothing is restored */
 };
 
 /* As ckpt_restore. */

@@ -321,15 +321,26 @@ static int remove_one(const struct ckpt_job *j, struct ckpt_id id, struct err *e
     return j->store->ops->remove(j->store, names, 1, e);
 }
 
+/* The next attempt need not find it. */
+static int note_deleted(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    struct layout_name name = layout_deleted(j, id);
+    int rc = j->store->ops->create(j->store, name.s, "", 0, e);
+
+    return rc == ERR_CONFLICT ? 0 : rc;
+}
+
 int ckpt_remove(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
 {
     bool closed = false;
     int rc = layout_check_job(j, e);
 
     if (!rc)
-        rc = remove_one(j, id, e);
-    if (!rc)
         rc = ckpt_is_closed(j, &closed, e);
+    if (!rc)
+        rc = remove_one(j, id, e);
+    if (!rc && !closed)
+        rc = note_deleted(j, id, e);
     if (!rc && closed)
         rc = ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = CKPT_KEEP_ALL}, NULL, NULL, e);
     return rc ? err_wrap(e, "remove checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64, id.attempt,

@@ -2,6 +2,7 @@
  *
  * Names in the store, and the fence.
  */
+#include "ckpt/owner.h"
 #include "ckpt/layout.h"
 #include "ckpt/sealed.h"
 #include "base/log.h"
@@ -53,6 +54,11 @@ struct layout_name layout_removing(const struct ckpt_job *j, struct ckpt_id id)
 struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id)
 {
     return name_of(j, "pins", id, "");
+}
+
+struct layout_name layout_deleted(const struct ckpt_job *j, struct ckpt_id id)
+{
+    return name_of(j, "deleted", id, "");
 }
 
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt)
@@ -173,6 +179,16 @@ int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct
 int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
 {
     return list_ids(j, "removing/", ".json", ret_ids, e);
+}
+
+int layout_list_damaged(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
+{
+    return list_ids(j, "damaged/manifests/", ".json", ret_ids, e);
+}
+
+int layout_list_deleted(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
+{
+    return list_ids(j, "deleted/", "", ret_ids, e);
 }
 
 int layout_list_pins(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e)
@@ -300,6 +316,8 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
     struct buf text = {0};
     int rc = layout_seal_manifest(m, &seal, &text, e);
 
+    if (!rc && j->owner)
+        rc = owner_check(j->store, j->cluster, j->owner, e);
     if (!rc)
         rc = layout_check_fence(j, m->id.attempt, e);
     if (!rc)

@@ -21,6 +21,7 @@ struct layout_name layout_manifest(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_removing(
     const struct ckpt_job *j, struct ckpt_id id); /* where a condemned one waits */
 struct layout_name layout_pin(const struct ckpt_job *j, struct ckpt_id id);
+struct layout_name layout_deleted(const struct ckpt_job *j, struct ckpt_id id);
 struct layout_name layout_fence(const struct ckpt_job *j, int64_t attempt);
 /* key NULL: not encrypted. With sha256 "" the "directory" of the attempt's. */
 struct layout_name layout_chunk(
@@ -44,9 +45,12 @@ struct layout_ids {
     size_t n, cap;
 };
 
-/* The ids of the manifests, of those that are condemned, and of the pins; ids_deinit in every case. */
+/* The ids of the manifests, of those that are condemned, that were set aside as damaged, that somebody deleted
+ * while the job had not ended, and of the pins; ids_deinit in every case. */
 int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
+int layout_list_damaged(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
+int layout_list_deleted(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_pins(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 bool layout_has_id(const struct layout_ids *ids, struct ckpt_id id);
 void layout_ids_deinit(struct layout_ids *ids);

@@ -48,6 +48,7 @@ struct restore {
     bool is_new;            /* dir may be missing or empty, nothing else */
     struct ckpt_gang gang;
     const char *ranks_dir; /* or NULL */
+    int64_t from_attempt;
     const atomic_int *cancel;
     int nearby[CKPT_NEARBY_MAX + 1]; /* directories */
     size_t n_nearby, n_given;        /* of them, by the caller */
@@ -509,7 +510,7 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
     for (size_t i = 0; !rc && i <= ids.n; i++) {
         struct ckpt_id id = i < ids.n ? ids.v[i] : (struct ckpt_id){0};
 
-        if (id.attempt >= before_attempt || (newest && layout_compare_ids(id, *newest) > 0))
+        if (id.attempt >= before_attempt || (i < ids.n && id.attempt < r->from_attempt) || (newest && layout_compare_ids(id, *newest) > 0))
             continue;
         rc = restore_one(r, id, res, e);
         if (rc == ERR_CORRUPT) {
@@ -592,6 +593,7 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
         .cancel = cancel,
         .gang = with->gang,
         .ranks_dir = with->ranks_dir,
+        .from_attempt = with->from_attempt,
         .root_fd = -1};
     int rc = layout_check_job(j, e);
 

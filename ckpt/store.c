@@ -43,10 +43,8 @@ int store_open(const char *url, const struct store_options *o, struct store **re
     if (!str_starts(url, FILE_SCHEME))
         return not_supported(url, e);
     rc = file_path(url, &path, e);
-    if (!rc && o && o->existing && !fs_exists(buf_str(&path)))
-        rc = err_set(e, ERR_NOT_FOUND, "store '%.200s': there is no such directory here", url);
     if (!rc)
-        rc = store_file_open(buf_str(&path), ret_store, e);
+        rc = store_file_open(buf_str(&path), o && o->existing, ret_store, e);
     buf_deinit(&path);
     return rc;
 }

@@ -42,11 +42,29 @@ struct pending {
 
 struct store_file {
     struct store base;
-    char *root;
+    char *root; /* as it was named, for people */
+    int fd;     /* of it, from the open to the close; and */
+    char *at;   /* its name by that: whatever is mounted over the root or moved away from there meanwhile, what was looked
+                   at when the store was opened is what is written to. Where there is no /proc it is the root */
     pthread_mutex_t lock; /* of what follows */
     struct pending pending[PENDING_MAX];
     size_t n_pending;
 };
+
+/* What failed is told by the name that people gave. */
+static int told(struct store *s, int rc, struct err *e)
+{
+    struct store_file *f = (struct store_file *)s;
+    char *found = rc && e ? strstr(e->text, f->at) : NULL;
+
+    if (!found || str_eq(f->at, f->root))
+        return rc;
+    char *before = mem_strndup(e->text, (size_t)(found - e->text)), *after = mem_strdup(found + strlen(f->at));
+    err_set(e, e->kind, "%s%s%s", before, f->root, after);
+    free(before);
+    free(after);
+    return rc;
+}
 
 static int object_path(struct store *s, const char *name, char **ret_path, struct err *e)
 {
@@ -54,7 +72,7 @@ static int object_path(struct store *s, const char *name, char **ret_path, struc
 
     if (!store_name_is_valid(name))
         return err_set(e, ERR_INVALID, "'%.100s' is not a valid object name", name);
-    *ret_path = mem_printf("%s/%s", f->root, name);
+    *ret_path = mem_printf("%s/%s", f->at, name);
     return 0;
 }
 
@@ -74,7 +92,7 @@ static int make_parents(struct store *s, const char *path, struct err *e)
     char *dir = mem_strdup(path);
     int rc = 0;
 
-    for (char *p = dir + strlen(f->root) + 1; !rc && (p = strchr(p, '/')); p++) {
+    for (char *p = dir + strlen(f->at) + 1; !rc && (p = strchr(p, '/')); p++) {
         *p = '\0';
         if (mkdir(dir, 0700) && errno != EEXIST)
             rc = err_errno(e, errno, "make directory %s", dir);
@@ -223,7 +241,7 @@ static int file_put(
 static int file_settle(struct store *s, const char *prefix, struct err *e)
 {
     struct store_file *f = (struct store_file *)s;
-    char *dir = mem_printf("%s/%s", f->root, prefix);
+    char *dir = mem_printf("%s/%s", f->at, prefix);
     struct pending v[PENDING_MAX];
     int rc = name_all(v, take_pending(f, 1, v), e);
 
@@ -318,7 +336,7 @@ struct walk {
 static int walk_prefix(struct walk *w, const char *prefix, int depth, struct err *e)
 {
     struct store_file *f = (struct store_file *)w->store;
-    char *dir = mem_printf("%s/%s", f->root, prefix);
+    char *dir = mem_printf("%s/%s", f->at, prefix);
     struct names l = {0};
     int rc = depth > LIST_DEPTH_MAX ? err_set(e, ERR_INVALID, "%s: directories too deep for a store", dir)
                                     : read_names(dir, &l, e);
@@ -353,7 +371,7 @@ static int prune_and_sync(struct store_file *f, const char *path, struct err *e)
 
     do {
         *strrchr(dir, '/') = '\0';
-    } while (strlen(dir) > strlen(f->root) && (rmdir(dir) == 0 || errno == ENOENT));
+    } while (strlen(dir) > strlen(f->at) && (rmdir(dir) == 0 || errno == ENOENT));
     rc = fs_sync_dir(dir, e);
     if (rc == ERR_NOT_FOUND)
         rc = 0; /* removed by another at this moment: then what was in it is gone too */
@@ -432,6 +450,53 @@ static int file_link(struct store *s, const char *from, const char *to, struct e
     return two_paths(s, link, from, to, e);
 }
 
+/* ---- as the store's functions ---- */
+
+static int told_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
+{
+    return told(s, file_create(s, name, p, n, e), e);
+}
+
+static int told_put(struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
+{
+    return told(s, file_put(s, name, p, n, sha256, e), e);
+}
+
+static int told_settle(struct store *s, const char *prefix, struct err *e)
+{
+    return told(s, file_settle(s, prefix, e), e);
+}
+
+static int told_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
+{
+    return told(s, file_read(s, name, max, out, e), e);
+}
+
+static int told_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
+{
+    return told(s, file_stat(s, name, ret_size, e), e);
+}
+
+static int told_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+{
+    return told(s, file_list(s, prefix, fn, ctx, e), e);
+}
+
+static int told_remove(struct store *s, const char *const *names, size_t n, struct err *e)
+{
+    return told(s, file_remove(s, names, n, e), e);
+}
+
+static int told_rename(struct store *s, const char *from, const char *to, struct err *e)
+{
+    return told(s, file_rename(s, from, to, e), e);
+}
+
+static int told_link(struct store *s, const char *from, const char *to, struct err *e)
+{
+    return told(s, file_link(s, from, to, e), e);
+}
+
 static void file_close(struct store *s)
 {
     struct store_file *f = (struct store_file *)s;
@@ -443,42 +508,63 @@ static void file_close(struct store *s)
         free(f->pending[i].path);
     }
     pthread_mutex_destroy(&f->lock);
+    close(f->fd);
+    free(f->at);
     free(f->root);
     free(f);
 }
 
 static const struct store_ops file_ops = {
     .scheme = "file",
-    .create = file_create,
-    .put = file_put,
-    .settle = file_settle,
-    .read = file_read,
-    .stat = file_stat,
-    .list = file_list,
-    .remove = file_remove,
-    .rename = file_rename,
-    .link = file_link,
+    .create = told_create,
+    .put = told_put,
+    .settle = told_settle,
+    .read = told_read,
+    .stat = told_stat,
+    .list = told_list,
+    .remove = told_remove,
+    .rename = told_rename,
+    .link = told_link,
     .close = file_close,
 };
 
-int store_file_open(const char *root, struct store **ret_store, struct err *e)
+/* Only a look: the directory needs not be readable as a whole. */
+static char *name_of_fd(int fd, const char *root)
+{
+    char *at = mem_printf("/proc/self/fd/%d", fd);
+
+    if (access(at, F_OK) == 0)
+        return at;
+    free(at);
+    return mem_strdup(root);
+}
+
+int store_file_open(const char *root, bool existing, struct store **ret_store, struct err *e)
 {
     struct store_file *f;
     size_t n = strlen(root);
-    int rc;
+    int fd, rc = 0;
 
     while (n > 1 && root[n - 1] == '/')
         n--;
     if (root[0] != '/' || n < 2)
         return err_set(
             e, ERR_INVALID, "'%.200s' cannot be a store: name a directory by its absolute path", root);
-    rc = fs_mkdirs(root, 0700, e);
+    if (!existing)
+        rc = fs_mkdirs(root, 0700, e);
     if (rc)
         return err_wrap(e, "open the store in %.200s", root);
+    fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return err_set(e, ERR_NOT_FOUND, "the store %.200s: there is no such directory here", root);
+    if (fd < 0)
+        return err_errno(e, errno, "open the store in %.200s", root);
     f = mem_alloc(sizeof(*f));
     f->base.ops = &file_ops;
     pthread_mutex_init(&f->lock, NULL);
     f->root = mem_strndup(root, n);
+    f->fd = fd;
+    f->at = name_of_fd(fd, f->root);
     *ret_store = &f->base;
     return 0;
 }

@@ -7,7 +7,9 @@
 
 #include "ckpt/store.h"
 
-/* root is an absolute path, made if missing. */
-int store_file_open(const char *root, struct store **ret_store, struct err *e);
+/* root is an absolute path, made if missing unless `existing`: then ERR_NOT_FOUND. It is opened
+ * once: what is mounted over it or
+ * put in its place afterwards is another store. */
+int store_file_open(const char *root, bool existing, struct store **ret_store, struct err *e);
 
 #endif

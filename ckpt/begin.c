@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an attempt begins with the store: ckpt_begin. What is looked at, in this order:
+ *
+ *  1. The job's identity, "<job>/identity": whose the job's part of the store is. The first
+ *     attempt that comes there makes it, by conditional create, and only where nobody has left a
+ *     checkpoint. So a job never resumes from what another job of its number has saved, whatever
+ *     became of the database.
+ *  2. The fence (ckpt_fence).
+ *  3. The last checkpoint that belayd knows of: it, or a newer one, is there, or it was set
+ *     aside since it failed verification, or somebody deleted it.
+ */
+#include "ckpt/layout.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool reaches(const struct layout_ids *ids, struct ckpt_id last, int64_t before_attempt)
+{
+    for (size_t i = 0; i < ids->n; i++)
+        if (ids->v[i].attempt < before_attempt && layout_compare_ids(ids->v[i], last) >= 0)
+            return true;
+    return false;
+}
+
+/* Of a manifest that is not there any more: on purpose, or since it was damaged. */
+static int is_accounted_for(
+    const struct ckpt_job *j, struct ckpt_id last, int64_t before, bool *ret_is, struct err *e)
+{
+    static int (*const lists[])(const struct ckpt_job *, struct layout_ids *, struct err *) = {
+        layout_list_ids, layout_list_damaged, layout_list_deleted, layout_list_removing};
+    int rc = 0;
+
+    *ret_is = false;
+    for (size_t i = 0; !rc && !*ret_is && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        struct layout_ids ids;
+
+        rc = lists[i](j, &ids, e);
+        *ret_is = rc == 0 && reaches(&ids, last, before);
+        layout_ids_deinit(&ids);
+    }
+    return rc;
+}
+
+static int check_last(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    bool is = false;
+    int rc = x->last.attempt > 0 ? is_accounted_for(j, x->last, attempt, &is, e) : 0;
+
+    if (rc || is || x->last.attempt == 0)
+        return rc;
+    *ret_doubt = CKPT_LOST;
+    return err_set(e, ERR_NOT_FOUND,
+        "checkpoint %" PRId64 ".%" PRId64 " is not in the store, which was emptied or is another",
+        x->last.attempt, x->last.sequence);
+}
+
+static int has_any(const struct ckpt_job *j, bool *ret_has, struct err *e)
+{
+    struct layout_ids ids;
+    int rc = layout_list_ids(j, &ids, e);
+
+    *ret_has = ids.n > 0;
+    layout_ids_deinit(&ids);
+    return rc;
+}
+
+static int is_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    *ret_doubt = CKPT_ANOTHERS;
+    return err_set(e, ERR_CONFLICT,
+        "the store has what another job of the number %" PRId64 " saved (an earlier cluster's?)",
+        j->job);
+}
+
+static int compare_identity(const struct ckpt_job *j, const char *name, const char *identity,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    struct buf text = {0};
+    int rc = j->store->ops->read(j->store, name, CKPT_IDENTITY_MAX, &text, e);
+    bool same = rc == 0 && str_eq(buf_str(&text), identity);
+
+    buf_deinit(&text);
+    return rc || same ? rc : is_anothers(j, ret_doubt, e);
+}
+
+/* It is there already when an earlier attempt has come so far, or another rank. */
+static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x, const char *name,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    int rc = j->store->ops->create(j->store, name, x->identity, strlen(x->identity), e);
+
+    return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_doubt, e) : rc;
+}
+
+/* A job that began under a belay before identities has checkpoints and none: belayd knows of one
+ * of them. */
+static int check_identity(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    struct layout_name name = layout_prefix(j, "identity");
+    bool has = false;
+    int rc = compare_identity(j, name.s, x->identity, ret_doubt, e);
+
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    rc = check_last(j, attempt, x, ret_doubt, e);
+    if (!rc && x->last.attempt == 0 && x->from_attempt == 0)
+        rc = has_any(j, &has, e);
+    if (!rc && has)
+        rc = is_anothers(j, ret_doubt, e);
+    return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
+}
+
+int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    int rc = layout_check_job(j, e);
+
+    *ret_doubt = CKPT_SURE;
+    if (!rc && x && x->identity[0])
+        rc = check_identity(j, attempt, x, ret_doubt, e);
+    if (!rc)
+        rc = ckpt_fence(j, attempt, e);
+    if (!rc && x && x->identity[0])
+        rc = check_last(j, attempt, x, ret_doubt, e);
+    return rc;
+}
