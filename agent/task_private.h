@@ -19,6 +19,17 @@
 
 /* ---- work on a thread: one at a time a task (and a snapshot) ---- */
 
+/* What is wrong with the store that another attempt would not find better: the job is held for it
+ * (prepare_failed). */
+enum task_store {
+    STORE_IS_FINE,     /* or it is not known */
+    /* it has no marker: it may still be mounted, so it is looked at again for a while */
+    STORE_IS_MISSING,
+    STORE_IS_ANOTHER,  /* another cluster's, or what it has of the job is another job's */
+    STORE_HAS_LOST_IT, /* the job's last checkpoint */
+    STORE_IS_DAMAGED   /* all checkpoints of the job have failed verification */
+};
+
 enum work_kind { WORK_NONE, WORK_PREPARE, WORK_DUMP, WORK_SAVE, WORK_CLEAN, WORK_FIND, WORK_REMOVE };
 
 struct task_work {
@@ -49,6 +60,7 @@ struct task_work {
     bool fenced; /* a later attempt owns the job */
     bool is_unsealed; /* of preparing: CRIU's checkpoint is not encrypted, and so not restored */
     bool store_failed; /* rc is of the store, or of what it had */
+    enum task_store store_fault;
     int64_t dump_ms;
     struct ckpt_restored restored;
     struct ckpt_stats stats;
@@ -161,7 +173,8 @@ struct task {
     struct timer tell;   /* the end, though its output is not with belayd */
     struct mono hard_at; /* with a reclaim: when all must be over; MONO_NONE */
     struct mono store_since; /* it has failed whatever was tried, before the program runs; MONO_NONE: it has not */
-    struct mono prepare_until;
+    /* the latter, of a store that is missing: MONO_NONE while it was not */
+    struct mono prepare_until, store_until;
     int tries;
     int final_tries;
     bool is_admitted; /* else, before it is prepared, it waits for that with `retry` */

@@ -15,11 +15,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define PREPARE_MS 300000 /* how long a store that cannot be reached is tried */
 #define STORE_WAIT_MS 600000 /* where belayd says nothing else */
 #define REFUSED_PART 5       /* of that, when the store answers that it will not */
+#define STORE_MS 15000    /* how long one is looked for that is not there */
 #define RETRY_BASE_MS 1000
 #define JUST_NOW_MS 1000  /* what started since has used nothing that we did not see */
 #define RETRY_CAP_MS 30000
@@ -225,6 +227,34 @@ static void store_failed(struct task *t)
     task_end(t, t->work.rc == ERR_CONFIG ? "store" : "store-away", 0, text);
 }
 
+/* A directory may be mounted a little after the agent has started. */
+static bool may_still_come(struct task *t)
+{
+    int64_t now = clock_mono(t->room->timers->clock).ms;
+    if (t->work.store_fault != STORE_IS_MISSING)
+        return false;
+    if (!mono_is_set(t->store_until))
+        t->store_until.ms = now + STORE_MS;
+    return now < t->store_until.ms;
+}
+
+/* No other attempt would find it better, and none begins from nothing unless somebody says so: the
+ * job is held. */
+static void end_for_store(struct task *t)
+{
+    static const char *const cures[] = {
+        [STORE_IS_MISSING] = "bring it back to this node, then belay release %lld",
+        [STORE_IS_ANOTHER] = "mend it, then belay release %lld; or submit the job again",
+        [STORE_HAS_LOST_IT] = "bring it back, then belay release %lld (with --from-scratch: begin again)",
+        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
+    };
+    char cure[96], text[256];
+    snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
+    snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text, cure);
+    task_log(t, "an attempt cannot use the store", &t->work.e);
+    task_end(t, "store", 0, text);
+}
+
 static void prepare_failed(struct task *t)
 {
     const struct err *e = &t->work.e;
@@ -232,6 +262,8 @@ static void prepare_failed(struct task *t)
         task_end(t, t->state.stop, 0, t->state.stop_text);
     } else if (t->work.is_unsealed) {
         task_end(t, "store", 0, e->text);
+    } else if (t->work.store_fault != STORE_IS_FINE && !may_still_come(t)) {
+        end_for_store(t);
     } else if (t->work.store_failed) {
         store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
@@ -341,6 +373,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->hard_at = MONO_NONE;
     t->store_since = MONO_NONE;
     t->usage_at = MONO_NONE;
+    t->store_until = MONO_NONE;
     t->save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
     t->own.n_attempts = 1;

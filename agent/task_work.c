@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
+#include "ckpt/owner.h"
+#include "ckpt/s3.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -156,10 +158,46 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
         "release the job, or submit it with another --checkpoint");
 }
 
+/* A directory has to show that it is the store: unmounted, it is a disk of this machine. A bucket
+ * is what its name says, and
+ * credentials of a job do not reach the marker: there the job's identity is looked at alone
+ * (ckpt_begin). */
+static bool has_marker(const struct task *t)
+{
+    return *t->spec->store_uid && !s3_place_is_one(t->work.store, NULL);
+}
+
+/* Nothing of the store is made here: belayd has made it, or it is not this one. */
+static int open_store(struct task *t, struct store **ret_store)
+{
+    struct task_work *w = &t->work;
+    const struct store_options o = {.net = w->net, .cancel = &w->cancel, .existing = *t->spec->store_uid != '\0'};
+    struct store *store;
+    int rc = store_open(w->store, &o, &store, &w->e);
+    if (rc) {
+        w->store_fault = rc == ERR_NOT_FOUND ? STORE_IS_MISSING : STORE_IS_FINE;
+        return rc;
+    }
+    if (has_marker(t))
+        rc = owner_check(store, w->cluster, t->spec->store_uid, &w->e);
+    if (rc == ERR_NOT_FOUND || rc == ERR_DENIED)
+        w->store_fault = rc == ERR_DENIED ? STORE_IS_ANOTHER : STORE_IS_MISSING;
+    if (rc) {
+        store_close(store);
+        return err_wrap(&w->e, "the store %.100s", w->store);
+    }
+    *ret_store = store;
+    return 0;
+}
+
 static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
 {
     struct ckpt_crypt crypt = {0};
-    const struct ckpt_job j = {.store = store, .cluster = t->work.cluster, .job = t->job, .crypt = &crypt};
+    const struct ckpt_job j = {.store = store,
+        .cluster = t->work.cluster,
+        .job = t->job,
+        .crypt = &crypt,
+        .owner = has_marker(t) ? t->spec->store_uid : NULL};
     int rc = take_keys(&t->work.secrets, &crypt, &t->work.e);
     rc = rc ? rc : check_seal(t, &crypt);
     if (rc == 0)
@@ -171,14 +209,13 @@ static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt
 
 static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
 {
-    const struct store_options o = {.net = t->work.net, .cancel = &t->work.cancel};
     struct store *store;
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
             "what this job's checkpoints need is not here: this agent was restarted, and belayd, which has "
             "it, does "
             "not answer");
-    int rc = store_open(t->work.store, &o, &store, &t->work.e);
+    int rc = open_store(t, &store);
     t->work.store_failed = rc != 0;
     if (rc)
         return rc;
@@ -205,7 +242,8 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
     char *ranks = mem_printf("%s/ranks", t->dir);
-    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t), .ranks_dir = ranks};
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t), .ranks_dir = ranks,
+        .from_attempt = t->spec->from_attempt};
     for (size_t i = 0; i < n; i++)
         with.nearby[1 + i] = left[i];
     int rc = ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
@@ -272,7 +310,7 @@ static int dump(struct task *t)
 /* The newest that is older than the one which CRIU could not bring back. */
 struct older {
     struct ckpt_id below, found;
-    int64_t progress;
+    int64_t progress, from_attempt;
 };
 
 static int consider_older(void *ctx, const struct ckpt_info *info)
@@ -280,6 +318,7 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
     struct older *o = ctx;
     bool is_older = info->id.attempt < o->below.attempt ||
                     (info->id.attempt == o->below.attempt && info->id.sequence < o->below.sequence);
+    is_older = is_older && info->id.attempt >= o->from_attempt;
     if (is_older) {
         o->found = info->id;
         o->progress = info->progress;
@@ -291,7 +330,8 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
 static int restore_older(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
-    struct older o = {.below = {t->state.refused_attempt, t->state.refused_sequence}};
+    struct older o = {
+        .below = {t->state.refused_attempt, t->state.refused_sequence}, .from_attempt = t->spec->from_attempt};
     int rc = ERR_CORRUPT;
     while (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
         o.found = (struct ckpt_id){0};
@@ -312,18 +352,44 @@ static int restore_older(struct task *t, const struct ckpt_job *j)
 
 /* ---- with the store again ---- */
 
-static int restore(struct task *t, const struct ckpt_job *j)
+static int begin_with_store(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
-    int rc = ckpt_fence(j, t->attempt, &w->e);
-    w->fenced = rc == ERR_CONFLICT;
+    const struct wire_desired_attempt *s = t->spec;
+    const struct ckpt_expected x = {.identity = s->ckpt_identity,
+        .last = {s->expect_attempt, s->expect_sequence},
+        .from_attempt = s->from_attempt};
+    enum ckpt_doubt doubt;
+    int rc = ckpt_begin(j, t->attempt, &x, &doubt, &w->e);
+    w->fenced = rc == ERR_CONFLICT && doubt == CKPT_SURE;
+    if (doubt != CKPT_SURE)
+        w->store_fault = doubt == CKPT_LOST ? STORE_HAS_LOST_IT : STORE_IS_ANOTHER;
+    return rc;
+}
+
+/* The checkpoint before one that fails verification is used. If there is none, all of the work
+ * would be done again without
+ * anybody having said so. */
+static int check_restored(struct task *t)
+{
+    struct task_work *w = &t->work;
+    if (t->spec->expect_attempt == 0 || w->restored.id.attempt > 0 || t->state.refused_attempt > 0)
+        return 0;
+    w->store_fault = STORE_IS_DAMAGED;
+    return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s", w->restored.damaged ? ": " : "",
+        w->restored.damage);
+}
+
+static int restore(struct task *t, const struct ckpt_job *j)
+{
+    int rc = begin_with_store(t, j);
     if (!rc)
         rc = t->state.refused_attempt > 0 ? restore_older(t, j) : restore_near(t, j);
     if (rc == ERR_NO_SPACE) { /* a checkpoint of which all is fetched, rather than none */
         kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
         rc = restore_near(t, j);
     }
-    return rc;
+    return rc ? rc : check_restored(t);
 }
 
 static struct ckpt_keep keep_of(const struct task *t)
@@ -593,6 +659,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->rc = 0;
     w->e = (struct err){0};
     w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
+    w->store_fault = STORE_IS_FINE;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};
     w->stats = (struct ckpt_stats){0};

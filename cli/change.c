@@ -44,7 +44,7 @@ static int cancel_tasks(const char *word, bool json)
     return rc;
 }
 
-int change_job(const char *word, const char *action, const char *done, bool json)
+static int change_one(const char *word, const char *action, const json_t *body, const char *done, bool json)
 {
     int64_t id;
     if (str_eq(action, "cancel") && strchr(word, '_'))
@@ -52,7 +52,7 @@ int change_job(const char *word, const char *action, const char *done, bool json
     if (!cli_job_id(word, &id))
         return CLI_USAGE;
     char *path = mem_printf("/api/v1/jobs/%lld/%s", (long long)id, action);
-    json_t *v = cli_post(path, NULL);
+    json_t *v = cli_post(path, body);
     free(path);
     if (v && json)
         cli_print_json(v);
@@ -63,18 +63,41 @@ int change_job(const char *word, const char *action, const char *done, bool json
     return rc;
 }
 
+int change_job(const char *word, const char *action, const char *done, bool json)
+{
+    return change_one(word, action, NULL, done, json);
+}
+
+enum { VAL_FROM_SCRATCH = 1 };
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    (void)val, (void)arg;
+    *(bool *)ctx = true;
+    return CLI_OK;
+}
+
+const struct poptOption change_from_scratch[] = {
+    {"from-scratch", 0, POPT_ARG_NONE, NULL, VAL_FROM_SCRATCH,
+        "the job begins again from nothing: what it has saved is not used any more", NULL},
+    POPT_TABLEEND,
+};
+
 int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv)
 {
     struct cli_args a;
-    int rc = cli_parse(v, argc, argv, false, no_options, NULL, &a);
+    bool from_scratch = false;
+    int rc = cli_parse(v, argc, argv, false, v->options ? on_option : no_options, &from_scratch, &a);
     if (rc == 0 && a.n_rest == 0) {
         cli_error("which job? belay %s JOB...", v->name);
         rc = CLI_USAGE;
     }
+    json_t *body = from_scratch ? json_pack("{s:b}", "from_scratch", 1) : NULL;
     for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_job(a.rest[i], action, done, a.json);
+        int one = change_one(a.rest[i], action, body, from_scratch ? "begins again from nothing" : done, a.json);
         rc = one > rc ? one : rc;
     }
+    json_decref(body);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }

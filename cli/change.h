@@ -10,7 +10,11 @@
 /* POST /api/v1/jobs/N/<action> for the job that a word names; says so. Returns the exit code. */
 int change_job(const char *word, const char *action, const char *done, bool json);
 
-/* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled". */
+/* The option of verbs that can have jobs begin again from nothing. */
+extern const struct poptOption change_from_scratch[];
+
+/* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled". The verb has no options but
+ * change_from_scratch. */
 int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv);
 
 #endif

@@ -3,6 +3,7 @@
  * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked. Outside belay it does
  * nothing, so that a script needs no second way to run. save goes to belayd, the other actions (checkpoints.c) to the store.
  */
+#include "cli/adopt.h"
 #include "cli/change.h"
 #include "cli/checkpoints.h"
 #include "cli/verbs.h"
@@ -12,11 +13,11 @@
 #include "ckpt/lib/belay.h"
 #include <stdlib.h>
 
-enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE, VAL_WAIT };
+enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE, VAL_WAIT, VAL_YES };
 
 struct given {
     int64_t progress, total; /* -1: not known */
-    bool of_commit, of_store, wait;
+    bool of_commit, of_store, wait, yes;
     struct checkpoints_options o; /* owns its texts */
 };
 
@@ -55,6 +56,8 @@ static int on_option(void *ctx, int val, const char *arg)
         take_text(&g->o.place.config, arg);
     else if (val == VAL_KEY_FILE)
         take_text(&g->o.place.key_file, arg);
+    else if (val == VAL_YES)
+        g->yes = true;
     else
         g->o.force = true;
     return CLI_OK;
@@ -94,10 +97,11 @@ static int ask(const struct cli_args *a)
 static int act(struct given *g, const struct cli_args *a)
 {
     const char *action = a->n_rest > 0 ? a->rest[0] : "";
-    bool commits = str_eq(action, "commit"), asks = str_eq(action, "save");
-    if (!commits && !asks && !checkpoints_has(action)) {
+    bool commits = str_eq(action, "commit"), asks = str_eq(action, "save"),
+         adopts = str_eq(action, "adopt");
+    if (!commits && !asks && !adopts && !checkpoints_has(action)) {
         cli_error("%s%s%swhat about the checkpoint? commit, save, list, show, get, verify, pin, unpin, "
-                  "delete or export",
+                  "delete, export or adopt",
             action[0] ? "\"" : "", action, action[0] ? "\" is not known: " : "");
         return CLI_USAGE;
     }
@@ -118,11 +122,13 @@ static int act(struct given *g, const struct cli_args *a)
         cli_error("--config names the store too: leave out it or --store");
         return CLI_USAGE;
     }
-    if (commits && a->n_rest > 1) {
+    if ((commits || adopts) && a->n_rest > 1) {
         cli_error("unexpected word \"%s\" (belay checkpoint --help tells what it takes)", a->rest[1]);
         return CLI_USAGE;
     }
     g->o.json = a->json;
+    if (adopts)
+        return adopt_run(&g->o, g->yes);
     return commits ? commit(g, a->json) : checkpoints_run(&g->o, action, a->rest + 1, a->n_rest - 1);
 }
 
@@ -155,11 +161,12 @@ static const struct poptOption options[] = {
         "here)",
         "FILE"},
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
+    {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "adopt: without asking", NULL},
     POPT_TABLEEND,
 };
 
 const struct verb verb_checkpoint = {"checkpoint",
-    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
+    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
     "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, pin, delete "
-    "those of a job",
+    "those of a job; take over the store of a cluster that is gone",
     run, options, false};

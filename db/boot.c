@@ -18,3 +18,26 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e)
     *ret_meta = meta;
     return 0;
 }
+
+int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e)
+{
+    struct query q;
+
+    query_init_text(&q, &d->statements, "UPDATE meta SET next_job = max(next_job, ?1)", e);
+    query_i64(&q, 1, next);
+    query_step(&q);
+    if (query_finish(&q) != 0)
+        return err_wrap(e, "the database %s", d->path);
+    if (meta->counters.next_job < next)
+        meta->counters.next_job = next;
+    return 0;
+}
+
+int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e)
+{
+    int64_t has = 0;
+    int rc = sql_get_i64(d->sql, "SELECT EXISTS (SELECT 1 FROM checkpoints)", &has, e);
+
+    *ret_has = has != 0;
+    return rc;
+}

@@ -17,7 +17,7 @@
 #include "scheduler/core/model.h"
 #include <stdatomic.h>
 
-#define DB_SCHEMA_VERSION 3
+#define DB_SCHEMA_VERSION 4
 
 struct db;
 
@@ -39,6 +39,11 @@ struct db_meta {
 
 /* Reads the meta row (made at the first open) and counts this boot, durably. */
 int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e);
+
+/* Before db_load, and the writer: no job gets a number below `next` from now on. Durable when it returns 0. */
+int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e);
+/* Whether any job was ever told to have saved a checkpoint. */
+int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e);
 
 /* Loads every live row into m, as model.h's recovery wants it. */
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e);

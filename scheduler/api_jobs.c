@@ -586,11 +586,28 @@ void api_jobs_cancel(struct request *q)
     tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
+/* {"from_scratch": true}, or no body at all. False after an error reply. */
+static bool read_from_scratch(struct request *q, bool *ret_from_scratch)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    *ret_from_scratch = json_opt_bool(&r, "from_scratch", false);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
 void api_jobs_requeue(struct request *q)
 {
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
-    if (api_may_change_job(q, "requeue"))
+    if (api_may_change_job(q, "requeue") && read_from_scratch(q, &ev.requeue.from_scratch))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -610,7 +627,7 @@ void api_jobs_release(struct request *q)
 {
     struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
-    if (api_may_change_job(q, "release"))
+    if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

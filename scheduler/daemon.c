@@ -27,6 +27,7 @@
 #include "scheduler/notifier.h"
 #include "scheduler/keyring.h"
 #include "scheduler/pools.h"
+#include "scheduler/store_claim.h"
 #include "scheduler/sweeper.h"
 #include "scheduler/conditions.h"
 #include "scheduler/doubts.h"
@@ -83,6 +84,7 @@ struct daemon {
     struct sessions *sessions;
     struct provision *provision;
     struct grants *grants; /* NULL: nodes have credentials of their own for the store */
+    struct store_claim *claim;
     struct sweeper *sweeper;
     struct cleaner *cleaner;
     struct notify_sealer sealer;
@@ -345,6 +347,49 @@ static char *build_user_data(void *ctx, const struct instance_row *i, const stru
     return userdata_build(&u);
 }
 
+/* ---- the store ---- */
+
+static int raise_next_job(void *ctx, int64_t next, struct err *e)
+{
+    struct daemon *d = ctx;
+    return db_raise_next_job(d->db, &d->meta, next, e);
+}
+
+static bool store_is_ours(void *ctx)
+{
+    const struct daemon *d = ctx;
+    return store_claim_is_ours(d->claim);
+}
+
+/* Attempts that waited for it are told of now. */
+static void on_store_ours(void *ctx)
+{
+    struct daemon *d = ctx;
+    sessions_touch_all(d->sessions);
+}
+
+static int claim_store(struct daemon *d, struct err *e)
+{
+    bool had_checkpoints = false;
+    int rc = db_has_checkpoints(d->db, &had_checkpoints, e);
+    if (rc != 0)
+        return rc;
+    return store_claim_begin(&(struct store_claim_options){.loop = d->loop,
+                                 .timers = d->timers,
+                                 .http = d->http,
+                                 .prng = &d->prng,
+                                 .state_dir = d->config->state_dir,
+                                 .store = d->config->store,
+                                 .cluster = d->config->cluster,
+                                 .cluster_uid = d->meta.cluster_uid,
+                                 .had_checkpoints = had_checkpoints,
+                                 .next_job = d->meta.counters.next_job,
+                                 .raise = raise_next_job,
+                                 .changed = on_store_ours,
+                                 .ctx = d},
+        &d->claim, e);
+}
+
 /* ---- what agents are to hold ---- */
 
 static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
@@ -423,6 +468,9 @@ static int make_parts(struct daemon *d, struct err *e)
         .reader = d->reader,
         .boots = d->meta.boots,
         .cluster = d->config->cluster,
+        .cluster_uid = d->meta.cluster_uid,
+        .store_is_ours = store_is_ours,
+        .store_ctx = d,
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
         .kill_wait_ms = c->kill_wait_ms,
@@ -447,6 +495,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .http = d->http,
         .store = c->store,
         .cluster = c->cluster,
+        .cluster_uid = d->meta.cluster_uid,
         .master = keyring_master(d->keyring)});
     d->cleaner = cleaner_create(d->tick, d->timers, sweeper_port(d->sweeper));
     notify_sealer_init(&d->sealer, d->meta.secret);
@@ -476,6 +525,7 @@ static int make_parts(struct daemon *d, struct err *e)
     free(workdirs);
     char *db_path = mem_printf("%s/belay.db", c->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,
+        .claim = d->claim,
         .notifier = d->notifier,
         .sealer = &d->sealer,
         .sessions = d->sessions,
@@ -638,6 +688,8 @@ static int build(uv_loop_t *loop, const struct config *config, struct daemon **r
     d->runner = uv_runner_create(loop);
     int rc = open_state(d, e);
     if (rc == 0)
+        rc = claim_store(d, e);
+    if (rc == 0)
         rc = load_model(d, e);
     if (rc != 0)
         goto fail;
@@ -765,6 +817,7 @@ void daemon_destroy(struct daemon *d)
     conditions_destroy(d->conditions);
     grants_destroy(d->grants);
     provision_destroy(d->provision);
+    store_claim_destroy(d->claim);
     sweeper_destroy(d->sweeper);
     cleaner_destroy(d->cleaner);
     notifier_destroy(d->notifier);

@@ -8,6 +8,7 @@
  *  1. What a status told is committed before the status is answered.
  *  2. A node's revision grows with every change of what is desired of it, over restarts of belayd too.
  */
+#include <string.h>
 #include "scheduler/sessions_private.h"
 
 #include "base/mem.h"
@@ -163,6 +164,29 @@ void sessions_touch(struct sessions *s, int64_t node)
     x->rev++;
     release(x, NULL);
     drop_if_gone(s, x);
+}
+
+static void touch_all(void *ctx, const struct err *e, int64_t id)
+{
+    struct sessions *s = ctx;
+    const struct session *x;
+    (void)e;
+    (void)id;
+    struct buf nodes = {0}; /* a session may go while it is touched */
+    size_t pos = 0;
+    while ((x = map_next(&s->by_node, &pos, NULL)))
+        buf_add(&nodes, &x->node, sizeof(x->node));
+    for (size_t i = 0; i < nodes.len; i += sizeof(int64_t)) {
+        int64_t node;
+        memcpy(&node, nodes.data + i, sizeof(node));
+        sessions_touch(s, node);
+    }
+    buf_deinit(&nodes);
+}
+
+void sessions_touch_all(struct sessions *s)
+{
+    tick_when_durable(s->o.tick, touch_all, s);
 }
 
 /* A timer may fire while a commit is under way: the release takes its turn behind it. */

@@ -39,6 +39,10 @@ struct sessions_options {
     int64_t kill_wait_ms;        /* between SIGTERM and SIGKILL */
     int64_t store_wait_ms;       /* as a desired attempt has it */
     const char *cluster;         /* its name, for jobs that ask; NULL: none. Borrowed */
+    const char *cluster_uid;     /* whose the store has to be, and the jobs in it; NULL: agents do not look. Borrowed */
+    /* Whether it is known whose the store is (wire.h); until then no attempt that needs it is told of. NULL: it is */
+    bool (*store_is_ours)(void *ctx);
+    void *store_ctx;
     sessions_secrets_fn secrets; /* NULL: there are none */
     void *secrets_ctx;
     sessions_channels_fn channels; /* NULL: there are none */
@@ -68,6 +72,8 @@ void sessions_set_channels(struct sessions *s, sessions_channels_fn fn, void *ct
 
 /* After a commit: what is desired of this node may have changed. */
 void sessions_touch(struct sessions *s, int64_t node);
+/* At any moment: what is desired of all may have changed, though nothing was committed. Before the tick is destroyed. */
+void sessions_touch_all(struct sessions *s);
 
 /* Answers all that wait with ERR_UNAVAILABLE, for a quick stop. */
 void sessions_release_all(struct sessions *s);

@@ -81,6 +81,19 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
     d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
 }
 
+/* What it has to find there, so that it never begins with less than was saved, nor with what
+ * another job saved. */
+static void add_expected(const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
+{
+    if (!s->o.cluster_uid || str_eq(d->method, ckpt_method_names[CKPT_NONE]))
+        return;
+    STR_COPY(d->store_uid, s->o.cluster_uid);
+    snprintf(d->ckpt_identity, sizeof(d->ckpt_identity), "%s-%lld", s->o.cluster_uid, (long long)j->submitted_at.ms);
+    d->expect_attempt = j->last_good.attempt;
+    d->expect_sequence = j->last_good.sequence;
+    d->from_attempt = j->from_attempt;
+}
+
 static void add_row(const struct model *m, const struct attempt *a, struct wire_desired_attempt *d)
 {
     const struct job_row *j = &a->job->row;
@@ -254,6 +267,7 @@ static bool add_start(
         STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
         add_spec(d, &spec);
         add_script_on(a, d);
+        add_expected(s, &a->job->row, d);
     }
     spec_change_deinit(&spec);
     return !m->is_full;
@@ -284,6 +298,12 @@ static bool add_secrets(
     return true;
 }
 
+static bool may_use_store(const struct sessions *s, const struct attempt *a, const struct seen *k)
+{
+    bool needs_it = a->job->row.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
+    return !needs_it || !s->o.store_is_ours || s->o.store_is_ours(s->o.store_ctx);
+}
+
 static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
 {
     struct wire_desired_attempt *d = &m->d->attempts[m->d->n_attempts];
@@ -304,7 +324,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
             d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
     }
-    if (!add_secrets(s, k, m, d) || (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
+    if (!may_use_store(s, a, k) || !add_secrets(s, k, m, d) || (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
         wire_secrets_wipe(&d->secrets);
         *d = (struct wire_desired_attempt){0};
         return;

@@ -151,7 +151,8 @@ static int64_t behind_ms(const struct sessions *s, const struct job_row *j, int6
 {
     struct err e;
     int64_t ms = 0;
-    bool newest = restored.attempt == j->last_good.attempt && restored.sequence == j->last_good.sequence, was = false;
+    bool newest = restored.attempt == j->last_good.attempt && restored.sequence == j->last_good.sequence && attempt != j->from_attempt;
+    bool was = false;
     int rc = attempt > 2 && newest ? db_read_was_behind(s->o.reader, j->id, attempt, &was, &e) : 0;
     if (rc == 0 && (was || !newest))
         rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);

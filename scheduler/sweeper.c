@@ -7,17 +7,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/s3.h"
-#include "ckpt/store_net.h"
-#include "cloud/aws/credentials.h"
-#include "cloud/bearer.h"
+#include "ckpt/owner.h"
+#include "scheduler/store_access.h"
 #include <stdlib.h>
 
 #define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and tried again later */
 
 struct sweep {
     struct sweeper *sweeper; /* NULL: it was destroyed */
-    char url[1024], cluster[CORE_NAME_MAX];
+    char url[1024], cluster[CORE_NAME_MAX], uid[OWNER_UID_MAX];
     struct store_net *net; /* NULL: of this machine */
     struct ckpt_crypt crypt;
     int64_t job;
@@ -33,12 +31,9 @@ struct sweep {
 struct sweeper {
     struct cleaner_port port;
     struct sweeper_options o;
-    struct aws_credential_source *source; /* NULL: not needed yet */
-    struct aws_credentials_wait wait;
-    enum store_keys_kind kind; /* of the store's credentials, if it is over a network */
-    struct bearer *bearer;     /* instead of source */
-    struct sweep *now;         /* or NULL */
-    bool on_thread;            /* it is */
+    struct store_access access;
+    struct sweep *now; /* or NULL */
+    bool on_thread;    /* it is */
     struct timer limit;
 };
 
@@ -56,12 +51,14 @@ static void on_thread(void *ctx)
 {
     struct sweep *s = ctx;
     struct ckpt_job j = {.cluster = s->cluster, .job = s->job, .crypt = &s->crypt};
+    s->rc = store_open(
+        s->url, &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store, &s->e);
     if (s->rc)
         return;
-    s->rc = store_open(s->url, &(struct store_options){.net = s->net, .cancel = &s->cancel}, &j.store, &s->e);
-    if (s->rc)
-        return;
-    s->rc = clean(&j, s, &s->e);
+    if (s->uid[0])
+        s->rc = owner_check(j.store, s->cluster, s->uid, &s->e);
+    if (!s->rc)
+        s->rc = clean(&j, s, &s->e);
     store_close(j.store);
 }
 
@@ -81,10 +78,8 @@ static void finish(struct sweep *s)
         w->now = NULL;
         w->on_thread = false;
         timer_stop(w->o.timers, &w->limit);
-        if (s->rc == ERR_DENIED && w->source)
-            aws_credentials_refused(w->source); /* the next try reads them anew */
-        else if (s->rc == ERR_DENIED && w->bearer)
-            bearer_refused(w->bearer);
+        if (s->rc == ERR_DENIED)
+            store_access_refused(&w->access);
         s->done(s->ctx, s->kept_bytes, s->rc ? &s->e : NULL);
     }
     sweep_free(s);
@@ -110,69 +105,16 @@ static void begin(struct sweeper *w)
     uv_run_work(w->o.loop, on_thread, on_done, w->now);
 }
 
-static void give(struct sweeper *w, struct store_keys *k)
-{
-    store_auth_set(store_net_auth(w->now->net, k->kind), k);
-    store_keys_wipe(k);
-    begin(w);
-}
-
-static void lack(struct sweeper *w, const struct err *e)
-{
-    struct sweep *s = w->now;
-    s->e = *e;
-    s->rc = err_wrap(&s->e, "credentials for the store");
-    finish(s);
-}
-
-static void on_credentials(void *ctx, const struct err *e, const struct aws_credentials *c)
+static void on_access(void *ctx, const struct err *e)
 {
     struct sweeper *w = ctx;
-    if (e) {
-        lack(w, e);
+    if (!e) {
+        begin(w);
         return;
     }
-    struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = c->expires};
-    STR_COPY(k.access_key, c->access_key);
-    STR_COPY(k.secret_key, c->secret_key);
-    STR_COPY(k.token, c->session_token);
-    give(w, &k);
-}
-
-static void on_token(void *ctx, const struct err *e, const char *token, int64_t left_ms)
-{
-    struct sweeper *w = ctx;
-    struct store_keys k;
-    struct err bad;
-    if (!e && store_keys_of_token(w->kind, token, left_ms, &k, &bad) != 0)
-        e = &bad;
-    if (e)
-        lack(w, e);
-    else
-        give(w, &k);
-}
-
-static int ask_aws(struct sweeper *w, struct err *e)
-{
-    int rc = 0;
-    if (!w->source) {
-        struct aws_credential_options o = {.http = w->o.http, .timers = w->o.timers};
-        aws_environment_read(&o.env);
-        rc = aws_credential_source_create(&o, &w->source, e);
-    }
-    if (rc == 0)
-        aws_credentials_get(w->source, &w->wait, on_credentials, w);
-    return rc;
-}
-
-static int ask_bearer(struct sweeper *w, struct err *e)
-{
-    const struct bearer_options o = {
-        .is_azure = w->kind == STORE_KEYS_AZURE, .http = w->o.http, .timers = w->o.timers};
-    int rc = w->bearer ? 0 : bearer_create(&o, &w->bearer, e);
-    if (rc == 0)
-        bearer_get(w->bearer, on_token, w);
-    return rc;
+    w->now->e = *e;
+    w->now->rc = e->kind;
+    finish(w->now);
 }
 
 static void start(
@@ -183,6 +125,7 @@ static void start(
     s->sweeper = w;
     STR_COPY(s->url, w->o.store);
     STR_COPY(s->cluster, w->o.cluster);
+    STR_COPY(s->uid, w->o.cluster_uid ? w->o.cluster_uid : "");
     s->job = job;
     s->keep = keep;
     if (w->o.master)
@@ -190,12 +133,7 @@ static void start(
     s->done = done;
     s->ctx = ctx;
     w->now = s;
-    if (s3_place_is_one(s->url, &w->kind)) {
-        s->net = store_net_create(NULL, NULL);
-        s->rc = (w->kind == STORE_KEYS_AWS ? ask_aws : ask_bearer)(w, &s->e);
-    }
-    if (s->rc || !s->net) /* what is wrong already is said later, too */
-        begin(w);
+    store_access_get(&w->access, &s->net, on_access, w);
 }
 
 /* ---- life ---- */
@@ -203,7 +141,9 @@ static void start(
 struct sweeper *sweeper_create(const struct sweeper_options *o)
 {
     struct sweeper *w = mem_alloc(sizeof(*w));
-    *w = (struct sweeper){.port.start = start, .o = *o};
+    *w = (struct sweeper){.port.start = start,
+        .o = *o,
+        .access = {.url = o->store, .timers = o->timers, .http = o->http}};
     timer_init(&w->limit, on_limit, w);
     return w;
 }
@@ -218,8 +158,7 @@ void sweeper_destroy(struct sweeper *w)
     if (!w)
         return;
     timer_stop(w->o.timers, &w->limit);
-    aws_credential_source_destroy(w->source); /* drops a wait */
-    bearer_destroy(w->bearer);
+    store_access_deinit(&w->access); /* drops a wait */
     if (w->now && w->on_thread) {
         w->now->sweeper = NULL;
         atomic_store(&w->now->cancel, 1);

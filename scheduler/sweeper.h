@@ -17,6 +17,8 @@ struct sweeper_options {
     struct http_client
         *http; /* for credentials of a store over a network: environment, file, or this machine's role */
     const char *store, *cluster;
+    /* whose the store has to be, or nothing is cleaned there; NULL: anybody's */
+    const char *cluster_uid;
     const struct master *master; /* the keys of encrypted checkpoints; NULL: none */
 };
 

@@ -265,6 +265,11 @@ struct wire_desired_attempt {
     int64_t ckpt_keep;
     int64_t ckpt_keep_every; /* 0: none */
     char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
+    /* What the attempt has to find in the store (ckpt_begin); store_uid "": belayd is of before that, nothing is checked. */
+    char store_uid[33];      /* of the cluster: that of the store's marker (ckpt/owner.h) */
+    char ckpt_identity[64];  /* of the job's part of it */
+    int64_t expect_attempt, expect_sequence; /* the newest checkpoint that belayd was told of; 0, 0: of none */
+    int64_t from_attempt;    /* checkpoints of earlier attempts are not to be used: the job begins from nothing; 0: all may be */
     int64_t kill_wait_ms;
     int64_t store_wait_ms;      /* how long it tries to use a store that it cannot, before it ends as "store-away"; 0: 10 min */
     int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */

@@ -45,6 +45,18 @@ bool again_is_held(const struct model *m, const struct job_row *j)
     return m->options.hold_in_vain > 0 && j->in_vain >= m->options.hold_in_vain;
 }
 
+void again_from_scratch(struct model *m, struct job *j)
+{
+    struct job_row *r = &j->row;
+    r->from_attempt = r->attempts + 1;
+    r->last_good = (struct ckpt_ref){0};
+    r->last_good_progress = r->progress = PROGRESS_NONE;
+    r->last_good_at = WALL_NONE;
+    r->done_ms = 0;
+    r->in_vain = 0;
+    touch_job(m, j);
+}
+
 void again_requeued(struct model *m, struct job *j, struct stamp now)
 {
     if (!again_is_held(m, &j->row) || j->row.hold != HOLD_NONE)

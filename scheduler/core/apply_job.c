@@ -327,6 +327,19 @@ int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_ou
     return 0;
 }
 
+/* What it saves while it is being stopped would not be used either. */
+static void requeue_from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
+{
+    const struct attempt *a = job_attempt(j);
+    history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
+        "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
+    again_from_scratch(m, j);
+    if (a)
+        job_stop(m, j, END_USER, false);
+    else if (j->row.hold == HOLD_STORE)
+        waits_release(m, j, now);
+}
+
 static void requeue(struct model *m, struct job *j, const char *by, struct stamp now)
 {
     const struct attempt *a = job_attempt(j);
@@ -347,10 +360,11 @@ int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_o
     if (retries_are_none(&j->row))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
     ret_outcome->id = j->row.id;
-    requeue(m, j, ev->requeue.by, ev->now);
+    void (*fn)(struct model *, struct job *, const char *, struct stamp) = ev->requeue.from_scratch ? requeue_from_scratch : requeue;
+    fn(m, j, ev->requeue.by, ev->now);
     if (j->array)
         LIST_FOREACH (&j->array->tasks, l)
-            requeue(m, LIST_ENTRY(l, struct job_side, in_array)->job, ev->requeue.by, ev->now);
+            fn(m, LIST_ENTRY(l, struct job_side, in_array)->job, ev->requeue.by, ev->now);
     return 0;
 }
 
@@ -550,11 +564,13 @@ static void note_saved(struct model *m, const struct attempt *a)
  * do. */
 static void adopt_restored(struct job_row *j, const struct attempt_row *a, struct stamp now)
 {
+    if (a->attempt < j->from_attempt)
+        return; /* it is being stopped, and what it goes on from is given up */
     if (ref_newer(a->restored, j->last_good)) {
         j->last_good = a->restored;
         j->last_good_progress = a->restored_progress;
         j->last_good_at = now.wall;
-    } else if (ref_newer(j->last_good, a->restored)) {
+    } else if (ref_newer(j->last_good, a->restored) || a->attempt == j->from_attempt) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
         j->lost_ms += a->behind_ms;
         if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE && from < j->last_good_progress)
@@ -716,8 +732,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
         storage_saved(m, a->row.job, ev->checkpoint.stored_bytes, saved_at);
     }
     touch_attempt(m, a);
-    if (!ref_newer(ref, j->last_good))
-        return 0; /* another rank of its gang has told it */
+    if (!ref_newer(ref, j->last_good) || ref.attempt < j->from_attempt)
+        return 0; /* another rank of its gang has told it, or nobody wants it any more */
     pace_saved(a, saved_at);
     j->last_good = ref;
     j->last_good_progress = ev->checkpoint.progress;

@@ -153,6 +153,7 @@ struct event {
             int64_t job;
             char by[CORE_NAME_MAX];
             const struct ranges *tasks; /* of an array, to be cancelled: only these. NULL: all. Borrowed */
+            bool from_scratch;          /* of a requeue: its checkpoints are not used any more */
         } cancel, requeue, save;
         struct {
             int64_t job;
@@ -169,6 +170,7 @@ struct event {
             int64_t job;
             char by[CORE_NAME_MAX];
             bool by_operator;
+            bool from_scratch; /* of a release: its checkpoints are not used any more */
         } hold, release;
         struct {
             int64_t job;

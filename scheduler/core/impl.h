@@ -702,6 +702,8 @@ void drill_attempt_ended(
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
 /* again.c. An attempt has told, or saved at, this progress: what it told first, and most. PROGRESS_NONE: not known. */
 void again_progressed(struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now);
+/* Somebody gives its work up: no checkpoint of an attempt so far is used any more. */
+void again_from_scratch(struct model *m, struct job *j);
 void again_kept(struct job_row *j); /* its progress is what it is, and the row is going to be stored */
 void again_requeued(struct model *m, struct job *j, struct stamp now); /* before it stands in the queue */
 bool again_is_held(const struct model *m, const struct job_row *j);    /* it was so often in vain that it is held */
@@ -805,7 +807,8 @@ void leftover_add(struct model *m, const struct job *j, struct stamp now); /* if
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is being cleaned. */
 struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_job);
 
-void waits_withdraw(struct model *m, struct job *j); /* out of the queue, or out of what waits for it; it is PENDING still */
+void waits_withdraw(struct model *m, struct job *j);
+void waits_release(struct model *m, struct job *j, struct stamp now); /* it is not held any more */ /* out of the queue, or out of what waits for it; it is PENDING still */
 
 /* ---- windows (windows.c) ---- */
 #define WALL_NEVER ((struct wall){INT64_MAX / 4})

@@ -7,7 +7,7 @@
  *  1. A job has at most one attempt of which a rank is not ENDED, and it has the job's greatest number. A job is RUNNING
  *     or CANCELLING exactly while it has one. The ranks of an attempt are on different nodes.
  *  2. A live attempt is on a node that exists, of a pool that its job names, if it names any; the resources of a node's live attempts never exceed its total.
- *  3. last_good of a job never goes down in (attempt, sequence) order.
+ *  3. last_good of a job never goes down in (attempt, sequence) order, unless somebody has the job begin again from nothing.
  *  4. Each joined instance has one node and each elastic node one instance; tokens are unique.
  *  5. The queue holds exactly the PENDING jobs that are eligible (not held, with nothing that they depend on outstanding, and
  *     whose time to begin has come) but for those that a limit of their user or team has put aside, in the order of order.h as

@@ -296,6 +296,7 @@ struct job_row {
     int64_t array;             /* of a task: the array's number; CORE_ID_NONE */
     int32_t array_index;       /* of a task */
     struct wall regroups_until; /* while PENDING, of several nodes: it waits for more than it needs, or for those that are kept; or NONE */
+    int64_t from_attempt;      /* somebody has given its work up: checkpoints of earlier attempts are not used; 0: nobody has */
     struct wall evicted_at;    /* the last time that it gave its place up to who it was owed to; WALL_NONE */
     struct mono queued_mono; /* not stored: set at submit, requeue and recovery */
 };

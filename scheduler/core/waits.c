@@ -696,25 +696,35 @@ int apply_hold(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+void waits_release(struct model *m, struct job *j, struct stamp now)
 {
-    struct job *j = job_named(m, ev->release.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    ret_outcome->id = j->row.id;
-    if (j->row.hold == HOLD_NONE)
-        return 0;
-    if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
-        return err_set(
-            e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
     if (j->row.state == JOB_PENDING)
         waits_withdraw(m, j);
     j->row.hold = HOLD_NONE;
     j->row.in_vain = 0; /* somebody has seen to it */
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
-        job_enqueue(m, j, ev->now);
-    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s", ev->release.by);
+        job_enqueue(m, j, now);
+}
+
+int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = job_named(m, ev->release.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (j->row.hold == HOLD_NONE && !ev->release.from_scratch)
+        return 0;
+    if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
+        return err_set(
+            e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
+    if (ev->release.from_scratch && job_attempt(j))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
+    if (ev->release.from_scratch)
+        again_from_scratch(m, j);
+    waits_release(m, j, ev->now);
+    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s", ev->release.by,
+        ev->release.from_scratch ? ", to begin again from nothing: what it has saved is not used any more" : "");
     return 0;
 }
 

@@ -497,6 +497,36 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     lab_deinit(&r.l);
 }
 
+static void who_gives_his_work_up_begins_from_nothing(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_saved(&r.l, r.job, 1, 50);
+    assert_int_equal(row(&r)->last_good.sequence, 1);
+    lab_ended(&r.l, r.job, END_STORE, 0);
+    lab_apply(&r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann", .from_scratch = true}});
+    assert_int_equal(row(&r)->last_good.attempt, 0);
+    assert_int_equal(row(&r)->from_attempt, 2);
+    assert_true(row(&r)->progress == PROGRESS_NONE);
+    lab_plan(&r.l);
+    assert_int_equal(row(&r)->state, JOB_RUNNING);
+    struct event again = {.type = EV_RELEASE, .release = {.job = r.job, .by = "ann", .from_scratch = true}};
+    assert_int_equal(lab_try(&r.l, &again, NULL), ERR_CONFLICT);
+    lab_started(&r.l, r.job);
+    lab_saved(&r.l, r.job, 1, 10);
+    assert_int_equal(row(&r)->last_good.attempt, 2);
+    /* what runs is not saved first, and what it saves all the same does not count */
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {.job = r.job, .by = "ann", .from_scratch = true}});
+    assert_int_equal(row(&r)->from_attempt, 3);
+    lab_saved(&r.l, r.job, 2, 20);
+    assert_int_equal(row(&r)->last_good.attempt, 0);
+    lab_ended(&r.l, r.job, END_USER, 0);
+    lab_plan(&r.l);
+    assert_int_equal(row(&r)->attempts, 3);
+    lab_deinit(&r.l);
+}
+
 static void a_hold_for_the_store_does_not_replace_one_of_people(void **state)
 {
     (void)state;
@@ -545,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
         cmocka_unit_test(an_attempt_that_cannot_use_the_store_says_so),
+        cmocka_unit_test(who_gives_his_work_up_begins_from_nothing),
         cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),
         cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),
     };

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See adopt.h. The store's marker (ckpt/owner.h) is followed by one of no cluster, and belayd
+ * writes its own when it starts: so a machine that can reach the store is enough here, and
+ * belayd alone knows its uid.
+ */
+#include "cli/adopt.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/owner.h"
+#include "ckpt/store_net.h"
+#include "cli/keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A belayd that answers and has this store is its owner, or about to be: it must not run. */
+static int check_idle(const struct place *place, struct err *e)
+{
+    struct client *client;
+    struct err ignored;
+    json_t *v = NULL;
+    int rc = 0;
+    if (client_create(&client, &ignored) != 0)
+        return 0;
+    if (client_json(client, "GET", "/api/v1/version", NULL, &v, &ignored) == 0 &&
+        str_eq(cli_text(v, "store"), place->store) &&
+        str_eq(cli_text(v, "cluster"), place->cluster))
+        rc = err_set(e, ERR_CONFLICT,
+            "the belayd that answers uses this store: stop it first, and start it when this is "
+            "done");
+    json_decref(v);
+    client_destroy(client);
+    return rc;
+}
+
+static void describe(
+    const struct place *place, const struct owner_mark *mark, const struct owner_contents *there)
+{
+    char at[TIME_ISO_MAX];
+    time_format_iso((struct wall){mark->created_at_ms}, at);
+    if (mark->generation == 0)
+        fprintf(stderr, "%s has no marker of a cluster %s.\n", place->store, place->cluster);
+    else if (mark->uid[0] == '\0')
+        fprintf(stderr,
+            "%s was given up at %s: the next belayd that starts with it takes it over.\n",
+            place->store, at);
+    else
+        fprintf(stderr, "%s is cluster %s's, uid %s, since %s.\n", place->store, place->cluster,
+            mark->uid, at);
+    fprintf(stderr,
+        "It has %" PRId64 " checkpoints of %" PRId64
+        " jobs; the highest number of a job is %" PRId64 ".\n",
+        there->checkpoints, there->jobs, there->last_job);
+}
+
+static bool confirm(void)
+{
+    char line[16] = "";
+    fprintf(stderr, "That cluster's agents cannot save there any more, and its belayd will refuse "
+                    "to start. Its jobs are not resumed; "
+                    "belay checkpoint get reads what they saved.\nTake it over? [y/N] ");
+    return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static int adopt(const struct place *place, struct store *s, const struct checkpoints_options *o,
+    bool yes, struct err *e)
+{
+    struct owner_mark mark = {0};
+    struct owner_contents there;
+    int rc = owner_read(s, place->cluster, &mark, e);
+    if (rc == 0)
+        rc = owner_survey(s, place->cluster, false, &there, e);
+    if (rc != 0)
+        return rc;
+    if (!o->json)
+        describe(place, &mark, &there);
+    if (!yes && !isatty(STDIN_FILENO))
+        return err_set(e, ERR_INVALID,
+            "nothing was changed: belay checkpoint adopt --yes does it without asking");
+    if (!yes && !confirm())
+        return err_set(e, ERR_CANCELLED, "nothing was changed");
+    if (mark.generation == 0 || mark.uid[0])
+        rc = owner_write(s, place->cluster, &mark, "", clock_wall(&clock_system).ms, e);
+    if (rc == 0 && o->json) {
+        json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", place->store, "cluster",
+            place->cluster, "was_uid", mark.uid, "jobs", (json_int_t)there.jobs, "last_job",
+            (json_int_t)there.last_job);
+        cli_print_json(v);
+        json_decref(v);
+    } else if (rc == 0) {
+        printf("%s is given up: start belayd with it, which takes it over\n", place->store);
+    }
+    return rc;
+}
+
+int adopt_run(const struct checkpoints_options *o, bool yes)
+{
+    struct place place;
+    struct store_net *net = NULL;
+    struct store *s;
+    struct err e;
+    int rc = place_find(&o->place, &place, &e);
+    if (rc == 0)
+        rc = check_idle(&place, &e);
+    if (rc == 0)
+        rc = keys_get(place.store, &net, &e);
+    if (rc == 0)
+        rc = store_open(place.store, &(struct store_options){.net = net, .existing = true}, &s, &e);
+    if (rc == 0) {
+        rc = adopt(&place, s, o, yes, &e);
+        store_close(s);
+    }
+    store_net_destroy(net);
+    place_deinit(&place);
+    if (rc == 0)
+        return CLI_OK;
+    cli_error("%s", e.text);
+    return CLI_FAILED;
+}

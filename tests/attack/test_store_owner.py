@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store that is not what it was: moved away, emptied, another cluster's, or full of what other jobs of the same
+numbers saved. No job begins again from nothing unless somebody says so, and none resumes what it has not saved."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from lab import BUILD, WAIT_S, Lab, all_gone  # noqa: E402
+
+STEPS = 3000  # of 20 ms: longer than all that a test waits for
+
+
+class StoreLab(Lab):
+    @property
+    def store(self):
+        return os.path.join(self.home, "store")
+
+    def begin(self):
+        """A job that has saved, and then waits for its release: nobody is on the store."""
+        job = self.submit("chain.py", STEPS, method="coop", every_ms=1000)
+        self.wait_event(job, "saved")
+        self.post("/jobs/%d/hold" % job)
+        self.post("/jobs/%d/requeue" % job)
+        self.wait(lambda: self.job(job)["state"] == "pending", "job %d waits" % job)
+        return job
+
+    def reasons(self, job):
+        return {r["code"]: r["text"] for r in self.get("/jobs/%d/why" % job)["reasons"]}
+
+    def wait_held(self, job):
+        self.wait(lambda: self.job(job)["hold"] == "store", "job %d is held for its store" % job)
+        return self.reasons(job)["store"]
+
+    def down(self):
+        pid = self.belayd_pid()
+        os.kill(pid, signal.SIGTERM)
+        if not all_gone([pid], WAIT_S):
+            raise AssertionError("belayd does not end")
+
+    def lose(self, *names):
+        """Of its state; belayd does not run. What it tells of events begins anew."""
+        for name in os.listdir(self.home):
+            if name.startswith(names):
+                os.remove(os.path.join(self.home, name))
+        self.seen = 0
+
+    def end_job(self, job):
+        self.post("/jobs/%d/cancel" % job)
+        self.wait_ended(job)
+
+    def belayd(self, state, config):
+        """One beside ours that ought not to start. Its exit code and its words."""
+        path = self.write("other.yaml", {**self.belayd_config, "store": "file://" + self.store, **config})
+        done = subprocess.run([BUILD + "/scheduler/belayd", "--config", path, "--state", state], env=self.env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, timeout=WAIT_S)
+        return done.returncode, done.stdout
+
+
+class StoreOwner(unittest.TestCase):
+    def check_away(self, lab):
+        """The job is held, the agent makes nothing anew, and the job resumes when the store is back."""
+        job = lab.begin()
+        saved = lab.job(job)["last_checkpoint"]
+        os.rename(lab.store, lab.store + ".away")
+        lab.post("/jobs/%d/release" % job)
+        why = lab.wait_held(job)
+        self.assertIn("no such directory", why)
+        self.assertIn("belay release %d" % job, why)
+        self.assertFalse(os.path.exists(lab.store))
+        self.assertEqual(lab.show(job)["attempts"][-1]["end"], "store")
+        os.rename(lab.store + ".away", lab.store)
+        lab.post("/jobs/%d/release" % job)
+        lab.wait_event(job, "started", 2)
+        newest = lab.show(job)["attempts"][-1]
+        self.assertEqual(newest["restored"], {k: saved[k] for k in ("attempt", "sequence")})
+        return job
+
+    def check_another_directory(self, lab, job):
+        """What an unmounted path shows is a directory of the local disk: a running job saves nothing there."""
+        os.rename(lab.store, lab.store + ".away")
+        os.mkdir(lab.store, 0o700)
+        self.assertIn("no marker", lab.wait_event(job, "save-failed")["text"])
+        self.assertEqual(os.listdir(lab.store), [])
+        os.rmdir(lab.store)
+        os.rename(lab.store + ".away", lab.store)
+        lab.wait_event(job, "saved", 1 + lab.kinds(job).count("saved"))
+        lab.end_job(job)
+
+    def check_emptied(self, lab):
+        """It begins again from nothing only when somebody says so."""
+        job = lab.begin()
+        shutil.rmtree(lab.store_of(job))
+        lab.post("/jobs/%d/release" % job)
+        why = lab.wait_held(job)
+        self.assertIn("is not in the store", why)
+        self.assertIn("--from-scratch", why)
+        self.assertEqual(lab.kinds(job).count("started"), 1)
+        said = lab.belay("release", "--from-scratch", str(job))
+        self.assertIn("begins again from nothing", said)
+        self.assertEqual(lab.wait_event(job, "started", 2)["text"], "started from the beginning")
+        lab.wait_event(job, "saved", 1 + lab.kinds(job).count("saved"))
+        lab.post("/jobs/%d/requeue" % job)
+        self.assertIn("resumed at step", lab.wait_event(job, "started", 3)["text"])
+        # What is given up is not resumed, though it is there.
+        lab.belay("requeue", "--from-scratch", str(job))
+        self.assertEqual(lab.wait_event(job, "started", 4)["text"], "started from the beginning")
+        lab.end_job(job)
+
+    def test_no_work_is_begun_again_without_a_word(self):
+        with StoreLab() as lab:
+            job = self.check_away(lab)
+            self.check_another_directory(lab, job)
+            self.check_emptied(lab)
+
+    def test_another_clusters_store_is_refused_until_it_is_adopted(self):
+        with StoreLab() as lab:
+            old = lab.begin()
+            lab.end_job(old)
+            code, said = lab.belayd(os.path.join(lab.dir, "other"), {})  # of the same name, on the same store
+            self.assertEqual(code, 1, said)
+            self.assertIn("give this cluster another name", said)
+            lab.wait_cloud(lambda s: s["alive"] == 0, "its machines are given back")
+            lab.down()
+            lab.lose("belay.db", "store.places")
+            code, said = lab.belayd(lab.home, {})
+            self.assertEqual(code, 1, said)
+            self.assertIn("another cluster (uid ", said)
+            self.assertIn("belay checkpoint adopt", said)
+            place = ["--store", "file://" + lab.store, "--cluster", lab.belayd_config["cluster"]]
+            refused = subprocess.run([BUILD + "/cli/belay", "checkpoint", "adopt", *place], env=lab.env, cwd=lab.dir,
+                                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
+            self.assertEqual(refused.returncode, 1, refused.stderr)
+            self.assertIn("nothing was changed", refused.stderr)
+            lab.belay("checkpoint", "adopt", "--yes", *place)
+            lab.up()
+            job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            self.assertGreater(job, old)
+            self.assertEqual(lab.wait_event(job, "started")["text"], "started from the beginning")
+            lab.end_job(job)
+
+    def test_a_number_that_was_given_twice_resumes_nothing_of_the_first(self):
+        """As after a backup of the database was put back: the store has jobs that it does not know."""
+        with StoreLab() as lab:
+            backup = os.path.join(lab.dir, "backup.db")
+            subprocess.run([sys.executable, "-c", "import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup("
+                            "sqlite3.connect(sys.argv[2]))", os.path.join(lab.home, "belay.db"), backup], check=True)
+            first = lab.begin()
+            lab.end_job(first)
+            lab.wait_cloud(lambda s: s["alive"] == 0, "its machine is given back")
+            lab.down()
+            lab.lose("belay.db")
+            shutil.copy(backup, os.path.join(lab.home, "belay.db"))
+            lab.up()
+            job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            self.assertEqual(job, first)
+            self.assertIn("another job of the number", lab.wait_held(job))
+            self.assertEqual(lab.kinds(job).count("started"), 0)
+            lab.end_job(job)
+
+
+if __name__ == "__main__":
+    unittest.main()
