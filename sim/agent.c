@@ -258,7 +258,13 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     struct sim_attempt *x = make_attempt(a, d);
     if (!x->holds) {
         store_fence(w, x->job, x->attempt);
-        struct sim_manifest m = store_restore(w, x->job, x->attempt, &x->damaged);
+        bool lost;
+        struct sim_manifest m = store_restore(w, x->job, x->attempt, d->from_attempt,
+            (struct ckpt_ref){d->expect_attempt, d->expect_sequence}, &x->damaged, &lost);
+        if (lost) {
+            end_attempt(x, "store", 0);
+            return;
+        }
         x->restored = m.ref;
         x->restored_steps = m.steps;
         x->nearby_bytes = x->attempt % 3 == 0 ? SIM_CONTENT_BYTES / 2 : 0;

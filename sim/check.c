@@ -165,7 +165,11 @@ static void check_job(struct world *w, const struct job_row *r)
         world_fail(w, "job %lld began again %d times in a row, and is queued once more", (long long)r->id, (int)r->in_vain);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
         world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
-    if (compare(r->last_good, j->last_good) < 0)
+    bool given_up = r->from_attempt > j->from_attempt; /* by its user, who said so */
+    if (r->from_attempt < j->from_attempt)
+        world_fail(w, "job %lld: what its user gave up counts again", (long long)r->id);
+    j->from_attempt = r->from_attempt;
+    if (compare(r->last_good, j->last_good) < 0 && !given_up)
         world_fail(w, "job %lld: last good went back from %lld.%lld to %lld.%lld", (long long)r->id,
             (long long)j->last_good.attempt, (long long)j->last_good.sequence,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
@@ -210,6 +214,22 @@ static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
     if (!store_has(w, r->job, r->ref))
         world_fail(w, "job %lld: checkpoint %lld.%lld was taken but is not in the store", (long long)r->job,
             (long long)r->ref.attempt, (long long)r->ref.sequence);
+}
+
+/* Work is never begun again from nothing without a word, nor taken up again when its user has
+ * given it up. */
+static void check_begin(struct world *w, const struct attempt_row *r)
+{
+    const struct sim_job *j = world_job(w, r->job);
+    bool has_begun = wall_is_set(r->started_at) && r->rank == 0 && r->attempt == j->attempts;
+    if (!has_begun || r->state != ATTEMPT_RUNNING)
+        return;
+    if (r->restored.attempt == 0 && j->last_good.attempt > 0 && j->last_good.attempt < r->attempt)
+        world_fail(w, "job %lld attempt %lld began again from nothing, and checkpoint %lld.%lld was told of", (long long)r->job,
+            (long long)r->attempt, (long long)j->last_good.attempt, (long long)j->last_good.sequence);
+    if (r->restored.attempt > 0 && r->restored.attempt < j->from_attempt)
+        world_fail(w, "job %lld attempt %lld resumed from checkpoint %lld.%lld, which its user had given up", (long long)r->job,
+            (long long)r->attempt, (long long)r->restored.attempt, (long long)r->restored.sequence);
 }
 
 /* Work that its agent still has is never given up for lost without a trace. */
@@ -395,6 +415,8 @@ void check_committed(struct world *w, const struct db_batch *b)
     check_costs(w, c);
     for (size_t i = 0; i < c->n_attempts; i++)
         check_attempt(w, &c->attempts[i]);
+    for (size_t i = 0; i < c->n_attempts; i++)
+        check_begin(w, &c->attempts[i]);
     for (size_t i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].market == MARKET_SPOT)
             map_put(&w->spot, c->nodes[i].id, w);

@@ -26,6 +26,7 @@ static void keep_newest(struct world *w, int64_t job, size_t n)
     if (s->n <= n)
         return;
     traffic_store_changes(w, job, (int64_t)(s->n - n));
+    s->away = s->away > s->n - n ? s->away - (s->n - n) : 0;
     for (size_t i = 0; i < n; i++)
         s->manifests[i] = s->manifests[s->n - n + i];
     s->n = n;
@@ -60,18 +61,35 @@ struct ckpt_ref store_newest(const struct world *w, int64_t job)
     return s->n ? s->manifests[s->n - 1].ref : (struct ckpt_ref){0};
 }
 
-struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged)
+struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from, struct ckpt_ref expected, int *ret_damaged,
+    bool *ret_lost)
 {
     struct sim_store_job *s = of(w, job);
+    bool reaches = expected.attempt == 0;
     *ret_damaged = 0;
-    for (size_t i = s->n; i-- > 0;) {
-        if (s->manifests[i].ref.attempt >= attempt)
+    for (size_t i = s->n; i-- > s->away;) {
+        const struct sim_manifest *m = &s->manifests[i];
+        if (m->ref.attempt >= attempt || m->ref.attempt < from)
             continue;
-        if (!s->manifests[i].damaged)
-            return s->manifests[i];
+        reaches |= compare(m->ref, expected) >= 0;
+        if (!m->damaged) {
+            *ret_lost = !reaches;
+            return *m;
+        }
         ++*ret_damaged;
     }
+    *ret_lost = expected.attempt > 0;
     return (struct sim_manifest){0};
+}
+
+void store_take_away(struct world *w, int64_t job)
+{
+    of(w, job)->away = of(w, job)->n;
+}
+
+void store_bring_back(struct world *w, int64_t job)
+{
+    of(w, job)->away = 0;
 }
 
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt)

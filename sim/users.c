@@ -343,6 +343,8 @@ static void change_a_job(struct world *w)
                                                       : EV_REQUEUE,
         .cancel = {.job = job}};
     STR_COPY(ev.cancel.by, "ann");
+    if (ev.type == EV_REQUEUE && w->seed % SIM_AWAY == 0)
+        ev.requeue.from_scratch = world_chance(w, 0.3);
     if (ev.type == EV_CANCEL) {
         static const struct ranges some = {1, {{1, 2, 1}}};
         ev.cancel.tasks = world_chance(w, 0.2) ? &some : NULL;
@@ -383,6 +385,10 @@ static void release_all(struct world *w)
     for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) { /* tasks too, which belayd holds when they begin again and again */
         const struct job *j = model_job(w->model, id);
         struct event ev = {.type = EV_RELEASE, .release = {.job = id, .by = "ann"}};
+        if (j && j->row.hold == HOLD_STORE && world_chance(w, 0.5))
+            store_bring_back(w, id);
+        else if (j && j->row.hold == HOLD_STORE)
+            ev.release.from_scratch = true;
         if (j && j->row.hold != HOLD_NONE)
             tick_post(w->tick, &ev, on_done, NULL);
     }

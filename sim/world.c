@@ -198,6 +198,7 @@ static void make_parts(struct world *w)
         .timers = ts,
         .reader = w->reader,
         .boots = w->boots,
+        .cluster_uid = w->cluster_uid,
         .lease_ms = 30000,
         .sync_ms = 10000,
         .kill_wait_ms = 5000,
@@ -331,6 +332,8 @@ static void on_trouble(struct timer *t, void *ctx)
         w->calm = true;
         return;
     }
+    if (w->seed % SIM_AWAY == 0 && w->n_acked > 0 && world_chance(w, 0.5))
+        store_take_away(w, w->acked[world_between(w, 0, w->n_acked - 1)]);
     if (world_chance(w, 0.7))
         cut_an_agent(w);
     else if (world_chance(w, 0.2))

@@ -58,12 +58,14 @@ struct sim_manifest {
     bool damaged;
 };
 
+#define SIM_AWAY 5 /* in so many worlds one loses its store now and then */
 #define SIM_CLOSED INT64_MAX /* the fence of a store that is closed */
 
 struct sim_store_job {
     int64_t fence;
     struct sim_manifest *manifests;
     size_t n;
+    size_t away; /* the first so many are not to be found: somebody moved the store away, or emptied it */
     /* Its provider's meter (traffic.c), up to metered_at: what was there, and by how much belayd, as is committed, thought otherwise. */
     struct wall metered_at;
     int64_t byte_ms, differ_byte_ms;
@@ -75,9 +77,13 @@ void store_fence(struct world *w, int64_t job, int64_t attempt);
 /* False: fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
 struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: there is none */
-/* The newest sound one of an attempt before `attempt`; ref.attempt 0: none. Sets damaged ones aside, counting
- * them. */
-struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int *ret_damaged);
+/* The newest sound one of an attempt before `attempt` and from `from` on; ref.attempt 0: none. Sets damaged ones aside, counting
+ * them. *ret_lost: `expected` is not there, nor a newer one, or all that are there are damaged. */
+struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from, struct ckpt_ref expected, int *ret_damaged,
+    bool *ret_lost);
+/* What the job has there cannot be found any more, until it is brought back. In some worlds. */
+void store_take_away(struct world *w, int64_t job);
+void store_bring_back(struct world *w, int64_t job);
 /* As agents do: the newest stay; how many bytes then. */
 int64_t store_clean(struct world *w, int64_t job, int64_t attempt);
 bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
@@ -293,6 +299,7 @@ struct sim_job {
     char script[65];
     enum job_state seen;
     struct ckpt_ref last_good;
+    int64_t from_attempt; /* its user gave up what was before, as is committed */
     bool paid; /* from the budget */
     int64_t extras; /* what it asks for, as is committed */
     int64_t cost_uusd, ledger_uusd; /* likewise what it cost, and what the ledger has of it */
