@@ -193,9 +193,9 @@ static void a_damaged_marker_is_nobodys(void **state)
     struct owner_mark mark;
     struct err e;
 
+    make_dir(s->store, "lab");
+    make_dir(s->store, "lab/owner");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        make_dir(s->store, "lab");
-        make_dir(s->store, "lab/owner");
         write_text(path_in(s->store, "lab/owner"), "0000000001", bad[i]);
         FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
         FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
