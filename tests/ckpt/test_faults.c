@@ -359,6 +359,8 @@ static int fill_a_small_disk(void)
     save(&s, 1, 2);
     restore(&s, 2);
     assert_tree_is(s.out, 3);
+    store_close(s.job.store); /* it holds the file system for as long as it is open */
+    s.job.store = NULL;
     assert_int_equal(umount(s.store), 0);
     scratch_deinit(&s);
     return 0;
