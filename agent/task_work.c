@@ -370,11 +370,16 @@ static int begin_with_store(struct task *t, const struct ckpt_job *j)
 /* The checkpoint before one that fails verification is used. If there is none, all of the work
  * would be done again without
  * anybody having said so. */
-static int check_restored(struct task *t)
+static int check_restored(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
-    if (t->spec->expect_attempt == 0 || w->restored.id.attempt > 0 || t->state.refused_attempt > 0)
+    const struct ckpt_id last = {t->spec->expect_attempt, t->spec->expect_sequence};
+    bool on_purpose = false;
+    if (last.attempt == 0 || w->restored.id.attempt > 0 || t->state.refused_attempt > 0)
         return 0;
+    int rc = ckpt_was_deleted(j, last, &on_purpose, &w->e);
+    if (rc || on_purpose)
+        return rc;
     w->store_fault = STORE_IS_DAMAGED;
     return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s", w->restored.damaged ? ": " : "",
         w->restored.damage);
@@ -389,7 +394,7 @@ static int restore(struct task *t, const struct ckpt_job *j)
         kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
         rc = restore_near(t, j);
     }
-    return rc ? rc : check_restored(t);
+    return rc ? rc : check_restored(t, j);
 }
 
 static struct ckpt_keep keep_of(const struct task *t)

@@ -129,3 +129,13 @@ int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expe
         rc = check_last(j, attempt, x, ret_doubt, e);
     return rc;
 }
+
+int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was, struct err *e)
+{
+    struct layout_ids ids;
+    int rc = layout_list_deleted(j, &ids, e);
+
+    *ret_was = rc == 0 && reaches(&ids, id, CKPT_NUMBER_MAX);
+    layout_ids_deinit(&ids);
+    return rc;
+}

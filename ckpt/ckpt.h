@@ -110,6 +110,9 @@ enum ckpt_doubt {
 int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
     enum ckpt_doubt *ret_doubt, struct err *e);
 
+/* Whether somebody has deleted this checkpoint, or a newer one, while the job had not ended. */
+int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was, struct err *e);
+
 /* Claims the store for `attempt`: from its return on, no lower attempt can commit. Idempotent for the same
  * attempt; ERR_CONFLICT when a later attempt's fence or checkpoint exists. With CKPT_CLOSED, which is belayd's
  * alone, when a job has ended: no attempt can commit any more. */

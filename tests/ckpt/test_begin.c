@@ -124,6 +124,11 @@ static void one_that_was_set_aside_or_deleted_is_not_missed(void **state)
     begins(s, 2, expected(1, 3), 0, CKPT_SURE); /* it is in damaged/ now */
     OK(ckpt_remove(&s->job, (struct ckpt_id){1, 2}, &e));
     begins(s, 3, expected(1, 2), 0, CKPT_SURE);
+    bool was = false;
+    OK(ckpt_was_deleted(&s->job, (struct ckpt_id){1, 2}, &was, &e));
+    assert_true(was);
+    OK(ckpt_was_deleted(&s->job, (struct ckpt_id){1, 3}, &was, &e));
+    assert_false(was);
     begins(s, 3, expected(1, 4), ERR_NOT_FOUND, CKPT_LOST);
 }
 

@@ -11,8 +11,9 @@ STEPS = 250  # of 20 ms
 
 
 class Damage(unittest.TestCase):
-    def run_with_damage(self, l, damage):
-        """Saves three times, loses its machine, and has damage done before it gets another one."""
+    def run_with_damage(self, l, damage, goes_on=None):
+        """Saves three times, loses its machine, and has damage done before it gets another one. goes_on: what lets it
+        go on then. Its last attempt."""
         job = l.submit("chain.py", STEPS, method="coop", every_ms=1000)
         l.wait_event(job, "saved", 3)
         l.cloud([{"refuse": {"action": "RunInstances", "code": "InsufficientInstanceCapacity", "count": 1000}},
@@ -22,10 +23,12 @@ class Damage(unittest.TestCase):
         self.assertEqual(len(kept), 3)
         damage(l, job, kept)
         l.cloud({"clear": {}})
+        if goes_on:
+            goes_on(l, job)
         shown = l.wait_ended(job)
         self.assertEqual(shown["job"]["end"], "succeeded")
         self.assertTrue(undisturbed("chain.py", STEPS, 0).endswith(l.log(job).split(" ----\n")[-1]))
-        return shown["attempts"][1], [e for e in l.events(job) if e["kind"] == "damaged"], kept
+        return shown["attempts"][-1], [e for e in l.events(job) if e["kind"] == "damaged"], kept
 
     def flip(self, path):
         os.chmod(path, 0o600)
@@ -57,13 +60,18 @@ class Damage(unittest.TestCase):
             self.assertEqual([e["a"] for e in told], [1])
             self.assertEqual((attempt["restored"]["attempt"], attempt["restored"]["sequence"]), kept[-2])
 
-    def test_nothing_whole_left_starts_from_the_beginning(self):
+    def test_nothing_whole_left_is_held_until_its_work_is_given_up(self):
         def damage_all(l, job, kept):
             for which in kept:
                 self.flip_content(l, job, which)
+
+        def give_up(l, job):
+            l.wait(lambda: l.job(job)["hold"] == "store", "job %d is held" % job)
+            why = [r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"]
+            self.assertIn("no checkpoint left to resume from", why[0])
+            l.belay("release", "--from-scratch", str(job))
         with Lab() as l:
-            attempt, told, kept = self.run_with_damage(l, damage_all)
-            self.assertEqual([e["a"] for e in told], [3])
+            attempt, _, _ = self.run_with_damage(l, damage_all, give_up)
             self.assertIsNone(attempt["restored"])
 
 
