@@ -276,13 +276,16 @@ static void cover_from(struct bin *b, struct demand *d)
         d->n -= bin_fill(b, d->shape, d->n);
 }
 
+/* One bin after the other, as the planned ones are filled: bins of one rack share its power, and filled in another order it would go to
+ * other demand when it is counted again half-way. */
 static void cover_from_bins(struct work *w)
 {
     struct planner *p = w->p;
-    for (size_t k = 0; k < p->n_demands; k++) {
-        struct demand *d = &p->demands[k];
-        for (size_t b = k < w->n_movers ? 0 : w->n_up; b < p->n_bins && d->n > 0; b++)
-            cover_from(&p->bins[b], d);
+    for (size_t b = 0; b < p->n_bins; b++) {
+        size_t n = b < w->n_up ? w->n_movers : p->n_demands;
+        for (size_t k = 0; k < n && p->bins[b].free.cpus > 0; k++)
+            if (p->demands[k].n > 0)
+                cover_from(&p->bins[b], &p->demands[k]);
     }
 }
 
