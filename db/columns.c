@@ -276,7 +276,6 @@ static const struct column job_columns[] = {
     COL(job_row, qos),
     COL(job_row, nice, RARE),
     COL_KIND(job_row, "hold", hold, hold_names, RARE),
-    COL(job_row, from_attempt, RARE),
     COL(job_row, begin_at, RARE),
     COL(job_row, deadline_ms, RARE),
     COL(job_row, finish_ms, RARE),
@@ -307,6 +306,7 @@ static const struct column job_columns[] = {
     COL(job_row, extras),
     COL(job_row, evicted_at, RARE),
     COL_PLAIN,
+    COL(job_row, from_attempt, RARE),
 };
 
 static const struct column spec_columns[] = {
