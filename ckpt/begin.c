@@ -79,12 +79,9 @@ static int is_anothers(const struct ckpt_job *j, enum ckpt_doubt *ret_doubt, str
 static int compare_identity(const struct ckpt_job *j, const char *name, const char *identity,
     enum ckpt_doubt *ret_doubt, struct err *e)
 {
-    struct buf text = {0};
-    int rc = j->store->ops->read(j->store, name, CKPT_IDENTITY_MAX, &text, e);
-    bool same = rc == 0 && str_eq(buf_str(&text), identity);
+    int rc = layout_expect_text(j, name, identity, e);
 
-    buf_deinit(&text);
-    return rc || same ? rc : is_anothers(j, ret_doubt, e);
+    return rc == ERR_CORRUPT ? is_anothers(j, ret_doubt, e) : rc;
 }
 
 /* It is there already when an earlier attempt has come so far, or another rank. */

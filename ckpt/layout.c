@@ -386,6 +386,32 @@ static int read_verified(
     return judged;
 }
 
+struct text_read {
+    const struct ckpt_job *job;
+    const char *name, *want;
+};
+
+static int read_text(void *ctx, size_t *ret_came, struct err *e)
+{
+    struct text_read *r = ctx;
+    struct buf text = {0};
+    int rc = r->job->store->ops->read(r->job->store, r->name, strlen(r->want), &text, e);
+
+    if (rc != ERR_NOT_FOUND)
+        *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : text.len;
+    if (rc == ERR_INVALID || (!rc && !str_eq(buf_str(&text), r->want)))
+        rc = err_set(e, ERR_CORRUPT, "%s has another content than is expected", r->name);
+    buf_deinit(&text);
+    return rc;
+}
+
+int layout_expect_text(const struct ckpt_job *j, const char *name, const char *want, struct err *e)
+{
+    struct text_read r = {.job = j, .name = name, .want = want};
+
+    return read_verified(j, name, strlen(want), read_text, &r, e);
+}
+
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
     struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);

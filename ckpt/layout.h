@@ -61,6 +61,10 @@ int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
 /* What a chunk of this object name is sealed with: where it is, but for its attempt, as it is linked from one to the next. */
 struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
 
+/* The object of this name has exactly this content. ERR_CORRUPT: it has another, which is believed only
+ * if as many bytes came as the store has. ERR_NOT_FOUND, ERR_UNAVAILABLE, ... */
+int layout_expect_text(const struct ckpt_job *j, const char *name, const char *want, struct err *e);
+
 /* Reads, decrypts and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
  * ERR_UNSUPPORTED: by a later belay, or encrypted with a key that is not here. ret->key is one of j->crypt's. */
 int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
