@@ -674,8 +674,9 @@ static int write_info(const struct daemon *d, struct err *e)
 
 /* ---- life ---- */
 
-/* All that does not listen, and decides nothing yet. */
-static int build(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+/* All that does not listen, and decides nothing yet. claims: the store is made this cluster's. */
+static int build(
+    uv_loop_t *loop, const struct config *config, bool claims, struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d = mem_alloc(sizeof(*d));
     uint64_t seed;
@@ -687,7 +688,7 @@ static int build(uv_loop_t *loop, const struct config *config, struct daemon **r
     d->http = uv_http_client_create(loop);
     d->runner = uv_runner_create(loop);
     int rc = open_state(d, e);
-    if (rc == 0)
+    if (rc == 0 && claims)
         rc = claim_store(d, e);
     if (rc == 0)
         rc = load_model(d, e);
@@ -714,7 +715,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
 {
     struct daemon *d;
     struct err doubt;
-    int rc = build(loop, config, &d, e);
+    int rc = build(loop, config, true, &d, e);
     if (rc != 0)
         return rc;
     if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
@@ -769,7 +770,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
     int rc = copy_applied(config, &scratch, e);
     if (rc == 0)
-        rc = build(loop, &scratch, &d, e);
+        rc = build(loop, &scratch, false, &d, e);
     if (rc == 0) {
         rc = doubts_of_pools(pools_in_force(d->pools), e);
         if (rc == 0)
