@@ -74,7 +74,7 @@ static void a_mistake_in_the_configuration_names_its_line(void **state)
     struct world *w = world_create(state, "tokn: t\n");
     world_start_agent(w);
     assert_int_equal(world_wait_agent(w), 2);
-    assert_true(world_log_has(w, "agent.yaml:4"));
+    assert_true(world_log_has(w, "agent.yaml:5"));
     assert_true(world_log_has(w, "token"));
 }
 

@@ -1230,13 +1230,18 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("down").returncode, 0)
             self.assertEqual(h.processes(), [])
 
-    def test_a_lost_database_is_begun_anew(self):
+    def test_a_lost_database_is_begun_anew_once_the_store_is_given_up(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
             self.assertEqual(h.belay("down").returncode, 0)
             for name in os.listdir(h.home):
                 if name.startswith("belay.db"):
                     os.unlink(os.path.join(h.home, name))
+            done = h.belay("up")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("belay checkpoint adopt", done.stderr)
+            done = h.belay("checkpoint", "adopt", "--yes")
+            self.assertEqual(done.returncode, 0, done.stderr)
             done = h.belay("up")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(h.belay("run", "echo", "again").stdout, "again\n")

@@ -15,7 +15,7 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
     /* rows: from; columns: to; 1: legal */
     static const char *const jobs[] = {"01011", "10101", "00001", "00001", "00000"};
     static const char *const attempts[] = {"0111", "0011", "0001", "0000"};
-    static const char *const nodes[] = {"01111", "00011", "11011", "11101", "00000"};
+    static const char *const nodes[] = {"01111", "10111", "11011", "11101", "00000"};
     static const char *const leftovers[] = {"010", "101", "000"};
     static const char *const drills[] = {"010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const depends[] = {"0111", "0000", "0001", "0000"};

@@ -39,7 +39,7 @@ class Pools(unittest.TestCase):
             job = lab.submit("plain.sh", 600, 1)
             lab.wait_event(job, "started")
             machine = lab.instance_of(job)
-            self.refused(lab, {"cloud": {**pool, "endpoint": "https://elsewhere.example"}}, "endpoint", "instances")
+            self.refused(lab, {"cloud": {**pool, "endpoint": "http://127.0.0.1:1"}}, "endpoint", "instances")
             self.refused(lab, {"cloud": {**pool, "credentials": "/elsewhere"}}, "credentials")
             self.refused(lab, {"cloud": {**pool, "region": "us-west-2"}}, "instances")
             self.refused(lab, {"other": pool}, "still has 1 instance")

@@ -225,7 +225,7 @@ static void user_data_that_is_no_script_is_not_run(void **state)
 
 /* ---- What user data sees ---- */
 
-static void user_data_gets_four_variables_and_no_more(void **state)
+static void user_data_gets_few_variables_and_no_more(void **state)
 {
     struct rig r;
     char id[RIG_ID_MAX], path[128];
@@ -244,9 +244,9 @@ static void user_data_gets_four_variables_and_no_more(void **state)
     for (const char *s = buf_str(&text); s < buf_str(&text) + text.len; s += strlen(s) + 1, n++)
         if (!(str_starts(s, "PATH=") && strstr(s, "/sbin:/opt/somewhere:/usr/local/sbin:")) && !str_starts(s, "HOME=") &&
             !str_starts(s, "BELAY_NODE_DIR=") && !str_starts(s, "BELAY_METADATA=http://127.0.0.1:") &&
-            !str_eq(s, "BELAY_NODE_GPUS=1"))
+            !str_eq(s, "BELAY_NODE_GPUS=1") && !str_eq(s, "BELAY_NODE_SYSTEM_USERS=root"))
             fail_msg("unexpected: %s", s);
-    assert_int_equal(n, 5);
+    assert_int_equal(n, 6);
     rig_path(&r, "fds", path, sizeof(path));
     assert_int_equal(fs_read(path, 65536, &text, &e), 0);
     static const char *const not_ours[] = {"pipe:", "socket:", "anon_inode:", "cgroup", ".yaml"};
@@ -627,7 +627,7 @@ int main(void)
         cmocka_unit_test(a_killed_holder_leaves_nothing),
         cmocka_unit_test(a_machine_whose_last_process_ends_has_powered_off),
         cmocka_unit_test(user_data_that_is_no_script_is_not_run),
-        cmocka_unit_test(user_data_gets_four_variables_and_no_more),
+        cmocka_unit_test(user_data_gets_few_variables_and_no_more),
         cmocka_unit_test(the_notice_stands_at_the_metadata_service),
         cmocka_unit_test(lost_replies_have_had_their_effect),
         cmocka_unit_test(refusals_throttles_and_slow_answers_come_as_ordered),
