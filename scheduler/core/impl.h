@@ -764,6 +764,8 @@ struct offer *offer_find(const struct pool *p, const char *zone, const char *typ
 void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
 /* It gave no machine, and why: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
  */
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
+void offer_saw(struct offer *o, const struct resources *total);
 
 /* ---- machines that never join (boots.c) ---- */
 /* The last machines of the pool did not join: it launches one at a time, after a wait that grows. */
@@ -774,9 +776,6 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
 void boots_joined(struct model *m, struct instance *i, struct stamp now);
 int apply_boot_console(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_pool_retry(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
-
-int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
-void offer_saw(struct offer *o, const struct resources *total);
 
 void instance_reclaimed(struct model *m, struct instance *i, struct stamp now); /* counted once */
 
