@@ -86,13 +86,14 @@ static void what_did_not_change_is_not_read_again(void **state)
     assert_int_equal(stats.stored_bytes, 0);
     /* Same name, size, inode and modification time: the change time is its own. */
     write_random(s->tree, name_of(2), FILE_BYTES, 77);
+    let_settle(); /* or a busy machine decides whether the next save trusts it */
     stats = save_seen(s, 3, seen);
     assert_int_equal(stats.unread_bytes, (N_FILES - 1) * FILE_BYTES);
     assert_in_range(stats.stored_bytes, FILE_BYTES, FILE_BYTES + 1000);
     /* Another name is another file only if it is one. */
     assert_int_equal(rename(path_in(s->tree, name_of(0)), path_in(s->tree, "z")), 0);
     let_settle();
-    assert_int_equal(save_seen(s, 4, seen).unread_bytes, (N_FILES - 2) * FILE_BYTES);
+    assert_int_equal(save_seen(s, 4, seen).unread_bytes, (N_FILES - 1) * FILE_BYTES);
     ckpt_seen_destroy(seen);
 }
 
