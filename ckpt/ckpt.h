@@ -89,8 +89,6 @@ struct ckpt_stats {
     int64_t took_ms;
 };
 
-#define CKPT_IDENTITY_MAX 128
-
 /* What belayd knows of a job when it has an attempt started. */
 struct ckpt_expected {
     const char *identity;  /* of the job, the same for all of its attempts and no other job's; "": nothing is known */

@@ -224,6 +224,16 @@ static int note_latest(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
+int layout_find_latest(struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e)
+{
+    struct latest l = {.skip = strlen(prefix), .end = end};
+    int rc = s->ops->list(s, prefix, note_latest, &l, e);
+
+    if (!rc)
+        *ret_latest = l.attempt;
+    return rc;
+}
+
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
 {
     static const struct {
@@ -234,13 +244,13 @@ int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
 
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
         struct layout_name prefix = layout_prefix(j, claims[i].what);
-        struct latest l = {.skip = strlen(prefix.s), .end = claims[i].end};
-        int rc = j->store->ops->list(j->store, prefix.s, note_latest, &l, e);
+        int64_t found = 0;
+        int rc = layout_find_latest(j->store, prefix.s, claims[i].end, &found, e);
 
         if (rc)
             return err_wrap(e, "look for later attempts of job %" PRId64, j->job);
-        if (l.attempt > latest)
-            latest = l.attempt;
+        if (found > latest)
+            latest = found;
     }
     if (latest > attempt && latest == CKPT_CLOSED)
         return err_set(e, ERR_CONFLICT, "fenced: job %" PRId64 " has ended", j->job);

@@ -37,6 +37,9 @@ static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t st
 bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id);
 bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
 
+/* The highest such number of 10 digits directly after prefix, before `end`; 0 for none. Lists the prefix. */
+int layout_find_latest(struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e);
+
 int layout_compare_ids(struct ckpt_id a, struct ckpt_id b); /* < 0, 0, > 0 */
 
 /* Ids, newest first; zeroed is valid and empty. */

@@ -53,35 +53,14 @@ static struct layout_name marker_name(const char *cluster, int64_t generation)
     return name;
 }
 
-struct generations {
-    size_t skip;
-    int64_t last;
-};
-
-static int note_generation(void *ctx, const char *name, int64_t size_bytes)
-{
-    struct generations *g = ctx;
-    int64_t n;
-
-    (void)size_bytes;
-    if (layout_parse_attempt(name + g->skip, '\0', &n) && n > g->last)
-        g->last = n;
-    return 0;
-}
-
 static int newest(struct store *s, const char *cluster, int64_t *ret_generation, struct err *e)
 {
     struct layout_name prefix;
-    struct generations g = {0};
     int rc;
 
     snprintf(prefix.s, sizeof(prefix.s), "%s/owner/", cluster);
-    g.skip = strlen(prefix.s);
-    rc = s->ops->list(s, prefix.s, note_generation, &g, e);
-    if (rc)
-        return err_wrap(e, "look for the store's marker");
-    *ret_generation = g.last;
-    return 0;
+    rc = layout_find_latest(s, prefix.s, '\0', ret_generation, e);
+    return rc ? err_wrap(e, "look for the store's marker") : 0;
 }
 
 int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark, struct err *e)
