@@ -32,6 +32,8 @@ import load  # noqa: E402
 import lost  # noqa: E402
 import slurm  # noqa: E402
 
+# As `belay up` writes it, but that one user may submit a million jobs.
+CONFIG = "cluster: local\nlisten: 127.0.0.1:0\neach_user: {max_submitted: none}\n"
 SPEC = {"script": "#!/bin/sh\nexec true\n", "cwd": "/"}
 
 
@@ -50,6 +52,8 @@ class Local:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         self.env["BELAY_HOME"] = self.home
         self.socket = os.path.join(self.home, "belayd.sock")
+        with open(os.path.join(self.home, "belayd.yaml"), "w") as f:
+            f.write(CONFIG)
         self.up()
         return self
 

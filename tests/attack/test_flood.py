@@ -128,7 +128,7 @@ class Flood(unittest.TestCase):
     def test_the_listener_is_not_left_deaf(self):
         """More connections than there may be, then none: the next one is served at once. Several
         times, for whether a listener that rests at its limit hears again depends on chance."""
-        for _ in range(5):
+        for _ in range(20):
             crowd = []
             for _ in range(STRANGERS + 200):
                 s = socket.socket()
