@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "db/db.h"
 #include "sim/world.h"
+#include <inttypes.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 struct arguments {
     long long seeds, first;
-    int processes, verbose;
+    int processes, verbose, digest;
 };
 
 static void drop_line(void *ctx, enum log_level level, const char *line)
@@ -57,6 +58,8 @@ static int run_share(const struct arguments *a, long long offset, int fd)
                 a->first + i, (long long)r.events, (long long)r.crashes, (long long)r.reclaims,
                 (long long)r.launches, (long long)r.saves, (long long)r.jobs, (long long)r.virtual_ms / 1000,
                 r.failure);
+        if (a->digest)
+            printf("%lld %016" PRIx64 "\n", a->first + i, r.digest);
         if (r.failure[0]) {
             printf("seed %lld FAILED: %s\n", a->first + i, r.failure);
             fflush(stdout);
@@ -94,7 +97,8 @@ static int run_all(const struct arguments *a)
             printf("a process was ended by signal %d: --verbose tells at which seed\n", WTERMSIG(status));
         failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
-    printf("%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld reclaims, %lld "
+    fprintf(a->digest ? stderr : stdout,
+        "%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld reclaims, %lld "
            "launches, %lld "
            "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
         a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes, (long long)sum.kills,
@@ -110,6 +114,8 @@ int main(int argc, char **argv)
         {"seeds", 'n', POPT_ARG_LONGLONG, &a.seeds, 0, "how many (default 100)", "N"},
         {"first", 'f', POPT_ARG_LONGLONG, &a.first, 0, "the first (default 1)", "SEED"},
         {"jobs", 'j', POPT_ARG_INT, &a.processes, 0, "processes at once (default 1)", "P"},
+        {"digest", 'd', POPT_ARG_NONE, &a.digest, 0,
+            "a line for every seed: its number and a hash of all that was committed but texts; pipe it to sort -n", NULL},
         {"verbose", 'v', POPT_ARG_NONE, &a.verbose, 0, "a line for every seed", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };

@@ -4,6 +4,7 @@
  * run.
  */
 #include "sim/world.h"
+#include "sim/digest.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -80,10 +81,13 @@ static void commit_now(struct world *w, bool tell)
         rc = err_set(&e, ERR_NO_SPACE, "no space left on the simulated disk");
     } else {
         rc = db_commit(w->db, b, &e);
-        if (rc == 0)
+        if (rc == 0) {
+            sim_digest_number(&w->digest, world_now(w));
+            sim_digest_changes(&w->digest, &b->changes);
             check_committed(w, b);
-        else
+        } else {
             world_fail(w, "a commit failed: %s", e.text);
+        }
     }
     if (tell)
         tick_committed(w->tick, rc, &e);
@@ -349,6 +353,7 @@ static void begin(struct world *w, struct db *db, uint64_t seed)
 {
     struct err e = {0};
     w->seed = seed;
+    w->digest = SIM_DIGEST_START;
     prng_init(&w->prng, seed);
     vtimers_init(&w->vt, START_WALL_MS);
     crons_init(w);
@@ -426,7 +431,8 @@ static void report(const struct world *w, struct sim_result *r)
         .drilled = w->drilled,
         .evictions = w->evictions,
         .jobs = w->n_acked,
-        .virtual_ms = world_now(w)};
+        .virtual_ms = world_now(w),
+        .digest = w->digest};
     STR_COPY(r->failure, w->failure);
 }
 

@@ -420,6 +420,7 @@ struct world {
     int32_t hold_in_vain; /* as model_options has it */
     int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled, evictions;
     char failure[512]; /* the first broken promise */
+    uint64_t digest;   /* see digest.h */
 };
 
 int64_t world_now(const struct world *w);
@@ -443,6 +444,7 @@ struct sim_result {
     char failure[512]; /* "": every promise held */
     int64_t events, crashes, reclaims, kills, launches, saves, jobs, drilled, evictions;
     int64_t virtual_ms;
+    uint64_t digest; /* of what was committed, see digest.h */
 };
 
 /* One life of a world. The database is emptied for it. */
