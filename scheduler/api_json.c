@@ -511,6 +511,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set_i(o, "launches", f->launches);
     set_i(o, "refusals", f->refusals);
     set_i(o, "refused_in_a_row", f->refused_in_a_row);
+    set_i(o, "early_reclaims_in_a_row", live ? live->early_reclaims_in_a_row : 0);
     set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
     set(o, "avoided_until",
         is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());

@@ -306,6 +306,8 @@ static void instance_end(
     instance_move(m, i, INSTANCE_GONE, now);
     if (i->offer && wall_is_set(i->row.launched_at) && !i->row.reclaimed)
         sightings_note(m, i->offer, SIGHTING_ENDED, now.wall);
+    if (!i->row.reclaimed)
+        offer_note_life(m, i, now);
     i->row.ended_at = ended_at;
     STR_COPY(i->row.text, text);
     ledger_instance(m, i);
@@ -372,6 +374,7 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     o->row.reclaims++;
     o->row.rebalances_true += i->row.rebalanced;
     touch_offer(m, o);
+    offer_note_life(m, i, now);
 }
 
 /* The provider's word on its end, which is what it bills, as far as it can be true of this machine: clocks differ. */

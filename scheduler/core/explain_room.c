@@ -373,10 +373,10 @@ void explain_offers(const struct model *m, const struct shape *s, struct stamp n
                 continue;
             char in[32];
             time_format_duration(until.ms - now.mono.ms, in, sizeof in);
-            explain_say(a, "offer-refused",
-                "%s %s in %s gave no machine (%" PRId32 " in a row); tried again in %s%s%s", o->row.type,
-                market_names[o->row.market], o->row.zone, o->row.refused_in_a_row, in, o->why[0] ? ": " : "",
-                o->why);
+            bool early = o->row.refused_in_a_row == 0 && o->early_reclaims_in_a_row > 0;
+            explain_say(a, early ? "offer-reclaims" : "offer-refused", "%s %s in %s %s (%" PRId32 " in a row); tried again in %s%s%s",
+                o->row.type, market_names[o->row.market], o->row.zone, early ? "reclaims its machines soon after they boot" : "gave no machine",
+                early ? o->early_reclaims_in_a_row : o->row.refused_in_a_row, in, o->why[0] ? ": " : "", o->why);
         }
     }
 }

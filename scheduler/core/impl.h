@@ -765,6 +765,9 @@ void offer_place(struct pool *p, struct offer *o); /* into the pool's order */
 /* It gave no machine, and why: avoided for a while that doubles, or at once the longest. Returns for how long, in ms.
  */
 int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why);
+/* The instance's life, as far as it says something of its offer: one that was reclaimed before it had run for as long as it took
+ * to boot was paid for its boot alone, and its offer is avoided as if it had refused. One that ran for longer ends that series. */
+void offer_note_life(struct model *m, const struct instance *i, struct stamp now);
 void offer_saw(struct offer *o, const struct resources *total);
 
 /* ---- machines that never join (boots.c) ---- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instances in their indexes, and offers that gave no machine.
+ * Instances in their indexes, and offers to avoid: those that gave no machine, or only short-lived ones.
  */
 #include "scheduler/core/impl.h"
 #include "scheduler/core/sightings.h"
 
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "base/str.h"
 #include <stdio.h>
 #include <string.h>
@@ -147,26 +148,52 @@ void offer_place(struct pool *p, struct offer *o)
     list_push_back(&p->offers, &o->in_pool);
 }
 
-int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
+/* in_a_row: the counter that the time doubles with; several of one moment count once. */
+static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *in_a_row, bool longest, const char *why)
 {
-    m->reserve_epoch++;
     bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
-    int64_t first = o->pool->row.refusal_backoff_ms, times = 1;
+    int64_t times = 1;
     if (!avoided)
-        o->row.refused_in_a_row++; /* several launches of one moment that are refused together count once */
-    for (int n = 1; n < o->row.refused_in_a_row && times < AVOID_LONGEST; n++)
+        ++*in_a_row;
+    for (int n = 1; n < *in_a_row && times < AVOID_LONGEST; n++)
         times *= 2;
     if (longest || times > AVOID_LONGEST)
         times = AVOID_LONGEST;
-    int64_t until = now.mono.ms + first * times;
     if (!avoided || longest)
-        o->row.avoid_until = (struct mono){until};
+        o->row.avoid_until = (struct mono){now.mono.ms + o->pool->row.refusal_backoff_ms * times};
     STR_COPY(o->why, why);
+    m->reserve_epoch++;
     m->change++;
+}
+
+int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
+{
+    avoid(m, o, now, &o->row.refused_in_a_row, longest, why);
     touch_offer(m, o);
     sightings_note(m, o, SIGHTING_AWAY, now.wall);
     pace_refused(m, o, now);
     return o->row.avoid_until.ms - now.mono.ms;
+}
+
+void offer_note_life(struct model *m, const struct instance *i, struct stamp now)
+{
+    struct offer *o = i->offer;
+    const struct instance_row *r = &i->row;
+    if (!o || !wall_is_set(r->joined_at))
+        return;
+    int64_t boot_ms = r->joined_at.ms - max_i64(r->launched_at.ms, r->intended_at.ms);
+    int64_t life_ms = now.wall.ms - r->joined_at.ms;
+    if (life_ms >= boot_ms) {
+        o->early_reclaims_in_a_row = 0;
+        return;
+    }
+    if (!r->reclaimed)
+        return;
+    char after[32], why[CORE_TEXT_MAX];
+    time_format_duration(max_i64(life_ms, 0), after, sizeof after);
+    text_format(why, sizeof why, "reclaimed %s after it joined", after);
+    avoid(m, o, now, &o->early_reclaims_in_a_row, false, why);
+    pace_refused(m, o, now);
 }
 
 void offer_saw(struct offer *o, const struct resources *total)

@@ -319,7 +319,8 @@ struct offer {
     /* How likely the provider holds it that a spot machine can be had, 1 (not) to OFFER_SCORE_MAX (very);
      * OFFER_SCORE_NONE: it does not say. Not stored. */
     int32_t score;
-    char why[CORE_TEXT_MAX]; /* it is avoided: what the last launch that gave no machine came to */
+    int32_t early_reclaims_in_a_row; /* see offer_note_life; not stored */
+    char why[CORE_TEXT_MAX]; /* why it is avoided: the last launch that gave no machine, or a short-lived one */
     struct link in_pool;
     struct link dirty;
 };

@@ -2,6 +2,7 @@
  *
  * Pools, offers, prices, and instances from intent to end.
  */
+#include "scheduler/core/explain.h"
 #include "tests/core/lab.h"
 
 #include "base/str.h"
@@ -176,6 +177,50 @@ static void refusals_of_one_moment_count_once(void **state)
     assert_int_equal(spot(&l)->row.avoid_until.ms, l.now.mono.ms + LAB_BACKOFF_MS);
     assert_int_equal(lab_plan(&l), 4); /* on-demand instead */
     assert_int_equal(model_instance(l.m, 5)->row.market, MARKET_ON_DEMAND);
+    lab_deinit(&l);
+}
+
+/* One machine that joins after boot_ms, is reclaimed after life_ms more, and ends. Returns for how long its offer is avoided then. */
+static int64_t live_and_be_reclaimed(struct lab *l, int64_t instance, int64_t boot_ms, int64_t life_ms)
+{
+    assert_int_equal(lab_plan(l), 1);
+    lab_launched(l, instance);
+    lab_wait(l, boot_ms);
+    int64_t node = lab_join_instance(l, instance, 4);
+    lab_wait(l, life_ms);
+    lab_notice(l, node, NOTICE_TYPE_RECLAIM, 120000);
+    gone(l, instance, true);
+    struct mono until = spot(l)->row.avoid_until;
+    return mono_is_set(until) && until.ms > l->now.mono.ms ? until.ms - l->now.mono.ms : 0;
+}
+
+static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_elastic(&l, "burst", 4, "m5", 4);
+    struct job_row r = lab_job(4);
+    r.market = WISH_SPOT;
+    int64_t job = lab_submit(&l, &r), ms = LAB_BACKOFF_MS, instance = 1;
+    for (int k = 1; k <= 9; k++) {
+        assert_int_equal(live_and_be_reclaimed(&l, instance++, 60000, 59999), ms);
+        assert_int_equal(spot(&l)->early_reclaims_in_a_row, k);
+        assert_int_equal(lab_plan(&l), 0);
+        lab_wait(&l, ms);
+        ms = ms * 2 < 60 * LAB_BACKOFF_MS ? ms * 2 : 60 * LAB_BACKOFF_MS;
+    }
+    assert_int_equal(spot(&l)->row.refused_in_a_row, 0);
+    assert_int_equal(live_and_be_reclaimed(&l, instance++, 60000, 60000), 0); /* it was worth its boot */
+    assert_int_equal(spot(&l)->early_reclaims_in_a_row, 0);
+    assert_int_equal(live_and_be_reclaimed(&l, instance, 60000, 0), LAB_BACKOFF_MS);
+    struct reason why[EXPLAIN_REASONS_MAX];
+    size_t n = core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX), k = 0;
+    while (k < n && !str_eq(why[k].code, "offer-reclaims"))
+        k++;
+    assert_true(k < n);
+    assert_string_equal(why[k].text,
+        "m5 spot in z1 reclaims its machines soon after they boot (1 in a row); tried again in 10s: reclaimed 0ms after it joined");
     lab_deinit(&l);
 }
 
@@ -435,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_joined_machine_takes_its_price_and_market),
         cmocka_unit_test(a_refused_offer_is_avoided_for_a_time_that_doubles),
         cmocka_unit_test(refusals_of_one_moment_count_once),
+        cmocka_unit_test(an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles),
         cmocka_unit_test(a_configuration_fault_avoids_the_offer_for_long),
         cmocka_unit_test(a_machine_that_never_joins_is_ended_and_its_offer_avoided),
         cmocka_unit_test(a_machine_that_dies_while_it_boots_is_as_good_as_refused),
