@@ -146,6 +146,10 @@ struct cloud_driver_ops {
     const char *provider;   /* "aws" */
     int64_t spot_notice_ms; /* the notice that the provider promises, at best */
 
+    /* How many launch calls the provider takes at once, and how many a minute from then on, in one region of one account. 0: it has no
+     * such limit, or the driver keeps to it. */
+    int32_t launch_burst, launches_per_minute;
+
     /* One instance in one zone, or at one of the alternatives. Repeated with the same token it returns the same instance, perhaps already
      * gone. */
     void (*launch)(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);

@@ -380,6 +380,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
     p->row.boot_timeout_ms = opt_time(r, "boot_timeout", SECONDS_MS(1), SECONDS_MS(600));
     p->row.refusal_backoff_ms = opt_time(r, "refusal_backoff", 10, SECONDS_MS(10));
+    p->launches_per_minute = yaml_opt_i64(r, "launches_per_minute", 1, 60000, 0);
     p->row.min_paid_ms = opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);

@@ -33,6 +33,7 @@ struct config_pool {
     const char *metadata_guard; /* of its nodes' agents; static; NULL: their default */
     char *credentials;        /* credentials file; NULL: the provider's usual order */
     int64_t disk_gib;         /* 0: the image's own */
+    int64_t launches_per_minute; /* 0: as its provider takes them */
     struct offer_row *offers; /* id unset */
     size_t n_offers;
 };

@@ -109,6 +109,7 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "criu", json_string(criu_ability_names[p->row.criu]));
     set(o, "boot_timeout", duration(p->row.boot_timeout_ms));
     set(o, "refusal_backoff", duration(p->row.refusal_backoff_ms));
+    set(o, "launches_per_minute", limit(p->launches_per_minute));
     set(o, "disk_gib", limit(p->disk_gib));
     set(o, "endpoint", text(p->endpoint));
     set(o, "metadata", text(p->metadata));

@@ -165,7 +165,8 @@ static int make_drivers(const struct pools *p, const struct config *before, cons
 static void tell_provision(struct pools *p, const struct config_pool *c, struct cloud_driver *driver)
 {
     provision_add_pool(p->o.provision,
-        &(struct provision_pool){.name = c->row.name, .driver = driver, .region = c->row.region});
+        &(struct provision_pool){
+            .name = c->row.name, .driver = driver, .region = c->row.region, .launches_per_minute = c->launches_per_minute});
 }
 
 static int read_applied(struct pools *p, struct err *e)

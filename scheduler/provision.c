@@ -37,13 +37,34 @@ struct provision *provision_create(const struct provision_options *o)
     return p;
 }
 
+static struct launch_pace *pace_of(struct provision *p, const struct cloud_driver_ops *ops, const char *region)
+{
+    for (size_t i = 0; i < p->n_paces; i++)
+        if (p->paces[i]->ops == ops && str_eq(p->paces[i]->region, region))
+            return p->paces[i];
+    struct launch_pace *pace = mem_alloc(sizeof(*pace));
+    launch_pace_init(pace, p->o.timers, ops, region);
+    p->paces = mem_resize(p->paces, p->n_paces + 1, sizeof(struct launch_pace *));
+    p->paces[p->n_paces++] = pace;
+    return pace;
+}
+
+static void set_rate(struct provision *p, struct launch_pace *pace)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (p->pools[i].place->pace == pace && p->pools[i].launches_per_minute > most)
+            most = p->pools[i].launches_per_minute;
+    launch_pace_set_rate(pace, most > 0 ? most : pace->ops->launches_per_minute);
+}
+
 static struct place *place_of(struct provision *p, struct cloud_driver *driver, const char *region)
 {
     for (size_t i = 0; i < p->n_places; i++)
         if (p->places[i]->driver == driver && str_eq(p->places[i]->region, region))
             return p->places[i];
     struct place *pl = mem_alloc(sizeof(*pl));
-    *pl = (struct place){.p = p, .driver = driver};
+    *pl = (struct place){.p = p, .driver = driver, .pace = pace_of(p, driver->ops, region)};
     STR_COPY(pl->region, region);
     p->places = mem_resize(p->places, p->n_places + 1, sizeof(struct place *));
     p->places[p->n_places++] = pl;
@@ -106,6 +127,8 @@ void provision_add_pool(struct provision *p, const struct provision_pool *pool)
         STR_COPY(pe->name, pool->name);
     }
     pe->place = place_of(p, pool->driver, pool->region);
+    pe->launches_per_minute = pool->launches_per_minute;
+    set_rate(p, pe->place->pace);
     if (before && before != pe->place)
         retire_if_empty(p, before);
     if (p->started)
@@ -119,6 +142,7 @@ void provision_remove_pool(struct provision *p, const char *name)
         return;
     struct place *before = pe->place;
     *pe = p->pools[--p->n_pools];
+    set_rate(p, before->pace);
     retire_if_empty(p, before);
 }
 
@@ -138,6 +162,11 @@ void provision_destroy(struct provision *p)
     for (size_t i = 0; i < p->n_places; i++)
         free(p->places[i]);
     free(p->places);
+    for (size_t i = 0; i < p->n_paces; i++) {
+        launch_pace_deinit(p->paces[i]);
+        free(p->paces[i]);
+    }
+    free(p->paces);
     free(p->pools);
     free(p);
 }
@@ -167,6 +196,7 @@ static void drop_if_over(struct work *w)
 {
     if (model_instance(provision_model(w->p), w->instance) || w->terminating || tries_is_running(&w->launch))
         return;
+    launch_turn_leave(&w->turn);
     map_remove(&w->p->works, w->instance);
     free(w);
 }
@@ -233,6 +263,8 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
 {
     struct work *w = ctx;
     w->last_call = provision_now(w->p);
+    if (e && e->kind == ERR_THROTTLED && w->launching)
+        launch_pace_throttled(w->launching->pace);
     w->unsure |= e && !is_refusal(e->kind) && e->kind != ERR_THROTTLED && e->kind != ERR_CANCELLED;
     if (!e) {
         provision_post_launched(w->p, w->instance, instance);
@@ -263,6 +295,8 @@ static void run_launch(struct tries *t, void *ctx)
     size_t n = core_alternatives(provision_model(p), i, others);
     for (size_t k = 0; k < n; k++)
         places[k] = (struct cloud_place){.zone = others[k]->row.zone, .type = others[k]->row.type};
+    if (t->n > 0)
+        launch_pace_repeat(pl->pace);
     char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
     struct cloud_launch l = {
         .token = i->row.token,
@@ -319,16 +353,31 @@ static const struct tries_options launch_tries = {.run = run_launch,
     .backoff_ms = LAUNCH_BACKOFF_MS,
     .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS};
 
-void provision_launch(struct work *w)
+/* Its row may have changed while it waited: the first try looks. */
+static void launch_now(struct work *w)
 {
-    if (tries_is_running(&w->launch) || w->answered || w->doubted)
-        return;
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
     w->launching = pe ? pe->place : NULL;
     if (pe)
         pe->place->n_calls++;
     tries_start(&w->launch, &launch_tries, w->p->o.timers, w->p->o.prng, w);
+}
+
+static void on_turn(struct launch_turn *turn)
+{
+    launch_now(LIST_ENTRY(turn, struct work, turn));
+}
+
+void provision_launch(struct work *w)
+{
+    if (tries_is_running(&w->launch) || launch_turn_is_waiting(&w->turn) || w->answered || w->doubted)
+        return;
+    const struct instance *i = model_instance(provision_model(w->p), w->instance);
+    const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
+    w->turn.start = on_turn;
+    if (!pe || launch_pace_enter(pe->place->pace, &w->turn))
+        launch_now(w);
 }
 
 /* ---- consoles ---- */
@@ -429,6 +478,8 @@ void provision_touch(struct provision *p, int64_t instance)
         return;
     }
     w = provision_work(p, instance);
+    if (i->row.state != INSTANCE_INTENDED)
+        launch_turn_leave(&w->turn);
     if (i->row.state == INSTANCE_INTENDED) {
         provision_launch(w);
     } else if (i->row.state == INSTANCE_ENDING) {

@@ -25,6 +25,7 @@ struct provision_pool {
     const char *name;
     struct cloud_driver *driver;
     const char *region;
+    int64_t launches_per_minute; /* 0: its provider's own limit. Of several pools of a provider and region the highest counts */
 };
 
 struct provision_options {

@@ -7,12 +7,14 @@
 
 #include "base/map.h"
 #include "base/tries.h"
+#include "scheduler/launch_pace.h"
 #include "scheduler/provision.h"
 
 /* What is being done for one instance. Made when there is something to do, dropped when the row is gone. */
 struct work {
     struct provision *p;
     int64_t instance;
+    struct launch_turn turn; /* to be launched, while it waits for that */
     struct tries launch;
     bool answered; /* for good: its row is about to change, and it is not launched again */
     bool unsure;   /* a try had no answer, perhaps of another process: its machine may be there */
@@ -31,6 +33,7 @@ struct place {
     struct provision *p;
     struct cloud_driver *driver;
     char region[CLOUD_NAME_MAX];
+    struct launch_pace *pace; /* of its provider in its region */
     bool listing, pricing, retired;
     size_t n_calls; /* launches and terminations under way */
     struct mono list_began;
@@ -39,6 +42,7 @@ struct place {
 struct pool_entry {
     char name[CORE_NAME_MAX];
     struct place *place;
+    int64_t launches_per_minute; /* 0: its provider's */
     int32_t failed_boots; /* as last logged */
     bool is_consoling;    /* a console of a machine of it is being read */
 };
@@ -49,6 +53,8 @@ struct provision {
     size_t n_pools;
     struct place **places;
     size_t n_places;
+    struct launch_pace **paces; /* kept when the last pool of a region goes: what it launched counts */
+    size_t n_paces;
     struct map works; /* instance id -> struct work */
     struct timer sweep, price, release;
     bool started;
@@ -68,7 +74,7 @@ void provision_end_call(struct place *pl);
 void provision_release_soon(struct provision *p);
 /* Something is expected to change at the provider. Who asks meanwhile does not put it off. */
 void provision_sweep_soon(struct provision *p);
-/* Unless one is under way, answered or doubted. */
+/* When its turn comes, unless it waits for that, or one is under way, answered or doubted. */
 void provision_launch(struct work *w);
 /* Unless a call is under way or its id is not known yet. */
 void provision_terminate(struct work *w, const struct instance *i);

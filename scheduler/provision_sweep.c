@@ -93,7 +93,7 @@ static void miss(struct place *pl, const struct instance *i)
         return;
     }
     const struct cloud_driver_ops *ops = pl->driver->ops;
-    if (ops->hides && ops->hides(pl->driver, i->row.provider_id))
+    if (i->row.provider_id[0] && ops->hides && ops->hides(pl->driver, i->row.provider_id))
         return;
     if (++w->misses >= GONE_MISSES && is_settled)
         provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");

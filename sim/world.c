@@ -219,8 +219,8 @@ static void make_parts(struct world *w)
         .ctx = w});
     w->cleaner = cleaner_create(w->tick, ts, &w->sweeper.port);
     w->outbox = outbox_create(w->tick, ts, &w->prng, &w->postman.port);
-    provision_add_pool(
-        w->provision, &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1"});
+    provision_add_pool(w->provision,
+        &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1", .launches_per_minute = w->seed % 4 == 2 ? 6 : 0});
 }
 
 static const struct count licences[] = {{"matlab", 3}, {"ansys", 1}};

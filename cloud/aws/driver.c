@@ -350,6 +350,9 @@ static void aws_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops aws_ops = {
     .provider = "aws",
     .spot_notice_ms = SPOT_NOTICE_MS,
+    /* RunInstances: 5 requests, 2 a second from then on, for an account in a region (EC2 API throttling). A fleet's calls have a larger bucket. */
+    .launch_burst = 5,
+    .launches_per_minute = 120,
     .launch = aws_launch,
     .list = aws_list,
     .terminate = aws_terminate,

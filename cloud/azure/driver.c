@@ -122,6 +122,9 @@ static void azure_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops azure_ops = {
     .provider = "azure",
     .spot_notice_ms = SPOT_NOTICE_MS,
+    /* Resource Manager takes 200 writes at once and 10 a second from then on, for a subscription in a region; a launch is two or three. */
+    .launch_burst = 50,
+    .launches_per_minute = 200,
     .launch = azure_launch,
     .list = azure_list,
     .terminate = azure_terminate,

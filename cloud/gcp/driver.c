@@ -251,6 +251,9 @@ static void gcp_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops gcp_ops = {
     .provider = "gcp",
     .spot_notice_ms = SPOT_NOTICE_MS,
+    /* Requests that change something are limited by the minute, for a project in a region, well above this. */
+    .launch_burst = 20,
+    .launches_per_minute = 600,
     .launch = gcp_launch,
     .list = gcp_list,
     .terminate = gcp_terminate,

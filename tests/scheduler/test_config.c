@@ -177,6 +177,7 @@ static const char everything[] = "cluster: lab\n"
                                  "    endpoint: http://127.0.0.1:4566\n"
                                  "    metadata: http://127.0.0.1:1338\n"
                                  "    credentials: /etc/belay/aws\n"
+                                 "    launches_per_minute: 300\n"
                                  "    disk_gib: 100\n";
 
 static const char *setting(const struct config_pool *p, const char *key)
@@ -247,6 +248,7 @@ static void every_key_of_a_pool_is_read(void **state)
     assert_string_equal(burst->endpoint, "http://127.0.0.1:4566");
     assert_string_equal(burst->metadata, "http://127.0.0.1:1338");
     assert_string_equal(burst->credentials, "/etc/belay/aws");
+    assert_int_equal(burst->launches_per_minute, 300);
     assert_int_equal(burst->disk_gib, 100);
     config_deinit(&c);
 }
@@ -786,6 +788,7 @@ static const struct refused {
     {POOL "    boot_timeout: 0\n", {"boot_timeout:"}},
     {POOL "    refusal_backoff: 5ms\n", {"refusal_backoff:", "at least 10ms"}},
     {POOL "    disk_gib: 65537\n", {"disk_gib:"}},
+    {POOL "    launches_per_minute: 0\n", {"launches_per_minute:"}},
     {POOL "    regoin: x\n", {"lab.yaml:8", "did you mean \"region\"?"}},
     {GCP_POOL "[n1-standard-8+t5]\n", {"lab.yaml:9: types:", "\"t5\"", "(nearest: t4)"}},
     {GCP_POOL "[n1-standard-12+t4]\n", {"did you mean \"n1-standard-16\"?"}},

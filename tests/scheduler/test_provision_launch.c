@@ -84,6 +84,81 @@ static void a_machine_whose_reply_was_lost_is_found_by_its_token(void **state)
     assert_int_equal(rig_stats(f).strays, 0);
 }
 
+/* A machine for each of n jobs. */
+static void demand(struct fixture *f, int n)
+{
+    for (int i = 0; i < n; i++)
+        lab_submit(f->lab, 4, NULL);
+    rig_settle(f);
+}
+
+static void set_rate(struct fixture *f, int64_t per_minute)
+{
+    f->pool.launches_per_minute = per_minute;
+    provision_add_pool(f->lab->provision, &f->pool);
+}
+
+static void launches_leave_at_the_rate_of_the_pool(void **state)
+{
+    struct fixture *f = *state;
+    set_rate(f, 60);
+    demand(f, 4);
+    for (size_t n = 1; n <= 4; n++) {
+        assert_int_equal(rig_count(f, CALL_LAUNCH), n);
+        rig_pass(f, 999);
+        assert_int_equal(rig_count(f, CALL_LAUNCH), n);
+        rig_pass(f, 1);
+    }
+    assert_int_equal(f->n_machines, 4);
+}
+
+static void a_restart_does_not_launch_faster(void **state)
+{
+    struct fixture *f = *state;
+    set_rate(f, 60);
+    demand(f, 4);
+    rig_restart(f);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2); /* the bucket is full again, of one */
+    rig_pass(f, 3000);
+    assert_int_equal(f->n_machines, 4);
+    for (int64_t id = 1; id <= 4; id++)
+        assert_int_equal(rig_instance(f, id)->row.state, INSTANCE_LAUNCHED);
+}
+
+static void what_is_ended_while_it_waits_for_its_turn_is_never_launched(void **state)
+{
+    struct fixture *f = *state;
+    set_rate(f, 1);
+    demand(f, 3);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    for (int64_t id = 1; id <= 3; id++)
+        lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = id}}, NULL);
+    for (int64_t id = 2; id <= 3; id++)
+        lab_post(f->lab, (struct event){.type = EV_END_INSTANCE, .end_instance = {.instance = id}}, NULL);
+    rig_settle(f);
+    rig_pass(f, 200000);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    assert_null(rig_instance(f, 2));
+    assert_null(rig_instance(f, 3));
+}
+
+static void a_throttled_launch_slows_the_others_down(void **state)
+{
+    struct fixture *f = *state;
+    set_rate(f, 6);
+    f->launch_error = ERR_THROTTLED;
+    rig_demand(f);
+    size_t before = rig_count(f, CALL_LAUNCH);
+    f->launch_error = ERR_NONE;
+    rig_pass(f, 2000); /* it is repeated after its own backoff, and owes a token */
+    assert_int_equal(f->n_machines, 1);
+    demand(f, 1);
+    rig_pass(f, 9000);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), before + 1);
+    rig_pass(f, 20000);
+    assert_int_equal(f->n_machines, 2);
+}
+
 /* Who may not call is refused whatever there is. */
 static void a_refusal_after_a_lost_reply_is_not_believed(void **state)
 {
@@ -333,6 +408,10 @@ int main(void)
         TEST(a_launch_leaves_after_its_intent_is_on_disk),
         TEST(a_definite_refusal_ends_the_intent_and_nothing_else_does),
         TEST(lost_replies_are_repeated_under_the_same_token),
+        TEST(launches_leave_at_the_rate_of_the_pool),
+        TEST(a_restart_does_not_launch_faster),
+        TEST(what_is_ended_while_it_waits_for_its_turn_is_never_launched),
+        TEST(a_throttled_launch_slows_the_others_down),
         TEST(a_refusal_after_a_lost_reply_is_not_believed),
         TEST(listings_settle_a_refusal_that_is_not_believed),
         TEST(a_shortage_after_a_lost_reply_is_believed),
