@@ -21,7 +21,7 @@ char *buf_reserve(struct buf *b, size_t n)
     if (n >= SIZE_MAX / 2 - b->len)
         mem_out_of_memory();
     if (b->len + n + 1 > b->cap) {
-        size_t cap = b->cap ? b->cap : BUF_CAP_MIN;
+        size_t cap = b->cap ? b->cap : n + 1 > BUF_CAP_MIN ? n + 1 : BUF_CAP_MIN;
         while (cap < b->len + n + 1)
             cap *= 2;
         b->data = mem_resize(b->data, cap, 1);

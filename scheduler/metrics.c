@@ -94,6 +94,7 @@ static void add_http(struct buf *out, const struct api *a)
         sum.too_slow += s.too_slow;
         sum.malformed += s.malformed;
         sum.bodies_refused += s.bodies_refused;
+        sum.replies_refused += s.replies_refused;
     }
     metric(out, "belay_http_stranger_connections", "gauge",
         "Connections that have not shown a token or a node's certificate yet.",
@@ -112,6 +113,8 @@ static void add_http(struct buf *out, const struct api *a)
         (double)sum.malformed);
     metric(out, "belay_http_bodies_refused_total", "counter", "Bodies refused for their size or for lack of room.",
         (double)sum.bodies_refused);
+    metric(out, "belay_http_replies_refused_total", "counter", "Large replies refused for lack of room: the client reads too slowly.",
+        (double)sum.replies_refused);
 }
 
 void api_metrics(struct request *q)

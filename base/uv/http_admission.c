@@ -124,17 +124,43 @@ void http_admission_leave(struct http_admission *a, struct http_holder *h)
         destroy_party(a, p);
 }
 
-enum http_verdict http_admission_take(
+static bool exceeds_party(const struct http_admission *a, const struct http_holder *h, size_t n)
+{
+    size_t max = a->classes[h->party->class].limits.max_bytes_each;
+    return max > 0 && h->party->bytes + n > max;
+}
+
+static bool exceeds_class(const struct http_admission *a, const struct http_holder *h, size_t n)
+{
+    const struct http_class_use *c = &a->classes[h->party->class];
+    return c->bytes + n > c->limits.max_bytes;
+}
+
+static enum http_verdict take_in_class(
     struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim)
 {
     struct http_party *p = h->party;
-    struct http_class_use *c = &a->classes[p->class];
-    if (c->limits.max_bytes_each > 0 && p->bytes + n > c->limits.max_bytes_each)
-        return HTTP_PARTY_FULL;
-    if (c->bytes + n > c->limits.max_bytes) {
-        *ret_victim = find_victim(c, h, p, p->bytes, true);
+    if (exceeds_class(a, h, n)) {
+        *ret_victim = find_victim(&a->classes[p->class], h, p, p->bytes, true);
         return *ret_victim ? HTTP_GIVES_WAY : HTTP_CLASS_FULL;
     }
+    http_admission_add(a, h, n);
+    return HTTP_ADMITTED;
+}
+
+enum http_verdict http_admission_take(
+    struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim)
+{
+    return exceeds_party(a, h, n) ? HTTP_PARTY_FULL : take_in_class(a, h, n, ret_victim);
+}
+
+enum http_verdict http_admission_take_reply(
+    struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim)
+{
+    if (exceeds_party(a, h, n) && h->party->bytes > h->bytes)
+        return HTTP_PARTY_FULL;
+    if (a->classes[h->party->class].bytes > h->bytes)
+        return take_in_class(a, h, n, ret_victim);
     http_admission_add(a, h, n);
     return HTTP_ADMITTED;
 }

@@ -71,6 +71,9 @@ struct http_holder *http_admission_victim(const struct http_admission *a, enum h
 /* n more bytes for h. */
 enum http_verdict http_admission_take(
     struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim);
+/* The same of a reply: a party, or a class, that holds nothing else may exceed its limit. */
+enum http_verdict http_admission_take_reply(
+    struct http_admission *a, struct http_holder *h, size_t n, struct http_holder **ret_victim);
 /* The same, whatever the limits say: of bytes that are there already. */
 void http_admission_add(struct http_admission *a, struct http_holder *h, size_t n);
 void http_admission_give_back(struct http_admission *a, struct http_holder *h, size_t n);

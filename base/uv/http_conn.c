@@ -348,11 +348,31 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e)
     http_reply_status_err(c->x, status, e);
 }
 
+/* Replies up to OUT_JOINED_MAX are sent whatever else is under way: they say what became of a
+ * request. A larger one that has no room is replaced by an error. */
+static void take_reply(struct http_conn *c)
+{
+    struct http_admission *a = &c->server->admission;
+    struct http_holder *victim;
+    enum http_verdict v;
+    struct err e;
+    size_t n = c->x->reply_body.len;
+    if (n > OUT_JOINED_MAX) {
+        while ((v = http_admission_take_reply(a, &c->holder, n, &victim)) == HTTP_GIVES_WAY)
+            http_conn_give_way(LIST_ENTRY(victim, struct http_conn, holder), true);
+        if (has_room(v, c, &e))
+            return;
+        c->server->stats.replies_refused++;
+        http_reply_instead(c->x, &e);
+    }
+    http_admission_add(a, &c->holder, c->x->reply_body.len);
+}
+
 void http_conn_answered(struct http_conn *c)
 {
     struct http_exchange *x = c->x;
     http_conn_set_phase(c, CONN_SENDING);
-    http_admission_add(&c->server->admission, &c->holder, x->reply_body.len);
+    take_reply(c);
     c->body_at = 0;
     c->file_at = 0;
     if (x->reply_kind != REPLY_NONE) {

@@ -179,6 +179,8 @@ void http_reply_head(const struct http_exchange *x, bool keeps_alive, struct buf
 bool http_reply_has_body(const struct http_exchange *x);
 /* An error with a status that does not follow from its kind. */
 void http_reply_status_err(struct http_exchange *x, int status, const struct err *e);
+/* Replaces a reply that is in memory and of which nothing has been sent. */
+void http_reply_instead(struct http_exchange *x, const struct err *e);
 /* 503: the server is stopping. */
 void http_reply_stopping(struct http_exchange *x);
 

@@ -137,7 +137,7 @@ void http_reply_text(
     http_reply_bytes(x, status, content_type, text, strlen(text));
 }
 
-void http_reply_status_err(struct http_exchange *x, int status, const struct err *e)
+static char *error_text(const struct err *e)
 {
     json_t *body = json_object(), *error = json_object();
     json_object_set_new(error, "kind", json_string(err_kind_name(e->kind)));
@@ -145,7 +145,28 @@ void http_reply_status_err(struct http_exchange *x, int status, const struct err
     json_object_set_new(body, "error", error);
     char *text = json_dump_text(body);
     json_decref(body);
+    return text;
+}
+
+void http_reply_status_err(struct http_exchange *x, int status, const struct err *e)
+{
+    char *text = error_text(e);
     http_reply_text(x, status, "application/json", text);
+    free(text);
+}
+
+void http_reply_instead(struct http_exchange *x, const struct err *e)
+{
+    char *text = error_text(e);
+    assert(x->state == ANSWERED && x->reply_kind != REPLY_FILE);
+    buf_deinit(&x->reply_body);
+    buf_deinit(&x->reply_fields);
+    buf_adds(&x->reply_fields, "Content-Type: application/json\r\n");
+    buf_adds(&x->reply_body, text);
+    x->reply_kind = REPLY_BYTES;
+    x->status = http_status_of(e->kind);
+    x->reply_length = x->reply_body.len;
+    x->has_date = false;
     free(text);
 }
 

@@ -106,7 +106,7 @@ static void on_ready_timer(struct timer *t, void *ctx)
 /* One line a minute at most, for all that was dropped since the last. */
 static void log_dropped(struct http_server *s, int64_t now_ms)
 {
-    int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused;
+    int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused + s->stats.replies_refused;
     if (n == s->n_dropped_logged || now_ms < s->dropped_logged_at_ms + LOG_DROPPED_MS)
         return;
     log_warn("HTTP connections or bodies were dropped, at a limit or for slowness; totals since "
@@ -114,6 +114,7 @@ static void log_dropped(struct http_server *s, int64_t now_ms)
              "(see the metrics belay_http_*)",
         log_i("gave_way", s->stats.gave_way), log_i("refused", s->stats.refused),
         log_i("too_slow", s->stats.too_slow), log_i("bodies_refused", s->stats.bodies_refused),
+        log_i("replies_refused", s->stats.replies_refused),
         log_i("strangers", s->admission.classes[HTTP_STRANGER].n_holders));
     s->n_dropped_logged = n;
     s->dropped_logged_at_ms = now_ms;

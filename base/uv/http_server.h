@@ -102,6 +102,7 @@ struct http_server_stats {
     int64_t too_slow;  /* at a deadline for a handshake, a head, a body or a reply */
     int64_t malformed; /* requests refused for their form */
     int64_t bodies_refused; /* 413, 429 and 503 for bodies */
+    int64_t replies_refused; /* 429 and 503 in place of a large reply */
 };
 
 void http_server_get_stats(const struct http_server *s, struct http_server_stats *ret_stats);

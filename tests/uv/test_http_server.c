@@ -611,6 +611,78 @@ static void replies_not_read_count_for_their_user(void **state)
     rig_deinit(&r);
 }
 
+/* The status of the reply that fd has got. */
+static int status_on(struct rig *r, int fd)
+{
+    char text[16] = "";
+    while (recv(fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT) < (ssize_t)strlen("HTTP/1.1 200"))
+        uv_run(&r->loop, UV_RUN_ONCE);
+    return atoi(text + strlen("HTTP/1.1 "));
+}
+
+static int ask_for_big(struct rig *r, const char *user)
+{
+    char text[128];
+    int fd = connect_to(r);
+    int len = snprintf(
+        text, sizeof(text), "GET /big HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: %s\r\n\r\n", user);
+    assert_int_equal(write(fd, text, (size_t)len), len);
+    return fd;
+}
+
+/* Each over a connection of its own: 1 MiB, of which the sockets take a part. */
+static void large_replies_of_a_user_are_limited_together(void **state)
+{
+    (void)state;
+    enum { CONNECTIONS = 20, FIT = 3 };
+    struct rig r;
+    int fds[CONNECTIONS], n_full = 0;
+    struct outcome o;
+    struct http_server_stats stats;
+    rig_init(&r);
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){
+                      .limits = {[HTTP_USER] = {.max_bytes_each = (FIT << 20) + 8192}}});
+    for (int i = 0; i < CONNECTIONS; i++) {
+        fds[i] = ask_for_big(&r, "greedy");
+        int status = status_on(&r, fds[i]);
+        assert_int_equal(status, i < FIT ? 200 : 429);
+        n_full += status == 200;
+    }
+    assert_int_equal(n_full, FIT);
+    http_server_get_stats(r.server, &stats);
+    assert_int_equal(stats.replies_refused, CONNECTIONS - FIT);
+    rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes", "X-User: other"}}, &o);
+    assert_int_equal(o.status, 200);
+    assert_int_equal(o.body.len, 1 << 20);
+    outcome_deinit(&o);
+    rig_fetch(&r, "GET", "/hello", (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
+    assert_body(&o, 200, "hello"); /* a small one always has room */
+    outcome_deinit(&o);
+    for (int i = 0; i < CONNECTIONS; i++)
+        close(fds[i]);
+    settle(&r);
+    rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
+    assert_int_equal(o.status, 200);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
+static void one_reply_may_exceed_the_limit_of_its_user_and_class(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct outcome o;
+    rig_init(&r);
+    r.stranger_bytes = 200;
+    rig_serve(&r, (struct http_server_options){.limits = {[HTTP_USER] = {.max_bytes = 2000, .max_bytes_each = 1000}}});
+    rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes"}}, &o);
+    assert_int_equal(o.status, 200);
+    assert_int_equal(o.body.len, 1 << 20);
+    outcome_deinit(&o);
+    rig_deinit(&r);
+}
+
 static void one_who_waits_holds_no_body(void **state)
 {
     (void)state;
@@ -855,6 +927,8 @@ int main(void)
         cmocka_unit_test(bodies_together_are_limited),
         cmocka_unit_test(a_user_cannot_crowd_out_others),
         cmocka_unit_test(replies_not_read_count_for_their_user),
+        cmocka_unit_test(large_replies_of_a_user_are_limited_together),
+        cmocka_unit_test(one_reply_may_exceed_the_limit_of_its_user_and_class),
         cmocka_unit_test(one_who_waits_holds_no_body),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(malformed_requests_are_refused),
