@@ -17,9 +17,15 @@
 
 #define FILE_PIECE ((size_t)32 << 10)
 #define HEAD_PIECE ((size_t)16 << 10) /* read at a time while a head is awaited */
-/* One connection has the loop for so much, then the others have their turn. */
-#define TURN_BYTES ((size_t)256 << 10)
+/* One connection has the loop for so much, then the others have their turn: all together for
+ * ROUND_BYTES, some tens of milliseconds of TLS, unless that is less than a record for each. */
+#define ROUND_BYTES ((size_t)8 << 20)
+#define TURN_BYTES_MAX ((size_t)256 << 10)
+#define TURN_BYTES_MIN ((size_t)16 << 10)
 #define TURN_STEPS 64
+/* The kernel takes so much that it cannot send yet, not the megabytes of a send buffer: those of
+ * clients that do not read would use up what all TCP connections of the machine share (tcp_mem). */
+#define UNSENT_BYTES (128 << 10)
 #define OUT_JOINED_MAX ((size_t)16 << 10) /* a body up to this is sent together with its head */
 
 #define HEAD_MS                                                                                    \
@@ -145,8 +151,9 @@ struct http_conn *http_conn_open(struct http_server *s, int fd, const struct soc
         return NULL;
     }
     if (!c->peer.is_unix) {
-        int on = 1;
+        int on = 1, unsent = UNSENT_BYTES;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
     }
     s->n_open++;
     list_push_back(&s->conns, &c->link);
@@ -266,20 +273,27 @@ static bool refill(struct http_conn *c)
     return true;
 }
 
-/* Sends what there is. False: closed, or the peer takes no more now. */
+static size_t turn_bytes(const struct http_server *s)
+{
+    size_t share = ROUND_BYTES / (s->n_open + 1);
+    return share > TURN_BYTES_MAX ? TURN_BYTES_MAX : share < TURN_BYTES_MIN ? TURN_BYTES_MIN : share;
+}
+
+/* Sends what there is. False: closed, the peer takes no more now, or its turn is over. */
 static bool flush(struct http_conn *c, size_t *turn)
 {
+    size_t max = turn_bytes(c->server);
     while (has_output(c)) {
         bool from_body = c->out_at == c->out.len && c->body_at < (c->x ? c->x->reply_body.len : 0);
-        if (*turn >= TURN_BYTES)
+        if (*turn >= max)
             return false;
         if (!from_body && c->out_at == c->out.len && !refill(c)) {
             http_conn_close(c);
             return false;
         }
         const char *p = from_body ? c->x->reply_body.data + c->body_at : c->out.data + c->out_at;
-        ssize_t n =
-            send_some(c, p, from_body ? c->x->reply_body.len - c->body_at : c->out.len - c->out_at);
+        size_t left = from_body ? c->x->reply_body.len - c->body_at : c->out.len - c->out_at;
+        ssize_t n = send_some(c, p, left < max ? left : max);
         if (n == BROKEN)
             http_conn_close(c);
         if (n < 0)
@@ -587,18 +601,19 @@ void http_conn_run(struct http_conn *c)
 {
     size_t turn = 0;
     int n = 0;
+    const size_t turn_max = turn_bytes(c->server);
     assert(!c->is_running);
     link_remove(&c->ready);
     c->is_running = true;
     c->server->n_running++;
-    while (n < TURN_STEPS && turn < TURN_BYTES && step(c, &turn))
+    while (n < TURN_STEPS && turn < turn_max && step(c, &turn))
         n++;
     c->is_running = false;
     c->server->n_running--;
     if (c->phase == CONN_CLOSED)
         return;
     set_events(c);
-    if ((n == TURN_STEPS || turn >= TURN_BYTES) && c->phase != CONN_WAITING)
+    if ((n == TURN_STEPS || turn >= turn_max) && c->phase != CONN_WAITING)
         run_soon(c); /* GnuTLS may hold bytes that poll does not see */
 }
 
