@@ -149,11 +149,40 @@ static void the_document_is_whole(void **state)
     json_decref(doc);
 }
 
+/* What the HTTP server answers before it looks at the path (base/uv/http_head.c, http_exchange.c,
+ * http_conn.c), by the name that all operations share. */
+static void every_operation_has_the_answers_of_the_http_server(void **state)
+{
+    (void)state;
+    static const char *const statuses[] = {"408", "429", "431", "501", "503"};
+    json_t *doc = document(), *item, *operation;
+    const char *path, *verb;
+    size_t n = 0;
+    json_object_foreach(json_object_get(doc, "paths"), path, item)
+    {
+        json_object_foreach(item, verb, operation)
+        {
+            const json_t *responses = json_object_get(operation, "responses");
+            for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++, n++) {
+                char *name = mem_printf("#/components/responses/%s", statuses[i]);
+                const json_t *response = json_object_get(responses, statuses[i]);
+                const char *ref = json_string_value(json_object_get(response, "$ref"));
+                if (!ref || !str_eq(ref, name))
+                    fail_msg("%s %s has no response %s", verb, path, name);
+                free(name);
+            }
+        }
+    }
+    assert_true(n > 200);
+    json_decref(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(the_document_is_whole),
+        cmocka_unit_test(every_operation_has_the_answers_of_the_http_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
