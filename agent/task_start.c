@@ -202,6 +202,11 @@ static void try_again(struct task *t)
         prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
+static int64_t store_wait_ms(const struct task *t)
+{
+    return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
+}
+
 /* What another node would not find otherwise holds the job at once ("store"); else another gets its turn ("store-away"). */
 static void store_failed(struct task *t)
 {
@@ -209,7 +214,7 @@ static void store_failed(struct task *t)
     const struct err *e = &t->work.e;
     const int64_t now = clock_mono(t->room->timers->clock).ms;
     bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
-    int64_t wait_ms = t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
+    const int64_t wait_ms = store_wait_ms(t);
     char text[ERR_TEXT_MAX + 64], took[32];
     if (!mono_is_set(t->store_since))
         t->store_since.ms = now;
@@ -234,25 +239,27 @@ static bool may_still_come(struct task *t)
     if (t->work.store_fault != STORE_IS_MISSING)
         return false;
     if (!mono_is_set(t->store_until))
-        t->store_until.ms = now + STORE_MS;
+        t->store_until.ms = now + (store_wait_ms(t) < STORE_MS ? store_wait_ms(t) : STORE_MS);
     return now < t->store_until.ms;
 }
 
-/* No other attempt would find it better, and none begins from nothing unless somebody says so: the
- * job is held. */
+/* A store that is missing may be a mount that this node alone lacks: the job is tried on another
+ * node ("store-away"). What every node would find holds the job at once ("store"). None begins from
+ * nothing unless its user asks for that. */
 static void end_for_store(struct task *t)
 {
     static const char *const cures[] = {
-        [STORE_IS_MISSING] = "bring it back to this node, then belay release %lld",
+        [STORE_IS_MISSING] = "mount it on this node, or bring it back",
         [STORE_IS_ANOTHER] = "mend it, then belay release %lld; or submit the job again",
         [STORE_HAS_LOST_IT] = "bring it back, then belay release %lld (with --from-scratch: begin again)",
         [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
     };
     char cure[96], text[256];
+    const bool is_here = t->work.store_fault == STORE_IS_MISSING;
     snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
     snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text, cure);
     task_log(t, "an attempt cannot use the store", &t->work.e);
-    task_end(t, "store", 0, text);
+    task_end(t, is_here ? "store-away" : "store", 0, text);
 }
 
 static void prepare_failed(struct task *t)

@@ -37,6 +37,7 @@ void job_finish(struct model *m, struct job *j, struct stamp now)
     array_free(j);
     leftover_add(m, j, now);
     gang_release(m, j);
+    avoid_drop(j);
     queue_disown(m, j);
     map_remove(&m->jobs, j->row.id);
     window_leave(m, j);
@@ -495,10 +496,7 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     else
         queue_remove(m, j);
     job_move(m, j, JOB_RUNNING);
-    if (job_side(j)->avoid != CORE_ID_NONE) {
-        j->side->avoid = CORE_ID_NONE;
-        queue_reshape(m, j);
-    }
+    avoid_end(m, j);
     j->node_went = false;
     j->row.attempts++;
     j->row.ranks = (int32_t)ev->place.n_more + 1;

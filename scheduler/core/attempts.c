@@ -248,12 +248,15 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     if (v.again && pause_ms > 0)
         j->row.begin_at = (struct wall){now.wall.ms + pause_ms}; /* the time to begin that it was submitted with has come */
     licences_give(m, j);
+    const int64_t node = a->row.node;
     int64_t lost_ms =
         rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);
     drill_attempt_ended(m, a, now, v.end, lost_ms, v.again);
     runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);
     gang_ended(m, now, j, &v, lost_ms);
+    if (v.again && v.end == END_STORE_AWAY)
+        avoid_for_store(m, j, node, now);
 }
 
 void attempts_end_all(struct model *m, struct stamp now, struct node *n, const char *text)

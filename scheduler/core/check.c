@@ -592,8 +592,12 @@ static int check_drills(const struct model *m, struct err *e)
     }
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         of_jobs += job_side(j)->drill != NULL;
-        if (job_side(j)->avoid != CORE_ID_NONE && (!job_side(j)->drill || !job_side(j)->drill->row.avoids || j->row.state != JOB_PENDING))
-            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no drill", j->row.id, job_side(j)->avoid);
+        bool for_drill = job_side(j)->drill && job_side(j)->drill->row.avoids;
+        bool for_store = link_is_in(&job_side(j)->avoids);
+        if (job_side(j)->avoid == CORE_ID_NONE ? for_store
+                                               : for_drill == for_store || j->row.state != JOB_PENDING)
+            return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no reason, or for two",
+                j->row.id, job_side(j)->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
             j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != job_side(j)->avoid)
             return BROKEN(

@@ -48,10 +48,7 @@ static void drill_move(struct drill *d, enum drill_state to)
 static void stop_avoiding(struct model *m, struct drill *d)
 {
     d->row.avoids = false;
-    if (job_side(d->job)->avoid == CORE_ID_NONE)
-        return;
-    d->job->side->avoid = CORE_ID_NONE;
-    queue_reshape(m, d->job);
+    avoid_end(m, d->job);
 }
 
 static void drill_link(struct model *m, struct drill *d, struct job *j)
@@ -152,51 +149,6 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
         pass(m, d, now);
 }
 
-/* ---- where it resumes ---- */
-
-static bool serves(const struct pool *p, const struct shape *s, enum market market)
-{
-    return shape_allows_pool(s, p) && shape_may_use(s, p, market);
-}
-
-static bool is_open(const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
-{
-    struct room room = pool_room(o->pool, now.mono), all = model_room(m);
-    return offer_may_serve(o, s, &room, &all, now);
-}
-
-/* Another node has room, is on its way, or may be launched. */
-static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
-{
-    if (nodes_best(m, s, now))
-        return true;
-    LIST_FOREACH (&m->all_instances, l) {
-        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
-        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) && resources_fit(&s->need, &total) &&
-            offer_suits(i->offer, s))
-            return true;
-    }
-    LIST_FOREACH (&m->all_pools, lp) {
-        LIST_FOREACH (&LIST_ENTRY(lp, struct pool, in_all)->offers, lo)
-            if (is_open(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
-                return true;
-    }
-    return false;
-}
-
-/* A gang goes where it finds room for all of it. */
-static void start_avoiding(struct model *m, struct drill *d, struct stamp now)
-{
-    if (d->job->row.nodes > 1)
-        return;
-    d->row.avoids = true;
-    job_make_side(d->job)->avoid = d->row.node;
-    queue_reshape(m, d->job);
-    if (!is_elsewhere(m, d->job->shape, now))
-        stop_avoiding(m, d);
-}
-
 /* ---- what happens to its attempts ---- */
 
 static void killed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
@@ -219,7 +171,7 @@ static void killed(struct model *m, struct drill *d, const struct attempt *a, st
     if (j->progress != PROGRESS_NONE && j->last_good_progress != PROGRESS_NONE)
         d->row.lost_steps = j->progress > j->last_good_progress ? j->progress - j->last_good_progress : 0;
     drill_move(d, DRILL_QUEUED);
-    start_avoiding(m, d, now);
+    d->row.avoids = avoid_begin(m, d->job, d->row.node, now);
     drill_note(m, d);
 }
 
@@ -531,10 +483,8 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
     drill_link(m, d, j);
     if (a)
         link_remove(&job_attempt(j)->undrilled);
-    if (r->avoids && !a) {
-        job_make_side(j)->avoid = r->node;
-        queue_reshape(m, j);
-    }
+    if (r->avoids && !a)
+        avoid_set(m, j, r->node);
     return 0;
 }
 

@@ -66,6 +66,7 @@ enum event_type {
     EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
     EV_SETTLE,           /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept for it */
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
+    EV_AVOIDED,          /* a job has waited long enough for another node than that which could not use its store; memory only */
     EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
     EV_RESERVE,          /* nodes are kept for the first job of a shape, or there are none for it; memory only */
     EV_CRON_DUE,         /* a time of a cron entry has come, or what it waited for */
@@ -309,7 +310,7 @@ struct event {
         } move;
         struct {
             int64_t job;
-        } clean, drill_due, eligible, unmeetable, deadline, put_aside, take_up; /* the last two: the first of its kind */
+        } clean, drill_due, avoided, eligible, unmeetable, deadline, put_aside, take_up; /* the last two: the first of its kind */
         struct {
             int64_t job;
             bool nothing_more; /* there is nothing more to be had now; else its time is over */

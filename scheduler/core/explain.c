@@ -499,9 +499,14 @@ static void explain_pending(const struct model *m, struct stamp now, const struc
     explain_survey_offers(m, j->shape, &v);
     if (explain_impossible(m, j, j->shape, &v, a))
         return;
-    if (job_side(j)->avoid != CORE_ID_NONE)
+    if (job_side(j)->drill && job_side(j)->avoid != CORE_ID_NONE)
         explain_say(a, "drill",
             "it is being drilled: for up to 10 minutes it waits for another node than the one it was on");
+    else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
+        explain_say(a, "store-away",
+            "for up to 10 minutes it waits for another node than that of attempt %" PRId64
+            ", which could not use the store of its checkpoints",
+            j->row.attempts);
     if (j->is_waiting)
         return; /* the rest may look quite different by then */
     explain_money(j, &v, a);

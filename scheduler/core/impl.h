@@ -155,6 +155,7 @@ struct model {
     struct list by_growth; /* nodes that take work */
     struct list noticed;   /* nodes; elastic ones without attempts first */
     struct list regroups;  /* jobs, by when that ends */
+    struct list avoiding;  /* jobs, by when that ends (avoid.c) */
     struct list lost;      /* elastic nodes, longest first */
     struct list costly;    /* attempts on on-demand machines, longest first */
     struct smap certificates; /* struct certificate by script_key */
@@ -690,6 +691,18 @@ struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved);
  * tried as fast as they fail. excused: it has saved, or its node is gone, and with it what may have been wrong. ran_ms: since it was placed. A job that is to be done by some moment does not wait. */
 int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms);
 
+/* ---- nodes that jobs avoid (avoid.c) ---- */
+/* The pending job is not placed on the node, unless there is no other for it. Returns whether it
+ * avoids the node; false for a gang. */
+bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now);
+/* The same for AVOID_MS at most, since an attempt could not use the store there. */
+void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp now);
+void avoid_set(struct model *m, struct job *j, int64_t node); /* as stored, wherever else it fits */
+void avoid_end(struct model *m, struct job *j);               /* if it avoids one */
+void avoid_drop(struct job *j);                               /* it leaves the model */
+/* When a job stops avoiding its node, and the event; MONO_NONE: none does. */
+struct mono avoid_due(const struct model *m, struct event *ret_event);
+
 /* ---- drills (drill.c) ---- */
 #define DRILLS_LIVE_MAX 16
 void drill_attempt_started(struct model *m, struct attempt *a, struct stamp now);
@@ -880,6 +893,7 @@ int apply_usage(struct model *m, const struct event *ev, struct outcome *ret_out
 int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_avoided(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

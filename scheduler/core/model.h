@@ -144,6 +144,8 @@ struct job_side {
     struct link regroups;      /* while PENDING: until when it waits for more than it needs, or nodes are kept for it */
     struct mono regroups_until;
     int64_t avoid;             /* node that it is not placed on; CORE_ID_NONE */
+    struct link avoids;        /* since that could not use the store of its checkpoints */
+    struct mono avoids_until;
     struct wall not_before;    /* while it waits for that: begin_at, or when its window opens */
     struct drill *drill;       /* or NULL */
     struct budget *cap;        /* its own (budgets.c), while it runs and has one; or NULL */

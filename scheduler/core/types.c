@@ -266,6 +266,7 @@ const char *const event_type_names[] = {
     "clean",
     "settle",
     "drill-due",
+    "avoided",
     "order",
     "reserve",
     "cron-due",

@@ -96,7 +96,7 @@ enum end_kind {
     END_GANG,         /* a rank was stopped because another of its gang ended, or is about to */
     END_CHECKPOINTED, /* exit code 85 outside a notice: "checkpointed, continue me" */
     END_STORE,        /* did not begin, or could not go on: the store of its checkpoints is at fault. The job is queued again, and held */
-    END_STORE_AWAY,   /* did not begin: its node could not use the store. Queued again; held, as END_STORE, after JOB_STORE_MAX in a row */
+    END_STORE_AWAY,   /* did not begin: its node could not use the store. Queued again, for another node if there is one (avoid.c); held, as END_STORE, after JOB_STORE_MAX in a row */
     END_DRILLED,      /* stopped for a drill (drill.c) */
     END_DEPENDENCY,   /* never ran: what it depends on can no longer come true */
     END_DEADLINE      /* did not run (again): it could not have ended by its deadline any more */

@@ -11,6 +11,7 @@
 #include "agent/keyring.h"
 #include "agent/record.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/owner.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -949,6 +950,53 @@ static void a_node_that_is_left_alone_saves_and_ends(void **state)
     free(text);
 }
 
+/* One attempt that expects the store to be of this cluster. Returns how it ended. */
+static const char *end_with_store(struct world *w, int64_t attempt)
+{
+    struct wire_desired_attempt *a = want_coop(w, attempt, resume);
+    STR_COPY(a->store_uid, "0123456789abcdef");
+    a->store_wait_ms = 500;
+    if (attempt == 1)
+        world_start_agent(w);
+    else
+        world_go(w);
+    world_until(w, has_ended, 1, "it ended");
+    return world_told(w, 1)->end;
+}
+
+/* No directory (a mount that is missing), or one without the marker. Another node may have it. */
+static void a_store_that_is_not_on_its_node_is_a_fault_of_that_node(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    char *dir = mem_printf("%s/store", w->dir);
+    struct err e;
+
+    fs_remove_tree(dir, &e);
+    assert_string_equal(end_with_store(w, 1), "store-away");
+    assert_non_null(strstr(world_told(w, 1)->text, "no such directory"));
+    assert_non_null(strstr(world_told(w, 1)->text, "mount it on this node"));
+    assert_int_equal(fs_mkdirs(dir, 0700, &e), 0);
+    assert_string_equal(end_with_store(w, 2), "store-away");
+    assert_non_null(strstr(world_told(w, 1)->text, "no marker"));
+    free(dir);
+}
+
+/* Every node would find it: the job is held, and tried nowhere else. */
+static void another_clusters_store_is_a_fault_of_no_node(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    struct store *store;
+    struct err e;
+
+    assert_int_equal(store_open(w->store_url, NULL, &store, &e), 0);
+    assert_int_equal(
+        owner_write(store, "lab", &(struct owner_mark){0}, "fedcba9876543210", 1, &e), 0);
+    store_close(store);
+    assert_string_equal(end_with_store(w, 1), "store");
+    assert_non_null(strstr(world_told(w, 1)->text, "another cluster"));
+    assert_non_null(strstr(world_told(w, 1)->text, "belay release 1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -986,6 +1034,8 @@ int main(void)
         world_test(a_drain_saves_and_ends_drained),
         world_test(a_commit_made_while_there_is_no_agent_is_served_by_the_next),
         world_test(a_save_that_was_stored_but_not_told_is_told_by_the_next_agent),
+        world_test(a_store_that_is_not_on_its_node_is_a_fault_of_that_node),
+        world_test(another_clusters_store_is_a_fault_of_no_node),
         world_test(an_older_attempt_cannot_save_over_a_later_one),
         world_test(a_node_that_is_left_alone_saves_and_ends),
     };

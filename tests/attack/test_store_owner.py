@@ -64,7 +64,7 @@ class StoreLab(Lab):
 
 class StoreOwner(unittest.TestCase):
     def check_away(self, lab):
-        """The job is held, the agent makes nothing anew, and the job resumes when the store is back."""
+        """It is tried on three nodes and then held, no agent makes anything anew, and it resumes when the store is back."""
         job = lab.begin()
         saved = lab.job(job)["last_checkpoint"]
         os.rename(lab.store, lab.store + ".away")
@@ -73,7 +73,8 @@ class StoreOwner(unittest.TestCase):
         self.assertIn("no such directory", why)
         self.assertIn("belay release %d" % job, why)
         self.assertFalse(os.path.exists(lab.store))
-        self.assertEqual(lab.show(job)["attempts"][-1]["end"], "store")
+        ends = [a["end"] for a in lab.show(job)["attempts"][1:]]
+        self.assertEqual(ends, ["store-away", "store-away", "store"])
         os.rename(lab.store + ".away", lab.store)
         lab.post("/jobs/%d/release" % job)
         lab.wait_event(job, "started", 2)
@@ -112,8 +113,23 @@ class StoreOwner(unittest.TestCase):
         self.assertEqual(lab.wait_event(job, "started", 4)["text"], "started from the beginning")
         lab.end_job(job)
 
-    def test_no_work_is_begun_again_without_a_word(self):
+    def test_a_node_that_lacks_the_store_is_not_the_next_that_the_job_is_tried_on(self):
         with StoreLab() as lab:
+            job = lab.begin()
+            os.rename(lab.store, lab.store + ".away")
+            lab.post("/jobs/%d/release" % job)
+            lab.wait(lambda: lab.show(job)["attempts"][-1]["end"] == "store-away", "the attempt ends for its store")
+            self.assertEqual(lab.job(job)["hold"], "none")
+            os.rename(lab.store + ".away", lab.store)
+            lab.wait_event(job, "started", 2)
+            first, away, last = lab.show(job)["attempts"]
+            self.assertNotEqual(last["node"], away["node"])
+            self.assertEqual(last["restored"]["attempt"], first["attempt"])
+            self.assertNotIn("store", [e["end"] for e in (first, away, last)])
+            lab.end_job(job)
+
+    def test_no_work_is_begun_again_without_a_word(self):
+        with StoreLab(belayd={"store_wait": "1s"}) as lab:
             job = self.check_away(lab)
             self.check_another_directory(lab, job)
             self.check_emptied(lab)

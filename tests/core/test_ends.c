@@ -470,6 +470,79 @@ static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **st
     lab_deinit(&r.l);
 }
 
+/* Ends its attempt, and waits until it is tried again. */
+static void cannot_use_store(struct running *r)
+{
+    lab_ended(&r->l, r->job, END_STORE_AWAY, 0);
+    assert_int_equal(row(r)->state, JOB_PENDING);
+    lab_wait(&r->l, row(r)->begin_at.ms - r->l.now.wall.ms);
+    lab_heartbeats(&r->l);
+    lab_plan(&r->l);
+}
+
+static void the_node_that_cannot_use_the_store_is_not_tried_next(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    int64_t other = lab_join(&r.l, "n2", 4);
+    cannot_use_store(&r);
+    assert_int_equal(lab_node_of(&r.l, r.job), other);
+    assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, CORE_ID_NONE);
+    cannot_use_store(&r);
+    assert_int_equal(lab_node_of(&r.l, r.job), r.node);
+    lab_deinit(&r.l);
+}
+
+/* A machine is launched for it. If none comes, its node is good enough after ten minutes. */
+static void it_does_not_wait_for_ever_for_another_node(void **state)
+{
+    (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    for (int comes = 0; comes < 2; comes++) {
+        struct running r;
+        start(&r);
+        lab_elastic(&r.l, "burst", 1, "m5", 4);
+        cannot_use_store(&r);
+        assert_int_equal(lab_node_of(&r.l, r.job), CORE_ID_NONE);
+        assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
+        assert_string_equal(reasons[0].code, "store-away");
+        assert_non_null(strstr(reasons[0].text, "another node than that of attempt 1"));
+        if (comes) {
+            int64_t machine = lab_bring_up(&r.l, 1, 4);
+            lab_plan(&r.l);
+            assert_int_equal(lab_node_of(&r.l, r.job), machine);
+        }
+        int k = 0;
+        for (; k < 62 && lab_node_of(&r.l, r.job) == CORE_ID_NONE; k++) {
+            lab_wait(&r.l, 10000);
+            lab_heartbeats(&r.l);
+            lab_plan(&r.l);
+        }
+        assert_int_equal(lab_node_of(&r.l, r.job) == r.node, !comes);
+        assert_true(comes ? k == 0 : k > 55);
+        lab_deinit(&r.l);
+    }
+}
+
+static void a_job_that_is_cancelled_avoids_no_node_any_more(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    lab_join(&r.l, "n2", 4);
+    lab_ended(&r.l, r.job, END_STORE_AWAY, 0);
+    assert_int_equal(job_side(model_job(r.l.m, r.job))->avoid, r.node);
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {.job = r.job, .by = "ann"}});
+    lab_wait(&r.l, 3600000);
+    lab_heartbeats(&r.l);
+    lab_plan(&r.l);
+    assert_null(row(&r));
+    struct event late = {.type = EV_AVOIDED, .avoided.job = r.job};
+    assert_int_equal(lab_try(&r.l, &late, NULL), ERR_CONFLICT);
+    lab_deinit(&r.l);
+}
+
 /* What an attempt says before it begins is told once for a reason, and is in why and in its row until it begins. */
 static void an_attempt_that_cannot_use_the_store_says_so(void **state)
 {
@@ -574,6 +647,9 @@ int main(void)
         cmocka_unit_test(a_save_covers_what_came_before_it),
         cmocka_unit_test(a_job_whose_store_is_at_fault_is_held_until_it_is_released),
         cmocka_unit_test(a_job_whose_nodes_cannot_use_the_store_is_held_after_three),
+        cmocka_unit_test(the_node_that_cannot_use_the_store_is_not_tried_next),
+        cmocka_unit_test(it_does_not_wait_for_ever_for_another_node),
+        cmocka_unit_test(a_job_that_is_cancelled_avoids_no_node_any_more),
         cmocka_unit_test(an_attempt_that_cannot_use_the_store_says_so),
         cmocka_unit_test(who_gives_his_work_up_begins_from_nothing),
         cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),

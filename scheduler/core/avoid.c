@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node that a pending job is not placed on for a while: a drill wants to see its job resume
+ * elsewhere (drill.c), and an attempt that could not use the store on its node is tried on another.
+ *
+ * Invariants.
+ *  1. Only jobs of one node avoid one, and only while they are pending: a gang goes where there is
+ *     room for all of it.
+ *  2. A node is avoided only while another has room, is on its way or may be launched by what was
+ *     known when that began, and AVOID_MS at most after a store's fault: a job never waits for
+ *     ever for a machine that is not to be had.
+ *
+ * What a store's fault makes avoided is in memory only. After a restart of belayd the next attempt
+ * may be placed on the same node, which then is one of the JOB_STORE_MAX that it may have.
+ */
+#include "scheduler/core/impl.h"
+
+#include <inttypes.h>
+
+#define AVOID_MS SECONDS_MS(600)
+
+static bool serves(const struct pool *p, const struct shape *s, enum market market)
+{
+    return shape_allows_pool(s, p) && shape_may_use(s, p, market);
+}
+
+static bool is_open(
+    const struct model *m, const struct offer *o, const struct shape *s, struct stamp now)
+{
+    struct room room = pool_room(o->pool, now.mono), all = model_room(m);
+
+    return offer_may_serve(o, s, &room, &all, now);
+}
+
+/* Another node has room, is on its way, or may be launched. */
+static bool is_elsewhere(const struct model *m, const struct shape *s, struct stamp now)
+{
+    if (nodes_best(m, s, now))
+        return true;
+    LIST_FOREACH (&m->all_instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        struct resources total = i->offer ? offer_total(i->offer) : (struct resources){0};
+        if (instance_is_coming(i) && serves(i->pool, s, i->row.market) &&
+            resources_fit(&s->need, &total) && offer_suits(i->offer, s))
+            return true;
+    }
+    LIST_FOREACH (&m->all_pools, lp) {
+        LIST_FOREACH (&LIST_ENTRY(lp, struct pool, in_all)->offers, lo)
+            if (is_open(m, LIST_ENTRY(lo, struct offer, in_pool), s, now))
+                return true;
+    }
+    return false;
+}
+
+void avoid_set(struct model *m, struct job *j, int64_t node)
+{
+    job_make_side(j)->avoid = node;
+    queue_reshape(m, j);
+}
+
+void avoid_end(struct model *m, struct job *j)
+{
+    if (job_side(j)->avoid == CORE_ID_NONE)
+        return;
+    link_remove(&j->side->avoids);
+    j->side->avoid = CORE_ID_NONE;
+    queue_reshape(m, j);
+}
+
+bool avoid_begin(struct model *m, struct job *j, int64_t node, struct stamp now)
+{
+    if (j->row.nodes > 1)
+        return false;
+    avoid_set(m, j, node);
+    if (is_elsewhere(m, j->shape, now))
+        return true;
+    avoid_end(m, j);
+    return false;
+}
+
+void avoid_for_store(struct model *m, struct job *j, int64_t node, struct stamp now)
+{
+    if (!avoid_begin(m, j, node, now))
+        return;
+    j->side->avoids_until = (struct mono){now.mono.ms + AVOID_MS};
+    list_push_back(&m->avoiding, &j->side->avoids);
+}
+
+void avoid_drop(struct job *j)
+{
+    if (j->side)
+        link_remove(&j->side->avoids);
+}
+
+struct mono avoid_due(const struct model *m, struct event *ret_event)
+{
+    const struct link *l = list_first(&m->avoiding);
+
+    if (!l)
+        return MONO_NONE;
+    const struct job_side *s = LIST_ENTRY(l, struct job_side, avoids);
+    *ret_event = (struct event){.type = EV_AVOIDED, .avoided.job = s->job->row.id};
+    return s->avoids_until;
+}
+
+int apply_avoided(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->avoided.job);
+
+    if (!j || !link_is_in(&job_side(j)->avoids) || j->side->avoids_until.ms > ev->now.mono.ms)
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " has not avoided a node for long enough",
+            ev->avoided.job);
+    avoid_end(m, j);
+    ret_outcome->id = j->row.id;
+    return 0;
+}
