@@ -10,13 +10,17 @@
 #include "db/query.h"
 #include "db/reader.h"
 
-/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. NULL: something on the way is not known. */
+/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. Of one
+ * that was never told of (its node was lost first) that of the newest told one before it in its
+ * attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt on the way
+ * is not known. */
 #define DONE \
     "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT a.restored_attempt, a.restored_sequence FROM way w" \
     " JOIN attempts a ON a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0 AND a.restored_attempt < w.attempt WHERE w.attempt > 0)," \
-    " done (ms) AS (SELECT (SELECT c.saved_at - ifnull(a.gathered_at, a.started_at) - (SELECT sum(p.pause_ms) FROM checkpoints p" \
-    " WHERE p.job = ?1 AND p.attempt = w.attempt AND p.sequence <= w.sequence) FROM attempts a JOIN checkpoints c ON c.job = ?1" \
-    " AND c.attempt = w.attempt AND c.sequence = w.sequence WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w WHERE w.attempt > 0)"
+    " done (ms) AS (SELECT (SELECT CASE WHEN a.started_at IS NOT NULL THEN" \
+    " ifnull((SELECT max(c.saved_at) - ifnull(a.gathered_at, a.started_at) - sum(c.pause_ms) FROM checkpoints c" \
+    " WHERE c.job = ?1 AND c.attempt = w.attempt AND c.sequence <= w.sequence), 0) END" \
+    " FROM attempts a WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w WHERE w.attempt > 0)"
 
 int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e)
 {
@@ -36,12 +40,17 @@ int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckp
     return query_finish(&q);
 }
 
-int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e)
+int db_read_was_behind(
+    struct db_reader *r, int64_t job, int64_t from, int64_t attempt, bool *ret_was, struct err *e)
 {
     struct query q;
-    query_init_text(&q, r->statements, "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt < ?2 AND behind_ms > 0)", e);
+    query_init_text(&q, r->statements,
+        "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt >= ?2 AND attempt < ?3 AND"
+        " behind_ms > 0)",
+        e);
     query_i64(&q, 1, job);
-    query_i64(&q, 2, attempt);
+    query_i64(&q, 2, from);
+    query_i64(&q, 3, attempt);
     *ret_was = query_step(&q) && sqlite3_column_int64(q.stmt, 0) != 0;
     return query_finish(&q);
 }

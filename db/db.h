@@ -169,9 +169,10 @@ int db_read_jobs(
 int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *ctx, struct err *e); /* by number */
 /* History after `after`, of one job or (job 0) all, oldest first, at most limit. */
 /* How long an attempt that is restored from this checkpoint (attempt 0: from none) does what the ledger has as useful of those before; 0: nothing, or
- * it is not known. And whether one before has had to. */
+ * it is not known. And whether one of those from `from` up to the one before it has had to. */
 int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e);
-int db_read_was_behind(struct db_reader *r, int64_t job, int64_t attempt, bool *ret_was, struct err *e);
+int db_read_was_behind(
+    struct db_reader *r, int64_t job, int64_t from, int64_t attempt, bool *ret_was, struct err *e);
 int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn, void *ctx,
     struct err *e);
 /* How often the timeline says that this attempt, on this node, could not save. */

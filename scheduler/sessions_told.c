@@ -146,19 +146,30 @@ static void post_kept(struct sessions *s, const struct attempt *a, const struct 
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* What the ledger has as useful and it does again: looked up only where it was not restored from what is last good, or one before was not. */
-static int64_t behind_ms(const struct sessions *s, const struct job_row *j, int64_t attempt, struct ckpt_ref restored)
+/* What the ledger has as useful and the attempt does again. Looked up only where it was not restored
+ * from what is last good, where an attempt before it was not, or where its work was given up and
+ * nothing has been saved since. */
+static void note_behind(struct sessions *s, const struct job_row *j, struct event *started)
 {
+    const int64_t attempt = started->started.attempt;
+    const struct ckpt_ref restored = started->started.restored;
+    const bool anew = j->from_attempt > 0 && restored.attempt == 0;
+    const bool newest = restored.attempt == j->last_good.attempt &&
+                        restored.sequence == j->last_good.sequence && !anew;
     struct err e;
     int64_t ms = 0;
-    bool newest = restored.attempt == j->last_good.attempt && restored.sequence == j->last_good.sequence && attempt != j->from_attempt;
     bool was = false;
-    int rc = attempt > 2 && newest ? db_read_was_behind(s->o.reader, j->id, attempt, &was, &e) : 0;
+    int rc = attempt > 2 && (newest || anew)
+                 ? db_read_was_behind(
+                       s->o.reader, j->id, anew ? j->from_attempt : 0, attempt, &was, &e)
+                 : 0;
+
     if (rc == 0 && (was || !newest))
         rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
     if (rc != 0)
         log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id), log_err(&e));
-    return ms;
+    started->started.behind_ms = ms;
+    started->started.behind_again = anew && was;
 }
 
 static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
@@ -178,13 +189,13 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
                 .attempt = st->attempt,
                 .node = x->node,
                 .restored = restored,
-                .behind_ms = behind_ms(s, &job->row, st->attempt, restored),
                 .restored_progress =
                     st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
                 .restore_ms = st->restore_ms,
                 .bytes = st->restored_bytes,
                 .nearby_bytes = st->reused_bytes,
                 .damaged = (int32_t)st->damaged}};
+        note_behind(s, &job->row, &ev);
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
     if (st->done != WIRE_NONE && a->row.rank == 0) {

@@ -636,8 +636,8 @@ static int add_useful(void *ctx, const struct ledger_row *l)
 /* An end is told late when an agent dies, or its messages are lost: belayd counts the time until it hears of it. */
 #define TOLD_LATE_MS 300000
 
-/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once. Work that
- * a user gave up (--from-scratch) stays booked as it was, so such a job may have more. */
+/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once; also
+ * where a user gave its work up (--from-scratch). */
 static void check_useful(struct world *w, const struct job_row *r)
 {
     const struct sim_job *j = world_job(w, r->id);
@@ -646,9 +646,9 @@ static void check_useful(struct world *w, const struct job_row *r)
     bool was = false;
     if (r->end != END_SUCCEEDED || j->forgets || r->nodes > 1 || j->was_gang)
         return;
-    if (db_read_was_behind(w->reader, r->id, INT64_MAX, &was, &e) != 0 || db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
+    if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 || db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
-    if (was && r->from_attempt == 0 && ms > need_ms + TOLD_LATE_MS)
+    if ((was || r->from_attempt > 0) && ms > need_ms + TOLD_LATE_MS)
         world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful", (long long)r->id, (long long)need_ms, (long long)ms);
 }
 

@@ -560,7 +560,8 @@ static void note_saved(struct model *m, const struct attempt *a)
 
 /* The store had a newer checkpoint than was told (its machine went before it could), or an older one had to
  * do. */
-static void adopt_restored(struct job_row *j, const struct attempt_row *a, struct stamp now)
+static void adopt_restored(
+    struct job_row *j, const struct attempt_row *a, bool behind_again, struct stamp now)
 {
     if (a->attempt < j->from_attempt)
         return; /* it is being stopped, and what it goes on from is given up */
@@ -568,9 +569,10 @@ static void adopt_restored(struct job_row *j, const struct attempt_row *a, struc
         j->last_good = a->restored;
         j->last_good_progress = a->restored_progress;
         j->last_good_at = now.wall;
-    } else if (ref_newer(j->last_good, a->restored) || a->attempt == j->from_attempt) {
+    } else if (ref_newer(j->last_good, a->restored) ||
+               (j->from_attempt > 0 && a->restored.attempt == 0)) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
-        j->lost_ms += a->behind_ms;
+        j->lost_ms += behind_again ? 0 : a->behind_ms;
         if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE && from < j->last_good_progress)
             j->lost_steps += j->last_good_progress - from;
     }
@@ -643,7 +645,7 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
             ev->started.damaged > 1 ? "s" : "", ev->started.damaged > 1 ? "were" : "was");
     if (restored.attempt > 0 && ev->started.bytes > 0)
         describe_restore(m, ev, a);
-    adopt_restored(&j->row, &a->row, ev->now);
+    adopt_restored(&j->row, &a->row, ev->started.behind_again, ev->now);
     note_saved(m, a);
     char what[CORE_TEXT_MAX];
     describe_start(&a->row, what, sizeof what);

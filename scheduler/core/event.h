@@ -208,6 +208,7 @@ struct event {
             struct ckpt_ref restored;
             int64_t restored_progress, restore_ms;
             int64_t behind_ms; /* as an attempt's row has it */
+            bool behind_again; /* an attempt before it had to do the same: the job has lost it once */
             int64_t bytes, nearby_bytes; /* of what was restored; of it, what the node had */
             int32_t damaged; /* newer checkpoints set aside */
         } started;

@@ -19,7 +19,7 @@
  * cost, and none of its instance's.
  *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
  * its end takes that back, and may be negative.
- *  7. Rows are never changed: what is useful in them and has to be done again all the same, since a later attempt could not be restored from
+ *  7. Rows are never changed: what is useful in them and has to be done again all the same, since its user gave it up or a later attempt could not be restored from
  * where it was saved, counts as lost in the rows of those that do it again.
  *
  * The parts of an attempt, in their order: restore, from its placement to the program's start, which of the first attempt is start; gang-wait, until the last

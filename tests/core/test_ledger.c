@@ -747,6 +747,56 @@ static void what_is_done_again_from_behind_is_lost(void **state)
     lab_deinit(&l);
 }
 
+/* The attempt starts from nothing. behind_ms: what the ledger has as useful by then; again: an attempt
+ * before it started with the same. */
+static void begin_anew(struct lab *l, int64_t attempt, int64_t behind_ms, bool again)
+{
+    lab_plan(l);
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_STARTED,
+                     .started = {.job = 1,
+                         .attempt = attempt,
+                         .node = lab_node_of(l, 1),
+                         .restored_progress = PROGRESS_NONE,
+                         .behind_ms = behind_ms,
+                         .behind_again = again}});
+}
+
+/* Two hours were saved and given up. The attempt that was to begin anew never starts, the next one
+ * is lost after half an hour, and the third does all of the work. The job has lost the two hours
+ * once, and what the ledger has as useful is what there was to do. */
+static void what_is_given_up_becomes_lost_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    lab_init(&l);
+    lab_join(&l, "n1", 4);
+    lab_submit_cpus(&l, 4);
+    lab_plan(&l);
+    lab_started(&l, 1);
+    lab_wait(&l, 2 * HOUR);
+    lab_saved(&l, 1, 1, 5);
+    lab_ended(&l, 1, END_STORE, 0);
+    lab_take(&l);
+    const int64_t given_up = sum(&l, LEDGER_USEFUL).ms;
+    assert_true(given_up > HOUR);
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = 1, .by = "ann", .from_scratch = true}});
+    lab_heartbeats(&l);
+    lab_plan(&l);
+    lab_ended(&l, 1, END_RECLAIMED, 0);
+    begin_anew(&l, 3, given_up, false);
+    assert_int_equal(model_job(l.m, 1)->row.lost_ms, given_up);
+    lab_wait(&l, HOUR / 2);
+    lab_ended(&l, 1, END_RECLAIMED, 0);
+    lab_heartbeats(&l);
+    begin_anew(&l, 4, given_up, true);
+    assert_int_equal(model_job(l.m, 1)->row.lost_ms, given_up + HOUR / 2);
+    lab_wait(&l, 3 * HOUR);
+    lab_ended(&l, 1, END_SUCCEEDED, 0);
+    lab_take(&l);
+    assert_int_equal(given_up + sum(&l, LEDGER_USEFUL).ms, 3 * HOUR);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -778,6 +828,7 @@ int main(void)
         cmocka_unit_test(a_clock_set_back_makes_no_negative_time),
         cmocka_unit_test(an_owned_node_is_paid_by_who_uses_it),
         cmocka_unit_test(what_is_done_again_from_behind_is_lost),
+        cmocka_unit_test(what_is_given_up_becomes_lost_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -789,7 +789,7 @@ static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
 static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **state)
 {
     (void)state;
-    struct db_batch b = {0};
+    struct db_batch b = {0}, b3 = {0};
     bool was;
     add_behind(&b, 1, 0, 5, (struct ckpt_ref){0}, 0);
     add_saved(&b, 1, 1, 2, 0);
@@ -800,8 +800,9 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     assert_int_equal(behind(2, 1, 2), HOUR_MS + 60000);
     assert_int_equal(behind(2, 1, 1), 3 * HOUR_MS);
     assert_int_equal(behind(2, 0, 0), 5 * HOUR_MS);
-    assert_int_equal(behind(2, 1, 7), 0); /* not known */
-    assert_int_equal(db_read_was_behind(r, 1, 3, &was, &e), 0);
+    assert_int_equal(behind(2, 1, 7), 60000); /* never told of: it has what the newest told one has at least */
+    assert_int_equal(behind(2, 2, 1), 0);     /* its attempt is not known */
+    assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
     assert_false(was);
 
     b = (struct db_batch){0};
@@ -809,10 +810,18 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     add_saved(&b, 2, 1, 21, 0);
     add_saved(&b, 2, 2, 23, 0);
     util_commit(d, &b);
-    assert_int_equal(db_read_was_behind(r, 1, 3, &was, &e), 0);
+    assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
     assert_true(was);
+    assert_int_equal(db_read_was_behind(r, 1, 2, 3, &was, &e), 0);
+    assert_true(was);
+    assert_int_equal(db_read_was_behind(r, 1, 3, 4, &was, &e), 0); /* but none since the third */
+    assert_false(was);
     assert_int_equal(behind(3, 2, 2), 60000); /* nothing more: five hours and two are useful, four and three are in it */
     assert_int_equal(behind(3, 2, 1), 2 * HOUR_MS + 60000);
+    assert_int_equal(behind(4, 3, 1), 0);
+    add_behind(&b3, 3, 30, 0, (struct ckpt_ref){2, 1}, 0);
+    util_commit(d, &b3);
+    assert_int_equal(behind(4, 3, 1), 2 * HOUR_MS + 60000); /* its attempt told of no checkpoint: as what that resumed from */
     assert_int_equal(behind(3, 1, 1), 5 * HOUR_MS); /* from the first attempt's once more: the hours that nobody was there are none of it */
 }
 
