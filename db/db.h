@@ -44,6 +44,9 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e);
 int db_raise_next_job(struct db *d, struct db_meta *meta, int64_t next, struct err *e);
 /* Whether any job was ever told to have saved a checkpoint. */
 int db_has_checkpoints(struct db *d, bool *ret_has, struct err *e);
+/* The cluster's uid, and that, of a database which may be in use and of another schema. Changes
+ * nothing. ERR_NOT_FOUND: there is none. */
+int db_peek(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e);
 
 /* Loads every live row into m, as model.h's recovery wants it. */
 int db_load(struct db *d, struct model *m, struct stamp now, struct err *e);

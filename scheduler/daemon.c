@@ -390,6 +390,37 @@ static int claim_store(struct daemon *d, struct err *e)
         &d->claim, e);
 }
 
+/* What claim_store would say at a start of this state, without writing a marker. A database that
+ * cannot be looked at is no fault of the configuration: another user may check it. */
+static int check_store(struct daemon *d, const struct config *config, struct err *e)
+{
+    char *path = mem_printf("%s/belay.db", config->state_dir);
+    char uid[17] = "";
+    bool had_checkpoints = false;
+    int rc = db_peek(path, uid, &had_checkpoints, e);
+
+    free(path);
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        log_warn("whose the store of checkpoints is cannot be checked", log_err(e));
+        return 0;
+    }
+    rc = store_claim_begin(&(struct store_claim_options){.loop = d->loop,
+                               .timers = d->timers,
+                               .http = d->http,
+                               .prng = &d->prng,
+                               .state_dir = config->state_dir,
+                               .store = config->store,
+                               .cluster = config->cluster,
+                               .cluster_uid = uid,
+                               .had_checkpoints = had_checkpoints,
+                               .reads_only = true},
+        &d->claim, e);
+    if (rc == 0)
+        store_claim_destroy(d->claim); /* it borrows uid, and looks only once */
+    d->claim = NULL;
+    return rc;
+}
+
 /* ---- what agents are to hold ---- */
 
 static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
@@ -674,9 +705,10 @@ static int write_info(const struct daemon *d, struct err *e)
 
 /* ---- life ---- */
 
-/* All that does not listen, and decides nothing yet. claims: the store is made this cluster's. */
-static int build(
-    uv_loop_t *loop, const struct config *config, bool claims, struct daemon **ret_daemon, struct err *e)
+/* All that does not listen, and decides nothing yet. checked: the configuration whose store
+ * is looked at only (daemon_check); NULL: the store is made this cluster's. */
+static int build(uv_loop_t *loop, const struct config *config, const struct config *checked,
+    struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d = mem_alloc(sizeof(*d));
     uint64_t seed;
@@ -688,8 +720,8 @@ static int build(
     d->http = uv_http_client_create(loop);
     d->runner = uv_runner_create(loop);
     int rc = open_state(d, e);
-    if (rc == 0 && claims)
-        rc = claim_store(d, e);
+    if (rc == 0)
+        rc = checked ? check_store(d, checked, e) : claim_store(d, e);
     if (rc == 0)
         rc = load_model(d, e);
     if (rc != 0)
@@ -715,7 +747,7 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
 {
     struct daemon *d;
     struct err doubt;
-    int rc = build(loop, config, true, &d, e);
+    int rc = build(loop, config, NULL, &d, e);
     if (rc != 0)
         return rc;
     if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
@@ -770,7 +802,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
     int rc = copy_applied(config, &scratch, e);
     if (rc == 0)
-        rc = build(loop, &scratch, false, &d, e);
+        rc = build(loop, &scratch, config, &d, e);
     if (rc == 0) {
         rc = doubts_of_pools(pools_in_force(d->pools), e);
         if (rc == 0)

@@ -15,8 +15,8 @@ struct daemon;
 int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e);
 
 /* What a start with this configuration would say, without one: all that daemon_start does up to the listeners, in a directory of its own
- * that goes with it, and what a start would find out only later. Changes nothing, and is done beside a belayd that runs. Its state is not
- * read but for the pools that were applied. */
+ * that goes with it, and what a start would find out only later. Changes nothing, and is done beside a belayd that runs. Of its state
+ * the pools that were applied and the cluster's uid are read; of the store, its marker. */
 int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e);
 
 

@@ -35,7 +35,7 @@ enum finding {
 struct look {
     struct store_claim *claim; /* NULL: it was destroyed */
     char url[1024], cluster[64], uid[OWNER_UID_MAX];
-    bool is_known, had_checkpoints;
+    bool is_known, had_checkpoints, reads_only;
     int64_t next_job, now_ms;
     struct store_net *net; /* NULL: of this machine */
     atomic_int cancel;
@@ -91,6 +91,8 @@ static int look_at_unmarked(
     rc = owner_survey(s, k->cluster, true, &there, e);
     if (!rc && there.last_job > 0 && !k->had_checkpoints)
         rc = refuse(k, e, "a cluster that left no marker (an earlier belay?)");
+    if (!rc && k->reads_only)
+        return 0;
     if (!rc)
         rc = owner_write(s, k->cluster, none, k->uid, k->now_ms, e);
     k->is_new = rc == 0;
@@ -102,8 +104,11 @@ static int look_at_given_up(
     struct look *k, struct store *s, const struct owner_mark *mark, struct err *e)
 {
     struct owner_contents there;
-    int rc = owner_survey(s, k->cluster, false, &there, e);
+    int rc;
 
+    if (k->reads_only)
+        return 0;
+    rc = owner_survey(s, k->cluster, false, &there, e);
     k->last_job = rc ? 0 : there.last_job;
     if (!rc && there.last_job >= k->next_job) {
         k->found = FOUND_NUMBERS;
@@ -120,7 +125,8 @@ static int look_at_given_up(
 
 static int look(struct look *k, struct err *e)
 {
-    const struct store_options o = {.net = k->net, .cancel = &k->cancel, .existing = k->is_known};
+    const struct store_options o = {
+        .net = k->net, .cancel = &k->cancel, .existing = k->is_known || k->reads_only};
     struct owner_mark mark;
     char whose[128];
     struct store *s;
@@ -128,6 +134,10 @@ static int look(struct look *k, struct err *e)
 
     if (rc == ERR_NOT_FOUND && k->is_known)
         k->found = FOUND_MISSING;
+    if (rc == ERR_NOT_FOUND && !k->is_known && k->reads_only) {
+        k->found = FOUND_OURS; /* a start makes it */
+        return 0;
+    }
     if (rc)
         return rc;
     rc = owner_read(s, k->cluster, &mark, e);
@@ -138,8 +148,8 @@ static int look(struct look *k, struct err *e)
     else if (!rc && mark.uid[0] == '\0')
         rc = look_at_given_up(k, s, &mark, e);
     else if (!rc && !str_eq(mark.uid, k->uid)) {
-        snprintf(
-            whose, sizeof(whose), "another cluster (uid %s, this one's is %s)", mark.uid, k->uid);
+        snprintf(whose, sizeof(whose), "another cluster (uid %s, this one %s%s)", mark.uid,
+            k->uid[0] ? "is " : "has none yet", k->uid);
         rc = refuse(k, e, whose);
     }
     store_close(s);
@@ -209,8 +219,9 @@ static void look_free(struct look *k)
 static void say(struct store_claim *c, const struct look *k)
 {
     bool is_same = str_eq(c->text, k->e.text);
+    bool is_said = c->o.reads_only && k->found == FOUND_ANOTHERS; /* by who asked */
     STR_COPY(c->text, k->e.text);
-    if (!is_same)
+    if (!is_same && !is_said)
         log_error(
             "the store of checkpoints cannot be used: jobs that need it wait", log_err(&k->e));
 }
@@ -218,7 +229,7 @@ static void say(struct store_claim *c, const struct look *k)
 static void take_ours(struct store_claim *c, const struct look *k)
 {
     struct err e;
-    if (note_place(c, &e) != 0)
+    if (!c->o.reads_only && note_place(c, &e) != 0)
         log_warn("that the store is ours could not be noted", log_err(&e));
     if (k->is_new)
         log_info("the store of checkpoints is marked as this cluster's", log_s("store", k->url),
@@ -308,6 +319,7 @@ static void start_look(struct store_claim *c)
     *k = (struct look){.claim = c, .next_job = c->next_job, .found = FOUND_NOTHING};
     k->is_known = is_known(c, &any);
     k->had_checkpoints = c->o.had_checkpoints && !any;
+    k->reads_only = c->o.reads_only;
     k->now_ms = clock_wall(&clock_system).ms;
     STR_COPY(k->url, c->o.store);
     STR_COPY(k->cluster, c->o.cluster);

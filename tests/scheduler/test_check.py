@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """belayd --check says what a start would say, and what it would find out only later; it changes nothing."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -84,6 +85,50 @@ class Check(unittest.TestCase):
             status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": applied + "  b: {provider: aws, region: us-east-1, "
                                      "zones: [eu-west-1a], types: [m6i.xlarge], image: i, max_nodes: 0, credentials: %s}\n" % self.keys})
             self.assertEqual((status, "eu-west-1a" in body["error"]["text"]), (400, True), body)
+
+    def store(self, path, **owner):
+        """A store with this marker of cluster "lab"."""
+        os.makedirs(os.path.join(path, "lab", "owner"))
+        with open(os.path.join(path, "lab", "owner", "0000000001"), "w") as f:
+            json.dump({"format": 1, "cluster": "lab", "created_at_ms": 1, **owner}, f)
+
+    def files(self, path):
+        return sorted(os.path.join(d, f) for d, _, names in os.walk(path) for f in names)
+
+    def test_another_clusters_store_is_refused_as_at_a_start(self):
+        place = os.path.join(self.dir, "store")
+        text = CONFIG + "store: file://%s\n" % place
+        self.assertEqual(self.check(text)[0], 0)  # a start makes it
+        self.assertFalse(os.path.exists(place))
+        os.mkdir(place, 0o700)
+        self.assertEqual(self.check(text)[0], 0)  # a start marks it
+        self.assertEqual(os.listdir(place), [])
+        self.store(place, uid="0123456789abcdef")
+        before = self.files(self.dir)
+        code, said = self.check(text)
+        self.assertEqual(code, 2, said)
+        self.assertIn("another cluster (uid 0123456789abcdef", said)
+        self.assertIn("belay checkpoint adopt", said)
+        self.assertEqual(said.count("another cluster"), 1, said)
+        self.assertEqual([f for f in self.files(self.dir) if not f.endswith("belayd.yaml")],
+                         [f for f in before if not f.endswith("belayd.yaml")])
+        started = subprocess.run([BUILD + "/scheduler/belayd", "--config", self.file("belayd.yaml", text), "--state",
+                                  os.path.join(self.dir, "state")], capture_output=True, text=True, timeout=WAIT_S,
+                                 stdin=subprocess.DEVNULL)
+        self.assertEqual(started.returncode, 1, started.stderr)
+        self.assertIn("another cluster (uid 0123456789abcdef", started.stderr)
+
+    def test_a_clusters_own_store_is_fine_while_it_runs_and_after(self):
+        place = os.path.join(self.dir, "store")
+        text = CONFIG + "store: file://%s\n" % place
+        with Belayd(text) as d:
+            self.assertEqual(self.check(text, d.state)[0], 0)
+            code, said = self.check(text)  # of a new state
+            self.assertEqual((code, "has none yet" in said), (2, True), said)
+            d.stop()
+            before = self.files(d.state)
+            self.assertEqual(self.check(text, d.state)[0], 0)
+            self.assertEqual(self.files(d.state), before)
 
 
 if __name__ == "__main__":

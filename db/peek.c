@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A look into a database that may be another belayd's, of any schema: it is neither locked nor
+ * migrated, and nothing is made beside it. While no write-ahead log is there nobody writes, so the
+ * file is read as one that does not change; else SQLite would make a log of its own.
+ */
+#include "db/db.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "db/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HAS_CHECKPOINTS "SELECT EXISTS (SELECT 1 FROM checkpoints)"
+
+/* As a URI, in which some characters mean something else. */
+static void add_uri(const char *path, bool is_written, struct buf *out)
+{
+    buf_adds(out, "file:");
+    for (; *path; path++)
+        if (strchr("%?#", *path))
+            buf_printf(out, "%%%02X", (unsigned char)*path);
+        else
+            buf_printf(out, "%c", *path);
+    buf_adds(out, is_written ? "?mode=ro" : "?mode=ro&immutable=1");
+}
+
+static int read_uid(sqlite3 *sql, char ret_uid[17], struct err *e)
+{
+    sqlite3_stmt *s = NULL;
+    int code = sqlite3_prepare_v2(sql, "SELECT cluster_uid FROM meta", -1, &s, NULL);
+    int rc = 0;
+
+    if (code != SQLITE_OK || (code = sqlite3_step(s)) != SQLITE_ROW)
+        rc = sql_err(e, sql, code, "read the cluster's uid");
+    else
+        str_copy(ret_uid, 17, (const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+    return rc;
+}
+
+int db_peek(const char *path, char ret_uid[17], bool *ret_has_checkpoints, struct err *e)
+{
+    char *log = mem_printf("%s-wal", path);
+    struct buf uri = {0};
+    sqlite3 *sql = NULL;
+    int64_t has = 0;
+    int rc = access(path, R_OK) == 0 ? 0 : err_errno(e, errno, "read the database %s", path);
+
+    add_uri(path, access(log, F_OK) == 0, &uri);
+    if (!rc) {
+        int code = sqlite3_open_v2(buf_str(&uri), &sql,
+            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+            NULL);
+        rc = code == SQLITE_OK ? 0 : sql_err(e, sql, code, "open");
+    }
+    if (!rc) {
+        sqlite3_busy_timeout(sql, DB_BUSY_MS);
+        rc = read_uid(sql, ret_uid, e);
+    }
+    if (!rc)
+        rc = sql_get_i64(sql, HAS_CHECKPOINTS, &has, e);
+    if (!rc)
+        *ret_has_checkpoints = has != 0;
+    sqlite3_close(sql);
+    buf_deinit(&uri);
+    free(log);
+    return rc;
+}
