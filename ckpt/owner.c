@@ -74,12 +74,16 @@ int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark
         return 0;
     }
     struct layout_name name = marker_name(cluster, generation);
+    struct owner_mark mark = {0};
     if (!rc)
         rc = s->ops->read(s, name.s, OWNER_BYTES_MAX, &text, e);
-    if (!rc)
-        rc = owner_parse(text.data, text.len, ret_mark, e);
-    if (!rc)
-        ret_mark->generation = generation;
+    if (rc == ERR_INVALID) /* larger than any marker */
+        rc = err_set(e, ERR_CORRUPT, "it is no marker: %s", e ? e->text : "too large");
+    else if (!rc)
+        rc = owner_parse(text.data, text.len, &mark, e);
+    mark.generation = generation;
+    if (!rc || rc == ERR_CORRUPT)
+        *ret_mark = mark;
     buf_deinit(&text);
     return rc ? err_wrap(e, "read the store's marker %s", name.s) : 0;
 }

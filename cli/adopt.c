@@ -37,12 +37,15 @@ static int check_idle(const struct place *place, struct err *e)
     return rc;
 }
 
-static void describe(
-    const struct place *place, const struct owner_mark *mark, const struct owner_contents *there)
+/* torn: why its marker cannot be read; or NULL. */
+static void describe(const struct place *place, const struct owner_mark *mark, const char *torn,
+    const struct owner_contents *there)
 {
     char at[TIME_ISO_MAX];
     time_format_iso((struct wall){mark->created_at_ms}, at);
-    if (mark->generation == 0)
+    if (torn)
+        fprintf(stderr, "Whose %s is cannot be read: %s.\n", place->store, torn);
+    else if (mark->generation == 0)
         fprintf(stderr, "%s has no marker of a cluster %s.\n", place->store, place->cluster);
     else if (mark->uid[0] == '\0')
         fprintf(stderr,
@@ -71,19 +74,23 @@ static int adopt(const struct place *place, struct store *s, const struct checkp
 {
     struct owner_mark mark = {0};
     struct owner_contents there;
-    int rc = owner_read(s, place->cluster, &mark, e);
-    if (rc == 0)
+    struct err torn;
+    int rc = owner_read(s, place->cluster, &mark, &torn);
+    const bool is_torn = rc == ERR_CORRUPT;
+    if (rc != 0 && !is_torn)
+        *e = torn;
+    else
         rc = owner_survey(s, place->cluster, false, &there, e);
     if (rc != 0)
         return rc;
     if (!o->json)
-        describe(place, &mark, &there);
+        describe(place, &mark, is_torn ? torn.text : NULL, &there);
     if (!yes && !isatty(STDIN_FILENO))
         return err_set(e, ERR_INVALID,
             "nothing was changed: belay checkpoint adopt --yes does it without asking");
     if (!yes && !confirm())
         return err_set(e, ERR_CANCELLED, "nothing was changed");
-    if (mark.generation == 0 || mark.uid[0])
+    if (mark.generation == 0 || mark.uid[0] || is_torn)
         rc = owner_write(s, place->cluster, &mark, "", clock_wall(&clock_system).ms, e);
     if (rc == 0 && o->json) {
         json_t *v = json_pack("{s:s,s:s,s:s,s:I,s:I}", "store", place->store, "cluster",

@@ -74,6 +74,19 @@ static int refuse(struct look *k, struct err *e, const char *whose)
         k->url, whose, k->cluster);
 }
 
+/* Its owner is not known: nobody claims it. */
+static int refuse_torn(struct look *k, struct err *e)
+{
+    struct err why = *e;
+
+    k->found = FOUND_ANOTHERS;
+    return err_set(e, ERR_CONFIG,
+        "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from a "
+        "copy, or use another store (store:) or cluster name (cluster:); if no other cluster uses "
+        "it, belay checkpoint adopt",
+        k->url, why.text);
+}
+
 static int look_at_unmarked(
     struct look *k, struct store *s, const struct owner_mark *none, struct err *e)
 {
@@ -142,7 +155,7 @@ static int look(struct look *k, struct err *e)
         return rc;
     rc = owner_read(s, k->cluster, &mark, e);
     if (rc == ERR_CORRUPT)
-        rc = refuse(k, e, "a cluster whose marker cannot be read");
+        rc = refuse_torn(k, e);
     else if (!rc && mark.generation == 0)
         rc = look_at_unmarked(k, s, &mark, e);
     else if (!rc && mark.uid[0] == '\0')

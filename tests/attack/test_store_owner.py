@@ -11,8 +11,18 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from lab import BUILD, WAIT_S, Lab, all_gone  # noqa: E402
+from test_s3 import S3Lab  # noqa: E402
 
 STEPS = 3000  # of 20 ms: longer than all that a test waits for
+
+
+def run_belayd(lab, state, config, *options):
+    """One beside the lab's that ought to end by itself. Its exit code and its words."""
+    path = lab.write("other.yaml", {**lab.belayd_config, **config})
+    done = subprocess.run([BUILD + "/scheduler/belayd", "--config", path, "--state", state, *options], env=lab.env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, timeout=WAIT_S)
+    return done.returncode, done.stdout
 
 
 class StoreLab(Lab):
@@ -54,12 +64,12 @@ class StoreLab(Lab):
         self.wait_ended(job)
 
     def belayd(self, state, config):
-        """One beside ours that ought not to start. Its exit code and its words."""
-        path = self.write("other.yaml", {**self.belayd_config, "store": "file://" + self.store, **config})
-        done = subprocess.run([BUILD + "/scheduler/belayd", "--config", path, "--state", state], env=self.env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              universal_newlines=True, timeout=WAIT_S)
-        return done.returncode, done.stdout
+        return run_belayd(self, state, {"store": "file://" + self.store, **config})
+
+    def marker(self):
+        folder = os.path.join(self.store, self.belayd_config["cluster"], "owner")
+        name, = os.listdir(folder)
+        return os.path.join(folder, name)
 
 
 class StoreOwner(unittest.TestCase):
@@ -159,6 +169,47 @@ class StoreOwner(unittest.TestCase):
             self.assertGreater(job, old)
             self.assertEqual(lab.wait_event(job, "started")["text"], "started from the beginning")
             lab.end_job(job)
+
+    def test_a_torn_marker_is_claimed_by_no_belayd(self):
+        with StoreLab() as lab:
+            lab.down()
+            with open(lab.marker(), "rb") as f:
+                whole = f.read()
+            for torn in (whole[:len(whole) // 2], b"", b"\x00\xff garbage", b"{" * (1 << 20)):
+                path = lab.marker()
+                with open(path, "wb") as f:
+                    f.write(torn)
+                for state in (lab.home, os.path.join(lab.dir, "other")):
+                    code, said = lab.belayd(state, {})
+                    self.assertEqual(code, 1, said)
+                    self.assertIn("cannot be claimed", said)
+                    self.assertIn("Nothing was changed", said)
+                    self.assertIn("belay checkpoint adopt", said)
+                self.assertEqual(lab.marker(), path)
+                with open(path, "rb") as f:
+                    self.assertEqual(f.read(), torn)
+            lab.belay("checkpoint", "adopt", "--yes", "--store", "file://" + lab.store, "--cluster",
+                      lab.belayd_config["cluster"])
+            lab.up()
+            job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
+            lab.wait_event(job, "saved")
+            lab.end_job(job)
+
+    def test_two_belayds_of_one_name_on_one_bucket_are_kept_apart(self):
+        with S3Lab() as lab:
+            lab.wait(lambda: any("/owner/" in key for key in lab.objects()), "the bucket is marked")
+            before = lab.objects()
+            store = {"store": "s3://jobs/lab?endpoint=" + lab.s3}
+            state = os.path.join(lab.dir, "other")
+            code, said = run_belayd(lab, state, store)
+            self.assertEqual(code, 1, said)
+            self.assertIn("another cluster (uid ", said)
+            self.assertIn("give this cluster another name", said)
+            self.assertIn("belay checkpoint adopt", said)
+            self.assertEqual(run_belayd(lab, state, store, "--check")[0], 2)
+            code, said = run_belayd(lab, state, {**store, "cluster": "another"}, "--check")
+            self.assertEqual(code, 0, said)
+            self.assertEqual(lab.objects(), before)
 
     def test_a_number_that_was_given_twice_resumes_nothing_of_the_first(self):
         """As after a backup of the database was put back: the store has jobs that it does not know."""

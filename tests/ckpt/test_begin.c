@@ -5,9 +5,11 @@
 #include "tests/ckpt/tools.h"
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "ckpt/layout.h"
 #include "ckpt/owner.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UID "0123456789abcdef"
@@ -193,8 +195,12 @@ static void a_damaged_marker_is_nobodys(void **state)
 {
     static const char *const bad[] = {"", "{", "[]",
         "{\"format\":1,\"uid\":\"zz\",\"created_at_ms\":1}",
-        "{\"format\":2,\"uid\":\"\",\"created_at_ms\":1}"};
+        "{\"format\":2,\"uid\":\"\",\"created_at_ms\":1}",
+        "{\"format\":1,\"uid\":\"0123456789abcdef0123456789abcdef0\",\"created_at_ms\":1}",
+        "{\"format\":1,\"uid\":\"\",\"created_at_ms\":-1}", "{\"format\":1,\"uid\":\"01234567",
+        "{\"format\":1,\"uid\":\"\",\"created_at_ms\":1}{}", "\x89PNG\r\n"};
     struct scratch *s = *state;
+    char *large = mem_alloc((1 << 20) + 1);
     struct owner_mark mark;
     struct err e;
 
@@ -205,6 +211,16 @@ static void a_damaged_marker_is_nobodys(void **state)
         FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
         FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
     }
+    memset(large, '{', 1 << 20);
+    write_text(path_in(s->store, "lab/owner"), "0000000007", large);
+    FAILS(ERR_CORRUPT, owner_read(s->job.store, "lab", &mark, &e));
+    assert_int_equal(mark.generation, 7);
+    FAILS(ERR_CORRUPT, owner_check(s->job.store, "lab", UID, &e));
+    /* It can be given up all the same. */
+    OK(owner_write(s->job.store, "lab", &mark, "", 6, &e));
+    OK(owner_read(s->job.store, "lab", &mark, &e));
+    assert_int_equal(mark.generation, 8);
+    free(large);
 }
 
 static void a_survey_counts_what_a_cluster_has(void **state)
