@@ -118,6 +118,10 @@ const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, i
     argv[n++] = step == CRIU_RESTORE ? CRIU_ROOM "/restore.log" : CRIU_ROOM "/dump.log";
     for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
         argv[n++] = common[i];
+    if (step != CRIU_PRE_DUMP) {
+        argv[n++] = "--action-script";
+        argv[n++] = CRIU_ROOM "/hook";
+    }
     if (step == CRIU_RESTORE) {
         argv[n++] = "-d"; /* it ends, they become children of their room's first process */
         return argv;
@@ -133,11 +137,8 @@ const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, i
         argv[n++] = "--prev-images-dir";
         argv[n++] = "../pre";
     }
-    if (step != CRIU_PRE_DUMP) {
+    if (step != CRIU_PRE_DUMP)
         argv[n++] = step == CRIU_DUMP_STOPPED ? "--leave-stopped" : "--leave-running";
-        argv[n++] = "--action-script";
-        argv[n++] = CRIU_ROOM "/hook";
-    }
     return argv;
 }
 
@@ -210,20 +211,20 @@ static bool follow(pid_t pid, int pidfd, int output, int64_t deadline_ms, struct
 }
 
 /* What a helper of ours said says more than what criu makes of its exit code. */
-static bool find_own_error(const struct capture *c, char *out, size_t size)
+static bool find_own_error(const char *text, size_t n, char *out, size_t size)
 {
     static const char mark[] = "Error (belay): ";
-    const char *p = memmem(c->tail, c->n_tail, mark, strlen(mark));
-    const char *end = p ? memchr(p, '\n', (size_t)(c->tail + c->n_tail - p)) : NULL;
+    const char *p = memmem(text, n, mark, strlen(mark));
+    const char *end = p ? memchr(p, '\n', (size_t)(text + n - p)) : NULL;
     if (!p)
         return false;
-    criu_last_error(p, (size_t)((end ? end : c->tail + c->n_tail) - p), out, size);
+    criu_last_error(p, (size_t)((end ? end : text + n) - p), out, size);
     return true;
 }
 
 static void find_error(const char *log, const struct capture *c, char *out, size_t size)
 {
-    if (find_own_error(c, out, size))
+    if (find_own_error(c->tail, c->n_tail, out, size))
         return;
     char *text = mem_alloc(LOG_TAIL_MAX);
     int fd = log ? open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
@@ -233,7 +234,8 @@ static void find_error(const char *log, const struct capture *c, char *out, size
         n = pread(fd, text, LOG_TAIL_MAX, end > LOG_TAIL_MAX ? end - LOG_TAIL_MAX : 0);
     if (fd >= 0)
         close(fd);
-    criu_last_error(text, n > 0 ? (size_t)n : 0, out, size);
+    if (!find_own_error(text, n > 0 ? (size_t)n : 0, out, size)) /* of the action script */
+        criu_last_error(text, n > 0 ? (size_t)n : 0, out, size);
     if (!*out)
         criu_last_error(c->tail, c->n_tail, out, size);
     free(text);

@@ -13,6 +13,7 @@
  *         files.json, files/N        the job's own open files (criu_files.h)
  *         scratch/                   the copy
  *     dump.log, restore.log          criu's last words
+ *     hook, rights                   what criu calls, and that it was called (criu_rights.h)
  */
 #ifndef BELAY_AGENT_CRIU_H
 #define BELAY_AGENT_CRIU_H

@@ -3,8 +3,10 @@
 
 #include "agent/criu_files.h"
 #include "agent/criu_gpu.h"
+#include "agent/criu_rights.h"
 #include "agent/record.h"
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -91,17 +93,21 @@ int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
     int rc = restore_files(u, e);
     if (rc)
         return rc;
+    unlink(CRIU_ROOM "/" CRIU_RIGHTS_MARK);
     const char **argv = criu_argv(&c, CRIU_RESTORE, false, CRIU_RESTORE_MS);
     rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, NULL, 0, e);
     free(argv);
+    if (!rc && !fs_has_name(CRIU_ROOM "/" CRIU_RIGHTS_MARK))
+        rc = err_set(e, ERR_IO,
+            "criu restore ended without calling its action script, which compares rights");
     if (rc)
         write_reason(e);
     return rc;
 }
 
-/* ---- dumping ---- */
+/* ---- what criu calls ---- */
 
-static int write_hook(const char *task_dir, struct err *e)
+int criu_room_write_hook(const char *task_dir, struct err *e)
 {
     char own[4096];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -110,14 +116,18 @@ static int write_hook(const char *task_dir, struct err *e)
     own[n] = '\0';
     struct buf text = {0};
     char *path = mem_printf("%s/hook", task_dir);
-    buf_adds(&text, "#!/bin/sh\n[ \"$CRTOOLS_SCRIPT_ACTION\" = post-dump ] || exit 0\nexec ");
+    buf_adds(&text, "#!/bin/sh\ncase \"$CRTOOLS_SCRIPT_ACTION\" in\npost-dump) exec ");
     str_shell_quote(&text, own);
-    buf_adds(&text, " criu-files\n");
+    buf_adds(&text, " criu-files ;;\npost-restore) exec ");
+    str_shell_quote(&text, own);
+    buf_adds(&text, " criu-rights ;;\nesac\n");
     int rc = record_put(path, buf_str(&text), text.len, 0700, e);
     free(path);
     buf_deinit(&text);
     return rc;
 }
+
+/* ---- dumping ---- */
 
 int criu_room_prepare_dump(const char *task_dir, struct err *e)
 {
@@ -129,7 +139,7 @@ int criu_room_prepare_dump(const char *task_dir, struct err *e)
     if (!rc)
         rc = fs_mkdirs(dump, 0700, e);
     if (!rc)
-        rc = write_hook(task_dir, e);
+        rc = criu_room_write_hook(task_dir, e);
     unlink(log);
     free(log);
     free(dump);

@@ -4,6 +4,7 @@
  *
  *     supervisor --fork--> init --fork--> room's first process (pid 1 of its namespace) --> script (pid CRIU_ROOT_PID)
  *                                                  \--> criu restore --> the script's tree
+ *                                                                   \--> belay-agent criu-rights
  *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump --> belay-agent criu-files, while all is frozen
  */
 #ifndef BELAY_AGENT_CRIU_ROOM_H
@@ -22,12 +23,17 @@ int criu_room_separate(void);
 int criu_room_enter(const char *task_dir);
 /* There: the next child gets CRIU_ROOT_PID. -1 and errno. */
 int criu_room_prepare_pid(void);
-/* There: brings back what was dumped; its processes become our children. On an error CRIU_ROOM/restore.log says why. */
+/* There: brings back what was dumped; its processes become our children. They run only after the
+ * action script compared what they hold with the user's rights (criu_rights.h). On an error
+ * CRIU_ROOM/restore.log says why; the caller ends, with which everything in the room is killed. */
 int criu_room_restore(const char *criu, const struct job_user *u, struct err *e);
 
 /* ---- for the agent ---- */
 
-/* Makes the dump's directories in the task's directory, empty, and what criu calls while all is frozen. */
+/* Writes what criu calls in the middle of a dump and of a restore: TASK_DIR/hook. */
+int criu_room_write_hook(const char *task_dir, struct err *e);
+
+/* Makes the dump's directories in the task's directory, empty, and the hook. */
 int criu_room_prepare_dump(const char *task_dir, struct err *e);
 
 struct criu_dump {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
+#include "agent/criu_rights.h"
 #include "agent/criu_room.h"
 #include "agent/criu_trial.h"
 #include "agent/host.h"
@@ -70,6 +71,8 @@ int main(int argc, char **argv)
         return criu_room_dump_main(argc, argv);
     if (argc == 2 && strcmp(argv[1], "criu-files") == 0)
         return criu_room_files_main();
+    if (argc == 2 && strcmp(argv[1], "criu-rights") == 0)
+        return criu_rights_main();
     if (argc >= 2 && strcmp(argv[1], "criu-trial") == 0)
         return criu_trial_main(argc, argv);
     if (argc >= 2 && strcmp(argv[1], "criu-subject") == 0)

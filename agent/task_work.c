@@ -270,6 +270,9 @@ static int prepare_room(struct task *t, const struct job_user *u)
     if (str_eq(t->room->criu->can, "no"))
         return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
     STR_COPY(t->state.criu, t->room->criu->path);
+    int rc = criu_room_write_hook(t->dir, &w->e);
+    if (rc)
+        return rc;
     return place_scratch(u, t->dir, t->checkpoint_dir, &w->e);
 }
 

@@ -107,6 +107,7 @@ static void command_lines_say_what_each_step_needs(void **state)
     assert_true(has(running, "--action-script") && has(running, "1000"));
     assert_true(has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
+    assert_string_equal(word_after(restore, "--action-script"), CRIU_ROOM "/hook");
     /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
     assert_string_equal(word_after(pre, "--timeout"), "27");
     assert_string_equal(word_after(running, "--timeout"), "540");
@@ -160,6 +161,11 @@ static void failures_quote_what_was_said_last(void **state)
     assert_int_equal(fs_write_atomic(log, "Error (b.c:2): from the log\n", 28, 0600, &e), 0);
     assert_int_equal(call("echo 'Error (a.c:1): no room' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: from the log");
+    static const char script[] = "Error (belay): from the script\nError (b.c:2): exited, status=1\n"
+                                 "Error (b.c:3): Aborting due to script ret code -1\n";
+    assert_int_equal(fs_write_atomic(log, script, sizeof(script) - 1, 0600, &e), 0);
+    assert_int_equal(call("exit 1", log, 60000, NULL, 0, &e), ERR_IO);
+    assert_string_equal(e.text, "criu dump failed with exit code 1: from the script");
     free(log);
     const char *const argv[] = {"/nowhere/criu", "dump", NULL};
     assert_int_equal(criu_call(argv, "criu dump", NULL, 60000, NULL, 0, &e), ERR_IO);

@@ -50,9 +50,22 @@ static const char player[] =
     "  exit 1 ;;\n"
     "'restore dies') kill -9 $$ ;;\n"
     "restore*)\n"
+    "  cd /\n"
+    "  [ \"$mode\" != secret ] || exec 5</tmp/belay-test-criu/secret\n"
     "  echo 999 >/proc/sys/kernel/ns_last_pid\n"
-    "  sh -c 'echo back with $(cat /run/belay-task/scratch/state); exec sleep 1000' </dev/null "
-    ">>$room/output.log 2>&1 &\n"
+    "  sh -c 'kill -STOP $$; echo back with $(cat /run/belay-task/scratch/state); exec sleep 1000' "
+    "</dev/null >>$room/output.log 2>&1 &\n"
+    "  exec 5<&-\n"
+    "  until grep -q ' T ' /proc/1000/stat; do sleep 0.05; done\n"
+    "  if [ \"$mode\" != unhooked ]; then\n"
+    "    CRTOOLS_SCRIPT_ACTION=post-restore $room/hook >>$room/restore.log 2>&1 || {\n"
+    "      echo '(00.1) Error (criu/cr-restore.c:1): Aborting restore' >>$room/restore.log\n"
+    "      kill -9 1000\n"
+    "      exit 1\n"
+    "    }\n"
+    "  fi\n"
+    "  echo continue >>\"$(dirname \"$0\")/calls\"\n"
+    "  kill -CONT 1000\n"
     "  ;;\n"
     "esac\n";
 
@@ -79,6 +92,8 @@ static void set_mode(const char *mode)
     assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/mode", mode, strlen(mode), 0644, &e), 0);
 }
 
+static const char *user; /* of the job; "": root, as the agent */
+
 static struct world *begin(void **state, const char *mode)
 {
     struct err e;
@@ -88,6 +103,7 @@ static struct world *begin(void **state, const char *mode)
     assert_int_equal(fs_mkdirs("/tmp/belay-test-criu", 0755, &e), 0);
     assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/criu", player, sizeof(player) - 1, 0755, &e), 0);
     set_mode(mode);
+    user = "";
     return world_create(state, "token: t\ncriu: /tmp/belay-test-criu/criu\n");
 }
 
@@ -106,6 +122,7 @@ static struct wire_desired_attempt *want_criu(struct world *w, int64_t attempt, 
 {
     struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
     STR_COPY(a->method, "criu");
+    STR_COPY(a->user, user);
     a->ckpt_every_ms = every_ms;
     a->needs_secrets = true;
     a->secrets = secrets;
@@ -172,6 +189,22 @@ static void what_is_dumped_is_stored_and_comes_back(void **state)
     assert_int_equal(world_told(w, 1)->restored_attempt, 1);
     assert_int_equal(world_told(w, 1)->failed_saves, 0);
     assert_true(world_told(w, 1)->started_at != WIRE_NONE);
+    assert_true(was_called("--action-script /run/belay-task/hook -d\n"));
+}
+
+static void what_a_user_has_rights_to_comes_back(void **state)
+{
+    struct world *w = begin(state, "");
+    user = "nobody";
+    save_and_stop(w);
+    next_attempt(w);
+    world_until(w, is_back, 1, "it is back");
+    world_until(w, is_running, 1, "and told as running");
+    assert_int_equal(world_told(w, 1)->restored_attempt, 1);
+    assert_int_equal(world_told(w, 1)->failed_saves, 0);
+    char *mark = world_task_path(w, 1, 2, "rights");
+    assert_true(fs_exists(mark));
+    free(mark);
 }
 
 static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
@@ -202,9 +235,18 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
     assert_non_null(strstr(world_told(w, 1)->save_error, "files.json"));
 }
 
-static void check_refused(void **state, const char *mode, const char *why)
+static void put_secret(void)
+{
+    struct err e;
+    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/secret", "x", 1, 0600, &e), 0);
+}
+
+static struct world *check_refused(
+    void **state, const char *mode, const char *as_user, const char *why)
 {
     struct world *w = begin(state, "");
+    user = as_user;
+    put_secret();
     save_and_stop(w);
     set_mode(mode);
     next_attempt(w);
@@ -214,11 +256,12 @@ static void check_refused(void **state, const char *mode, const char *why)
     assert_int_equal(s->restored_attempt, 0);
     assert_int_equal(s->failed_saves, 1);
     assert_string_equal(s->save_error, why);
+    return w;
 }
 
 static void what_does_not_come_back_begins_again(void **state)
 {
-    check_refused(state, "missing",
+    check_refused(state, "missing", "",
         "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to open "
         "inventory.img: No "
         "such file");
@@ -227,7 +270,25 @@ static void what_does_not_come_back_begins_again(void **state)
 static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)
 {
     check_refused(
-        state, "dies", "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
+        state, "dies", "",
+        "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
+}
+
+static void a_file_that_the_user_has_no_right_to_is_refused_before_the_program_runs(void **state)
+{
+    struct world *w = check_refused(state, "secret", "nobody",
+        "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: "
+        "/tmp/belay-test-criu/secret is open for reading in process 1000, and nobody has no right "
+        "to that");
+    assert_false(was_called("continue"));
+    assert_null(strstr(world_output(w, 1), "back with"));
+}
+
+static void a_criu_that_has_no_rights_compared_restores_nothing(void **state)
+{
+    check_refused(state, "unhooked", "nobody",
+        "checkpoint 1.1 cannot be resumed here: criu restore ended without calling its action "
+        "script, which compares rights");
 }
 
 static void check_held(struct world *w, const char *text)
@@ -282,6 +343,10 @@ int main(void)
         cmocka_unit_test_teardown(a_dump_that_fails_is_told_and_the_program_goes_on, end),
         cmocka_unit_test_teardown(what_does_not_come_back_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
+        cmocka_unit_test_teardown(what_a_user_has_rights_to_comes_back, end),
+        cmocka_unit_test_teardown(
+            a_file_that_the_user_has_no_right_to_is_refused_before_the_program_runs, end),
+        cmocka_unit_test_teardown(a_criu_that_has_no_rights_compared_restores_nothing, end),
         cmocka_unit_test_teardown(without_encryption_nothing_starts, end),
         cmocka_unit_test_teardown(what_is_not_encrypted_is_not_restored, end),
     };

@@ -13,6 +13,36 @@ SEED = int(os.environ.get("BELAY_PROGRAMS_SEED") or random.SystemRandom().randra
 RECLAIMS = int(os.environ.get("BELAY_CRIU_RECLAIMS") or 10)
 NOTICE_S = 30
 RUN_S = 90  # an emulated machine is slow
+# What programs often hold: temporary files without a name, memory, sockets among themselves.
+HOLDS = """#!%s
+import mmap, os, select, socket, tempfile, time
+temporary = tempfile.TemporaryFile()
+temporary.write(b"kept")
+temporary.flush()
+removed = open("removed", "w+")
+os.unlink("removed")
+memory = mmap.mmap(-1, 4096)
+memory[:4] = b"kept"
+library = open("%s", "rb")
+mapped = mmap.mmap(library.fileno(), 4096, prot=mmap.PROT_READ)
+a, b = socket.socketpair()
+server, client = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2)]
+server.bind(os.path.abspath("server.sock"))
+client.connect(os.path.abspath("server.sock"))
+poll = select.epoll()
+poll.register(b, select.EPOLLIN)
+null = open("/dev/null", "r+")
+print("ready", flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.1)
+temporary.seek(0)
+a.send(b"kept")
+client.send(b"kept")
+removed.write("kept")
+removed.flush()
+print("holds", temporary.read(), memory[:4], poll.poll(10) == [(b.fileno(), select.EPOLLIN)],
+      b.recv(4), server.recv(4), mapped[1:4], flush=True)
+""" % (PYTHON, PYTHON)
 SLOW = {"lease": "20s", "kill_wait": "5s", "settle": "10s", "encryption": "client"}
 CWD = "/home/job"
 
@@ -28,6 +58,21 @@ def undisturbed(*args):
 def said(l, job):
     """Without belay's own lines between the attempts."""
     return "".join(line for line in l.log(job).splitlines(True) if not line.startswith("---- belay: "))
+
+
+def as_user(submit):
+    """The job's number."""
+    answer, to = os.pipe()
+    if os.fork() == 0:
+        os.setgid(1000)
+        os.setuid(1000)
+        os.write(to, b"%d" % submit())
+        os._exit(0)
+    os.close(to)
+    job = int(os.read(answer, 20))
+    os.close(answer)
+    os.wait()
+    return job
 
 
 class Criu(unittest.TestCase):
@@ -130,14 +175,7 @@ class Criu(unittest.TestCase):
         with Lab(belayd=SLOW) as l:
             os.chmod(l.dir, 0o755)
             os.chmod(l.home, 0o755)
-            answer, to = os.pipe()
-            if os.fork() == 0:
-                os.setgid(1000)
-                os.setuid(1000)
-                os.write(to, b"%d" % self.submit(l, steps, path))
-                os._exit(0)
-            job = int(os.read(answer, 20))
-            os.wait()
+            job = as_user(lambda: self.submit(l, steps, path))
             l.wait_log(job, "^step 20 ", timeout_s=RUN_S)
             self.reclaim(l, job)
             os.unlink(path)
@@ -148,6 +186,52 @@ class Criu(unittest.TestCase):
             self.assertEqual(os.stat(path).st_uid, 1000)
             with open(path) as f:
                 self.assertEqual(len(f.readlines()), steps)
+
+    def test_what_a_users_program_often_holds_comes_back(self):
+        os.chown(CWD, 1000, 1000)
+        self.addCleanup(os.chown, CWD, 0, 0)
+        with Lab(belayd=SLOW) as l:
+            os.chmod(l.dir, 0o755)
+            os.chmod(l.home, 0o755)
+            job = as_user(lambda: l.post("/jobs", {
+                "name": "holds", "script": HOLDS, "cwd": CWD,
+                "checkpoint": {"method": "criu", "every_ms": 3600000}})["id"])
+            l.wait_log(job, "^ready$", timeout_s=RUN_S)
+            self.reclaim(l, job)
+            l.wait_event(job, "started", 2, timeout_s=RUN_S)
+            with open(os.path.join(CWD, "go"), "w"):
+                pass
+            shown = l.wait_ended(job, timeout_s=RUN_S)
+            self.assertIsNotNone(shown["attempts"][1]["restored"])
+            self.assertIn("holds b'kept' b'kept' True b'kept' b'kept' b'ELF'\n", l.log(job))
+
+    def test_a_file_of_root_in_the_place_of_the_users_own_is_refused(self):
+        theirs, secret = "/home/ann", "/root/secret"
+        os.makedirs(theirs, exist_ok=True)
+        for path, owner in ((os.path.join(theirs, "input"), 1000), (secret, 0)):
+            with open(path, "w") as f:
+                f.write("something\n")
+            os.chmod(path, 0o600)
+            os.chown(path, owner, owner)
+        os.chown(theirs, 1000, 1000)
+        os.chown(CWD, 1000, 1000)
+        self.addCleanup(os.chown, CWD, 0, 0)
+        script = ("#!/bin/sh\nexec 5<%s/input\nread -r text <&5\necho begin $text\n"
+                  "n=0\nwhile [ $n -lt 200 ]; do n=$((n + 1)); sleep 1; done\n" % theirs)
+        with Lab(belayd=SLOW) as l:
+            os.chmod(l.dir, 0o755)
+            os.chmod(l.home, 0o755)
+            job = as_user(lambda: l.post("/jobs", {
+                "name": "reads", "script": script, "cwd": CWD,
+                "checkpoint": {"method": "criu", "every_ms": 3600000}})["id"])
+            l.wait_log(job, "^begin something$", timeout_s=RUN_S)
+            self.reclaim(l, job)
+            os.unlink(os.path.join(theirs, "input"))
+            os.symlink(secret, os.path.join(theirs, "input"))
+            text = l.wait_event(job, "save-failed", timeout_s=RUN_S)["text"]
+            self.assertRegex(text, "^checkpoint 1.1 cannot be resumed here: .*/root/secret is open for "
+                             "reading in process 1000, and ann has no right to that")
+            self.assertIsNone(l.show(job)["attempts"][1]["restored"])
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ POOL = {
     "provider": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"], "types": ["m6i.xlarge"],
     "markets": ["spot", "on-demand"], "image": "ami-1", "max_nodes": 8, "idle_timeout": "1s", "cooldown": "1s",
     "paid_minimum": "0s",
-    "refusal_backoff": "500ms",
+    "refusal_backoff": "500ms", "launches_per_minute": 6000,
 }
 
 # Other providers: a section of the emulator's configuration, and what their pools need besides.
