@@ -74,7 +74,8 @@ static void copy(int from, off_t *at, int targets[SCRIBE_TARGETS])
     }
 }
 
-static int open_targets(const struct scribe *s, bool again, int targets[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
+int scribe_open_files(const struct scribe *s, bool again,
+    int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
 {
     *ret_copy = -1;
     umask(022);
@@ -83,10 +84,10 @@ static int open_targets(const struct scribe *s, bool again, int targets[SCRIBE_S
     for (int i = 0; i < SCRIBE_SOURCES; i++) {
         const struct scribe_copy *c = &s->copies[i];
         int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (c->truncate && !again ? O_TRUNC : 0);
-        targets[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
-        targets[i][1] = c->from >= 0 ? c->also : -1;
+        ret_fds[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
+        ret_fds[i][1] = c->from >= 0 ? c->also : -1;
         *ret_copy = i;
-        if (c->from >= 0 && c->file && targets[i][0] < 0)
+        if (c->from >= 0 && c->file && ret_fds[i][0] < 0)
             return errno;
     }
     return 0;
@@ -132,7 +133,7 @@ static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool aga
     close_others(s, stop, tell);
     int watch = watch_sources(s); /* while the sources can be reached */
     struct opened o = {0};
-    o.error = open_targets(s, again, targets, &o.copy);
+    o.error = scribe_open_files(s, again, targets, &o.copy);
     ssize_t n = write(tell, &o, sizeof(o));
     close(tell);
     while (n == sizeof(o) && o.error == 0) {

@@ -40,6 +40,13 @@ struct scribe {
     struct scribe_progress *progress;
 };
 
+/* What the process does first: becomes the user, for good, enters cwd and opens the files there, those
+ * of copy i and what it has `also` in ret_fds[i], -1 for none. again: after another that was killed, so
+ * nothing is truncated. 0, or errno and in *ret_copy the copy whose file could not be opened; -1: the
+ * user or the directory. Only for a process of its own. */
+int scribe_open_files(const struct scribe *s, bool again,
+    int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy);
+
 /* Starts it; returns when the user's files are open. ERR_CONFIG: one cannot be opened, and why. Blocks up to 30 s. */
 int scribe_start(struct scribe *s, struct err *e);
 

@@ -3,7 +3,7 @@
  * What an agent as root does with trees of a job's user, while a process of that user swaps what is
  * in them for symbolic links to another's directory and for hard links to another's file, as fast
  * as it can: 10,000 tries on each path. No file of the other's may change hands, go, change, or be
- * read. The argument names the group of paths.
+ * read. The argument names the path, which is a test of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "agent/scribe.h"
 #include "agent/workdir.h"
 #include "base/fs.h"
+#include "base/fs_user.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
@@ -23,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +35,12 @@
 #include <unistd.h>
 
 #define TRIES 10000
-#define OUTPUT_TRIES 300
 #define NOBODY 65534
 #define PLAIN_FILES 4     /* so that a walk takes a while */
 #define SECRET_BYTES 7777 /* no file of the user's has as many */
 #define OWN_TEXT "the user's own"
 #define SKIPPED 77
+#define PREYS_MAX 2
 
 static const struct job_user user = {
     .uid = NOBODY, .gid = NOBODY, .is_other = true, .name = "nobody", .home = "/"};
@@ -114,46 +116,68 @@ static void be_user(void)
         _exit(1);
 }
 
-static void swap(const char *name, const char *aside, const char *victim, bool by_hard_link)
+/* False: there is nothing to be swapped, or not by the user. */
+static bool swap(int dir, const char *name, const char *aside, const char *victim, bool by_hard_link)
 {
-    if (rename(name, aside) < 0)
-        return;
-    int rc = by_hard_link ? link(victim, name) : symlink(victim, name);
+    if (renameat(dir, name, dir, aside) < 0)
+        return false;
+    int rc = by_hard_link ? linkat(AT_FDCWD, victim, dir, name, 0) : symlinkat(victim, dir, name);
     (void)rc;
+    return true;
 }
 
-static void swap_back(const char *name, const char *aside)
+static void swap_back(int dir, const char *name, const char *aside)
 {
-    unlink(name);
-    rename(aside, name);
+    unlinkat(dir, name, 0);
+    renameat(dir, aside, dir, name);
 }
 
-static _Noreturn void race(const char *tree, const char *victim)
+/* What a racer swaps, below tree: a directory for a symbolic link to the other's, and a file for a
+ * link to one of the other's. */
+struct prey {
+    const char *tree, *d, *f;
+    bool by_hard_link; /* to "open", else a symbolic one to "secret" */
+};
+
+/* In *dir, which is the tree or one that was in its place before: who is in a directory stays in it
+ * when it is moved. -1: not opened yet. */
+static void swap_once(const struct prey *prey, int *dir, const char *victim, unsigned turn)
 {
-    char d[256], d_aside[256], f[256], f_aside[256], open_file[256];
-    snprintf(d, sizeof(d), "%s/d", tree);
-    snprintf(d_aside, sizeof(d_aside), "%s/aside", tree);
-    snprintf(f, sizeof(f), "%s/f", tree);
-    snprintf(f_aside, sizeof(f_aside), "%s/file-aside", tree);
-    snprintf(open_file, sizeof(open_file), "%s/open", victim);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    be_user();
-    for (unsigned i = 0;; i++) {
-        swap(d, d_aside, victim, false);
-        swap(f, f_aside, open_file, true);
-        swap_back(f, f_aside);
-        for (volatile unsigned spin = 0; spin < i % 64; spin++)
-            continue;
-        swap_back(d, d_aside);
+    char file[256];
+    snprintf(file, sizeof(file), "%s/%s", victim, prey->by_hard_link ? "open" : "secret");
+    if (*dir < 0)
+        *dir = open(prey->tree, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is_swapped = *dir >= 0 && swap(*dir, prey->d, "aside", victim, false);
+    if (*dir >= 0 && swap(*dir, prey->f, "file-aside", file, prey->by_hard_link))
+        swap_back(*dir, prey->f, "file-aside");
+    for (volatile unsigned spin = 0; spin < turn % 64; spin++)
+        continue;
+    if (is_swapped)
+        swap_back(*dir, prey->d, "aside");
+    if (!is_swapped && *dir >= 0) {
+        close(*dir);
+        *dir = -1;
     }
+}
+
+/* One process for all of them, or on one processor the more there are the less would be tried. */
+static void start_racer_on(struct place *p, const struct prey *preys, unsigned n)
+{
+    assert_true(n <= PREYS_MAX);
+    p->racer = fork();
+    if (p->racer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_user();
+        int dirs[PREYS_MAX] = {-1, -1};
+        for (unsigned i = 0;; i++)
+            swap_once(&preys[i % n], &dirs[i % n], p->victim, i / n);
+    }
+    assert_true(p->racer > 0);
 }
 
 static void start_racer(struct place *p, const char *tree)
 {
-    p->racer = fork();
-    if (p->racer == 0)
-        race(tree, p->victim);
-    assert_true(p->racer > 0);
+    start_racer_on(p, &(struct prey){tree, "d", "f", true}, 1);
 }
 
 static void stop_racer(struct place *p)
@@ -306,9 +330,9 @@ static void save_own(struct place *p)
     free(tree);
 }
 
-static void restore_and_give(
-    struct place *p, int (*give)(const struct job_user *u, const char *path, struct err *e))
+static void a_checkpoint(void **state)
 {
+    struct place *p = *state;
     struct ckpt_restored restored;
     struct err e;
     save_own(p);
@@ -317,22 +341,116 @@ static void restore_and_give(
         if (ckpt_restore(&p->job, 2, p->tree, NULL, &restored, &e) != 0)
             fail_msg("%s", e.text);
         assert_int_equal(restored.damaged, 0);
-        if (give(&user, p->tree, &e) != 0)
+        if (place_checkpoint(&user, p->tree, &e) != 0)
             fail_msg("%s", e.text);
         check_victim(p);
     }
 }
 
-static void a_checkpoint(void **state)
+/* ---- the ranks of a gang ---- */
+
+#define RANKS 2
+
+static void save_rank(const struct place *p, int rank)
 {
-    restore_and_give(*state, place_checkpoint);
+    const struct ckpt_save_with with = {.gang = {rank, RANKS}};
+    struct ckpt_stats stats;
+    struct err e;
+    char *tree = mem_printf("%s/saved-%d", p->dir, rank);
+    assert_int_equal(mkdir(tree, 0700), 0);
+    fill_with(tree, "");
+    if (ckpt_save_with(&p->job, (struct ckpt_id){1, 1}, tree, 1, NULL, &with, &stats, &e) != 0)
+        fail_msg("%s", e.text);
+    free(tree);
 }
 
-/* What other ranks have saved is restored in the same way, and given as a tree beside the
- * checkpoint. */
-static void ranks(void **state)
+/* As agent/task_work.c: what is left of an attempt before is near. */
+static void restore_rank(const struct place *p, struct ckpt_gang gang, const char *tree,
+    const char *ranks, int want_ranks)
 {
-    restore_and_give(*state, place_give);
+    const struct ckpt_restore_with with = {.nearby = {tree}, .gang = gang, .ranks_dir = ranks};
+    struct ckpt_restored restored;
+    struct err e;
+    if (ckpt_restore_with(&p->job, 2, tree, &with, NULL, &restored, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(restored.damaged, 0);
+    assert_int_equal(restored.id.attempt, 1);
+    assert_int_equal(restored.ranks, want_ranks);
+}
+
+/* Each rank as a process, for they wait for each other. */
+static void all_ranks(const struct place *p, void (*run)(const struct place *p, int rank))
+{
+    pid_t pids[RANKS];
+    int status;
+    for (int k = 0; k < RANKS; k++) {
+        pids[k] = fork();
+        assert_true(pids[k] >= 0);
+        if (pids[k] == 0) {
+            run(p, k);
+            _exit(0);
+        }
+    }
+    for (int k = 0; k < RANKS; k++) {
+        assert_int_equal(waitpid(pids[k], &status, 0), pids[k]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static void first_restore(const struct place *p, int rank)
+{
+    char *tree = mem_printf("%s/node-%d", p->task, rank);
+    restore_rank(p, (struct ckpt_gang){rank, RANKS}, tree, NULL, RANKS);
+    free(tree);
+}
+
+/* As many as have saved. Each has its directory on a node of its own; here both are below one. They
+ * have agreed once before, so that none waits for the other again. */
+static void ranks_on_their_nodes(void **state)
+{
+    struct place *p = *state;
+    struct err e;
+    char *trees[RANKS];
+    all_ranks(p, save_rank);
+    all_ranks(p, first_restore);
+    struct prey preys[RANKS];
+    for (int k = 0; k < RANKS; k++) {
+        trees[k] = mem_printf("%s/node-%d", p->task, k);
+        preys[k] = (struct prey){trees[k], "d", "f", true};
+    }
+    start_racer_on(p, preys, RANKS);
+    for (int i = 0; i < TRIES; i++) {
+        int k = i % RANKS;
+        char *ranks = mem_printf("%s/ranks-%d", p->task, k);
+        restore_rank(p, (struct ckpt_gang){k, RANKS}, trees[k], ranks, RANKS);
+        assert_false(fs_has_name(ranks));
+        if (place_checkpoint(&user, trees[k], &e) != 0)
+            fail_msg("%s", e.text);
+        check_victim(p);
+        free(ranks);
+    }
+    for (int k = 0; k < RANKS; k++)
+        free(trees[k]);
+}
+
+/* Fewer than have saved: what each of those saved is a tree beside the checkpoint. The racer's
+ * directory is that of a rank. */
+static void ranks_that_are_fewer(void **state)
+{
+    struct place *p = *state;
+    char *ranks = mem_printf("%s/ranks", p->task);
+    struct err e;
+    all_ranks(p, save_rank);
+    const struct prey preys[] = {
+        {p->tree, "d", "f", true}, {ranks, "rank-0000", "rank-0001/f", true}};
+    start_racer_on(p, preys, 2);
+    for (int i = 0; i < TRIES; i++) {
+        restore_rank(p, (struct ckpt_gang){0, 1}, p->tree, ranks, RANKS);
+        if (place_checkpoint(&user, p->tree, &e) != 0 || place_give(&user, ranks, &e) != 0)
+            fail_msg("%s", e.text);
+        check_victim(p);
+    }
+    free(ranks);
 }
 
 /* ---- CRIU ---- */
@@ -466,47 +584,79 @@ static void a_file_of_the_users(void **state)
     assert_true(n > 0);
 }
 
-/* -o FILE: d is a directory of the user's, or a way to the other's. Each is a process, so there
- * are fewer. */
-static void an_output_file(void **state)
+/* ---- -o FILE and -e FILE ---- */
+
+/* What the process of a job's output does before it copies. 1: a file could not be opened. */
+static int open_output(void *ctx)
 {
+    const struct scribe *s = ctx;
+    int fds[SCRIBE_SOURCES][SCRIBE_TARGETS], copy;
+    bool is_open = scribe_open_files(s, false, fds, &copy) == 0;
+    for (int i = 0; is_open && i < SCRIBE_SOURCES; i++)
+        if (write(fds[i][0], OWN_TEXT, strlen(OWN_TEXT)) < 0)
+            return 2;
+    return is_open ? 0 : 1;
+}
+
+/* In a process that has its own user, directory and descriptors, but this one's memory: a copy of
+ * that, with a sanitizer's, would take most of the time. */
+static int status_of_output(struct scribe *s)
+{
+    static char stack[256 << 10] __attribute__((aligned(64)));
+    int status;
+    pid_t pid = clone(open_output, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+    return WEXITSTATUS(status);
+}
+
+/* One file is below a directory that is the user's or a way to the other's, one is a file or a link
+ * to the other's itself. Each is the first to be opened every other time, for the second is not
+ * opened where the first cannot be. The working directory may be the other's as well. */
+static void output_files(void **state)
+{
+    static const char *const names[2][2] = {{"d/sub/secret", "f"}, {"f", "d/sub/secret"}};
+    static const char *const names_in_d[2] = {"sub/secret", "secret"};
     struct place *p = *state;
-    struct err e;
+    char *d = mem_printf("%s/d", p->tree);
     int n = 0, from = open("/dev/null", O_RDONLY | O_CLOEXEC);
     make_user_tree(p->tree);
-    start_racer(p, p->tree);
-    for (int i = 0; i < OUTPUT_TRIES; i++) {
+    start_racer_on(p, &(struct prey){p->tree, "d", "f", false}, 1);
+    for (int i = 0; i < TRIES; i++) {
+        bool in_d = i % 3 == 2;
+        const char *const *files = in_d ? names_in_d : names[i % 2];
         struct scribe s = {.user = &user,
-            .cwd = p->tree,
-            .copies = {{from, "d/secret", true, -1}, {.from = -1, .also = -1}}};
-        n += scribe_start(&s, &e) == 0;
-        scribe_finish(&s);
+            .cwd = in_d ? d : p->tree,
+            .copies = {{from, files[0], true, -1}, {from, files[1], true, -1}}};
+        n += status_of_output(&s) == 0;
         check_victim(p);
     }
-    print_message("%d of %d outputs were opened\n", n, OUTPUT_TRIES);
+    print_message("%d of %d times both files were opened\n", n, TRIES);
+    assert_true(n > 0 && n < TRIES);
     close(from);
+    free(d);
 }
 
 #define race_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest make[] = {
-        race_test(a_working_directory), race_test(a_checkpoint), race_test(ranks)};
-    const struct CMUnitTest criu[] = {race_test(scratch), race_test(a_copy_of_scratch)};
-    const struct CMUnitTest save[] = {race_test(a_save), race_test(a_snapshot)};
-    const struct CMUnitTest rest[] = {
-        race_test(a_removal), race_test(a_file_of_the_users), race_test(an_output_file)};
-    const char *group = argc > 1 ? argv[1] : "";
+    const struct CMUnitTest tests[] = {race_test(a_working_directory), race_test(a_checkpoint),
+        race_test(ranks_on_their_nodes), race_test(ranks_that_are_fewer), race_test(scratch),
+        race_test(a_copy_of_scratch), race_test(a_save), race_test(a_snapshot),
+        race_test(a_removal), race_test(a_file_of_the_users), race_test(output_files)};
+    const size_t n = sizeof(tests) / sizeof(*tests);
     if (geteuid() != 0) {
         printf("SKIP: only root has other users' files to lose\n");
         return SKIPPED;
     }
-    if (str_eq(group, "make"))
-        return cmocka_run_group_tests(make, NULL, NULL);
-    if (str_eq(group, "criu"))
-        return cmocka_run_group_tests(criu, NULL, NULL);
-    if (str_eq(group, "save"))
-        return cmocka_run_group_tests(save, NULL, NULL);
-    return cmocka_run_group_tests(rest, NULL, NULL);
+    for (size_t i = 0; i < n; i++) {
+        const struct CMUnitTest one[] = {tests[i]};
+        if (argc == 2 && str_eq(argv[1], tests[i].name))
+            return cmocka_run_group_tests(one, NULL, NULL);
+    }
+    fprintf(stderr, "usage: %s PATH; one of\n", argv[0]);
+    for (size_t i = 0; i < n; i++)
+        fprintf(stderr, "  %s\n", tests[i].name);
+    return 2;
 }
