@@ -50,13 +50,36 @@ void str_shorten(char *dst, size_t size, const char *src)
     memmove(dst + head + strlen(LEFT_OUT), src + from, n - from + 1);
 }
 
+/* One character of len bytes: a control (C0, DEL, C1), or a mark that changes the direction of text
+ * (U+200E, U+200F, U+202A .. U+202E, U+2066 .. U+2069), by which a line can be made to read as another. */
+static bool is_control(const unsigned char *p, size_t len)
+{
+    if (len == 1)
+        return p[0] < 0x20 || p[0] == 0x7F;
+    if (len == 2)
+        return p[0] == 0xC2 && p[1] < 0xA0;
+    if (len != 3 || p[0] != 0xE2)
+        return false;
+    return (p[1] == 0x80 && (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) ||
+           (p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9);
+}
+
+bool str_has_control(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0, len; i < n; i += len) {
+        len = str_utf8_len(s + i, n - i);
+        if (len == 0 || is_control((const unsigned char *)s + i, len))
+            return true;
+    }
+    return false;
+}
+
 void str_sanitize(char *s, size_t n)
 {
     for (size_t i = 0, len; i < n; i += len) {
-        const unsigned char *p = (unsigned char *)s + i;
         len = str_utf8_len(s + i, n - i);
-        bool is_c1 = len == 2 && p[0] == 0xC2 && p[1] < 0xA0; /* U+0080 .. U+009F */
-        if (len == 0 || p[0] < 0x20 || p[0] == 0x7F || is_c1) {
+        if (len == 0 || is_control((const unsigned char *)s + i, len)) {
             s[i] = '?';
             len = 1;
         }

@@ -29,7 +29,9 @@ void str_shorten(char *dst, size_t size, const char *src);
 
 #define STR_SHOW_MAX 64
 
-/* In place: control characters and bytes that are no UTF-8 become '?', so that a terminal can show it. */
+/* Whether a terminal could be made to show something else: control characters, marks of text direction, bytes that are no UTF-8. */
+bool str_has_control(const char *s);
+/* In place: what str_has_control looks for becomes '?'. */
 void str_sanitize(char *s, size_t n);
 
 /* Outside text for an error message: in double quotes, sanitized,

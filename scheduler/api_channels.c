@@ -385,16 +385,13 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
 }
 
 /* The command in one line, as far as there is room, for the job's events. */
+/* For the job's events, which everybody may read: its arguments may hold secrets. */
 static void describe(const json_t *words, char text[CORE_TEXT_MAX])
 {
     struct buf all = {0};
-    size_t i;
-    const json_t *word;
-    json_array_foreach(words, i, word)
-    {
-        buf_adds(&all, i ? " " : "");
-        str_shell_quote(&all, json_string_value(word));
-    }
+    str_shell_quote(&all, json_string_value(json_array_get(words, 0)));
+    if (json_array_size(words) > 1)
+        buf_adds(&all, " ...");
     str_copy(text, CORE_TEXT_MAX - CORE_NAME_MAX - 32, buf_str(&all)); /* cut */
     str_sanitize(text, strlen(text));
     buf_deinit(&all);

@@ -269,9 +269,8 @@ static void read_row(struct json_reader *r, struct job_row *row)
             r, "drill", "with checkpoint.method \"none\" nothing is saved: choose signal or coop");
     if (r->rc == 0 && row->name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
-    for (const char *p = row->name; r->rc == 0 && *p; p++)
-        if (iscntrl((unsigned char)*p))
-            json_reader_fail(r, "name", "must not contain control characters");
+    if (r->rc == 0 && str_has_control(row->name))
+        json_reader_fail(r, "name", "must not contain control characters or marks of text direction");
     if (r->rc == 0 && row->pool[0] && names_check(row->pool, sizeof(row->pool), "a pool's name", &why) != 0)
         json_reader_fail(r, "pool", "%s", why.text);
 }
@@ -370,11 +369,8 @@ static char *read_extras(struct json_reader *r)
 static void check_file(struct json_reader *r, const char *key)
 {
     const char *path = json_opt_str(r, key, JOBSPEC_PATH_MAX, "");
-    for (const char *p = path; p && *p; p++)
-        if (iscntrl((unsigned char)*p)) {
-            json_reader_fail(r, key, "must not contain control characters");
-            return;
-        }
+    if (r->rc == 0 && str_has_control(path))
+        json_reader_fail(r, key, "must not contain control characters or marks of text direction");
 }
 
 /* Its working directory, sent before. What CRIU brings back has files open there as they were on the node before. */

@@ -174,6 +174,11 @@ static const struct refused {
     {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"error\": \"e\"}"), "spec.launch.error"},
     {WITH("\"name\": \"\""), "spec.name: must not be empty"},
     {WITH("\"name\": \"a\\nb\""), "spec.name: must not contain control characters"},
+    {WITH("\"name\": \"\\u009b31m\""), "spec.name: must not contain control characters"}, /* CSI */
+    {WITH("\"name\": \"a\\u202egnp.exe\""), "marks of text direction"},
+    {WITH("\"name\": \"\\u2069\""), "marks of text direction"},
+    {WITH("\"name\": \"a\\u200f\""), "marks of text direction"},
+    {WITH("\"launch\": {\"error\": \"a\\u2066b\"}"), "marks of text direction"},
     {WITH("\"name\": \"a\\u007fb\""), "spec.name"},
     {WITH("\"pool\": \"../x\""), "spec.pool: \"../x\" is not a pool's name"},
     {WITH("\"args\": \"x\""), "spec.args"},
