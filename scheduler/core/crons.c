@@ -332,6 +332,18 @@ static struct cron_entry *named_cron(const struct model *m, int64_t id, struct e
     return c;
 }
 
+static int crons_of(const struct model *m, const char *user, size_t *ret_bytes)
+{
+    const struct cron_entry *c;
+    int n = 0;
+    *ret_bytes = 0;
+    for (size_t pos = 0; (c = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;) {
+        n += str_eq(c->row.user, user);
+        *ret_bytes += str_eq(c->row.user, user) ? spec_bytes(&c->spec) : 0;
+    }
+    return n;
+}
+
 static int check_put(const struct model *m, const struct event *ev, const struct cron_entry *c, struct err *e)
 {
     const struct cron_row *r = ev->cron_put.row;
@@ -342,8 +354,16 @@ static int check_put(const struct model *m, const struct event *ev, const struct
     if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
         return ERR_INVALID;
     if (!c && map_size(&m->crons) >= CRONS_MAX)
-        return err_set(e, ERR_CONFLICT, "there are %d cron entries, and more there cannot be: remove some first", CRONS_MAX);
-    if (m->crons_bytes - (c && bytes ? spec_bytes(&c->spec) : 0) + bytes > CRONS_BYTES_MAX)
+        return err_set(e, ERR_CONFLICT, "the cluster has %d cron entries, the most there can be: ask for some to be removed", CRONS_MAX);
+    size_t own_bytes, old_bytes = c && bytes ? spec_bytes(&c->spec) : 0;
+    int own = crons_of(m, r->user, &own_bytes);
+    if (!c && own >= CRONS_OF_USER_MAX)
+        return err_set(e, ERR_CONFLICT, "%s has %d cron entries, the most a user can have: remove some first (belay cron remove)", r->user,
+            CRONS_OF_USER_MAX);
+    if (own_bytes - old_bytes + bytes > CRONS_OF_USER_BYTES_MAX)
+        return err_set(e, ERR_CONFLICT, "the scripts of a user's cron entries may have %zu MiB together: let this one call a script that is a file",
+            CRONS_OF_USER_BYTES_MAX >> 20);
+    if (m->crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
             "the scripts of all cron entries may have %zu MiB together: let this one call a script that is a file",
             CRONS_BYTES_MAX >> 20);

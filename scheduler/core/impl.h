@@ -840,8 +840,10 @@ void deadline_leave(struct model *m, struct job *j); /* it is not; harmless like
 struct mono deadlines_due(const struct model *m, struct stamp now, struct event *ret_event);
 
 /* ---- cron entries (crons.c) ---- */
-#define CRONS_MAX 1000
+#define CRONS_MAX 10000
+#define CRONS_OF_USER_MAX 200
 #define CRONS_BYTES_MAX ((size_t)64 << 20)
+#define CRONS_OF_USER_BYTES_MAX ((size_t)8 << 20)
 void cron_job_ended(struct model *m, const struct job_row *j); /* it has left the model */
 /* When the next entry has something to be decided, or is to be looked at again, and the event; MONO_NONE: none. */
 struct mono cron_next_due(const struct model *m, struct stamp now, struct event *ret_event);

@@ -568,12 +568,14 @@ static void what_cannot_be_is_refused(void **state)
     b.row.id = 5;
     refuse(&b, ERR_NOT_FOUND, "no cron entry 5", true);
     b.row.id = CORE_ID_NONE;
-    for (int k = 1; k < CRONS_MAX; k++) {
+    for (int k = 1; k < CRONS_OF_USER_MAX; k++) {
         text_format(b.row.name, sizeof b.row.name, "n%d", k);
         put(&b);
     }
     STR_COPY(b.row.name, "one more");
     refuse(&b, ERR_CONFLICT, "remove some", true);
+    STR_COPY(b.row.user, "somebody else"); /* is not in their way */
+    put(&b);
     bed_deinit(&b);
 }
 
