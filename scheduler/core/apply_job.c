@@ -168,6 +168,8 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     if (!rc)
         rc = labels_check_submit(m, r, ret_extras, &labels, e);
     if (!rc)
+        rc = labels_check_team(m, ev->submit.spec, r->user, e);
+    if (!rc)
         rc = check_tasks(ev, e);
     *ret_own = (struct job_row){.nice = r->nice};
     STR_COPY(ret_own->user, r->user);

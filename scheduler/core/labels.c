@@ -168,6 +168,21 @@ static bool may_hold(const struct model *m, const struct pool *p, const struct j
     return is_empty && !p->row.elastic;
 }
 
+int labels_check_team(const struct model *m, const struct job_spec *spec, const char *user, struct err *e)
+{
+    const struct order_options *order = model_order(m);
+    json_t *o;
+    int rc = 0;
+    if (order->n_teams == 0 || !spec || !spec->labels_json ||
+        json_parse(spec->labels_json, strlen(spec->labels_json), LABELS_JSON_MAX, &o, NULL) != 0)
+        return 0;
+    const char *team = json_string_value(json_object_get(o, "team"));
+    if (team)
+        rc = order_check_member(order, team, user, e);
+    json_decref(o);
+    return rc ? err_wrap(e, "labels: team") : 0;
+}
+
 int labels_check_submit(
     const struct model *m, const struct job_row *r, const struct extras *x, const struct labels *own, struct err *e)
 {

@@ -57,18 +57,24 @@ const char *order_team_of(const struct order_options *o, const char *user)
     return o->default_team[0] ? o->default_team : user;
 }
 
+int order_check_member(const struct order_options *o, const char *team, const char *user, struct err *e)
+{
+    const struct order_team *t = find_team(o, team);
+    if (o->n_teams == 0)
+        return 0;
+    if (!t)
+        return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", team);
+    if (t->n_users > 0 && !names_user(t, user) && !str_eq(o->default_team, t->name))
+        return err_set(e, ERR_DENIED, "%s is not a member of team '%s': whoever keeps belayd's configuration can add them",
+            user, team);
+    return 0;
+}
+
 static int resolve_team(const struct order_options *o, struct job_row *r, struct err *e)
 {
-    const struct order_team *t = find_team(o, r->team);
-    if (o->n_teams == 0 || !r->team[0]) {
-        STR_COPY(r->team, order_team_of(o, r->user));
-        return 0;
-    }
-    if (!t)
-        return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", r->team);
-    if (t->n_users > 0 && !names_user(t, r->user) && !str_eq(o->default_team, t->name))
-        return err_set(e, ERR_DENIED, "%s is not a member of team '%s': whoever keeps belayd's configuration can add them",
-            r->user, r->team);
+    if (o->n_teams > 0 && r->team[0])
+        return order_check_member(o, r->team, r->user, e);
+    STR_COPY(r->team, order_team_of(o, r->user));
     return 0;
 }
 

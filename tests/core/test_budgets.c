@@ -310,6 +310,13 @@ static uint64_t matched(struct lab *l, const struct job_row *r, const char *labe
     return model_job(l->m, id)->shape->in_budgets;
 }
 
+static int refused(struct lab *l, const struct job_row *r, const char *labels)
+{
+    struct job_spec spec = spec_of(labels);
+    struct event ev = {.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}};
+    return lab_try(l, &ev, NULL);
+}
+
 static void a_job_counts_where_all_that_is_said_matches(void **state)
 {
     (void)state;
@@ -326,8 +333,8 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     b[2].labels[1] = (struct budget_label){"team", "nlp"};
     STR_COPY(b[3].job, "train");
     STR_COPY(b[3].user, "bob");
-    struct order_user cho = {.name = "cho", .shares = 1}, others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
-    struct order_team teams[] = {{.name = "nlp", .shares = 1, .users = &cho, .n_users = 1}, {.name = "rest", .shares = 1, .users = others, .n_users = 2}};
+    struct order_user nlps[] = {{.name = "cho", .shares = 1}, {.name = "ann", .shares = 1}}, others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
+    struct order_team teams[] = {{.name = "rest", .shares = 1, .users = others, .n_users = 2}, {.name = "nlp", .shares = 1, .users = nlps, .n_users = 2}};
     struct order_options order = order_defaults;
     order.teams = teams;
     order.n_teams = 2;
@@ -340,8 +347,12 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     assert_int_equal(matched(&l, &bob, "{}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &bob, "{\"project\":\"x\"}"), 1 << 3 | 1 << 4);
     assert_int_equal(matched(&l, &nlp, "{}"), 1 << 0 | 1 << 4);
-    assert_int_equal(matched(&l, &nlp, "{\"team\":\"other\"}"), 1 << 4); /* the label says whose money it is */
-    assert_int_equal(matched(&l, &bob, "{\"project\":\"x\",\"team\":\"nlp\"}"), 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4);
+    STR_COPY(nlp.user, "ann"); /* a member of both */
+    STR_COPY(nlp.team, "rest");
+    assert_int_equal(matched(&l, &nlp, "{\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 4); /* the label says whose money it is */
+    assert_int_equal(matched(&l, &ann, "{\"project\":\"x\",\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
+    assert_int_equal(refused(&l, &bob, "{\"team\":\"nlp\"}"), ERR_DENIED); /* another team's money */
+    assert_int_equal(refused(&l, &bob, "{\"team\":\"nosuch\"}"), ERR_INVALID); /* nor out of every budget */
     lab_deinit(&l);
 }
 
