@@ -65,8 +65,12 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             return BROKEN(
                 "node %" PRId64 " is kept for job %" PRId64 ", which has no use for it", n->row.id, j->row.id);
     }
+    int32_t open = 0, never = 0, never_of_tasks = 0;
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        open += d->row.state != DEPEND_NEVER;
+        never += d->row.state == DEPEND_NEVER;
+        never_of_tasks += d->row.state == DEPEND_NEVER && d->row.kind == DEPEND_AFTERCORR;
         bool is_over = d->row.kind == DEPEND_AFTERCORR && !d->on && j->array->n_never > 0;
         if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
             (d->on && model_job(m, d->row.on) != d->on) ||
@@ -75,6 +79,8 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
             return BROKEN(
                 "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
     }
+    if (open != job_side(j)->n_open || never != job_side(j)->n_never || never_of_tasks != job_side(j)->n_never_of_tasks)
+        return BROKEN("job %" PRId64 ": its dependencies are counted wrong", j->row.id);
     for (int k = 0; k < RETRY_KINDS; k++)
         if (j->row.used[k] > j->row.retries.n[k])
             return err_set(e, ERR_INTERNAL, "job %" PRId64 ": queued again after an end as %s more often than it may be",

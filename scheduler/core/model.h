@@ -137,6 +137,7 @@ struct work_seen {
 struct job_side {
     struct job *job;
     struct list depends;       /* dependencies that WAIT or will NEVER */
+    int32_t n_open, n_never, n_never_of_tasks; /* of them: how many WAIT, how many NEVER, how many of these are AFTERCORR */
     struct list dependents;    /* dependencies of others on it that WAIT, AFTER first */
     struct link unmeetable;    /* in the model's list of those */
     struct link in_array;      /* of `parent` */

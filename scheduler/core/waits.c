@@ -93,6 +93,18 @@ static bool is_of_tasks(const struct dependency *d)
     return d->row.kind == DEPEND_AFTERCORR;
 }
 
+/* A job may depend on a thousand others: what it still waits for is counted, not looked up at each of their ends. */
+static void count(const struct dependency *d, int32_t sign)
+{
+    struct job_side *s = job_make_side(d->job);
+    if (d->row.state == DEPEND_NEVER) {
+        s->n_never += sign;
+        s->n_never_of_tasks += is_of_tasks(d) ? sign : 0;
+    } else {
+        s->n_open += sign;
+    }
+}
+
 /* In a job's list AFTERCORR come first, in that of what it is on AFTER. */
 static struct dependency *dependency_add(struct job *j, const struct dependency_row *r, struct job *on)
 {
@@ -114,17 +126,21 @@ static struct dependency *dependency_add(struct job *j, const struct dependency_
         list_push_front(&job_make_side(on)->dependents, &d->on_job);
     else if (on)
         list_push_back(&job_make_side(on)->dependents, &d->on_job);
+    count(d, 1);
     return d;
 }
 
 static void dependency_move(struct model *m, struct dependency *d, enum depend_state to)
 {
     int state = (int)d->row.state;
+    count(d, -1);
     sm_move(&depend_sm, d->row.job, &state, (int)to);
     d->row.state = (enum depend_state)state;
     dependency_write(m, d);
     link_remove(&d->on_job);
     d->on = NULL;
+    if (to == DEPEND_NEVER)
+        count(d, 1);
     if (to == DEPEND_NEVER)
         return; /* kept: it is why the job ends, or one of those of which another may still do */
     link_remove(&d->of_job);
@@ -139,6 +155,7 @@ static void drop_all(struct model *m, struct job *j)
         if (d->row.state != DEPEND_NEVER || j->row.state != JOB_ENDED) {
             dependency_move(m, d, DEPEND_DROPPED);
         } else {
+            count(d, -1);
             link_remove(&d->of_job);
             free(d);
         }
@@ -160,14 +177,9 @@ void waits_no_more(struct model *m, struct job *j)
 /* It is to end for that. Tasks that wait for others one by one are always given up one by one. */
 static bool is_unmeetable(const struct job *j)
 {
-    bool any_never = false, any_open = false;
-    LIST_FOREACH (&job_side(j)->depends, l) {
-        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        bool never = d->row.state == DEPEND_NEVER;
-        any_never |= never && (!j->row.keep_unmeetable || is_of_tasks(d));
-        any_open |= !never;
-    }
-    return any_never && !(j->row.depends_any && any_open);
+    const struct job_side *s = job_side(j);
+    bool any_never = (j->row.keep_unmeetable ? s->n_never_of_tasks : s->n_never) > 0;
+    return any_never && !(j->row.depends_any && s->n_open > 0);
 }
 
 void waits_tell_unmeetable(struct model *m, struct job *j)
