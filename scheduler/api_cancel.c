@@ -43,9 +43,14 @@ static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct cancel_many *c = ctx;
     (void)ret_id, (void)e;
-    for (size_t i = 0; i < c->n; i++)
-        for (int64_t id = c->pieces[i].first; id <= c->pieces[i].last; id++)
-            cancel_one(c, t, id);
+    for (size_t i = 0; i < c->n; i++) {
+        int64_t *ids, numbers = c->pieces[i].last - c->pieces[i].first + 1;
+        size_t n = model_jobs_between(tick_model(t), c->pieces[i].first, c->pieces[i].last, &ids);
+        for (size_t k = 0; k < n; k++)
+            cancel_one(c, t, ids[k]);
+        c->n_ended += numbers - (int64_t)n;
+        free(ids);
+    }
     return 0;
 }
 

@@ -177,6 +177,30 @@ struct job *model_job(const struct model *m, int64_t id)
     return map_get(&m->jobs, id);
 }
 
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+size_t model_jobs_between(const struct model *m, int64_t first, int64_t last, int64_t **ret_ids)
+{
+    size_t live = map_size(&m->jobs), n = 0;
+    int64_t *ids, id;
+    last = last < m->next.next_job ? last : m->next.next_job - 1;
+    bool by_numbers = last < first || (uint64_t)(last - first) < live;
+    size_t most = !by_numbers ? live : last < first ? 0 : (size_t)(last - first) + 1;
+    ids = *ret_ids = mem_alloc((most + 1) * sizeof *ids);
+    for (id = first; by_numbers && id <= last; id++)
+        if (map_get(&m->jobs, id))
+            ids[n++] = id;
+    for (size_t pos = 0; !by_numbers && map_next(&m->jobs, &pos, &id);)
+        if (id >= first && id <= last)
+            ids[n++] = id;
+    qsort(ids, n, sizeof *ids, by_number);
+    return n;
+}
+
 struct attempt *job_attempt(const struct job *j)
 {
     struct link *l = list_first(&j->ranks);

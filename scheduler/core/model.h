@@ -493,6 +493,9 @@ void model_return_changes(struct model *m, struct changes *c);
 
 /* Look-ups; borrowed until the next core_apply. NULL: none (any more). */
 struct job *model_job(const struct model *m, int64_t id);
+/* The numbers from first to last that live jobs have, rising; *ret_ids is the caller's to free. Costs as much as there are live jobs, or numbers
+ * if those are fewer. */
+size_t model_jobs_between(const struct model *m, int64_t first, int64_t last, int64_t **ret_ids);
 /* Of the job's live attempt: the lowest rank that has not ended, or NULL: it does not run. */
 struct attempt *job_attempt(const struct job *j);
 /* The rank of attempt number `attempt` on that node, or NULL: it has ended, or never was there. j may be NULL. */

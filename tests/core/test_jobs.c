@@ -5,6 +5,7 @@
 #include "tests/core/running.h"
 
 #include "base/str.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void submit_numbers_and_resets_the_row(void **state)
@@ -502,9 +503,33 @@ static void a_command_in_a_job_is_in_its_history(void **state)
     lab_deinit(&l);
 }
 
+static void live_jobs_between_two_numbers_are_found_in_order(void **state)
+{
+    (void)state;
+    struct lab l;
+    int64_t *ids;
+    lab_init(&l);
+    for (int k = 0; k < 10; k++)
+        lab_submit_cpus(&l, 1);
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = 4});
+    static const struct {
+        int64_t first, last;
+        size_t n;
+    } cases[] = {{1, 10, 9}, {3, 5, 2}, {4, 4, 0}, {10, INT64_MAX - 1, 1}, {11, INT64_MAX - 1, 0}, {5000000, 5999999, 0}, {1, INT64_MAX - 1, 9}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        size_t n = model_jobs_between(l.m, cases[k].first, cases[k].last, &ids);
+        assert_int_equal(n, cases[k].n);
+        for (size_t i = 0; i < n; i++)
+            assert_true(model_job(l.m, ids[i]) && ids[i] >= cases[k].first && ids[i] <= cases[k].last && (i == 0 || ids[i] > ids[i - 1]));
+        free(ids);
+    }
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(live_jobs_between_two_numbers_are_found_in_order),
         cmocka_unit_test(a_command_in_a_job_is_in_its_history),
         cmocka_unit_test(submit_numbers_and_resets_the_row),
         cmocka_unit_test(submit_refuses_what_no_node_could_hold),
