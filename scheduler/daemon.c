@@ -391,7 +391,7 @@ static int claim_store(struct daemon *d, struct err *e)
 }
 
 /* What claim_store would say at a start of this state, without writing a marker. A database that
- * cannot be looked at is no fault of the configuration: another user may check it. */
+ * cannot be looked at is warned of: what is wrong with its place is said by doubts_of_places. */
 static int check_store(struct daemon *d, const struct config *config, struct err *e)
 {
     char *path = mem_printf("%s/belay.db", config->state_dir);
@@ -800,7 +800,9 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
     STR_COPY(scratch.state_dir, dir);
     scratch.encryption = ENCRYPTION_NONE; /* whose keys are looked at where they are */
     snprintf(scratch.key_file, sizeof(scratch.key_file), "%s/keys", dir);
-    int rc = copy_applied(config, &scratch, e);
+    int rc = doubts_of_places(config, e);
+    if (rc == 0)
+        rc = copy_applied(config, &scratch, e);
     if (rc == 0)
         rc = build(loop, &scratch, config, &d, e);
     if (rc == 0) {

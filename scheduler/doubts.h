@@ -15,6 +15,11 @@ int doubts_of_pools(const struct config *pools, struct err *e);
 /* Files that are read only when they are needed: passwords, secrets, credentials of pools, keys of checkpoints. ERR_* of the first that cannot be read. */
 int doubts_of_files(const struct config *c, const struct config *pools, struct err *e);
 
+/* The places that a start makes or writes: state directory, database and authority in it, socket, key
+ * file, a store of this machine. By what the effective user may do; nothing is made. ERR_* of the first
+ * that a start would fail on. */
+int doubts_of_places(const struct config *c, struct err *e);
+
 /* The name that machines dial, if a pool is of a real cloud: it has to be known here, as something else than loopback. Blocks for as long as
  * the resolver takes. */
 int doubts_of_name(const struct config *base, const struct config *pools, struct err *e);

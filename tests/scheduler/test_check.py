@@ -86,6 +86,49 @@ class Check(unittest.TestCase):
                                      "zones: [eu-west-1a], types: [m6i.xlarge], image: i, max_nodes: 0, credentials: %s}\n" % self.keys})
             self.assertEqual((status, "eu-west-1a" in body["error"]["text"]), (400, True), body)
 
+    def tree(self):
+        return sorted((d, tuple(sorted(names + files))) for d, names, files in os.walk(self.dir))
+
+    def test_what_a_start_could_not_make_or_write_is_named_and_nothing_is_made(self):
+        plain, none = self.file("plain", ""), os.path.join(self.dir, "none")
+        half = os.path.join(self.dir, "half")
+        os.makedirs(os.path.join(half, "belay.db"))
+        lone = os.path.join(self.dir, "lone")
+        os.mkdir(lone)
+        self.file("lone/ca.pem", "")
+        self.file("belayd.yaml", "")
+        before = self.tree()
+        for text, state, *words in (
+                (CONFIG, plain + "/state", "state: ", plain, "Not a directory"),
+                (CONFIG, plain, "state: ", plain, "Not a directory"),
+                (CONFIG, half, "state: ", "belay.db is not a regular file"),
+                (CONFIG, lone, "ca.pem", "without its key"),
+                (CONFIG + "socket: %s/belayd.sock\n" % none, None, "socket: ", none, "No such file"),
+                (CONFIG + "socket: %s\n" % plain, None, "socket: ", "is no socket"),
+                (CONFIG + "encryption: client\nkey_file: %s/keys\n" % none, None, "key_file: ", none, "No such file"),
+                (CONFIG + "store: file://%s/store\n" % plain, None, "store: ", plain, "Not a directory")):
+            code, said = self.check(text, state)
+            self.assertEqual(code, 2, (text, state, said))
+            for word in words:
+                self.assertIn(word, said)
+        self.assertEqual(self.tree(), before)
+
+    def test_what_the_own_user_may_not_write_is_said_with_the_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can check as another user")
+        os.chmod(self.dir, 0o755)
+        config = self.file("belayd.yaml", CONFIG, 0o644)
+        done = subprocess.run([BUILD + "/scheduler/belayd", "--check", "--config", config, "--state", os.path.join(self.dir, "state")],
+                              capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL, user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("cannot be made by user nobody: Permission denied", done.stderr)
+        state = os.path.join(self.dir, "state")
+        os.mkdir(state)
+        os.chown(state, 65534, 65534)
+        code, said = self.check(CONFIG, state)
+        self.assertEqual(code, 0, said)
+        self.assertIn("check as that user", said)
+
     def store(self, path, **owner):
         """A store with this marker of cluster "lab"."""
         os.makedirs(os.path.join(path, "lab", "owner"))
