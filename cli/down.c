@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay down: has what runs on this machine saved and queued again, then stops the agent and belayd. Nothing
- * is lost: `belay up` goes on where it was.
+ * is lost: `belay up` goes on where it was. A node that was drained here and is not stopped (the saves take
+ * too long, an interrupt) takes jobs again.
  */
 #include "cli/local.h"
 #include "cli/verbs.h"
@@ -9,9 +10,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define STOP_MS 30000
 #define LOOK_MS 50
@@ -23,6 +26,7 @@ struct down {
     int64_t timeout_ms;
     struct client *client;
     int64_t node; /* what our agent is to belayd; 0: nothing */
+    bool was_drained; /* by us */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -36,19 +40,21 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
+enum here { HERE_UNKNOWN, HERE_KNOWN, HERE_DRAINING };
+
 /* How many jobs our node runs; 0 too when belayd does not know it. -1 on an error. */
-static int64_t running_here(struct down *d, bool *ret_known, struct err *e)
+static int64_t running_here(struct down *d, enum here *ret_here, struct err *e)
 {
     json_t *v = NULL, *node;
     size_t i;
     int64_t n = 0;
-    *ret_known = false;
+    *ret_here = HERE_UNKNOWN;
     if (client_json(d->client, "GET", "/api/v1/nodes", NULL, &v, e) != 0)
         return -1;
     json_array_foreach(json_object_get(v, "nodes"), i, node)
     {
         if (cli_int(node, "id", 0) == d->node) {
-            *ret_known = true;
+            *ret_here = str_eq(cli_text(node, "state"), "draining") ? HERE_DRAINING : HERE_KNOWN;
             n = cli_int(node, "jobs", 0);
         }
     }
@@ -56,35 +62,84 @@ static int64_t running_here(struct down *d, bool *ret_known, struct err *e)
     return n;
 }
 
-static int drain(struct down *d, struct err *e)
+static int post(struct down *d, const char *verb, struct err *e)
 {
+    char *path = mem_printf("/api/v1/nodes/%lld/%s", (long long)d->node, verb);
     json_t *reply = NULL;
-    bool known;
-    int rc = running_here(d, &known, e) < 0 ? (int)e->kind : 0;
-    if (rc == 0 && known) {
-        char *path = mem_printf("/api/v1/nodes/%lld/drain", (long long)d->node);
-        rc = client_json(d->client, "POST", path, NULL, &reply, e);
-        free(path);
-    }
+    int rc = client_json(d->client, "POST", path, NULL, &reply, e);
+    free(path);
     json_decref(reply);
     return rc;
 }
 
-static int wait_for_saves(struct down *d, struct err *e)
+static int drain(struct down *d, struct err *e)
+{
+    enum here here;
+    int rc = running_here(d, &here, e) < 0 ? (int)e->kind : 0;
+    if (rc != 0 || here == HERE_UNKNOWN)
+        return rc;
+    rc = post(d, "drain", e);
+    d->was_drained = rc == 0 && here != HERE_DRAINING;
+    return rc;
+}
+
+/* The signal that came within LOOK_MS, or 0. */
+static int pause_for(const sigset_t *signals)
+{
+    const struct timespec limit = {.tv_nsec = LOOK_MS * 1000000L};
+    int n = sigtimedwait(signals, NULL, &limit);
+    return n > 0 ? n : 0;
+}
+
+static int wait_for_saves(struct down *d, const sigset_t *signals, struct err *e)
 {
     int64_t end = clock_mono(&clock_system).ms + d->timeout_ms;
     int64_t n;
-    bool known;
-    while ((n = running_here(d, &known, e)) > 0) {
+    enum here here;
+    while ((n = running_here(d, &here, e)) > 0) {
+        const char *are = n == 1 ? " is" : "s are";
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
                 "%lld job%s still being saved after %lld s; nothing was stopped: look with belay list, or "
                 "give "
                 "more time with --timeout",
-                (long long)n, n == 1 ? " is" : "s are", (long long)d->timeout_ms / 1000);
-        poll(NULL, 0, LOOK_MS);
+                (long long)n, are, (long long)d->timeout_ms / 1000);
+        if (pause_for(signals) != 0)
+            return err_set(e, ERR_CANCELLED,
+                "interrupted while %lld job%s being saved; nothing was stopped", (long long)n, are);
     }
     return n < 0 ? (int)e->kind : 0;
+}
+
+/* e: why the wait has ended. */
+static void undrain(struct down *d, struct err *e)
+{
+    struct err why;
+    char *text = mem_strdup(e->text);
+    if (post(d, "undrain", &why) == 0)
+        err_set(e, e->kind, "%s. The node takes jobs again (undrained)", text);
+    else
+        err_set(e, e->kind, "%s. The node stays drained (%s): belay nodes undrain %lld", text, why.text,
+            (long long)d->node);
+    free(text);
+}
+
+/* The signals are blocked: an interrupt undrains before it ends us. */
+static int drain_and_wait(struct down *d, struct err *e)
+{
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    int rc = drain(d, e);
+    if (rc == 0)
+        rc = wait_for_saves(d, &signals, e);
+    if (rc != 0 && d->was_drained)
+        undrain(d, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
 }
 
 static int stop_process(const struct down *d, const char *file, const char *program, struct err *e)
@@ -110,9 +165,7 @@ static int stop_all(struct down *d, struct err *e)
     if (up) {
         rc = client_create(&d->client, e);
         if (rc == 0)
-            rc = drain(d, e);
-        if (rc == 0)
-            rc = wait_for_saves(d, e);
+            rc = drain_and_wait(d, e);
     }
     if (rc == 0)
         rc = stop_process(d, "agent.pid", "belay-agent", e);

@@ -1230,6 +1230,33 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("down").returncode, 0)
             self.assertEqual(h.processes(), [])
 
+    def test_down_that_does_not_stop_undrains(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.script("trap '' USR1 TERM\necho working\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir)
+            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "working\n")
+            state = lambda: json.loads(h.belay("nodes", "--json").stdout)["nodes"][0]["state"]
+            done = h.belay("down", "--timeout", "1s")
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("still being saved after 1 s; nothing was stopped", done.stderr)
+            self.assertIn("The node takes jobs again (undrained)", done.stderr)
+            self.assertEqual(state(), "up")
+            down = h.start("down")  # interrupted
+            while state() != "draining":
+                time.sleep(0.01)
+            down.send_signal(signal.SIGINT)
+            err = down.communicate(timeout=WAIT_S)[1]
+            self.assertEqual(down.returncode, 1)
+            self.assertRegex(err, r"interrupted while 1 job is being saved.*\(undrained\)")
+            self.assertEqual(state(), "up")
+            self.assertEqual(h.belay("nodes", "drain", "1").returncode, 0)  # an operator's drain stays
+            self.assertNotIn("undrained", h.belay("down", "--timeout", "1s").stderr)
+            self.assertEqual(state(), "draining")
+            open(os.path.join(h.dir, "go"), "w").close()
+            follower.communicate(timeout=WAIT_S)
+
     def test_a_lost_database_is_begun_anew_once_the_store_is_given_up(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
