@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     claim --> command started --> streams --> its end is told --> all of the output is there --> freed
- *       |             |               |                                                              ^
- *       +-------------+---------------+-- belayd does not know it, or wants it no longer ------------+
+ *     claim --> command started --> streams --> its end is told --> all output is there --> freed
+ *       |             |               |                                                       ^
+ *       +-------------+---------------+-- belayd does not know it, or wants it no longer -----+
  *
  * A channel is freed when none of its calls is under way.
  */

@@ -3,8 +3,8 @@
  *                 +-- failed: backoff --+
  *                 v                     |
  *   start ---> joining ----------------+---> joined ---- 2/3 of its life ---> renewing --+
- *                 ^                            ^  ^                               |      | failed: backoff
- *                 +------ refused, expired ----+  +------------- renewed ---------+<-----+
+ *                 ^                            ^  ^                              |  ^     | failed:
+ *                 +------ refused, expired ----+  +------------ renewed ---------+  +-----+ backoff
  *
  * One request at a time; the timer is either the wait for the next try or the wait for the renewal.
  */

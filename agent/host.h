@@ -7,7 +7,8 @@
  *     {"host":1,"do":"claim","token":"belay-lab-17","cluster":"lab","user_data":"#!/bin/sh\n..."}
  *     {"host":1,"do":"release","id":"5f0c..."}
  *
- *     {"host":1,"claim":{"id":...,"token":...,"cluster":...,"state":"running","since_ms":...},"last":null}
+ *     {"host":1,"last":null,
+ *      "claim":{"id":...,"token":...,"cluster":...,"state":"running","since_ms":...}}
  *     {"host":1,"error":"conflict","text":"..."}                           (with exit code 1)
  *
  * A host has one claim at most. What a claim runs stands below one process of its own, the holder, which outlives the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   a thread needs credentials --> on_want (that thread) --> on_wanted (the loop) --> the source --> store_auth_set
- *                                                                                           \-----> store_auth_fail
+ *   a thread needs credentials --> on_want (that thread) --> on_wanted (the loop) --> the source
+ *     the source --> store_auth_set, or store_auth_fail
  */
 #include "agent/storage.h"
 

@@ -13,7 +13,8 @@
  *     {"path":"model","type":"dir","mode":493,"mtime_ns":1,"xattrs":{"user.origin":"6162"}},
  *     {"path":"model/again","type":"hard","target":"model/w.bin"}, ...
  *     {"path":"model/latest","type":"link","target":"w.bin","mtime_ns":1},
- *     {"path":"model/w.bin","type":"file","mode":420,"mtime_ns":1,"size":1048576,"data":[[0,4096],[65536,8192]]}
+ *     {"path":"model/w.bin","type":"file","mode":420,"mtime_ns":1,"size":1048576,
+ *      "data":[[0,4096],[65536,8192]]}
  *     ],"chunks":[
  *     {"sha256":"<hex>","size":12288,"stored":12288}
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}

@@ -4,7 +4,8 @@
  *
  *     srun --belayd, agent--> belay slurm srun --part     started there in a session, with what it needs as its input
  *      ^                               |
- *      +--- its tasks' output, code ---+                   a connection that it makes, with a key of its own; signals go back
+ *      +--- its tasks' output, code ---+                   a connection that it makes, with a key
+ *                                                          of its own; signals go back
  *
  * The session ends when the connection stands: what a step says does not go through belayd, and a
  * step does not end with it. The connection is TLS with a random key of the part's own

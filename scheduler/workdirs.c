@@ -579,7 +579,8 @@ int workdirs_hold(struct workdirs *w, const char *user, const char *hash, struct
         utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 ? 0
         : errno == ENOENT
             ? err_set(e, ERR_INVALID,
-                  "spec.launch.workdir: belayd has no working directory %.12s... of yours: send it first",
+                  "spec.launch.workdir: belayd has no working directory %.12s... of yours: "
+                  "send it first",
                   hash)
             : err_errno(e, errno, "looking for %s", path);
     pthread_mutex_unlock(&w->removing);

@@ -5,8 +5,8 @@
  * wrong going wrong. A seed that fails replays exactly.
  *
  *   users --submit, cancel, requeue, drain--> [ belayd's own code ] --launch, list, terminate--> cloud
- *                                                 ^  |                                             |
- *                                                 |  v wire messages, encoded and decoded          v
+ *                                                 ^  |                                           |
+ *                                                 |  v wire messages, encoded and decoded        v
  *                                               agents <----------- machines, boots, notices, kills
  *                                                 |
  *                                                 v save, fence, restore

@@ -3,7 +3,7 @@
  * Launching:
  *
  *   insert --- operation --> poll it --- DONE, good ---> read the instance --> finish
- *      |            ^           |  \--- DONE, refused, and only a repeat of what was known --> insert
+ *      |            ^           |  \--- DONE, refused, only a repeat of what was known --> insert
  *      |            +-- pause --+  \--- DONE, refused ------------------------> finish
  *      +--- there is one of this name ----------------> read the instance, is it ours? --> finish
  *

@@ -4,10 +4,11 @@
  * machine costs money, and offers alone cannot tell: another zone or type would be tried at once. So failures are counted over
  * all offers of a pool.
  *
- *   launches as needed --- BOOTS_FAILED_MAX failures in a row ---> waits --- wait_ms is over ---> one machine is launched
- *          ^                                                         ^                              |              |
- *          |                                                         +-- it failed: twice the wait -+              |
- *          +----------------------------------- a machine of the pool joined --------------------------------------+
+ *   launches as needed --- BOOTS_FAILED_MAX failures ---> waits --- wait_ms ---> one is launched
+ *          ^                     in a row                   ^      is over          |       |
+ *          |                                                +-- it failed: twice ---+       |
+ *          |                                                    the wait                    |
+ *          +------------------------ a machine of the pool joined --------------------------+
  *
  * Invariants:
  *  1. While boots.wait_ms is set the pool has at most one machine more on its way than when it was set (pool_room).

@@ -55,9 +55,10 @@ extern const struct sm attempt_sm;
 /*
  *                   drain
  *  joined ---> UP <--------> DRAINING        UP, DRAINING, NOTICED --- lease over ---> LOST
- *               |               |            LOST --- agent returns ---> UP, or DRAINING while a drain is wanted,
- *               |    reclaim    |                     or NOTICED while a reclaim is announced
- *               +--> NOTICED <--+            any --- its instance's end wanted or seen, deleted ---> GONE
+ *               |               |          LOST --- agent returns ---> UP, or DRAINING while a
+ *               |    reclaim    |             drain is wanted, NOTICED while a reclaim is announced
+ *               +--> NOTICED <--+          any --- its instance's end wanted or seen, or it is
+ *                                             deleted ---> GONE
  *
  *  NOTICED --- it has no instance, and its agent knows of no reclaim (any more) ---> UP or DRAINING
  */
@@ -519,8 +520,8 @@ extern const char *const history_kinds[];
  *  asked for ---> WAITS --- came true -----------> MET
  *                   |  +---- no longer can --------> NEVER
  *                   |                                  |
- *                   +- the job needs it no more, or ---+--> DROPPED (and asked for again, it begins anew)
- *                      ended for something else
+ *                   +- the job needs it no more, or ---+--> DROPPED (asked for again, it begins
+ *                      ended for something else             anew)
  */
 enum depend_state { DEPEND_WAITS, DEPEND_MET, DEPEND_NEVER, DEPEND_DROPPED };
 extern const struct sm depend_sm;
@@ -598,11 +599,12 @@ struct leftover_row {
 };
 
 /*
- *  asked for --> STOPPING --- the attempt has ended ---> QUEUED --- the next has started ---> RESUMED --> PASSED
- *                  |   |                                 |   |                              |   |         |
- *                  |   |                                 |   |                              |   |         | its result differs
- *                  |   +------- it did not save ---------|---+------------------------------|---+---------+--> FAILED
- *                  +------- something else came ---------+----------------------------------+-------> INTERRUPTED
+ *  asked for --> STOPPING --> QUEUED --> RESUMED --> PASSED --- its result differs ---+
+ *                  |            |           |                                         v
+ *                  +------------+-----------+----------- it did not save ----------> FAILED
+ *                  +------------+-----------+----------- something else came ------> INTERRUPTED
+ *
+ *  QUEUED: its attempt has ended. RESUMED: the next has started.
  */
 enum drill_state { DRILL_STOPPING, DRILL_QUEUED, DRILL_RESUMED, DRILL_PASSED, DRILL_FAILED, DRILL_INTERRUPTED };
 extern const struct sm drill_sm;
