@@ -113,9 +113,10 @@ static int set_gpus(const struct directive_context *c, const char *key, const ch
         rc = directive_number(c, key, value, 0, GPUS_MAX, e);
         json_object_del(c->spec, "gpu_model"); /* likewise */
     } else {
-        gpu_model(model, name);
-        rc = name[0] && colon != value ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
-                                       : err_set(e, ERR_INVALID, "expected N, MODEL or MODEL:N, found %s", SHOWN(value));
+        gpu_model(model, name); /* it passes over a sign, and -1 would be one GPU of a model "1" */
+        rc = name[0] && isalnum((unsigned char)value[0]) ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
+                 : err_set(e, ERR_INVALID,
+                       "expected N (0 .. %d), MODEL or MODEL:N, found %s", GPUS_MAX, SHOWN(value));
         if (rc == 0)
             json_object_set_new(c->spec, "gpu_model", json_string(name));
     }

@@ -352,7 +352,7 @@ static char *read_extras(struct json_reader *r)
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
     if (r->rc == 0 && gpu_slice(model, x.gpu.model))
         json_reader_fail(r, "gpu_model", "a slice of a GPU is one of resources: {\"%s\": 1}", x.gpu.model);
-    if (r->rc == 0 && *model && !x.gpu.model[0])
+    if (r->rc == 0 && *model && (!x.gpu.model[0] || !isalnum((unsigned char)*model)))
         json_reader_fail(r, "gpu_model", "expected a model such as a100");
     read_constraint(r, &x.constraint);
     read_counts(r, "resources", &x.resources);
