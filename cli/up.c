@@ -9,16 +9,18 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define START_MS 30000
 #define JOIN_MS 30000
-#define LOG_MAX (64u << 20)
+#define SAID_MAX (16u << 10) /* of what a program that did not start has printed */
 #define CPUS_MAX 65536
 
 enum { VAL_CONFIG = 1, VAL_NO_AGENT, VAL_CPUS };
@@ -31,6 +33,7 @@ struct up {
     struct client *client;
     struct mono spawned;
     json_t *node; /* of the agent, once it has joined */
+    char *said;   /* by the program that did not start; NULL: all did */
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -62,29 +65,67 @@ static char *in_home(const struct up *u, const char *name)
 
 /* ---- belayd ---- */
 
-static int write_own_config(const char *path, struct err *e)
-{
-    static const char text[] = "# Written by belay up. docs/configuration.md describes every key.\n"
-                               "cluster: local\n"
-                               "listen: 127.0.0.1:0\n";
-    return fs_exists(path) ? 0 : fs_write_atomic(path, text, sizeof(text) - 1, 0600, e);
-}
+static void add_quoted(struct buf *out, const char *key, const char *value);
 
-/* Why it did not start: the last line of its log says it. */
-static void add_last_words(const char *program, const char *log, struct err *e)
+/* With the state in it belayd finds the same cluster when it is started by hand. */
+static int write_own_config(const struct up *u, const char *path, struct err *e)
 {
     struct buf text = {0};
-    if (fs_read(log, LOG_MAX, &text, NULL) == 0) {
-        char *all = mem_strdup(buf_str(&text));
-        size_t n = strlen(all);
-        while (n > 0 && all[n - 1] == '\n')
-            all[--n] = '\0';
-        const char *newline = strrchr(all, '\n');
-        err_wrap(
-            e, "%s did not start (its last words in %s: %.400s)", program, log, newline ? newline + 1 : all);
-        free(all);
-    }
+    if (fs_exists(path))
+        return 0;
+    buf_adds(&text, "# Written by belay up. docs/configuration.md describes every key.\n"
+                    "cluster: local\n"
+                    "listen: 127.0.0.1:0\n");
+    add_quoted(&text, "state", u->home);
+    int rc = fs_write_atomic(path, text.data, text.len, 0600, e);
     buf_deinit(&text);
+    return rc;
+}
+
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* What the log has from the offset on, at most its last SAID_MAX bytes in whole lines. Never NULL. */
+static char *read_said(const char *log, int64_t from)
+{
+    int64_t size = size_of(log);
+    bool is_cut = size - from > SAID_MAX;
+    char *text = mem_alloc(SAID_MAX + 1), *line;
+    int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, SAID_MAX, is_cut ? size - SAID_MAX : from);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    line = is_cut ? strchr(text, '\n') : NULL;
+    if (line)
+        memmove(text, line + 1, strlen(line + 1) + 1);
+    return text;
+}
+
+/* Why it did not start: all that it has printed since. */
+static void add_said(struct up *u, const char *program, const char *log, int64_t from, struct err *e)
+{
+    u->said = read_said(log, from);
+    if (u->said[0])
+        err_set(e, e->kind, "%s did not start: %.200s. It has printed (also in %.200s):", program,
+            e->text, log);
+    else
+        err_set(e, e->kind, "%s did not start: %.200s. It has printed nothing into %.200s", program, e->text, log);
+}
+
+/* Line by line, as nothing that changes the terminal. */
+static void print_said(const char *text)
+{
+    char *copy = mem_strdup(text), *rest = copy, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        str_sanitize(line, strlen(line));
+        if (line[0])
+            fprintf(stderr, "  %s\n", line);
+    }
+    free(copy);
 }
 
 /* Looks each time where belayd listens: one that starts says so when it is ready. */
@@ -112,14 +153,15 @@ static int start_belayd(struct up *u, struct err *e)
     char *own = in_home(u, "belayd.yaml"), *log = in_home(u, "belayd.log"),
          *program = local_program("belayd");
     pid_t pid;
-    int rc = u->config ? 0 : write_own_config(own, e);
+    int64_t from = size_of(log);
+    int rc = u->config ? 0 : write_own_config(u, own, e);
     const char *argv[] = {program, "--state", u->home, "--config", u->config ? u->config : own, NULL};
     if (rc == 0)
         rc = local_spawn(argv, log, &pid, e);
     if (rc == 0) {
         rc = local_wait(pid, START_MS, answers, u, e);
         if (rc != 0)
-            add_last_words("belayd", log, e);
+            add_said(u, "belayd", log, from, e);
     }
     free(own);
     free(log);
@@ -256,6 +298,7 @@ static int spawn_agent(struct up *u, struct err *e)
     char *pid_path = in_home(u, "agent.pid");
     const char *argv[] = {program, "--config", config, NULL};
     char text[64];
+    int64_t from = size_of(log);
     pid_t pid;
     u->spawned = clock_mono(&clock_system);
     int rc = local_spawn(argv, log, &pid, e);
@@ -266,7 +309,7 @@ static int spawn_agent(struct up *u, struct err *e)
     if (rc == 0) {
         rc = local_wait(pid, JOIN_MS, has_joined, u, e);
         if (rc != 0)
-            add_last_words("the agent", log, e);
+            add_said(u, "the agent", log, from, e);
     }
     free(config);
     free(log);
@@ -356,11 +399,14 @@ static int run(int argc, const char **argv)
             cli_error("%s", e.text);
         else
             report(&u, a.json);
+        if (failed && u.said)
+            print_said(u.said);
         rc = failed ? CLI_FAILED : CLI_OK;
     }
     client_destroy(u.client);
     json_decref(u.node);
     free((char *)u.config);
+    free(u.said);
     free(u.home);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

@@ -1098,7 +1098,15 @@ class Nobody(unittest.TestCase):
                 f.write("clustr: x\n")
             done = h.belay("up", "--config", config)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn("bad.yaml:1: unknown key \"clustr\"", done.stderr)
+            self.assertRegex(done.stderr, r"belayd did not start: .*belayd\.log\):\n  belayd: .*bad.yaml:1: unknown key \"clustr\"")
+            port, other = socket.create_server(("127.0.0.1", 0)), os.path.join(h.dir, "taken.yaml")
+            with contextlib.closing(port), open(other, "w") as f:
+                f.write("listen: 127.0.0.1:%d\nstore: file:///dev/null/x\n" % port.getsockname()[1])
+                f.flush()
+                done = h.belay("up", "--config", other)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertNotIn("clustr", done.stderr)  # of the start before
+            self.assertRegex(done.stderr, r"(?s)\n  .*store of checkpoints cannot be used.*\n  .*belayd cannot start.*\n")
             done = h.belay("up", env={"BELAY_HOME": os.path.join(h.dir, "x" * 96)})
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("bytes and may have 96: set a shorter one with socket:", done.stderr)
@@ -1229,6 +1237,26 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up").returncode, 0)
             self.assertEqual(h.belay("down").returncode, 0)
             self.assertEqual(h.processes(), [])
+
+    def test_the_configuration_that_up_writes_names_the_state(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up", "--no-agent").returncode, 0)
+            with open(os.path.join(h.home, "ca.pem")) as f:
+                authority = f.read()
+            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            by_hand = subprocess.Popen([BUILD + "/scheduler/belayd", "--config", os.path.join(h.home, "belayd.yaml")], env=h.env,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(by_hand.kill)
+            said = ""
+            while "belayd is ready" not in said:
+                line = by_hand.stderr.readline()
+                self.assertTrue(line, said)
+                said += line
+            self.assertEqual(h.pid("belayd.json"), by_hand.pid, said)
+            self.assertEqual(h.belay("down").returncode, 0)
+            by_hand.communicate(timeout=WAIT_S)
+            with open(os.path.join(h.home, "ca.pem")) as f:
+                self.assertEqual(f.read(), authority)
 
     def test_down_that_does_not_stop_undrains(self):
         with Home() as h:
