@@ -30,6 +30,7 @@
 #include "agent/task.h"
 #include "agent/telemetry.h"
 #include "agent/uplink.h"
+#include "agent/watch.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -761,6 +762,7 @@ static void wire_up(struct agent *a)
         .no_new_privs = a->config->no_new_privs};
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
+        .watches = watches_open(a->loop, a->timers),
         .prng = &a->prng,
         .peer = &a->peer,
         .nursery = nursery_create(a->loop, a->timers, &limits),
@@ -955,6 +957,7 @@ static void stop(struct agent *a)
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
+    watches_close(a->room.watches);
     telemetry_destroy(a->telemetry);
     nursery_destroy(a->room.nursery);
     spares_destroy(a->room.spares);

@@ -14,32 +14,97 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FILE_BYTES_MAX 4096
 #define RESULTS_KEPT 8 /* the program may still be reading the last ones */
-#define COMMITS_SEEN_MAX 1024
-#define TEMP_NAME ".agent-new"
+#define TEMP_NAME "control-new"
+#define DISCARD_BLOCKS_MAX 128 /* of 512 bytes: what has more is not freed on the loop */
+#define DISCARD_COST 6         /* in names of a look */
+#define SETTLE_NAMES_MAX 4096
+
+void control_init(struct control *c)
+{
+    *c = (struct control){.fd = -1, .task_fd = -1};
+}
+
+void control_open(struct control *c, const char *task_dir)
+{
+    if (c->fd >= 0)
+        return;
+    c->task_fd = open(task_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (c->task_fd >= 0)
+        c->fd = openat(c->task_fd, "control", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (c->fd < 0)
+        control_close(c);
+}
+
+void control_close(struct control *c)
+{
+    if (c->scan)
+        closedir(c->scan);
+    if (c->task_fd >= 0)
+        close(c->task_fd);
+    if (c->fd >= 0)
+        close(c->fd);
+    control_init(c);
+}
+
+/* ---- what is removed ---- */
+
+static int move_out(struct control *c, int dir, const char *name, const char *as)
+{
+    if (renameat2(dir, name, c->task_fd, as, RENAME_NOREPLACE) == 0)
+        return 0;
+    return errno == EINVAL ? renameat(dir, name, c->task_fd, as) : -1;
+}
+
+void control_discard(struct control *c, int dir, const char *name)
+{
+    struct stat st;
+    struct timespec now;
+    char as[64];
+    clock_gettime(CLOCK_REALTIME, &now); /* no name that an agent before has made */
+    snprintf(as, sizeof(as), "discarded.%lld.%ld.%llu", (long long)now.tv_sec, now.tv_nsec,
+        (unsigned long long)++c->discarded);
+    if (c->task_fd < 0 || (move_out(c, dir, name, as) < 0 && errno == EXDEV))
+        unlinkat(dir, name, 0);
+    else if (fstatat(c->task_fd, as, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+             st.st_blocks <= DISCARD_BLOCKS_MAX)
+        unlinkat(c->task_fd, as, 0);
+}
 
 /* ---- files ---- */
 
-static int write_temp(int dir, const char *text, struct err *e)
+static int write_temp(const struct control *c, const char *text, struct err *e)
 {
-    unlinkat(dir, TEMP_NAME, 0);
-    int fd = openat(dir, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    unlinkat(c->task_fd, TEMP_NAME, 0);
+    int fd = openat(c->task_fd, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
-        return err_errno(e, errno, "writing into the task's control directory");
+        return err_errno(e, errno, "writing for the task's control directory");
     fchmod(fd, 0644);
     int rc = fs_write_all(fd, text, strlen(text), e);
     close(fd);
     return rc;
 }
 
-static int replace(int dir, const char *name, json_t *value, struct err *e)
+/* What had the name may be large: it changes places with the new file. */
+static int replace_name(struct control *c, const char *name)
+{
+    struct stat st;
+    if (fstatat(c->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        renameat2(c->task_fd, TEMP_NAME, c->fd, name, RENAME_EXCHANGE) < 0)
+        return renameat(c->task_fd, TEMP_NAME, c->fd, name);
+    control_discard(c, c->task_fd, TEMP_NAME);
+    return 0;
+}
+
+static int replace(struct control *c, const char *name, json_t *value, struct err *e)
 {
     char *text = json_dump_text(value);
-    int rc = write_temp(dir, text, e);
-    if (!rc && renameat(dir, TEMP_NAME, dir, name) < 0)
+    int rc = write_temp(c, text, e);
+    if (!rc && replace_name(c, name) < 0)
         rc = err_errno(e, errno, "writing %s in the task's control directory", name);
     free(text);
     json_decref(value);
@@ -56,7 +121,8 @@ static int read_small(
     if (fd < 0 && (errno == ELOOP || errno == EINVAL || errno == EPERM))
         return err_set(e, ERR_INVALID, "%s is not a file of the job's user", name);
     if (fd < 0)
-        return errno == ENOENT ? ERR_NOT_FOUND : err_errno(e, errno, "reading %s", name);
+        return errno == ENOENT ? err_set(e, ERR_NOT_FOUND, "there is no %s", name)
+                               : err_errno(e, errno, "reading %s", name);
     int rc = 0;
     ssize_t n = 0;
     if (fstat(fd, &st) < 0 || st.st_size >= (off_t)size)
@@ -86,21 +152,21 @@ static json_t *number_or_null(int64_t n)
     return n == CONTROL_NONE ? json_null() : json_integer(n);
 }
 
-int control_request(int dir, int64_t id, const char *reason, int64_t deadline_ms, struct err *e)
+int control_request(struct control *c, int64_t id, const char *reason, int64_t deadline_ms, struct err *e)
 {
     json_t *o = json_object();
     json_object_set_new(o, "id", json_integer(id));
     json_object_set_new(o, "reason", json_string(reason));
     json_object_set_new(o, "deadline_ms", number_or_null(deadline_ms));
-    return replace(dir, "request", o, e);
+    return replace(c, "request", o, e);
 }
 
-void control_request_done(int dir)
+void control_request_done(struct control *c)
 {
-    unlinkat(dir, "request", 0);
+    control_discard(c, c->fd, "request");
 }
 
-int control_notice(int dir, const char *kind, int64_t deadline_ms, int64_t now_ms, struct err *e)
+int control_notice(struct control *c, const char *kind, int64_t deadline_ms, int64_t now_ms, struct err *e)
 {
     json_t *o = json_object();
     json_object_set_new(o, "kind", json_string(kind));
@@ -112,18 +178,18 @@ int control_notice(int dir, const char *kind, int64_t deadline_ms, int64_t now_m
         json_object_set_new(o, "deadline", json_string(iso));
         json_object_set_new(o, "seconds_left", json_real((double)left_ms / 1000));
     }
-    return replace(dir, "notice", o, e);
+    return replace(c, "notice", o, e);
 }
 
-static int link_result(int dir, const char *prefix, int64_t k, json_t *value, struct err *e)
+static int link_result(struct control *c, const char *prefix, int64_t k, json_t *value, struct err *e)
 {
     char name[40];
     char *text = json_dump_text(value);
     snprintf(name, sizeof(name), "%s%lld", prefix, (long long)k);
-    int rc = write_temp(dir, text, e);
-    if (!rc && linkat(dir, TEMP_NAME, dir, name, 0) < 0 && errno != EEXIST)
+    int rc = write_temp(c, text, e);
+    if (!rc && linkat(c->task_fd, TEMP_NAME, c->fd, name, 0) < 0 && errno != EEXIST)
         rc = err_errno(e, errno, "writing %s in the task's control directory", name);
-    unlinkat(dir, TEMP_NAME, 0);
+    unlinkat(c->task_fd, TEMP_NAME, 0);
     free(text);
     json_decref(value);
     return rc;
@@ -142,7 +208,7 @@ static json_t *make_answer(const struct control_answer *a)
     return o;
 }
 
-void control_answer(int dir, int64_t k, const struct control_answer *a)
+void control_answer(struct control *c, int64_t k, const struct control_answer *a)
 {
     struct err e;
     char name[40];
@@ -151,27 +217,25 @@ void control_answer(int dir, int64_t k, const struct control_answer *a)
         json_object_set_new(o, "stop", json_boolean(a->stop));
     if (!a->failed && a->accepted)
         json_object_set_new(o, "durable", json_false());
-    if (link_result(dir, "result.", k, o, &e))
+    if (link_result(c, "result.", k, o, &e) && !c->is_warned) {
+        c->is_warned = true; /* once a task */
         log_warn("a program's commit could not be answered", log_err(&e));
+    }
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);
-    unlinkat(dir, name, 0);
+    control_discard(c, c->fd, name);
 }
 
-void control_stored(int dir, int64_t first, int64_t last, const struct control_answer *a)
+void control_stored(struct control *c, int64_t first, int64_t last, const struct control_answer *a)
 {
     struct err e;
     for (int64_t k = first > last - RESULTS_KEPT ? first : last - RESULTS_KEPT + 1; k <= last; k++)
-        if (link_result(dir, "stored.", k, make_answer(a), &e))
+        if (link_result(c, "stored.", k, make_answer(a), &e) && !c->is_warned) {
+            c->is_warned = true;
             log_warn("a program could not be told that it is stored", log_err(&e));
+        }
 }
 
 /* ---- what the program writes ---- */
-
-struct scan {
-    int64_t commits[COMMITS_SEEN_MAX];
-    size_t n_commits;
-    int64_t newest_result;
-};
 
 static DIR *open_again(int dir)
 {
@@ -182,31 +246,6 @@ static DIR *open_again(int dir)
     return d;
 }
 
-static void scan_names(DIR *d, struct scan *s)
-{
-    for (struct dirent *entry; (entry = readdir(d));) {
-        int64_t commit = number_after(entry->d_name, "commit.");
-        int64_t result = number_after(entry->d_name, "result.");
-        if (commit && s->n_commits < COMMITS_SEEN_MAX)
-            s->commits[s->n_commits++] = commit;
-        if (result > s->newest_result)
-            s->newest_result = result;
-    }
-}
-
-/* Numbers only grow, so the newest result must stay. */
-static void clear_old_results(int dir, DIR *d, int64_t newest)
-{
-    rewinddir(d);
-    for (struct dirent *entry; (entry = readdir(d));) {
-        int64_t result = number_after(entry->d_name, "result.");
-        if (!result)
-            result = number_after(entry->d_name, "stored.");
-        if (result && result <= newest - RESULTS_KEPT)
-            unlinkat(dir, entry->d_name, 0);
-    }
-}
-
 static bool has_answer(int dir, const char *prefix, int64_t k)
 {
     char name[40];
@@ -215,30 +254,86 @@ static bool has_answer(int dir, const char *prefix, int64_t k)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool control_next_commit(int dir, int64_t *ret_k)
+static void note_result(struct control *c, int64_t k)
 {
-    struct scan s = {0};
-    int64_t best = 0;
-    DIR *d = open_again(dir);
-    if (!d)
-        return false;
-    scan_names(d, &s);
-    for (size_t i = 0; i < s.n_commits; i++) {
-        int64_t k = s.commits[i];
-        if (has_answer(dir, "result.", k)) { /* answered, or given up by the program */
-            char name[40];
-            snprintf(name, sizeof(name), "commit.%lld", (long long)k);
-            unlinkat(dir, name, 0);
-        } else if (!best || k < best) {
-            best = k;
-        }
+    if (k > c->newest)
+        c->newest = k;
+    if (k && (!c->oldest || k < c->oldest))
+        c->oldest = k;
+}
+
+static int64_t result_number(const char *name)
+{
+    int64_t k = number_after(name, "result.");
+    return k ? k : number_after(name, "stored.");
+}
+
+/* Return what they cost, in names. */
+
+static int see_name(struct control *c, const char *name)
+{
+    int64_t k = number_after(name, "commit.");
+    if (!k) {
+        note_result(c, number_after(name, "result."));
+        return 1;
     }
-    if (s.newest_result > RESULTS_KEPT)
-        clear_old_results(dir, d, s.newest_result);
-    closedir(d);
-    if (best)
-        *ret_k = best;
-    return best != 0;
+    if (has_answer(c->fd, "result.", k)) { /* answered, or given up by the program */
+        control_discard(c, c->fd, name);
+        return DISCARD_COST;
+    }
+    if (!c->first || k < c->first)
+        c->first = k;
+    return 2;
+}
+
+/* Numbers only grow, so the newest result must stay. */
+static int clear_name(struct control *c, const char *name)
+{
+    int64_t k = result_number(name);
+    if (!k || k > c->newest - RESULTS_KEPT)
+        return 1;
+    control_discard(c, c->fd, name);
+    return DISCARD_COST;
+}
+
+static bool begin_scan(struct control *c)
+{
+    c->first = c->newest = c->oldest = 0;
+    c->is_clearing = false;
+    c->scan = open_again(c->fd);
+    return c->scan != NULL;
+}
+
+/* False: there are more names. */
+static bool scan_part(struct control *c, int *left)
+{
+    while (*left > 0) {
+        const struct dirent *entry = readdir(c->scan);
+        if (!entry)
+            return true;
+        *left -= c->is_clearing ? clear_name(c, entry->d_name) : see_name(c, entry->d_name);
+    }
+    return false;
+}
+
+enum control_found control_next_commit(struct control *c, int64_t *ret_k)
+{
+    int left = CONTROL_LOOK_MAX;
+    if (!c->scan && !begin_scan(c))
+        return CONTROL_NOTHING;
+    if (!scan_part(c, &left))
+        return CONTROL_MORE;
+    if (!c->is_clearing && c->oldest && c->oldest <= c->newest - RESULTS_KEPT) {
+        c->is_clearing = true;
+        rewinddir(c->scan);
+        if (!scan_part(c, &left))
+            return CONTROL_MORE;
+    }
+    closedir(c->scan);
+    c->scan = NULL;
+    if (c->first)
+        *ret_k = c->first;
+    return c->first ? CONTROL_COMMIT : CONTROL_NOTHING;
 }
 
 static int64_t optional_number(struct json_reader *r, const json_t *o, const char *key)
@@ -270,13 +365,13 @@ int control_parse_numbers(
 }
 
 static int read_numbers(
-    int dir, const char *name, const char *first_key, struct control_numbers *ret_n, struct err *e)
+    const struct control *c, const char *name, const char *first_key, struct control_numbers *ret_n, struct err *e)
 {
     char text[FILE_BYTES_MAX];
     size_t n = 0;
     struct stat st;
-    int rc = fstat(dir, &st) < 0 ? err_errno(e, errno, "looking at the task's control directory")
-                                 : read_small(dir, name, st.st_uid, text, sizeof(text), &n, e);
+    int rc = fstat(c->fd, &st) < 0 ? err_errno(e, errno, "looking at the task's control directory")
+                                 : read_small(c->fd, name, st.st_uid, text, sizeof(text), &n, e);
     if (!rc)
         rc = control_parse_numbers(text, n, first_key, ret_n, e);
     if (rc && rc != ERR_NOT_FOUND)
@@ -284,23 +379,23 @@ static int read_numbers(
     return rc;
 }
 
-int control_read_commit(int dir, int64_t k, struct control_numbers *ret_n, struct err *e)
+int control_read_commit(const struct control *c, int64_t k, struct control_numbers *ret_n, struct err *e)
 {
     char name[40];
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);
-    return read_numbers(dir, name, "progress", ret_n, e);
+    return read_numbers(c, name, "progress", ret_n, e);
 }
 
-int control_read_progress(int dir, struct control_numbers *ret_n, struct err *e)
+int control_read_progress(const struct control *c, struct control_numbers *ret_n, struct err *e)
 {
-    return read_numbers(dir, "progress", "done", ret_n, e);
+    return read_numbers(c, "progress", "done", ret_n, e);
 }
 
-int64_t control_read_waited(int dir)
+int64_t control_read_waited(const struct control *c)
 {
     struct control_numbers n;
     struct err e;
-    return read_numbers(dir, "waited", "ms", &n, &e) || n.done == CONTROL_NONE ? -1 : n.done;
+    return read_numbers(c, "waited", "ms", &n, &e) || n.done == CONTROL_NONE ? -1 : n.done;
 }
 
 /* ---- what an agent before has left ---- */
@@ -325,21 +420,29 @@ static int64_t accepted_sequence(int dir, int64_t k)
     return !rc && accepted ? sequence : 0;
 }
 
-void control_settle(int dir, int64_t attempt, int64_t sequence)
+static int64_t newest_result(const struct control *c)
+{
+    int64_t newest = 0, k;
+    DIR *d = open_again(c->fd);
+    const struct dirent *entry;
+    for (int i = 0; d && i < SETTLE_NAMES_MAX && (entry = readdir(d)); i++)
+        if ((k = number_after(entry->d_name, "result.")) > newest)
+            newest = k;
+    if (d)
+        closedir(d);
+    return newest;
+}
+
+void control_settle(struct control *c, int64_t attempt, int64_t sequence)
 {
     struct err lost;
-    struct scan s = {0};
-    DIR *d = open_again(dir);
-    if (!d)
-        return;
-    scan_names(d, &s);
-    closedir(d);
+    int64_t newest = newest_result(c);
     err_set(&lost, ERR_UNAVAILABLE, "the belay agent was restarted while this checkpoint was being stored");
-    for (int64_t k = s.newest_result - RESULTS_KEPT + 1; k <= s.newest_result; k++) {
-        int64_t accepted = k > 0 && !has_answer(dir, "stored.", k) ? accepted_sequence(dir, k) : 0;
+    for (int64_t k = newest - RESULTS_KEPT + 1; k <= newest; k++) {
+        int64_t accepted = k > 0 && !has_answer(c->fd, "stored.", k) ? accepted_sequence(c->fd, k) : 0;
         const struct control_answer a = {
             .failed = accepted > sequence ? &lost : NULL, .attempt = attempt, .sequence = sequence};
         if (accepted > 0)
-            control_stored(dir, k, k, &a);
+            control_stored(c, k, k, &a);
     }
 }

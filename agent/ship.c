@@ -215,7 +215,7 @@ void ship_start(struct ship *s, bool is_new)
     s->known = is_new;
     s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* there is none yet */
     timer_init(&s->retry, on_retry, s);
-    s->watch = watch_start(s->loop, s->timers, s->path, COALESCE_MS, POLL_MS, on_change, s);
+    s->watch = watch_start(s->watches, s->path, COALESCE_MS, POLL_MS, on_change, s);
     timer_start(s->timers, &s->retry, 0);
 }
 

@@ -13,7 +13,7 @@
 
 struct ship {
     /* to be filled by the caller; borrowed */
-    uv_loop_t *loop;
+    struct watches *watches;
     struct timers *timers;
     struct prng *prng;
     struct peer *peer;

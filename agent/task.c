@@ -494,7 +494,7 @@ void task_read_usage(struct task *t)
 bool task_probe(const struct task *t, struct probe_of *ret_of)
 {
     *ret_of = (struct probe_of){
-        .files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks, .waited_ms = control_read_waited(t->control_fd)};
+        .files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks, .waited_ms = control_read_waited(&t->control)};
     return !t->exited && mono_is_set(t->usage_at);
 }
 
@@ -554,8 +554,7 @@ void task_free(struct task *t)
 {
     if (!t)
         return;
-    if (t->control_fd >= 0)
-        close(t->control_fd);
+    control_close(&t->control);
     wire_desired_deinit(&t->own);
     wire_secrets_wipe(&t->secrets);
     store_net_destroy(t->net);

@@ -39,6 +39,7 @@ struct task_state; /* record.h */
 struct task_room {
     uv_loop_t *loop;
     struct timers *timers;
+    struct watches *watches;
     struct prng *prng;
     struct peer *peer;
     struct nursery *nursery;

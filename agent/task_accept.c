@@ -57,7 +57,7 @@ static void accept_taken(struct task *t)
     if (s->commit) {
         t->untold = t->untold ? t->untold : s->commit;
         t->accepted = s->commit;
-        control_answer(t->control_fd, s->commit, &a);
+        control_answer(&t->control, s->commit, &a);
     } else {
         task_done_taken(t);
     }
@@ -130,7 +130,7 @@ void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
     const struct control_answer a = {.failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
     if (!t->untold || upto < t->untold)
         return;
-    control_stored(t->control_fd, t->untold, upto, &a);
+    control_stored(&t->control, t->untold, upto, &a);
     t->untold = upto < t->accepted ? upto + 1 : 0;
 }
 

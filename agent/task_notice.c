@@ -17,9 +17,9 @@ void task_put_notice(struct task *t)
 {
     const struct notice *n = t->room->notice;
     struct err e;
-    if (n->kind == NOTICE_NONE || t->control_fd < 0)
+    if (n->kind == NOTICE_NONE || t->control.fd < 0)
         return;
-    if (control_notice(t->control_fd, notice_kind_name(n->kind),
+    if (control_notice(&t->control, notice_kind_name(n->kind),
             wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE, clock_wall(t->room->timers->clock).ms,
             &e))
         task_log(t, "a program could not be told of the notice", &e);

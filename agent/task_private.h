@@ -145,7 +145,7 @@ struct task {
     struct keeper keeper;
     struct ship ship;
     struct watch *control_watch, *checkpoint_watch;
-    int control_fd; /* -1: not open */
+    struct control control;
     struct task_work work;
     int64_t save_took_ms;   /* the last that was stored; -1: none by this agent */
     int64_t every_ms;       /* between periodic saves, as belayd last said; 0: it has not, the spec's */

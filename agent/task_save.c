@@ -17,9 +17,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STOP_SAVE_MS 120000   /* how long a program may take to answer a stop without a deadline */
 #define ASK_AGAIN_STOP_MS 100 /* nobody handles the signal (yet) */
@@ -34,6 +34,8 @@
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
 #define WATCH_LATER_MS 100 /* where nobody waits for it: of a job without checkpoints its progress is all there is */
+#define LOOKS_MAX 4       /* at the control directory in one turn of the loop: a malformed commit costs one */
+#define LOOKS_AT_END_MAX 32 /* when the program has ended */
 #define SIGNAL_DEFAULT 10 /* SIGUSR1 */
 
 static const struct {
@@ -119,9 +121,9 @@ static int64_t ask_deadline(const struct task *t)
 static void put_request(struct task *t)
 {
     struct err e;
-    if (t->control_fd < 0 || !t->ask.on || task_by_criu(t))
+    if (t->control.fd < 0 || !t->ask.on || task_by_criu(t))
         return;
-    if (control_request(t->control_fd, wall_ms(t), causes[t->ask.cause].request, ask_deadline(t), &e))
+    if (control_request(&t->control, wall_ms(t), causes[t->ask.cause].request, ask_deadline(t), &e))
         log_error("a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
     send_signal(t);
 }
@@ -189,8 +191,8 @@ void task_ask_over(struct task *t)
 {
     t->ask.on = false;
     timer_stop(timers_of(t), &t->again);
-    if (t->control_fd >= 0)
-        control_request_done(t->control_fd);
+    if (t->control.fd >= 0)
+        control_request_done(&t->control);
 }
 
 /* ---- from time to time ---- */
@@ -448,7 +450,7 @@ static void note_checkpoint(struct task *t, const struct wire_checkpoint *c)
 void task_done_taken(struct task *t)
 {
     char *path = mem_printf("%s/.done", t->checkpoint_dir);
-    unlink(path);
+    control_discard(&t->control, AT_FDCWD, path);
     free(path);
 }
 
@@ -470,7 +472,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
     const struct control_answer a = {
         .failed = failed, .attempt = t->attempt, .sequence = s->sequence, .stop = stop};
     if (s->commit)
-        control_answer(t->control_fd, s->commit, &a);
+        control_answer(&t->control, s->commit, &a);
     else if (!failed && !s->is_final && by_signal(t))
         task_done_taken(t);
 }
@@ -478,7 +480,7 @@ static void answer(struct task *t, const struct task_save *s, const struct err *
 /* What has come of the commits that were accepted before it, or with it. */
 static void tell_accepted(struct task *t, const struct task_save *s, const struct err *failed)
 {
-    if (t->control_fd >= 0)
+    if (t->control.fd >= 0)
         task_accept_tell(t, s->pause_ms == TASK_WAITS ? t->accepted : s->commit, failed);
 }
 
@@ -676,27 +678,46 @@ static void refuse_commit(struct task *t, int64_t commit, const struct err *why)
     const struct control_answer a = {.failed = why};
     if (task_is_gang(t) && task_saves(t) && !task_by_criu(t))
         task_accept_refuse(t, &(struct task_save){.commit = commit, .progress = -1}, why);
-    control_answer(t->control_fd, commit, &a);
+    control_answer(&t->control, commit, &a);
 }
 
-/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at. */
+/* False: it is answered, or gone. */
+static bool serve_or_refuse(struct task *t, int64_t k)
+{
+    struct control_numbers n;
+    struct err e;
+    int rc = control_read_commit(&t->control, k, &n, &e);
+    if (rc == ERR_NOT_FOUND) /* the program has taken it back */
+        return false;
+    if (!rc && (!task_saves(t) || task_by_criu(t)))
+        rc = err_set(&e, ERR_UNSUPPORTED,
+            "the job was submitted with --checkpoint %s: submit it with --checkpoint coop",
+            task_by_criu(t) ? "criu" : "none");
+    if (rc) {
+        refuse_commit(t, k, &e);
+        return false;
+    }
+    note_numbers(t, &n);
+    serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t, n.done));
+    return true;
+}
+
+/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at. What is more than may be
+ * done at once has to wait: the program may make commits as fast as they are answered, and names that cannot be removed. */
 static bool serve_commit(struct task *t)
 {
-    int64_t k;
-    while (t->control_fd >= 0 && !t->taking.is_busy && control_next_commit(t->control_fd, &k)) {
-        struct control_numbers n;
-        struct err e;
-        int rc = control_read_commit(t->control_fd, k, &n, &e);
-        if (!rc && (!task_saves(t) || task_by_criu(t)))
-            rc = err_set(&e, ERR_UNSUPPORTED,
-                "the job was submitted with --checkpoint %s: submit it with --checkpoint coop",
-                task_by_criu(t) ? "criu" : "none");
-        if (!rc) {
-            note_numbers(t, &n);
-            serve(t, k, progress_of(&n), !n.may_go_on || k == t->must_wait || has_to_wait(t, n.done));
+    int looks = t->exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
+    while (t->control.fd >= 0 && !t->taking.is_busy) {
+        int64_t k;
+        enum control_found found = looks-- > 0 ? control_next_commit(&t->control, &k) : CONTROL_MORE;
+        if (found == CONTROL_COMMIT && serve_or_refuse(t, k))
             return true;
+        if (found == CONTROL_MORE && (!t->exited || looks < 0)) {
+            watch_again(t->control_watch);
+            return false;
         }
-        refuse_commit(t, k, &e);
+        if (found == CONTROL_NOTHING)
+            return false;
     }
     return false;
 }
@@ -754,19 +775,31 @@ void task_leave_gang(struct task *t)
         task_work_cancel(t);
 }
 
-void task_pump_saves(struct task *t)
+static void serve_program(struct task *t)
 {
-    if (t->killing || t->left_gang)
-        return;
     if (!serve_commit(t) && by_signal(t) && !t->exited && !t->taking.is_busy &&
         !timer_is_running(&t->again) && has_done(t)) {
         struct control_numbers n = last_progress(t);
         serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t, CONTROL_NONE));
     }
+}
+
+/* is_look: it is counted by the watch already. */
+static void pump(struct task *t, bool is_look)
+{
+    if (t->killing || t->left_gang)
+        return;
+    if (is_look || t->exited || watch_allows(t->control_watch))
+        serve_program(t);
     if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
         task_save_queued(t);
     if (task_by_criu(t) && !task_work_is_busy(&t->work))
         pump_dumps(t);
+}
+
+void task_pump_saves(struct task *t)
+{
+    pump(t, false);
 }
 
 bool task_save_final(struct task *t)
@@ -789,7 +822,7 @@ static void read_progress(struct task *t)
     struct control_numbers n;
     struct err e;
     struct wire_attempt_status *told = &t->state.told;
-    if (control_read_progress(t->control_fd, &n, &e) || n.done == CONTROL_NONE)
+    if (control_read_progress(&t->control, &n, &e) || n.done == CONTROL_NONE)
         return;
     int64_t total = n.total == CONTROL_NONE ? WIRE_NONE : n.total;
     if (n.done == told->done && total == told->total)
@@ -803,7 +836,7 @@ static void on_files_changed(void *ctx)
 {
     struct task *t = ctx;
     read_progress(t);
-    task_pump_saves(t);
+    pump(t, true);
 }
 
 void task_saves_init(struct task *t)
@@ -819,10 +852,10 @@ void task_saves_begin(struct task *t)
         return;
     }
     char *control = mem_printf("%s/control", t->dir);
-    t->control_watch = watch_start(
-        t->room->loop, timers_of(t), control, task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
+    t->control_watch = watch_start(t->room->watches, control,
+        task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
     if (by_signal(t))
-        t->checkpoint_watch = watch_start(t->room->loop, timers_of(t), t->checkpoint_dir, WATCH_SOON_MS,
+        t->checkpoint_watch = watch_start(t->room->watches, t->checkpoint_dir, WATCH_SOON_MS,
             WATCH_POLL_MS, on_files_changed, t);
     read_daily(t);
     put_request(t); /* asked for before it ran */

@@ -146,18 +146,10 @@ static void on_signalled(void *ctx, int count)
     task_signalled(ctx, count);
 }
 
-static void open_control(struct task *t)
-{
-    char *path = mem_printf("%s/control", t->dir);
-    if (t->control_fd < 0)
-        t->control_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    free(path);
-}
-
 static void start_keeper(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
-    open_control(t);
+    control_open(&t->control, t->dir);
     task_put_notice(t);
     t->keeper = (struct keeper){.loop = r->loop,
         .timers = r->timers,
@@ -181,7 +173,7 @@ static void on_flushed(void *ctx)
 static void start_ship(struct task *t, bool is_new)
 {
     const struct task_room *r = t->room;
-    t->ship = (struct ship){.loop = r->loop,
+    t->ship = (struct ship){.watches = r->watches,
         .timers = r->timers,
         .prng = r->prng,
         .peer = r->peer,
@@ -375,7 +367,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->room = room;
     t->job = job;
     t->attempt = attempt;
-    t->control_fd = -1;
+    control_init(&t->control);
     t->keeper.dirfd = -1;
     t->hard_at = MONO_NONE;
     t->store_since = MONO_NONE;
@@ -459,18 +451,18 @@ static void answer_gang(struct task *t)
     int64_t k;
     if (t->state.sequence < a.sequence)
         t->state.sequence = a.sequence;
-    if (t->control_fd >= 0 && t->state.saving_commit && control_next_commit(t->control_fd, &k) &&
+    if (t->control.fd >= 0 && t->state.saving_commit && control_next_commit(&t->control, &k) == CONTROL_COMMIT &&
         k == t->state.saving_commit)
-        control_answer(t->control_fd, k, &a);
+        control_answer(&t->control, k, &a);
 }
 
 /* A save that the agent before began may have been stored: then it has to be told. */
 static void on_found(struct task *t)
 {
     t->state.saving = false;
-    open_control(t);
-    if (t->control_fd >= 0)
-        control_settle(t->control_fd, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
+    control_open(&t->control, t->dir);
+    if (t->control.fd >= 0)
+        control_settle(&t->control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
     if (t->work.rc == 0 && t->work.found.sequence > 0) {
         struct wire_attempt_status *told = &t->state.told;
         if (!told->checkpoints)
@@ -506,9 +498,9 @@ static void resume(struct task *t)
             t->work.sequence = t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
             task_work_start(t, WORK_FIND, on_found);
         } else {
-            open_control(t);
-            if (t->control_fd >= 0)
-                control_settle(t->control_fd, t->attempt, 0);
+            control_open(&t->control, t->dir);
+            if (t->control.fd >= 0)
+                control_settle(&t->control, t->attempt, 0);
             start_keeper(t, false);
         }
     }

@@ -1,65 +1,230 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not libuv's: that one reads events until
+ * there are none, which a job that changes its directory all the time can prevent for ever, and all its watches share a
+ * queue that one job can make overflow.
+ */
 #include "agent/watch.h"
 
+#include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define EVENT_BYTES 4096 /* read in one turn of the loop */
+#define NS_PER_MS 1000000
+#define NONE (-1)
+
+struct watches {
+    uv_poll_t events;
+    int fd; /* of inotify; NONE: there is none, looks are made by the clock */
+    struct timers *timers;
+    struct timer pause;
+    struct list all, due;
+    int64_t credit_ns; /* what looks may take now */
+    int64_t credited_ns;
+};
 
 struct watch {
-    uv_fs_event_t events;
-    struct timers *timers;
+    struct watches *in;
+    struct link in_all, in_due;
     struct timer timer;
     int64_t coalesce_ms, poll_ms;
-    bool soon; /* the timer runs for a change, not for the poll */
-    bool is_started;
+    int wd;         /* NONE: not armed */
+    bool soon;      /* the timer runs for a change, not for the poll */
+    int allowance;  /* looks */
+    int64_t refilled_ms;
     char *path;
     watch_fn fn;
     void *ctx;
 };
 
-static void on_event(uv_fs_event_t *events, const char *file, int what, int status)
+/* ---- limits ---- */
+
+static int64_t now_ms(const struct watches *ws)
 {
-    struct watch *w = events->data;
-    (void)file, (void)what, (void)status;
-    if (w->soon)
+    return clock_mono(ws->timers->clock).ms;
+}
+
+static void refill(struct watch *w)
+{
+    int64_t more = (now_ms(w->in) - w->refilled_ms) / WATCH_REFILL_MS;
+    if (w->allowance + more >= WATCH_BURST) {
+        w->allowance = WATCH_BURST;
+        w->refilled_ms = now_ms(w->in);
+    } else {
+        w->allowance += (int)more;
+        w->refilled_ms += more * WATCH_REFILL_MS;
+    }
+}
+
+/* Until a look is allowed. */
+static int64_t allowed_in_ms(struct watch *w)
+{
+    refill(w);
+    int64_t ms = w->refilled_ms + WATCH_REFILL_MS - now_ms(w->in);
+    return w->allowance > 0 || ms < 0 ? 0 : ms;
+}
+
+static void earn(struct watches *ws)
+{
+    int64_t now = (int64_t)uv_hrtime();
+    ws->credit_ns += (now - ws->credited_ns) / 100 * WATCH_SHARE_PERCENT;
+    ws->credited_ns = now;
+    if (ws->credit_ns > (int64_t)WATCH_TURN_MS * NS_PER_MS)
+        ws->credit_ns = (int64_t)WATCH_TURN_MS * NS_PER_MS;
+}
+
+static void spend(struct watches *ws, int64_t since_ns)
+{
+    ws->credit_ns -= (int64_t)uv_hrtime() - since_ns;
+    if (ws->credit_ns < -(int64_t)WATCH_DEBT_MAX_MS * NS_PER_MS)
+        ws->credit_ns = -(int64_t)WATCH_DEBT_MAX_MS * NS_PER_MS;
+}
+
+/* ---- changes ---- */
+
+/* A second watch of the same inode has the same descriptor. */
+static bool is_shared(const struct watch *w)
+{
+    LIST_FOREACH (&w->in->all, n) {
+        const struct watch *other = LIST_ENTRY(n, struct watch, in_all);
+        if (other != w && other->wd == w->wd)
+            return true;
+    }
+    return false;
+}
+
+static void disarm(struct watch *w)
+{
+    if (w->wd != NONE && !is_shared(w))
+        inotify_rm_watch(w->in->fd, w->wd);
+    w->wd = NONE;
+}
+
+static void arm(struct watch *w)
+{
+    if (w->in->fd == NONE)
         return;
+    int wd = inotify_add_watch(w->in->fd, w->path,
+        IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW | IN_ONESHOT);
+    if (w->wd != wd)
+        disarm(w);
+    w->wd = wd < 0 ? NONE : wd; /* without it there is still the poll */
+}
+
+void watch_again(struct watch *w)
+{
+    if (!w || w->soon || link_is_in(&w->in_due))
+        return;
+    int64_t pause_ms = allowed_in_ms(w);
     w->soon = true;
-    timer_start(w->timers, &w->timer, w->coalesce_ms);
+    timer_start(w->in->timers, &w->timer, pause_ms > w->coalesce_ms ? pause_ms : w->coalesce_ms);
+}
+
+static void on_change(struct watches *ws, const struct inotify_event *event)
+{
+    bool is_lost = event->mask & IN_Q_OVERFLOW; /* any may have changed */
+    LIST_FOREACH (&ws->all, n) {
+        struct watch *w = LIST_ENTRY(n, struct watch, in_all);
+        if (!is_lost && w->wd != event->wd)
+            continue;
+        w->wd = NONE;
+        watch_again(w);
+    }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int what)
+{
+    struct watches *ws = poll->data;
+    _Alignas(struct inotify_event) char text[EVENT_BYTES];
+    (void)status, (void)what;
+    ssize_t n = read(ws->fd, text, sizeof(text)); /* the rest keeps it readable for the next turn */
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *event = (const struct inotify_event *)(text + at);
+        on_change(ws, event);
+        at += (ssize_t)(sizeof(*event) + event->len);
+    }
+}
+
+/* ---- looks ---- */
+
+static void look(struct watch *w)
+{
+    struct watches *ws = w->in;
+    int64_t since_ns = (int64_t)uv_hrtime();
+    w->soon = false;
+    refill(w);
+    if (w->allowance > 0)
+        w->allowance--;
+    arm(w); /* before the look, or what changes during it is lost */
+    timer_start(ws->timers, &w->timer, w->poll_ms);
+    w->fn(w->ctx); /* may free w */
+    spend(ws, since_ns);
+}
+
+static void look_at_due(struct watches *ws)
+{
+    if (timer_is_running(&ws->pause))
+        return;
+    earn(ws);
+    while (ws->credit_ns > 0 && !list_is_empty(&ws->due))
+        look(LIST_ENTRY(list_pop(&ws->due), struct watch, in_due));
+    if (!list_is_empty(&ws->due)) {
+        int64_t missing_ns = NS_PER_MS - ws->credit_ns;
+        timer_start(ws->timers, &ws->pause, 1 + missing_ns * 100 / WATCH_SHARE_PERCENT / NS_PER_MS);
+    }
+}
+
+static void on_pause_over(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    look_at_due(ctx);
 }
 
 static void on_timer(struct timer *timer, void *ctx)
 {
     struct watch *w = ctx;
-    w->soon = false;
-    if (!w->is_started) /* when it fails there is still the poll */
-        uv_fs_event_start(&w->events, on_event, w->path, 0);
-    w->is_started = true;
-    timer_start(w->timers, timer, w->poll_ms);
-    w->fn(w->ctx);
+    (void)timer;
+    list_push_back(&w->in->due, &w->in_due);
+    look_at_due(w->in);
 }
 
-static void on_closed(uv_handle_t *h)
+bool watch_allows(struct watch *w)
 {
-    struct watch *w = h->data;
-    free(w->path);
-    free(w);
+    if (!w)
+        return true;
+    refill(w);
+    if (w->allowance > 0) {
+        w->allowance--;
+        return true;
+    }
+    watch_again(w);
+    return false;
 }
 
-struct watch *watch_start(uv_loop_t *loop, struct timers *timers, const char *path, int64_t coalesce_ms,
-    int64_t poll_ms, watch_fn fn, void *ctx)
+struct watch *watch_start(
+    struct watches *ws, const char *path, int64_t coalesce_ms, int64_t poll_ms, watch_fn fn, void *ctx)
 {
     struct watch *w = mem_alloc(sizeof(*w));
-    w->timers = timers;
-    w->coalesce_ms = coalesce_ms;
-    w->poll_ms = poll_ms;
-    w->fn = fn;
-    w->ctx = ctx;
+    *w = (struct watch){.in = ws,
+        .coalesce_ms = coalesce_ms,
+        .poll_ms = poll_ms,
+        .wd = NONE,
+        .soon = true, /* what is over by the first look costs no watch */
+        .allowance = WATCH_BURST,
+        .refilled_ms = now_ms(ws),
+        .path = mem_strdup(path),
+        .fn = fn,
+        .ctx = ctx};
     timer_init(&w->timer, on_timer, w);
-    uv_fs_event_init(loop, &w->events);
-    w->events.data = w;
-    w->path = mem_strdup(path);
-    w->soon = true; /* what is over by then costs no watch */
-    timer_start(timers, &w->timer, coalesce_ms);
+    list_push_back(&ws->all, &w->in_all);
+    timer_start(ws->timers, &w->timer, coalesce_ms);
     return w;
 }
 
@@ -67,6 +232,52 @@ void watch_stop(struct watch *w)
 {
     if (!w)
         return;
-    timer_stop(w->timers, &w->timer);
-    uv_close((uv_handle_t *)&w->events, on_closed);
+    timer_stop(w->in->timers, &w->timer);
+    disarm(w);
+    link_remove(&w->in_all);
+    link_remove(&w->in_due);
+    free(w->path);
+    free(w);
+}
+
+/* ---- all of them ---- */
+
+struct watches *watches_open(uv_loop_t *loop, struct timers *timers)
+{
+    struct watches *ws = mem_alloc(sizeof(*ws));
+    struct err e;
+    ws->timers = timers;
+    ws->credited_ns = (int64_t)uv_hrtime();
+    ws->credit_ns = (int64_t)WATCH_TURN_MS * NS_PER_MS;
+    timer_init(&ws->pause, on_pause_over, ws);
+    ws->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (ws->fd < 0) {
+        err_errno(&e, errno, "watching the files of jobs (fs.inotify.max_user_instances?)");
+        log_warn("changes in jobs' directories are found only by looking now and then", log_err(&e));
+        ws->fd = NONE;
+        return ws;
+    }
+    uv_poll_init(loop, &ws->events, ws->fd);
+    ws->events.data = ws;
+    uv_poll_start(&ws->events, UV_READABLE, on_readable);
+    uv_unref((uv_handle_t *)&ws->events);
+    return ws;
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct watches *ws = h->data;
+    close(ws->fd);
+    free(ws);
+}
+
+void watches_close(struct watches *ws)
+{
+    if (!ws)
+        return;
+    timer_stop(ws->timers, &ws->pause);
+    if (ws->fd == NONE)
+        free(ws);
+    else
+        uv_close((uv_handle_t *)&ws->events, on_closed);
 }

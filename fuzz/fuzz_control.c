@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILES_MAX 8
@@ -34,8 +36,20 @@ static void parse(const char *text, size_t n, const char *first_key)
     check_numbers(rc, &numbers, &e);
 }
 
+/* '>' before a name: it is a directory, '|': a named pipe, '@': a symbolic link to `progress`. */
+static int make_other(int dir, const char *name)
+{
+    if (name[0] == '>')
+        return mkdirat(dir, name + 1, 0700) == 0;
+    if (name[0] == '|')
+        return mkfifoat(dir, name + 1, 0600) == 0;
+    return symlinkat("progress", dir, name + 1) == 0;
+}
+
 static int make_file(int dir, const char *name, const char *text)
 {
+    if (strchr(">|@", name[0]))
+        return make_other(dir, name);
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return 0; /* it cannot be a name */
@@ -67,23 +81,24 @@ static bool is_there(int dir, const char *what, int64_t k)
     return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void answer_all(int dir, int n_files)
+static void answer_all(struct control *c, int n_files)
 {
+    const int dir = c->fd;
     struct control_numbers numbers;
     struct err e = {0};
     int64_t k, last = 0;
-    for (; control_next_commit(dir, &k); n_files--) {
+    for (; control_next_commit(c, &k) == CONTROL_COMMIT; n_files--) {
         assert(k > last && n_files > 0 && is_there(dir, "commit", k) && !is_there(dir, "result", k));
-        int rc = control_read_commit(dir, k, &numbers, &e);
+        int rc = control_read_commit(c, k, &numbers, &e);
         check_numbers(rc, &numbers, &e);
-        control_answer(dir, k, &(struct control_answer){.attempt = 1, .sequence = k});
+        control_answer(c, k, &(struct control_answer){.attempt = 1, .sequence = k});
         assert(!is_there(dir, "commit", k) && is_there(dir, "result", k));
         last = k;
     }
-    int rc = control_read_progress(dir, &numbers, &e);
+    int rc = control_read_progress(c, &numbers, &e);
     if (rc != ERR_NOT_FOUND)
         check_numbers(rc, &numbers, &e);
-    int64_t waited_ms = control_read_waited(dir);
+    int64_t waited_ms = control_read_waited(c);
     assert(waited_ms >= -1);
     (void)waited_ms;
 }
@@ -95,10 +110,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     log_set_level(LOG_ERROR);
     parse((const char *)data, size, "progress");
     parse((const char *)data, size, "done");
-    int dir = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    assert(dir >= 0);
-    answer_all(dir, make_files(dir, text));
-    close(dir);
+    char *control = mem_printf("%s/control", mkdtemp(path));
+    struct control c;
+    control_init(&c);
+    int made = mkdir(control, 0700);
+    control_open(&c, path);
+    assert(made == 0 && c.fd >= 0);
+    (void)made;
+    answer_all(&c, make_files(c.fd, text));
+    control_settle(&c, 1, 1);
+    control_close(&c);
+    free(control);
     fs_remove_tree(path, &e);
     free(text);
     return 0;

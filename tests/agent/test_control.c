@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +21,9 @@
 #include <cmocka.h>
 
 struct room {
-    char dir[32];
-    int fd;
+    char dir[32]; /* the task's */
+    struct control c;
+    int fd; /* of its control directory */
 };
 
 static int make_room(void **state)
@@ -29,16 +32,21 @@ static int make_room(void **state)
     STR_COPY(r->dir, "/tmp/belay-control-XXXXXX");
     if (!mkdtemp(r->dir))
         return -1;
-    r->fd = open(r->dir, O_RDONLY | O_DIRECTORY);
+    char *path = mem_printf("%s/control", r->dir);
+    int rc = mkdir(path, 0700);
+    free(path);
+    control_init(&r->c);
+    control_open(&r->c, r->dir);
+    r->fd = r->c.fd;
     *state = r;
-    return r->fd < 0;
+    return rc || r->fd < 0;
 }
 
 static int leave_room(void **state)
 {
     struct room *r = *state;
     struct err e;
-    close(r->fd);
+    control_close(&r->c);
     int rc = fs_remove_tree(r->dir, &e);
     free(r);
     return rc;
@@ -72,11 +80,11 @@ static void a_request_says_what_is_wanted_and_until_when(void **state)
 {
     struct room *r = *state;
     struct err e;
-    assert_int_equal(control_request(r->fd, 7, "notice", 1787400120000, &e), 0);
+    assert_int_equal(control_request(&r->c, 7, "notice", 1787400120000, &e), 0);
     assert_content(r, "request", "{\"id\":7,\"reason\":\"notice\",\"deadline_ms\":1787400120000}");
-    assert_int_equal(control_request(r->fd, 8, "periodic", CONTROL_NONE, &e), 0);
+    assert_int_equal(control_request(&r->c, 8, "periodic", CONTROL_NONE, &e), 0);
     assert_content(r, "request", "{\"id\":8,\"reason\":\"periodic\",\"deadline_ms\":null}");
-    control_request_done(r->fd);
+    control_request_done(&r->c);
     assert_false(exists(r, "request"));
 }
 
@@ -84,11 +92,11 @@ static void a_notice_says_how_long_is_left(void **state)
 {
     struct room *r = *state;
     struct err e;
-    assert_int_equal(control_notice(r->fd, "reclaim", 1787400120000, 1787400000500, &e), 0);
+    assert_int_equal(control_notice(&r->c, "reclaim", 1787400120000, 1787400000500, &e), 0);
     assert_content(r, "notice",
         "{\"kind\":\"reclaim\",\"deadline_ms\":1787400120000,\"deadline\":\"2026-08-22T12:02:00Z\","
         "\"seconds_left\":119.5}");
-    assert_int_equal(control_notice(r->fd, "rebalance", CONTROL_NONE, 1, &e), 0);
+    assert_int_equal(control_notice(&r->c, "rebalance", CONTROL_NONE, 1, &e), 0);
     assert_content(r, "notice", "{\"kind\":\"rebalance\",\"deadline_ms\":null}");
 }
 
@@ -97,15 +105,15 @@ static void commits_are_served_in_their_order_and_answered_once(void **state)
     struct room *r = *state;
     const struct control_answer good = {.attempt = 2, .sequence = 5};
     int64_t k;
-    assert_false(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
     put(r, "commit.10", "{}");
     put(r, "commit.9", "{}");
-    assert_true(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_COMMIT);
     assert_int_equal(k, 9);
-    control_answer(r->fd, 9, &good);
+    control_answer(&r->c, 9, &good);
     assert_content(r, "result.9", "{\"ok\":true,\"attempt\":2,\"sequence\":5,\"stop\":false}");
     assert_false(exists(r, "commit.9"));
-    assert_true(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_COMMIT);
     assert_int_equal(k, 10);
 }
 
@@ -115,7 +123,7 @@ static void a_commit_that_its_program_has_given_up_is_not_served(void **state)
     int64_t k;
     put(r, "commit.1", "{}");
     put(r, "result.1", "{\"ok\":false}");
-    assert_false(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
     assert_false(exists(r, "commit.1"));
     assert_content(r, "result.1", "{\"ok\":false}");
 }
@@ -126,7 +134,7 @@ static void an_answer_does_not_replace_the_programs_own(void **state)
     const struct control_answer good = {.attempt = 1, .sequence = 1};
     put(r, "commit.1", "{}");
     put(r, "result.1", "{\"ok\":false}");
-    control_answer(r->fd, 1, &good);
+    control_answer(&r->c, 1, &good);
     assert_content(r, "result.1", "{\"ok\":false}");
 }
 
@@ -137,7 +145,7 @@ static void a_failure_is_answered_in_words(void **state)
     const struct control_answer bad = {.failed = &e};
     err_set(&e, ERR_NO_SPACE, "the \"store\" is full");
     put(r, "commit.1", "{}");
-    control_answer(r->fd, 1, &bad);
+    control_answer(&r->c, 1, &bad);
     assert_content(r, "result.1", "{\"ok\":false,\"error\":\"the \\\"store\\\" is full\"}");
 }
 
@@ -150,7 +158,7 @@ static void old_results_are_cleared_away_but_not_the_newest(void **state)
         snprintf(name, sizeof(name), "result.%d", i);
         put(r, name, "{}");
     }
-    assert_false(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
     assert_true(exists(r, "result.20"));
     assert_true(exists(r, "result.13"));
     assert_false(exists(r, "result.12"));
@@ -164,7 +172,7 @@ static void names_that_are_no_commits_are_left_alone(void **state)
     int64_t k;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         put(r, names[i], "{}");
-    assert_false(control_next_commit(r->fd, &k));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         assert_true(exists(r, names[i]));
 }
@@ -175,14 +183,14 @@ static void numbers_are_optional_and_never_negative(void **state)
     struct control_numbers n;
     struct err e;
     put(r, "progress", "{\"done\":3,\"total\":null,\"later\":[]}\n");
-    assert_int_equal(control_read_progress(r->fd, &n, &e), 0);
+    assert_int_equal(control_read_progress(&r->c, &n, &e), 0);
     assert_int_equal(n.done, 3);
     assert_true(n.total == CONTROL_NONE);
     static const char *const bad[] = {"", "3", "[]", "{\"done\":-1}", "{\"done\":1.5}", "{\"done\":\"3\"}",
         "{\"done\":3", "{\"total\":true}", "{\"done\":99999999999999999999}"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         put(r, "progress", bad[i]);
-        if (control_read_progress(r->fd, &n, &e) != ERR_INVALID)
+        if (control_read_progress(&r->c, &n, &e) != ERR_INVALID)
             fail_msg("taken: %s", bad[i]);
     }
 }
@@ -191,41 +199,41 @@ static void waits_for_other_ranks_are_read(void **state)
 {
     struct room *r = *state;
     static const char *const bad[] = {"", "[]", "{}", "{\"ms\":-1}", "{\"ms\":1.5}", "{\"ms\":null}", "{\"ms\":99999999999999999999}"};
-    assert_int_equal(control_read_waited(r->fd), -1);
+    assert_int_equal(control_read_waited(&r->c), -1);
     put(r, "waited", "{\"ms\":61500}\n");
-    assert_int_equal(control_read_waited(r->fd), 61500);
+    assert_int_equal(control_read_waited(&r->c), 61500);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         put(r, "waited", bad[i]);
-        assert_int_equal(control_read_waited(r->fd), -1);
+        assert_int_equal(control_read_waited(&r->c), -1);
     }
 }
 
 /* A root agent must not read other people's files for a program, nor hang on a pipe. */
 static void an_accepted_commit_is_told_what_came_of_it(void **state)
 {
-    const struct room *r = *state;
+    struct room *r = *state;
     const struct control_answer accepted = {.attempt = 2, .sequence = 5, .accepted = true};
     const struct control_answer stored = {.attempt = 2, .sequence = 7};
     struct control_numbers n;
     struct err e;
     put(r, "commit.1", "{\"progress\":1,\"wait\":false}");
-    assert_int_equal(control_read_commit(r->fd, 1, &n, &e), 0);
+    assert_int_equal(control_read_commit(&r->c, 1, &n, &e), 0);
     assert_true(n.may_go_on);
     put(r, "commit.2", "{\"wait\":true}");
-    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), 0);
+    assert_int_equal(control_read_commit(&r->c, 2, &n, &e), 0);
     assert_false(n.may_go_on);
     put(r, "commit.2", "{}");
-    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), 0);
+    assert_int_equal(control_read_commit(&r->c, 2, &n, &e), 0);
     assert_false(n.may_go_on);
     put(r, "commit.2", "{\"wait\":0}");
-    assert_int_equal(control_read_commit(r->fd, 2, &n, &e), ERR_INVALID);
-    control_answer(r->fd, 1, &accepted);
+    assert_int_equal(control_read_commit(&r->c, 2, &n, &e), ERR_INVALID);
+    control_answer(&r->c, 1, &accepted);
     assert_content(
         r, "result.1", "{\"ok\":true,\"attempt\":2,\"sequence\":5,\"stop\":false,\"durable\":false}");
-    control_stored(r->fd, 1, 2, &stored);
+    control_stored(&r->c, 1, 2, &stored);
     assert_content(r, "stored.1", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
     assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
-    control_stored(r->fd, 1, 1000000000000, &stored); /* the last few */
+    control_stored(&r->c, 1, 1000000000000, &stored); /* the last few */
     assert_content(r, "stored.999999999993", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
 }
 
@@ -234,13 +242,13 @@ static void what_an_agent_before_has_accepted_is_settled(void **state)
     static const char *const odd[] = {"", "[]", "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
         "{\"ok\":true,\"durable\":0,\"sequence\":1}", "{\"ok\":false,\"durable\":false,\"sequence\":1}",
         "{\"ok\":true,\"sequence\":1}"};
-    const struct room *r = *state;
-    control_settle(r->fd, 3, 0); /* there is nothing */
+    struct room *r = *state;
+    control_settle(&r->c, 3, 0); /* there is nothing */
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
         char name[32];
         struct stat st;
         put(r, "result.1", odd[i]);
-        control_settle(r->fd, 3, 0);
+        control_settle(&r->c, 3, 0);
         snprintf(name, sizeof(name), "stored.1");
         assert_int_equal(fstatat(r->fd, name, &st, 0), -1);
     }
@@ -248,7 +256,7 @@ static void what_an_agent_before_has_accepted_is_settled(void **state)
     put(r, "result.2", "{\"ok\":true,\"durable\":false,\"sequence\":5}");
     put(r, "result.3", "{\"ok\":true,\"durable\":false,\"sequence\":6}");
     put(r, "stored.1", "told");
-    control_settle(r->fd, 3, 5);
+    control_settle(&r->c, 3, 5);
     assert_content(r, "stored.1", "told");
     assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":3,\"sequence\":5}");
     assert_content(r, "stored.3",
@@ -262,16 +270,16 @@ static void links_pipes_and_large_files_are_not_read(void **state)
     struct err e;
     put(r, "real", "{\"done\":3}");
     assert_int_equal(symlinkat("real", r->fd, "progress"), 0);
-    assert_true(control_read_progress(r->fd, &n, &e) < 0);
+    assert_true(control_read_progress(&r->c, &n, &e) < 0);
     assert_int_equal(unlinkat(r->fd, "progress", 0), 0);
     assert_int_equal(mkfifoat(r->fd, "progress", 0600), 0);
-    assert_int_equal(control_read_progress(r->fd, &n, &e), ERR_INVALID);
+    assert_int_equal(control_read_progress(&r->c, &n, &e), ERR_INVALID);
     assert_int_equal(unlinkat(r->fd, "progress", 0), 0);
-    assert_int_equal(control_read_progress(r->fd, &n, &e), ERR_NOT_FOUND);
+    assert_int_equal(control_read_progress(&r->c, &n, &e), ERR_NOT_FOUND);
     char *large = mem_alloc(5000);
     memset(large, ' ', 4999);
     put(r, "progress", large);
-    assert_int_equal(control_read_progress(r->fd, &n, &e), ERR_INVALID);
+    assert_int_equal(control_read_progress(&r->c, &n, &e), ERR_INVALID);
     free(large);
 }
 
@@ -280,13 +288,144 @@ static void a_link_in_the_agents_way_is_replaced_not_followed(void **state)
     struct room *r = *state;
     struct err e;
     put(r, "precious", "untouched");
-    assert_int_equal(symlinkat("precious", r->fd, ".agent-new"), 0);
+    assert_int_equal(symlinkat("precious", r->fd, "control-new"), 0);
     assert_int_equal(symlinkat("precious", r->fd, "request"), 0);
-    assert_int_equal(control_request(r->fd, 1, "evict", CONTROL_NONE, &e), 0);
+    assert_int_equal(control_request(&r->c, 1, "evict", CONTROL_NONE, &e), 0);
     assert_content(r, "precious", "untouched");
     struct stat st;
     assert_int_equal(fstatat(r->fd, "request", &st, AT_SYMLINK_NOFOLLOW), 0);
     assert_true(S_ISREG(st.st_mode));
+}
+
+/* ---- what a program may not make expensive ---- */
+
+static int names_in(const char *path, const char *prefix)
+{
+    DIR *d = opendir(path);
+    int n = 0;
+    assert_non_null(d);
+    for (const struct dirent *entry; (entry = readdir(d));)
+        n += str_starts(entry->d_name, prefix);
+    closedir(d);
+    return n;
+}
+
+static void put_many(const struct room *r, const char *prefix, int n)
+{
+    for (int i = 1; i <= n; i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "%s%d", prefix, i);
+        put(r, name, "");
+    }
+}
+
+static enum control_found looks_until_done(struct room *r, int64_t *ret_k, int *ret_looks)
+{
+    enum control_found found;
+    *ret_looks = 0;
+    do {
+        found = control_next_commit(&r->c, ret_k);
+        ++*ret_looks;
+    } while (found == CONTROL_MORE && *ret_looks < 1000);
+    return found;
+}
+
+static void very_many_names_are_read_in_many_looks(void **state)
+{
+    struct room *r = *state;
+    int64_t k = 0;
+    int looks;
+    put_many(r, "name", 3000);
+    put(r, "commit.7", "{}");
+    assert_int_equal(looks_until_done(r, &k, &looks), CONTROL_COMMIT);
+    assert_int_equal(k, 7);
+    assert_true(looks > 3000 / CONTROL_LOOK_MAX);
+}
+
+static void very_many_results_are_cleared_away_in_many_looks(void **state)
+{
+    struct room *r = *state;
+    int64_t k;
+    int looks;
+    put_many(r, "result.", 1000);
+    put_many(r, "commit.", 1000);
+    assert_int_equal(looks_until_done(r, &k, &looks), CONTROL_NOTHING);
+    assert_true(looks > 2000 / CONTROL_LOOK_MAX);
+    char *path = mem_printf("%s/control", r->dir);
+    assert_int_equal(names_in(path, "commit."), 0);
+    assert_int_equal(names_in(path, "result."), 8);
+    assert_true(exists(r, "result.1000"));
+    free(path);
+}
+
+static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
+{
+    static const char *const names[] = {"commit.1", "commit.1/x", ".agent-new", "control-new", "request", "request/x"};
+    struct room *r = *state;
+    struct control_numbers n;
+    struct err e;
+    int64_t k;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_int_equal(mkdirat(r->fd, names[i], 0700), 0);
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_COMMIT);
+    assert_int_equal(control_read_commit(&r->c, k, &n, &e), ERR_INVALID);
+    control_answer(&r->c, k, &(struct control_answer){.failed = &e});
+    assert_true(exists(r, "result.1"));
+    assert_false(exists(r, "commit.1"));
+    assert_int_equal(control_next_commit(&r->c, &k), CONTROL_NOTHING);
+    assert_int_equal(control_request(&r->c, 7, "user", CONTROL_NONE, &e), 0);
+    assert_content(r, "request", "{\"id\":7,\"reason\":\"user\",\"deadline_ms\":null}");
+}
+
+/* To free the blocks of a large file takes long: it is kept until the task is removed, on a thread. */
+static void what_is_large_is_put_aside(void **state)
+{
+    struct room *r = *state;
+    const struct control_answer good = {.attempt = 1, .sequence = 1};
+    char *large = mem_alloc(1 << 20);
+    memset(large, 'x', (1 << 20) - 1);
+    put(r, "commit.1", "{}");
+    put(r, "commit.2", large);
+    control_answer(&r->c, 1, &good);
+    assert_int_equal(names_in(r->dir, "discarded."), 0);
+    control_answer(&r->c, 2, &good);
+    assert_false(exists(r, "commit.2"));
+    assert_int_equal(names_in(r->dir, "discarded."), 1);
+    put(r, "request", large);
+    control_request_done(&r->c);
+    assert_false(exists(r, "request"));
+    assert_int_equal(names_in(r->dir, "discarded."), 2);
+    put(r, "request", large);
+    struct err e;
+    assert_int_equal(control_request(&r->c, 7, "user", CONTROL_NONE, &e), 0);
+    assert_int_equal(names_in(r->dir, "discarded."), 3);
+    free(large);
+}
+
+static void a_commit_that_is_taken_back_is_not_found(void **state)
+{
+    struct room *r = *state;
+    struct control_numbers n;
+    struct err e;
+    assert_int_equal(control_read_commit(&r->c, 3, &n, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "there is no commit.3");
+}
+
+/* An open() that waits for the end of a lease takes 45 s. */
+static void a_file_that_its_program_holds_a_lease_of_is_not_waited_for(void **state)
+{
+    struct room *r = *state;
+    struct control_numbers n;
+    struct err e;
+    put(r, "progress", "{\"done\":1}");
+    int fd = openat(r->fd, "progress", O_RDWR);
+    signal(SIGIO, SIG_IGN);
+    alarm(20);
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0)
+        assert_true(control_read_progress(&r->c, &n, &e) < 0);
+    alarm(0);
+    close(fd);
+    assert_int_equal(control_read_progress(&r->c, &n, &e), 0);
 }
 
 #define room_test(f) cmocka_unit_test_setup_teardown(f, make_room, leave_room)
@@ -308,6 +447,12 @@ int main(void)
         room_test(what_an_agent_before_has_accepted_is_settled),
         room_test(links_pipes_and_large_files_are_not_read),
         room_test(a_link_in_the_agents_way_is_replaced_not_followed),
+        room_test(very_many_names_are_read_in_many_looks),
+        room_test(very_many_results_are_cleared_away_in_many_looks),
+        room_test(a_directory_with_the_name_of_a_commit_is_answered_once),
+        room_test(what_is_large_is_put_aside),
+        room_test(a_commit_that_is_taken_back_is_not_found),
+        room_test(a_file_that_its_program_holds_a_lease_of_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -567,6 +567,76 @@ static void a_malformed_commit_is_answered(void **state)
     assert_non_null(strstr(world_output(w, 1), "progress"));
 }
 
+/* ---- programs that make their control directory expensive ---- */
+
+static bool has_begun(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "begun") != NULL;
+}
+
+/* Job 1 does what it can; job 2, which comes after that, is served. */
+static void assert_holds_up_nobody(struct world *w, const char *script)
+{
+    want_coop(w, 1, script);
+    world_start_agent(w);
+    world_until(w, has_begun, 1, "the first job has begun");
+    struct wire_desired_attempt *a = world_want(w, 2, 1, commit_once);
+    STR_COPY(a->method, "coop");
+    world_go(w);
+    world_until(w, has_checkpoint, 2, "the other job's checkpoint is told");
+    world_until(w, output_has_result, 2, "the other job has its answer");
+}
+
+static void commits_that_cannot_be_removed_hold_up_nobody(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    assert_holds_up_nobody(w,
+        "#!/bin/sh\n"
+        "cd \"$BELAY_CONTROL_DIR\"\n"
+        "echo begun\n"
+        "mkdir .agent-new commit.1 commit.1/x commit.2\n"
+        "sleep 1000\n");
+}
+
+static void a_storm_of_commits_and_names_holds_up_nobody(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    assert_holds_up_nobody(w,
+        "#!/bin/sh\n"
+        "cd \"$BELAY_CONTROL_DIR\"\n"
+        "seq -f commit.%.0f 2 20000 | xargs touch\n"
+        "seq -f %0240.0f 1 20000 | xargs touch\n"
+        "mkfifo progress\n"
+        "truncate -s 1T commit.1\n"
+        "echo begun\n"
+        "while :; do for i in 1 2 3 4 5 6 7 8 9; do\n"
+        "  : >x$i; : >commit.3000$i\n"
+        "done; rm x*; done\n");
+}
+
+/* A program that saves at its every step is not held up by what holds up a storm. */
+static bool has_many_results(struct world *w, int64_t job)
+{
+    return strstr(world_output(w, job), "saved 30") != NULL;
+}
+
+static void commits_at_every_step_are_all_answered(void **state)
+{
+    struct world *w = world_create(state, "token: t\n");
+    want_coop(w, 1,
+        "#!/bin/sh\n"
+        "cd \"$BELAY_CONTROL_DIR\"\n"
+        "for k in $(seq 1 30); do\n"
+        "  echo $k >\"$BELAY_CHECKPOINT_DIR/k\"\n"
+        "  echo '{\"wait\":false}' >c; mv c commit.$k\n"
+        "  while [ ! -e result.$k ]; do sleep 0.01; done\n"
+        "  echo saved $k\n"
+        "done\n"
+        "sleep 1000\n");
+    world_start_agent(w);
+    world_until(w, has_many_results, 1, "all are answered");
+}
+
 /* ---- notices ---- */
 
 static bool is_noticed(struct world *w, int64_t unused)
@@ -1017,6 +1087,9 @@ int main(void)
         world_test(a_save_that_fails_is_answered_and_told),
         world_test(a_save_that_fails_again_for_the_same_reason_is_told_once),
         world_test(a_malformed_commit_is_answered),
+        world_test(commits_that_cannot_be_removed_hold_up_nobody),
+        world_test(a_storm_of_commits_and_names_holds_up_nobody),
+        world_test(commits_at_every_step_are_all_answered),
         world_test(a_notice_is_put_to_the_program_saved_and_the_attempt_ends_reclaimed),
         world_test(the_saves_of_two_tasks_at_a_notice_are_both_stored),
         world_test(a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadline),

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watches of jobs' directories: what changes is looked at soon, and who changes much is not looked at more often than
+ * others can bear.
+ */
+#include "agent/watch.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define POLL_NEVER_MS 600000
+#define UNTIL_MS 20000
+#define CROWD 20
+
+struct room;
+
+struct seen {
+    struct room *room;
+    struct watch *watch;
+    int looks;
+    bool goes_on, stops; /* asks for the next look; ends its watch */
+};
+
+struct room {
+    uv_loop_t loop;
+    struct timers *timers;
+    struct watches *watches;
+    char dir[32];
+    struct seen busy[CROWD], quiet;
+    int busy_looks;
+};
+
+static int make_room(void **state)
+{
+    struct room *r = mem_alloc(sizeof(*r));
+    uv_loop_init(&r->loop);
+    r->timers = uv_timers_create(&r->loop);
+    r->watches = watches_open(&r->loop, r->timers);
+    STR_COPY(r->dir, "/tmp/belay-watch-XXXXXX");
+    *state = r;
+    return mkdtemp(r->dir) ? 0 : -1;
+}
+
+static int leave_room(void **state)
+{
+    struct room *r = *state;
+    struct err e;
+    for (int i = 0; i < CROWD; i++)
+        watch_stop(r->busy[i].watch);
+    watch_stop(r->quiet.watch);
+    watches_close(r->watches);
+    uv_timers_destroy(r->timers);
+    uv_loop_finish(&r->loop);
+    int rc = fs_remove_tree(r->dir, &e);
+    free(r);
+    return rc;
+}
+
+static void on_look(void *ctx)
+{
+    struct seen *s = ctx;
+    s->looks++;
+    s->room->busy_looks += s != &s->room->quiet;
+    if (s->stops) {
+        watch_stop(s->watch);
+        s->watch = NULL;
+    } else if (s->goes_on) {
+        watch_again(s->watch);
+    }
+}
+
+static char *in_room(const struct room *r, const char *name)
+{
+    return mem_printf("%s/%s", r->dir, name);
+}
+
+static void watch_dir(struct room *r, struct seen *s, const char *name, int64_t poll_ms)
+{
+    char *path = in_room(r, name);
+    mkdir(path, 0700);
+    s->room = r;
+    s->watch = watch_start(r->watches, path, 1, poll_ms, on_look, s);
+    free(path);
+}
+
+static void make_name(const struct room *r, const char *name)
+{
+    char *path = in_room(r, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    free(path);
+}
+
+static void on_late(struct timer *t, void *ctx)
+{
+    (void)t;
+    *(bool *)ctx = true;
+}
+
+/* Runs the loop until s was looked at so often. */
+static void until_looks(struct room *r, const struct seen *s, int looks)
+{
+    bool is_late = false;
+    struct timer late;
+    timer_init(&late, on_late, &is_late);
+    timer_start(r->timers, &late, UNTIL_MS);
+    while (s->looks < looks && !is_late)
+        uv_run(&r->loop, UV_RUN_ONCE);
+    timer_stop(r->timers, &late);
+    if (is_late)
+        fail_msg("%d looks of %d in %d ms", s->looks, looks, UNTIL_MS);
+}
+
+static void a_change_is_looked_at(void **state)
+{
+    struct room *r = *state;
+    watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
+    until_looks(r, &r->quiet, 1);
+    make_name(r, "quiet/a");
+    until_looks(r, &r->quiet, 2);
+    make_name(r, "quiet/b");
+    until_looks(r, &r->quiet, 3);
+}
+
+static void what_is_not_there_yet_is_looked_at_by_the_clock(void **state)
+{
+    struct room *r = *state;
+    char *path = in_room(r, "later");
+    r->quiet.room = r;
+    r->quiet.watch = watch_start(r->watches, path, 1, 10, on_look, &r->quiet);
+    until_looks(r, &r->quiet, 3);
+    free(path);
+}
+
+static void a_watch_may_stop_itself(void **state)
+{
+    struct room *r = *state;
+    r->busy[0].stops = true;
+    watch_dir(r, &r->busy[0], "busy", 1);
+    watch_dir(r, &r->quiet, "quiet", 1);
+    until_looks(r, &r->quiet, 5);
+    assert_int_equal(r->busy[0].looks, 1);
+}
+
+/* Two watches of one directory share what inotify has of it. */
+static void two_watches_of_one_directory_both_look(void **state)
+{
+    struct room *r = *state;
+    watch_dir(r, &r->quiet, "same", POLL_NEVER_MS);
+    watch_dir(r, &r->busy[0], "same", POLL_NEVER_MS);
+    until_looks(r, &r->quiet, 1);
+    until_looks(r, &r->busy[0], 1);
+    make_name(r, "same/a");
+    until_looks(r, &r->quiet, 2);
+    until_looks(r, &r->busy[0], 2);
+    watch_stop(r->busy[0].watch);
+    r->busy[0].watch = NULL;
+    make_name(r, "same/b");
+    until_looks(r, &r->quiet, 3);
+}
+
+static void who_asks_for_looks_all_the_time_has_an_allowance(void **state)
+{
+    struct room *r = *state;
+    struct seen *s = &r->busy[0];
+    s->goes_on = true;
+    watch_dir(r, s, "busy", POLL_NEVER_MS);
+    int64_t began_ms = clock_mono(r->timers->clock).ms;
+    until_looks(r, s, WATCH_BURST + 10);
+    assert_true(clock_mono(r->timers->clock).ms - began_ms >= 9 * WATCH_REFILL_MS);
+    s->goes_on = false;
+}
+
+static void other_occasions_count_as_looks(void **state)
+{
+    struct room *r = *state;
+    int n = 0;
+    watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
+    until_looks(r, &r->quiet, 1);
+    while (n < 10 * WATCH_BURST && watch_allows(r->quiet.watch))
+        n++;
+    assert_in_range(n, 1, 5 * WATCH_BURST);
+    until_looks(r, &r->quiet, 2); /* it makes up for what was not allowed */
+    assert_true(watch_allows(NULL));
+}
+
+static void those_that_are_due_have_their_turns(void **state)
+{
+    struct room *r = *state;
+    for (int i = 0; i < CROWD; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "busy%d", i);
+        r->busy[i].goes_on = true;
+        watch_dir(r, &r->busy[i], name, POLL_NEVER_MS);
+    }
+    watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
+    until_looks(r, &r->quiet, 1);
+    int before = r->busy_looks;
+    watch_again(r->quiet.watch);
+    until_looks(r, &r->quiet, 2);
+    assert_in_range(r->busy_looks - before, 0, 4 * CROWD);
+}
+
+/* Renames all the time, until it is killed. */
+static pid_t start_storm(const struct room *r)
+{
+    char *a = in_room(r, "busy/a"), *b = in_room(r, "busy/b");
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            (void)!rename(a, b);
+            (void)!rename(b, a);
+        }
+    }
+    free(a);
+    free(b);
+    return pid;
+}
+
+/* Of a job that renames its files all the time there are few looks, and another's change is seen meanwhile. */
+static void a_storm_of_changes_costs_few_looks(void **state)
+{
+    struct room *r = *state;
+    watch_dir(r, &r->busy[0], "busy", POLL_NEVER_MS);
+    watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
+    make_name(r, "busy/a");
+    until_looks(r, &r->quiet, 1);
+    until_looks(r, &r->busy[0], 1);
+    int64_t began_ms = clock_mono(r->timers->clock).ms;
+    pid_t storms[] = {start_storm(r), start_storm(r)};
+    for (int i = 0; i < 20; i++) {
+        char name[32];
+        until_looks(r, &r->busy[0], 10 + 10 * i);
+        snprintf(name, sizeof(name), "quiet/%d", i);
+        make_name(r, name);
+        until_looks(r, &r->quiet, 2 + i);
+    }
+    for (size_t i = 0; i < sizeof(storms) / sizeof(storms[0]); i++) {
+        kill(storms[i], SIGKILL);
+        waitpid(storms[i], NULL, 0);
+    }
+    int64_t ms = clock_mono(r->timers->clock).ms - began_ms;
+    assert_true(r->busy[0].looks <= WATCH_BURST + 2 + ms / WATCH_REFILL_MS);
+}
+
+#define room_test(f) cmocka_unit_test_setup_teardown(f, make_room, leave_room)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        room_test(a_change_is_looked_at),
+        room_test(what_is_not_there_yet_is_looked_at_by_the_clock),
+        room_test(a_watch_may_stop_itself),
+        room_test(two_watches_of_one_directory_both_look),
+        room_test(who_asks_for_looks_all_the_time_has_an_allowance),
+        room_test(other_occasions_count_as_looks),
+        room_test(those_that_are_due_have_their_turns),
+        room_test(a_storm_of_changes_costs_few_looks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
