@@ -172,28 +172,54 @@ void api_on_done(void *ctx, const struct err *e, int64_t id)
         api_reply_json(x, 200, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct api *a = ctx;
+    (void)id;
+    turns_take(&a->turns, e ? NULL : a->o.tick);
+}
+
+static void ask_for_moment(void *ctx)
+{
+    struct api *a = ctx;
+    tick_when_durable(a->o.tick, on_durable, a);
+}
+
+bool api_take_turn(struct request *q, struct turn *turn)
+{
+    if (turns_enter(&q->api->turns, q->caller.user, turn))
+        return true;
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "%d questions of %s wait for their answers already: ask again when those have come",
+        TURNS_PER_USER_MAX, q->caller.user);
+    return false;
+}
+
 struct look {
+    struct turn turn;
     struct later *later;
     api_look_fn fn;
     int64_t arg;
 };
 
-static void on_durable(void *ctx, const struct err *e, int64_t id)
+static void look_now(struct turn *turn, void *moment)
 {
-    struct look *k = ctx;
+    struct look *k = LIST_ENTRY(turn, struct look, turn);
     const struct api *a = k->later->api;
     struct http_exchange *x = later_take(k->later);
-    (void)id;
     if (x)
-        k->fn(a, x, e ? NULL : tick_model(a->o.tick), k->arg);
+        k->fn(a, x, moment ? tick_model(moment) : NULL, k->arg);
     free(k);
 }
 
 void api_look(struct request *q, api_look_fn fn, int64_t arg)
 {
     struct look *k = mem_alloc(sizeof(*k));
-    *k = (struct look){.later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .fn = fn, .arg = arg};
-    tick_when_durable(q->api->o.tick, on_durable, k);
+    *k = (struct look){.turn.run = look_now, .fn = fn, .arg = arg};
+    if (api_take_turn(q, &k->turn))
+        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    else
+        free(k);
 }
 
 /* ---- asking ---- */
@@ -582,6 +608,7 @@ struct api *api_create(const struct api_options *o)
         &(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
+    turns_init(&a->turns, o->timers, ask_for_moment, a);
     sessions_set_channels(o->sessions, api_channels_of_node, a);
     return a;
 }
@@ -596,6 +623,9 @@ void api_destroy(struct api *a)
     volumes_destroy(a->volumes);
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
+    for (struct turn *turn; (turn = turns_drop(&a->turns));)
+        turn->run(turn, NULL); /* nobody waits for it any more */
+    turns_deinit(&a->turns);
     for (struct link *n; (n = list_pop(&a->laters));)
         free(LIST_ENTRY(n, struct later, in_api));
     free(a);

@@ -478,6 +478,35 @@ static bool read_since(struct request *q, struct wall *ret_since)
     return true;
 }
 
+/* A part that is to be looked for: many of these have to wait for their turn. */
+struct search {
+    struct turn turn;
+    struct later *later;
+    struct api *api;
+    struct watch_of of;
+    int64_t wait_ms;
+};
+
+static void search_now(struct turn *turn, void *moment)
+{
+    struct search *s = LIST_ENTRY(turn, struct search, turn);
+    struct request q = {.api = s->api, .x = later_take(s->later)};
+    (void)moment;
+    if (q.x)
+        api_watch(&q, &s->of, s->wait_ms);
+    free(s);
+}
+
+static void search(struct request *q, const struct watch_of *of, int64_t wait_ms)
+{
+    struct search *s = mem_alloc(sizeof(*s));
+    *s = (struct search){.turn.run = search_now, .api = q->api, .of = *of, .wait_ms = wait_ms};
+    if (api_take_turn(q, &s->turn))
+        s->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    else
+        free(s);
+}
+
 void api_jobs_logs(struct request *q)
 {
     struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
@@ -490,7 +519,10 @@ void api_jobs_logs(struct request *q)
         !api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
         return;
     of.part.rank = (int32_t)rank;
-    api_watch(q, &of, wait_ms);
+    if (of.part.tail > 0 || of.part.offset < 0 || wall_is_set(of.part.since))
+        search(q, &of, wait_ms);
+    else
+        api_watch(q, &of, wait_ms);
 }
 
 /* ---- changing ---- */

@@ -13,6 +13,7 @@
 #include "scheduler/jobspec.h"
 #include "scheduler/notify_seal.h"
 #include "scheduler/token_uses.h"
+#include "scheduler/turns.h"
 #include "scheduler/volumes.h"
 
 #define API_ASIDE_WAIT_MS 60000
@@ -35,6 +36,7 @@ struct api {
     bool shutting_down;
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
+    struct turns turns; /* answers that look at the model */
     struct asides *asides; /* api_aside.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
@@ -79,7 +81,12 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
-/* For what looks at the model, which may be ahead of the disk: fn answers at a moment when all that the model
+/* Answers of which the caller may ask for many. The turn's `moment` is the struct tick, all of whose
+ * model is committed then; NULL: there is no such moment soon. Never run from within. False after an
+ * error reply: so many of the caller's wait already. */
+bool api_take_turn(struct request *q, struct turn *turn);
+
+/* For what looks at the model, which may be ahead of the disk: in its turn fn answers at a moment when all that the model
  * holds is committed. model NULL: there is no such moment soon (the disk is full), only the database may be
  * told. */
 typedef void (*api_look_fn)(

@@ -221,6 +221,7 @@ void api_jobs_why(struct request *q)
 /* ---- what a submit would come to ---- */
 
 struct question {
+    struct turn turn;
     struct api *api;
     struct jobspec s;
     struct later *later;
@@ -247,21 +248,25 @@ static json_t *submit_estimate_json(const struct model *model, const struct esti
     return o;
 }
 
-static void on_settled(void *ctx, const struct err *full, int64_t id)
+static void estimate_now(struct turn *turn, void *moment)
 {
-    struct question *k = ctx;
+    struct question *k = LIST_ENTRY(turn, struct question, turn);
     struct api *a = k->api;
     struct http_exchange *x = later_take(k->later);
     struct estimate *t = mem_alloc(sizeof(*t));
     struct event ev = api_submit_event(&k->s);
     struct err e;
-    (void)id;
     ev.now = tick_now(a->o.tick);
-    int rc = !x || full ? 0 : api_look_up_ended(a, &k->s, &e);
-    if (x && !full && rc == 0)
+    int rc = 0;
+    if (x && !moment)
+        rc = err_set(&e, ERR_NO_SPACE,
+            "the disk that holds belayd's state is full: nothing can be said of what would start");
+    if (x && rc == 0)
+        rc = api_look_up_ended(a, &k->s, &e);
+    if (x && rc == 0)
         rc = core_estimate(tick_model(a->o.tick), &ev, t, &e);
-    if (x && (full || rc != 0))
-        http_reply_err(x, full ? full : &e);
+    if (x && rc != 0)
+        http_reply_err(x, &e);
     else if (x)
         api_reply_json(x, 200, submit_estimate_json(tick_model(a->o.tick), t));
     jobspec_deinit(&k->s);
@@ -275,6 +280,11 @@ void api_jobs_estimate(struct request *q)
     if (!api_read_submission(q, &s))
         return;
     struct question *k = mem_alloc(sizeof(*k));
-    *k = (struct question){.api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
-    tick_when_durable(q->api->o.tick, on_settled, k);
+    *k = (struct question){.turn.run = estimate_now, .api = q->api, .s = s};
+    if (api_take_turn(q, &k->turn)) {
+        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        return;
+    }
+    jobspec_deinit(&k->s);
+    free(k);
 }

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One user asks in bulk what takes belayd long to answer: another user's question and agents' syncs
+are answered between, and what is too much is refused."""
+
+import asyncio
+import os
+import ssl
+import sys
+import time
+import unittest
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path[:0] = [os.path.join(TOP, "tests", "scheduler"), os.path.join(TOP, "bench")]
+import flood  # noqa: E402
+from belayd import Belayd  # noqa: E402
+
+CROWD = 300
+WAITING_MAX = 64  # TURNS_PER_USER_MAX
+JOBS = 300
+BETWEEN_MAX = 20  # of the crowd's answers between another user's question and its answer
+SLOWEST_S = 10
+
+
+class Bulk(unittest.TestCase):
+    def setUp(self):
+        self.d = Belayd()
+        self.d.start()
+        self.addCleanup(self.d.__exit__, None, None, None)
+        self.answers = []  # statuses, in the order in which they came
+
+    def ca(self):
+        with open(os.path.join(self.d.state, "ca.pem")) as f:
+            return f.read()
+
+    async def ask(self, path, token, ready=None, go=None):
+        """The status. With go: connects, says that it is ready, and asks when it is told to."""
+        tls = ssl.create_default_context(cadata=self.ca())
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.d.port, ssl=tls)
+        try:
+            if go:
+                ready.release()
+                await go.wait()
+            request = "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n"
+            writer.write((request % (path, token)).encode())
+            reply = await asyncio.wait_for(reader.read(), 60)
+            return int(reply.split()[1])
+        finally:
+            writer.transport.abort()
+
+    async def crowd_asks(self, path, token, ready, go):
+        self.answers.append(await self.ask(path, token, ready, go))
+
+    async def answers_of_the_crowd_before(self, path, token):
+        """That come between another user's question and its answer."""
+        before = self.answers.count(200)
+        self.assertEqual(await self.ask(path, token), 200)
+        return self.answers.count(200) - before
+
+    def test_questions_of_one_user_do_not_hold_up_others(self):
+        d = self.d
+        last = [d.submit(time_limit_ms=3600000) for _ in range(JOBS)][-1]
+        hostile, other = (d.token(kind="api", user=name) for name in ("mallory", "bob"))
+        path = "/api/v1/jobs/%d/why" % last
+
+        async def play():
+            tokens = [d.token(kind="join", pool="base")]
+            fleet, joined = await flood.join_fleet(d.dir, d.url, self.ca(), tokens)
+            watch = flood.Watch(fleet, joined, [])
+            ready, go = asyncio.Semaphore(0), asyncio.Event()
+            crowd = [asyncio.create_task(self.crowd_asks(path, hostile, ready, go)) for _ in range(CROWD)]
+            for _ in crowd:
+                await ready.acquire()
+            go.set()
+            while not self.answers:
+                await asyncio.sleep(0)
+            began = time.monotonic()
+            between = await self.answers_of_the_crowd_before(path, other)
+            print("%d of the crowd's answers between, %.2f s" % (between, time.monotonic() - began))
+            await watch.timed("sync, new connection", watch.sync_anew(joined[0]))
+            done = len(self.answers)
+            await asyncio.gather(*crowd)
+            print("of %d: %d refused; when the agent had its answer %d were done" %
+                  (CROWD, self.answers.count(429), done))
+            watch.close()
+            return between, watch
+
+        between, watch = asyncio.run(play())
+        self.assertEqual(watch.failures, [])
+        self.assertLess(watch.took["sync, new connection"][0], SLOWEST_S)
+        self.assertLessEqual(between, BETWEEN_MAX)
+        self.assertEqual(set(self.answers), {200, 429})
+        self.assertGreaterEqual(self.answers.count(200), WAITING_MAX)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
