@@ -759,7 +759,8 @@ static void wire_up(struct agent *a)
     a->storage = storage_create(a->loop, a->timers, a->http, a->config);
     const struct limits limits = {.memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
         .pids = a->config->task_pids,
-        .no_new_privs = a->config->no_new_privs};
+        .no_new_privs = a->config->no_new_privs,
+        .private_ipc = a->config->private_ipc};
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .watches = watches_open(a->loop, a->timers),

@@ -136,6 +136,7 @@ static void read_guard(struct yaml_reader *r, struct config *c)
     c->metadata_guard =
         (enum metadata_guard)yaml_opt_enum(r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
     c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
+    c->private_ipc = yaml_opt_enum(r, "private_ipc", truth, 1) == 1;
     c->task_pids = yaml_opt_i64(r, "task_pids", 16, PIDS_MOST, LIMITS_PIDS_DEFAULT);
     c->hides_processes = yaml_opt_enum(r, "hide_processes", truth, is_launched(c)) == 1;
 }

@@ -23,6 +23,7 @@
  *     resources: {lego: 4}       # that jobs may ask for with --gres lego:2
  *     metadata_guard: required   # best-effort, off: whether only root reaches the metadata service
  *     task_pids: 32768           # processes and threads of one task
+ *     private_ipc: yes           # each task has its own shared memory and /dev/shm
  *     no_new_privs: yes          # set-uid programs give tasks nothing
  *     hide_processes: no         # of users from each other
  *     system_users: [root]       # default: no jobs of root and of system users
@@ -66,6 +67,7 @@ struct config {
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
     enum metadata_guard metadata_guard;
     bool no_new_privs;    /* of tasks */
+    bool private_ipc;     /* of tasks */
     int64_t task_pids;    /* processes and threads of one */
     bool hides_processes; /* of users from each other */
     char system_users[FEATURES_TEXT_MAX]; /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */

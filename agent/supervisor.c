@@ -23,6 +23,7 @@
 #include "agent/image.h"
 #include "agent/launch.h"
 #include "agent/nursery.h"
+#include "agent/private_ipc.h"
 #include "agent/record.h"
 #include "agent/scribe.h"
 #include "agent/vigil.h"
@@ -71,6 +72,7 @@ struct supervisor {
     struct job_user user;
     struct proc_group *group;
     struct launched launched;
+    struct private_ipc private_ipc;
     struct vigil vigil;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
@@ -597,9 +599,21 @@ static int note_start(struct supervisor *s, struct err *e)
     return record_add_start(s->pid_file, &start, e);
 }
 
+/* Whatever is started for the task from here on has it. CRIU's images are of the node's. */
+static void make_ipc_private(struct supervisor *s)
+{
+    struct err e;
+    bool is_hidden = str_starts(s->dir, "/dev/shm/"); /* the new one would cover the task's own files */
+    if (!s->room->limits.private_ipc || geteuid() != 0 || str_eq(s->task->method, "criu") || is_hidden)
+        return;
+    if (private_ipc_enter(&s->private_ipc, memory_limit_mib(s), &e))
+        log_debug("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
+}
+
 static int start_program(struct supervisor *s, struct err *e)
 {
     int output, error;
+    make_ipc_private(s);
     int rc = open_files(s, &output, &error, e);
     if (rc)
         return rc;
@@ -769,6 +783,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
         tell_agent(&s, e.text);
     }
     bool was = !rc && s.boss >= 0 && was_clean(&s);
+    was = private_ipc_leave(&s.private_ipc) && was;
     deinit(&s);
     return was;
 }

@@ -49,6 +49,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.metadata_guard, METADATA_OPEN); /* a machine of one's own */
     assert_false(c.hides_processes);
     assert_false(c.no_new_privs);
+    assert_true(c.private_ipc);
     assert_int_equal(c.task_pids, 32768);
     char token[129];
     struct err e;
@@ -84,9 +85,9 @@ static void everything_of_the_manual_is_read(void **state)
     unsetenv("BELAY_NODE_DIR");
     assert_int_equal(c.metadata_guard, METADATA_OPEN);
     config_deinit(&c);
-    c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: yes\ntask_pids: 100\n");
+    c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: yes\nprivate_ipc: no\ntask_pids: 100\n");
     assert_int_equal(c.metadata_guard, METADATA_GUARD_REQUIRED);
-    assert_true(c.hides_processes && c.no_new_privs);
+    assert_true(c.hides_processes && c.no_new_privs && !c.private_ipc);
     assert_int_equal(c.task_pids, 100);
     config_deinit(&c);
     setenv("BELAY_NODE_SYSTEM_USERS", "ann, www-data", 1);

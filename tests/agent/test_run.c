@@ -10,11 +10,13 @@
 #include "base/str.h"
 #include "base/uv/proc.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void assert_end(struct world *w, int64_t job, const char *end, int exit_code, const char *text)
@@ -662,6 +664,55 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     assert_end(w, 2, "failed", 126, "its output cannot be written to ../as-nobody.2: Permission denied");
 }
 
+/* ---- shared memory ---- */
+
+static bool may_unshare(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWIPC | CLONE_NEWNS) < 0);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Two tasks, one after the other: neither the node nor the second has what the first left. */
+static void what_a_task_leaves_in_shared_memory_ends_with_it(void **state)
+{
+    static const char leaves[] = "#!/bin/sh\n"
+                                 "ls /dev/shm | grep -c belay-test; ipcs -m | grep -c ' 4096 '\n"
+                                 "echo x >/dev/shm/belay-test-$BELAY_JOB_ID\n"
+                                 "ipcmk -M 4096 >/dev/null; ipcs -m | grep -c ' 4096 '\n"
+                                 "df -k --output=size /dev/shm | tail -n 1 | tr -d ' '\n";
+    struct world *w = world_create(state, "token: t\n");
+    if (!may_unshare())
+        skip();
+    world_start_agent(w);
+    for (int job = 1; job <= 2; job++) {
+        struct wire_desired_attempt *a = world_want(w, job, 1, leaves);
+        char path[64];
+        a->memory_mib = 64;
+        world_go(w);
+        world_until(w, has_ended, job, "it has ended");
+        assert_string_equal(world_output(w, job), "0\n0\n1\n65536\n");
+        snprintf(path, sizeof(path), "/dev/shm/belay-test-%d", job);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+}
+
+static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprivate_ipc: no\n");
+    char here[64], theirs[64];
+    world_want(w, 1, 1, "#!/bin/sh\nreadlink /proc/self/ns/ipc\n");
+    world_start_agent(w);
+    world_until(w, has_ended, 1, "it has ended");
+    ssize_t n = readlink("/proc/self/ns/ipc", here, sizeof(here) - 1);
+    assert_true(n > 0);
+    here[n] = '\0';
+    snprintf(theirs, sizeof(theirs), "%.*s", (int)strcspn(world_output(w, 1), "\n"), world_output(w, 1));
+    assert_string_equal(theirs, here);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -695,6 +746,8 @@ int main(void)
         world_test(what_a_script_leaves_running_is_killed_without_cgroups_too),
         world_test(much_output_is_shipped_while_the_program_runs),
         world_test(a_job_of_another_user_runs_as_that_user),
+        world_test(what_a_task_leaves_in_shared_memory_ends_with_it),
+        world_test(where_it_is_not_wanted_a_task_has_the_nodes_shared_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
