@@ -12,11 +12,13 @@
 #include "scheduler/api_private.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define READERS 2
 #define ASIDES_MAX 32
+#define ASIDES_PER_USER_MAX 8
 #define LOOK_MS 200 /* at whether who asked is still there */
 
 /* A connection, and what is read by it now. */
@@ -30,6 +32,7 @@ struct aside {
     struct slot *slot; /* NULL: in the queue */
     struct http_exchange *x; /* NULL: answered, or gone */
     struct link in_queue;
+    char user[CORE_NAME_MAX];
     int64_t wait_ms;
     api_aside_fn fn;
     void *of;
@@ -181,7 +184,16 @@ static void on_look(struct timer *t, void *ctx)
         look_at(LIST_ENTRY(l, struct aside, in_queue));
 }
 
-void api_aside(const struct api *a, struct http_exchange *x, int64_t wait_ms, api_aside_fn fn, void *of, api_aside_drop_fn drop)
+static int waiting_of(const struct asides *in, const char *user)
+{
+    int n = 0;
+    LIST_FOREACH (&in->queue, l)
+        n += str_eq(LIST_ENTRY(l, struct aside, in_queue)->user, user);
+    return n;
+}
+
+void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
+    api_aside_fn fn, void *of, api_aside_drop_fn drop)
 {
     struct asides *in = a->asides;
     if (in->n_queued >= ASIDES_MAX) {
@@ -189,8 +201,17 @@ void api_aside(const struct api *a, struct http_exchange *x, int64_t wait_ms, ap
         drop(of);
         return;
     }
+    if (waiting_of(in, user) >= ASIDES_PER_USER_MAX) {
+        api_reply_failure(x, ERR_THROTTLED,
+            "%d such questions of %s wait already to be read from the database: ask again when "
+            "those have been answered",
+            ASIDES_PER_USER_MAX, user);
+        drop(of);
+        return;
+    }
     struct aside *s = mem_alloc(sizeof(*s));
     *s = (struct aside){.in = in, .x = x, .wait_ms = wait_ms, .fn = fn, .of = of, .drop = drop};
+    STR_COPY(s->user, user);
     http_exchange_wait(x, wait_ms, on_timeout, on_gone, s);
     list_push_back(&in->queue, &s->in_queue);
     in->n_queued++;

@@ -171,7 +171,7 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     }
     g->config = (struct config){.pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
     find_hidden(g);
-    api_aside(g->api, x, READ_WAIT_MS, audit_aside, g, drop);
+    api_aside(g->api, x, "", READ_WAIT_MS, audit_aside, g, drop);
 }
 
 static void part_over(struct auditing *g)

@@ -12,7 +12,10 @@
 #define CANCEL_PIECES_MAX 10000
 #define CANCEL_JOBS_MAX 1000000 /* in all pieces */
 
+#define CANCELS_PER_USER_MAX 4 /* under way at once */
+
 struct cancel_many {
+    struct link in_api;
     struct later *later;
     char by[CORE_NAME_MAX];
     bool admin;
@@ -59,6 +62,7 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
     struct cancel_many *c = ctx;
     struct http_exchange *x = later_take(c->later);
     (void)id;
+    link_remove(&c->in_api);
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -103,12 +107,27 @@ static int read_pieces(const json_t *list, struct cancel_many *c, struct err *e)
     return 0;
 }
 
+/* False after an error reply. Each goes over many jobs in one turn of the loop. */
+static bool may_begin(struct request *q)
+{
+    int n = 0;
+    LIST_FOREACH (&q->api->cancels, l)
+        n += str_eq(LIST_ENTRY(l, struct cancel_many, in_api)->by, q->caller.user);
+    if (n < CANCELS_PER_USER_MAX)
+        return true;
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "%d requests of %s that cancel many jobs are under way: nothing was cancelled; try again "
+        "when they have been answered, or name more jobs in one",
+        CANCELS_PER_USER_MAX, q->caller.user);
+    return false;
+}
+
 void api_jobs_cancel_many(struct request *q)
 {
     struct json_reader r;
     struct err e;
     struct cancel_many *c = NULL;
-    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    json_t *body = may_begin(q) ? api_body(q, API_STRANGER_BODY_MAX) : NULL;
     if (!body)
         return;
     json_reader_init(&r, body, "body", &e);
@@ -127,5 +146,6 @@ void api_jobs_cancel_many(struct request *q)
     c->admin = q->caller.admin;
     STR_COPY(c->by, q->caller.user);
     c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    list_push_back(&q->api->cancels, &c->in_api);
     tick_post_work(q->api->o.tick, apply, on_done, c);
 }

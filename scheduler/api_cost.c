@@ -171,7 +171,7 @@ void api_cost(struct request *q)
 {
     struct asked *a = ask(q, "job");
     if (a)
-        api_aside(q->api, q->x, API_ASIDE_WAIT_MS, cost_aside, a, drop);
+        api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, cost_aside, a, drop);
 }
 
 /* ---- jobs ---- */
@@ -200,5 +200,5 @@ void api_cost_jobs(struct request *q)
 {
     struct asked *a = ask(q, NULL);
     if (a)
-        api_aside(q->api, q->x, API_ASIDE_WAIT_MS, jobs_aside, a, drop);
+        api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, jobs_aside, a, drop);
 }

@@ -201,7 +201,7 @@ static void drop(void *of)
 static void begin_reading(struct asking *x, struct http_exchange *ex)
 {
     if (ex)
-        api_aside(x->api, ex, API_ASIDE_WAIT_MS, read_aside, x, drop);
+        api_aside(x->api, ex, x->user, API_ASIDE_WAIT_MS, read_aside, x, drop);
     else
         drop(x);
 }

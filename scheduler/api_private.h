@@ -36,6 +36,7 @@ struct api {
     bool shutting_down;
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
+    struct list cancels; /* api_cancel.c: those under way */
     struct turns turns; /* answers that look at the model */
     struct asides *asides; /* api_aside.c */
     struct volumes *volumes;
@@ -113,10 +114,12 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 json_t *api_body(struct request *q, size_t max);
 
 /* api_aside.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose statements all see one commit, and of.
+ * user: of whom only so many may wait, then 429; "": administrators' questions of all.
  * wait_ms: with the time that it waits for its turn; then 504 and ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
 typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
 typedef void (*api_aside_drop_fn)(void *of);
-void api_aside(const struct api *a, struct http_exchange *x, int64_t wait_ms, api_aside_fn fn, void *of, api_aside_drop_fn drop);
+void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
+    api_aside_fn fn, void *of, api_aside_drop_fn drop);
 struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path);
 void asides_destroy(struct asides *in);
 

@@ -76,5 +76,5 @@ void api_use(struct request *q)
     STR_COPY(a.pool, pool ? pool : "");
     kept = mem_dup(&a, sizeof(a));
     kept->of.pool = pool ? kept->pool : NULL;
-    api_aside(q->api, q->x, API_ASIDE_WAIT_MS, use_aside, kept, free);
+    api_aside(q->api, q->x, q->caller.user, API_ASIDE_WAIT_MS, use_aside, kept, free);
 }

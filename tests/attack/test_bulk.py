@@ -32,7 +32,7 @@ class Bulk(unittest.TestCase):
         with open(os.path.join(self.d.state, "ca.pem")) as f:
             return f.read()
 
-    async def ask(self, path, token, ready=None, go=None):
+    async def ask(self, path, token, ready=None, go=None, method="GET", body=b""):
         """The status. With go: connects, says that it is ready, and asks when it is told to."""
         tls = ssl.create_default_context(cadata=self.ca())
         reader, writer = await asyncio.open_connection("127.0.0.1", self.d.port, ssl=tls)
@@ -40,15 +40,25 @@ class Bulk(unittest.TestCase):
             if go:
                 ready.release()
                 await go.wait()
-            request = "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n"
-            writer.write((request % (path, token)).encode())
+            request = ("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n"
+                       "Content-Length: %d\r\n\r\n")
+            writer.write((request % (method, path, token, len(body))).encode() + body)
             reply = await asyncio.wait_for(reader.read(), 60)
             return int(reply.split()[1])
         finally:
             writer.transport.abort()
 
-    async def crowd_asks(self, path, token, ready, go):
-        self.answers.append(await self.ask(path, token, ready, go))
+    async def crowd_asks(self, path, token, ready, go, **more):
+        self.answers.append(await self.ask(path, token, ready, go, **more))
+
+    async def ask_at_once(self, n, path, token, **more):
+        """All connect first."""
+        ready, go = asyncio.Semaphore(0), asyncio.Event()
+        crowd = [asyncio.create_task(self.crowd_asks(path, token, ready, go, **more)) for _ in range(n)]
+        for _ in crowd:
+            await ready.acquire()
+        go.set()
+        return asyncio.gather(*crowd)
 
     async def answers_of_the_crowd_before(self, path, token):
         """That come between another user's question and its answer."""
@@ -66,11 +76,7 @@ class Bulk(unittest.TestCase):
             tokens = [d.token(kind="join", pool="base")]
             fleet, joined = await flood.join_fleet(d.dir, d.url, self.ca(), tokens)
             watch = flood.Watch(fleet, joined, [])
-            ready, go = asyncio.Semaphore(0), asyncio.Event()
-            crowd = [asyncio.create_task(self.crowd_asks(path, hostile, ready, go)) for _ in range(CROWD)]
-            for _ in crowd:
-                await ready.acquire()
-            go.set()
+            crowd = await self.ask_at_once(CROWD, path, hostile)
             while not self.answers:
                 await asyncio.sleep(0)
             began = time.monotonic()
@@ -78,7 +84,7 @@ class Bulk(unittest.TestCase):
             print("%d of the crowd's answers between, %.2f s" % (between, time.monotonic() - began))
             await watch.timed("sync, new connection", watch.sync_anew(joined[0]))
             done = len(self.answers)
-            await asyncio.gather(*crowd)
+            await crowd
             print("of %d: %d refused; when the agent had its answer %d were done" %
                   (CROWD, self.answers.count(429), done))
             watch.close()
@@ -90,6 +96,26 @@ class Bulk(unittest.TestCase):
         self.assertLessEqual(between, BETWEEN_MAX)
         self.assertEqual(set(self.answers), {200, 429})
         self.assertGreaterEqual(self.answers.count(200), WAITING_MAX)
+
+    def refused_of_many(self, path, **more):
+        """Of CROWD at once by one user, none of which fails in another way."""
+        token = self.d.token(kind="api", user="mallory")
+
+        async def play():
+            await (await self.ask_at_once(CROWD, path, token, **more))
+
+        self.answers = []
+        asyncio.run(play())
+        self.assertEqual(set(self.answers), {200, 429})
+        return self.answers.count(429)
+
+    def test_questions_to_the_database_are_limited(self):
+        self.assertGreater(self.refused_of_many("/api/v1/cost/jobs"), 0)
+
+    def test_requests_that_cancel_many_jobs_are_limited(self):
+        self.d.submit()
+        body = b'{"jobs": ["1-10000"]}'
+        self.assertGreater(self.refused_of_many("/api/v1/jobs/cancel", method="POST", body=body), 0)
 
 
 if __name__ == "__main__":

@@ -1106,9 +1106,9 @@ class LongReads(unittest.TestCase):
             c.close()
         self.d.__exit__(None, None, None)
 
-    def ask(self, path):
-        c = self.d.connect()
-        c.request("GET", path)
+    def ask(self, path, token=None):
+        c = self.d.connect(tls=token is not None)
+        c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
         self.asked.append(c)
         return c
 
@@ -1134,7 +1134,9 @@ class LongReads(unittest.TestCase):
         self.assertEqual(self.answered(), [])
 
     def test_more_than_may_wait_are_refused(self):
-        many = [self.ask(self.LONG) for i in range(34)]
+        tokens = [self.d.token(kind="api", user="u%d" % i, admin=True) for i in range(4)]
+        many = [self.ask(self.LONG) for i in range(2)]  # these are read
+        many += [self.ask(self.LONG, token) for token in tokens for i in range(8)]
         code, said, _ = self.d.call("GET", "/api/v1/use")
         self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"), said)
         self.assertIn("32 such questions wait", said["error"]["text"])
