@@ -202,6 +202,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     struct account *account = rc ? NULL : account_of(m, own.team, own.user);
     if (!rc)
         rc = limits_check_submit(account, ev->submit.tasks ? ranges_count(ev->submit.tasks) : 1, e);
+    if (!rc)
+        rc = waits_check_room(m, account, ev, e);
     if (rc)
         return rc;
     struct job *j = slab_take(&m->job_slab, sizeof *j);

@@ -321,13 +321,14 @@ static int check_accounts(const struct model *m, struct err *e)
         int64_t of_team[LIMIT_KINDS] = {0};
         LIST_FOREACH (&t->accounts, la) {
             const struct account *a = LIST_ENTRY(la, struct account, in_team);
-            int64_t mcpu = 0, jobs = 0, pending = 0, used[LIMIT_KINDS] = {0};
+            int64_t mcpu = 0, jobs = 0, pending = 0, waits = 0, used[LIMIT_KINDS] = {0};
             const struct job *j;
             for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
                 if (j->account != a)
                     continue;
                 jobs++;
                 pending += tree_has(&j->in_shape);
+                waits += job_side(j)->n_open;
                 LIST_FOREACH (&j->ranks, l)
                     mcpu += attempt_mcpu(LIST_ENTRY(l, struct attempt, in_job));
                 sum_use(j, used);
@@ -335,6 +336,9 @@ static int check_accounts(const struct model *m, struct err *e)
             }
             if (check_use(a->row.user, used, &a->may, e) != 0)
                 return ERR_INTERNAL;
+            if (waits != a->n_waits)
+                return BROKEN("jobs of %s wait for %" PRId64 " others, %" PRId64 " counted",
+                    a->row.user, waits, a->n_waits);
             if (mcpu != a->mcpu || jobs != a->n_jobs || pending != a->n_pending)
                 return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64 " mcpu, and counts %" PRId64
                               " and %" PRId64,

@@ -554,6 +554,11 @@ void array_free(struct job *j);
 enum depend_state waits_judge(enum depend_kind kind, enum end_kind end); /* what an end means for who depends on it: MET or NEVER */
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there never was. */
 int waits_check(const struct model *m, const struct event *submit, struct err *e);
+/* Each costs memory, and time at an end: two for each job that a user may have without a limit. */
+#define WAITS_OF_USER_MAX 400000
+/* ERR_CONFLICT: with this, jobs of the account would wait for more. */
+int waits_check_room(
+    const struct model *m, const struct account *a, const struct event *submit, struct err *e);
 void waits_attach(struct model *m, struct job *j, const struct event *submit); /* of a submit that was checked */
 /* The same of a PENDING job that has neither its place in the queue nor among those that wait: it depends on these, in place of all
  * before. What is asked was checked. */

@@ -81,6 +81,7 @@ struct account {
     struct allowance may;
     int64_t mcpu;        /* what its jobs take now */
     int64_t n_jobs, n_pending;
+    int64_t n_waits;     /* dependencies of its jobs that WAIT */
     int64_t n_queued;    /* shapes of it in the queue */
     bool is_ordered;     /* had jobs when the queue was last put in order */
     int64_t fair_ms;     /* its fair-share term of then */

@@ -212,7 +212,8 @@ static int check_depends(const struct model *m, const struct event *ev, const st
                 "depends: %s: job %" PRId64 " can depend only on jobs that were submitted before it; have the other one wait for it, or submit it again",
                 depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
     }
-    return waits_check(m, &w->submit, e);
+    int rc = waits_check(m, &w->submit, e);
+    return rc ? rc : waits_check_room(m, j->account, &w->submit, e);
 }
 
 /* Into ret_wanted what the job becomes, if it may. */

@@ -102,6 +102,7 @@ static void count(const struct dependency *d, int32_t sign)
         s->n_never_of_tasks += is_of_tasks(d) ? sign : 0;
     } else {
         s->n_open += sign;
+        d->job->account->n_waits += sign;
     }
 }
 
@@ -387,6 +388,36 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
                 a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
     }
     return 0;
+}
+
+/* How many a job of that name would wait for. */
+static int64_t namesakes_before(const struct model *m, const struct job_row *r)
+{
+    const struct namesakes *same = namesakes_find(m, r);
+    int64_t n = 0;
+    if (!same)
+        return 0;
+    LIST_FOREACH (&same->jobs, l)
+        n++;
+    return n;
+}
+
+int waits_check_room(
+    const struct model *m, const struct account *a, const struct event *submit, struct err *e)
+{
+    const struct job_row *r = submit->submit.job;
+    int64_t n = 0;
+    for (size_t i = 0; i < submit->submit.n_depends; i++)
+        n += submit->submit.depends[i].kind == DEPEND_SINGLETON && r->depends_any
+                 ? namesakes_before(m, r)
+                 : 1;
+    if (n == 0 || n <= WAITS_OF_USER_MAX - a->n_waits)
+        return 0;
+    return err_set(e, ERR_CONFLICT,
+        "jobs of %s wait for %" PRId64 " others already, and this would be %" PRId64
+        " more than the %d that are allowed: wait for some to end, have a few jobs stand for many "
+        "(a job that waits for all of a step), or use one array with aftercorr",
+        a->row.user, a->n_waits, n - (WAITS_OF_USER_MAX - a->n_waits), WAITS_OF_USER_MAX);
 }
 
 bool waits_for_name(const struct job *j)

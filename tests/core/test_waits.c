@@ -5,6 +5,7 @@
 #include "tests/core/shelf.h"
 
 #include "base/str.h"
+#include "scheduler/core/impl.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -334,6 +335,30 @@ static void singletons_run_one_after_the_other(void **state)
     lab_deinit(&l);
 }
 
+/* Any of those before it: each of them is stored. */
+static void a_users_jobs_wait_for_a_limited_number_of_others(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct depend_ask ask = {.kind = DEPEND_SINGLETON};
+    struct job_row r = lab_job(1);
+    int64_t n = 0, sum = 0, id = 0, last = 0;
+    lab_init(&l);
+    lab_submit_cpus(&l, 1); /* which nothing runs */
+    r.depends_any = true;
+    for (; try_after(&l, r, &ask, 1, &id) == 0; last = id)
+        sum += ++n;
+    assert_int_equal(l.e.kind, ERR_CONFLICT);
+    assert_in_range(sum, WAITS_OF_USER_MAX - n, WAITS_OF_USER_MAX);
+    assert_non_null(strstr(l.e.text, "allowed"));
+    STR_COPY(r.user, "somebody-else");
+    assert_int_equal(try_after(&l, r, &ask, 1, &id), 0); /* is not in their way */
+    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = last});
+    STR_COPY(r.user, lab_job(1).user);
+    assert_int_equal(try_after(&l, r, &ask, 1, &id), 0);
+    lab_deinit(&l);
+}
+
 static void what_waits_still_waits_after_a_restart(void **state)
 {
     (void)state;
@@ -383,6 +408,7 @@ int main(void)
         cmocka_unit_test(who_wants_to_waits_for_what_can_never_come_true),
         cmocka_unit_test(a_job_that_ended_in_this_tick_is_known),
         cmocka_unit_test(singletons_run_one_after_the_other),
+        cmocka_unit_test(a_users_jobs_wait_for_a_limited_number_of_others),
         cmocka_unit_test(what_waits_still_waits_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
