@@ -151,6 +151,7 @@ struct task {
     int64_t every_ms;       /* between periodic saves, as belayd last said; 0: it has not, the spec's */
     bool save_failed;       /* the last one; */
     uint64_t failure_cause; /* for this (task_save.c) */
+    int64_t asked_failed;   /* by users: the last of these saves that has failed */
     struct daily daily;     /* times of the day at which it is saved too */
     enum save_cause due;    /* what the periodic timer waits for */
     struct ckpt_seen *seen; /* by this agent's saves of it; NULL: none yet; the thread's while it works */

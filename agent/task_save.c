@@ -555,10 +555,14 @@ uint64_t task_cause(const char *text)
 
 /* A program that commits at its every step meets a store that refuses at its every step: it is told once, until a save is
  * good or fails for something else. */
-static void note_failure(struct task *t, const struct err *e)
+static void note_failure(struct task *t, const struct task_save *s, const struct err *e)
 {
     uint64_t cause = task_cause(e->text);
-    bool is_answer = t->ask.on && t->ask.cause == SAVE_USER && !t->ask.stop; /* who asked waits for a word */
+    /* Who asked waits for a word, also when the save was accepted and failed only later. */
+    bool is_answer = (t->ask.on && t->ask.cause == SAVE_USER && !t->ask.stop) ||
+                     (s->asked > t->state.saves_asked && s->asked > t->asked_failed);
+    if (s->asked > t->asked_failed)
+        t->asked_failed = s->asked;
     bool is_known = t->save_failed && t->failure_cause == cause && !is_answer;
     t->save_failed = true;
     t->failure_cause = cause;
@@ -574,7 +578,7 @@ static void note_failure(struct task *t, const struct err *e)
 void task_save_failed(struct task *t, const struct task_save *s, const struct err *e)
 {
     bool waits = s->pause_ms == TASK_WAITS, asked = t->ask.on && !t->ask.stop;
-    note_failure(t, e);
+    note_failure(t, s, e);
     if (s->sequence) /* of one that was only to be taken the others are not known yet */
         tell_accepted(t, s, e);
     task_persist(t);

@@ -44,6 +44,27 @@ static int cancel_tasks(const char *word, bool json)
     return rc;
 }
 
+/* The job as it is after a requeue: whether it is being saved first. */
+static bool is_saved_first(int64_t id)
+{
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id);
+    json_t *v = cli_get(path);
+    bool is_first = json_is_string(json_object_get(json_object_get(v, "job"), "requeue_asked_at"));
+    json_decref(v);
+    free(path);
+    return is_first;
+}
+
+static void say(const char *action, int64_t id, const char *done)
+{
+    if (str_eq(action, "requeue") && is_saved_first(id))
+        printf("job %lld is being saved, then it is stopped and queued again. If the save fails it goes on "
+               "running: belay show %lld says so (--force stops it in any case)\n",
+            (long long)id, (long long)id);
+    else
+        printf("job %lld %s\n", (long long)id, done);
+}
+
 static int change_one(const char *word, const char *action, const json_t *body, const char *done, bool json)
 {
     int64_t id;
@@ -57,7 +78,7 @@ static int change_one(const char *word, const char *action, const json_t *body, 
     if (v && json)
         cli_print_json(v);
     else if (v)
-        printf("job %lld %s\n", (long long)id, done);
+        say(action, id, done);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     return rc;
@@ -68,33 +89,49 @@ int change_job(const char *word, const char *action, const char *done, bool json
     return change_one(word, action, NULL, done, json);
 }
 
-enum { VAL_FROM_SCRATCH = 1 };
+enum { VAL_FROM_SCRATCH = 1, VAL_FORCE };
+
+struct wish {
+    bool from_scratch, force;
+};
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    (void)val, (void)arg;
-    *(bool *)ctx = true;
+    struct wish *w = ctx;
+    (void)arg;
+    *(val == VAL_FORCE ? &w->force : &w->from_scratch) = true;
     return CLI_OK;
 }
 
-const struct poptOption change_from_scratch[] = {
-    {"from-scratch", 0, POPT_ARG_NONE, NULL, VAL_FROM_SCRATCH,
-        "the job begins again from nothing: what it has saved is not used any more", NULL},
+#define FROM_SCRATCH                                                                               \
+    {                                                                                              \
+        "from-scratch", 0, POPT_ARG_NONE, NULL, VAL_FROM_SCRATCH,                                  \
+            "the job begins again from nothing: what it has saved is not used any more", NULL      \
+    }
+
+const struct poptOption change_from_scratch[] = {FROM_SCRATCH, POPT_TABLEEND};
+
+const struct poptOption change_requeue[] = {
+    {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE,
+        "stop the job even if it cannot be saved: what it did since its last checkpoint is lost then", NULL},
+    FROM_SCRATCH,
     POPT_TABLEEND,
 };
 
 int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv)
 {
     struct cli_args a;
-    bool from_scratch = false;
-    int rc = cli_parse(v, argc, argv, false, v->options ? on_option : no_options, &from_scratch, &a);
+    struct wish w = {0};
+    int rc = cli_parse(v, argc, argv, false, v->options ? on_option : no_options, &w, &a);
     if (rc == 0 && a.n_rest == 0) {
         cli_error("which job? belay %s JOB...", v->name);
         rc = CLI_USAGE;
     }
-    json_t *body = from_scratch ? json_pack("{s:b}", "from_scratch", 1) : NULL;
+    json_t *body = NULL;
+    if (w.from_scratch || w.force)
+        body = json_pack("{s:b}", w.from_scratch ? "from_scratch" : "force", 1);
     for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_one(a.rest[i], action, body, from_scratch ? "begins again from nothing" : done, a.json);
+        int one = change_one(a.rest[i], action, body, w.from_scratch ? "begins again from nothing" : done, a.json);
         rc = one > rc ? one : rc;
     }
     json_decref(body);

@@ -11,4 +11,4 @@ static int run(int argc, const char **argv)
 }
 
 const struct verb verb_requeue = {
-    "requeue", "[OPTION...] JOB...", "save jobs, stop them and queue them again", run, change_from_scratch, false};
+    "requeue", "[OPTION...] JOB...", "save jobs, stop them and queue them again", run, change_requeue, false};

@@ -357,6 +357,7 @@ static const struct column attempt_columns[] = {
     COL(attempt_row, save_uusd),
     COL(attempt_row, egress_uusd),
     COL(attempt_row, behind_ms),
+    COL(attempt_row, requeue_asked_at),
 };
 
 static const struct column checkpoint_columns[] = {

@@ -17,7 +17,7 @@
 #include "scheduler/core/model.h"
 #include <stdatomic.h>
 
-#define DB_SCHEMA_VERSION 4
+#define DB_SCHEMA_VERSION 5
 
 struct db;
 

@@ -713,7 +713,9 @@ static const char schema_3[] =
 
 static const char schema_4[] = "ALTER TABLE jobs ADD COLUMN from_attempt INTEGER NOT NULL DEFAULT 0;";
 
-static const char *const migrations[] = {schema_1, schema_2, schema_3, schema_4};
+static const char schema_5[] = "ALTER TABLE attempts ADD COLUMN requeue_asked_at INTEGER;";
+
+static const char *const migrations[] = {schema_1, schema_2, schema_3, schema_4, schema_5};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */

@@ -253,6 +253,7 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     }
     json_t *o = api_json_job(&live, a->node->row.name);
     json_object_set_new(o, "usage", usage_json(j));
+    json_object_set_new(o, "requeue_asked_at", api_json_time(a->row.requeue_asked_at));
     json_object_set_new(o, "attempt_started_at", api_json_time(a->row.started_at));
     if (row->method != CKPT_NONE) {
         json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
@@ -618,8 +619,9 @@ void api_jobs_cancel(struct request *q)
     tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
-/* {"from_scratch": true}, or no body at all. False after an error reply. */
-static bool read_from_scratch(struct request *q, bool *ret_from_scratch)
+/* {"from_scratch": true}, {"force": true}, or no body at all. ret_force may be NULL: there is no such
+ * key. False after an error reply. */
+static bool read_from_scratch(struct request *q, bool *ret_from_scratch, bool *ret_force)
 {
     struct json_reader r;
     struct err e;
@@ -628,6 +630,8 @@ static bool read_from_scratch(struct request *q, bool *ret_from_scratch)
         return false;
     json_reader_init(&r, body, "body", &e);
     *ret_from_scratch = json_opt_bool(&r, "from_scratch", false);
+    if (ret_force)
+        *ret_force = json_opt_bool(&r, "force", false);
     int rc = json_reader_finish(&r);
     json_decref(body);
     if (rc != 0)
@@ -639,7 +643,8 @@ void api_jobs_requeue(struct request *q)
 {
     struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
     STR_COPY(ev.requeue.by, q->caller.user);
-    if (api_may_change_job(q, "requeue") && read_from_scratch(q, &ev.requeue.from_scratch))
+    if (api_may_change_job(q, "requeue") &&
+        read_from_scratch(q, &ev.requeue.from_scratch, &ev.requeue.force))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
@@ -659,7 +664,7 @@ void api_jobs_release(struct request *q)
 {
     struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
-    if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch))
+    if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch, NULL))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 

@@ -343,6 +343,8 @@ static void change_a_job(struct world *w)
                                                       : EV_REQUEUE,
         .cancel = {.job = job}};
     STR_COPY(ev.cancel.by, "ann");
+    if (ev.type == EV_REQUEUE)
+        ev.requeue.force = world_chance(w, 0.3);
     if (ev.type == EV_REQUEUE && w->seed % SIM_AWAY == 0)
         ev.requeue.from_scratch = world_chance(w, 0.3);
     if (ev.type == EV_CANCEL) {

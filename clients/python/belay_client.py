@@ -209,8 +209,8 @@ class Client:
     def reclaim(self, id):
         return self._call("POST", "/api/v1/jobs/{id}/reclaim", {"id": id})
 
-    def requeue(self, id, *, from_scratch=None):
-        return self._call("POST", "/api/v1/jobs/{id}/requeue", {"id": id}, body=_clean({"from_scratch": from_scratch}) or None)
+    def requeue(self, id, *, from_scratch=None, force=None):
+        return self._call("POST", "/api/v1/jobs/{id}/requeue", {"id": id}, body=_clean({"from_scratch": from_scratch, "force": force}) or None)
 
     def update(self, id, *, tasks=None, at_once=None, name=None, time_limit_ms=None, retries=None, retry=None, requeue=None, nice=None, pool=None,
                market=None, team=None, qos=None, begin_at_ms=None, window=None, depends_any=None, depends=None, cpus=None, memory_mib=None, gpus=None,

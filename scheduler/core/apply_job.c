@@ -332,45 +332,13 @@ int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_ou
     return 0;
 }
 
-/* What it saves while it is being stopped would not be used either. */
-static void requeue_from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
+void attempts_ask_save(struct model *m, struct job *j)
 {
-    const struct attempt *a = job_attempt(j);
-    history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
-        "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
-    again_from_scratch(m, j);
-    if (a)
-        job_stop(m, j, END_USER, false);
-    else if (j->row.hold == HOLD_STORE)
-        waits_release(m, j, now);
-}
-
-static void requeue(struct model *m, struct job *j, const char *by, struct stamp now)
-{
-    const struct attempt *a = job_attempt(j);
-    if (!a || a->row.state == ATTEMPT_STOPPING)
-        return; /* it is, or is about to be, in the queue */
-    history(m, now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again", by);
-    job_stop(m, j, END_USER, true);
-}
-
-int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
-{
-    struct job *j = job_named(m, ev->requeue.job, e);
-    if (!j)
-        return ERR_NOT_FOUND;
-    if (j->row.state == JOB_CANCELLING)
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
-    if (retries_are_none(&j->row))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
-    ret_outcome->id = j->row.id;
-    void (*fn)(struct model *, struct job *, const char *, struct stamp) = ev->requeue.from_scratch ? requeue_from_scratch : requeue;
-    fn(m, j, ev->requeue.by, ev->now);
-    if (j->array)
-        LIST_FOREACH (&j->array->tasks, l)
-            fn(m, LIST_ENTRY(l, struct job_side, in_array)->job, ev->requeue.by, ev->now);
-    return 0;
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
+        rank->row.saves_asked++;
+        touch_attempt(m, rank);
+    }
 }
 
 int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
@@ -390,11 +358,7 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     ret_outcome->id = j->row.id;
     if (a->row.state == ATTEMPT_STOPPING)
         return 0; /* it is being saved */
-    LIST_FOREACH (&j->ranks, l) {
-        struct attempt *rank = LIST_ENTRY(l, struct attempt, in_job);
-        rank->row.saves_asked++;
-        touch_attempt(m, rank);
-    }
+    attempts_ask_save(m, j);
     history(m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
     return 0;
 }
@@ -475,6 +439,7 @@ static void place_rank(struct model *m, struct job *j, int32_t rank, struct node
         .on_demand_uusd_h = n->row.on_demand_uusd_h,
         .gathered_at = WALL_NONE,
         .kept_at = WALL_NONE,
+        .requeue_asked_at = WALL_NONE,
     };
     list_push_back(&j->ranks, &a->in_job);
     int64_t before = j->row.cost_uusd;
@@ -762,6 +727,7 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
         what);
     window_watch(m, a->job, ev->now.wall);
     drill_saved(m, a, ev->now);
+    requeue_saved(m, a->job);
     return 0;
 }
 
@@ -804,6 +770,7 @@ int apply_save_failed(struct model *m, const struct event *ev, struct outcome *r
         return 0;
     note_save(m, a, true);
     history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
+    requeue_save_failed(m, a->job, ev->now, ev->save_failed.text);
     return 0;
 }
 

@@ -32,6 +32,7 @@ static void attempt_stop(struct model *m, struct attempt *a, enum end_kind reaso
         m->change++; /* its place is as good as free */
     }
     drill_attempt_stops(a);
+    requeue_attempt_stops(m, a);
     a->row.stop_reason = reason;
     a->row.save_first = save_first;
     touch_attempt(m, a);
@@ -62,6 +63,9 @@ void gang_follow(struct model *m, struct attempt *a)
  * first. A rank without a script has no success but that of the first. */
 static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
 {
+    const struct attempt *first = job_attempt(a->job);
+    if (reported == END_CHECKPOINTED && first && wall_is_set(first->row.requeue_asked_at))
+        return END_USER; /* it saved, as it was asked to, and has ended by that */
     bool holds = attempt_holds(a), is_loss = reported == END_RECLAIMED || reported == END_NODE_LOST;
     bool itself = is_loss || (reported == END_SUCCEEDED && !holds);
     enum end_kind end = a->row.state == ATTEMPT_STOPPING && !itself ? a->row.stop_reason : reported;
@@ -203,6 +207,7 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     node_detach(m, a, now);
     account_charge(m, a->job->account, -attempt_mcpu(a), now);
     drill_attempt_stops(a);
+    requeue_attempt_stops(m, a);
     link_remove(&a->in_job);
     limits_give(m, a);
     return lost_ms;

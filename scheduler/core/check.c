@@ -618,6 +618,18 @@ static int check_drills(const struct model *m, struct err *e)
     return 0;
 }
 
+static int check_requeues(const struct model *m, struct err *e)
+{
+    LIST_FOREACH (&m->requeues, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_requeues);
+        if (!wall_is_set(a->row.requeue_asked_at) || a->row.state != ATTEMPT_RUNNING ||
+            a->job->row.method == CKPT_NONE || job_attempt(a->job) != a)
+            return BROKEN("job %" PRId64 " is to be saved and queued again, and is %s", a->row.job,
+                sm_name(&attempt_sm, (int)a->row.state));
+    }
+    return 0;
+}
+
 int model_check(const struct model *m, struct err *e)
 {
     int rc = check_jobs(m, e);
@@ -629,6 +641,8 @@ int model_check(const struct model *m, struct err *e)
         rc = check_leftovers(m, e);
     if (rc == 0)
         rc = check_drills(m, e);
+    if (rc == 0)
+        rc = check_requeues(m, e);
     if (rc == 0)
         rc = check_accounts(m, e);
     if (rc == 0)

@@ -65,6 +65,7 @@ enum event_type {
     EV_MOVE,             /* an attempt is saved and stopped, to go on where it costs less: END_EVICTED */
     EV_CLEAN,            /* what an ended job left in the store is cleaned by core_leftover_keep */
     EV_SETTLE,           /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept for it */
+    EV_REQUEUE_DUE,      /* the save before a requeue has not come in time */
     EV_DRILL_DUE,        /* a drill has waited for as long as it may for what comes next */
     EV_AVOIDED,          /* a job has waited long enough for another node than that which could not use its store; memory only */
     EV_ORDER,            /* the queue is put into the order that usage calls for now; memory only */
@@ -155,6 +156,7 @@ struct event {
             char by[CORE_NAME_MAX];
             const struct ranges *tasks; /* of an array, to be cancelled: only these. NULL: all. Borrowed */
             bool from_scratch;          /* of a requeue: its checkpoints are not used any more */
+            bool force;                 /* likewise: it is stopped even if it cannot be saved */
         } cancel, requeue, save;
         struct {
             int64_t job;
@@ -311,7 +313,7 @@ struct event {
         } move;
         struct {
             int64_t job;
-        } clean, drill_due, avoided, eligible, unmeetable, deadline, put_aside, take_up; /* the last two: the first of its kind */
+        } clean, drill_due, requeue_due, avoided, eligible, unmeetable, deadline, put_aside, take_up; /* the last two: the first of its kind */
         struct {
             int64_t job;
             bool nothing_more; /* there is nothing more to be had now; else its time is over */

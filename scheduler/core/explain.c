@@ -559,6 +559,9 @@ static void explain_running(const struct model *m, const struct job *j, struct a
             explain_say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped", a->row.attempt, rank,
                 a->node->row.name);
     }
+    if (j->row.state == JOB_RUNNING && wall_is_set(job_attempt(j)->row.requeue_asked_at))
+        explain_say(out, "requeue",
+            "it is being saved; when that has succeeded it is stopped and queued again, as was asked for");
     if (j->row.ranks < j->row.nodes && j->row.state == JOB_RUNNING)
         explain_say(out, "fewer-nodes",
             "it runs on %" PRId32 " nodes of at most %" PRId32 ", and on as many as there are when it starts again",

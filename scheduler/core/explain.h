@@ -10,7 +10,7 @@
 
 struct reason {
     char code[32];  /* stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "offer-reclaims", "pool-full", "no-pool",
-                       "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget", "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running", "drill", "drill-required", "store", "store-away", "store-refused", "queue-ahead", "priority", "reserved", "reserved-for", "market", "too-large" ... */
+                       "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget", "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running", "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "queue-ahead", "priority", "reserved", "reserved-for", "market", "too-large" ... */
     char text[CORE_TEXT_MAX];
 };
 

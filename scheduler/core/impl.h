@@ -161,6 +161,7 @@ struct model {
     struct smap certificates; /* struct certificate by script_key */
     struct list live_drills;  /* at most DRILLS_LIVE_MAX */
     struct list undrilled;    /* attempts */
+    struct list requeues;     /* attempts that are to be saved, then stopped and queued again */
     struct list all_teams;
     struct list loose;        /* struct allowance */
     struct list quotas;       /* struct team: those that have one */
@@ -733,6 +734,15 @@ void drill_job_ends(struct model *m, struct job *j, struct stamp now);
 struct mono drill_next(const struct model *m, struct stamp now, struct event *ret_event);
 void drills_destroy_all(struct model *m);
 
+/* ---- requeues by users (requeue.c) ---- */
+void requeue_saved(struct model *m, struct job *j); /* a checkpoint of it is durable */
+void requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text);
+void requeue_attempt_stops(struct model *m, struct attempt *a); /* for whatever reason, or it has ended */
+void requeue_attempt_loaded(struct model *m, struct attempt *a);
+/* When one has waited for too long, and the event; MONO_NONE: none waits. */
+struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event);
+void attempts_ask_save(struct model *m, struct job *j); /* all ranks (apply_job.c) */
+
 /* ---- certificates (certificates.c) ---- */
 /* Of the newest drill of these scripts that passed, WALL_NONE: none, or one failed since. */
 struct wall certificate_date(const struct model *m, const char *script_key);
@@ -902,6 +912,7 @@ int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_
 int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_avoided(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_requeue_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_order(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);

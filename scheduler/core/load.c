@@ -196,6 +196,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     limits_take(m, a);
     budgets_attach(m, a);
     drill_attempt_loaded(m, a);
+    requeue_attempt_loaded(m, a);
     return 0;
 }
 

@@ -159,6 +159,7 @@ static const apply_fn appliers[] = {
     [EV_DRILL] = apply_drill,
     [EV_DRILL_COMPARED] = apply_drill_compared,
     [EV_DRILL_DUE] = apply_drill_due,
+    [EV_REQUEUE_DUE] = apply_requeue_due,
     [EV_AVOIDED] = apply_avoided,
     [EV_ORDER] = apply_order,
     [EV_RESERVE] = apply_reserve,

@@ -203,6 +203,7 @@ struct attempt {
     struct resources held; /* of its node, from its placement to its end; not stored */
     int64_t uusd_h;   /* what it counts as in its user's and team's limits: its share of the node, at the price in force */
     struct list stakes; /* in budgets, and in its job's own cap */
+    struct link in_requeues; /* it is to be saved, then stopped and queued again (requeue.c) */
     struct link undrilled; /* runs, and its job is to be drilled of itself: those that are due first, then by start */
     struct link in_job;
     struct link on_node;

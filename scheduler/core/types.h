@@ -347,6 +347,7 @@ struct attempt_row {
     int64_t restore_ms, save_ms; /* spent in restores and saves, summed */
     int64_t sequence;          /* of its newest committed checkpoint; 0: none */
     int64_t saves_asked;       /* how many saves users have asked for */
+    struct wall requeue_asked_at; /* of rank 0: when it is saved it is stopped and queued again (requeue.c); WALL_NONE */
     int64_t price_uusd_h, on_demand_uusd_h; /* of its node at assignment */
     int64_t base_uusd;           /* what its node had cost by then ... */
     int64_t started_uusd;        /* ... when it started ... */

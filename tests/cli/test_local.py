@@ -1258,6 +1258,38 @@ class DownAndUp(unittest.TestCase):
             with open(os.path.join(h.home, "ca.pem")) as f:
                 self.assertEqual(f.read(), authority)
 
+    def test_a_requeue_whose_save_fails_costs_nothing(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.script("trap 'echo x >$BELAY_CHECKPOINT_DIR/x; : >$BELAY_CHECKPOINT_DIR/.done' USR1\n"
+                           "echo attempt $BELAY_ATTEMPT\nwhile [ ! -e %s/go ]; do sleep 0.05; done\n" % h.dir)
+            self.assertEqual(h.belay("submit", "--checkpoint", "signal", job).stdout, "Submitted batch job 1\n")
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "attempt 1\n")
+            pipe = os.path.join(h.home, "agent", "tasks", "1-1", "checkpoint", "pipe")
+            os.mkfifo(pipe)  # what no save can take
+            show = lambda: json.loads(h.belay("show", "1", "--json").stdout)
+            sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+            import belay_client
+            client = belay_client.Client(socket=os.path.join(h.home, "belayd.sock"))
+            kinds = lambda: [e["kind"] for e in client.job_events(1)["events"]]
+            done = h.belay("requeue", "1")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("If the save fails it goes on running", done.stdout)
+            while "requeue-dropped" not in kinds():
+                time.sleep(0.05)
+            self.assertEqual((show()["job"]["state"], show()["job"]["attempts"], show()["job"]["requeue_asked_at"]), ("running", 1, None))
+            done = h.belay("requeue", "1")  # again: it is told again
+            while kinds().count("requeue-dropped") < 2:
+                time.sleep(0.05)
+            os.unlink(pipe)
+            self.assertEqual(h.belay("requeue", "1").returncode, 0)
+            self.assertIn("attempt 2", follower.stdout.readline() + follower.stdout.readline())
+            self.assertEqual(show()["attempts"][0]["end"], "user")
+            self.assertEqual(show()["job"]["last_checkpoint"]["attempt"], 1)
+            open(os.path.join(h.dir, "go"), "w").close()
+            follower.communicate(timeout=WAIT_S)
+
     def test_down_that_does_not_stop_undrains(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)

@@ -325,6 +325,8 @@ static void arrays_are_held_requeued_and_wait_like_any_job(void **state)
     assert_int_equal(lab_plan(&l), 1);
     lab_started(&l, task(&l, job, 1)->row.id);
     lab_apply(&l, (struct event){.type = EV_REQUEUE, .requeue = {.job = job, .by = "ann"}});
+    assert_true(wall_is_set(job_attempt(task(&l, job, 1))->row.requeue_asked_at));
+    lab_saved(&l, task(&l, job, 1)->row.id, 1, 1);
     assert_int_equal(job_attempt(task(&l, job, 1))->row.state, ATTEMPT_STOPPING);
     lab_deinit(&l);
 }

@@ -156,6 +156,101 @@ static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
     lab_deinit(&r.l);
 }
 
+static const struct attempt_row *attempt_of(const struct running *r)
+{
+    return &job_attempt(model_job(r->l.m, r->job))->row;
+}
+
+static void ask_requeue(struct running *r, bool force)
+{
+    struct event ev = {.type = EV_REQUEUE, .requeue = {.job = r->job, .by = "ann", .force = force}};
+    lab_apply(&r->l, ev);
+}
+
+static void save_failed(struct running *r, const char *text)
+{
+    struct event ev = {.type = EV_SAVE_FAILED, .save_failed = {.job = r->job, .attempt = 1, .node = r->node}};
+    STR_COPY(ev.save_failed.text, text);
+    lab_apply(&r->l, ev);
+}
+
+static void a_requeue_whose_save_fails_leaves_the_job_running(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    ask_requeue(&r, false);
+    lab_take(&r.l);
+    save_failed(&r, "the store is full");
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
+    assert_false(wall_is_set(attempt_of(&r)->requeue_asked_at));
+    lab_take(&r.l);
+    assert_non_null(strstr(lab_history(&r.l, "requeue-dropped")->text, "its save failed: the store is full"));
+    lab_saved(&r.l, r.job, 1, 40); /* it is over */
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
+    ask_requeue(&r, true);
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_STOPPING);
+    assert_true(attempt_of(&r)->save_first);
+    lab_deinit(&r.l);
+}
+
+static void a_requeue_without_a_checkpoint_in_time_leaves_the_job_running(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    ask_requeue(&r, false);
+    for (int s = 0; s < 600; s += 10) {
+        lab_plan(&r.l);
+        assert_true(wall_is_set(attempt_of(&r)->requeue_asked_at));
+        lab_wait(&r.l, 10000);
+        lab_heartbeats(&r.l);
+    }
+    lab_plan(&r.l);
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
+    assert_false(wall_is_set(attempt_of(&r)->requeue_asked_at));
+    lab_take(&r.l);
+    assert_non_null(strstr(lab_history(&r.l, "requeue-dropped")->text, "no new checkpoint after"));
+    lab_deinit(&r.l);
+}
+
+static void a_requeue_gives_way_to_another_stop(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    ask_requeue(&r, false);
+    lab_apply(&r.l, (struct event){.type = EV_DRAIN, .drain.node = r.node});
+    assert_int_equal(attempt_of(&r)->stop_reason, END_DRAINED);
+    assert_false(wall_is_set(attempt_of(&r)->requeue_asked_at));
+    save_failed(&r, "the store is full");
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_STOPPING);
+    lab_deinit(&r.l);
+}
+
+static void what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    ask_requeue(&r, false);
+    lab_ended(&r.l, r.job, END_CHECKPOINTED, 85);
+    assert_int_equal(row(&r)->state, JOB_PENDING);
+    assert_int_equal(row(&r)->end, END_USER);
+    lab_deinit(&r.l);
+}
+
+static void what_saves_nothing_is_requeued_at_once(void **state)
+{
+    (void)state;
+    struct running r;
+    start(&r);
+    model_job(r.l.m, r.job)->row.method = CKPT_NONE;
+    ask_requeue(&r, false);
+    assert_int_equal(attempt_of(&r)->state, ATTEMPT_STOPPING);
+    lab_deinit(&r.l);
+}
+
 static void a_requeue_saves_stops_and_queues_again(void **state)
 {
     (void)state;
@@ -163,11 +258,17 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     start(&r);
     lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     const struct attempt_row *a = &job_attempt(model_job(r.l.m, r.job))->row;
+    assert_int_equal(a->state, ATTEMPT_RUNNING); /* until it is saved */
+    assert_int_equal(a->saves_asked, 1);
+    assert_true(wall_is_set(a->requeue_asked_at));
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* twice is once */
+    assert_int_equal(a->saves_asked, 1);
+    lab_saved(&r.l, r.job, 1, 40);
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_true(a->save_first);
-    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* twice is once */
-    lab_saved(&r.l, r.job, 1, 40);
+    assert_false(wall_is_set(a->requeue_asked_at));
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* it is on its way */
     lab_ended(&r.l, r.job, END_FAILED, 143); /* it died of the stop */
     assert_int_equal(row(&r)->state, JOB_PENDING);
     assert_int_equal(row(&r)->end, END_USER);
@@ -539,6 +640,11 @@ int main(void)
         cmocka_unit_test(a_cancel_overrides_a_drain),
         cmocka_unit_test(a_save_is_asked_for_while_there_is_something_to_save),
         cmocka_unit_test(a_requeue_saves_stops_and_queues_again),
+        cmocka_unit_test(a_requeue_whose_save_fails_leaves_the_job_running),
+        cmocka_unit_test(a_requeue_without_a_checkpoint_in_time_leaves_the_job_running),
+        cmocka_unit_test(a_requeue_gives_way_to_another_stop),
+        cmocka_unit_test(what_exits_as_it_is_saved_for_a_requeue_counts_as_requeued),
+        cmocka_unit_test(what_saves_nothing_is_requeued_at_once),
         cmocka_unit_test(a_requeue_of_nothing_is_not_found),
         cmocka_unit_test(placing_makes_a_numbered_attempt_and_takes_the_room),
         cmocka_unit_test(a_start_is_told_once),

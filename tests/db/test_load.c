@@ -74,7 +74,11 @@ static struct db_batch small_cluster(void)
     batch_add(
         &b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
     batch_add(&b, TABLE_ATTEMPTS,
-        &(struct attempt_row){.job = 2, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING});
+        &(struct attempt_row){.job = 2,
+            .attempt = 1,
+            .node = 1,
+            .state = ATTEMPT_RUNNING,
+            .requeue_asked_at = WALL_NONE});
     batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 1, .labels_json = strdup("{\"old\":\"1\"}")});
     batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 3, .labels_json = strdup("{\"team\":\"a\",\"project\":\"b\"}")});
     batch_add(&b, TABLE_LEFTOVERS, &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});

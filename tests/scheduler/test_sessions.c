@@ -458,7 +458,7 @@ static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void
 {
     struct fixture *f = *state;
     run_one_job(f);
-    lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1}}, NULL);
+    lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1, .force = true}}, NULL);
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);

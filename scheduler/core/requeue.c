@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A user's requeue of a running job. A checkpoint is asked for first while the job goes on running; only
+ * when one is durable is the attempt stopped (saved once more, as every stop does). So a store that is
+ * full costs nothing: when the save fails, or none comes in time, the requeue is dropped, the history
+ * says why, and the job goes on. With `force`, without checkpoints, or before the program runs, it is
+ * stopped at once.
+ *
+ *   asked --saved--> stopping (END_USER)
+ *     |--failed, or no checkpoint in time--> dropped
+ *     `--stopped or ended for another reason--> over
+ *
+ * Invariants: requeue_asked_at of rank 0 is set exactly while its attempt is in model.requeues; its
+ * state is RUNNING then.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+
+#define WAIT_MS SECONDS_MS(600) /* for a checkpoint, and */
+#define WAIT_SAVES 4            /* so often what the last one took */
+
+static bool all_run(const struct job *j)
+{
+    LIST_FOREACH (&j->ranks, l)
+        if (LIST_ENTRY(l, struct attempt, in_job)->row.state != ATTEMPT_RUNNING)
+            return false;
+    return true;
+}
+
+static void forget(struct model *m, struct attempt *a)
+{
+    if (!wall_is_set(a->row.requeue_asked_at))
+        return;
+    a->row.requeue_asked_at = WALL_NONE;
+    link_remove(&a->in_requeues);
+    touch_attempt(m, a);
+}
+
+static void ask_first(struct model *m, struct job *j, const char *by, struct stamp now)
+{
+    struct attempt *a = job_attempt(j);
+    if (wall_is_set(a->row.requeue_asked_at))
+        return;
+    history(m, now, "requeue", (struct history_of){.attempt = a},
+        "%s asked for it to be queued again: it is saved first, and stopped when that has succeeded", by);
+    a->row.requeue_asked_at = now.wall;
+    list_push_back(&m->requeues, &a->in_requeues);
+    attempts_ask_save(m, j);
+}
+
+static void from_scratch(struct model *m, struct job *j, const char *by, struct stamp now)
+{
+    const struct attempt *a = job_attempt(j);
+    history(m, now, "requeue", (struct history_of){.job = j, .attempt = a},
+        "%s asked for it to begin again from nothing: what it has saved is not used any more", by);
+    again_from_scratch(m, j);
+    if (a) /* what it saves while it is being stopped would not be used either */
+        job_stop(m, j, END_USER, false);
+    else if (j->row.hold == HOLD_STORE)
+        waits_release(m, j, now);
+}
+
+static void requeue(struct model *m, struct job *j, const struct event *ev)
+{
+    const struct attempt *a = job_attempt(j);
+    const char *by = ev->requeue.by;
+    if (ev->requeue.from_scratch) {
+        from_scratch(m, j, by, ev->now);
+        return;
+    }
+    if (!a || a->row.state == ATTEMPT_STOPPING)
+        return; /* it is, or is about to be, in the queue */
+    if (j->row.method != CKPT_NONE && !ev->requeue.force && all_run(j)) {
+        ask_first(m, j, by, ev->now);
+        return;
+    }
+    history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again%s",
+        by, ev->requeue.force ? ", whether it can be saved or not" : "");
+    job_stop(m, j, END_USER, true);
+}
+
+int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = job_named(m, ev->requeue.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    if (j->row.state == JOB_CANCELLING)
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
+    if (retries_are_none(&j->row))
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
+    ret_outcome->id = j->row.id;
+    requeue(m, j, ev);
+    if (j->array)
+        LIST_FOREACH (&j->array->tasks, l)
+            requeue(m, LIST_ENTRY(l, struct job_side, in_array)->job, ev);
+    return 0;
+}
+
+void requeue_saved(struct model *m, struct job *j)
+{
+    const struct attempt *a = job_attempt(j);
+    if (a && wall_is_set(a->row.requeue_asked_at))
+        job_stop(m, j, END_USER, true);
+}
+
+static void drop(struct model *m, struct attempt *a, struct stamp now, const char *why)
+{
+    forget(m, a);
+    history(m, now, "requeue-dropped", (struct history_of){.attempt = a},
+        "it is not stopped and queued again, for %s. belay requeue --force %" PRId64
+        " does so in any case; what it did since its last checkpoint is lost then",
+        why, a->row.job);
+}
+
+void requeue_save_failed(struct model *m, struct job *j, struct stamp now, const char *text)
+{
+    struct attempt *a = job_attempt(j);
+    char why[CORE_TEXT_MAX];
+    if (!a || !wall_is_set(a->row.requeue_asked_at))
+        return;
+    text_format(why, sizeof why, "its save failed: %.120s", text);
+    drop(m, a, now, why);
+}
+
+void requeue_attempt_stops(struct model *m, struct attempt *a)
+{
+    forget(m, a);
+}
+
+void requeue_attempt_loaded(struct model *m, struct attempt *a)
+{
+    if (wall_is_set(a->row.requeue_asked_at))
+        list_push_back(&m->requeues, &a->in_requeues);
+}
+
+/* ---- time ---- */
+
+static int64_t due_at_ms(const struct attempt *a)
+{
+    return a->row.requeue_asked_at.ms + WAIT_MS + WAIT_SAVES * a->job->row.save_ms;
+}
+
+struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    struct mono best = MONO_NONE;
+    LIST_FOREACH (&m->requeues, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_requeues);
+        int64_t left = due_at_ms(a) - now.wall.ms;
+        struct mono due = {now.mono.ms + (left > 0 ? left : 0)};
+        if (mono_is_set(best) && best.ms <= due.ms)
+            continue;
+        best = due;
+        *ret_event = (struct event){.type = EV_REQUEUE_DUE, .requeue_due.job = a->row.job};
+    }
+    return best;
+}
+
+int apply_requeue_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->requeue_due.job);
+    struct attempt *a = j ? job_attempt(j) : NULL;
+    char waited[32];
+    if (!a || !wall_is_set(a->row.requeue_asked_at) || due_at_ms(a) > ev->now.wall.ms)
+        return err_set(e, ERR_CONFLICT, "the requeue of job %" PRId64 " waits for nothing (any more)",
+            ev->requeue_due.job);
+    ret_outcome->id = j->row.id;
+    char why[CORE_TEXT_MAX];
+    time_format_duration(ev->now.wall.ms - a->row.requeue_asked_at.ms, waited, sizeof waited);
+    text_format(why, sizeof why, "it was asked to save and has no new checkpoint after %s", waited);
+    drop(m, a, ev->now, why);
+    return 0;
+}
