@@ -327,7 +327,7 @@ static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
     else if (left_ms > 0)
         text_format(next, sizeof next, "one is launched in %s to try again; belay pools apply --yes tries at once", in);
     else
-        STR_COPY(next, "one is launched now to try again");
+        STR_COPY(next, "one is launched to try again for the next job that may have it");
     explain_say(a, "boots-fail", "pool %s: the last %" PRId32 " machines that it launched never joined (instance %" PRId64 ": %.60s); %s", p->row.name,
         b->failed, b->instance, b->text, next);
     if (!b->console[0])

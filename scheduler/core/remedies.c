@@ -367,7 +367,12 @@ static void try_waits(struct remedies *r)
     bool is_shut = window_not_before(r->m, &other, r->now.wall).ms > r->now.wall.ms;
     if (!list_is_empty(&job_side(r->job)->depends) || (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
         return;
-    if (row->hold != HOLD_NONE)
+    if (row->hold == HOLD_STORE)
+        say(r, "release",
+            "once the store of its checkpoints can be used again, released %s: belay release "
+            "%" PRId64,
+            where(r, &v.shape).s, row->id);
+    else if (row->hold != HOLD_NONE)
         say(r, "release", "released %s: belay release %" PRId64, where(r, &v.shape).s, row->id);
     else if (begins)
         say(r, "begin", "without --begin %s", where(r, &v.shape).s);

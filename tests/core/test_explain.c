@@ -281,6 +281,12 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
     int64_t waits = lab_submit(&l, &held);
     lab_plan(&l);
     assert_string_equal(remedy(&l, waits, "release"), "released it would start now on n1: belay release 1");
+    lab_apply(&l, (struct event){.type = EV_RELEASE, .release.job = waits});
+    lab_plan(&l);
+    lab_ended(&l, waits, END_STORE, 0);
+    assert_string_equal(remedy(&l, waits, "release"),
+        "once the store of its checkpoints can be used again, released it would start now on n1: "
+        "belay release 1");
     lab_submit_cpus(&l, 1);
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
