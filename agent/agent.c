@@ -7,9 +7,9 @@
  *  1. One agent a state directory (lock).
  *  2. A notice reaches the programs before anybody else is told of it.
  *  3. Attempts are started and forgotten only on belayd's word.
- *  4. SIGTERM is a restart of the agent, which leaves the tasks to the next one, unless a reclaim is
- *     announced or the machine shuts down: then the agent ends when every task is saved, has ended
- *     and is told of, or when the time is over.
+ *  4. SIGTERM is a restart of the agent, which leaves the tasks to the next one, unless a reclaim
+ *     is announced or the machine shuts down: then the agent ends when every task is saved, has
+ *     ended and is told of, or when the time is over.
  */
 #include "agent/agent.h"
 
@@ -85,12 +85,12 @@ struct agent {
     struct timer identity_wait, orphan, exit_check, sweep, looking, closing;
     struct runner *runner;
     struct shutdown shutdown; /* the question */
-    bool is_looking; /* after SIGTERM, until it is known whether the machine goes */
-    bool is_asked;   /* the init has answered */
-    bool is_looked;  /* the metadata service has */
+    bool is_looking;          /* after SIGTERM, until it is known whether the machine goes */
+    bool is_asked;            /* the init has answered */
+    bool is_looked;           /* the metadata service has */
     bool is_closing, is_shutdown;
     struct mono closing_since, all_ended_since; /* MONO_NONE: not yet */
-    struct kept unneeded[WIRE_KEPT_MAX]; /* belayd's last word */
+    struct kept unneeded[WIRE_KEPT_MAX];        /* belayd's last word */
     size_t n_unneeded;
     bool joining, ending, orphaned, sweeping;
     int64_t incarnation;
@@ -171,9 +171,11 @@ static int check_alone(const struct agent *a, const struct task *t, struct err *
 {
     LIST_FOREACH (&a->tasks, l) {
         const struct task *other = task_of_link(l);
-        if (other == t || !task_is_here(other) || !(task_spec(t)->exclusive || task_spec(other)->exclusive))
+        if (other == t || !task_is_here(other) ||
+            !(task_spec(t)->exclusive || task_spec(other)->exclusive))
             continue;
-        return err_set(e, ERR_UNAVAILABLE, "job %lld is to have this node for itself, and job %lld has not ended here yet",
+        return err_set(e, ERR_UNAVAILABLE,
+            "job %lld is to have this node for itself, and job %lld has not ended here yet",
             (long long)task_job(task_spec(t)->exclusive ? t : other),
             (long long)task_job(task_spec(t)->exclusive ? other : t));
     }
@@ -183,10 +185,12 @@ static int check_alone(const struct agent *a, const struct task *t, struct err *
 static int on_admit(void *ctx, const struct task *t, struct task_state *s, struct err *e)
 {
     const struct agent *a = ctx;
-    const char *others[WIRE_ATTEMPTS_MAX]; /* no more have GPUs, unless one is said to have all of them */
+    /* no more have GPUs, unless one is said to have all of them */
+    const char *others[WIRE_ATTEMPTS_MAX];
     size_t n = 0;
     struct counts slices;
-    const struct gpus_ask ask = {.whole = task_spec(t)->gpus, .slices = &slices, .all = task_spec(t)->exclusive};
+    const struct gpus_ask ask = {
+        .whole = task_spec(t)->gpus, .slices = &slices, .all = task_spec(t)->exclusive};
     if (counts_parse(task_spec(t)->resources, &slices, NULL) != 0)
         slices = (struct counts){0};
     LIST_FOREACH (&a->tasks, l) {
@@ -296,8 +300,7 @@ static void fill_notice(const struct agent *a, struct wire_notice *n)
     STR_COPY(n->kind, notice_kind_name(a->notice.kind));
     /* By the provider's clock: this machine's may be wrong. */
     int64_t ahead_ms = a->notice.clock_ahead_ms;
-    n->deadline =
-        wall_is_set(a->notice.deadline) ? a->notice.deadline.ms - ahead_ms : WIRE_NONE;
+    n->deadline = wall_is_set(a->notice.deadline) ? a->notice.deadline.ms - ahead_ms : WIRE_NONE;
     n->seen = a->notice.seen.ms - ahead_ms;
 }
 
@@ -373,7 +376,8 @@ static void on_desired(void *ctx, const struct wire_desired *d)
     telemetry_taken(a->telemetry, d->task_loads_taken, d->gpu_loads_taken);
     a->n_unneeded = 0;
     for (size_t i = 0; i < d->n_unneeded; i++)
-        a->unneeded[a->n_unneeded++] = (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
+        a->unneeded[a->n_unneeded++] =
+            (struct kept){.job = d->unneeded[i].job, .attempt = INT64_MAX};
     if (a->n_unneeded > 0)
         start_sweep(a);
 }
@@ -425,8 +429,8 @@ static void stop_all(struct agent *a, const char *text)
     }
 }
 
-/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. A reserved node with
- * a token was deleted to be joined again. */
+/* belayd has said that this node is none of its cluster's: its tasks run somewhere else by now. A
+ * reserved node with a token was deleted to be joined again. */
 static void on_disowned(struct agent *a, const struct err *e)
 {
     log_error("the cluster does not know this node any more: ending its tasks", log_err(e));
@@ -455,7 +459,8 @@ static bool on_refused(void *ctx, const struct err *e)
         return true;
     }
     if (!enroll_refused(&a->enroll)) {
-        log_error("belayd refuses this node's certificate, and there is no token to join with again: get one "
+        log_error("belayd refuses this node's certificate, and there is no token to join with "
+                  "again: get one "
                   "with `belay token create --join` and restart the agent",
             log_err(e));
         return false;
@@ -473,7 +478,8 @@ static void on_orphan_look(struct timer *timer, void *ctx)
     if (silent_ms < a->config->orphan_timeout_ms || silent_ms < a->link.lease_ms)
         return;
     if (!a->orphaned) {
-        log_error("belayd was not heard of for too long: saving and ending", log_i("silent_ms", silent_ms));
+        log_error("belayd was not heard of for too long: saving and ending",
+            log_i("silent_ms", silent_ms));
         a->orphaned = true;
         stop_all(a, "belayd could not be reached for too long");
     }
@@ -517,8 +523,9 @@ static void on_notice(void *ctx, const struct notice *n)
     }
     uplink_changed(&a->link);
     log_warn("notice", log_s("kind", notice_kind_name(n->kind)), log_s("what", n->what),
-        log_i("left_ms",
-            mono_is_set(n->deadline_mono) ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms : -1));
+        log_i("left_ms", mono_is_set(n->deadline_mono)
+                             ? n->deadline_mono.ms - clock_mono(a->timers->clock).ms
+                             : -1));
     acknowledge_reclaim(a);
     if (a->is_looking && n->kind == NOTICE_RECLAIM)
         start_closing(a);
@@ -696,8 +703,9 @@ static void on_signal(void *ctx, int signum)
         look_whether_machine_goes(a);
 }
 
-/* Has ext4 spread the tasks over the disk. In one place each new file would have to step over all inodes that were freed in
- * the last minutes (it does not use them again so soon): a node that runs many short jobs does little else then. */
+/* Has ext4 spread the tasks over the disk. In one place each new file would have to step over all
+ * inodes that were freed in the last minutes (it does not use them again so soon): a node that runs
+ * many short jobs does little else then. */
 static void spread(const char *dir)
 {
     int flags, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -726,7 +734,8 @@ static int open_dirs(struct agent *a, struct err *e)
     if (a->lock_fd < 0)
         rc = err_errno(e, errno, "opening %s", path);
     else if (fs_lock(a->lock_fd) < 0)
-        rc = err_set(e, ERR_CONFLICT, "another agent is running with the directory %s", a->config->dir);
+        rc = err_set(
+            e, ERR_CONFLICT, "another agent is running with the directory %s", a->config->dir);
     free(path);
     return rc;
 }
@@ -757,7 +766,8 @@ static void wire_up(struct agent *a)
         .ctx = a};
     uplink_init(&a->link);
     a->storage = storage_create(a->loop, a->timers, a->http, a->config);
-    const struct limits limits = {.memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
+    const struct limits limits = {
+        .memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
         .pids = a->config->task_pids,
         .no_new_privs = a->config->no_new_privs,
         .private_ipc = a->config->private_ipc};
@@ -784,7 +794,8 @@ static void wire_up(struct agent *a)
         .ended = on_ended,
         .order = on_order,
         .ctx = a};
-    a->channels = (struct channels){.loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
+    a->channels = (struct channels){
+        .loop = a->loop, .timers = a->timers, .peer = &a->peer, .shell = on_shell, .ctx = a};
     a->telemetry = telemetry_create(&(struct telemetry_options){.loop = a->loop,
         .timers = a->timers,
         .look_ms = a->config->look_ms,
@@ -829,7 +840,8 @@ static void find_gpus(struct agent *a, struct node_resources *r)
     struct counts own, all;
     struct err e;
     bool lists = a->config->gpus != 0 && criu_find_program("nvidia-smi", program, sizeof(program));
-    if (lists && criu_call(argv, "nvidia-smi -L", NULL, CRIU_PROBE_MS, listing, GPUS_LISTING_MAX, &e) != 0)
+    if (lists &&
+        criu_call(argv, "nvidia-smi -L", NULL, CRIU_PROBE_MS, listing, GPUS_LISTING_MAX, &e) != 0)
         log_warn("the GPUs could not be listed", log_err(&e));
     else if (lists)
         gpus_read(&a->gpus, listing);
@@ -886,13 +898,16 @@ static int guard_node(struct agent *a, struct err *e)
     if (rc && want == METADATA_GUARD_REQUIRED)
         return err_set(e, ERR_CONFIG, "metadata_guard: required: %s", why.text);
     if (rc)
-        log_warn("jobs on this node can get its role's credentials from the metadata service (see metadata_guard)", log_err(&why));
+        log_warn("jobs on this node can get its role's credentials from the metadata service (see "
+                 "metadata_guard)",
+            log_err(&why));
     else if (want != METADATA_OPEN)
         features_add(a->config->features, sizeof(a->config->features), "metadata-guard");
     if (geteuid() == 0)
         limits_protect();
     if (a->config->hides_processes && node_guard_processes(&why))
-        log_warn("users see each other's processes on this node (see hide_processes)", log_err(&why));
+        log_warn(
+            "users see each other's processes on this node (see hide_processes)", log_err(&why));
     return 0;
 }
 
@@ -953,8 +968,8 @@ static void stop(struct agent *a)
     storage_stop(a->storage);
     uv_http_client_destroy(a->http);
     nursery_stop(a->room.nursery);
-    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping || !nursery_is_idle(a->room.nursery) ||
-           !telemetry_is_idle(a->telemetry))
+    while (!all_idle(a) || !channels_is_idle(&a->channels) || a->sweeping ||
+           !nursery_is_idle(a->room.nursery) || !telemetry_is_idle(a->telemetry))
         uv_run(a->loop, UV_RUN_ONCE);
     for (struct link *n; (n = list_pop(&a->tasks));)
         task_free(task_of_link(n));
@@ -973,7 +988,8 @@ int agent_run(uv_loop_t *loop, struct config *config)
 {
     struct agent a = {.loop = loop, .config = config, .lock_fd = -1};
     struct err e;
-    umask(geteuid() == 0 ? 022 : 077); /* whatever user data came with: other users' jobs have to get to their directories */
+    /* whatever user data came with: other users' jobs have to get to their directories */
+    umask(geteuid() == 0 ? 022 : 077);
     int rc = start(&a, &e);
     if (rc) {
         log_error("the agent cannot start", log_err(&e));

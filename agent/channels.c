@@ -25,9 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECE_MAX 65536        /* bytes of one call */
+#define PIECE_MAX 65536         /* bytes of one call */
 #define PENDING_MAX (256 << 10) /* of output that belayd has not taken: no more is read meanwhile */
-#define INPUT_MAX (256 << 10)  /* that the command has not taken: no more is asked for */
+#define INPUT_MAX (256 << 10)   /* that the command has not taken: no more is asked for */
 #define WAIT_MS 20000
 #define CALL_MS (WAIT_MS + 15000)
 #define RETRY_MS 500
@@ -49,7 +49,7 @@ struct channel {
     struct channels *of;
     int64_t id, job, attempt;
     bool tty, is_signal, is_over; /* is_over: nothing of it is wanted any more */
-    int fds[N_FDS];    /* -1: closed. With a terminal OUT and IN are two of the same */
+    int fds[N_FDS];               /* -1: closed. With a terminal OUT and IN are two of the same */
     struct watcher *watchers[N_FDS];
     struct http_call *claiming, *posting, *asking;
     struct buf out, in; /* frames that belayd has not taken; bytes that the command has not */
@@ -198,14 +198,19 @@ static void tell_end(struct channel *ch, const struct shell_report *r)
 {
     const char *why = strerror(r->value);
     if (r->step == SHELL_ENDED) {
-        char code = (char)(WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value));
+        char code =
+            (char)(WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value));
         end(ch, FRAME_EXIT, &code, 1);
     } else if (r->step == SHELL_EXEC) {
-        fail(ch, "%s: %s", ch->is_signal ? "the signal cannot be sent" : "the command cannot be executed", why);
+        fail(ch, "%s: %s",
+            ch->is_signal ? "the signal cannot be sent" : "the command cannot be executed", why);
     } else if (r->step == SHELL_CWD) {
         fail(ch, "the job's working directory cannot be entered: %s", why);
     } else if (r->step == SHELL_REFUSED) {
-        fail(ch, r->value ? "there are %d commands in this task already" : "the task's supervisor did not take it", SHELLS_MAX);
+        fail(ch,
+            r->value ? "there are %d commands in this task already"
+                     : "the task's supervisor did not take it",
+            SHELLS_MAX);
     } else {
         fail(ch, "the command cannot be started: %s", why);
     }
@@ -286,8 +291,8 @@ static void post_output(struct channel *ch)
     if (ch->is_over || ch->posting || timer_is_running(&ch->retry) || (n == 0 && !is_last))
         return;
     ch->end_posted = is_last;
-    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/output?offset=%lld&end=%d", (long long)ch->id,
-        (long long)ch->out_offset, is_last);
+    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/output?offset=%lld&end=%d",
+        (long long)ch->id, (long long)ch->out_offset, is_last);
     ch->posting = peer_post(ch->of->peer, path, ch->out.data, n, CALL_MS, on_posted, ch);
 }
 
@@ -324,7 +329,8 @@ static void take_frame(struct channel *ch, const struct frame *f)
         if (ch->tty)
             buf_addc(&ch->in, CTRL_D);
     } else if (f->type == FRAME_SIZE && ch->tty && ch->fds[IN] >= 0) {
-        const struct winsize w = {.ws_row = (unsigned short)(b[0] << 8 | b[1]), .ws_col = (unsigned short)(b[2] << 8 | b[3])};
+        const struct winsize w = {.ws_row = (unsigned short)(b[0] << 8 | b[1]),
+            .ws_col = (unsigned short)(b[2] << 8 | b[3])};
         ioctl(ch->fds[IN], TIOCSWINSZ, &w);
     } else if (f->type == FRAME_SIGNAL && ch->fds[AGENT] >= 0) {
         if (send(ch->fds[AGENT], f->p, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -361,14 +367,16 @@ static void on_input(void *ctx, const struct err *failed, const struct http_repl
     free_if_done(ch);
 }
 
-/* Also how belayd knows that this node is there, and how it says that the session is not wanted any more. */
+/* Also how belayd knows that this node is there, and how it says that the session is not wanted any
+ * more. */
 static void ask_input(struct channel *ch)
 {
     char path[128];
-    if (ch->is_over || ch->ends || ch->asking || ch->in.len >= INPUT_MAX || timer_is_running(&ch->retry))
+    if (ch->is_over || ch->ends || ch->asking || ch->in.len >= INPUT_MAX ||
+        timer_is_running(&ch->retry))
         return;
-    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/input?offset=%lld&wait_ms=%d", (long long)ch->id,
-        (long long)ch->in_offset, WAIT_MS);
+    snprintf(path, sizeof(path), "/agent/v1/channels/%lld/input?offset=%lld&wait_ms=%d",
+        (long long)ch->id, (long long)ch->in_offset, WAIT_MS);
     ch->asking = peer_post(ch->of->peer, path, "", 0, CALL_MS, on_input, ch);
 }
 
@@ -421,7 +429,8 @@ static int make_terminal(struct channel *ch, const struct winsize *size, int the
     char name[64];
     int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     ch->fds[OUT] = master;
-    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof(name)) != 0)
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+        ptsname_r(master, name, sizeof(name)) != 0)
         return -1;
     int slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (slave < 0)
@@ -455,7 +464,10 @@ static int send_order(int fd, const char *text, const int theirs[SHELL_FDS])
         struct cmsghdr align;
     } control = {0};
     struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr m = {.msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
@@ -483,7 +495,8 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     int theirs[SHELL_FDS] = {-1, -1, -1, -1};
     int fd = connect_shell(ch);
     if (fd < 0)
-        fail(ch, "the job's processes have not been started yet, or have ended: %s", strerror(errno));
+        fail(ch, "the job's processes have not been started yet, or have ended: %s",
+            strerror(errno));
     else if (open_files(ch, size, theirs) < 0 || send_order(fd, order, theirs) < 0)
         fail(ch, "the command cannot be started: %s", strerror(errno));
     for (int i = 0; i < SHELL_FDS; i++)
@@ -499,7 +512,8 @@ static void start(struct channel *ch, const char *order, const struct winsize *s
     ask_input(ch);
 }
 
-/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or {"signal": 10, "to": "programs"} */
+/* {"command": [...], "tty": false, "term": "", "rows": 24, "columns": 80}, or {"signal": 10, "to":
+ * "programs"} */
 static void take_order(struct channel *ch, const char *text, size_t n)
 {
     struct err e;
@@ -521,7 +535,8 @@ static void take_order(struct channel *ch, const char *text, size_t n)
     json_opt_strcpy(&r, "term", term, sizeof(term), "");
     struct winsize size = {.ws_row = (unsigned short)json_opt_i64(&r, "rows", 0, 65535, 0),
         .ws_col = (unsigned short)json_opt_i64(&r, "columns", 0, 65535, 0)};
-    json_array_foreach(list, i, word) words[i] = json_string_value(word) ? json_string_value(word) : "";
+    json_array_foreach(list, i, word) words[i] =
+        json_string_value(word) ? json_string_value(word) : "";
     if (json_reader_finish_lenient(&r) != 0) {
         fail(ch, "what belayd wants is not understood: %.150s", e.text);
     } else {
@@ -549,7 +564,8 @@ static void claim(struct channels *c, const struct wire_channel *w)
 {
     struct channel *ch = mem_alloc(sizeof(*ch));
     char path[128];
-    *ch = (struct channel){.of = c, .id = w->id, .job = w->job, .attempt = w->attempt, .fds = {-1, -1, -1, -1}};
+    *ch = (struct channel){
+        .of = c, .id = w->id, .job = w->job, .attempt = w->attempt, .fds = {-1, -1, -1, -1}};
     timer_init(&ch->retry, on_retry, ch);
     list_push_back(&c->all, &ch->in_all);
     snprintf(path, sizeof(path), "/agent/v1/channels/%lld/claim", (long long)w->id);

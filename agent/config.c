@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the configuration once, at the start. A token_file is read when a join needs it and deleted after.
+ * Reads the configuration once, at the start. A token_file is read when a join needs it and deleted
+ * after.
  */
 #include "agent/config.h"
 #include "agent/gpus.h"
@@ -47,8 +48,8 @@ static void read_places(struct yaml_reader *r, struct config *c)
     STR_COPY(c->server, yaml_req_str(r, "server", sizeof(c->server) - 1));
     strip_slashes(c->server);
     if (!r->rc && !str_starts(c->server, "https://"))
-        yaml_reader_fail(
-            r, yaml_opt(r, "server"), "expected https://HOST:PORT, found %s", str_show(c->server, shown));
+        yaml_reader_fail(r, yaml_opt(r, "server"), "expected https://HOST:PORT, found %s",
+            str_show(c->server, shown));
     const char *metadata = getenv("BELAY_METADATA");
     const char *given = yaml_opt_str(r, "metadata", sizeof(c->metadata) - 1, METADATA_URL);
     STR_COPY(c->metadata, metadata && *metadata ? metadata : given);
@@ -74,7 +75,8 @@ static void read_memory(struct yaml_reader *r, struct config *c)
 
 static void read_gpus(struct yaml_reader *r, struct config *c)
 {
-    const char *model = yaml_opt_str(r, "gpu_model", 64, NULL), *memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
+    const char *model = yaml_opt_str(r, "gpu_model", 64, NULL),
+               *memory = yaml_opt_str(r, "gpu_memory", 32, NULL);
     char shown[STR_SHOW_MAX];
     struct err why;
     c->gpus = yaml_opt_i64(r, "gpus", 0, GPUS_MAX, -1);
@@ -84,16 +86,21 @@ static void read_gpus(struct yaml_reader *r, struct config *c)
     if (model)
         gpu_model(model, c->gpu.model);
     if (model && !c->gpu.model[0])
-        yaml_reader_fail(r, yaml_opt(r, "gpu_model"), "expected a model such as a100, found %s", str_show(model, shown));
+        yaml_reader_fail(r, yaml_opt(r, "gpu_model"), "expected a model such as a100, found %s",
+            str_show(model, shown));
     if (memory && str_to_mib(memory, &c->gpu.memory_mib, &why))
         yaml_reader_fail(r, yaml_opt(r, "gpu_memory"), "%s", why.text);
 }
 
-static void check_telemetry(struct yaml_reader *r, const struct yaml_node *at, const struct config *c)
+static void check_telemetry(
+    struct yaml_reader *r, const struct yaml_node *at, const struct config *c)
 {
-    bool fits = c->look_ms >= LOOK_LEAST_MS && c->look_ms <= LOOK_MOST_MS && c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
+    bool fits = c->look_ms >= LOOK_LEAST_MS && c->look_ms <= LOOK_MOST_MS &&
+                c->telemetry_ms >= c->look_ms && c->telemetry_ms <= EVERY_MOST_MS;
     if (r->rc == 0 && c->telemetry_ms != 0 && !fits)
-        yaml_reader_fail(r, at, "expected looks every %dms to %ds, and what is told of them no more often, nor more seldom than every %ds",
+        yaml_reader_fail(r, at,
+            "expected looks every %dms to %ds, and what is told of them no more often, nor more "
+            "seldom than every %ds",
             LOOK_LEAST_MS, LOOK_MOST_MS / 1000, EVERY_MOST_MS / 1000);
 }
 
@@ -116,9 +123,11 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
     }
     if (!given || !*given || root->rc != 0)
         return;
-    if (sscanf(given, "%31s %31s", look, every) != 2 || time_parse_duration(look, false, &c->look_ms, &why) != 0 ||
+    if (sscanf(given, "%31s %31s", look, every) != 2 ||
+        time_parse_duration(look, false, &c->look_ms, &why) != 0 ||
         time_parse_duration(every, false, &c->telemetry_ms, &why) != 0)
-        yaml_reader_fail(root, yaml_opt(root, "server"), "BELAY_NODE_TELEMETRY: expected two times, such as 5s 60s");
+        yaml_reader_fail(root, yaml_opt(root, "server"),
+            "BELAY_NODE_TELEMETRY: expected two times, such as 5s 60s");
     check_telemetry(root, yaml_opt(root, "server"), c);
 }
 
@@ -126,15 +135,19 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
 static bool is_launched(const struct config *c)
 {
     const char *dir = getenv("BELAY_NODE_DIR");
-    return geteuid() == 0 && config_is_elastic(c) && !str_eq(c->provider, "static") && str_eq(c->metadata, METADATA_URL) && !(dir && *dir);
+    return geteuid() == 0 && config_is_elastic(c) && !str_eq(c->provider, "static") &&
+           str_eq(c->metadata, METADATA_URL) && !(dir && *dir);
 }
 
 static void read_guard(struct yaml_reader *r, struct config *c)
 {
-    static const char *const guards[] = {[METADATA_OPEN] = "off", [METADATA_GUARDED] = "best-effort", [METADATA_GUARD_REQUIRED] = "required", NULL};
+    static const char *const guards[] = {[METADATA_OPEN] = "off",
+        [METADATA_GUARDED] = "best-effort",
+        [METADATA_GUARD_REQUIRED] = "required",
+        NULL};
     static const char *const truth[] = {"no", "yes", NULL};
-    c->metadata_guard =
-        (enum metadata_guard)yaml_opt_enum(r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
+    c->metadata_guard = (enum metadata_guard)yaml_opt_enum(
+        r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
     c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
     c->private_ipc = yaml_opt_enum(r, "private_ipc", truth, 1) == 1;
     c->task_pids = yaml_opt_i64(r, "task_pids", 16, PIDS_MOST, LIMITS_PIDS_DEFAULT);
@@ -150,7 +163,9 @@ static void read_system_users(struct yaml_reader *r, struct config *c)
         n = strcspn(more, ", ");
         snprintf(name, sizeof(name), "%.*s", n < sizeof(name) ? (int)n : 0, more);
         if (!features_add(c->system_users, sizeof(c->system_users), name))
-            yaml_reader_fail(r, yaml_opt(r, "server"), "BELAY_NODE_SYSTEM_USERS: expected names of users, found %.*s", n > 80 ? 80 : (int)n, more);
+            yaml_reader_fail(r, yaml_opt(r, "server"),
+                "BELAY_NODE_SYSTEM_USERS: expected names of users, found %.*s",
+                n > 80 ? 80 : (int)n, more);
     }
 }
 
@@ -161,7 +176,8 @@ static void read_node(struct yaml_reader *r, struct config *c)
     STR_COPY(c->name, yaml_opt_str(r, "name", sizeof(c->name) - 1, host));
     if (!r->rc && !c->name[0])
         yaml_reader_fail(r, yaml_opt(r, "name"), "must not be empty");
-    STR_COPY(c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
+    STR_COPY(
+        c->provider, notice_provider_names[yaml_opt_enum(r, "provider", notice_provider_names, 0)]);
     c->cpus = yaml_opt_i64(r, "cpus", 1, 65536, 0);
     read_memory(r, c);
     read_gpus(r, c);
@@ -178,8 +194,8 @@ static void read_node(struct yaml_reader *r, struct config *c)
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));
     if (!r->rc && *c->criu && *c->criu != '/' && !str_eq(c->criu, "no"))
-        yaml_reader_fail(
-            r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s", str_show(c->criu, shown));
+        yaml_reader_fail(r, yaml_opt(r, "criu"), "expected an absolute path or no, found %s",
+            str_show(c->criu, shown));
 }
 
 static void read_secrets(struct yaml_reader *r, struct config *c)
@@ -193,7 +209,8 @@ static void read_secrets(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "token_file"), "token is given too: keep one of the two");
 }
 
-int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e)
+int config_parse(
+    const char *file, const char *text, size_t n, struct config *ret_config, struct err *e)
 {
     struct yaml_node *root = NULL;
     struct config c = {0};
@@ -246,7 +263,8 @@ static int token_from_file(const char *path, char *ret_token, size_t size, struc
         while (text.len > 0 && strchr(" \t\r\n", text.data[text.len - 1]))
             text.data[--text.len] = '\0';
         if (text.len == 0 || !str_copy(ret_token, size, text.data))
-            rc = err_set(e, ERR_INVALID, "%s: expected a token of 1 .. %zu characters", path, size - 1);
+            rc = err_set(
+                e, ERR_INVALID, "%s: expected a token of 1 .. %zu characters", path, size - 1);
     }
     buf_wipe(&text);
     return rc;
@@ -259,7 +277,8 @@ int config_token(const struct config *c, char *ret_token, size_t size, struct er
     if (*c->token && str_copy(ret_token, size, c->token))
         return 0;
     return err_set(e, ERR_NOT_FOUND,
-        "this node has no certificate and no token to join with: get one with `belay token create --join` "
+        "this node has no certificate and no token to join with: get one with `belay token create "
+        "--join` "
         "and put it into the configuration as token or token_file");
 }
 

@@ -12,7 +12,8 @@
  *     name: node7                # default: the host's
  *     cpus: 8                    # default: measured
  *     memory: 16G
- *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power off
+ *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power
+ *                                off
  *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: looked for; no: not used
@@ -43,7 +44,7 @@
 /* What an agent that is root does about the machine's metadata service (node_guard.h). */
 enum metadata_guard {
     METADATA_OPEN,
-    METADATA_GUARDED,      /* where it can be; else that is logged */
+    METADATA_GUARDED,       /* where it can be; else that is logged */
     METADATA_GUARD_REQUIRED /* else it does not start */
 };
 
@@ -59,33 +60,39 @@ struct config {
     int64_t cpus, memory_mib; /* 0: measured */
     int64_t gpus;             /* -1: counted */
     struct gpu_kind gpu;      /* what is "" or 0 is as the driver says */
-    int64_t look_ms, telemetry_ms; /* between looks at what tasks do; of what is told of them, 0: nothing is */
+    /* between looks at what tasks do; of what is told of them, 0: nothing is */
+    int64_t look_ms, telemetry_ms;
     int64_t orphan_timeout_ms;
-    int64_t shutdown_timeout_ms; /* that a shutdown of the machine leaves for saves */
-    char *power_off; /* NULL: none */
-    char criu[256];  /* absolute, "no", or "": to be looked for */
+    int64_t shutdown_timeout_ms;      /* that a shutdown of the machine leaves for saves */
+    char *power_off;                  /* NULL: none */
+    char criu[256];                   /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* base/feature.h */
     enum metadata_guard metadata_guard;
     bool no_new_privs;    /* of tasks */
     bool private_ipc;     /* of tasks */
     int64_t task_pids;    /* processes and threads of one */
     bool hides_processes; /* of users from each other */
-    char system_users[FEATURES_TEXT_MAX]; /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
-    char resources[COUNTS_TEXT_MAX];  /* base/counts.h; in a running agent with the slices of its GPUs */
+    /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
+    char system_users[FEATURES_TEXT_MAX];
+    /* base/counts.h; in a running agent with the slices of its GPUs */
+    char resources[COUNTS_TEXT_MAX];
 };
 
-/* Reads and checks the file, which must not be readable by others (it holds a secret). BELAY_NODE_DIR, BELAY_METADATA, BELAY_NODE_GPUS
- * and BELAY_NODE_TELEMETRY ("LOOK EVERY") in the environment override dir, metadata, gpus and telemetry; what BELAY_NODE_SYSTEM_USERS
- * names is added to system_users. */
+/* Reads and checks the file, which must not be readable by others (it holds a secret).
+ * BELAY_NODE_DIR, BELAY_METADATA, BELAY_NODE_GPUS and BELAY_NODE_TELEMETRY ("LOOK EVERY") in the
+ * environment override dir, metadata, gpus and telemetry; what BELAY_NODE_SYSTEM_USERS names is
+ * added to system_users. */
 int config_read(const char *path, struct config *ret_config, struct err *e);
 /* The same of the n bytes of a file; file is for error texts. ERR_INVALID with file and line. */
-int config_parse(const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);
+int config_parse(
+    const char *file, const char *text, size_t n, struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);
 
 /* A node that a provider gave and can take: it ends itself when belayd has forgotten it. */
 bool config_is_elastic(const struct config *c);
 
-/* The token to join with, from the configuration or its token_file. ERR_NOT_FOUND: there is none. */
+/* The token to join with, from the configuration or its token_file. ERR_NOT_FOUND: there is
+ * none. */
 int config_token(const struct config *c, char *ret_token, size_t size, struct err *e);
 
 /* After a join: deletes the token_file, which is of no more use. */

@@ -80,7 +80,8 @@ void control_discard(struct control *c, int dir, const char *name)
 static int write_temp(const struct control *c, const char *text, struct err *e)
 {
     unlinkat(c->task_fd, TEMP_NAME, 0);
-    int fd = openat(c->task_fd, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd =
+        openat(c->task_fd, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return err_errno(e, errno, "writing for the task's control directory");
     fchmod(fd, 0644);
@@ -111,8 +112,8 @@ static int replace(struct control *c, const char *name, json_t *value, struct er
     return rc;
 }
 
-/* Only what is owner's: of what is wrong with a file the program is told, so it must not be another's,
- * by a hard link. */
+/* Only what is owner's: of what is wrong with a file the program is told, so it must not be
+ * another's, by a hard link. */
 static int read_small(
     int dir, const char *name, uid_t owner, char *text, size_t size, size_t *ret_n, struct err *e)
 {
@@ -152,7 +153,8 @@ static json_t *number_or_null(int64_t n)
     return n == CONTROL_NONE ? json_null() : json_integer(n);
 }
 
-int control_request(struct control *c, int64_t id, const char *reason, int64_t deadline_ms, struct err *e)
+int control_request(
+    struct control *c, int64_t id, const char *reason, int64_t deadline_ms, struct err *e)
 {
     json_t *o = json_object();
     json_object_set_new(o, "id", json_integer(id));
@@ -166,7 +168,8 @@ void control_request_done(struct control *c)
     control_discard(c, c->fd, "request");
 }
 
-int control_notice(struct control *c, const char *kind, int64_t deadline_ms, int64_t now_ms, struct err *e)
+int control_notice(
+    struct control *c, const char *kind, int64_t deadline_ms, int64_t now_ms, struct err *e)
 {
     json_t *o = json_object();
     json_object_set_new(o, "kind", json_string(kind));
@@ -181,7 +184,8 @@ int control_notice(struct control *c, const char *kind, int64_t deadline_ms, int
     return replace(c, "notice", o, e);
 }
 
-static int link_result(struct control *c, const char *prefix, int64_t k, json_t *value, struct err *e)
+static int link_result(
+    struct control *c, const char *prefix, int64_t k, json_t *value, struct err *e)
 {
     char name[40];
     char *text = json_dump_text(value);
@@ -364,14 +368,14 @@ int control_parse_numbers(
     return rc;
 }
 
-static int read_numbers(
-    const struct control *c, const char *name, const char *first_key, struct control_numbers *ret_n, struct err *e)
+static int read_numbers(const struct control *c, const char *name, const char *first_key,
+    struct control_numbers *ret_n, struct err *e)
 {
     char text[FILE_BYTES_MAX];
     size_t n = 0;
     struct stat st;
     int rc = fstat(c->fd, &st) < 0 ? err_errno(e, errno, "looking at the task's control directory")
-                                 : read_small(c->fd, name, st.st_uid, text, sizeof(text), &n, e);
+                                   : read_small(c->fd, name, st.st_uid, text, sizeof(text), &n, e);
     if (!rc)
         rc = control_parse_numbers(text, n, first_key, ret_n, e);
     if (rc && rc != ERR_NOT_FOUND)
@@ -379,7 +383,8 @@ static int read_numbers(
     return rc;
 }
 
-int control_read_commit(const struct control *c, int64_t k, struct control_numbers *ret_n, struct err *e)
+int control_read_commit(
+    const struct control *c, int64_t k, struct control_numbers *ret_n, struct err *e)
 {
     char name[40];
     snprintf(name, sizeof(name), "commit.%lld", (long long)k);
@@ -437,9 +442,11 @@ void control_settle(struct control *c, int64_t attempt, int64_t sequence)
 {
     struct err lost;
     int64_t newest = newest_result(c);
-    err_set(&lost, ERR_UNAVAILABLE, "the belay agent was restarted while this checkpoint was being stored");
+    err_set(&lost, ERR_UNAVAILABLE,
+        "the belay agent was restarted while this checkpoint was being stored");
     for (int64_t k = newest - RESULTS_KEPT + 1; k <= newest; k++) {
-        int64_t accepted = k > 0 && !has_answer(c->fd, "stored.", k) ? accepted_sequence(c->fd, k) : 0;
+        int64_t accepted =
+            k > 0 && !has_answer(c->fd, "stored.", k) ? accepted_sequence(c->fd, k) : 0;
         const struct control_answer a = {
             .failed = accepted > sequence ? &lost : NULL, .attempt = attempt, .sequence = sequence};
         if (accepted > 0)

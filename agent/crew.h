@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short work on threads: what is asked for in one turn of the loop is shared out among a few, each of which does its part one after the
- * other. To wake a thread for each, and the loop when it is done, takes longer than the work itself, when a node starts and ends hundreds
- * of tasks a second.
+ * Short work on threads: what is asked for in one turn of the loop is shared out among a few, each
+ * of which does its part one after the other. To wake a thread for each, and the loop when it is
+ * done, takes longer than the work itself, when a node starts and ends hundreds of tasks a second.
  *
- * For work that blocks for milliseconds at most: what comes after it waits. One crew for each kind, so that nothing waits for what may
- * take longer.
+ * For work that blocks for milliseconds at most: what comes after it waits. One crew for each kind,
+ * so that nothing waits for what may take longer.
  */
 #ifndef BELAY_AGENT_CREW_H
 #define BELAY_AGENT_CREW_H

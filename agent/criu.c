@@ -27,7 +27,8 @@
 
 /* ---- what it says ---- */
 
-bool criu_parse_version(const char *text, int *ret_major, int *ret_minor, char *ret_text, size_t size)
+bool criu_parse_version(
+    const char *text, int *ret_major, int *ret_minor, char *ret_text, size_t size)
 {
     const char *v = strstr(text, "Version: ");
     int major, minor = 0;
@@ -89,10 +90,11 @@ void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
 
 /* ---- what it is told ---- */
 
-/* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files that were removed or
- * replaced are kept, locks too, what other processes listen on by UNIX sockets is connected to again. */
-static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--link-remap", "--file-locks",
-    "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
+/* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files
+ * that were removed or replaced are kept, locks too, what other processes listen on by UNIX sockets
+ * is connected to again. */
+static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--link-remap",
+    "--file-locks", "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
 
 /* In whole seconds, as criu takes it. */
 static int64_t own_timeout_s(int64_t timeout_ms)
@@ -190,7 +192,8 @@ static void keep(struct capture *c, const char *p, size_t n)
 }
 
 /* Until it ends; what it started may go on and hold the pipe. False: the deadline passed. */
-static bool follow(pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
+static bool follow(
+    pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
 {
     char text[4096];
     struct pollfd p[2] = {{.fd = output, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
@@ -241,17 +244,19 @@ static void find_error(const char *log, const struct capture *c, char *out, size
     free(text);
 }
 
-static int judge(int status, const char *what, const char *log, const struct capture *c, struct err *e)
+static int judge(
+    int status, const char *what, const char *log, const struct capture *c, struct err *e)
 {
     char why[200];
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     find_error(log, c, why, sizeof(why));
     if (WIFSIGNALED(status))
-        return err_set(
-            e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status), *why ? ": " : "", why);
+        return err_set(e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status),
+            *why ? ": " : "", why);
     return err_set(e, WEXITSTATUS(status) == CRIU_EXIT_DAMAGED ? ERR_CORRUPT : ERR_IO,
-        "%s failed with exit code %d: %s", what, WEXITSTATUS(status), *why ? why : "it did not say why");
+        "%s failed with exit code %d: %s", what, WEXITSTATUS(status),
+        *why ? why : "it did not say why");
 }
 
 int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
@@ -321,8 +326,9 @@ static bool check(const struct criu *c, const char *feature, struct err *e)
 
 static bool has_cuda_plugin(void)
 {
-    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so", "/usr/lib64/criu/cuda_plugin.so",
-        "/usr/local/lib/criu/cuda_plugin.so", "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
+    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so",
+        "/usr/lib64/criu/cuda_plugin.so", "/usr/local/lib/criu/cuda_plugin.so",
+        "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
     for (size_t i = 0; i < sizeof(plugins) / sizeof(*plugins); i++)
         if (access(plugins[i], R_OK) == 0)
             return true;
@@ -343,7 +349,8 @@ static const char *lacks_for_gpus(struct criu *c, int major)
         return "that takes version 4";
     if (!has_cuda_plugin())
         return "its CUDA plugin is not installed";
-    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi does not tell of a GPU" : criu_gpu_lacks(&gpus);
+    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi does not tell of a GPU"
+                                         : criu_gpu_lacks(&gpus);
 }
 
 static int probe(const char *path, struct criu *c, struct err *e)
@@ -355,7 +362,8 @@ static int probe(const char *path, struct criu *c, struct err *e)
     if (*path ? !str_copy(c->path, sizeof(c->path), path) || access(path, X_OK) < 0
               : !criu_find_program("criu", c->path, sizeof(c->path)))
         return err_set(e, ERR_UNSUPPORTED, "%s",
-            *path ? "the criu of the agent's configuration cannot be executed" : "criu is not installed");
+            *path ? "the criu of the agent's configuration cannot be executed"
+                  : "criu is not installed");
     if (geteuid() != 0)
         return err_set(e, ERR_UNSUPPORTED, "the agent does not run as root");
     const char *const argv[] = {c->path, "--version", NULL};
@@ -374,8 +382,8 @@ static int probe(const char *path, struct criu *c, struct err *e)
     c->tracks = check(c, "mem_dirty_track", &ignored);
     const char *lacks = lacks_for_gpus(c, major);
     STR_COPY(c->can, lacks ? "cpu" : "gpu");
-    snprintf(c->text, sizeof(c->text), "%s%s%s%s", version, lacks ? "; not for programs with GPUs (" : "",
-        lacks ? lacks : "", lacks ? ")" : "");
+    snprintf(c->text, sizeof(c->text), "%s%s%s%s", version,
+        lacks ? "; not for programs with GPUs (" : "", lacks ? lacks : "", lacks ? ")" : "");
     return 0;
 }
 

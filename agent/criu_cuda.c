@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The few functions of CUDA's driver interface that are used are declared here as NVIDIA's reference
- * has them (CUDA Driver API), so that the library is needed neither to build nor to run.
+ * The few functions of CUDA's driver interface that are used are declared here as NVIDIA's
+ * reference has them (CUDA Driver API), so that the library is needed neither to build nor to run.
  */
 #include "agent/criu_cuda.h"
 
@@ -30,7 +30,8 @@ struct criu_cuda {
     } gpus[GPUS_MAX];
 };
 
-/* The first is looked for where the loader looks; the others are where containers and providers put it. */
+/* The first is looked for where the loader looks; the others are where containers and providers put
+ * it. */
 static const char *const paths[] = {
     "libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
 

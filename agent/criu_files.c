@@ -70,11 +70,12 @@ static int consider(struct search *s, const char *link, struct err *e)
         return 0;
     if (stat(link, &open_one) < 0 || !S_ISREG(open_one.st_mode) || open_one.st_uid != s->uid)
         return 0;
-    if (lstat(path, &named) < 0 || named.st_dev != open_one.st_dev || named.st_ino != open_one.st_ino)
+    if (lstat(path, &named) < 0 || named.st_dev != open_one.st_dev ||
+        named.st_ino != open_one.st_ino)
         return 0; /* removed or replaced: criu keeps it itself */
     if (s->found.n == CRIU_FILES_MAX)
-        return err_set(
-            e, ERR_INVALID, "more than %d files below %s are open for writing", CRIU_FILES_MAX, s->cwd);
+        return err_set(e, ERR_INVALID, "more than %d files below %s are open for writing",
+            CRIU_FILES_MAX, s->cwd);
     s->found.files = mem_resize(s->found.files, s->found.n + 1, sizeof(*s->found.files));
     s->found.files[s->found.n++] = (struct criu_file){
         .path = mem_strdup(path), .link = mem_strdup(link), .mode = open_one.st_mode & 0777};
@@ -120,7 +121,8 @@ static int search_mapped(struct search *s, pid_t pid, struct err *e)
     snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
     FILE *f = fopen(path, "re");
     while (f && !rc && fgets(line, sizeof(line), f)) {
-        if (sscanf(line, "%lx-%lx %4s", &from, &to, perms) != 3 || perms[1] != 'w' || perms[3] != 's')
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, perms) != 3 || perms[1] != 'w' ||
+            perms[3] != 's')
             continue;
         snprintf(path, sizeof(path), "/proc/%ld/map_files/%lx-%lx", (long)pid, from, to);
         rc = consider(s, path, e);
@@ -130,7 +132,8 @@ static int search_mapped(struct search *s, pid_t pid, struct err *e)
     return rc;
 }
 
-int criu_files_find(pid_t root, uid_t uid, const char *cwd, struct criu_files *ret_files, struct err *e)
+int criu_files_find(
+    pid_t root, uid_t uid, const char *cwd, struct criu_files *ret_files, struct err *e)
 {
     struct search s = {.uid = uid, .cwd = cwd};
     struct proc_table t = {0};
@@ -172,8 +175,8 @@ int criu_files_check_tree(pid_t root, struct err *e)
     proc_table_mark_below(&t, root);
     for (size_t i = 0; i < t.n; i++) {
         const struct proc_entry *p = &t.entries[i];
-        if (p->pid != 1 && p->pid != self && p->pid != root && !p->is_marked && proc_entry_is_alive(p) &&
-            p->ppid != 0)
+        if (p->pid != 1 && p->pid != self && p->pid != root && !p->is_marked &&
+            proc_entry_is_alive(p) && p->ppid != 0)
             stray = p->pid;
     }
     proc_table_deinit(&t);
@@ -182,7 +185,8 @@ int criu_files_check_tree(pid_t root, struct err *e)
     char command[64], shown[STR_SHOW_MAX];
     command_of(stray, command, sizeof(command));
     return err_set(e, ERR_UNSUPPORTED,
-        "process %ld (%s) has left the job's tree of processes, as daemons do: CRIU cannot save it with the "
+        "process %ld (%s) has left the job's tree of processes, as daemons do: CRIU cannot save it "
+        "with the "
         "rest",
         (long)stray, str_show(command, shown));
 }
@@ -210,7 +214,8 @@ static int copy_bytes(int from, int to, const char *name, struct err *e)
 /* A regular file, empty. */
 static int open_target(const char *to, int flags, int *ret_fd, struct err *e)
 {
-    int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | flags, 0600), rc = 0;
+    int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | flags, 0600),
+        rc = 0;
     struct stat st;
     if (fd < 0)
         return err_errno(e, errno, "writing %s", to);
@@ -278,7 +283,8 @@ static int copy_regular(
     int in = fs_open_of(from, name, c->uid), out = -1, rc = 0;
     if (in < 0 && errno == EPERM)
         return err_set(c->e, ERR_UNSUPPORTED,
-            "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the job "
+            "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the "
+            "job "
             "copy it",
             path, (unsigned)c->uid);
     if (in < 0 || fstat(in, &st) < 0)
@@ -369,8 +375,8 @@ static int copy_directory(struct copying *c, int from, int to, const char *path)
         return err_errno(c->e, errno, "reading %s", path);
     int rc = c->depth++ < COPY_DEPTH_MAX
                  ? copy_all(c, d, to, path)
-                 : err_set(
-                       c->e, ERR_UNSUPPORTED, "%s is over %d directories deep", path, COPY_DEPTH_MAX);
+                 : err_set(c->e, ERR_UNSUPPORTED, "%s is over %d directories deep", path,
+                       COPY_DEPTH_MAX);
     c->depth--;
     closedir(d);
     return rc;
@@ -397,8 +403,8 @@ static int write_list(const struct criu_files *f, const char *dir, struct err *e
 {
     json_t *root = json_object(), *list = json_array();
     for (size_t i = 0; i < f->n; i++)
-        json_array_append_new(list, json_pack("{s:o,s:i,s:I}", "path", json_text(f->files[i].path), "mode",
-                                        (int)f->files[i].mode, "number", (json_int_t)i));
+        json_array_append_new(list, json_pack("{s:o,s:i,s:I}", "path", json_text(f->files[i].path),
+                                        "mode", (int)f->files[i].mode, "number", (json_int_t)i));
     json_object_set_new(root, "version", json_integer(1));
     json_object_set_new(root, "files", list);
     char *text = json_dump_text(root), *path = mem_printf("%s/files.json", dir);
@@ -419,8 +425,8 @@ int criu_files_save(
     for (size_t i = 0; i < f->n && !rc; i++) {
         char *to = mem_printf("%s/%zu", files, i);
         if (!str_is_utf8(f->files[i].path, strlen(f->files[i].path)))
-            rc = err_set(
-                e, ERR_UNSUPPORTED, "an open file below the working directory has a name that is not UTF-8");
+            rc = err_set(e, ERR_UNSUPPORTED,
+                "an open file below the working directory has a name that is not UTF-8");
         else
             rc = copy_file(f->files[i].link, to, 0600, e);
         free(to);
@@ -498,7 +504,8 @@ static int switch_user(const struct job_user *u, struct err *e)
     return bad ? err_errno(e, errno, "becoming %s", u ? u->name : "root") : 0;
 }
 
-static int restore_file(const char *from, const struct criu_file *f, const struct job_user *u, struct err *e)
+static int restore_file(
+    const char *from, const struct criu_file *f, const struct job_user *u, struct err *e)
 {
     struct err ignored;
     int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out;
@@ -522,7 +529,9 @@ int criu_files_restore(const char *dir, const struct job_user *u, struct err *e)
     struct criu_files f = {0};
     struct buf text = {0};
     char *list = mem_printf("%s/files.json", dir);
-    int rc = u->is_other && initgroups(u->name, u->gid) < 0 ? err_errno(e, errno, "becoming %s", u->name) : 0;
+    int rc = u->is_other && initgroups(u->name, u->gid) < 0
+                 ? err_errno(e, errno, "becoming %s", u->name)
+                 : 0;
     if (!rc)
         rc = fs_read(list, CRIU_FILES_BYTES_MAX, &text, e);
     if (!rc)

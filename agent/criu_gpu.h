@@ -5,7 +5,8 @@
  *
  * Sources: NVIDIA's README of cuda-checkpoint (570: NVML and process trees; neither UVM, IPC
  * memory nor another GPU), CRIU's CUDA plugin (555: `--action`), CRIU issues 2654 (a pre-dump
- * fails with the plugin) and pull requests 2469 and 2547 (a dump that fails may leave tasks locked).
+ * fails with the plugin) and pull requests 2469 and 2547 (a dump that fails may leave tasks
+ * locked).
  */
 #ifndef BELAY_AGENT_CRIU_GPU_H
 #define BELAY_AGENT_CRIU_GPU_H

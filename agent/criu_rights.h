@@ -28,11 +28,11 @@
  * Of a UNIX socket: no descriptor may be under way in it, for those cannot be looked at, and the
  * user must be able to connect to the named datagram socket that it is connected to.
  *
- * Not compared: pipes without a name, other sockets and other kernel objects without a name (timers,
- * event counters, namespaces, rings of asynchronous I/O), which no name leads to; output.log of the
- * task, opened for writing only, which the supervisor handed over; descriptors that criu holds too
- * (its log). Names watched by inotify are not compared either: what they give is names of files.
- * Threads share descriptors and directories with their process after a restore.
+ * Not compared: pipes without a name, other sockets and other kernel objects without a name
+ * (timers, event counters, namespaces, rings of asynchronous I/O), which no name leads to;
+ * output.log of the task, opened for writing only, which the supervisor handed over; descriptors
+ * that criu holds too (its log). Names watched by inotify are not compared either: what they give
+ * is names of files. Threads share descriptors and directories with their process after a restore.
  *
  * Refused although it was once in order: files of a set-uid program with other rights, programs
  * that can be executed but not read, files in /proc/PID that only their process may open.

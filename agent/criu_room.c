@@ -158,9 +158,10 @@ int criu_room_dump(const struct criu_dump *d, struct err *e)
     own[n > 0 ? n : 0] = '\0';
     snprintf(timeout, sizeof(timeout), "%lld", (long long)d->timeout_ms);
     const char *const argv[] = {own, "criu-dump", d->task_dir, d->criu->path, steps[d->step],
-        d->parent ? "parent" : "alone", timeout, d->with_gpus ? d->criu->cuda_checkpoint : "", NULL};
-    int rc = criu_call(
-        argv, d->step == CRIU_PRE_DUMP ? "criu pre-dump" : "criu dump", log, d->timeout_ms, NULL, 0, e);
+        d->parent ? "parent" : "alone", timeout, d->with_gpus ? d->criu->cuda_checkpoint : "",
+        NULL};
+    int rc = criu_call(argv, d->step == CRIU_PRE_DUMP ? "criu pre-dump" : "criu dump", log,
+        d->timeout_ms, NULL, 0, e);
     free(log);
     return rc;
 }
@@ -173,7 +174,8 @@ static int find_init(const char *task_dir, pid_t *ret_pid, struct err *e)
     free(path);
     if (rc)
         return rc;
-    if (start.init_ticks <= 0 || proc_start_ticks((pid_t)start.init_pid) != (uint64_t)start.init_ticks)
+    if (start.init_ticks <= 0 ||
+        proc_start_ticks((pid_t)start.init_pid) != (uint64_t)start.init_ticks)
         return err_set(e, ERR_NOT_FOUND, "the task has ended");
     *ret_pid = (pid_t)start.init_pid;
     return 0;
@@ -283,7 +285,8 @@ int criu_room_dump_main(int argc, char **argv)
             _exit(release_inside(argv[7]));
         code = wait_for(pid) == 0 ? code : CRIU_EXIT_DAMAGED;
     }
-    /* At once: what would look after us at exit (a sanitizer) has its children in another namespace by now. */
+    /* At once: what would look after us at exit (a sanitizer) has its children in another namespace
+     * by now. */
     _exit(code);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The room of a task with the method criu (criu.h): making it, restoring into it, dumping from outside of it.
+ * The room of a task with the method criu (criu.h): making it, restoring into it, dumping from
+ * outside of it.
  *
  *     supervisor --fork--> init --fork--> room's first process (pid 1 of its namespace) --> script (pid CRIU_ROOT_PID)
  *                                                  \--> criu restore --> the script's tree
@@ -45,14 +46,16 @@ struct criu_dump {
     bool with_gpus; /* the task has some: what a dump that failed left locked is released */
 };
 
-/* Dumps; blocks. ERR_TIMEOUT: criu was killed in the middle, and what it was dumping may be damaged. ERR_CORRUPT: it is
- * damaged. Another error: nothing has happened to it. */
+/* Dumps; blocks. ERR_TIMEOUT: criu was killed in the middle, and what it was dumping may be
+ * damaged. ERR_CORRUPT: it is damaged. Another error: nothing has happened to it. */
 int criu_room_dump(const struct criu_dump *d, struct err *e);
 
-/* Memory of the task's processes, in bytes, for whether a dump before the freeze pays; 0: not known. */
+/* Memory of the task's processes, in bytes, for whether a dump before the freeze pays; 0: not
+ * known. */
 int64_t criu_room_memory(const char *task_dir);
 
-/* ---- programs of the agent's own: `belay-agent criu-dump DIR CRIU STEP PARENT TIMEOUT_MS CUDA_CHECKPOINT`, `belay-agent criu-files` ---- */
+/* ---- programs of the agent's own: `belay-agent criu-dump DIR CRIU STEP PARENT TIMEOUT_MS CUDA_CHECKPOINT`, `belay-agent criu-files`
+ * ---- */
 int criu_room_dump_main(int argc, char **argv);
 int criu_room_files_main(void);
 

@@ -40,10 +40,12 @@ static void watch_life(struct enroll *en)
     int64_t left_ms = identity_renew_at(en->id).ms - now_ms(en);
     left_ms = left_ms < 0 ? 0 : left_ms;
     en->renewing = true;
-    timer_start(en->timers, &en->timer, left_ms > RENEW_SLEEP_MAX_MS ? RENEW_SLEEP_MAX_MS : left_ms);
+    timer_start(
+        en->timers, &en->timer, left_ms > RENEW_SLEEP_MAX_MS ? RENEW_SLEEP_MAX_MS : left_ms);
 }
 
-static int take(struct enroll *en, const struct err *failed, const struct http_reply *reply, struct err *e)
+static int take(
+    struct enroll *en, const struct err *failed, const struct http_reply *reply, struct err *e)
 {
     struct wire_joined joined;
     int rc = peer_check(failed, reply, e);
@@ -78,8 +80,9 @@ static void on_join_reply(void *ctx, const struct err *failed, const struct http
 
 static int join_message(const struct enroll *en, struct buf *out, struct err *e)
 {
-    struct wire_join m = {
-        .cpus = en->resources.cpus, .memory_mib = en->resources.memory_mib, .gpus = en->resources.gpus};
+    struct wire_join m = {.cpus = en->resources.cpus,
+        .memory_mib = en->resources.memory_mib,
+        .gpus = en->resources.gpus};
     int rc = config_token(en->config, m.token, sizeof(m.token), e);
     if (!rc)
         rc = identity_csr(en->id, en->config->name, m.csr_pem, sizeof(m.csr_pem), e);
@@ -106,7 +109,8 @@ static void join(struct enroll *en)
     if (join_message(en, &body, &e))
         retry(en, "joining the cluster is not possible", &e);
     else
-        en->call = peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
+        en->call =
+            peer_post(en->peer, "/agent/v1/join", body.data, body.len, CALL_MS, on_join_reply, en);
     buf_wipe(&body);
 }
 
@@ -141,7 +145,8 @@ static void renew(struct enroll *en)
         return;
     }
     wire_renew_encode(&m, &body);
-    en->call = peer_post(en->peer, "/agent/v1/renew", body.data, body.len, CALL_MS, on_renew_reply, en);
+    en->call =
+        peer_post(en->peer, "/agent/v1/renew", body.data, body.len, CALL_MS, on_renew_reply, en);
     buf_deinit(&body);
 }
 

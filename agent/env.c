@@ -91,7 +91,8 @@ static int64_t n_nodes(const struct task_env *t)
     return t->spec->n_peers ? (int64_t)t->spec->n_peers : 1;
 }
 
-/* What torch.distributed and its like find each other by; a launcher on each node gives its workers numbers of their own. */
+/* What torch.distributed and its like find each other by; a launcher on each node gives its workers
+ * numbers of their own. */
 static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -105,13 +106,15 @@ static void add_rendezvous(struct list_of_env *l, const struct task_env *t)
     put_number(l, "RANK", s->rank);
     put_number(l, "LOCAL_RANK", 0);
     if (t->restored)
-        put_number(l, "BELAY_RESTORED_RANKS", t->restored_ranks ? t->restored_ranks : (int64_t)s->n_peers);
+        put_number(
+            l, "BELAY_RESTORED_RANKS", t->restored_ranks ? t->restored_ranks : (int64_t)s->n_peers);
     if (t->restored_ranks)
         put_path(l, "BELAY_RESTORED_DIR", t->dir, "ranks");
 }
 
-/* All programs look at one of these, so who has no GPU on a node with some sees none. Numbers mean the same GPUs to all of them only
- * in one order, which is the bus's. ROCm counts anew what the first variable leaves: a second one would take of that. */
+/* All programs look at one of these, so who has no GPU on a node with some sees none. Numbers mean
+ * the same GPUs to all of them only in one order, which is the bus's. ROCm counts anew what the
+ * first variable leaves: a second one would take of that. */
 static void add_gpus(struct list_of_env *l, const struct task_env *t)
 {
     if (!*t->gpu_maker)
@@ -122,7 +125,8 @@ static void add_gpus(struct list_of_env *l, const struct task_env *t)
         put_text(l, "ROCR_VISIBLE_DEVICES", t->gpus);
         return;
     }
-    if (slices && !str_starts(t->gpus, "MIG-")) /* CUDA does not see both kinds at once: the whole ones */
+    /* CUDA does not see both kinds at once: the whole ones */
+    if (slices && !str_starts(t->gpus, "MIG-"))
         put(l, mem_printf("CUDA_VISIBLE_DEVICES=%.*s", (int)(slices - t->gpus), t->gpus));
     else
         put_text(l, "CUDA_VISIBLE_DEVICES", t->gpus);
@@ -169,7 +173,8 @@ static void add_slurm_array(struct list_of_env *l, const struct wire_desired_att
 }
 
 /* "2(x3),1" */
-static void put_counts(struct list_of_env *l, const char *name, int64_t nodes, int64_t all, int64_t at_most)
+static void put_counts(
+    struct list_of_env *l, const char *name, int64_t nodes, int64_t all, int64_t at_most)
 {
     struct buf text = {0};
     for (int64_t i = 0, same; i < nodes; i += same) {
@@ -183,7 +188,8 @@ static void put_counts(struct list_of_env *l, const char *name, int64_t nodes, i
     buf_deinit(&text);
 }
 
-/* As Slurm has it: how many tasks there are is told when the job has said it, and srun is told so. */
+/* As Slurm has it: how many tasks there are is told when the job has said it, and srun is told
+ * so. */
 static void add_slurm_tasks_of_first(struct list_of_env *l, const struct task_env *t)
 {
     const struct wire_desired_attempt *s = t->spec;
@@ -208,7 +214,8 @@ static void add_slurm_tasks(struct list_of_env *l, const struct task_env *t)
     put_number(l, "SLURM_NTASKS", n_nodes(t) * tasks);
     put_number(l, "SLURM_NPROCS", n_nodes(t) * tasks);
     if (n_nodes(t) > 1)
-        put(l, mem_printf("SLURM_TASKS_PER_NODE=%lld(x%lld)", (long long)tasks, (long long)n_nodes(t)));
+        put(l, mem_printf(
+                   "SLURM_TASKS_PER_NODE=%lld(x%lld)", (long long)tasks, (long long)n_nodes(t)));
     else
         put_number(l, "SLURM_TASKS_PER_NODE", tasks);
     put_number(l, "SLURM_CPUS_PER_TASK", s->cpus_per_task > 0 ? s->cpus_per_task : s->cpus / tasks);

@@ -50,7 +50,8 @@ static bool read_uuid(const char *line, size_t n, char out[GPUS_ID_MAX])
     size_t len = 0, left = n - (size_t)(p - line);
     for (; len < left && p[len] != ')'; len++)
         if (len + 1 == GPUS_ID_MAX ||
-            !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/", p[len]) || !p[len])
+            !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/", p[len]) ||
+            !p[len])
             return false;
     if (len == 0 || len == left)
         return false;
@@ -77,11 +78,13 @@ static void read_line(struct reading *r, const char *line, size_t n)
         return;
     memcpy(word, line + skip, len);
     word[len] = '\0';
-    if (indent == 0 && str_starts(line, "GPU ") && strspn(word, "0123456789") == len && len < 4 && r->whole.n < GPUS_MAX) {
+    if (indent == 0 && str_starts(line, "GPU ") && strspn(word, "0123456789") == len && len < 4 &&
+        r->whole.n < GPUS_MAX) {
         STR_COPY(r->uuids[r->whole.n], uuid);
         add(&r->whole, word, "");
         r->is_sliced = false;
-    } else if (indent > 0 && str_starts(line + indent, "MIG ") && r->whole.n + r->is_sliced > 0 && gpu_slice(word, slice)) {
+    } else if (indent > 0 && str_starts(line + indent, "MIG ") && r->whole.n + r->is_sliced > 0 &&
+               gpu_slice(word, slice)) {
         r->whole.n -= !r->is_sliced;
         r->is_sliced = true;
         add(&r->slices, uuid, slice);
@@ -160,31 +163,36 @@ static int64_t count(const struct gpus *g, const char *slice)
 }
 
 /* n of those with this profile; "": whole ones. */
-static int give(const struct gpus *g, const char *slice, int64_t n, const char *const *others, size_t n_others,
-    char text[GPUS_TEXT_MAX], struct err *e)
+static int give(const struct gpus *g, const char *slice, int64_t n, const char *const *others,
+    size_t n_others, char text[GPUS_TEXT_MAX], struct err *e)
 {
     int64_t given = 0;
     for (size_t i = 0; i < g->n && given < n; i++)
-        given += str_eq(g->v[i].slice, slice) && is_free(g->v[i].id, others, n_others) && append(text, g->v[i].id);
+        given += str_eq(g->v[i].slice, slice) && is_free(g->v[i].id, others, n_others) &&
+                 append(text, g->v[i].id);
     if (given == n)
         return 0;
     return err_set(e, ERR_UNAVAILABLE,
-        "it needs %lld GPUs%s%s of this node, which has %lld, and %lld of them are free of what has not ended there yet", (long long)n,
-        slice[0] ? " of the profile " : "", slice, (long long)count(g, slice), (long long)given);
+        "it needs %lld GPUs%s%s of this node, which has %lld, and %lld of them are free of what "
+        "has not ended there yet",
+        (long long)n, slice[0] ? " of the profile " : "", slice, (long long)count(g, slice),
+        (long long)given);
 }
 
-int gpus_allot(const struct gpus *g, const struct gpus_ask *ask, const char *const *others, size_t n_others, char out[GPUS_TEXT_MAX],
-    struct err *e)
+int gpus_allot(const struct gpus *g, const struct gpus_ask *ask, const char *const *others,
+    size_t n_others, char out[GPUS_TEXT_MAX], struct err *e)
 {
     char text[GPUS_TEXT_MAX] = "";
     const struct counts none = {0}, *wanted = ask->slices ? ask->slices : &none;
     struct counts all;
     int64_t whole = gpus_whole(g);
     gpus_count_slices(g, &none, &all);
-    int rc = give(g, "", ask->all && ask->whole < whole ? whole : ask->whole, others, n_others, text, e);
+    int rc =
+        give(g, "", ask->all && ask->whole < whole ? whole : ask->whole, others, n_others, text, e);
     for (size_t i = 0; rc == 0 && i < all.n; i++) {
         int64_t n = counts_of(wanted, all.v[i].name);
-        rc = give(g, all.v[i].name, ask->all && n < all.v[i].n ? all.v[i].n : n, others, n_others, text, e);
+        rc = give(g, all.v[i].name, ask->all && n < all.v[i].n ? all.v[i].n : n, others, n_others,
+            text, e);
     }
     if (rc == 0)
         memcpy(out, text, sizeof(text));

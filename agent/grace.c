@@ -54,7 +54,8 @@ static bool wants(void *ctx, pid_t pid)
         return is_script(g, pid);
     if (g->to_all)
         return true;
-    return is_script(g, pid) ? !g->to_programs && proc_handles(pid, g->signal) : proc_handles(pid, g->signal) || goes_to_all(g->signal);
+    return is_script(g, pid) ? !g->to_programs && proc_handles(pid, g->signal)
+                             : proc_handles(pid, g->signal) || goes_to_all(g->signal);
 }
 
 int grace_send(const struct grace *g, struct proc_group *group)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The signal that a job wants some time before its time limit (submit --signal), and those that its user sends (scancel --signal). The
- * supervisor sends them: it outlives the agent, so that no restart makes a second one of the first.
+ * The signal that a job wants some time before its time limit (submit --signal), and those that its
+ * user sends (scancel --signal). The supervisor sends them: it outlives the agent, so that no
+ * restart makes a second one of the first.
  */
 #ifndef BELAY_AGENT_GRACE_H
 #define BELAY_AGENT_GRACE_H
@@ -19,9 +20,11 @@ struct grace {
     bool in_room;      /* script is its number in a namespace of its own */
 };
 
-/* With to_script the script's process gets it, whatever it does with it. Else: whoever catches it. But what ends (TERM, INT, HUP,
- * QUIT, KILL), goes on (CONT) or cannot be caught goes to all, except the script's process, which is left to do what comes after. With to_all
- * all get it, whatever they do with it. Returns how many got it; 0: nobody can hear it (yet). Blocks for a look at /proc. */
+/* With to_script the script's process gets it, whatever it does with it. Else: whoever catches it.
+ * But what ends (TERM, INT, HUP, QUIT, KILL), goes on (CONT) or cannot be caught goes to all,
+ * except the script's process, which is left to do what comes after. With to_all all get it,
+ * whatever they do with it. Returns how many got it; 0: nobody can hear it (yet). Blocks for a look
+ * at /proc. */
 int grace_send(const struct grace *g, struct proc_group *group);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The holder of a host's claim (see host.h): everything that the user data starts is below it, for it is a child
- * subreaper. It ends when the script does, or on SIGTERM, and before that ends whatever is below it; the lock on `hold`
- * goes with it. So who finds nobody holding knows that nothing runs, unless the holder itself was killed.
+ * The holder of a host's claim (see host.h): everything that the user data starts is below it, for
+ * it is a child subreaper. It ends when the script does, or on SIGTERM, and before that ends
+ * whatever is below it; the lock on `hold` goes with it. So who finds nobody holding knows that
+ * nothing runs, unless the holder itself was killed.
  */
 #include "agent/host.h"
 
@@ -32,7 +33,8 @@ static void set_environment(const char *dir)
     char *slash = n > 0 ? strrchr(exe, '/') : NULL;
     if (slash)
         *slash = '\0';
-    char *full = mem_printf("%s:%s", slash ? exe : "", path ? path : "/usr/local/bin:/usr/bin:/bin");
+    char *full =
+        mem_printf("%s:%s", slash ? exe : "", path ? path : "/usr/local/bin:/usr/bin:/bin");
     char *node = mem_printf("%s/node", dir);
     setenv("PATH", slash ? full : full + 1, 1);
     setenv("BELAY_NODE_DIR", node, 1);

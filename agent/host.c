@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A host's claim (see host.h). Invariants:
- *  1. A claim is there before anything runs for it, and goes only when nothing runs for it any more. So a host without
- *     a claim is a host on which nothing of ours lives.
- *  2. Repeated under its token, a claim is the same one. It is started once: a host that was started again has lost what
- *     it ran, and says so ("ended"), until the claim is released.
+ *  1. A claim is there before anything runs for it, and goes only when nothing runs for it any
+ *     more. So a host without a claim is a host on which nothing of ours lives.
+ *  2. Repeated under its token, a claim is the same one. It is started once: a host that was
+ *     started again has lost what it ran, and says so ("ended"), until the claim is released.
  */
 #include "agent/host.h"
 
@@ -90,8 +90,9 @@ static void add_line(struct buf *out, json_t *v)
 
 static json_t *claim_json(const struct claim *c, const char *state)
 {
-    return json_pack("{s:o, s:o, s:o, s:s, s:I}", "id", json_text(c->id), "token", json_text(c->token),
-        "cluster", json_text(c->cluster), "state", state, "since_ms", (json_int_t)c->since_ms);
+    return json_pack("{s:o, s:o, s:o, s:s, s:I}", "id", json_text(c->id), "token",
+        json_text(c->token), "cluster", json_text(c->cluster), "state", state, "since_ms",
+        (json_int_t)c->since_ms);
 }
 
 /* ---- files ---- */
@@ -233,8 +234,8 @@ static bool has_variable(pid_t pid, const char *variable)
     return found;
 }
 
-/* What a holder left that was killed itself: the agent and its supervisors have the directory in their environment, and
- * the tasks are below them. */
+/* What a holder left that was killed itself: the agent and its supervisors have the directory in
+ * their environment, and the tasks are below them. */
 static int kill_leftovers(const char *dir, struct err *e)
 {
     char *variable = mem_printf("BELAY_NODE_DIR=%s/node", dir);
@@ -242,7 +243,8 @@ static int kill_leftovers(const char *dir, struct err *e)
     int rc = 0;
     proc_table_read(&t);
     for (size_t i = 0; i < t.n && rc == 0; i++)
-        if (t.entries[i].pid > 1 && t.entries[i].pid != getpid() && has_variable(t.entries[i].pid, variable))
+        if (t.entries[i].pid > 1 && t.entries[i].pid != getpid() &&
+            has_variable(t.entries[i].pid, variable))
             rc = proc_tree_kill(t.entries[i].pid, KILL_WAIT_MS, e);
     proc_table_deinit(&t);
     free(variable);
@@ -426,12 +428,14 @@ static int show(const char *dir, int hold, struct buf *out, struct err *e)
     return 0;
 }
 
-/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0 or the error's kind. */
+/* Does it, and puts the reply (of either form) into out. Blocks, at most about a minute. Returns 0
+ * or the error's kind. */
 static int serve(const char *dir, const struct host_request *q, struct buf *out)
 {
     struct err e = {0};
     int hold = -1,
-        rc = fs_mkdirs(dir, geteuid() == 0 ? 0711 : 0700, &e); /* jobs of other users pass through */
+        /* jobs of other users pass through */
+        rc = fs_mkdirs(dir, geteuid() == 0 ? 0711 : 0700, &e);
     if (rc == 0 && (hold = open_hold(dir, &e)) < 0)
         rc = (int)e.kind;
     if (rc == 0)
@@ -439,8 +443,8 @@ static int serve(const char *dir, const struct host_request *q, struct buf *out)
     if (rc == 0)
         rc = show(dir, hold, out, &e);
     if (rc != 0)
-        add_line(out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
-                          json_text(e.text)));
+        add_line(out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind),
+                          "text", json_text(e.text)));
     if (hold >= 0)
         close(hold);
     return rc;
@@ -493,8 +497,8 @@ int host_main(int argc, char **argv)
         rc = serve(dir, &q, &out);
         host_request_deinit(&q);
     } else {
-        add_line(&out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind), "text",
-                           json_text(e.text)));
+        add_line(&out, json_pack("{s:i, s:s, s:o}", "host", 1, "error", err_kind_name(e.kind),
+                           "text", json_text(e.text)));
     }
     if (fs_write_all(1, buf_str(&out), out.len, NULL) != 0)
         rc = ERR_IO;

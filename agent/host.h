@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `belay-agent host`: a machine of a pool with `provider: static`, which belayd runs over ssh (cloud/static/protocol.h has
- * the other side). One request comes in on standard input, one reply goes out on standard output; both are JSON:
+ * `belay-agent host`: a machine of a pool with `provider: static`, which belayd runs over ssh
+ * (cloud/static/protocol.h has the other side). One request comes in on standard input, one reply
+ * goes out on standard output; both are JSON:
  *
  *     {"host":1,"do":"list"}
  *     {"host":1,"do":"claim","token":"belay-lab-17","cluster":"lab","user_data":"#!/bin/sh\n..."}
@@ -11,14 +12,16 @@
  *      "claim":{"id":...,"token":...,"cluster":...,"state":"running","since_ms":...}}
  *     {"host":1,"error":"conflict","text":"..."}                           (with exit code 1)
  *
- * A host has one claim at most. What a claim runs stands below one process of its own, the holder, which outlives the
- * connection. In the directory:
+ * A host has one claim at most. What a claim runs stands below one process of its own, the holder,
+ * which outlives the connection. In the directory:
  *
- *     claim.json   the claim: created whole, and only if there is none (of several requests one wins)
+ *     claim.json   the claim: created whole, and only if there is none (of several requests one
+ *                  wins)
  *     last.json    the claim that was released last
  *     lock         held by a request that changes something; another is told ERR_UNAVAILABLE
  *     hold         held by the holder as long as it lives; its lock says which process it is
- *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR; node.opt/ may hold an agent that it fetched
+ *     script, console, node/   the user data, what it prints, and BELAY_NODE_DIR; node.opt/ may
+ *                              hold an agent that it fetched
  */
 #ifndef BELAY_AGENT_HOST_H
 #define BELAY_AGENT_HOST_H

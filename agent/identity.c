@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL is used here and nowhere else in the agent. The private key's text is wiped when it is freed.
+ * OpenSSL is used here and nowhere else in the agent. The private key's text is wiped when it is
+ * freed.
  */
 #include "agent/identity.h"
 
@@ -108,8 +109,8 @@ static int wall_of(const ASN1_TIME *t, struct wall *ret_wall)
 }
 
 /* Checks that the certificate is for our key, and reads its life. */
-static int check_cert(
-    const struct identity *id, const char *pem, struct wall *ret_from, struct wall *ret_to, struct err *e)
+static int check_cert(const struct identity *id, const char *pem, struct wall *ret_from,
+    struct wall *ret_to, struct err *e)
 {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL);
@@ -119,7 +120,8 @@ static int check_cert(
         rc = ssl_fail(e, ERR_INVALID, "the certificate that belayd gave does not parse");
     else if (!key || X509_check_private_key(cert, key) != 1)
         rc = ssl_fail(e, ERR_INVALID, "the certificate is not for this node's key");
-    else if (wall_of(X509_get0_notBefore(cert), ret_from) || wall_of(X509_get0_notAfter(cert), ret_to))
+    else if (wall_of(X509_get0_notBefore(cert), ret_from) ||
+             wall_of(X509_get0_notAfter(cert), ret_to))
         rc = err_set(e, ERR_INVALID, "the certificate's dates do not parse");
     EVP_PKEY_free(key);
     X509_free(cert);
@@ -140,7 +142,8 @@ static int load_node(struct identity *id, struct err *e)
     if (!rc)
         id->node = joined;
     else if (rc != ERR_NOT_FOUND)
-        log_error("what the last join left is of no use, joining again", log_s("file", path), log_err(e));
+        log_error(
+            "what the last join left is of no use, joining again", log_s("file", path), log_err(e));
     buf_deinit(&text);
     free(path);
     return rc == ERR_INVALID || rc == ERR_NOT_FOUND ? 0 : rc;
@@ -173,7 +176,8 @@ bool identity_is_joined(const struct identity *id)
     return id->node.node != 0;
 }
 
-int identity_csr(const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e)
+int identity_csr(
+    const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e)
 {
     EVP_PKEY *key = key_of(id);
     X509_REQ *req = X509_REQ_new();
@@ -181,7 +185,8 @@ int identity_csr(const struct identity *id, const char *name, char *ret_pem, siz
     int rc = 0;
     X509_NAME *subject = X509_REQ_get_subject_name(req);
     if (!key ||
-        !X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) ||
+        !X509_NAME_add_entry_by_txt(
+            subject, "CN", MBSTRING_UTF8, (const unsigned char *)name, -1, -1, 0) ||
         !X509_REQ_set_pubkey(req, key) || !X509_REQ_sign(req, key, EVP_sha256()) ||
         !PEM_write_bio_X509_REQ(bio, req))
         rc = ssl_fail(e, ERR_INTERNAL, "making the certificate request");

@@ -4,7 +4,8 @@
  * directory:
  *
  *     key.pem    EC P-256, mode 0600, made once
- *     node.json  struct wire_joined: node number, name, cluster, certificate, store; absent before the join
+ *     node.json  struct wire_joined: node number, name, cluster, certificate, store; absent before
+ *                the join
  */
 #ifndef BELAY_AGENT_IDENTITY_H
 #define BELAY_AGENT_IDENTITY_H
@@ -19,20 +20,23 @@ struct identity {
     struct wall not_before, not_after; /* of the certificate */
 };
 
-/* Loads the key, or makes and stores it, and what a join left. A node.json that is damaged or does not fit
- * the key counts as not joined (logged). */
+/* Loads the key, or makes and stores it, and what a join left. A node.json that is damaged or does
+ * not fit the key counts as not joined (logged). */
 int identity_open(const char *dir, struct identity *ret_id, struct err *e);
 void identity_deinit(struct identity *id);
 
 bool identity_is_joined(const struct identity *id);
 
 /* A certificate request for the key, with `name` as its CN. */
-int identity_csr(const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e);
+int identity_csr(
+    const struct identity *id, const char *name, char *ret_pem, size_t size, struct err *e);
 
-/* Takes what a join or a renewal gave, durably. ERR_INVALID if the certificate is not for our key. */
+/* Takes what a join or a renewal gave, durably. ERR_INVALID if the certificate is not for our
+ * key. */
 int identity_accept(struct identity *id, const struct wire_joined *joined, struct err *e);
 
-/* Forgets the certificate (it was refused): the next join makes a new node or finds the old one by its key.
+/* Forgets the certificate (it was refused): the next join makes a new node or finds the old one by
+ * its key.
  */
 void identity_forget(struct identity *id);
 

@@ -16,14 +16,14 @@
 
 #define INSIDE "/run/belay"
 #define ENVIRON_MAX (1u << 20)
-#define PATHS                                                                                                \
-    "PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}:" INSIDE                                                   \
-    "/bin\"; PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}" INSIDE "/python\"; "                                  \
+#define PATHS                                                                                      \
+    "PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}:" INSIDE                                         \
+    "/bin\"; PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}" INSIDE "/python\"; "                        \
     "export PATH PYTHONPATH; "
-/* The shell stays until the script has ended, whatever it is sent meanwhile, and hands the end on. */
-#define COMMAND                                                                                              \
-    PATHS ": >\"$BELAY_CONTROL_DIR/" IMAGE_INSIDE                                          \
-    "\"; trap : TERM INT HUP; \"$@\"; exit $?"
+/* The shell stays until the script has ended, whatever it is sent meanwhile, and hands the end
+ * on. */
+#define COMMAND                                                                                    \
+    PATHS ": >\"$BELAY_CONTROL_DIR/" IMAGE_INSIDE "\"; trap : TERM INT HUP; \"$@\"; exit $?"
 
 extern const char image_sh[]; /* as the build embedded it, without its lines of comments */
 
@@ -41,7 +41,8 @@ static char *in_path(const char *name)
         size_t n = strcspn(p, ":");
         char *path = mem_printf("%.*s/%s", (int)n, p, name);
         struct stat st;
-        if (path[0] == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+        if (path[0] == '/' && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+            access(path, X_OK) == 0)
             return path;
         free(path);
         p += n + (p[n] == ':');
@@ -51,7 +52,8 @@ static char *in_path(const char *name)
 
 void image_runtimes_find(struct image_runtimes *ret_runtimes)
 {
-    *ret_runtimes = (struct image_runtimes){.podman = in_path("podman"), .apptainer = in_path("apptainer")};
+    *ret_runtimes =
+        (struct image_runtimes){.podman = in_path("podman"), .apptainer = in_path("apptainer")};
 }
 
 void image_runtimes_deinit(struct image_runtimes *r)
@@ -148,7 +150,8 @@ static void pass_gpus(struct words *w, const char *gpus)
 
 static void add_podman(struct words *w, const struct image_run *r)
 {
-    /* Its own cgroups would not be the task's. Signals come to the job's processes by themselves. */
+    /* Its own cgroups would not be the task's. Signals come to the job's processes by
+     * themselves. */
     static const char *const how[] = {"--cgroup-manager=cgroupfs", "run", "--rm", "--pull=never",
         "--cgroups=disabled", "--network=host", "--ipc=host", "--uts=host", "--ulimit=host",
         "--security-opt=label=disable", "--log-driver=none", "--interactive", "--sig-proxy=false",
@@ -228,7 +231,8 @@ char **image_forget_command(const char *image, const char *name)
     image_runtimes_find(&runtimes);
     if (runtimes.podman && !str_ends(image, ".sif")) {
         add(&w, mem_strdup(runtimes.podman));
-        add_all(&w, (const char *const[]){"--cgroup-manager=cgroupfs", "rm", "--force", "--ignore", "--time=0", name, NULL});
+        add_all(&w, (const char *const[]){"--cgroup-manager=cgroupfs", "rm", "--force", "--ignore",
+                        "--time=0", name, NULL});
     }
     image_runtimes_deinit(&runtimes);
     return w.v;
@@ -258,7 +262,8 @@ bool image_why(const char *control_dir, uid_t uid, char *text, size_t size)
     char *path = mem_printf("%s/" IMAGE_WORDS, control_dir), words[512];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     struct stat st;
-    ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == uid && st.st_nlink == 1
+    ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == uid &&
+                        st.st_nlink == 1
                     ? read(fd, words, sizeof(words) - 1)
                     : 0;
     if (fd >= 0)
@@ -293,14 +298,16 @@ static bool is_inside(void *ctx, pid_t pid)
 static bool hears(void *ctx, pid_t pid)
 {
     const struct hearers *h = ctx;
-    if (h->is_entered ? !is_inside(NULL, pid) : pid == h->init || (h->only_handlers && pid == h->front))
+    if (h->is_entered ? !is_inside(NULL, pid)
+                      : pid == h->init || (h->only_handlers && pid == h->front))
         return false;
     return !h->only_handlers || proc_handles(pid, h->signum);
 }
 
 int image_signal(struct proc_group *g, int signum, bool only_handlers, pid_t init, pid_t front)
 {
-    struct hearers h = {.signum = signum, .only_handlers = only_handlers, .init = init, .front = front};
+    struct hearers h = {
+        .signum = signum, .only_handlers = only_handlers, .init = init, .front = front};
     h.is_entered = proc_group_signal_if(g, 0, is_inside, NULL) > 0;
     return proc_group_signal_if(g, signum, hears, &h);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The number of this run of the agent: greater than that of every earlier run with the same directory, also when the
- * wall clock was set back meanwhile, because belayd takes what a lesser one says for old news.
+ * The number of this run of the agent: greater than that of every earlier run with the same
+ * directory, also when the wall clock was set back meanwhile, because belayd takes what a lesser
+ * one says for old news.
  */
 #ifndef BELAY_AGENT_INCARNATION_H
 #define BELAY_AGENT_INCARNATION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper has let go,
- * so a callback that comes late finds nothing to do.
+ * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper
+ * has let go, so a callback that comes late finds nothing to do.
  */
 #include "agent/keeper.h"
 
@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 #define TRIES_MAX 12
-#define RETRY_MS 100            /* x try */
+#define RETRY_MS 100   /* x try */
 #define HELD_LOOKS 600 /* who lives is worth ten minutes: to give it up is to lose what it runs */
 #define HELD_LOOKS_SOON 40
 #define HELD_LOOK_MS 50
 #define HELD_LATER_MS 1000
-#define ANSWER_WAIT_MS 30000    /* it may have to kill what an earlier one left */
+#define ANSWER_WAIT_MS 30000 /* it may have to kill what an earlier one left */
 
 static void look(struct keeper *k);
 
@@ -133,7 +133,8 @@ static void on_gone(struct keeper *k)
     k->is_up = false;
     let_go(&k->ctl);
     if (!was_up && !has_ended(k))
-        log_warn("a supervisor could not take its task", log_s("dir", k->dir), log_s("error", *k->said ? k->said : "it died"));
+        log_warn("a supervisor could not take its task", log_s("dir", k->dir),
+            log_s("error", *k->said ? k->said : "it died"));
     later(k, was_up || has_ended(k) ? 0 : (int64_t)RETRY_MS * k->tries);
 }
 
@@ -250,7 +251,8 @@ static void command(struct keeper *k, const char *text)
 {
     uv_buf_t b = uv_buf_init((char *)(uintptr_t)text, (unsigned)strlen(text));
     if (k->is_up && uv_try_write((uv_stream_t *)k->ctl, &b, 1) != (int)b.len)
-        log_warn("a command did not reach the supervisor", log_s("dir", k->dir), log_s("command", text));
+        log_warn(
+            "a command did not reach the supervisor", log_s("dir", k->dir), log_s("command", text));
 }
 
 void keeper_signal(struct keeper *k, int signum)
@@ -292,7 +294,10 @@ int keeper_shell(struct keeper *k, int fd)
     } control = {0};
     char text[] = "shell\n";
     struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr m = {.msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     int to;
     if (!k->is_up || uv_fileno((uv_handle_t *)k->ctl, &to) != 0)

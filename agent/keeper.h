@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's hold on a task's supervisor: starts it, or finds the one that an earlier agent started, gives
- * it commands, and says when the task has ended. One way for all cases (a new task, an agent that came back,
- * a supervisor that was killed), because a supervisor looks itself what there is to do:
+ * The agent's hold on a task's supervisor: starts it, or finds the one that an earlier agent
+ * started, gives it commands, and says when the task has ended. One way for all cases (a new task,
+ * an agent that came back, a supervisor that was killed), because a supervisor looks itself what
+ * there is to do:
  *
  *      +--> exit.json there? --yes--> ended
  *      |        | no
@@ -30,7 +31,8 @@ struct keeper {
     void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
     void (*ready)(void *ctx);                /* the answer to keeper_await_ready */
     void (*ended)(
-        void *ctx, const struct err *e); /* once. NULL: exit.json is there; else no supervisor can be had */
+        /* once. NULL: exit.json is there; else no supervisor can be had */
+        void *ctx, const struct err *e);
     void *ctx;
     /* private */
     struct timer timer;

@@ -26,8 +26,10 @@ static int newest_first(const void *a, const void *b)
     return x->attempt > y->attempt ? -1 : x->attempt < y->attempt;
 }
 
-/* Names in `where` that are "JOB-ATTEMPT" and nothing else: of that job (0: of any) and below that attempt. */
-static size_t list_in(const char *where, int64_t of_job, int64_t below, struct kept *ret, size_t max)
+/* Names in `where` that are "JOB-ATTEMPT" and nothing else: of that job (0: of any) and below that
+ * attempt. */
+static size_t list_in(
+    const char *where, int64_t of_job, int64_t below, struct kept *ret, size_t max)
 {
     DIR *d = opendir(where);
     size_t n = 0;
@@ -37,8 +39,9 @@ static size_t list_in(const char *where, int64_t of_job, int64_t below, struct k
         long long job, attempt;
         int used = 0;
         struct stat st;
-        if (sscanf(entry->d_name, "%lld-%lld%n", &job, &attempt, &used) != 2 || entry->d_name[used] ||
-            job < 1 || attempt < 1 || (of_job && (job != of_job || attempt >= below)) ||
+        if (sscanf(entry->d_name, "%lld-%lld%n", &job, &attempt, &used) != 2 ||
+            entry->d_name[used] || job < 1 || attempt < 1 ||
+            (of_job && (job != of_job || attempt >= below)) ||
             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         ret[n++] = (struct kept){.job = job, .attempt = attempt, .since_s = st.st_ctime};
@@ -96,8 +99,8 @@ static bool is_of_no_use(const struct kept *k, const struct kept *v, size_t n)
 static bool is_short(const char *dir, int free_percent)
 {
     struct statvfs s;
-    return statvfs(dir, &s) == 0 &&
-           (unsigned long long)s.f_bavail * 100 < (unsigned long long)s.f_blocks * (unsigned)free_percent;
+    return statvfs(dir, &s) == 0 && (unsigned long long)s.f_bavail * 100 <
+                                        (unsigned long long)s.f_blocks * (unsigned)free_percent;
 }
 
 void kept_sweep(const char *dir, const struct kept *v, size_t n, int free_percent)
@@ -132,7 +135,8 @@ static size_t add_earlier(
     return n;
 }
 
-size_t kept_find(const char *dir, const char *tasks_dir, int64_t job, int64_t attempt, char **ret, size_t max)
+size_t kept_find(
+    const char *dir, const char *tasks_dir, int64_t job, int64_t attempt, char **ret, size_t max)
 {
     size_t n = add_earlier(tasks_dir, "/checkpoint", job, attempt, ret, max);
     return n + add_earlier(dir, "", job, attempt, ret + n, max - n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel's files say of processes, groups and the machine (proc(5), cgroups(7), PSI). Pure; a text that does not say it, or not
- * in a form that is known, gives -1 or false.
+ * What the kernel's files say of processes, groups and the machine (proc(5), cgroups(7), PSI).
+ * Pure; a text that does not say it, or not in a form that is known, gives -1 or false.
  */
 #ifndef BELAY_AGENT_KERNEL_TEXT_H
 #define BELAY_AGENT_KERNEL_TEXT_H
@@ -14,20 +14,22 @@
 
 /* /proc/PID/stat, and that of a thread. */
 struct kernel_stat {
-    char state;            /* 'D': it waits for a disk, as a rule */
+    char state; /* 'D': it waits for a disk, as a rule */
     int64_t start_ticks;
-    int64_t cpu_ticks;     /* its own */
-    int64_t faults;        /* that needed a disk */
+    int64_t cpu_ticks; /* its own */
+    int64_t faults;    /* that needed a disk */
     int64_t threads;
-    int64_t pages;         /* resident */
-    int64_t blocked_ticks; /* it waited for disks; 0 too where the kernel does not count that (delayacct) */
+    int64_t pages; /* resident */
+    /* it waited for disks; 0 too where the kernel does not count that (delayacct) */
+    int64_t blocked_ticks;
 };
 bool kernel_stat(const char *text, struct kernel_stat *ret_stat);
 
 /* What a text begins with. */
 int64_t kernel_number(const char *text);
 
-/* Of the line that begins with key, its number: memory.stat, vmstat ("pgmajfault 12"), /proc/PID/io, status, meminfo ("VmSwap:  12 kB"). */
+/* Of the line that begins with key, its number: memory.stat, vmstat ("pgmajfault 12"),
+ * /proc/PID/io, status, meminfo ("VmSwap:  12 kB"). */
 int64_t kernel_value(const char *text, const char *key);
 
 /* The total of the line "some" of a pressure file, in milliseconds. */
@@ -46,7 +48,8 @@ struct kernel_net {
 };
 bool kernel_net_next(const char **at, struct kernel_net *ret_net);
 
-/* The path in the v2 hierarchy of /proc/PID/cgroup. False: there is none, or it has no room, or it is the root. */
+/* The path in the v2 hierarchy of /proc/PID/cgroup. False: there is none, or it has no room, or it
+ * is the root. */
 bool kernel_group(const char *text, char *out, size_t size);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See keyring.h. A key is "user" data (keyrings(7)): when it was put, a newline, and the secrets in the form that they have on
- * the wire. It is linked to the user's keyring by itself and not to a session's, which ends with the agent under systemd; so
- * nobody possesses it, and its permissions are the user's.
+ * See keyring.h. A key is "user" data (keyrings(7)): when it was put, a newline, and the secrets in
+ * the form that they have on the wire. It is linked to the user's keyring by itself and not to a
+ * session's, which ends with the agent under systemd; so nobody possesses it, and its permissions
+ * are the user's.
  */
 #include "agent/keyring.h"
 
@@ -15,8 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX 32767L      /* the kernel's, for this type */
-#define PERMISSIONS 0x3f3f0000L /* all of the possessor's and of the user's; none of the group's and of others' */
+#define PAYLOAD_MAX 32767L /* the kernel's, for this type */
+/* all of the possessor's and of the user's; none of the group's and of others' */
+#define PERMISSIONS 0x3f3f0000L
 #define TYPE "user"
 
 static char *name_of(const char *dir)
@@ -43,7 +45,8 @@ static int failed(struct err *e, const char *what)
     case EACCES:
         return err_set(e, ERR_DENIED, "%s: not allowed here", what);
     case EDQUOT:
-        return err_set(e, ERR_NO_SPACE, "%s: the user's keyring is full (/proc/sys/kernel/keys)", what);
+        return err_set(
+            e, ERR_NO_SPACE, "%s: the user's keyring is full (/proc/sys/kernel/keys)", what);
     case ENOKEY:
     case EKEYEXPIRED:
     case EKEYREVOKED:
@@ -61,7 +64,8 @@ int keyring_put(const char *dir, const struct wire_secrets *s, struct wall now, 
     struct buf text = {0};
     char *name = name_of(dir);
     long key;
-    buf_reserve(&text, (size_t)PAYLOAD_MAX); /* so that it does not move, which would leave a copy behind */
+    /* so that it does not move, which would leave a copy behind */
+    buf_reserve(&text, (size_t)PAYLOAD_MAX);
     buf_printf(&text, "%" PRId64 "\n", now.ms);
     wire_desired_encode(&whole, &text);
     if (text.len > (size_t)PAYLOAD_MAX) {
@@ -88,10 +92,13 @@ static int age(struct wire_secrets *s, int64_t put_ms, struct wall now, struct e
     if (!s->store_token)
         return 0;
     s->store_left_ms -= passed;
-    return s->store_left_ms > 0 ? 0 : err_set(e, ERR_NOT_FOUND, "what the kernel's keyring has of the store has ended");
+    return s->store_left_ms > 0
+               ? 0
+               : err_set(e, ERR_NOT_FOUND, "what the kernel's keyring has of the store has ended");
 }
 
-static int decode(const struct buf *text, struct wall now, struct wire_secrets *ret_s, struct err *e)
+static int decode(
+    const struct buf *text, struct wall now, struct wire_secrets *ret_s, struct err *e)
 {
     struct wire_desired whole;
     char *end = NULL;
@@ -118,7 +125,8 @@ int keyring_get(const char *dir, struct wall now, struct wire_secrets *ret_s, st
     struct buf text = {0};
     long key = find(dir), n = -1;
     if (key >= 0)
-        n = syscall(SYS_keyctl, KEYCTL_READ, key, buf_reserve(&text, (size_t)PAYLOAD_MAX), PAYLOAD_MAX);
+        n = syscall(
+            SYS_keyctl, KEYCTL_READ, key, buf_reserve(&text, (size_t)PAYLOAD_MAX), PAYLOAD_MAX);
     int rc = n < 0 || n > PAYLOAD_MAX ? failed(e, what) : 0;
     if (rc == 0) {
         buf_commit(&text, (size_t)n);

@@ -47,11 +47,13 @@ int launch_become_user(const struct job_user *u)
     return 0;
 }
 
-/* In a room by its name there: the one that the supervisor has open would be a file of nowhere else. */
+/* In a room by its name there: the one that the supervisor has open would be a file of nowhere
+ * else. */
 static int open_output(const struct launch *l)
 {
     int fd = l->room ? open(CRIU_ROOM "/output.log", O_WRONLY | O_APPEND | O_NOFOLLOW) : l->output;
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10); /* not one of those that are given anew */
+    /* not one of those that are given anew */
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
     if (l->room && fd >= 0)
         close(fd);
     return high;
@@ -61,7 +63,8 @@ static int set_files(const struct launch *l)
 {
     int output = open_output(l), null = open("/dev/null", O_RDONLY);
     int error = l->error == l->output ? output : fcntl(l->error, F_DUPFD_CLOEXEC, 10);
-    if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0)
+    if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 ||
+        dup2(error, 2) < 0)
         return -1;
     if (null > 2)
         close(null);
@@ -76,8 +79,8 @@ static int open_input(const struct launch *l)
     return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
 }
 
-/* The file may still be open for writing in a process that was just forked elsewhere in the agent and has not
- * come to its exec. */
+/* The file may still be open for writing in a process that was just forked elsewhere in the agent
+ * and has not come to its exec. */
 static void exec_script(const struct launch *l)
 {
     const struct timespec pause = {.tv_nsec = 5000000};

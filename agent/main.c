@@ -14,7 +14,8 @@
 static const char usage[] =
     "Usage: belay-agent --config FILE [--check] [--log-level LEVEL]\n"
     "       belay-agent host [--dir DIR]\n"
-    "Runs the jobs that belayd places on this node. host: serves one request of a belayd that reaches this\n"
+    "Runs the jobs that belayd places on this node. host: serves one request of a belayd that "
+    "reaches this\n"
     "machine over ssh, on standard input.\n"
     "\n"
     "  -c, --config FILE      the configuration (YAML); it holds a secret: mode 600\n"

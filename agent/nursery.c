@@ -24,9 +24,10 @@ struct nursery {
     struct limits limits;
     int fd;                /* our end; -1: there is no process, or it is ending */
     uv_process_t *process; /* NULL: the last one has ended */
-    uv_pipe_t *free_ones[FREE_MAX]; /* of supervisors without a task, the last one that had one last */
-    size_t n_free, n_unused;        /* n_unused: the fewest since the last look */
-    char node[256];                 /* what they were told */
+    /* of supervisors without a task, the last one that had one last */
+    uv_pipe_t *free_ones[FREE_MAX];
+    size_t n_free, n_unused; /* n_unused: the fewest since the last look */
+    char node[256];          /* what they were told */
     struct timer look;
 };
 
@@ -152,7 +153,8 @@ static int spawn(struct nursery *n, int theirs)
     char path[PATH_MAX];
     char words[LIMITS_TEXT_MAX], *args[1 + LIMITS_WORDS_MAX] = {path};
     uv_stdio_container_t stdio[NURSERY_FD + 1] = {{.flags = UV_IGNORE}, {.flags = UV_IGNORE},
-        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO}, {.flags = UV_INHERIT_FD, .data.fd = theirs}};
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = theirs}};
     program(path);
     limits_write(&n->limits, words, args + 1);
     uv_process_options_t o = {.file = path,
@@ -181,7 +183,9 @@ static int start(struct nursery *n, struct err *e)
     close(ends[1]);
     if (rc < 0) {
         close(ends[0]);
-        return err_set(e, ERR_IO, "belay-supervisor, which has to be beside belay-agent, cannot be started: %s", uv_strerror(rc));
+        return err_set(e, ERR_IO,
+            "belay-supervisor, which has to be beside belay-agent, cannot be started: %s",
+            uv_strerror(rc));
     }
     n->fd = ends[0];
     return 0;
@@ -205,7 +209,8 @@ static int send_request(const struct nursery *n, const void *text, size_t len, i
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {0};
     struct iovec v = {.iov_base = (void *)(uintptr_t)text, .iov_len = len};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
@@ -220,7 +225,8 @@ static int fork_one(struct nursery *n, const char *dir, const char *node, int fd
     char text[NURSERY_MESSAGE_MAX];
     size_t dir_len = strlen(dir) + 1, node_len = strlen(node) + 1;
     if (dir_len + node_len > sizeof(text))
-        return err_set(e, ERR_INVALID, "the path of a task's directory is too long: %zu bytes", dir_len - 1);
+        return err_set(
+            e, ERR_INVALID, "the path of a task's directory is too long: %zu bytes", dir_len - 1);
     memcpy(text, dir, dir_len);
     memcpy(text + dir_len, node, node_len);
     int failed = n->fd < 0 ? -EPIPE : send_request(n, text, dir_len + node_len, fd);
@@ -234,7 +240,8 @@ static int fork_one(struct nursery *n, const char *dir, const char *node, int fd
     return failed ? err_errno(e, -failed, "asking belay-supervisor for a process") : 0;
 }
 
-int nursery_ask(struct nursery *n, const char *dir, const char *node, uv_pipe_t **ret_pipe, struct err *e)
+int nursery_ask(
+    struct nursery *n, const char *dir, const char *node, uv_pipe_t **ret_pipe, struct err *e)
 {
     int ends[2];
     if (!str_eq(node, n->node))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The little of NVML's interface that is used is declared here, as NVIDIA's reference has it (NVML API Reference Guide), so that the
- * library is needed neither to build nor to run. A function that it does not have, or that a GPU does not support, tells nothing.
+ * The little of NVML's interface that is used is declared here, as NVIDIA's reference has it (NVML
+ * API Reference Guide), so that the library is needed neither to build nor to run. A function that
+ * it does not have, or that a GPU does not support, tells nothing.
  *
  * Invariant: functions of the library are called on the thread only.
  */
@@ -69,9 +70,11 @@ struct library {
     int (*slice)(struct nvml_device *d, unsigned i, struct nvml_device **ret);
 };
 
-/* The first is looked for where the loader looks; the others are where containers and providers put it. */
-static const char *const paths[] = {"libnvidia-ml.so.1", "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+/* The first is looked for where the loader looks; the others are where containers and providers put
+ * it. */
+static const char *const paths[] = {"libnvidia-ml.so.1",
+    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib64/libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
     "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
 
 /* Functions are found as data; what a pointer to one is to them POSIX promises. */
@@ -114,7 +117,8 @@ static void look_at_clocks(const struct library *l, struct nvml_device *d, struc
 {
     unsigned now = 0, most = 0;
     unsigned long long why = 0;
-    if (l->clock && l->clock_max && l->clock(d, NVML_CLOCK_SM, &now) == NVML_OK && l->clock_max(d, NVML_CLOCK_SM, &most) == NVML_OK && most > 0)
+    if (l->clock && l->clock_max && l->clock(d, NVML_CLOCK_SM, &now) == NVML_OK &&
+        l->clock_max(d, NVML_CLOCK_SM, &most) == NVML_OK && most > 0)
         k->clock_permille = now < most ? (int64_t)now * 1000 / most : 1000;
     if (l->reasons && l->reasons(d, &why) == NVML_OK) {
         k->thermal = why & (REASON_SW_THERMAL | REASON_HW_THERMAL);
@@ -159,7 +163,8 @@ static void look_at(const struct library *l, struct nvml_device *d, struct nvml_
     look_at_errors(l, d, k);
 }
 
-static bool begin_look(const struct library *l, struct nvml_device *d, unsigned index, bool is_slice, struct nvml_look *k)
+static bool begin_look(const struct library *l, struct nvml_device *d, unsigned index,
+    bool is_slice, struct nvml_look *k)
 {
     *k = (struct nvml_look){.index = index, .is_slice = is_slice};
     if (l->uuid(d, k->id, sizeof(k->id)) != NVML_OK)
@@ -169,13 +174,14 @@ static bool begin_look(const struct library *l, struct nvml_device *d, unsigned 
     return true;
 }
 
-static size_t look_at_slices(const struct library *l, struct nvml_device *d, unsigned index, struct nvml_look *v, size_t max)
+static size_t look_at_slices(
+    const struct library *l, struct nvml_device *d, unsigned index, struct nvml_look *v, size_t max)
 {
     unsigned mode = 0, pending, most = 0;
     struct nvml_device *s;
     size_t n = 0;
-    if (!l->mig || !l->slices || !l->slice || l->mig(d, &mode, &pending) != NVML_OK || mode != NVML_MIG_ENABLED ||
-        l->slices(d, &most) != NVML_OK)
+    if (!l->mig || !l->slices || !l->slice || l->mig(d, &mode, &pending) != NVML_OK ||
+        mode != NVML_MIG_ENABLED || l->slices(d, &most) != NVML_OK)
         return 0;
     for (unsigned i = 0; i < most && i < NVML_LOOKS_MAX && n < max; i++)
         if (l->slice(d, i, &s) == NVML_OK)

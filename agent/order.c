@@ -20,7 +20,8 @@ static bool is_before(
     return x != y ? x < y : a->estimate_ms < b->estimate_ms;
 }
 
-/* What one under way still needs; INT64_MAX if that is not known, or it has taken longer already. */
+/* What one under way still needs; INT64_MAX if that is not known, or it has taken longer
+ * already. */
 static int64_t remaining(const struct order_save *s, int64_t now_ms)
 {
     int64_t left = s->estimate_ms < 0 ? -1 : s->estimate_ms - (now_ms - s->started_ms);

@@ -46,8 +46,8 @@ static enum err_kind kind_of_status(int status)
     return status >= 500 ? ERR_UNAVAILABLE : ERR_INVALID;
 }
 
-/* {"error":{"kind":"...","text":"..."}}. A 404 of somebody in between (a proxy, another server) has no such
- * body and must not be taken for belayd's word. */
+/* {"error":{"kind":"...","text":"..."}}. A 404 of somebody in between (a proxy, another server) has
+ * no such body and must not be taken for belayd's word. */
 static int told_error(const struct http_reply *reply, struct err *e)
 {
     json_t *v = NULL;
@@ -76,5 +76,6 @@ int peer_check(const struct err *failed, const struct http_reply *reply, struct 
     int rc = told_error(reply, e);
     if (rc)
         return rc;
-    return err_set(e, kind_of_status(reply->status), "belayd answered %d without saying why", reply->status);
+    return err_set(
+        e, kind_of_status(reply->status), "belayd answered %d without saying why", reply->status);
 }

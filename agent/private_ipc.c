@@ -66,7 +66,8 @@ bool private_ipc_leave(struct private_ipc *p)
 {
     if (!p->is_inside)
         return true;
-    bool is_back = setns(p->ipc, CLONE_NEWIPC) == 0 && setns(p->mounts, CLONE_NEWNS) == 0 && chdir("/") == 0;
+    bool is_back =
+        setns(p->ipc, CLONE_NEWIPC) == 0 && setns(p->mounts, CLONE_NEWNS) == 0 && chdir("/") == 0;
     close_namespaces(p);
     p->is_inside = !is_back;
     return is_back;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processes of one task on one node share with each other and with nobody else: System V shared memory, semaphores
- * and message queues, POSIX message queues, and /dev/shm. It ends with the last of them. /dev/shm is a file system of its own,
- * whose pages the task's cgroup is charged with.
+ * What the processes of one task on one node share with each other and with nobody else: System V
+ * shared memory, semaphores and message queues, POSIX message queues, and /dev/shm. It ends with
+ * the last of them. /dev/shm is a file system of its own, whose pages the task's cgroup is charged
+ * with.
  *
- * A supervisor enters before it forks a task's first process, so all that it starts for the task is inside, commands of
- * `belay exec` too, and leaves before it takes another task. Not for CRIU's rooms (criu_room.h).
+ * A supervisor enters before it forks a task's first process, so all that it starts for the task is
+ * inside, commands of `belay exec` too, and leaves before it takes another task. Not for CRIU's
+ * rooms (criu_room.h).
  */
 #ifndef BELAY_AGENT_PRIVATE_IPC_H
 #define BELAY_AGENT_PRIVATE_IPC_H
@@ -19,12 +21,12 @@ struct private_ipc {
     bool is_inside;
 };
 
-/* shm_mib: the size of /dev/shm; 0: half of the machine's memory. On failure nothing has changed (ERR_UNSUPPORTED: this
- * process may not, or the kernel cannot). The caller has a single thread. */
+/* shm_mib: the size of /dev/shm; 0: half of the machine's memory. On failure nothing has changed
+ * (ERR_UNSUPPORTED: this process may not, or the kernel cannot). The caller has a single thread. */
 int private_ipc_enter(struct private_ipc *p, int64_t shm_mib, struct err *e);
 
-/* Harmless when it is not inside. The working directory is / then. False: this process cannot get back, and must not take
- * another task. */
+/* Harmless when it is not inside. The working directory is / then. False: this process cannot get
+ * back, and must not take another task. */
 bool private_ipc_leave(struct private_ipc *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariant: a counter that went back, since processes ended or a group was made anew, has counted nothing, never less than that.
+ * Invariant: a counter that went back, since processes ended or a group was made anew, has counted
+ * nothing, never less than that.
  */
 #include "agent/probe.h"
 
@@ -18,8 +19,10 @@
 #include <unistd.h>
 
 #define TEXT_MAX 16384
-#define PAGE_SWAPPED 4096 /* vmstat counts in pages; those of the few machines with larger ones are taken for less */
-#define BUSY_PART 2       /* a process that used less than one cpu by this has no thread that is worth a look */
+/* vmstat counts in pages; those of the few machines with larger ones are taken for less */
+#define PAGE_SWAPPED 4096
+/* a process that used less than one cpu by this has no thread that is worth a look */
+#define BUSY_PART 2
 
 /* What one process, or thread, had done by the last look. */
 struct seen {
@@ -29,16 +32,18 @@ struct seen {
 
 /* What a task has counted by a look; -1: nobody tells. */
 struct counters {
-    int64_t cpu_ms, blocked_ms, stall_ms, waited_ms, read_bytes, write_bytes, faults, refaults, net_in, net_out;
+    int64_t cpu_ms, blocked_ms, stall_ms, waited_ms, read_bytes, write_bytes, faults, refaults,
+        net_in, net_out;
 };
 
 struct probe {
     bool began;                   /* it was looked at */
     int64_t init_pid, init_ticks; /* as they were then */
     char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "": none was found */
-    int64_t net_pid;              /* one of its processes, which has a network of its own; 0: none has */
+    /* one of its processes, which has a network of its own; 0: none has */
+    int64_t net_pid;
     struct counters last;
-    int64_t waited_at_ms; /* when waited_ms grew, or the first look was */
+    int64_t waited_at_ms;        /* when waited_ms grew, or the first look was */
     struct seen *seen, *threads; /* by id */
     size_t n_seen, n_threads;
 };
@@ -148,7 +153,8 @@ static int compare_seen(const void *a, const void *b)
 
 static const struct seen *find_seen(const struct seen *v, size_t n, int64_t id, int64_t start_ticks)
 {
-    const struct seen key = {.id = id}, *found = n > 0 ? bsearch(&key, v, n, sizeof(*v), compare_seen) : NULL;
+    const struct seen key = {.id = id},
+                      *found = n > 0 ? bsearch(&key, v, n, sizeof(*v), compare_seen) : NULL;
     return found && found->start_ticks == start_ticks ? found : NULL;
 }
 
@@ -216,7 +222,11 @@ static void look_at_process(struct look *l, int64_t pid)
     if (!read_of(pid, "stat", text) || !kernel_stat(text, &s))
         return;
     struct seen *now = &l->seen[l->n_seen++];
-    *now = (struct seen){.id = pid, .start_ticks = s.start_ticks, .cpu_ticks = s.cpu_ticks, .faults = s.faults, .blocked_ticks = s.blocked_ticks};
+    *now = (struct seen){.id = pid,
+        .start_ticks = s.start_ticks,
+        .cpu_ticks = s.cpu_ticks,
+        .faults = s.faults,
+        .blocked_ticks = s.blocked_ticks};
     if (l->wants_io && read_of(pid, "io", text)) {
         int64_t in = kernel_value(text, "read_bytes:"), out = kernel_value(text, "write_bytes:");
         now->read_bytes = in > 0 ? in : 0;
@@ -243,7 +253,9 @@ static void look_at_process(struct look *l, int64_t pid)
 static size_t list_processes(const struct probe_of *of, pid_t pids[PROBE_PROCESSES_MAX])
 {
     size_t n = list_group(of->files.cpu, pids, PROBE_PROCESSES_MAX);
-    return n > 0 ? n : usage_list_tree((pid_t)of->init_pid, (uint64_t)of->init_ticks, pids, PROBE_PROCESSES_MAX);
+    return n > 0 ? n
+                 : usage_list_tree(
+                       (pid_t)of->init_pid, (uint64_t)of->init_ticks, pids, PROBE_PROCESSES_MAX);
 }
 
 static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
@@ -262,14 +274,17 @@ static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
 static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    char text[TEXT_MAX], own[USAGE_PATH_MAX - 40], its[USAGE_PATH_MAX - 40], path[USAGE_PATH_MAX + 40];
+    char text[TEXT_MAX], own[USAGE_PATH_MAX - 40], its[USAGE_PATH_MAX - 40],
+        path[USAGE_PATH_MAX + 40];
     if (str_ends(of->files.cpu, "/cpu.stat")) {
-        snprintf(p->group, sizeof(p->group), "%.*s", (int)(strlen(of->files.cpu) - strlen("/cpu.stat")), of->files.cpu);
+        snprintf(p->group, sizeof(p->group), "%.*s",
+            (int)(strlen(of->files.cpu) - strlen("/cpu.stat")), of->files.cpu);
         return;
     }
     if (!read_of(pid, "cgroup", text) || !kernel_group(text, its, sizeof(its)))
         return;
-    if (read_text("/proc/self/cgroup", text) && kernel_group(text, own, sizeof(own)) && str_eq(own, its))
+    if (read_text("/proc/self/cgroup", text) && kernel_group(text, own, sizeof(own)) &&
+        str_eq(own, its))
         return;
     for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !p->group[0]; i++) {
         snprintf(path, sizeof(path), "%s%s/cgroup.procs", mounts[i], its);
@@ -282,10 +297,12 @@ static bool has_own_network(int64_t pid)
 {
     char path[64], own[64] = "", its[64] = "";
     snprintf(path, sizeof(path), "/proc/%lld/ns/net", (long long)pid);
-    return readlink("/proc/self/ns/net", own, sizeof(own) - 1) > 0 && readlink(path, its, sizeof(its) - 1) > 0 && !str_eq(own, its);
+    return readlink("/proc/self/ns/net", own, sizeof(own) - 1) > 0 &&
+           readlink(path, its, sizeof(its) - 1) > 0 && !str_eq(own, its);
 }
 
-/* What is found out of its processes, once there are some: the last began last, in its container if it has one. */
+/* What is found out of its processes, once there are some: the last began last, in its container if
+ * it has one. */
 static void find_places(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
 {
     if (n > 0 && !p->group[0])
@@ -305,21 +322,28 @@ static void forget(struct probe *p)
 static void begin(struct probe *p, const struct probe_of *of, int64_t now_ms)
 {
     forget(p);
-    *p = (struct probe){.began = true, .init_pid = of->init_pid, .init_ticks = of->init_ticks, .last = unknown, .waited_at_ms = now_ms};
+    *p = (struct probe){.began = true,
+        .init_pid = of->init_pid,
+        .init_ticks = of->init_ticks,
+        .last = unknown,
+        .waited_at_ms = now_ms};
 }
 
-/* memory.stat, of v2, or of v1 with what is below it. What is in use is without the page cache, which would give way. */
+/* memory.stat, of v2, or of v1 with what is below it. What is in use is without the page cache,
+ * which would give way. */
 static void read_memory_stat(const char *text, struct counters *c, struct task_load *levels)
 {
     int64_t anon = kernel_value(text, "anon"), shared = kernel_value(text, "shmem");
-    int64_t file = kernel_value(text, "workingset_refault_file"), back = kernel_value(text, "workingset_refault_anon");
+    int64_t file = kernel_value(text, "workingset_refault_file"),
+            back = kernel_value(text, "workingset_refault_anon");
     if (anon < 0) {
         anon = kernel_value(text, "total_rss");
         shared = kernel_value(text, "total_shmem");
         c->faults = kernel_value(text, "total_pgmajfault");
     } else {
         c->faults = kernel_value(text, "pgmajfault");
-        c->refaults = file >= 0 && back >= 0 ? file + back : kernel_value(text, "workingset_refault");
+        c->refaults =
+            file >= 0 && back >= 0 ? file + back : kernel_value(text, "workingset_refault");
     }
     levels->memory_bytes = anon < 0 ? -1 : anon + (shared > 0 ? shared : 0);
 }
@@ -335,7 +359,8 @@ static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
 }
 
 /* What its groups count; the rest is -1. */
-static void read_counters(const struct probe *p, const struct probe_of *of, struct counters *c, struct task_load *levels)
+static void read_counters(
+    const struct probe *p, const struct probe_of *of, struct counters *c, struct task_load *levels)
 {
     char text[TEXT_MAX];
     struct usage used;
@@ -371,7 +396,8 @@ static void read_own_network(const struct probe *p, struct counters *c)
         }
 }
 
-static void fill_node(struct task_load *t, const struct probe_node *before, const struct probe_node *now)
+static void fill_node(
+    struct task_load *t, const struct probe_node *before, const struct probe_node *now)
 {
     t->node_cpus = now->cpus;
     t->node_cpu_ms = since(now->cpu_ms, before->cpu_ms);
@@ -381,14 +407,16 @@ static void fill_node(struct task_load *t, const struct probe_node *before, cons
 }
 
 /* What groups count, else what was seen of the processes. */
-static void fill_sums(struct task_load *t, const struct counters *c, const struct counters *last, const struct look *l)
+static void fill_sums(struct task_load *t, const struct counters *c, const struct counters *last,
+    const struct look *l)
 {
     t->cpu_ms = c->cpu_ms >= 0 ? since(c->cpu_ms, last->cpu_ms) : ticks_ms(l->cpu_ticks);
     t->busiest_ms = ticks_ms(l->busiest_ticks) < t->ms ? ticks_ms(l->busiest_ticks) : t->ms;
     t->faults = c->faults >= 0 ? since(c->faults, last->faults) : l->faults;
     t->refaults = since(c->refaults, last->refaults);
     t->read_bytes = c->read_bytes >= 0 ? since(c->read_bytes, last->read_bytes) : l->read_bytes;
-    t->write_bytes = c->write_bytes >= 0 ? since(c->write_bytes, last->write_bytes) : l->write_bytes;
+    t->write_bytes =
+        c->write_bytes >= 0 ? since(c->write_bytes, last->write_bytes) : l->write_bytes;
     t->stall_ms = since(c->stall_ms, last->stall_ms);
     if (c->blocked_ms >= 0)
         t->blocked_ms = since(c->blocked_ms, last->blocked_ms);
@@ -400,15 +428,18 @@ static void fill_sums(struct task_load *t, const struct counters *c, const struc
     t->stall_ms = t->stall_ms < t->ms ? t->stall_ms : t->ms;
 }
 
-static void fill_network(struct task_load *t, const struct counters *c, const struct counters *last, const struct probe_node *before,
-    const struct probe_node *now)
+static void fill_network(struct task_load *t, const struct counters *c, const struct counters *last,
+    const struct probe_node *before, const struct probe_node *now)
 {
     t->net_is_nodes = c->net_in < 0;
-    t->net_in_bytes = t->net_is_nodes ? since(now->net_in_bytes, before->net_in_bytes) : since(c->net_in, last->net_in);
-    t->net_out_bytes = t->net_is_nodes ? since(now->net_out_bytes, before->net_out_bytes) : since(c->net_out, last->net_out);
+    t->net_in_bytes = t->net_is_nodes ? since(now->net_in_bytes, before->net_in_bytes)
+                                      : since(c->net_in, last->net_in);
+    t->net_out_bytes = t->net_is_nodes ? since(now->net_out_bytes, before->net_out_bytes)
+                                       : since(c->net_out, last->net_out);
 }
 
-/* A wait is told when it is over, or a second later: it may have begun before this look, but not before the one in which it was told last. */
+/* A wait is told when it is over, or a second later: it may have begun before this look, but not
+ * before the one in which it was told last. */
 static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, int64_t now_ms)
 {
     int64_t more = since(told_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;
@@ -417,8 +448,8 @@ static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, i
         p->waited_at_ms = now_ms;
 }
 
-void probe_read(struct probe *p, const struct probe_of *of, const struct probe_node *before, const struct probe_node *now,
-    struct task_load *ret_load)
+void probe_read(struct probe *p, const struct probe_of *of, const struct probe_node *before,
+    const struct probe_node *now, struct task_load *ret_load)
 {
     bool first = !p->began || p->init_pid != of->init_pid || p->init_ticks != of->init_ticks;
     struct task_load t = {.ms = since(now->at_ms, before->at_ms)};
@@ -430,7 +461,10 @@ void probe_read(struct probe *p, const struct probe_of *of, const struct probe_n
     find_places(p, of, pids, n);
     read_counters(p, of, &c, &t);
     read_own_network(p, &c);
-    struct look l = {.p = p, .wants_io = c.read_bytes < 0, .wants_swap = t.swap_bytes < 0 && now->swaps, .elapsed_ms = t.ms};
+    struct look l = {.p = p,
+        .wants_io = c.read_bytes < 0,
+        .wants_swap = t.swap_bytes < 0 && now->swaps,
+        .elapsed_ms = t.ms};
     look_at_processes(&l, pids, n);
     if (t.memory_bytes < 0)
         t.memory_bytes = l.pages * sysconf(_SC_PAGESIZE);

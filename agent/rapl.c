@@ -32,7 +32,8 @@ static int64_t read_number(const struct rapl *r, const char *zone, const char *n
     return read_file(r, zone, name, text) ? kernel_number(text) : -1;
 }
 
-/* "intel-rapl:0", or with `parts` "intel-rapl:0:1". The same packages come again as intel-rapl-mmio:0, and a whole machine's psys has them in it. */
+/* "intel-rapl:0", or with `parts` "intel-rapl:0:1". The same packages come again as
+ * intel-rapl-mmio:0, and a whole machine's psys has them in it. */
 static bool is_zone(const char *name, int parts)
 {
     static const char prefix[] = "intel-rapl";
@@ -76,7 +77,8 @@ int64_t rapl_used_uj(int64_t before_uj, int64_t now_uj, int64_t range_uj)
         return -1;
     if (now_uj >= before_uj)
         return now_uj - before_uj;
-    return range_uj >= before_uj ? range_uj - before_uj + now_uj : -1; /* it has come round, where it is known at what */
+    /* it has come round, where it is known at what */
+    return range_uj >= before_uj ? range_uj - before_uj + now_uj : -1;
 }
 
 int64_t rapl_look(struct rapl *r, int64_t now_ms)
@@ -84,7 +86,8 @@ int64_t rapl_look(struct rapl *r, int64_t now_ms)
     int64_t sum = r->n > 0 && now_ms - r->at_ms <= RAPL_GAP_MS ? 0 : -1;
     for (size_t i = 0; i < r->n; i++) {
         struct rapl_zone *z = &r->zones[i];
-        int64_t uj = read_number(r, z->dir, "energy_uj"), used = rapl_used_uj(z->uj, uj, z->range_uj);
+        int64_t uj = read_number(r, z->dir, "energy_uj"),
+                used = rapl_used_uj(z->uj, uj, z->range_uj);
         z->uj = uj;
         sum = sum < 0 || used < 0 || used > INT64_MAX - sum ? -1 : sum + used;
     }

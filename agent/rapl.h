@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processors and the memory of the machine have used of energy, as the kernel's powercap files count it (RAPL, of Intel's and AMD's
- * processors): each package, and its memory where that is counted. Root alone may read them, as a rule, and few virtual machines have them:
- * without, nothing is known. What the board, fans, disks and supplies take is in none of them.
+ * What the processors and the memory of the machine have used of energy, as the kernel's powercap
+ * files count it (RAPL, of Intel's and AMD's processors): each package, and its memory where that
+ * is counted. Root alone may read them, as a rule, and few virtual machines have them: without,
+ * nothing is known. What the board, fans, disks and supplies take is in none of them.
  */
 #ifndef BELAY_AGENT_RAPL_H
 #define BELAY_AGENT_RAPL_H
@@ -13,7 +14,8 @@
 
 #define RAPL_DIR "/sys/class/powercap"
 #define RAPL_ZONES_MAX 32
-#define RAPL_GAP_MS 120000 /* between two looks; in more a counter may have come round more than once */
+/* between two looks; in more a counter may have come round more than once */
+#define RAPL_GAP_MS 120000
 
 struct rapl_zone {
     char dir[32];     /* "intel-rapl:0", "intel-rapl:0:1" */
@@ -30,8 +32,8 @@ struct rapl {
 
 /* Which there are. n 0: none. */
 void rapl_open(struct rapl *r, const char *dir);
-/* Microjoules since the look before, now being so late on a monotonic clock; -1: not known, as at the first look, after a gap, or where one of
- * them cannot be read. */
+/* Microjoules since the look before, now being so late on a monotonic clock; -1: not known, as at
+ * the first look, after a gap, or where one of them cannot be read. */
 int64_t rapl_look(struct rapl *r, int64_t now_ms);
 
 /* ---- pure, for rapl_look ---- */

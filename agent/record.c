@@ -22,7 +22,8 @@ static const char *const cause_names[] = {
 static_assert(sizeof(enum exit_cause) == sizeof(int), "the tables write enums through int");
 
 static const struct wire_field state_fields[] = {
-    {WIRE_FIELD_STRUCT, WIRE_AT(task_state, told), .required = true, .sub = &wire_attempt_status_table},
+    {WIRE_FIELD_STRUCT, WIRE_AT(task_state, told), .required = true,
+        .sub = &wire_attempt_status_table},
     WIRE_BOOL_OPT(task_state, prepared),
     WIRE_BOOL_OPT(task_state, saving),
     WIRE_I64_OPT(task_state, sequence, 0, INT64_MAX),
@@ -178,7 +179,8 @@ int record_write_exit(const char *path, const struct task_exit *exit, bool sync,
 {
     struct buf text = {0};
     wire_table_encode(&exit_table, exit, &text);
-    int rc = sync ? fs_write_atomic(path, text.data, text.len, RECORD_MODE, e) : record_put(path, text.data, text.len, RECORD_MODE, e);
+    int rc = sync ? fs_write_atomic(path, text.data, text.len, RECORD_MODE, e)
+                  : record_put(path, text.data, text.len, RECORD_MODE, e);
     buf_deinit(&text);
     return rc;
 }
@@ -191,7 +193,8 @@ int record_read_start(const char *path, struct task_start *ret_start, struct err
     if (!rc && !end)
         rc = err_set(e, ERR_NOT_FOUND, "%s does not say that the program was started", path);
     if (!rc) {
-        rc = wire_table_decode(&start_table, line + 1, (size_t)(end - line) - 1, START_FILE_MAX, ret_start, e);
+        rc = wire_table_decode(
+            &start_table, line + 1, (size_t)(end - line) - 1, START_FILE_MAX, ret_start, e);
         if (rc)
             err_wrap(e, "%s", path);
     }

@@ -38,7 +38,8 @@ static int64_t read_memory_mib(void)
 static int64_t count_gpus(void)
 {
     glob_t found = {0};
-    int64_t n = glob("/dev/nvidia[0-9]*", GLOB_NOSORT, NULL, &found) == 0 ? (int64_t)found.gl_pathc : 0;
+    int64_t n =
+        glob("/dev/nvidia[0-9]*", GLOB_NOSORT, NULL, &found) == 0 ? (int64_t)found.gl_pathc : 0;
     globfree(&found);
     return n;
 }
@@ -86,7 +87,10 @@ static struct gpu_kind gpu_kind(void)
 
 struct node_resources resources_measure(void)
 {
-    struct node_resources r = {.cpus = count_cpus(), .memory_mib = read_memory_mib(), .gpus = count_gpus(), .gpu = gpu_kind()};
+    struct node_resources r = {.cpus = count_cpus(),
+        .memory_mib = read_memory_mib(),
+        .gpus = count_gpus(),
+        .gpu = gpu_kind()};
     struct utsname u;
     if (uname(&u) == 0)
         STR_COPY(r.arch, u.machine);

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 struct node_resources {
-    int64_t cpus;       /* that this process may run on */
-    int64_t memory_mib; /* MemTotal; 1 if it cannot be read */
-    int64_t gpus;       /* /dev/nvidia[0-9]*; of an agent, those that it gives out whole */
+    int64_t cpus;        /* that this process may run on */
+    int64_t memory_mib;  /* MemTotal; 1 if it cannot be read */
+    int64_t gpus;        /* /dev/nvidia[0-9]*; of an agent, those that it gives out whole */
     struct gpu_kind gpu; /* of all of them; what differs, or is not told, is "" or 0 */
-    char arch[16];      /* "x86_64", "aarch64" */
+    char arch[16];       /* "x86_64", "aarch64" */
 };
 
 struct node_resources resources_measure(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far each source was copied is in memory that the supervisor shares, so that a second process can go on where a first
- * was killed. Positions move after the writes: a piece may come twice then, but none is left out.
+ * How far each source was copied is in memory that the supervisor shares, so that a second process
+ * can go on where a first was killed. Positions move after the writes: a piece may come twice then,
+ * but none is left out.
  */
 #include "agent/scribe.h"
 
@@ -74,8 +75,8 @@ static void copy(int from, off_t *at, int targets[SCRIBE_TARGETS])
     }
 }
 
-int scribe_open_files(const struct scribe *s, bool again,
-    int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
+int scribe_open_files(
+    const struct scribe *s, bool again, int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
 {
     *ret_copy = -1;
     umask(022);
@@ -83,7 +84,8 @@ int scribe_open_files(const struct scribe *s, bool again,
         return errno;
     for (int i = 0; i < SCRIBE_SOURCES; i++) {
         const struct scribe_copy *c = &s->copies[i];
-        int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (c->truncate && !again ? O_TRUNC : 0);
+        int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+                    (c->truncate && !again ? O_TRUNC : 0);
         ret_fds[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
         ret_fds[i][1] = c->from >= 0 ? c->also : -1;
         *ret_copy = i;
@@ -129,7 +131,8 @@ static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool aga
     char events[4096];
     bool stopped = false;
     for (int n = 1; n < NSIG; n++)
-        signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN); /* what the task is sent is not for this process */
+        /* what the task is sent is not for this process */
+        signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN);
     close_others(s, stop, tell);
     int watch = watch_sources(s); /* while the sources can be reached */
     struct opened o = {0};
@@ -192,12 +195,14 @@ static int await_opened(const struct scribe *s, int tell, struct err *e)
     ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
     close(tell);
     if (n != sizeof(o))
-        return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s", s->cwd, OPEN_WAIT_MS / 1000);
+        return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s",
+            s->cwd, OPEN_WAIT_MS / 1000);
     if (o.error != 0 && o.copy < 0)
-        return err_set(e, ERR_CONFIG, "the working directory %.150s cannot be entered: %s", s->cwd, strerror(o.error));
-    if (o.error != 0)
-        return err_set(e, ERR_CONFIG, "its output cannot be written to %.150s: %s", s->copies[o.copy].file,
+        return err_set(e, ERR_CONFIG, "the working directory %.150s cannot be entered: %s", s->cwd,
             strerror(o.error));
+    if (o.error != 0)
+        return err_set(e, ERR_CONFIG, "its output cannot be written to %.150s: %s",
+            s->copies[o.copy].file, strerror(o.error));
     return 0;
 }
 
@@ -212,7 +217,8 @@ static void drop(struct scribe *s)
 int scribe_start(struct scribe *s, struct err *e)
 {
     int tell;
-    s->progress = mmap(NULL, sizeof(*s->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    s->progress =
+        mmap(NULL, sizeof(*s->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s->progress == MAP_FAILED) {
         s->progress = NULL;
         return err_errno(e, errno, "sharing memory");

@@ -2,8 +2,8 @@
  *
  *     supervisor --fork--> minder --fork--> command
  *
- * The minder tells the command's end, passes signals on, and hangs the command up when the agent lets go. Both are in the task's
- * group, so that neither outlives it.
+ * The minder tells the command's end, passes signals on, and hangs the command up when the agent
+ * lets go. Both are in the task's group, so that neither outlives it.
  */
 #include "agent/shells.h"
 
@@ -41,7 +41,8 @@ char *shell_format(const char *const *command, bool tty, const char *term)
     json_t *words = json_array();
     for (; *command; command++)
         json_array_append_new(words, json_text(*command));
-    json_t *v = json_pack("{s:o,s:b,s:o}", "command", words, "tty", (int)tty, "term", json_text(term));
+    json_t *v =
+        json_pack("{s:o,s:b,s:o}", "command", words, "tty", (int)tty, "term", json_text(term));
     char *text = json_dump_text(v);
     json_decref(v);
     return text;
@@ -146,7 +147,8 @@ static const char *path_of(char *const *env)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* What is there to run it in its container is looked up now: it may have been installed since the agent's start. */
+/* What is there to run it in its container is looked up now: it may have been installed since the
+ * agent's start. */
 static char **in_container(const struct shells *s, const struct shell_order *o)
 {
     struct image_runtimes runtimes;
@@ -161,7 +163,8 @@ static char **in_container(const struct shells *s, const struct shell_order *o)
     return argv;
 }
 
-static void run_command(const struct shells *s, const struct shell_order *o, const char *session, const int fds[SHELL_FDS])
+static void run_command(const struct shells *s, const struct shell_order *o, const char *session,
+    const int fds[SHELL_FDS])
 {
     int to_agent = fcntl(fds[3], F_DUPFD_CLOEXEC, 10), files[3];
     char **env = env_of(s, o, session), **argv = s->image ? in_container(s, o) : o->command;
@@ -172,7 +175,8 @@ static void run_command(const struct shells *s, const struct shell_order *o, con
         files[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
     for (int i = 0; i < 3; i++)
         dup2(files[i], i);
-    if (o->tty && (ioctl(0, TIOCSCTTY, 0) < 0 || (s->user->is_other && fchown(0, s->user->uid, s->user->gid) < 0)))
+    if (o->tty && (ioctl(0, TIOCSCTTY, 0) < 0 ||
+                      (s->user->is_other && fchown(0, s->user->uid, s->user->gid) < 0)))
         log_debug("the terminal of a command is not its own");
     setenv("PATH", path_of(env), 1); /* where execvpe looks */
     if (!argv)
@@ -239,7 +243,8 @@ static void mind(const struct shells *s, const char *session, pid_t command, int
     }
 }
 
-static void run_minder(const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
+static void run_minder(
+    const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
 {
     sigset_t child;
     for (int signum = 1; signum < NSIG; signum++)
@@ -274,10 +279,12 @@ static void run_minder(const struct shells *s, const struct shell_order *o, cons
 /* ---- the supervisor ---- */
 
 /* Waits for nobody, so that it needs no minder. */
-static void send_signal(const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
+static void send_signal(
+    const struct shells *s, const struct shell_order *o, const int fds[SHELL_FDS])
 {
     int n = s->signal(s->ctx, o->signal, o->to);
-    const struct shell_report r = n < 0 ? (struct shell_report){SHELL_EXEC, -n} : (struct shell_report){SHELL_ENDED, W_EXITCODE(n == 0, 0)};
+    const struct shell_report r = n < 0 ? (struct shell_report){SHELL_EXEC, -n}
+                                        : (struct shell_report){SHELL_ENDED, W_EXITCODE(n == 0, 0)};
     if (send(fds[3], &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         log_debug("nobody hears that a signal was sent");
 }
@@ -303,7 +310,10 @@ static ssize_t receive(int connection, char *text, size_t size, int fds[SHELL_FD
         struct cmsghdr align;
     } control;
     struct iovec part = {.iov_base = text, .iov_len = size};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr m = {.msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes)};
     ssize_t n = recvmsg(connection, &m, MSG_CMSG_CLOEXEC);
     for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL; c; c = CMSG_NXTHDR(&m, c))
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)

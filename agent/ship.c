@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holes of a sparse file are told, not sent: a job makes one of any length in a moment.
- * At most one piece is on its way. Who finishes tries a limited number of times: output is worth less than a
+ * Holes of a sparse file are told, not sent: a job makes one of any length in a moment. At most one
+ * piece is on its way. Who finishes tries a limited number of times: output is worth less than a
  * task directory that can never be cleared away.
  */
 #include "agent/ship.h"
@@ -22,7 +22,7 @@
 #define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
 #define CALL_MS 30000
 #define RETRY_BASE_MS 400
-#define RETRY_CAP_MS 10000 /* somebody may be reading it as it comes */
+#define RETRY_CAP_MS 10000      /* somebody may be reading it as it comes */
 #define FINISH_FAILURES_MAX 100 /* some twelve minutes */
 
 static void pump(struct ship *s);
@@ -76,7 +76,8 @@ static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct 
 static void on_failure(struct ship *s, const struct err *e)
 {
     int64_t wait_ms = prng_backoff_ms(s->prng, s->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
-    log_debug("output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
+    log_debug(
+        "output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
     if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
         log_warn("output is given up", log_i("job", s->job), log_i("attempt", s->attempt),
             log_i("unshipped_bytes", look(s) - s->offset), log_err(e));

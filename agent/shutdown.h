@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether this machine is shutting down: asked once, when the agent is told to end, which an upgrade
+ * Whether this machine is shutting down: asked once, when the agent is told to end, which an
+ * upgrade
  * of the agent does too. What `systemctl is-system-running` says:
  *
  *   "stopping"                 yes

@@ -29,7 +29,8 @@ struct kept_one {
 
 struct spares {
     const char *dir;
-    struct kept_one all[SPARES_MAX]; /* the newest last: what was used last is what the kernel still knows */
+    /* the newest last: what was used last is what the kernel still knows */
+    struct kept_one all[SPARES_MAX];
     size_t n;
 };
 
@@ -38,7 +39,8 @@ static void remove_one(const char *dir, const char *name)
     char *path = mem_printf("%s/%s", dir, name);
     struct err e;
     if (fs_remove_tree(path, &e) != 0)
-        log_warn("a directory that was kept for a task could not be removed", log_s("dir", path), log_err(&e));
+        log_warn("a directory that was kept for a task could not be removed", log_s("dir", path),
+            log_err(&e));
     free(path);
 }
 
@@ -92,10 +94,12 @@ void spares_keep(struct spares *s, const char *user, const struct spare *spare)
 
 /* ---- threads ---- */
 
-bool spare_use(const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u)
+bool spare_use(
+    const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u)
 {
     char *from = mem_printf("%s/%s", tasks_dir, spare->name);
-    bool is_theirs = spare->uid == u->uid && (!u->is_other || spare->gid == u->gid); /* the user's number may be another now */
+    /* the user's number may be another now */
+    bool is_theirs = spare->uid == u->uid && (!u->is_other || spare->gid == u->gid);
     bool is = is_theirs && rename(from, dir) == 0;
     free(from);
     if (!is)
@@ -103,7 +107,8 @@ bool spare_use(const char *tasks_dir, const struct spare *spare, const char *dir
     return is;
 }
 
-/* Calls fn with what is in a directory until that says false. False: it did, or the directory cannot be read. */
+/* Calls fn with what is in a directory until that says false. False: it did, or the directory
+ * cannot be read. */
 static bool for_each_in(int fd, bool (*fn)(void *ctx, const char *name), void *ctx)
 {
     union {
@@ -137,8 +142,8 @@ static int open_in(int at, const char *name)
 static bool is_untouched(int at, const char *name, struct stat *ret_stat)
 {
     int fd = open_in(at, name);
-    bool is = fd >= 0 && fstat(fd, ret_stat) == 0 && (ret_stat->st_mode & 07777) == 0700 && flistxattr(fd, NULL, 0) <= 0 &&
-              for_each_in(fd, is_none, NULL);
+    bool is = fd >= 0 && fstat(fd, ret_stat) == 0 && (ret_stat->st_mode & 07777) == 0700 &&
+              flistxattr(fd, NULL, 0) <= 0 && for_each_in(fd, is_none, NULL);
     if (fd >= 0)
         close(fd);
     return is;
@@ -148,7 +153,8 @@ static bool are_untouched(int at, struct spare *spare)
 {
     struct stat st[N_INNER];
     for (size_t i = 0; i < N_INNER; i++)
-        if (!is_untouched(at, inner[i], &st[i]) || st[i].st_uid != st[0].st_uid || st[i].st_gid != st[0].st_gid)
+        if (!is_untouched(at, inner[i], &st[i]) || st[i].st_uid != st[0].st_uid ||
+            st[i].st_gid != st[0].st_gid)
             return false;
     spare->uid = st[0].st_uid;
     spare->gid = st[0].st_gid;
@@ -175,7 +181,8 @@ static bool is_known(void *ctx, const char *name)
     return is;
 }
 
-bool spare_make(const char *tasks_dir, struct spare *spare, const char *dir, const char *const *files, size_t n)
+bool spare_make(
+    const char *tasks_dir, struct spare *spare, const char *dir, const char *const *files, size_t n)
 {
     assert(n <= FILES_MAX);
     struct found f = {.files = files, .n = n};

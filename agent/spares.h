@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories of tasks that are over, emptied, for tasks of the same user to come: to make and remove three directories takes a disk's
- * file system longer than all the rest of what is on it for a short task. One is kept only if nothing is in it, nor in its control and
- * checkpoint directories, that was not there when they were made: no file, no attribute, no other mode or owner.
+ * Directories of tasks that are over, emptied, for tasks of the same user to come: to make and
+ * remove three directories takes a disk's file system longer than all the rest of what is on it for
+ * a short task. One is kept only if nothing is in it, nor in its control and checkpoint
+ * directories, that was not there when they were made: no file, no attribute, no other mode or
+ * owner.
  *
  * Which there are is the loop's to know; looking, emptying and renaming block, and are for threads.
  */
@@ -40,9 +42,12 @@ void spares_keep(struct spares *s, const char *user, const struct spare *spare);
 /* ---- threads ---- */
 
 /* From now on it is the directory of a task of u. False: it is not usable, and gone. */
-bool spare_use(const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u);
-/* The task's directory becomes the spare of that name, without the files that are named, which go in this order. False: something else
- * is in it, and it is as it was, or some of the files are gone. */
-bool spare_make(const char *tasks_dir, struct spare *spare, const char *dir, const char *const *files, size_t n);
+bool spare_use(
+    const char *tasks_dir, const struct spare *spare, const char *dir, const struct job_user *u);
+/* The task's directory becomes the spare of that name, without the files that are named, which go
+ * in this order. False: something else is in it, and it is as it was, or some of the files are
+ * gone. */
+bool spare_make(const char *tasks_dir, struct spare *spare, const char *dir,
+    const char *const *files, size_t n);
 
 #endif

@@ -11,9 +11,11 @@
  *                                  kill the rest --> exit.json --> end, or, when nothing had to be killed: the next task
  *
  * Invariants.
- *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which it says).
+ *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which
+ *     it says).
  *  2. One supervisor a task: it has supervisor.pid locked.
- *  3. A script starts only after supervisor.pid says by whom, and below which process or that its cgroup tells.
+ *  3. A script starts only after supervisor.pid says by whom, and below which process or that its
+ *     cgroup tells.
  */
 #include "agent/supervisor.h"
 
@@ -56,11 +58,15 @@
 #define RESTORE_LOG_MAX 65536
 #define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
 #define KILL_WAIT_MS 10000
-#define GPU_KILL_WAIT_MS 300000 /* what has a GPU keeps it until it is dead: the next would get it */
-#define SYNC_WORTH_MS 10000 /* what ran for less may be run again, should the machine crash the moment after */
-#define INIT_WAIT_MS 10    /* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
+/* what has a GPU keeps it until it is dead: the next would get it */
+#define GPU_KILL_WAIT_MS 300000
+/* what ran for less may be run again, should the machine crash the moment after */
+#define SYNC_WORTH_MS 10000
+/* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
+#define INIT_WAIT_MS 10
 #define FORGET_WAIT_MS 10000
-#define NOTICE_WINDOW_MS 120000 /* what providers give at best, and what a stop without a notice gives */
+/* what providers give at best, and what a stop without a notice gives */
+#define NOTICE_WINDOW_MS 120000
 
 struct supervisor {
     const struct supervisor_room *room;
@@ -77,7 +83,9 @@ struct supervisor {
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
     int64_t children_before_ms, children_before_user_ms;
-    bool is_whole; /* the end: no process that was below this one is left; the init, if there is one, ended by itself */
+    /* the end: no process that was below this one is left; the init, if there is one, ended by
+     * itself */
+    bool is_whole;
     int pid_file;
     struct scribe scribe;
     char *output, *error, *input; /* files of the user's; NULL: none */
@@ -97,10 +105,12 @@ static void tell_agent(struct supervisor *s, const char *text)
     char line[sizeof(((struct err *)0)->text) + 1];
     int n = snprintf(line, sizeof(line), "%s\n", text);
     if (s->boss >= 0 && send(s->boss, line, (size_t)n, MSG_NOSIGNAL) < 0)
-        log_debug("nobody hears a supervisor", log_s("dir", s->dir)); /* an agent that is gone asks again through ctl.sock */
+        /* an agent that is gone asks again through ctl.sock */
+        log_debug("nobody hears a supervisor", log_s("dir", s->dir));
 }
 
-static void describe(struct task_exit *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void describe(struct task_exit *x, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 static void describe(struct task_exit *x, const char *fmt, ...)
 {
     va_list ap;
@@ -152,7 +162,8 @@ static void await_rest(struct supervisor *s)
     }
 }
 
-/* A process that would not die (state D) is no reason to keep the job waiting, but has to be told. */
+/* A process that would not die (state D) is no reason to keep the job waiting, but has to be
+ * told. */
 static void kill_rest(struct supervisor *s, int64_t wait_ms)
 {
     struct err e;
@@ -168,12 +179,14 @@ static void kill_rest(struct supervisor *s, int64_t wait_ms)
 static void run_as_user(const struct supervisor *s, char **argv)
 {
     char *home = mem_printf("HOME=%s", s->user.home);
-    char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = {path, home, NULL};
+    char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+         *const env[] = {path, home, NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0 && launch_become_user(&s->user) == 0)
+    if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0 &&
+        launch_become_user(&s->user) == 0)
         execve(argv[0], argv, env);
     _exit(127);
 }
@@ -192,7 +205,8 @@ static void forget_container(struct supervisor *s)
     waitpid(pid, NULL, 0);
 }
 
-/* What all that were below it and were waited for used, those of the tasks before among them: what there is where no group counts. */
+/* What all that were below it and were waited for used, those of the tasks before among them: what
+ * there is where no group counts. */
 static void read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms)
 {
     struct rusage r = {0};
@@ -222,12 +236,16 @@ static void note_usage(struct supervisor *s)
     s->exit.cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
     bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
-    bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL; /* itself, or what its shell waited for */
+    /* itself, or what its shell waited for */
+    bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL;
     int64_t limit_mib = memory_limit_mib(s);
     if (killed && unasked && limit_mib > 0 && s->exit.memory_peak >= (limit_mib << 20) / 100 * 98) {
         s->exit.cause = EXIT_BY_ITSELF;
-        describe(&s->exit, s->task->memory_mib > 0 ? "killed: it used all of the %lld MiB of memory that it asked for"
-                                                   : "killed: it used all of the %lld MiB of memory that a job may have here; ask for what it needs (--memory)",
+        describe(&s->exit,
+            s->task->memory_mib > 0
+                ? "killed: it used all of the %lld MiB of memory that it asked for"
+                : "killed: it used all of the %lld MiB of memory that a job may have here; ask for "
+                  "what it needs (--memory)",
             (long long)limit_mib);
     }
 }
@@ -265,7 +283,8 @@ static void note_no_exec(struct supervisor *s, const struct launch_report *r)
     } else if (r->step == LAUNCH_USER) {
         describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
     } else if (r->step == LAUNCH_ROOM) {
-        describe(&s->exit, "no namespaces can be made for it, which --checkpoint criu needs: %s", why);
+        describe(
+            &s->exit, "no namespaces can be made for it, which --checkpoint criu needs: %s", why);
     } else {
         describe(&s->exit, "the program cannot be started (step %d): %s", (int)r->step, why);
     }
@@ -302,14 +321,17 @@ static void note_silence(struct task_exit *x)
 static void note_no_image(struct supervisor *s)
 {
     char why[200];
-    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 || s->exit.code > 127 || fs_has_name("control/" IMAGE_INSIDE))
+    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 ||
+        s->exit.code > 127 || fs_has_name("control/" IMAGE_INSIDE))
         return;
     bool bad = image_why("control", s->user.uid, why, sizeof(why));
     s->exit.cause = bad || s->exit.code == 127 ? EXIT_NO_EXEC : EXIT_LOST;
     if (*why)
         describe(&s->exit, "%s", why);
     else
-        describe(&s->exit, "its container could not be started (exit code %d); the end of its output says why", (int)s->exit.code);
+        describe(&s->exit,
+            "its container could not be started (exit code %d); the end of its output says why",
+            (int)s->exit.code);
 }
 
 static void note_report(struct supervisor *s, const struct launch_report *r)
@@ -353,15 +375,15 @@ static bool was_taken(int pid_file)
     return fstat(pid_file, &st) < 0 || st.st_size > 0;
 }
 
-/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory tells them
- * apart. */
+/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory
+ * tells them apart. */
 static void group_name(const struct supervisor *s, char *out, size_t size)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     for (const char *p = s->dir; *p; p++)
         h = (h ^ (unsigned char)*p) * 1099511628211u;
-    snprintf(out, size, "belay-%lld-%lld-%016llx", (long long)s->task->job, (long long)s->task->attempt,
-        (unsigned long long)h);
+    snprintf(out, size, "belay-%lld-%lld-%016llx", (long long)s->task->job,
+        (long long)s->task->attempt, (unsigned long long)h);
 }
 
 static int open_group(struct supervisor *s, struct err *e)
@@ -383,8 +405,8 @@ static int open_group(struct supervisor *s, struct err *e)
 static int write_pid(int pid_file, struct err *e)
 {
     char text[64];
-    int n = snprintf(
-        text, sizeof(text), "%ld %llu\n", (long)getpid(), (unsigned long long)proc_start_ticks(getpid()));
+    int n = snprintf(text, sizeof(text), "%ld %llu\n", (long)getpid(),
+        (unsigned long long)proc_start_ticks(getpid()));
     return fs_write_all(pid_file, text, (size_t)n, e);
 }
 
@@ -416,7 +438,8 @@ static int64_t restored_ranks(void)
     return n;
 }
 
-/* In its container. What is there is looked up now: it may have been installed since the agent's start. */
+/* In its container. What is there is looked up now: it may have been installed since the agent's
+ * start. */
 static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
 {
     struct image_runtimes runtimes;
@@ -443,16 +466,18 @@ static bool holds(const struct supervisor *s)
     return s->task->script_on_first && s->task->rank > 0;
 }
 
-/* Nothing but its cgroup is needed to hold it together. Copies of its output are made by a child, which is not the script's. */
+/* Nothing but its cgroup is needed to hold it together. Copies of its output are made by a child,
+ * which is not the script's. */
 static bool runs_alone(const struct supervisor *s)
 {
-    return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") && !holds(s) && !s->task->image &&
-           s->scribe.pid == 0;
+    return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") &&
+           !holds(s) && !s->task->image && s->scribe.pid == 0;
 }
 
 static int fork_program(struct supervisor *s, int output, int error, struct err *e)
 {
-    bool in_room = str_eq(s->task->method, "criu"), is_restored = s->state.told.restored_attempt > 0;
+    bool in_room = str_eq(s->task->method, "criu"),
+         is_restored = s->state.told.restored_attempt > 0;
     const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
     char *script = mem_printf("%s/script", seen);
     char **argv = build_argv(s, script);
@@ -509,7 +534,8 @@ static int open_reader(const char *name, struct err *e)
     return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
 }
 
-/* One file cannot be written by several nodes at once: without a sign that tells them apart it is the first one's. */
+/* One file cannot be written by several nodes at once: without a sign that tells them apart it is
+ * the first one's. */
 static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
 {
     const struct pattern_values v = {.job = s->task->job,
@@ -533,7 +559,8 @@ static bool starts_afresh(const struct wire_desired_attempt *t)
 /* Who writes where when errors have a file of their own: see scribe.h. */
 static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
 {
-    int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e), open_reader("stdout.log", e), open_reader("stderr.log", e)};
+    int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e),
+        open_reader("stdout.log", e), open_reader("stderr.log", e)};
     for (int i = 0; i < 4; i++)
         if (fds[i] < 0)
             return fds[i];
@@ -553,7 +580,8 @@ static int make_pipe(const struct supervisor *s, const char *name)
     return open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Its standard input, for belay attach. It has no end between two of those who write there, until one asks for it (vigil.h). */
+/* Its standard input, for belay attach. It has no end between two of those who write there, until
+ * one asks for it (vigil.h). */
 static int open_stdin(struct supervisor *s, struct err *e)
 {
     s->vigil.input = make_pipe(s, TASK_STDIN);
@@ -603,8 +631,10 @@ static int note_start(struct supervisor *s, struct err *e)
 static void make_ipc_private(struct supervisor *s)
 {
     struct err e;
-    bool is_hidden = str_starts(s->dir, "/dev/shm/"); /* the new one would cover the task's own files */
-    if (!s->room->limits.private_ipc || geteuid() != 0 || str_eq(s->task->method, "criu") || is_hidden)
+    /* the new one would cover the task's own files */
+    bool is_hidden = str_starts(s->dir, "/dev/shm/");
+    if (!s->room->limits.private_ipc || geteuid() != 0 || str_eq(s->task->method, "criu") ||
+        is_hidden)
         return;
     if (private_ipc_enter(&s->private_ipc, memory_limit_mib(s), &e))
         log_debug("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
@@ -648,7 +678,8 @@ static int read_records(struct supervisor *s, struct err *e)
 static int check_gpus(const struct supervisor *s, struct err *e)
 {
     if (s->task->gpus > 0 && !*s->state.gpus)
-        return err_set(e, ERR_INTERNAL, "it is not written down which GPUs of the node are its own");
+        return err_set(
+            e, ERR_INTERNAL, "it is not written down which GPUs of the node are its own");
     return 0;
 }
 
@@ -665,7 +696,8 @@ static int clean_up(struct supervisor *s, struct err *e)
     if (proc_group_mode(s->group) != PROC_SUBREAPER)
         kill_rest(s, KILL_WAIT_MS); /* the agent waits */
     if (record_read_start("supervisor.pid", &start, e) == 0 &&
-        proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks && start.init_ticks > 0)
+        proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks &&
+        start.init_ticks > 0)
         rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
     struct err unused;
     if (s->task->image && user_resolve(s->task->user, &s->user, &unused) == 0)
@@ -687,13 +719,13 @@ static void keep_vigil(struct supervisor *s)
     s->vigil.in_image = s->task->image != NULL;
     s->vigil.time_limit_ms = s->task->time_limit_ms;
     s->vigil.kill_wait_ms = s->task->kill_wait_ms;
-    s->vigil.grace = (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,
-        .to_script = s->task->grace_to_script,
-        .before_ms = s->task->grace_ms,
-        .init = s->launched.init,
-        .in_room = str_eq(s->task->method, "criu")};
-    s->vigil.shells = (struct shells){
-        .group = s->group,
+    s->vigil.grace =
+        (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,
+            .to_script = s->task->grace_to_script,
+            .before_ms = s->task->grace_ms,
+            .init = s->launched.init,
+            .in_room = str_eq(s->task->method, "criu")};
+    s->vigil.shells = (struct shells){.group = s->group,
         .user = &s->user,
         .env = s->env,
         .cwd = work_dir(s),
@@ -788,7 +820,8 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
     return was;
 }
 
-/* Into dir, in place of the task before. False: there is no agent any more, or none that makes sense. Until then SIGTERM ends it. */
+/* Into dir, in place of the task before. False: there is no agent any more, or none that makes
+ * sense. Until then SIGTERM ends it. */
 static bool await_task(char *dir, size_t size)
 {
     char line[SUPERVISOR_LINE_MAX], *slash = strrchr(dir, '/'), *end;
@@ -803,7 +836,8 @@ static bool await_task(char *dir, size_t size)
         ssize_t got = read(SUPERVISOR_BOSS_FD, line + n, sizeof(line) - n);
         if (got == 0 || (got < 0 && errno != EINTR))
             return false;
-        for (n += got > 0 ? (size_t)got : 0; (end = memchr(line, '\n', n)); memmove(line, end + 1, n)) {
+        for (n += got > 0 ? (size_t)got : 0; (end = memchr(line, '\n', n));
+             memmove(line, end + 1, n)) {
             *end = '\0';
             n -= (size_t)(end - line) + 1;
             if (str_starts(line, "task ") && str_is_name(line + 5, sizeof(line)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-supervisor: one process that belay-agent asks for supervisors (nursery.h), and all of these. Little is linked into
- * it, for what is mapped here is copied with every task.
+ * belay-supervisor: one process that belay-agent asks for supervisors (nursery.h), and all of
+ * these. Little is linked into it, for what is mapped here is copied with every task.
  */
 #include "agent/nursery.h"
 #include "agent/supervisor.h"
@@ -32,7 +32,8 @@ static int take_fd(struct msghdr *m)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
     int fd = -1;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof(fd)))
         memcpy(&fd, CMSG_DATA(c), sizeof(fd));
     return fd;
 }
@@ -45,7 +46,8 @@ static int receive(struct request *r)
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec v = {.iov_base = r->text, .iov_len = NURSERY_MESSAGE_MAX};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     ssize_t n = recvmsg(NURSERY_FD, &m, MSG_CMSG_CLOEXEC);
     if (n <= 0)
         return n < 0 && errno == EINTR ? 0 : -1;
@@ -110,7 +112,8 @@ static void warm_up(struct supervisor_room *ret_room)
 static int serve(const struct supervisor_room *room)
 {
     struct request r;
-    struct pollfd p[2] = {{.fd = NURSERY_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
+    struct pollfd p[2] = {
+        {.fd = NURSERY_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
     for (;;) {
         if (poll(p, 2, -1) < 0 && errno != EINTR)
             return 1;
@@ -136,8 +139,10 @@ int main(int argc, char **argv)
         return 0;
     }
     struct supervisor_room room = {0};
-    if (!limits_read(argc - 1, argv + 1, &room.limits) || getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
-        fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n", stderr);
+    if (!limits_read(argc - 1, argv + 1, &room.limits) ||
+        getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
+        fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n",
+            stderr);
         return 2;
     }
     fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an attempt on this node: its states, its end, its being forgotten. How it starts is in
- * task_start.c, its checkpoints in task_save.c, stops that save first in task_notice.c, what blocks in
- * task_work.c.
+ * The life of an attempt on this node: its states, its end, its being forgotten. How it starts is
+ * in task_start.c, its checkpoints in task_save.c, stops that save first in task_notice.c, what
+ * blocks in task_work.c.
  *
  * Invariants.
- *  1. How it is to end (state.stop) is on disk before the program is told, so that an agent that comes back
+ *  1. How it is to end (state.stop) is on disk before the program is told, so that an agent that
+ *     comes back
  * tells the same end.
- *  2. It is ENDED only when nothing of it runs (exit.json), no work is under way, and what the program had
+ *  2. It is ENDED only when nothing of it runs (exit.json), no work is under way, and what the
+ *     program had
  * committed is stored or cannot be.
  *  3. Its directory goes only when belayd does not want it any more.
  */
@@ -28,7 +30,7 @@
 #define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
 #define IDLE_RETRY_MS 20
 #define USAGE_EVERY_MS 2000 /* what ends before costs nothing for it */
-#define TELL_WAIT_MS 2000 /* for the next piece of output to get to belayd */
+#define TELL_WAIT_MS 2000   /* for the next piece of output to get to belayd */
 
 static const char *const phase_names[] = {
     "starting", "restoring", "running", "saving", "ending", "ended", NULL};
@@ -46,7 +48,8 @@ static const struct sm_transition transitions[] = {
     {WIRE_SAVING, WIRE_ENDED},
     {WIRE_ENDING, WIRE_ENDED},
 };
-const struct sm task_sm = {"task", phase_names, transitions, sizeof(transitions) / sizeof(*transitions)};
+const struct sm task_sm = {
+    "task", phase_names, transitions, sizeof(transitions) / sizeof(*transitions)};
 
 void task_move(struct task *t, enum wire_phase to)
 {
@@ -112,9 +115,9 @@ void task_end(struct task *t, const char *end, int64_t code, const char *text)
     task_tell_end(t);
 }
 
-/* Once belayd knows of the end it may take the machine away at once, and with it output that is not there
- * yet. So the end waits for the output while that goes on, but never for more than half of what a notice
- * leaves. */
+/* Once belayd knows of the end it may take the machine away at once, and with it output that is not
+ * there yet. So the end waits for the output while that goes on, but never for more than half of
+ * what a notice leaves. */
 static int64_t tell_wait_ms(const struct task *t)
 {
     const struct notice *n = t->room->notice;
@@ -152,10 +155,12 @@ static void on_tell(struct timer *timer, void *ctx)
     tell_now(ctx);
 }
 
-/* Killed from outside after it was told to stop, or as the machine goes down: the stop took effect. */
+/* Killed from outside after it was told to stop, or as the machine goes down: the stop took
+ * effect. */
 static bool stop_took_effect(const struct task *t)
 {
-    return t->exit.cause == EXIT_STOPPED || (t->exit.signal != 0 && t->exit.cause == EXIT_BY_ITSELF);
+    return t->exit.cause == EXIT_STOPPED ||
+           (t->exit.signal != 0 && t->exit.cause == EXIT_BY_ITSELF);
 }
 
 static void end_as_found(struct task *t)
@@ -166,7 +171,8 @@ static void end_as_found(struct task *t)
     char words[192];
     bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
     snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
-        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with --checkpoint "
+        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with "
+                  "--checkpoint "
                 : "",
         !in_vain          ? ""
         : task_by_criu(t) ? "criu"
@@ -188,14 +194,14 @@ static void end_as_found(struct task *t)
         task_end(t, "failed", x->code, *x->text ? x->text : words);
 }
 
-/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was waiting for
- * there is nothing newer in it. */
+/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was
+ * waiting for there is nothing newer in it. */
 bool task_wants_final_save(const struct task *t)
 {
     bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
     bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
-    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) && !t->save.is_final &&
-           (by_itself || for_stop);
+    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) &&
+           !t->save.is_final && (by_itself || for_stop);
 }
 
 static bool is_over(const struct task *t)
@@ -217,7 +223,8 @@ void task_finish(struct task *t)
         task_accept_hasten(t);
         return;
     }
-    if (!t->killing && t->exit.code == 0 && !is_over(t) && task_accept_is_wanted(t) && task_save_queued(t))
+    if (!t->killing && t->exit.code == 0 && !is_over(t) && task_accept_is_wanted(t) &&
+        task_save_queued(t))
         return;
     if (!t->killing && t->exit.code != 0 && !is_over(t)) {
         task_pump_saves(t); /* what it had committed before */
@@ -235,7 +242,8 @@ void task_finish(struct task *t)
     end_as_found(t);
 }
 
-/* Nothing is saved of what has not started: the restore is cancelled, a wait for the next try is over. */
+/* Nothing is saved of what has not started: the restore is cancelled, a wait for the next try is
+ * over. */
 static void task_hasten(struct task *t)
 {
     task_work_cancel(t);
@@ -243,7 +251,8 @@ static void task_hasten(struct task *t)
         timer_start(t->room->timers, &t->retry, 0);
 }
 
-void task_stop(struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms)
+void task_stop(
+    struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms)
 {
     if (!*t->state.stop) {
         STR_COPY(t->state.stop, end);
@@ -297,7 +306,8 @@ static void start_removal(struct task *t)
     t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
     t->work.spare = (struct spare){0};
     if (!task_saves(t) && spares_wants(t->room->spares))
-        snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld", (long long)t->job, (long long)t->attempt);
+        snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld",
+            (long long)t->job, (long long)t->attempt);
     task_work_start(t, WORK_REMOVE, on_removed);
 }
 
@@ -358,14 +368,16 @@ static void drop_acked(struct task *t, int64_t acked)
     while (n < told->n_checkpoints && told->checkpoints[n].sequence <= acked)
         n++;
     told->n_checkpoints -= n;
-    memmove(told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
+    memmove(
+        told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
 }
 
 /* For the agent after this one. */
 static void keep_secrets(struct task *t, const struct wire_secrets *s)
 {
     struct err e;
-    if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 && t->secrets.version == 0)
+    if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 &&
+        t->secrets.version == 0)
         log_warn("an agent that is restarted will need belayd before it can save this attempt",
             log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
 }
@@ -384,7 +396,8 @@ void task_take_secrets(struct task *t, const struct wire_secrets *s)
     }
     if (!t->state.needs_secrets) {
         t->state.needs_secrets = true;
-        if (t->state.prepared) /* before that the directory may not be there, and the spec says it */
+        /* before that the directory may not be there, and the spec says it */
+        if (t->state.prepared)
             task_persist(t);
     }
     task_work_secrets(t);
@@ -431,7 +444,8 @@ bool task_has_ended(const struct task *t)
 
 bool task_is_here(const struct task *t)
 {
-    bool has_begun = t->is_admitted || t->state.prepared || t->is_damaged; /* the latter by an agent before */
+    /* the latter by an agent before */
+    bool has_begun = t->is_admitted || t->state.prepared || t->is_damaged;
     return has_begun && !t->exited && t->phase != WIRE_ENDED;
 }
 
@@ -481,20 +495,24 @@ void task_read_usage(struct task *t)
     else
         usage_read_tree((pid_t)t->init_pid, (uint64_t)t->init_ticks, &used);
     bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
-    told->cpu_milli = is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
+    told->cpu_milli =
+        is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
     told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
     told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
     t->usage_cpu_ms = used.cpu_ms;
     told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
-    int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes; /* the most that was seen, where nobody counts */
+    /* the most that was seen, where nobody counts */
+    int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes;
     told->memory_peak_bytes = peak > told->memory_bytes ? peak : told->memory_bytes;
     t->usage_at = now;
 }
 
 bool task_probe(const struct task *t, struct probe_of *ret_of)
 {
-    *ret_of = (struct probe_of){
-        .files = t->usage, .init_pid = t->init_pid, .init_ticks = t->init_ticks, .waited_ms = control_read_waited(&t->control)};
+    *ret_of = (struct probe_of){.files = t->usage,
+        .init_pid = t->init_pid,
+        .init_ticks = t->init_ticks,
+        .waited_ms = control_read_waited(&t->control)};
     return !t->exited && mono_is_set(t->usage_at);
 }
 
@@ -514,10 +532,13 @@ bool task_tail(struct task *t, struct wire_tail *ret)
 {
     size_t n;
     int64_t offset;
-    char *rest = t->phase == WIRE_ENDED && t->end_told ? ship_rest(&t->ship, WIRE_TAIL_MAX, &offset, &n) : NULL;
+    char *rest = t->phase == WIRE_ENDED && t->end_told
+                     ? ship_rest(&t->ship, WIRE_TAIL_MAX, &offset, &n)
+                     : NULL;
     if (!rest)
         return false;
-    *ret = (struct wire_tail){.job = t->job, .attempt = t->attempt, .offset = offset, .hex = mem_alloc(2 * n + 1)};
+    *ret = (struct wire_tail){
+        .job = t->job, .attempt = t->attempt, .offset = offset, .hex = mem_alloc(2 * n + 1)};
     str_hex(rest, n, ret->hex);
     free(rest);
     return true;

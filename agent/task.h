@@ -43,11 +43,12 @@ struct task_room {
     struct prng *prng;
     struct peer *peer;
     struct nursery *nursery;
-    struct store_net *net;                   /* for stores over a network */
+    struct store_net *net; /* for stores over a network */
     const struct criu *criu;
-    const char *system_users;                /* user_admit() */
-    /* It may begin beside what else is here. Into its state: the GPUs of the node that it gets, and whose make these are.
-     * ERR_UNAVAILABLE: too few are free (yet), or somebody is to have the node for himself and is not alone (yet). */
+    const char *system_users; /* user_admit() */
+    /* It may begin beside what else is here. Into its state: the GPUs of the node that it gets, and
+     * whose make these are. ERR_UNAVAILABLE: too few are free (yet), or somebody is to have the
+     * node for himself and is not alone (yet). */
     int (*admit)(void *ctx, const struct task *t, struct task_state *s, struct err *e);
     const char *dir;                         /* where tasks' directories are */
     struct spares *spares;                   /* there */
@@ -58,36 +59,41 @@ struct task_room {
     void (*changed)(void *ctx);              /* belayd should know at once */
     void (*changed_later)(void *ctx);        /* soon */
     void (*gone)(void *ctx, struct task *t); /* forgotten; freed right after */
-    void (*ended)(void *ctx);                /* nothing of one runs any more: others may have its place */
-    void (*order)(void *ctx);                /* a save waits for its turn (task_turn), or one has ended */
+    /* nothing of one runs any more: others may have its place */
+    void (*ended)(void *ctx);
+    /* a save waits for its turn (task_turn), or one has ended */
+    void (*order)(void *ctx);
     void *ctx;
 };
 
-/* Starts a new attempt. want other than WIRE_RUN, no script, or a reclaim pending: one that has ended already
- * is made, for belayd to know. */
+/* Starts a new attempt. want other than WIRE_RUN, no script, or a reclaim pending: one that has
+ * ended already is made, for belayd to know. */
 struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d);
 
-/* Takes over what an earlier agent left in the directory room->dir/name. NULL: nothing of use (cleared away).
+/* Takes over what an earlier agent left in the directory room->dir/name. NULL: nothing of use
+ * (cleared away).
  */
 struct task *task_adopt(const struct task_room *room, const char *name);
 
 int64_t task_job(const struct task *t);
 int64_t task_attempt(const struct task *t);
 bool task_has_ended(const struct task *t);
-bool task_is_here(const struct task *t);      /* it was admitted, and something of it may run */
+bool task_is_here(const struct task *t); /* it was admitted, and something of it may run */
 const struct wire_desired_attempt *task_spec(const struct task *t); /* what it is to be; borrowed */
 /* Those that it has, until nothing of it runs (gpus.h); "": none. */
 const char *task_gpus(const struct task *t);
-void task_look_again(struct task *t); /* another one has ended: if it waits to be admitted, it looks again */
+/* another one has ended: if it waits to be admitted, it looks again */
+void task_look_again(struct task *t);
 bool task_is_prepared(const struct task *t); /* what it needs of earlier attempts it has */
-bool task_is_leaving(const struct task *t); /* not to be told any more */
-struct link *task_link(struct task *t);     /* for the agent's list */
+bool task_is_leaving(const struct task *t);  /* not to be told any more */
+struct link *task_link(struct task *t);      /* for the agent's list */
 struct task *task_of_link(struct link *n);
 
 /* Fills s with borrowed texts, until the task's next change. */
 void task_status(struct task *t, struct wire_attempt_status *s);
 
-/* The output that has to stand beside its end, in text of the caller's. False: there is none, or the end is not told yet. */
+/* The output that has to stand beside its end, in text of the caller's. False: there is none, or
+ * the end is not told yet. */
 bool task_tail(struct task *t, struct wire_tail *ret);
 /* What its processes use is read anew, if that was some seconds ago: before it is told. */
 void task_read_usage(struct task *t);
@@ -110,7 +116,8 @@ void task_notice(struct task *t, const struct notice *n);
 void task_notice_sooner(struct task *t, const struct notice *n);
 void task_save_and_stop(struct task *t, const char *end, const char *text, int64_t stop_by);
 
-/* At a reclaim saves are stored in an order (order.h). False: t has none that waits or is under way. */
+/* At a reclaim saves are stored in an order (order.h). False: t has none that waits or is under
+ * way. */
 bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms);
 void task_take_turn(struct task *t); /* of one that waits: it is stored now */
 

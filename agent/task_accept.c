@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints that are accepted before they are stored: the program goes on as soon as a snapshot of its directory
- * stands (ckpt/snapshot.h).
+ * Checkpoints that are accepted before they are stored: the program goes on as soon as a snapshot
+ * of its directory stands (ckpt/snapshot.h).
  *
  *     commit or .done --> taking --> queued --> save (task_save.c) --> stored.K
  *                           |          |
@@ -9,14 +9,16 @@
  *                           +--> the program has to wait: task_save.c stores the directory
  *
  * Invariants.
- *  1. One snapshot of a task is stored and one is queued, no more: who commits faster than the store takes costs no more
- *     disk or memory than that, and what is stored next is the newest. Of a gang none takes the place of another, the
- *     next commit waits: ranks that each left out others would seldom have one that all have.
- *  2. Accepted commits are told in their order what came of them (`untold`); those that a newer one replaced share its
- *     fate. "ok" of one means that it or a later one is durable.
- *  3. What belay relies upon before it lets go of a node (a notice, an eviction, exit code 85) is never merely accepted.
- *  4. Of a gang's commits only those that tell their step are accepted: by that the ranks know what belongs together when their
- *     programs do not wait for each other (ckpt/gang.h).
+ *  1. One snapshot of a task is stored and one is queued, no more: who commits faster than the
+ *     store takes costs no more disk or memory than that, and what is stored next is the newest. Of
+ *     a gang none takes the place of another, the next commit waits: ranks that each left out
+ *     others would seldom have one that all have.
+ *  2. Accepted commits are told in their order what came of them (`untold`); those that a newer one
+ *     replaced share its fate. "ok" of one means that it or a later one is durable.
+ *  3. What belay relies upon before it lets go of a node (a notice, an eviction, exit code 85) is
+ *     never merely accepted.
+ *  4. Of a gang's commits only those that tell their step are accepted: by that the ranks know what
+ *     belongs together when their programs do not wait for each other (ckpt/gang.h).
  */
 #include "agent/task_private.h"
 
@@ -37,7 +39,8 @@ static void take_on_thread(void *ctx)
     struct task *t = ctx;
     struct task_taking *k = &t->taking;
     const struct ckpt_snapshot_how how = {.scratch = t->dir, .in_place = k->in_place};
-    k->rc = ckpt_snapshot_take(t->checkpoint_dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
+    k->rc = ckpt_snapshot_take(
+        t->checkpoint_dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
 }
 
 /* The program goes on. What asked for this save has it, unless it came meanwhile. */
@@ -69,8 +72,8 @@ static void accept_taken(struct task *t)
 static void let_wait(struct task *t)
 {
     struct task_taking *k = &t->taking;
-    log_debug("a program has to wait until it is saved", log_i("job", t->job), log_i("attempt", t->attempt),
-        log_err(&k->e));
+    log_debug("a program has to wait until it is saved", log_i("job", t->job),
+        log_i("attempt", t->attempt), log_err(&k->e));
     if (k->save.commit)
         t->must_wait = k->save.commit;
     else
@@ -127,7 +130,8 @@ void task_accept_take(struct task *t, int64_t commit, int64_t progress)
 
 void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
 {
-    const struct control_answer a = {.failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
+    const struct control_answer a = {
+        .failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
     if (!t->untold || upto < t->untold)
         return;
     control_stored(&t->control, t->untold, upto, &a);
@@ -156,7 +160,8 @@ void task_accept_refuse(struct task *t, const struct task_save *s, const struct 
 void task_accept_judge(struct task *t)
 {
     const struct task_work *w = &t->work;
-    int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace), estimate = t->save_took_ms;
+    int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace),
+            estimate = t->save_took_ms;
     int64_t time = mono_is_set(t->hard_at) ? t->hard_at.ms - TASK_COMMIT_MS - now_ms(t) : INT64_MAX;
     if (!task_saves_accepted(t) || atomic_load(&w->cancel))
         return;
@@ -176,8 +181,9 @@ static bool has_succeeded(const struct task *t)
     return t->exit.cause == EXIT_BY_ITSELF && t->exit.code == 0;
 }
 
-/* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang may; and what a program
- * commits of its own accord before it ends may be its result. Exit code 85 says that what is in the directory is the newest. */
+/* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang
+ * may; and what a program commits of its own accord before it ends may be its result. Exit code 85
+ * says that what is in the directory is the newest. */
 bool task_accept_is_wanted(const struct task *t)
 {
     if (!task_has_queued(t) || t->killing || t->left_gang)

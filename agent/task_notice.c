@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stops that save first: a provider's notice, a drain, a node that is left alone; and their deadlines.
+ * Stops that save first: a provider's notice, a drain, a node that is left alone; and their
+ * deadlines.
  */
 #include "agent/task_private.h"
 
@@ -8,9 +9,9 @@
 #include "base/str.h"
 
 #define SAVING_STOP_MS 5000 /* a save without a deadline is under way: look again */
-/* A reclaim: the program is told to end a quarter of the notice (at most its kill_wait) before everything
- * must be over, which is a tenth of the notice (at most 2 s) before the node goes: for telling belayd and
- * shipping output. */
+/* A reclaim: the program is told to end a quarter of the notice (at most its kill_wait) before
+ * everything must be over, which is a tenth of the notice (at most 2 s) before the node goes: for
+ * telling belayd and shipping output. */
 #define LAST_WORDS_MAX_MS 2000
 
 void task_put_notice(struct task *t)
@@ -20,8 +21,8 @@ void task_put_notice(struct task *t)
     if (n->kind == NOTICE_NONE || t->control.fd < 0)
         return;
     if (control_notice(&t->control, notice_kind_name(n->kind),
-            wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE, clock_wall(t->room->timers->clock).ms,
-            &e))
+            wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE,
+            clock_wall(t->room->timers->clock).ms, &e))
         task_log(t, "a program could not be told of the notice", &e);
 }
 
@@ -80,7 +81,8 @@ static void reclaim(struct task *t, const struct notice *n)
         return;
     }
     task_ask_save(t, SAVE_NOTICE, "reclaimed", "");
-    if (!t->ask.stop) { /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
+    /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
+    if (!t->ask.stop) {
         t->ask.stop = true;
         STR_COPY(t->ask.end, "reclaimed");
         STR_COPY(t->ask.text, "");

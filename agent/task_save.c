@@ -2,12 +2,14 @@
  *
  * A task's checkpoints: asking the program for one, taking what it commits, storing it.
  *
- * Asking and storing are independent: a notice is put to the program at once even while an earlier save is
- * being stored, and that earlier save does not serve it. What the program has committed is found by looking
- * (commit files, .done), never remembered, so nothing is missed over a restart of the agent.
+ * Asking and storing are independent: a notice is put to the program at once even while an earlier
+ * save is being stored, and that earlier save does not serve it. What the program has committed is
+ * found by looking (commit files, .done), never remembered, so nothing is missed over a restart of
+ * the agent.
  *
- * With CRIU nobody is asked: what is asked for is dumped (WORK_DUMP), and then stored like any other directory. For a stop
- * the processes stay stopped after the dump, which is stored until that works or the time is over.
+ * With CRIU nobody is asked: what is asked for is dumped (WORK_DUMP), and then stored like any
+ * other directory. For a stop the processes stay stopped after the dump, which is stored until that
+ * works or the time is over.
  */
 #include "agent/task_private.h"
 
@@ -26,17 +28,20 @@
 #define ASK_AGAIN_MS 2000
 #define RETRY_MS 1000 /* a failed save of .done or of an exit */
 #define PERIODIC_RETRY_MS 10000
-#define CLOCK_LOOK_MS 60000 /* before a time of the day: the wall clock may be set */
+#define CLOCK_LOOK_MS 60000   /* before a time of the day: the wall clock may be set */
 #define LIMIT_BEFORE_MS 60000 /* without a wish of the job's */
 #define LIMIT_SPARE_MS 10000
 #define FINAL_TRIES_MAX 60
-#define LEAVE_MS 2000 /* for a program that commits to end by itself when it is told that it stops */
+/* for a program that commits to end by itself when it is told that it stops */
+#define LEAVE_MS 2000
 #define WATCH_POLL_MS 1000
 #define WATCH_SOON_MS 2
-#define WATCH_LATER_MS 100 /* where nobody waits for it: of a job without checkpoints its progress is all there is */
-#define LOOKS_MAX 4       /* at the control directory in one turn of the loop: a malformed commit costs one */
+/* where nobody waits for it: of a job without checkpoints its progress is all there is */
+#define WATCH_LATER_MS 100
+/* at the control directory in one turn of the loop: a malformed commit costs one */
+#define LOOKS_MAX 4
 #define LOOKS_AT_END_MAX 32 /* when the program has ended */
-#define SIGNAL_DEFAULT 10 /* SIGUSR1 */
+#define SIGNAL_DEFAULT 10   /* SIGUSR1 */
 
 static const struct {
     const char *told;    /* to belayd */
@@ -124,7 +129,8 @@ static void put_request(struct task *t)
     if (t->control.fd < 0 || !t->ask.on || task_by_criu(t))
         return;
     if (control_request(&t->control, wall_ms(t), causes[t->ask.cause].request, ask_deadline(t), &e))
-        log_error("a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
+        log_error(
+            "a program could not be asked for a checkpoint", log_i("job", t->job), log_err(&e));
     send_signal(t);
 }
 
@@ -139,7 +145,8 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
 {
     bool wanted_more = end && !t->ask.stop;
     bool anew =
-        cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop); /* the program may be saving already */
+        /* the program may be saving already */
+        cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop);
     if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && !anew))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
@@ -158,7 +165,8 @@ void task_ask_save(struct task *t, enum save_cause cause, const char *end, const
         task_pump_saves(t);
 }
 
-/* Each is put to the program once. One that no save has answered when the agent ends is put again by the next. */
+/* Each is put to the program once. One that no save has answered when the agent ends is put again
+ * by the next. */
 void task_asked(struct task *t, int64_t n)
 {
     if (n <= t->ask.asked || n <= t->state.saves_asked)
@@ -202,7 +210,8 @@ bool task_is_gang(const struct task *t)
     return t->spec->n_peers > 0 && !t->spec->script_on_first;
 }
 
-/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all have to do. */
+/* All ranks are asked at the same moments, by the wall clock: what one of them is asked for, all
+ * have to do. */
 static int64_t left_for_gang(const struct task *t, int64_t every, int64_t since)
 {
     int64_t now = wall_ms(t), left = every - now % every;
@@ -230,14 +239,16 @@ static int64_t ms_to_periodic(const struct task *t)
 static int64_t ms_to_daily(const struct task *t)
 {
     int64_t now = wall_ms(t), since = last_saved(t);
-    struct wall at = daily_next(&t->daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
+    struct wall at =
+        daily_next(&t->daily, (struct wall){since == WIRE_NONE || since > now ? now : since});
     if (!wall_is_set(at))
         return INT64_MAX;
     return at.ms <= now ? 0 : at.ms - now;
 }
 
-/* What it has done until its time limit is to be kept: a save is asked for when the job wants its signal, or early enough for two
- * saves if that is more, but not before half of its time. One that was made since is it; so nothing has to be remembered. */
+/* What it has done until its time limit is to be kept: a save is asked for when the job wants its
+ * signal, or early enough for two saves if that is more, but not before half of its time. One that
+ * was made since is it; so nothing has to be remembered. */
 static int64_t ms_to_limit(const struct task *t)
 {
     int64_t limit = limit_ms(t), at = limit_at(t), now = wall_ms(t);
@@ -269,8 +280,8 @@ static void restart_periodic(struct task *t)
     }
     if (left == INT64_MAX)
         return;
-    timer_start(
-        timers_of(t), &t->periodic, t->due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
+    timer_start(timers_of(t), &t->periodic,
+        t->due != SAVE_PERIODIC && left > CLOCK_LOOK_MS ? CLOCK_LOOK_MS : left);
 }
 
 /* The pause after a failed save stands. */
@@ -306,7 +317,8 @@ static void on_periodic(struct timer *timer, void *ctx)
 {
     struct task *t = ctx;
     (void)timer;
-    bool is_early = (t->due == SAVE_DAILY && ms_to_daily(t) > 0) || (t->due == SAVE_LIMIT && ms_to_limit(t) > 0);
+    bool is_early = (t->due == SAVE_DAILY && ms_to_daily(t) > 0) ||
+                    (t->due == SAVE_LIMIT && ms_to_limit(t) > 0);
     if (is_early)
         restart_periodic(t);
     else
@@ -325,7 +337,8 @@ static void read_daily(struct task *t)
 
 static void on_saved(struct task *t);
 
-/* A gang's is counted when the ranks have met: a commit that is served again, by the agent after this one, is the same save. */
+/* A gang's is counted when the ranks have met: a commit that is served again, by the agent after
+ * this one, is the same save. */
 static int64_t next_sequence(struct task *t)
 {
     return task_is_gang(t) ? t->state.sequence + 1 : ++t->state.sequence;
@@ -344,7 +357,8 @@ static void note_met(struct task *t)
         t->queued.sequence = ++t->state.sequence;
 }
 
-/* The first word is kept: whether an attempt goes on where it resumed shows in it, however late belayd hears of it. */
+/* The first word is kept: whether an attempt goes on where it resumed shows in it, however late
+ * belayd hears of it. */
 static void note_done(struct task *t, int64_t done)
 {
     struct wire_attempt_status *told = &t->state.told;
@@ -457,7 +471,8 @@ void task_done_taken(struct task *t)
 static void on_cleaned(struct task *t)
 {
     if (t->work.rc && t->work.rc != ERR_CANCELLED)
-        log_warn("old checkpoints could not be cleared away", log_i("job", t->job), log_err(&t->work.e));
+        log_warn(
+            "old checkpoints could not be cleared away", log_i("job", t->job), log_err(&t->work.e));
     if (t->work.rc == 0 && t->state.told.kept_bytes != t->work.kept_bytes) {
         t->state.told.kept_bytes = t->work.kept_bytes;
         task_changed(t);
@@ -507,8 +522,8 @@ static void note_saved(struct task *t, enum save_cause cause)
     STR_COPY(t->state.told.checkpoints[t->state.told.n_checkpoints - 1].cause, causes[cause].told);
 }
 
-/* A stop that wanted this save: the task is told to end before the program is told that all is saved, so that
- * whatever it does then counts as stopped. */
+/* A stop that wanted this save: the task is told to end before the program is told that all is
+ * saved, so that whatever it does then counts as stopped. */
 static void save_good(struct task *t)
 {
     bool waits = t->save.pause_ms == TASK_WAITS;
@@ -538,8 +553,8 @@ static int64_t failed_pause_ms(const struct task *t)
     return task_by_criu(t) && every > PERIODIC_RETRY_MS ? every : PERIODIC_RETRY_MS;
 }
 
-/* What stays the same of a failure that comes again: the words without a digit, for numbers of checkpoints and names of
- * chunks are others each time. Never 0. */
+/* What stays the same of a failure that comes again: the words without a digit, for numbers of
+ * checkpoints and names of chunks are others each time. Never 0. */
 uint64_t task_cause(const char *text)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
@@ -553,8 +568,8 @@ uint64_t task_cause(const char *text)
     return hash ? hash : 1;
 }
 
-/* A program that commits at its every step meets a store that refuses at its every step: it is told once, until a save is
- * good or fails for something else. */
+/* A program that commits at its every step meets a store that refuses at its every step: it is told
+ * once, until a save is good or fails for something else. */
 static void note_failure(struct task *t, const struct task_save *s, const struct err *e)
 {
     uint64_t cause = task_cause(e->text);
@@ -568,7 +583,8 @@ static void note_failure(struct task *t, const struct task_save *s, const struct
     t->failure_cause = cause;
     STR_SHORTEN(t->state.told.save_error, e->text);
     if (is_known) {
-        log_debug("a save failed again", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
+        log_debug(
+            "a save failed again", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
         return;
     }
     log_warn("a save failed", log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
@@ -597,7 +613,8 @@ static void snapshot_over(struct task *t)
 {
     if (!t->in_place && ckpt_snapshot_was_disturbed(t->save.snapshot)) {
         t->in_place = true;
-        log_warn("a program writes in place: from now on none of its files is held, and it waits for its "
+        log_warn("a program writes in place: from now on none of its files is held, and it waits "
+                 "for its "
                  "large saves",
             log_i("job", t->job), log_i("attempt", t->attempt));
     }
@@ -605,7 +622,8 @@ static void snapshot_over(struct task *t)
     t->save.snapshot = t->work.snapshot = NULL;
 }
 
-/* Another has taken its place, or comes to; or the program was told of it before the other ranks were. */
+/* Another has taken its place, or comes to; or the program was told of it before the other ranks
+ * were. */
 static bool is_told_already(const struct task *t)
 {
     bool left_out = t->work.stats.left_out && t->save.pause_ms != TASK_WAITS;
@@ -648,7 +666,8 @@ static void on_saved(struct task *t)
 /* The numbers of the program's last word, for saves that come without any. */
 static struct control_numbers last_progress(const struct task *t)
 {
-    return (struct control_numbers){t->state.told.done == WIRE_NONE ? CONTROL_NONE : t->state.told.done,
+    return (struct control_numbers){
+        t->state.told.done == WIRE_NONE ? CONTROL_NONE : t->state.told.done,
         t->state.told.total == WIRE_NONE ? CONTROL_NONE : t->state.told.total};
 }
 
@@ -658,13 +677,15 @@ static bool is_for_end(const struct task *t)
     return (t->ask.on && t->ask.stop) || *t->state.stop || t->exited || mono_is_set(t->hard_at);
 }
 
-/* Whether it is answered when it is stored, and not before. step: as the commit itself has told it. */
+/* Whether it is answered when it is stored, and not before. step: as the commit itself has told
+ * it. */
 static bool has_to_wait(const struct task *t, int64_t step)
 {
     return is_for_end(t) || (task_is_gang(t) && step == CONTROL_NONE);
 }
 
-/* Takes or stores what the program has committed, by one of the two ways, as soon as that may be. */
+/* Takes or stores what the program has committed, by one of the two ways, as soon as that may
+ * be. */
 static void serve(struct task *t, int64_t commit, int64_t progress, bool waits)
 {
     bool is_behind = task_is_gang(t) && task_has_queued(t) && !is_for_end(t);
@@ -706,14 +727,16 @@ static bool serve_or_refuse(struct task *t, int64_t k)
     return true;
 }
 
-/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at. What is more than may be
- * done at once has to wait: the program may make commits as fast as they are answered, and names that cannot be removed. */
+/* Serves the next commit, if there is one. A malformed one is answered and the next is looked at.
+ * What is more than may be done at once has to wait: the program may make commits as fast as they
+ * are answered, and names that cannot be removed. */
 static bool serve_commit(struct task *t)
 {
     int looks = t->exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
     while (t->control.fd >= 0 && !t->taking.is_busy) {
         int64_t k;
-        enum control_found found = looks-- > 0 ? control_next_commit(&t->control, &k) : CONTROL_MORE;
+        enum control_found found =
+            looks-- > 0 ? control_next_commit(&t->control, &k) : CONTROL_MORE;
         if (found == CONTROL_COMMIT && serve_or_refuse(t, k))
             return true;
         if (found == CONTROL_MORE && (!t->exited || looks < 0)) {
@@ -755,15 +778,18 @@ static void on_dumped(struct task *t)
 /* A restore is no moment to dump: what is asked for meanwhile has its turn after it. */
 static void pump_dumps(struct task *t)
 {
-    if (!t->ask.on || t->exited || !t->control_watch || timer_is_running(&t->again) || *t->state.stop)
+    if (!t->ask.on || t->exited || !t->control_watch || timer_is_running(&t->again) ||
+        *t->state.stop)
         return;
     if (t->is_dumped) {
         struct control_numbers n = last_progress(t);
         save_begin(t, 0, progress_of(&n), t->ask.cause);
         return;
     }
-    t->save = (struct task_save){
-        .ask_serial = t->ask.serial, .cause = t->ask.cause, .is_asked = true, .pause_ms = TASK_WAITS};
+    t->save = (struct task_save){.ask_serial = t->ask.serial,
+        .cause = t->ask.cause,
+        .is_asked = true,
+        .pause_ms = TASK_WAITS};
     t->work.dumps_stopped = t->ask.stop;
     if (t->phase == WIRE_RUNNING)
         task_move(t, WIRE_SAVING);
@@ -859,8 +885,8 @@ void task_saves_begin(struct task *t)
     t->control_watch = watch_start(t->room->watches, control,
         task_saves(t) ? WATCH_SOON_MS : WATCH_LATER_MS, WATCH_POLL_MS, on_files_changed, t);
     if (by_signal(t))
-        t->checkpoint_watch = watch_start(t->room->watches, t->checkpoint_dir, WATCH_SOON_MS,
-            WATCH_POLL_MS, on_files_changed, t);
+        t->checkpoint_watch = watch_start(
+            t->room->watches, t->checkpoint_dir, WATCH_SOON_MS, WATCH_POLL_MS, on_files_changed, t);
     read_daily(t);
     put_request(t); /* asked for before it ran */
     restart_periodic(t);

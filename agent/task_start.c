@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt comes to run on this node: made on belayd's wish or taken over from an earlier agent,
- * prepared (its directory, its checkpoint restored), given to a supervisor.
+ * How an attempt comes to run on this node: made on belayd's wish or taken over from an earlier
+ * agent, prepared (its directory, its checkpoint restored), given to a supervisor.
  */
 #include "agent/task_private.h"
 #include "agent/keyring.h"
@@ -18,12 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PREPARE_MS 300000 /* how long a store that cannot be reached is tried */
+#define PREPARE_MS 300000    /* how long a store that cannot be reached is tried */
 #define STORE_WAIT_MS 600000 /* where belayd says nothing else */
 #define REFUSED_PART 5       /* of that, when the store answers that it will not */
-#define STORE_MS 15000    /* how long one is looked for that is not there */
+#define STORE_MS 15000       /* how long one is looked for that is not there */
 #define RETRY_BASE_MS 1000
-#define JUST_NOW_MS 1000  /* what started since has used nothing that we did not see */
+#define JUST_NOW_MS 1000 /* what started since has used nothing that we did not see */
 #define RETRY_CAP_MS 30000
 
 static void prepare(struct task *t);
@@ -31,7 +31,8 @@ static void prepare(struct task *t);
 /* CRIU brings it back: it does not run yet. */
 static bool is_resuming(const struct task *t)
 {
-    return task_by_criu(t) && t->state.told.restored_attempt > 0 && t->state.told.started_at == WIRE_NONE;
+    return task_by_criu(t) && t->state.told.restored_attempt > 0 &&
+           t->state.told.started_at == WIRE_NONE;
 }
 
 static void note_start(struct task *t)
@@ -47,12 +48,14 @@ static void note_start(struct task *t)
         t->init_pid = start.init_pid;
         t->init_ticks = start.init_ticks;
         t->usage_at = clock_mono(t->room->timers->clock);
-        t->usage_cpu_ms = clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
+        t->usage_cpu_ms =
+            clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
     }
     free(path);
 }
 
-/* The checkpoint before, or the beginning, is for this node: another one is not known to do better. */
+/* The checkpoint before, or the beginning, is for this node: another one is not known to do
+ * better. */
 static void try_older(struct task *t)
 {
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
@@ -63,8 +66,9 @@ static void try_older(struct task *t)
     t->state.refused_attempt = told->restored_attempt;
     t->state.refused_sequence = told->restored_sequence;
     told->failed_saves++;
-    snprintf(told->save_error, sizeof(told->save_error), "checkpoint %lld.%lld cannot be resumed here: %.200s",
-        (long long)told->restored_attempt, (long long)told->restored_sequence, t->exit.text);
+    snprintf(told->save_error, sizeof(told->save_error),
+        "checkpoint %lld.%lld cannot be resumed here: %.200s", (long long)told->restored_attempt,
+        (long long)told->restored_sequence, t->exit.text);
     told->restored_attempt = told->restored_sequence = 0;
     t->state.prepared = false;
     task_persist(t);
@@ -92,7 +96,8 @@ static void on_ended(void *ctx, const struct err *e)
     t->exited = true;
     note_start(t);
     task_saves_end(t);
-    if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing && !*t->state.stop) {
+    if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing &&
+        !*t->state.stop) {
         try_older(t);
         return;
     }
@@ -199,7 +204,8 @@ static int64_t store_wait_ms(const struct task *t)
     return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
 }
 
-/* What another node would not find otherwise holds the job at once ("store"); else another gets its turn ("store-away"). */
+/* What another node would not find otherwise holds the job at once ("store"); else another gets its
+ * turn ("store-away"). */
 static void store_failed(struct task *t)
 {
     struct wire_attempt_status *told = &t->state.told;
@@ -220,7 +226,8 @@ static void store_failed(struct task *t)
         return;
     }
     time_format_duration(now - t->store_since.ms, took, sizeof(took));
-    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took, e->text);
+    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took,
+        e->text);
     task_end(t, t->work.rc == ERR_CONFIG ? "store" : "store-away", 0, text);
 }
 
@@ -243,13 +250,15 @@ static void end_for_store(struct task *t)
     static const char *const cures[] = {
         [STORE_IS_MISSING] = "mount it on this node, or bring it back",
         [STORE_IS_ANOTHER] = "mend it, then belay release %lld; or submit the job again",
-        [STORE_HAS_LOST_IT] = "bring it back, then belay release %lld (with --from-scratch: begin again)",
+        [STORE_HAS_LOST_IT] =
+            "bring it back, then belay release %lld (with --from-scratch: begin again)",
         [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
     };
     char cure[96], text[256];
     const bool is_here = t->work.store_fault == STORE_IS_MISSING;
     snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
-    snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text, cure);
+    snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text,
+        cure);
     task_log(t, "an attempt cannot use the store", &t->work.e);
     task_end(t, is_here ? "store-away" : "store", 0, text);
 }
@@ -290,15 +299,17 @@ static void note_restored(struct task *t)
     told->restored_bytes = r->stats.bytes;
     told->reused_bytes = r->stats.reused_bytes;
     if (r->damaged)
-        log_warn("damaged checkpoints were set aside", log_i("job", t->job), log_i("number", r->damaged),
-            log_s("why", r->damage));
+        log_warn("damaged checkpoints were set aside", log_i("job", t->job),
+            log_i("number", r->damaged), log_s("why", r->damage));
 }
 
-/* What it starts with is more than its spec. If not, that it has a supervisor tells that it is prepared. */
+/* What it starts with is more than its spec. If not, that it has a supervisor tells that it is
+ * prepared. */
 static bool task_needs_state(const struct task *t)
 {
     const struct task_state *s = &t->state;
-    return task_saves(t) || *t->spec->workdir || *s->gpus || *s->gpu_maker || *s->stop || s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
+    return task_saves(t) || *t->spec->workdir || *s->gpus || *s->gpu_maker || *s->stop ||
+           s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
 }
 
 static void on_prepared(struct task *t)
@@ -396,8 +407,8 @@ static void set_paths(struct task *t)
     t->ship.path = t->output_path;
 }
 
-/* The texts change hands by a round trip over the wire's own format, so that what is kept is what would be
- * read: without secrets. */
+/* The texts change hands by a round trip over the wire's own format, so that what is kept is what
+ * would be read: without secrets. */
 static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
 {
     struct wire_desired_attempt one = *d;
@@ -413,8 +424,8 @@ static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
     buf_deinit(&text);
 }
 
-static struct task *make_ended(
-    const struct task_room *room, const struct wire_desired_attempt *d, const char *end, const char *text)
+static struct task *make_ended(const struct task_room *room, const struct wire_desired_attempt *d,
+    const char *end, const char *text)
 {
     struct task *t = make(room, d->job, d->attempt);
     t->phase = WIRE_ENDED;
@@ -444,15 +455,16 @@ struct task *task_create(const struct task_room *room, const struct wire_desired
 
 /* ---- taking one over ---- */
 
-/* The other ranks have gone on: the commit that the program waits for is answered, not saved once more. */
+/* The other ranks have gone on: the commit that the program waits for is answered, not saved once
+ * more. */
 static void answer_gang(struct task *t)
 {
     const struct control_answer a = {.attempt = t->attempt, .sequence = t->work.found.sequence};
     int64_t k;
     if (t->state.sequence < a.sequence)
         t->state.sequence = a.sequence;
-    if (t->control.fd >= 0 && t->state.saving_commit && control_next_commit(&t->control, &k) == CONTROL_COMMIT &&
-        k == t->state.saving_commit)
+    if (t->control.fd >= 0 && t->state.saving_commit &&
+        control_next_commit(&t->control, &k) == CONTROL_COMMIT && k == t->state.saving_commit)
         control_answer(&t->control, k, &a);
 }
 
@@ -495,7 +507,8 @@ static void resume(struct task *t)
         t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
         start_ship(t, false);
         if (t->state.saving && task_saves(t)) {
-            t->work.sequence = t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
+            t->work.sequence =
+                t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
             task_work_start(t, WORK_FIND, on_found);
         } else {
             control_open(&t->control, t->dir);
@@ -510,11 +523,13 @@ static void resume(struct task *t)
 static void grow_checkpoints(struct wire_attempt_status *told)
 {
     if (told->checkpoints)
-        told->checkpoints = mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+        told->checkpoints =
+            mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
 }
 
-/* There is a spec and no state: the agent before had none to write, or did not come to it. In doubt it is prepared once more, which
- * changes nothing of what a supervisor may be about to start (task_work.c). */
+/* There is a spec and no state: the agent before had none to write, or did not come to it. In doubt
+ * it is prepared once more, which changes nothing of what a supervisor may be about to start
+ * (task_work.c). */
 static bool has_had_supervisor(const struct task *t)
 {
     char *path = mem_printf("%s/supervisor.pid", t->dir);
@@ -563,7 +578,8 @@ struct task *task_adopt(const struct task_room *room, const char *name)
     long long job, attempt;
     int used = 0;
     struct err e;
-    if (sscanf(name, "%lld-%lld%n", &job, &attempt, &used) != 2 || name[used] || job < 1 || attempt < 1)
+    if (sscanf(name, "%lld-%lld%n", &job, &attempt, &used) != 2 || name[used] || job < 1 ||
+        attempt < 1)
         return NULL;
     struct task *t = make(room, job, attempt);
     set_paths(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What blocks: making a task's directory, restoring, saving, cleaning, removing. It runs on a thread of uv's
- * pool and reads of the task only what does not change while it runs: spec, paths, `work`.
+ * What blocks: making a task's directory, restoring, saving, cleaning, removing. It runs on a
+ * thread of uv's pool and reads of the task only what does not change while it runs: spec, paths,
+ * `work`.
  */
 #include "agent/task_private.h"
 
@@ -29,9 +30,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECRETS_WAIT_MS 15000 /* for what an agent that was restarted has to be given again */
-#define DUMP_MS 600000         /* without a deadline: the longest that criu may take */
-#define DUMP_LEAST_MS 1000     /* with one, however near it is: it may be enough */
+#define SECRETS_WAIT_MS 15000     /* for what an agent that was restarted has to be given again */
+#define DUMP_MS 600000            /* without a deadline: the longest that criu may take */
+#define DUMP_LEAST_MS 1000        /* with one, however near it is: it may be enough */
 #define PRE_DUMP_BYTES (64 << 20) /* of memory: less is dumped as quickly at once */
 
 /* ---- the directory ---- */
@@ -57,7 +58,8 @@ static int make_sub(const struct task *t, const struct job_user *u, const char *
 static int make_script(const struct task *t, const struct job_user *u, struct err *e)
 {
     char *path = mem_printf("%s/script", t->dir);
-    int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e); /* nobody looks before there is a spec */
+    /* nobody looks before there is a spec */
+    int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e);
     if (!rc)
         rc = own(u, path, e);
     free(path);
@@ -96,8 +98,9 @@ static int make_steps(const struct task *t, const struct job_user *u, struct err
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->n_peers; i++)
         json_array_append_new(nodes, json_text(s->peers[i].name));
-    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca", json_text(c->ca_pem), "token",
-        json_text(t->work.secrets.step_token), "address", json_text(s->peers[0].address), "nodes", nodes);
+    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca",
+        json_text(c->ca_pem), "token", json_text(t->work.secrets.step_token), "address",
+        json_text(s->peers[0].address), "nodes", nodes);
     char *text = json_dump_text(v), *control = mem_printf("%s/control", t->dir);
     int rc = place_file(u, control, TASK_STEPS, text, strlen(text), e);
     explicit_bzero(text, strlen(text));
@@ -111,7 +114,8 @@ static int make_dir(const struct task *t, const struct job_user *u, struct err *
 {
     char *spec = mem_printf("%s/spec.json", t->dir);
     bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
-    bool is_made = !is_spare && fs_exists(spec); /* by an agent before: a script that is there whole, and may be about to start, stays */
+    /* by an agent before: a script that is there whole, and may be about to start, stays */
+    bool is_made = !is_spare && fs_exists(spec);
     int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
     if (!rc && !is_made)
         rc = make_script(t, u, e);
@@ -145,16 +149,18 @@ static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct 
     return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
 }
 
-/* A restore by CRIU does as root what the images say. Only their seal tells that this job's agents made
- * them. */
+/* A restore by CRIU does as root what the images say. Only their seal tells that this job's agents
+ * made them. */
 static int check_seal(struct task *t, struct ckpt_crypt *crypt)
 {
     crypt->only_sealed = task_by_criu(t) && t->work.kind == WORK_PREPARE;
     if (!crypt->only_sealed || (crypt->encrypts && crypt->n > 0))
         return 0;
     return err_set(&t->work.e, ERR_CONFIG,
-        "--checkpoint criu restores as root what the store holds, so it needs encrypted checkpoints, and "
-        "this cluster's are not: set encryption: client in belayd's configuration, restart belayd and "
+        "--checkpoint criu restores as root what the store holds, so it needs encrypted "
+        "checkpoints, and "
+        "this cluster's are not: set encryption: client in belayd's configuration, restart belayd "
+        "and "
         "release the job, or submit it with another --checkpoint");
 }
 
@@ -171,7 +177,8 @@ static bool has_marker(const struct task *t)
 static int open_store(struct task *t, struct store **ret_store)
 {
     struct task_work *w = &t->work;
-    const struct store_options o = {.net = w->net, .cancel = &w->cancel, .existing = *t->spec->store_uid != '\0'};
+    const struct store_options o = {
+        .net = w->net, .cancel = &w->cancel, .existing = *t->spec->store_uid != '\0'};
     struct store *store;
     int rc = store_open(w->store, &o, &store, &w->e);
     if (rc) {
@@ -190,7 +197,8 @@ static int open_store(struct task *t, struct store **ret_store)
     return 0;
 }
 
-static int with_keys(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
+static int with_keys(
+    struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
 {
     struct ckpt_crypt crypt = {0};
     const struct ckpt_job j = {.store = store,
@@ -212,7 +220,8 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     struct store *store;
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
-            "what this job's checkpoints need is not here: this agent was restarted, and belayd, which has "
+            "what this job's checkpoints need is not here: this agent was restarted, and belayd, "
+            "which has "
             "it, does "
             "not answer");
     int rc = open_store(t, &store);
@@ -242,11 +251,14 @@ static int restore_near(struct task *t, const struct ckpt_job *j)
     char *left[CKPT_NEARBY_MAX - 1];
     size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
     char *ranks = mem_printf("%s/ranks", t->dir);
-    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir}, .gang = gang_of(t), .ranks_dir = ranks,
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir},
+        .gang = gang_of(t),
+        .ranks_dir = ranks,
         .from_attempt = t->spec->from_attempt};
     for (size_t i = 0; i < n; i++)
         with.nearby[1 + i] = left[i];
-    int rc = ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
+    int rc =
+        ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
     for (size_t i = 0; i < n; i++)
         free(left[i]);
     free(ranks);
@@ -329,12 +341,13 @@ static int consider_older(void *ctx, const struct ckpt_info *info)
     return is_older;
 }
 
-/* One that does not verify is passed over, and stays for a node that has not refused a newer one. */
+/* One that does not verify is passed over, and stays for a node that has not refused a newer
+ * one. */
 static int restore_older(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
-    struct older o = {
-        .below = {t->state.refused_attempt, t->state.refused_sequence}, .from_attempt = t->spec->from_attempt};
+    struct older o = {.below = {t->state.refused_attempt, t->state.refused_sequence},
+        .from_attempt = t->spec->from_attempt};
     int rc = ERR_CORRUPT;
     while (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
         o.found = (struct ckpt_id){0};
@@ -384,8 +397,8 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
     if (rc || on_purpose)
         return rc;
     w->store_fault = STORE_IS_DAMAGED;
-    return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s", w->restored.damaged ? ": " : "",
-        w->restored.damage);
+    return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s",
+        w->restored.damaged ? ": " : "", w->restored.damage);
 }
 
 static int restore(struct task *t, const struct ckpt_job *j)
@@ -413,12 +426,16 @@ static int save(struct task *t, const struct ckpt_job *j)
     struct err ignored;
     if (!t->seen)
         t->seen = ckpt_seen_create();
-    const struct ckpt_save_with with = {
-        .seen = t->seen, .deadline_ms = w->deadline_ms, .pace = &w->pace, .gang = gang_of(t), .refused = w->refused,
+    const struct ckpt_save_with with = {.seen = t->seen,
+        .deadline_ms = w->deadline_ms,
+        .pace = &w->pace,
+        .gang = gang_of(t),
+        .refused = w->refused,
         .keep = keep_of(t)};
-    int rc = w->snapshot
-                 ? ckpt_save_snapshot(j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
-                 : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with, &w->stats, &w->e);
+    int rc = w->snapshot ? ckpt_save_snapshot(
+                               j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
+                         : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with,
+                               &w->stats, &w->e);
     w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
     return rc;
 }
@@ -431,7 +448,8 @@ static int clean(struct task *t, const struct ckpt_job *j)
 static int note_found(void *ctx, const struct ckpt_info *info)
 {
     struct task *t = ctx;
-    bool is_it = task_is_gang(t) ? info->id.sequence >= t->work.sequence : info->id.sequence == t->work.sequence;
+    bool is_it = task_is_gang(t) ? info->id.sequence >= t->work.sequence
+                                 : info->id.sequence == t->work.sequence;
     if (info->id.attempt == t->attempt && is_it && !info->unreadable)
         t->work.found = (struct wire_checkpoint){.sequence = info->id.sequence,
             .bytes = info->bytes,
@@ -447,7 +465,8 @@ static int find(struct task *t, const struct ckpt_job *j)
     int rc = ckpt_list(j, note_found, t, &t->work.e);
     if (!rc && task_is_gang(t) &&
         ckpt_gang_lost(j, (struct ckpt_id){t->attempt, t->state.sequence}, &gang, &e))
-        log_warn("the other ranks could not be told what was lost", log_i("job", t->job), log_err(&e));
+        log_warn(
+            "the other ranks could not be told what was lost", log_i("job", t->job), log_err(&e));
     return rc;
 }
 
@@ -494,7 +513,8 @@ static int prepare(struct task *t)
     return rc;
 }
 
-/* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is none: that goes first. */
+/* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is
+ * none: that goes first. */
 static const char *const plain_files[] = {
     "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
 
@@ -502,7 +522,9 @@ static int remove_all(struct task *t)
 {
     if (t->work.keeps)
         kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
-    t->work.is_spare = *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files, sizeof(plain_files) / sizeof(*plain_files));
+    t->work.is_spare =
+        *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files,
+                                   sizeof(plain_files) / sizeof(*plain_files));
     return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
 }
 
@@ -574,7 +596,8 @@ static void begin(struct task *t)
     wire_secrets_copy(&t->secrets, &t->work.secrets);
     t->work.net = t->secrets.store_token ? t->net : t->room->net;
     if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
-        workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir, t->room->workdirs_dir);
+        workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
+            t->room->workdirs_dir);
     t->work.started_ms = now_ms(t);
     if (t->work.kind == WORK_REMOVE && !task_saves(t))
         crew_run(t->room->removers, on_thread, on_done, t);
@@ -608,7 +631,8 @@ void task_work_cancel(struct task *t)
 static bool lacks_secrets(const struct task *t)
 {
     enum work_kind kind = t->work.kind;
-    return kind != WORK_REMOVE && kind != WORK_DUMP && task_saves(t) && needs_secrets(t) && t->secrets.version == 0;
+    return kind != WORK_REMOVE && kind != WORK_DUMP && task_saves(t) && needs_secrets(t) &&
+           t->secrets.version == 0;
 }
 
 static void go_on(struct task *t)
@@ -647,7 +671,8 @@ bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadli
     const struct task_work *w = &t->work;
     if (w->kind != WORK_SAVE || w->lacks)
         return false;
-    *ret = (struct order_save){.estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
+    *ret = (struct order_save){
+        .estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
     if (w->deadline_ms != 0)
         *ret_deadline_ms = w->deadline_ms;
     return true;

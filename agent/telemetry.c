@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Invariants.
- *  1. A look is read on a thread from copies; entries are the loop's, and those of a look under way stay.
+ *  1. A look is read on a thread from copies; entries are the loop's, and those of a look under way
+ *     stay.
  *  2. Numbers grow by one with each load; what was taken is not told again.
  */
 #include "agent/telemetry.h"
@@ -48,17 +49,17 @@ struct telemetry {
     struct nvml *nvml;
     struct list tasks, gpus;
     struct rapl rapl;
-    int64_t look_uj;                   /* by the last look; -1: not known */
-    int64_t drawn_uj, drawn_ms;        /* of the window, as far as it is known */
-    int64_t cpu_mw;                    /* of the window before; 0: not known */
+    int64_t look_uj;            /* by the last look; -1: not known */
+    int64_t drawn_uj, drawn_ms; /* of the window, as far as it is known */
+    int64_t cpu_mw;             /* of the window before; 0: not known */
     struct probe_node before, now;
     bool looking, stopped, has_before, told_stuck;
     int64_t look_cpu_us, tasks_cpu_us; /* of the last look; of all of them */
     int64_t gpu_cpu_us;                /* that the GPUs' looks had used by the last */
     struct mono window;
     struct wall window_at;
-    int64_t gpus_at_ms;                /* of the look before; 0: none */
-    struct errors *errors;             /* by what was seen in it */
+    int64_t gpus_at_ms;    /* of the look before; 0: none */
+    struct errors *errors; /* by what was seen in it */
     size_t n_errors;
     int64_t task_no, gpu_no;
     struct wire_task_load *task_loads; /* that are not taken, by number */
@@ -92,7 +93,8 @@ static struct entry *find_entry(struct telemetry *t, int64_t job, int64_t attemp
     return n;
 }
 
-void telemetry_task(struct telemetry *t, int64_t job, int64_t attempt, const struct probe_of *of, const char *gpus)
+void telemetry_task(
+    struct telemetry *t, int64_t job, int64_t attempt, const struct probe_of *of, const char *gpus)
 {
     struct entry *n = find_entry(t, job, attempt);
     n->of = *of;
@@ -130,13 +132,15 @@ static const struct entry *owner_of(const struct telemetry *t, const struct nvml
     snprintf(number, sizeof(number), "%lld", (long long)k->index);
     LIST_FOREACH (&t->tasks, l) {
         const struct entry *n = LIST_ENTRY(l, struct entry, in_all);
-        if (n->runs && (gpus_text_has(n->gpus, k->id) || (!k->is_slice && gpus_text_has(n->gpus, number))))
+        if (n->runs &&
+            (gpus_text_has(n->gpus, k->id) || (!k->is_slice && gpus_text_has(n->gpus, number))))
             return n;
     }
     return NULL;
 }
 
-static struct gpu *find_gpu(struct telemetry *t, const struct nvml_look *k, const struct entry *owner)
+static struct gpu *find_gpu(
+    struct telemetry *t, const struct nvml_look *k, const struct entry *owner)
 {
     int64_t job = owner ? owner->job : 0, attempt = owner ? owner->attempt : 0;
     LIST_FOREACH (&t->gpus, l) {
@@ -145,7 +149,8 @@ static struct gpu *find_gpu(struct telemetry *t, const struct nvml_look *k, cons
             return g;
     }
     struct gpu *g = mem_alloc(sizeof(*g));
-    g->told = (struct wire_gpu_load){.index = k->index, .is_slice = k->is_slice, .job = job, .attempt = attempt};
+    g->told = (struct wire_gpu_load){
+        .index = k->index, .is_slice = k->is_slice, .job = job, .attempt = attempt};
     STR_COPY(g->told.gpu, k->id);
     list_push_back(&t->gpus, &g->in_all);
     return g;
@@ -176,7 +181,8 @@ static void add_errors(const struct telemetry *t, const struct nvml_look *k, str
         if (!str_eq(e->id, k->id))
             continue;
         l->ecc_corrected = k->ecc_corrected > e->corrected ? k->ecc_corrected - e->corrected : 0;
-        l->ecc_uncorrected = k->ecc_uncorrected > e->uncorrected ? k->ecc_uncorrected - e->uncorrected : 0;
+        l->ecc_uncorrected =
+            k->ecc_uncorrected > e->uncorrected ? k->ecc_uncorrected - e->uncorrected : 0;
     }
 }
 
@@ -209,7 +215,8 @@ static void add_gpus(struct telemetry *t)
     }
     if (nvml_is_stuck(t->nvml, mono_ms(t)) != t->told_stuck) {
         t->told_stuck = !t->told_stuck;
-        log_warn(t->told_stuck ? "the GPUs' driver does not answer: what they do is not known" : "the GPUs' driver answers again");
+        log_warn(t->told_stuck ? "the GPUs' driver does not answer: what they do is not known"
+                               : "the GPUs' driver answers again");
     }
     free(v);
 }
@@ -221,8 +228,11 @@ static void keep_task(struct telemetry *t, const struct entry *n)
     if (t->n_task_loads == TELEMETRY_KEPT_MAX)
         memmove(t->task_loads, t->task_loads + 1, --t->n_task_loads * sizeof(*t->task_loads));
     t->task_loads = mem_resize(t->task_loads, t->n_task_loads + 1, sizeof(*t->task_loads));
-    t->task_loads[t->n_task_loads++] =
-        (struct wire_task_load){.no = ++t->task_no, .at = t->window_at.ms, .job = n->job, .attempt = n->attempt, .load = n->sum};
+    t->task_loads[t->n_task_loads++] = (struct wire_task_load){.no = ++t->task_no,
+        .at = t->window_at.ms,
+        .job = n->job,
+        .attempt = n->attempt,
+        .load = n->sum};
 }
 
 static void keep_gpu(struct telemetry *t, const struct gpu *g)
@@ -290,7 +300,8 @@ static void on_looked(void *ctx)
         if (n->runs)
             task_load_add(&n->sum, &n->last);
     }
-    if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) { /* more is no reading */
+    /* more is no reading */
+    if (t->has_before && t->look_uj >= 0 && t->look_uj < WIRE_NODE_MW_MAX * RAPL_GAP_MS) {
         t->drawn_uj += t->look_uj;
         t->drawn_ms += t->now.at_ms - t->before.at_ms;
     }
@@ -366,8 +377,10 @@ void telemetry_fill(const struct telemetry *t, struct wire_status *s)
     s->cpu_mw = t->cpu_mw < WIRE_NODE_MW_MAX ? t->cpu_mw : WIRE_NODE_MW_MAX;
     s->n_task_loads = t->n_task_loads < WIRE_LOADS_MAX ? t->n_task_loads : WIRE_LOADS_MAX;
     s->n_gpu_loads = t->n_gpu_loads < WIRE_LOADS_MAX ? t->n_gpu_loads : WIRE_LOADS_MAX;
-    s->task_loads = s->n_task_loads ? mem_dup(t->task_loads, s->n_task_loads * sizeof(*s->task_loads)) : NULL;
-    s->gpu_loads = s->n_gpu_loads ? mem_dup(t->gpu_loads, s->n_gpu_loads * sizeof(*s->gpu_loads)) : NULL;
+    s->task_loads =
+        s->n_task_loads ? mem_dup(t->task_loads, s->n_task_loads * sizeof(*s->task_loads)) : NULL;
+    s->gpu_loads =
+        s->n_gpu_loads ? mem_dup(t->gpu_loads, s->n_gpu_loads * sizeof(*s->gpu_loads)) : NULL;
 }
 
 void telemetry_taken(struct telemetry *t, int64_t task_loads, int64_t gpu_loads)

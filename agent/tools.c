@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first of the places, relative to own, that holds the file, as an absolute path; NULL: none. */
+/* The first of the places, relative to own, that holds the file, as an absolute path; NULL:
+ * none. */
 static char *find(const char *own, const char *const places[2], const char *file)
 {
     for (int i = 0; i < 2; i++) {
@@ -33,7 +34,8 @@ void tools_find(struct tools *ret_tools)
     own[n] = '\0';
     *strrchr(own, '/') = '\0';
     ret_tools->bin = find(own, (const char *const[]){".", "../cli"}, "belay");
-    ret_tools->python = find(own, (const char *const[]){"../share/belay", "../ckpt/lib"}, "belay.py");
+    ret_tools->python =
+        find(own, (const char *const[]){"../share/belay", "../ckpt/lib"}, "belay.py");
 }
 
 void tools_deinit(struct tools *t)

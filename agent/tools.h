@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the programs of jobs find `belay` and belay.py: beside our own executable, installed or in a build
- * tree.
+ * Where the programs of jobs find `belay` and belay.py: beside our own executable, installed or in
+ * a build tree.
  */
 #ifndef BELAY_AGENT_TOOLS_H
 #define BELAY_AGENT_TOOLS_H

@@ -7,8 +7,8 @@
  *      beside it       v  |
  *                failed: both wait a full-jitter backoff, then the parked one goes first
  *
- * Invariant: after a change there is a status on its way that was made later than the change, or `dirty` is
- * set and something (a call's end, the timer) will send one.
+ * Invariant: after a change there is a status on its way that was made later than the change, or
+ * `dirty` is set and something (a call's end, the timer) will send one.
  */
 #include "agent/uplink.h"
 
@@ -19,7 +19,8 @@
 #define WAIT_MS 20000     /* until belayd says otherwise */
 #define CALL_MS 15000     /* beyond the wait */
 #define RETRY_BASE_MS 400 /* first wait 200 .. 400 ms */
-#define RETRY_CAP_MS 10000 /* or a third of the lease: a belayd that was away is to hear of us before it takes us for lost */
+/* or a third of the lease: a belayd that was away is to hear of us before it takes us for lost */
+#define RETRY_CAP_MS 10000
 #define COALESCE_MS 1000
 
 static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply);
@@ -43,8 +44,8 @@ static void send_status(struct uplink *u, struct uplink_slot *slot)
     free(status.tails);
     u->dirty = false;
     timer_stop(u->timers, &u->coalesce);
-    slot->call =
-        peer_post(u->peer, "/agent/v1/sync", body.data, body.len, status.wait_ms + CALL_MS, on_reply, slot);
+    slot->call = peer_post(
+        u->peer, "/agent/v1/sync", body.data, body.len, status.wait_ms + CALL_MS, on_reply, slot);
     buf_deinit(&body);
 }
 
@@ -105,7 +106,8 @@ static void on_reply(void *ctx, const struct err *failed, const struct http_repl
     if (!rc)
         rc = wire_desired_decode(buf_str(&reply->body), reply->body.len, &d, &e);
     if (rc) {
-        if (reply && (e.kind == ERR_NO_SPACE || e.kind == ERR_UNAVAILABLE)) /* in trouble, but not gone */
+        /* in trouble, but not gone */
+        if (reply && (e.kind == ERR_NO_SPACE || e.kind == ERR_UNAVAILABLE))
             u->heard = clock_mono(u->timers->clock);
         on_failure(u, &e);
     } else {

@@ -23,7 +23,8 @@ static int look_up(const char *name, struct passwd *pw, char *text, struct err *
         return err_errno(e, rc, "looking up the user \"%s\"", name);
     if (!found && *name)
         return err_set(e, ERR_CONFIG,
-            "the user \"%s\" does not exist on this node: create it here, or submit as a user that does",
+            "the user \"%s\" does not exist on this node: create it here, or submit as a user that "
+            "does",
             name);
     if (!found) { /* a container without a passwd entry for us */
         *pw = (struct passwd){.pw_name = (char *)"belay",
@@ -44,10 +45,12 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e)
         return rc;
     if (geteuid() != 0 && pw.pw_uid != geteuid())
         return err_set(e, ERR_CONFIG,
-            "the job is of user \"%s\", but the agent of this node is not root and runs only jobs of its own "
+            "the job is of user \"%s\", but the agent of this node is not root and runs only jobs "
+            "of its own "
             "user",
             name);
-    *ret_user = (struct job_user){.uid = pw.pw_uid, .gid = pw.pw_gid, .is_other = pw.pw_uid != geteuid()};
+    *ret_user =
+        (struct job_user){.uid = pw.pw_uid, .gid = pw.pw_gid, .is_other = pw.pw_uid != geteuid()};
     STR_COPY(ret_user->name, pw.pw_name);
     STR_COPY(ret_user->home, pw.pw_dir);
     STR_COPY(ret_user->shell, *pw.pw_shell ? pw.pw_shell : "/bin/sh");
@@ -70,10 +73,12 @@ static uid_t read_uid_min(void)
 
 int user_admit(const struct job_user *u, const char *system_users, struct err *e)
 {
-    if (geteuid() != 0 || (u->uid != 0 && u->uid >= read_uid_min()) || features_has(system_users ? system_users : "", u->name))
+    if (geteuid() != 0 || (u->uid != 0 && u->uid >= read_uid_min()) ||
+        features_has(system_users ? system_users : "", u->name))
         return 0;
     return err_set(e, ERR_CONFIG,
-        "the job is of user \"%s\" (uid %lu), and this node runs no jobs of root and of system users: submit as another user, or have "
+        "the job is of user \"%s\" (uid %lu), and this node runs no jobs of root and of system "
+        "users: submit as another user, or have "
         "system_users: [%s] put into the node's own configuration",
         u->name, (unsigned long)u->uid, u->name);
 }

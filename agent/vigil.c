@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One poll loop. The signal before the time limit is sent until somebody has got it, and then never again. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
- * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A SIGTERM waits
- * until the script can hear it.
+ * One poll loop. The signal before the time limit is sent until somebody has got it, and then never
+ * again. A stop is two moments, term_at and kill_at; whatever wants one (a command, the time limit,
+ * the machine's shutdown) can only bring them nearer. The first that wants one is the cause. A
+ * SIGTERM waits until the script can hear it.
  */
 #include "agent/vigil.h"
 
@@ -39,7 +40,8 @@ static int64_t now_ms(void)
 
 /* ---- stopping ---- */
 
-static void stop(struct vigil *v, enum exit_cause cause, const char *text, int64_t delay_ms, int64_t grace_ms)
+static void stop(
+    struct vigil *v, enum exit_cause cause, const char *text, int64_t delay_ms, int64_t grace_ms)
 {
     int64_t term_at = now_ms() + delay_ms;
     if (v->cause == EXIT_BY_ITSELF) {
@@ -71,12 +73,14 @@ static int signal_task(void *ctx, int signum, enum shell_to to)
     g.to_all = to == SHELL_TO_ALL;
     if (v->in_image && g.to_script)
         return -ENOTSUP;
-    return v->in_image ? image_signal(v->group, signum, to != SHELL_TO_ALL, g.init, g.script) : grace_send(&g, v->group);
+    return v->in_image ? image_signal(v->group, signum, to != SHELL_TO_ALL, g.init, g.script)
+                       : grace_send(&g, v->group);
 }
 
 static int signal_handlers(const struct vigil *v, int signum)
 {
-    return v->in_image ? image_signal(v->group, signum, true, v->grace.init, v->grace.script) : proc_group_signal_handlers(v->group, signum);
+    return v->in_image ? image_signal(v->group, signum, true, v->grace.init, v->grace.script)
+                       : proc_group_signal_handlers(v->group, signum);
 }
 
 /* What is stopped (SIGSTOP) could not act on a SIGTERM. */
@@ -101,7 +105,8 @@ static void on_grace(struct vigil *v)
     if (n == 0)
         v->grace_at = now_ms() + GRACE_AGAIN_MS;
     else
-        log_info("the time limit is near: signalled", log_i("signal", v->grace.signal), log_i("processes", n));
+        log_info("the time limit is near: signalled", log_i("signal", v->grace.signal),
+            log_i("processes", n));
 }
 
 static void check_times(struct vigil *v)
@@ -162,8 +167,9 @@ int vigil_parse(const char *line, struct vigil_command *ret_command, struct err 
     } else if (str_eq(line, "shell")) {
         c.what = VIGIL_SHELL;
     } else if (!str_eq(line, "kill")) {
-        rc = err_set(
-            e, ERR_INVALID, "expected signal, terminate, limit, kill, shell or ready, found %s", str_show(line, shown));
+        rc = err_set(e, ERR_INVALID,
+            "expected signal, terminate, limit, kill, shell or ready, found %s",
+            str_show(line, shown));
     }
     if (!rc)
         *ret_command = c;
@@ -229,10 +235,10 @@ static void obey(struct vigil *v, struct vigil_connection *from, const char *lin
         take_shell(v, from);
         return;
     } else if (c.what == VIGIL_SIGNAL) {
-        snprintf(
-            text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
+        snprintf(text, sizeof(text), "signalled %d\n", signal_handlers(v, (int)c.signal));
     } else if (c.what == VIGIL_LIMIT) {
-        if (v->cause == EXIT_BY_ITSELF && c.limit_ms != v->time_limit_ms) /* an agent that comes back says it again */
+        /* an agent that comes back says it again */
+        if (v->cause == EXIT_BY_ITSELF && c.limit_ms != v->time_limit_ms)
             set_limit(v, c.limit_ms);
     } else {
         stop(v, EXIT_STOPPED, "", c.delay_ms, c.grace_ms);
@@ -258,10 +264,14 @@ static ssize_t receive(struct vigil_connection *c)
         struct cmsghdr align;
     } control;
     struct iovec part = {.iov_base = c->line + c->n, .iov_len = sizeof(c->line) - c->n};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr m = {.msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes)};
     ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int))) {
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int))) {
         if (c->passed >= 0)
             close(c->passed);
         memcpy(&c->passed, CMSG_DATA(h), sizeof(c->passed));
@@ -314,8 +324,8 @@ bool vigil_take_signal(struct vigil *v)
     return false;
 }
 
-/* A script that is our child: what it said, if anything, is why it could not start. What it has left behind comes to us, as we are
- * its reaper, and goes. */
+/* A script that is our child: what it said, if anything, is why it could not start. What it has
+ * left behind comes to us, as we are its reaper, and goes. */
 static bool has_ended(struct vigil *v, struct launch_report *ret_report)
 {
     bool has = false;
@@ -430,7 +440,8 @@ struct launch_report vigil_keep(struct vigil *v)
     v->grace.script = v->child;
     for (;;) {
         be_found(v);
-        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {{.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
+        struct pollfd p[FIXED + VIGIL_CONNECTIONS] = {
+            {.fd = v->child > 0 ? -1 : v->report, .events = POLLIN},
             {.fd = v->listener, .events = POLLIN}, {.fd = v->signals, .events = POLLIN},
             {.fd = v->is_ready ? v->input_end : -1, .events = POLLIN}};
         for (size_t i = 0; i < VIGIL_CONNECTIONS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not libuv's: that one reads events until
- * there are none, which a job that changes its directory all the time can prevent for ever, and all its watches share a
- * queue that one job can make overflow.
+ * A watch waits (its timer runs), is due (in the queue), or looks. inotify is not libuv's: that one
+ * reads events until there are none, which a job that changes its directory all the time can
+ * prevent for ever, and all its watches share a queue that one job can make overflow.
  */
 #include "agent/watch.h"
 
@@ -35,9 +35,9 @@ struct watch {
     struct link in_all, in_due;
     struct timer timer;
     int64_t coalesce_ms, poll_ms;
-    int wd;         /* NONE: not armed */
-    bool soon;      /* the timer runs for a change, not for the poll */
-    int allowance;  /* looks */
+    int wd;        /* NONE: not armed */
+    bool soon;     /* the timer runs for a change, not for the poll */
+    int allowance; /* looks */
     int64_t refilled_ms;
     char *path;
     watch_fn fn;
@@ -112,7 +112,8 @@ static void arm(struct watch *w)
     if (w->in->fd == NONE)
         return;
     int wd = inotify_add_watch(w->in->fd, w->path,
-        IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW | IN_ONESHOT);
+        IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW |
+            IN_ONESHOT);
     if (w->wd != wd)
         disarm(w);
     w->wd = wd < 0 ? NONE : wd; /* without it there is still the poll */
@@ -208,8 +209,8 @@ bool watch_allows(struct watch *w)
     return false;
 }
 
-struct watch *watch_start(
-    struct watches *ws, const char *path, int64_t coalesce_ms, int64_t poll_ms, watch_fn fn, void *ctx)
+struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce_ms,
+    int64_t poll_ms, watch_fn fn, void *ctx)
 {
     struct watch *w = mem_alloc(sizeof(*w));
     *w = (struct watch){.in = ws,
@@ -253,7 +254,8 @@ struct watches *watches_open(uv_loop_t *loop, struct timers *timers)
     ws->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (ws->fd < 0) {
         err_errno(&e, errno, "watching the files of jobs (fs.inotify.max_user_instances?)");
-        log_warn("changes in jobs' directories are found only by looking now and then", log_err(&e));
+        log_warn(
+            "changes in jobs' directories are found only by looking now and then", log_err(&e));
         ws->fd = NONE;
         return ws;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See workdir.h. Several tasks may use the cache at once, on threads of their own: what is there is whole (renamed into place), and
- * what another removes meanwhile is fetched again by the next try.
+ * See workdir.h. Several tasks may use the cache at once, on threads of their own: what is there is
+ * whole (renamed into place), and what another removes meanwhile is fetched again by the next try.
  */
 #include "agent/workdir.h"
 
@@ -29,8 +29,8 @@
 
 /* ---- where it comes from ---- */
 
-void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job, int64_t attempt,
-    const char *hash, const char *cache)
+void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job,
+    int64_t attempt, const char *hash, const char *cache)
 {
     *s = (struct workdir_source){.server = mem_strdup(p->config->server),
         .ca_pem = mem_strdup(p->config->ca_pem),
@@ -61,8 +61,8 @@ struct bringing {
     struct err *e;
 };
 
-static int ask(
-    const struct bringing *b, const char *what, const struct buf *body, struct http_reply *ret_reply)
+static int ask(const struct bringing *b, const char *what, const struct buf *body,
+    struct http_reply *ret_reply)
 {
     char *url = mem_printf("%s/agent/v1/workdir/%lld/%lld%s", b->s->server, (long long)b->s->job,
         (long long)b->s->attempt, what);
@@ -146,15 +146,16 @@ static int fetch_text(struct bringing *b, struct buf *out)
     const struct buf nothing = {0};
     struct http_reply reply = {0};
     char actual[CHUNK_HEX_SIZE];
-    int rc = is_cached(b, b->s->hash) ? read_cached(b, b->s->hash, WORKDIR_TEXT_BYTES, out) : ERR_NOT_FOUND;
+    int rc = is_cached(b, b->s->hash) ? read_cached(b, b->s->hash, WORKDIR_TEXT_BYTES, out)
+                                      : ERR_NOT_FOUND;
     if (rc == 0)
         return 0;
     rc = ask(b, "", &nothing, &reply);
     if (rc == 0) {
         chunk_hash(buf_str(&reply.body), reply.body.len, actual);
         if (!str_eq(actual, b->s->hash))
-            rc = err_set(
-                b->e, ERR_CORRUPT, "belayd gave a working directory that has another hash than the job's");
+            rc = err_set(b->e, ERR_CORRUPT,
+                "belayd gave a working directory that has another hash than the job's");
     }
     if (rc == 0)
         rc = cache(b, b->s->hash, reply.body.data, reply.body.len);
@@ -166,7 +167,8 @@ static int fetch_text(struct bringing *b, struct buf *out)
     return rc;
 }
 
-static int keep_pack(const struct bringing *b, const struct buf *pack, struct smap *wanted, size_t *ret_n)
+static int keep_pack(
+    const struct bringing *b, const struct buf *pack, struct smap *wanted, size_t *ret_n)
 {
     const char *p = buf_str(pack);
     size_t n = pack->len;
@@ -195,8 +197,8 @@ static int fetch_some(const struct bringing *b, struct smap *wanted)
     if (rc == 0)
         rc = keep_pack(b, &reply.body, wanted, &n);
     if (rc == 0 && n == 0)
-        rc = err_set(
-            b->e, ERR_UNAVAILABLE, "belayd gave nothing of what it was asked for of a working directory");
+        rc = err_set(b->e, ERR_UNAVAILABLE,
+            "belayd gave nothing of what it was asked for of a working directory");
     http_reply_deinit(&reply);
     buf_deinit(&body);
     return rc;
@@ -225,8 +227,8 @@ static int make_file(const struct bringing *b, const char *path, const struct wo
     for (size_t i = 0; rc == 0 && i < x->pieces; i++) {
         rc = read_cached(b, b->d.hashes[x->piece + i], WORKDIR_PIECE_BYTES, &piece);
         if (rc == 0 && piece.len != workdir_piece_bytes(x->size, i))
-            rc = err_set(
-                b->e, ERR_CORRUPT, "%s: a piece of another size than the working directory says", x->path);
+            rc = err_set(b->e, ERR_CORRUPT,
+                "%s: a piece of another size than the working directory says", x->path);
         if (rc == 0)
             rc = fs_write_all(fd, piece.data, piece.len, b->e);
     }
@@ -252,7 +254,8 @@ static int make_entry(const struct bringing *b, const char *root, const struct w
     return rc;
 }
 
-/* Directories get their modes last, for one may forbid to add to it. The owner may always: the job works there. */
+/* Directories get their modes last, for one may forbid to add to it. The owner may always: the job
+ * works there. */
 static int set_modes(const struct bringing *b, const char *root)
 {
     int rc = 0;
@@ -276,7 +279,8 @@ static int make_all(const struct bringing *b, const char *root)
     return rc ? rc : set_modes(b, root);
 }
 
-/* What is damaged in the cache, or was trimmed by another task, is fetched again: it is found one piece at a time. */
+/* What is damaged in the cache, or was trimmed by another task, is fetched again: it is found one
+ * piece at a time. */
 static int fetch_and_make(const struct bringing *b, const char *path)
 {
     int rc = ERR_CORRUPT;
@@ -287,12 +291,14 @@ static int fetch_and_make(const struct bringing *b, const char *path)
     return rc;
 }
 
-int workdir_bring(const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e)
+int workdir_bring(
+    const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e)
 {
     struct bringing b = {.s = s, .cancel = cancel, .e = e};
     struct buf text = {0};
-    int rc = workdir_is_hash(s->hash) ? fs_mkdirs(s->cache, 0700, e)
-                                      : err_set(e, ERR_INVALID, "the hash of a working directory is none");
+    int rc = workdir_is_hash(s->hash)
+                 ? fs_mkdirs(s->cache, 0700, e)
+                 : err_set(e, ERR_INVALID, "the hash of a working directory is none");
     b.pool = http_pool_create();
     if (rc == 0)
         rc = fetch_text(&b, &text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Puts a working directory that was sent with a job (ckpt/workdir.h) in place on this node. What is fetched from belayd stays in a
- * cache for the attempts and jobs to come, whosever they are: a name there is the hash of the content, and only the agent can read
- * it. All calls block, but for workdir_source_init.
+ * Puts a working directory that was sent with a job (ckpt/workdir.h) in place on this node. What is
+ * fetched from belayd stays in a cache for the attempts and jobs to come, whosever they are: a name
+ * there is the hash of the content, and only the agent can read it. All calls block, but for
+ * workdir_source_init.
  *
  *     DIR/workdirs/HASH    what is in a directory, or a piece of content
  */
@@ -25,17 +26,20 @@ struct workdir_source {
 };
 
 /* On the loop; deinit on any thread. */
-void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job, int64_t attempt,
-    const char *hash, const char *cache);
+void workdir_source_init(struct workdir_source *s, const struct peer *p, int64_t job,
+    int64_t attempt, const char *hash, const char *cache);
 void workdir_source_deinit(struct workdir_source *s); /* a zeroed one is fine */
 
-/* Makes it at path, where nothing else may be that is of use, from what the cache has and belayd gives; a try goes on where the one
- * before ended. Every piece is checked when it comes and when it is put in place. *cancel as in http_blocking_run.
- * ERR_CONFIG: belayd has no such directory for this attempt; ERR_CORRUPT: what was fetched is not what it says, what is wrong in
- * the cache is removed; ERR_NO_SPACE, and what http_blocking_run tells. */
-int workdir_bring(const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e);
+/* Makes it at path, where nothing else may be that is of use, from what the cache has and belayd
+ * gives; a try goes on where the one before ended. Every piece is checked when it comes and when it
+ * is put in place. *cancel as in http_blocking_run. ERR_CONFIG: belayd has no such directory for
+ * this attempt; ERR_CORRUPT: what was fetched is not what it says, what is wrong in the cache is
+ * removed; ERR_NO_SPACE, and what http_blocking_run tells. */
+int workdir_bring(
+    const struct workdir_source *s, const char *path, const atomic_int *cancel, struct err *e);
 
-/* Removes from the cache what was not used for the longest time, until at most max_bytes are left. */
+/* Removes from the cache what was not used for the longest time, until at most max_bytes are
+ * left. */
 void workdir_trim(const char *cache, int64_t max_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growing byte buffer. Zeroed is valid and empty. data is NUL-terminated whenever it is not NULL; the NUL
- * is not counted in len. What is added must not lie inside the buffer itself.
+ * A growing byte buffer. Zeroed is valid and empty. data is NUL-terminated whenever it is not NULL;
+ * the NUL is not counted in len. What is added must not lie inside the buffer itself.
  */
 #ifndef BELAY_BASE_BUF_H
 #define BELAY_BASE_BUF_H
@@ -25,13 +25,16 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 void buf_remove_front(struct buf *b, size_t n); /* n <= len; moves the rest */
 void buf_truncate(struct buf *b, size_t len);   /* keeps the first len bytes; len <= b->len */
 const char *buf_str(const struct buf *b);       /* never NULL; borrowed until the next change */
-char *buf_take(struct buf *b);                  /* the NUL-terminated memory is the caller's; b is empty */
+/* the NUL-terminated memory is the caller's; b is empty */
+char *buf_take(struct buf *b);
 
-/* Room for n more bytes: returns where to write them; buf_commit then says how many were written. */
+/* Room for n more bytes: returns where to write them; buf_commit then says how many were
+ * written. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 
-/* Adds n bytes unless the buffer would exceed max bytes: then ERR_INVALID and the buffer is unchanged. */
+/* Adds n bytes unless the buffer would exceed max bytes: then ERR_INVALID and the buffer is
+ * unchanged. */
 int buf_add_limited(struct buf *b, const void *p, size_t n, size_t max, struct err *e);
 
 #endif

@@ -22,8 +22,8 @@ int counts_add(struct counts *c, const char *name, int64_t n, struct err *e)
     if (rc)
         return rc;
     if (n < 1 || n > COUNTS_NUMBER_MAX)
-        return err_set(
-            e, ERR_INVALID, "%s: expected 1 .. %d of it, found %" PRId64, name, COUNTS_NUMBER_MAX, n);
+        return err_set(e, ERR_INVALID, "%s: expected 1 .. %d of it, found %" PRId64, name,
+            COUNTS_NUMBER_MAX, n);
     while (at < c->n && strcmp(c->v[at].name, name) < 0)
         at++;
     if (at < c->n && str_eq(c->v[at].name, name))

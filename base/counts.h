@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A few things by name and how many of each, as people write them: "lego:4,shmem:2", of a node, a job or a cluster. Sorted by
- * name, no name twice. Zeroed is valid and empty.
+ * A few things by name and how many of each, as people write them: "lego:4,shmem:2", of a node, a
+ * job or a cluster. Sorted by name, no name twice. Zeroed is valid and empty.
  */
 #ifndef BELAY_BASE_COUNTS_H
 #define BELAY_BASE_COUNTS_H
@@ -26,7 +26,8 @@ struct counts {
     struct count v[COUNTS_MAX];
 };
 
-/* "lego:4,shmem:2"; without a number it is 1; "" is empty. ERR_INVALID: not that, a name twice, or more than COUNTS_MAX. */
+/* "lego:4,shmem:2"; without a number it is 1; "" is empty. ERR_INVALID: not that, a name twice, or
+ * more than COUNTS_MAX. */
 int counts_parse(const char *text, struct counts *ret_counts, struct err *e);
 void counts_format(const struct counts *c, char out[COUNTS_TEXT_MAX]);
 /* n: 1 .. COUNTS_NUMBER_MAX. ERR_INVALID: as above. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The next moment is looked for span by span of the zone (base/zone.h), since within one the clocks run evenly: there local
- * seconds differ from UTC by a constant, and the schedule is a question of dates alone.
+ * The next moment is looked for span by span of the zone (base/zone.h), since within one the clocks
+ * run evenly: there local seconds differ from UTC by a constant, and the schedule is a question of
+ * dates alone.
  */
 #include "base/cron.h"
 
@@ -39,8 +40,9 @@ static const struct field fields[N_FIELDS] = {
 
 static const struct {
     const char *name, *means;
-} nicknames[] = {{"@hourly", "0 * * * *"}, {"@daily", "0 0 * * *"}, {"@midnight", "0 0 * * *"}, {"@weekly", "0 0 * * 0"},
-    {"@monthly", "0 0 1 * *"}, {"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"}};
+} nicknames[] = {{"@hourly", "0 * * * *"}, {"@daily", "0 0 * * *"}, {"@midnight", "0 0 * * *"},
+    {"@weekly", "0 0 * * 0"}, {"@monthly", "0 0 1 * *"}, {"@yearly", "0 0 1 1 *"},
+    {"@annually", "0 0 1 1 *"}};
 
 struct word {
     const char *p;
@@ -80,9 +82,10 @@ static const char *show(struct word w, char out[STR_SHOW_MAX])
 static int refuse(const struct field *f, struct word w, const char *why, struct err *e)
 {
     char shown[STR_SHOW_MAX];
-    return err_set(e, ERR_INVALID, "%s: %s: expected %d-%d%s%s%s, `*`, a-b, */n or a-b/n, or a list of them with commas: %s", f->what,
-        show(w, shown), f->min, f->max, f->names ? " or " : "", f->names == month_names ? "jan-dec" : "",
-        f->names == weekday_names ? "sun-sat" : "", why);
+    return err_set(e, ERR_INVALID,
+        "%s: %s: expected %d-%d%s%s%s, `*`, a-b, */n or a-b/n, or a list of them with commas: %s",
+        f->what, show(w, shown), f->min, f->max, f->names ? " or " : "",
+        f->names == month_names ? "jan-dec" : "", f->names == weekday_names ? "sun-sat" : "", why);
 }
 
 /* A number, or a name: false, and *at stays, if it is neither. */
@@ -106,7 +109,8 @@ static bool read_value(const struct field *f, const char **at, const char *end, 
 }
 
 /* One element of a list: sets its bits. */
-static int read_element(const struct field *f, struct word all, struct word w, uint64_t *bits, struct err *e)
+static int read_element(
+    const struct field *f, struct word all, struct word w, uint64_t *bits, struct err *e)
 {
     const char *at = w.p, *end = w.p + w.n;
     int from = f->min, to = f->max, step = 1;
@@ -132,7 +136,8 @@ static int read_element(const struct field *f, struct word all, struct word w, u
         at++;
         if (!range)
             return refuse(f, all, "a step needs a range, as 5-59/10 or */10", e);
-        if (!read_value(&(struct field){.min = 1, .max = f->max}, &at, end, &step) || step < 1 || step > f->max)
+        if (!read_value(&(struct field){.min = 1, .max = f->max}, &at, end, &step) || step < 1 ||
+            step > f->max)
             return refuse(f, all, "a step is a number from 1 to the greatest value", e);
     }
     if (at != end)
@@ -147,7 +152,8 @@ static int read_field(const struct field *f, struct word w, uint64_t *ret_bits, 
     uint64_t bits = 0;
     for (const char *p = w.p, *end = w.p + w.n;;) {
         const char *comma = memchr(p, ',', (size_t)(end - p));
-        int rc = read_element(f, w, (struct word){p, (size_t)((comma ? comma : end) - p)}, &bits, e);
+        int rc =
+            read_element(f, w, (struct word){p, (size_t)((comma ? comma : end) - p)}, &bits, e);
         if (rc)
             return rc;
         if (!comma)
@@ -180,8 +186,9 @@ static int read_fields(const char *text, struct cron *c, struct err *e)
             words[n] = w;
     if (n != N_FIELDS)
         return err_set(e, ERR_INVALID,
-            "expected the 5 fields minute, hour, day of the month, month and day of the week, or @daily, found %zu in %s", n,
-            str_show(text, shown));
+            "expected the 5 fields minute, hour, day of the month, month and day of the week, or "
+            "@daily, found %zu in %s",
+            n, str_show(text, shown));
     for (int k = 0; k < N_FIELDS; k++) {
         int rc = read_field(&fields[k], words[k], &bits[k], e);
         if (rc)
@@ -194,7 +201,8 @@ static int read_fields(const char *text, struct cron *c, struct err *e)
     c->weekdays = (uint8_t)((bits[WEEKDAY] | bits[WEEKDAY] >> 7) & 0x7F);
     c->both = words[DAY].p[0] == '*' || words[WEEKDAY].p[0] == '*';
     if (never_comes(c))
-        return err_set(e, ERR_INVALID, "day of the month: %s never comes: no month that is named has such a day",
+        return err_set(e, ERR_INVALID,
+            "day of the month: %s never comes: no month that is named has such a day",
             show(words[DAY], shown));
     return 0;
 }
@@ -206,8 +214,10 @@ static int read_nickname(struct word w, struct cron *c, struct err *e)
         if (word_is(w, nicknames[k].name))
             return read_fields(nicknames[k].means, c, e);
     if (word_is(w, "@reboot"))
-        return err_set(e, ERR_INVALID, "@reboot is no time: submit such a job when the machine starts");
-    return err_set(e, ERR_INVALID, "expected @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually, found %s",
+        return err_set(
+            e, ERR_INVALID, "@reboot is no time: submit such a job when the machine starts");
+    return err_set(e, ERR_INVALID,
+        "expected @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually, found %s",
         show(w, shown));
 }
 
@@ -217,13 +227,16 @@ static int read_zone(const char **at, struct cron *c, struct err *e)
     const char *p = *at;
     char shown[STR_SHOW_MAX];
     struct word w = next_word(&p);
-    size_t skip = w.n >= 3 && memcmp(w.p, "TZ=", 3) == 0 ? 3 : w.n >= 8 && memcmp(w.p, "CRON_TZ=", 8) == 0 ? 8 : 0;
+    size_t skip = w.n >= 3 && memcmp(w.p, "TZ=", 3) == 0        ? 3
+                  : w.n >= 8 && memcmp(w.p, "CRON_TZ=", 8) == 0 ? 8
+                                                                : 0;
     if (skip == 0)
         return 0;
     w.p += skip;
     w.n -= skip;
     if (!zone_is_name(w.p, w.n))
-        return err_set(e, ERR_INVALID, "time zone: expected a name such as Europe/Berlin, found %s", show(w, shown));
+        return err_set(e, ERR_INVALID, "time zone: expected a name such as Europe/Berlin, found %s",
+            show(w, shown));
     memcpy(c->zone, w.p, w.n);
     *at = p;
     return 0;
@@ -234,7 +247,8 @@ int cron_parse(const char *text, struct cron *ret_cron, struct err *e)
     struct cron c = {0};
     const char *at = text;
     if (strlen(text) >= CRON_TEXT_MAX)
-        return err_set(e, ERR_INVALID, "expected a schedule of less than %d characters", CRON_TEXT_MAX);
+        return err_set(
+            e, ERR_INVALID, "expected a schedule of less than %d characters", CRON_TEXT_MAX);
     int rc = read_zone(&at, &c, e);
     if (rc)
         return rc;
@@ -263,14 +277,16 @@ static bool is_day(const struct cron *c, int64_t days, int day)
 static int minute_of_day(const struct cron *c, int from)
 {
     for (int hour = from / 60; hour < 24; hour++) {
-        uint64_t left = c->hours >> hour & 1 ? c->minutes >> (hour == from / 60 ? from % 60 : 0) : 0;
+        uint64_t left =
+            c->hours >> hour & 1 ? c->minutes >> (hour == from / 60 ? from % 60 : 0) : 0;
         if (left)
             return hour * 60 + (hour == from / 60 ? from % 60 : 0) + __builtin_ctzll(left);
     }
     return -1;
 }
 
-/* The first of its minutes that begins at from_s or later but before limit_s, in local seconds; NONE_S: none. */
+/* The first of its minutes that begins at from_s or later but before limit_s, in local seconds;
+ * NONE_S: none. */
 static int64_t local_next(const struct cron *c, int64_t from_s, int64_t limit_s)
 {
     int64_t minute = from_s / 60 + (from_s % 60 > 0); /* rounded up */
@@ -297,8 +313,8 @@ static int64_t local_next(const struct cron *c, int64_t from_s, int64_t limit_s)
     return NONE_S;
 }
 
-/* What a zone's clocks show in one span, in local seconds: from .. end. Of it was shown in the span before what is below
- * `again`, and will be in the next what is from `soon` on. */
+/* What a zone's clocks show in one span, in local seconds: from .. end. Of it was shown in the span
+ * before what is below `again`, and will be in the next what is from `soon` on. */
 struct shown {
     int64_t from, end, again, soon;
 };
@@ -306,7 +322,8 @@ struct shown {
 static struct shown shown_in(const struct time_zone *z, size_t k)
 {
     const struct zone_span *s = &z->spans[k];
-    struct shown v = {.from = k > 0 ? s->from_s + s->offset_s : -DAY_S, .again = INT64_MIN, .soon = NONE_S};
+    struct shown v = {
+        .from = k > 0 ? s->from_s + s->offset_s : -DAY_S, .again = INT64_MIN, .soon = NONE_S};
     v.end = (k + 1 < z->n ? s[1].from_s : ZONE_END_S) + s->offset_s;
     if (k > 0 && s[-1].offset_s > s->offset_s)
         v.again = s->from_s + s[-1].offset_s;
@@ -315,7 +332,8 @@ static struct shown shown_in(const struct time_zone *z, size_t k)
     return v;
 }
 
-/* The first of its minutes in the span from from_s on that is done, by what becomes of those that are shown twice. */
+/* The first of its minutes in the span from from_s on that is done, by what becomes of those that
+ * are shown twice. */
 static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twice, int64_t from_s)
 {
     bool all = c->hours == ALL_HOURS;
@@ -326,8 +344,8 @@ static int64_t next_in(const struct cron *c, struct shown v, enum cron_twice twi
     return local_next(c, from_s, skip_soon && v.soon < v.end ? v.soon : v.end);
 }
 
-struct wall cron_next(
-    const struct cron *c, const struct time_zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after)
+struct wall cron_next(const struct cron *c, const struct time_zone *z, enum cron_gap gap,
+    enum cron_twice twice, struct wall after)
 {
     int64_t from_s = after.ms / 1000 + 1; /* the first whole second that is later */
     if (after.ms < 0)

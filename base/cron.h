@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a crontab's line says that something is to be done. PURE: the moment from which is looked and the zone are given.
+ * When a crontab's line says that something is to be done. PURE: the moment from which is looked
+ * and the zone are given.
  *
- * Five fields, minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan-dec) and day of the week (0-7 or
- * sun-sat; 0 and 7 are Sunday), each a list of `*`, numbers and ranges a-b, `*` and ranges with a step /n; or one of @hourly,
- * @daily (@midnight), @weekly, @monthly, @yearly (@annually). Before it may stand TZ=ZONE or CRON_TZ=ZONE. As in crontab(5), a
- * day is one that both day fields name if one of the two begins with `*`, and otherwise one that either names.
+ * Five fields, minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan-dec) and day
+ * of the week (0-7 or sun-sat; 0 and 7 are Sunday), each a list of `*`, numbers and ranges a-b, `*`
+ * and ranges with a step /n; or one of @hourly, @daily (@midnight), @weekly, @monthly, @yearly
+ * (@annually). Before it may stand TZ=ZONE or CRON_TZ=ZONE. As in crontab(5), a day is one that
+ * both day fields name if one of the two begins with `*`, and otherwise one that either names.
  *
- * A schedule is a set of minutes on the wall clocks of its zone. When those clocks are put forward or back:
+ * A schedule is a set of minutes on the wall clocks of its zone. When those clocks are put forward
+ * or back:
  *
- *   a minute that the clocks skip    is done once they have been put forward, at that very moment, once however many of the
- *                                    schedule's minutes were skipped, and not again if that moment is a minute of it itself;
- *                                    or, with CRON_GAP_SKIP, not at all that day. (02:30 in the spring: 03:00.)
- *   a minute that they show twice    is done the first time only (01:30 in the autumn: once, while summer time lasts), but
- *                                    both times if the schedule names every hour of the day: "every hour" and "every 5
- *                                    minutes" go on while the hour repeats itself. That is CRON_TWICE_AUTO; FIRST, LAST and BOTH
- *                                    say so for all.
+ *   a minute that the clocks skip    is done once they have been put forward, at that very moment,
+ *                                    once however many of the schedule's minutes were skipped, and
+ *                                    not again if that moment is a minute of it itself; or, with
+ *                                    CRON_GAP_SKIP, not at all that day. (02:30 in the spring:
+ *                                    03:00.)
+ *   a minute that they show twice    is done the first time only (01:30 in the autumn: once, while
+ *                                    summer time lasts), but both times if the schedule names every
+ *                                    hour of the day: "every hour" and "every 5 minutes" go on
+ *                                    while the hour repeats itself. That is CRON_TWICE_AUTO; FIRST,
+ *                                    LAST and BOTH say so for all.
  */
 #ifndef BELAY_BASE_CRON_H
 #define BELAY_BASE_CRON_H
@@ -38,11 +44,13 @@ struct cron {
     char zone[ZONE_NAME_MAX]; /* as it stood before the expression; "": none did */
 };
 
-/* ERR_INVALID names the field, what was found in it and what it takes; also for one that can never come, as 30 February. */
+/* ERR_INVALID names the field, what was found in it and what it takes; also for one that can never
+ * come, as 30 February. */
 int cron_parse(const char *text, struct cron *ret_cron, struct err *e);
 
-/* The first moment later than `after` at which it is to be done, or WALL_NONE: none before ZONE_END_S. Always a whole second. */
-struct wall cron_next(
-    const struct cron *c, const struct time_zone *z, enum cron_gap gap, enum cron_twice twice, struct wall after);
+/* The first moment later than `after` at which it is to be done, or WALL_NONE: none before
+ * ZONE_END_S. Always a whole second. */
+struct wall cron_next(const struct cron *c, const struct time_zone *z, enum cron_gap gap,
+    enum cron_twice twice, struct wall after);
 
 #endif

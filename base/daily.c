@@ -10,7 +10,8 @@
 
 static int digits(const char *p)
 {
-    return p[0] >= '0' && p[0] <= '9' && p[1] >= '0' && p[1] <= '9' ? (p[0] - '0') * 10 + p[1] - '0' : -1;
+    return p[0] >= '0' && p[0] <= '9' && p[1] >= '0' && p[1] <= '9' ? (p[0] - '0') * 10 + p[1] - '0'
+                                                                    : -1;
 }
 
 bool daily_parse_time(const char *text, size_t n, int *ret_minutes)
@@ -48,11 +49,11 @@ int daily_parse(const char *text, struct daily *ret_daily, struct err *e)
         size_t n = strcspn(p, ",");
         int minutes;
         if (!daily_parse_time(p, n, &minutes))
-            return err_set(
-                e, ERR_INVALID, "expected times of the day, as 06:00,18:30, found %s", str_show(text, shown));
-        if (!daily_add(&d, minutes))
-            return err_set(e, ERR_INVALID, "expected at most %d times of the day, found %s", DAILY_MAX,
+            return err_set(e, ERR_INVALID, "expected times of the day, as 06:00,18:30, found %s",
                 str_show(text, shown));
+        if (!daily_add(&d, minutes))
+            return err_set(e, ERR_INVALID, "expected at most %d times of the day, found %s",
+                DAILY_MAX, str_show(text, shown));
         p = p[n] ? p + n + 1 : NULL;
     }
     *ret_daily = d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors: a kind for code and a bounded text for people. Every text is formatted aside first, so that the old
- * text of the same struct err may be among the arguments.
+ * Errors: a kind for code and a bounded text for people. Every text is formatted aside first, so
+ * that the old text of the same struct err may be among the arguments.
  */
 #include "base/err.h"
 

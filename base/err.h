@@ -26,7 +26,8 @@ enum err_kind {
     ERR_QUOTA = -11,       /* a provider's account limit: no sibling zone helps */
     ERR_UNAVAILABLE = -12, /* the peer is there but cannot serve now: try again later */
     ERR_CORRUPT = -13,     /* stored data does not match its hash or its format */
-    ERR_CONFIG = -14,      /* refused for a reason only an operator can mend (image, subnet, rights) */
+    /* refused for a reason only an operator can mend (image, subnet, rights) */
+    ERR_CONFIG = -14,
     ERR_UNSUPPORTED = -15,
     ERR_INTERNAL = -16 /* a bug of ours that could be contained */
 };
@@ -39,18 +40,21 @@ struct err {
 };
 
 /* Fills *e (NULL allowed) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` reads well.
- * A text of more than ERR_TEXT_MAX - 1 bytes loses its middle (str_shorten): its start says what was tried, its
- * end why it failed. It is one line that a terminal can show: control characters and bytes that are not UTF-8
- * become '?'. kind must not be ERR_NONE. The arguments may point into e->text. */
-int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+ * A text of more than ERR_TEXT_MAX - 1 bytes loses its middle (str_shorten): its start says what
+ * was tried, its end why it failed. It is one line that a terminal can show: control characters and
+ * bytes that are not UTF-8 become '?'. kind must not be ERR_NONE. The arguments may point into
+ * e->text. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* As err_set with ": strerror(errnum)" appended. The kind follows errnum (ENOSPC and EDQUOT -> ERR_NO_SPACE,
  * ENOENT -> ERR_NOT_FOUND, EEXIST -> ERR_CONFLICT, EACCES and EPERM -> ERR_DENIED, ETIMEDOUT -> ERR_TIMEOUT,
  * ENOMEM aborts, all else ERR_IO). */
-int err_errno(struct err *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_errno(struct err *e, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text already in e and keeps the kind. Returns e->kind. e must hold an error.
- * Cut like err_set: the reason, at the end of the inner text, stays. */
+/* Puts "context: " before the text already in e and keeps the kind. Returns e->kind. e must hold an
+ * error. Cut like err_set: the reason, at the end of the inner text, stays. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The kind's stable lower-case name ("no-capacity"), used in JSON replies and logs. Never NULL. */

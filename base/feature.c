@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A constraint is read by recursive descent into a program in postfix order, whose names are offsets: looking whether it holds
- * allocates nothing and is done for many nodes.
+ * A constraint is read by recursive descent into a program in postfix order, whose names are
+ * offsets: looking whether it holds allocates nothing and is done for many nodes.
  */
 #include "base/feature.h"
 
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text is shorter than CONSTRAINT_TEXT_MAX, and so is where a name of it begins: each takes a separator. */
+/* A text is shorter than CONSTRAINT_TEXT_MAX, and so is where a name of it begins: each takes a
+ * separator. */
 #define OP_AND 254
 #define OP_OR 255
 
@@ -85,7 +86,8 @@ static int fail(const struct reading *r, const char *expected)
     size_t at = (size_t)(r->p - r->text) + 1;
     if (!*r->p)
         return err_set(r->e, ERR_INVALID, "at %zu, its end: expected %s", at, expected);
-    return err_set(r->e, ERR_INVALID, "at %zu: expected %s, found %s", at, expected, str_show(r->p, shown));
+    return err_set(
+        r->e, ERR_INVALID, "at %zu: expected %s, found %s", at, expected, str_show(r->p, shown));
 }
 
 static void skip(struct reading *r)
@@ -114,9 +116,11 @@ static int read_name(struct reading *r)
     size_t n = (size_t)(r->p - start);
     r->p = n > 0 && n < FEATURE_MAX ? r->p : start;
     if (n == 0)
-        return fail(r, r->p[0] == '!' ? "a feature's name (there is no !)"
-                       : r->p[0] == '[' ? "a feature's name (there is no [a|b]: (a|b) is for each node by itself)"
-                                        : "a feature's name or (");
+        return fail(
+            r, r->p[0] == '!' ? "a feature's name (there is no !)"
+               : r->p[0] == '['
+                   ? "a feature's name (there is no [a|b]: (a|b) is for each node by itself)"
+                   : "a feature's name or (");
     if (n >= FEATURE_MAX)
         return fail(r, "a feature's name of at most 63 bytes");
     emit(r, (uint8_t)r->names_len);
@@ -147,7 +151,8 @@ static int read_term(struct reading *r)
     if (rc)
         return rc;
     if (*r->p != ')')
-        return fail(r, *r->p == '*' ? "& or | or ) (there are no numbers of nodes)" : "& or | or )");
+        return fail(
+            r, *r->p == '*' ? "& or | or ) (there are no numbers of nodes)" : "& or | or )");
     r->p++;
     r->depth--;
     if (op) {
@@ -171,7 +176,8 @@ static int read_sum(struct reading *r, char *ret_op)
         if (*r->p != '&' && *r->p != '|')
             break;
         if (op && *r->p != op)
-            return fail(r, "parentheses around what belongs together, before it is mixed with the other operator");
+            return fail(r, "parentheses around what belongs together, before it is mixed with the "
+                           "other operator");
         op = *r->p++;
         write_char(r, op);
         rc = read_term(r);
@@ -188,7 +194,8 @@ int constraint_parse(const char *text, struct constraint *ret_constraint, struct
     struct reading r = {.text = text, .p = text, .c = &c, .e = e};
     char op;
     if (strlen(text) >= CONSTRAINT_TEXT_MAX - 8)
-        return err_set(e, ERR_INVALID, "at most %d bytes, found %zu", CONSTRAINT_TEXT_MAX - 9, strlen(text));
+        return err_set(
+            e, ERR_INVALID, "at most %d bytes, found %zu", CONSTRAINT_TEXT_MAX - 9, strlen(text));
     skip(&r);
     int rc = *r.p ? read_sum(&r, &op) : 0;
     if (!rc && *r.p)

@@ -4,7 +4,8 @@
  *
  *     a100      a100&ib      intel|amd      (intel|amd)&avx512&(ib|roce)
  *
- * & and | side by side need parentheses, since Slurm reads them from left to right and people do not. There is no `!`, no
+ * & and | side by side need parentheses, since Slurm reads them from left to right and people do
+ * not. There is no `!`, no
  * number of nodes (`a*2`) and no `[a|b]`.
  *
  * A set of features is a text, ",a100,ib,": each between commas, in any order; "" is the empty one.
@@ -24,20 +25,25 @@
 #define CONSTRAINT_DEPTH_MAX 16 /* parentheses in parentheses */
 
 struct constraint {
-    char text[CONSTRAINT_TEXT_MAX]; /* without blanks and parentheses around one name; "": nothing is asked */
-    char names[CONSTRAINT_TEXT_MAX + 2]; /* NUL between them; in the order in which they stand in text */
+    /* without blanks and parentheses around one name; "": nothing is asked */
+    char text[CONSTRAINT_TEXT_MAX];
+    /* NUL between them; in the order in which they stand in text */
+    char names[CONSTRAINT_TEXT_MAX + 2];
     size_t n_names;
-    uint8_t program[CONSTRAINT_TEXT_MAX]; /* in postfix order: where a name begins, or one of two numbers above */
+    /* in postfix order: where a name begins, or one of two numbers above */
+    uint8_t program[CONSTRAINT_TEXT_MAX];
     size_t n_program;
 };
 
 bool feature_is_name(const char *s);
 bool features_has(const char *set, const char *name);
-/* Adds it unless it is there; false, and nothing is added: no room in size bytes, or it is no feature's name. */
+/* Adds it unless it is there; false, and nothing is added: no room in size bytes, or it is no
+ * feature's name. */
 bool features_add(char *set, size_t size, const char *name);
 /* Adds all of another set, as far as there is room. */
 void features_add_all(char *set, size_t size, const char *other);
-/* The name at *pos into out, and *pos goes on behind it; false: there are no more. *pos is 0 at first. */
+/* The name at *pos into out, and *pos goes on behind it; false: there are no more. *pos is 0 at
+ * first. */
 bool features_next(const char *set, size_t *pos, char out[FEATURE_MAX]);
 
 /* ERR_INVALID names the place, counted from 1, and what was expected there. "" asks for nothing. */

@@ -22,7 +22,8 @@
 #define LOCK_LOOK_MS 20
 
 /* size is a guess. */
-static int read_all(int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
+static int read_all(
+    int fd, const char *path, size_t size, size_t max, struct buf *out, struct err *e)
 {
     for (;;) {
         size_t step = size > out->len && size <= max ? size - out->len : READ_STEP;
@@ -36,12 +37,13 @@ static int read_all(int fd, const char *path, size_t size, size_t max, struct bu
             return 0;
         buf_commit(out, (size_t)got);
         if (out->len > max)
-            return err_set(
-                e, ERR_INVALID, "cannot read %s: it is larger than the limit of %zu bytes", path, max);
+            return err_set(e, ERR_INVALID,
+                "cannot read %s: it is larger than the limit of %zu bytes", path, max);
     }
 }
 
-static int read_regular(const char *path, bool is_secret, size_t max, struct buf *out, struct err *e)
+static int read_regular(
+    const char *path, bool is_secret, size_t max, struct buf *out, struct err *e)
 {
     struct stat st;
     buf_clear(out);
@@ -54,10 +56,12 @@ static int read_regular(const char *path, bool is_secret, size_t max, struct buf
     else if (!S_ISREG(st.st_mode))
         rc = err_set(e, ERR_INVALID, "cannot read %s: it is not a regular file", path);
     else if (is_secret && (st.st_mode & 077))
-        rc = err_set(e, ERR_DENIED, "%s holds a secret but others may read it (mode %03o): chmod 600 it",
-            path, (unsigned)(st.st_mode & 0777));
+        rc = err_set(e, ERR_DENIED,
+            "%s holds a secret but others may read it (mode %03o): chmod 600 it", path,
+            (unsigned)(st.st_mode & 0777));
     else
-        rc = read_all(fd, path, (size_t)st.st_size, max, out, e); /* that of /proc and cgroup files is 0 */
+        /* that of /proc and cgroup files is 0 */
+        rc = read_all(fd, path, (size_t)st.st_size, max, out, e);
     close(fd);
     return rc;
 }
@@ -70,7 +74,8 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
 {
     buf_reserve(
-        out, max + 2 * READ_STEP); /* all of it, or what was read first would be left behind where it was */
+        /* all of it, or what was read first would be left behind where it was */
+        out, max + 2 * READ_STEP);
     return read_regular(path, true, max, out, e);
 }
 
@@ -79,7 +84,8 @@ int fs_lock(int fd)
 {
     int64_t end = clock_mono(&clock_system).ms + LOCK_MS;
     int rc;
-    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK && clock_mono(&clock_system).ms < end)
+    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
+           clock_mono(&clock_system).ms < end)
         poll(NULL, 0, LOCK_LOOK_MS);
     return rc;
 }
@@ -99,7 +105,8 @@ int fs_write_all(int fd, const void *p, size_t n, struct err *e)
     return 0;
 }
 
-/* A finished, fsynced file beside path; *ret_temporary is freed by the caller. On failure nothing is left. */
+/* A finished, fsynced file beside path; *ret_temporary is freed by the caller. On failure nothing
+ * is left. */
 static int write_beside(
     const char *path, const void *p, size_t n, mode_t mode, char **ret_temporary, struct err *e)
 {

@@ -75,7 +75,8 @@ static bool is_dots(const char *name)
 }
 
 /* Calls fn for every entry of the directory fd (not closed) until one fails. */
-static int each_entry(struct removal *r, int fd, int (*fn)(struct removal *r, int dir, const char *name))
+static int each_entry(
+    struct removal *r, int fd, int (*fn)(struct removal *r, int dir, const char *name))
 {
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0), rc = 0;
     DIR *d = own < 0 ? NULL : fdopendir(own);
@@ -130,7 +131,8 @@ static int remove_or_move(struct removal *r, int dir, const char *name)
         snprintf(target, sizeof(target), ".removing-%u", r->moved++);
         if (renameat(dir, name, r->top, target) == 0 || errno == ENOENT)
             return 0;
-        if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) /* these: the name is taken */
+        /* these: the name is taken */
+        if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             return failed(r, name);
     }
 }
@@ -163,8 +165,8 @@ static int remove_entry(struct removal *r, int dir, const char *name)
     struct stat st;
     rc = fstat(fd, &st) < 0 ? failed(r, name) : 0;
     if (rc == 0 && st.st_dev != r->device)
-        rc = err_set(r->e, ERR_CONFLICT, "cannot remove %s: another file system is mounted on %s in it",
-            r->path, name);
+        rc = err_set(r->e, ERR_CONFLICT,
+            "cannot remove %s: another file system is mounted on %s in it", r->path, name);
     if (rc == 0) {
         close_to_user(fd, &st);
         rc = each_entry(r, fd, remove_or_move);

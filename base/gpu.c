@@ -31,8 +31,10 @@ static bool next_word(const char **p, char out[GPU_MODEL_MAX])
 
 void gpu_model(const char *name, char out[GPU_MODEL_MAX])
 {
-    static const char *const vendors[] = {"nvidia", "amd", "tesla", "geforce", "quadro", "instinct", NULL};
-    static const char *const families[] = {"rtx", "gtx", "titan", NULL}; /* of which the next word is the model */
+    static const char *const vendors[] = {
+        "nvidia", "amd", "tesla", "geforce", "quadro", "instinct", NULL};
+    /* of which the next word is the model */
+    static const char *const families[] = {"rtx", "gtx", "titan", NULL};
     char word[GPU_MODEL_MAX];
     out[0] = '\0';
     do {
@@ -41,7 +43,8 @@ void gpu_model(const char *name, char out[GPU_MODEL_MAX])
     } while (is_one_of(word, vendors));
     str_copy(out, GPU_MODEL_MAX, word);
     size_t n = strlen(out);
-    if (is_one_of(out, families) && next_word(&name, word) && n + 1 + strlen(word) < GPU_MODEL_MAX) {
+    if (is_one_of(out, families) && next_word(&name, word) &&
+        n + 1 + strlen(word) < GPU_MODEL_MAX) {
         out[n] = '-';
         str_copy(out + n + 1, GPU_MODEL_MAX - n - 1, word);
     }
@@ -91,12 +94,14 @@ bool gpu_slice(const char *name, char out[GPU_MODEL_MAX])
 
 bool gpu_is_amd(const char *model)
 {
-    return (str_starts(model, "mi") && isdigit((unsigned char)model[2])) || str_starts(model, "radeon") || str_eq(model, "rx");
+    return (str_starts(model, "mi") && isdigit((unsigned char)model[2])) ||
+           str_starts(model, "radeon") || str_eq(model, "rx");
 }
 
 bool gpu_serves(const struct gpu_kind *is, const struct gpu_kind *asked)
 {
     size_t n = strlen(asked->model);
-    bool same = n == 0 || (strncmp(is->model, asked->model, n) == 0 && (!is->model[n] || is->model[n] == '-'));
+    bool same = n == 0 || (strncmp(is->model, asked->model, n) == 0 &&
+                              (!is->model[n] || is->model[n] == '-'));
     return same && is->memory_mib >= asked->memory_mib;
 }

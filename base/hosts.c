@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of hosts (hosts.h). Nothing is expanded to see whether a name is in a list, for that is asked of many nodes.
+ * Lists of hosts (hosts.h). Nothing is expanded to see whether a name is in a list, for that is
+ * asked of many nodes.
  */
 #include "base/hosts.h"
 
@@ -15,7 +16,8 @@
 #define DIGITS_MAX 9
 #define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
 
-/* What stands between two commas: all of it is the prefix, or there are numbers between that and the suffix. */
+/* What stands between two commas: all of it is the prefix, or there are numbers between that and
+ * the suffix. */
 struct item {
     const char *prefix, *parts, *suffix; /* parts: behind the bracket; NULL: there is none */
     size_t n_prefix, n_parts, n_suffix, length;
@@ -42,7 +44,8 @@ static struct item item_at(const char *p)
     struct item it = {.prefix = p};
     for (bool inside = false; p[it.length] && (inside || p[it.length] != ','); it.length++)
         inside = p[it.length] == '[' || (inside && p[it.length] != ']');
-    const char *end = p + it.length, *open = memchr(p, '[', it.length), *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
+    const char *end = p + it.length, *open = memchr(p, '[', it.length),
+               *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
     it.n_prefix = close ? (size_t)(open - p) : it.length;
     if (!close)
         return it;
@@ -64,9 +67,11 @@ static int64_t number(const char *p, size_t n)
 /* Up to the comma or bracket behind it; false: it is none. */
 static bool part_at(const char *p, struct part *ret_part)
 {
-    size_t width = strspn(p, "0123456789"), more = p[width] == '-' ? strspn(p + width + 1, "0123456789") : 0;
+    size_t width = strspn(p, "0123456789"),
+           more = p[width] == '-' ? strspn(p + width + 1, "0123456789") : 0;
     size_t length = width + (more ? 1 + more : 0);
-    if (width == 0 || width > DIGITS_MAX || more > DIGITS_MAX || (p[length] != ',' && p[length] != ']'))
+    if (width == 0 || width > DIGITS_MAX || more > DIGITS_MAX ||
+        (p[length] != ',' && p[length] != ']'))
         return false;
     *ret_part = (struct part){.width = (int)width, .first = number(p, width), .length = length};
     ret_part->last = more ? number(p + width + 1, more) : ret_part->first;
@@ -77,26 +82,37 @@ static int check_parts(const struct item *it, int64_t *ret_n, struct err *e)
 {
     struct part part;
     *ret_n = 0;
-    for (size_t at = 0; at < it->n_parts; at += part.length + (it->parts[at + part.length] == ',')) {
+    for (size_t at = 0; at < it->n_parts;
+         at += part.length + (it->parts[at + part.length] == ',')) {
         if (!part_at(it->parts + at, &part))
-            return err_set(e, ERR_INVALID, "expected numbers like 1-4,7 in brackets, found %s", SHOWN(it->parts + at));
+            return err_set(e, ERR_INVALID, "expected numbers like 1-4,7 in brackets, found %s",
+                SHOWN(it->parts + at));
         if (part.last < part.first)
-            return err_set(e, ERR_INVALID, "expected a first number that is not above the last, found %s", SHOWN(it->parts + at));
+            return err_set(e, ERR_INVALID,
+                "expected a first number that is not above the last, found %s",
+                SHOWN(it->parts + at));
         *ret_n += part.last - part.first + 1;
     }
-    return it->n_parts ? 0 : err_set(e, ERR_INVALID, "expected numbers in the brackets of %s", SHOWN(it->prefix));
+    return it->n_parts ? 0
+                       : err_set(e, ERR_INVALID, "expected numbers in the brackets of %s",
+                             SHOWN(it->prefix));
 }
 
 static int check_item(const struct item *it, int64_t *ret_n, struct err *e)
 {
     *ret_n = it->length > 0;
-    if ((!it->parts && (memchr(it->prefix, '[', it->length) || memchr(it->prefix, ']', it->length))) ||
-        (it->parts && (memchr(it->suffix, '[', it->n_suffix) || memchr(it->suffix, ']', it->n_suffix) || memchr(it->prefix, ']', it->n_prefix))))
-        return err_set(e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s", SHOWN(it->prefix));
+    if ((!it->parts &&
+            (memchr(it->prefix, '[', it->length) || memchr(it->prefix, ']', it->length))) ||
+        (it->parts &&
+            (memchr(it->suffix, '[', it->n_suffix) || memchr(it->suffix, ']', it->n_suffix) ||
+                memchr(it->prefix, ']', it->n_prefix))))
+        return err_set(e, ERR_INVALID, "expected one pair of brackets in a host's name, found %s",
+            SHOWN(it->prefix));
     if (!is_plain(it->prefix, it->n_prefix) || !is_plain(it->suffix, it->n_suffix) ||
         it->n_prefix + it->n_suffix + (it->parts ? DIGITS_MAX + 1 : 0) >= HOSTS_NAME_MAX)
-        return err_set(e, ERR_INVALID, "expected names of hosts, of at most %d letters, digits and . _ -, found %s", HOSTS_NAME_MAX - 1,
-            SHOWN(it->prefix));
+        return err_set(e, ERR_INVALID,
+            "expected names of hosts, of at most %d letters, digits and . _ -, found %s",
+            HOSTS_NAME_MAX - 1, SHOWN(it->prefix));
     return it->parts ? check_parts(it, ret_n, e) : 0;
 }
 
@@ -130,8 +146,8 @@ bool hosts_next(const char *list, struct hosts_at *at, char out[HOSTS_NAME_MAX])
         at->item += it.length;
         return true;
     }
-    snprintf(out, HOSTS_NAME_MAX, "%.*s%0*lld%.*s", (int)it.n_prefix, it.prefix, part.width, (long long)(part.first + at->number),
-        (int)it.n_suffix, it.suffix);
+    snprintf(out, HOSTS_NAME_MAX, "%.*s%0*lld%.*s", (int)it.n_prefix, it.prefix, part.width,
+        (long long)(part.first + at->number), (int)it.n_suffix, it.suffix);
     if (part.first + ++at->number <= part.last)
         return true;
     at->number = 0;
@@ -148,8 +164,10 @@ static bool parts_have(const struct item *it, const char *digits, size_t n_digit
 {
     struct part part;
     int64_t v = number(digits, n_digits);
-    for (size_t at = 0; at < it->n_parts && part_at(it->parts + at, &part); at += part.length + (it->parts[at + part.length] == ','))
-        if (v >= part.first && v <= part.last && (n_digits == (size_t)part.width || (n_digits > (size_t)part.width && *digits != '0')))
+    for (size_t at = 0; at < it->n_parts && part_at(it->parts + at, &part);
+         at += part.length + (it->parts[at + part.length] == ','))
+        if (v >= part.first && v <= part.last &&
+            (n_digits == (size_t)part.width || (n_digits > (size_t)part.width && *digits != '0')))
             return true;
     return false;
 }
@@ -225,7 +243,8 @@ static int compare_split(const void *a, const void *b)
 static bool follows(const struct split *x, const struct split *y)
 {
     bool natural = x->name[x->prefix] != '0' && y->name[y->prefix] != '0';
-    return number(x->name + x->prefix, x->digits) + 1 == number(y->name + y->prefix, y->digits) && (x->digits == y->digits || natural);
+    return number(x->name + x->prefix, x->digits) + 1 == number(y->name + y->prefix, y->digits) &&
+           (x->digits == y->digits || natural);
 }
 
 /* Those of v that may share brackets, n of them, the first in v[0]. */
@@ -283,7 +302,9 @@ int hosts_fold(const char *list, char ret_list[HOSTS_TEXT_MAX], struct err *e)
     int rc = hosts_check(list, &n, e);
     rc = rc ? rc : hosts_fold_into(list, &out, e);
     if (!rc && out.len >= HOSTS_TEXT_MAX)
-        rc = err_set(e, ERR_INVALID, "the names of these %lld hosts take %zu bytes, and may take %d", (long long)n, out.len, HOSTS_TEXT_MAX - 1);
+        rc =
+            err_set(e, ERR_INVALID, "the names of these %lld hosts take %zu bytes, and may take %d",
+                (long long)n, out.len, HOSTS_TEXT_MAX - 1);
     else if (!rc)
         str_copy(ret_list, HOSTS_TEXT_MAX, buf_str(&out));
     buf_deinit(&out);

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define PAGED_MIN 65536 /* bodies that may be worth writing to a disk as they are: they begin at a page */
+/* bodies that may be worth writing to a disk as they are: they begin at a page */
+#define PAGED_MIN 65536
 
 const char *http_reply_header(const struct http_reply *r, const char *name)
 {

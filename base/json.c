@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts from outside are measured (bytes, depth) before jansson sees them, so that its recursion is bounded
- * by our limit and not by its own. Reading objects is in json_reader.c.
+ * Texts from outside are measured (bytes, depth) before jansson sees them, so that its recursion is
+ * bounded by our limit and not by its own. Reading objects is in json_reader.c.
  */
 #include "base/json.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; no other error is
- * noticed. */
+/* Where brackets nest deeper than JSON_DEPTH_MAX; NULL if nowhere. Strings are skipped; no other
+ * error is noticed. */
 static const char *too_deep(const char *text, size_t n)
 {
     int depth = 0;
@@ -49,16 +49,18 @@ int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struc
         return err_set(e, ERR_INVALID, "JSON of %zu bytes exceeds the limit of %zu", n, max);
     const char *deep = too_deep(text, n);
     if (deep)
-        return err_set(
-            e, ERR_INVALID, "JSON line %d: nested deeper than %d", line_of(text, deep), JSON_DEPTH_MAX);
+        return err_set(e, ERR_INVALID, "JSON line %d: nested deeper than %d", line_of(text, deep),
+            JSON_DEPTH_MAX);
     json_error_t error;
     json_t *value = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!value) {
-        /* jansson quotes the text near the error; it may be a secret, and line and column say where it is. */
+        /* jansson quotes the text near the error; it may be a secret, and line and column say where
+         * it is. */
         char *near = strstr(error.text, " near '");
         if (near)
             *near = 0;
-        return err_set(e, ERR_INVALID, "JSON line %d column %d: %s", error.line, error.column, error.text);
+        return err_set(
+            e, ERR_INVALID, "JSON line %d column %d: %s", error.line, error.column, error.text);
     }
     *ret_value = value;
     return 0;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bounded, strict JSON over jansson. Texts from outside: a byte limit, a depth limit, duplicate keys refused,
- * UTF-8 required, no NUL in strings, one value and nothing after it. Errors carry the line, and the column
- * where the parser knows it; they never quote the text, which may hold a secret.
+ * Bounded, strict JSON over jansson. Texts from outside: a byte limit, a depth limit, duplicate
+ * keys refused, UTF-8 required, no NUL in strings, one value and nothing after it. Errors carry the
+ * line, and the column where the parser knows it; they never quote the text, which may hold a
+ * secret.
  *
- * A struct json_reader walks one object and collects the FIRST error with its path ("spec.cpus: expected an
- * integer in 1 .. 4096, found \"four\""), so that callers read all fields and check once:
+ * A struct json_reader walks one object and collects the FIRST error with its path ("spec.cpus:
+ * expected an integer in 1 .. 4096, found \"four\""), so that callers read all fields and check
+ * once:
  *
  *     struct json_reader r;
  *     json_reader_init(&r, object, "spec", e);
  *     spec->cpus = json_opt_i64(&r, "cpus", 1, 4096, 1);
- *     return json_reader_finish(&r);        // also refuses unknown keys, with the nearest known one
+ *     return json_reader_finish(&r);        // also refuses unknown keys, with the nearest known
+ *                                           one
  */
 #ifndef BELAY_BASE_JSON_H
 #define BELAY_BASE_JSON_H
@@ -24,21 +27,21 @@
 /* Parses exactly n bytes, at most max. *ret_value is the caller's (json_decref). ERR_INVALID. */
 int json_parse(const char *text, size_t n, size_t max, json_t **ret_value, struct err *e);
 
-/* Compact text of v, keys in insertion order, NUL-terminated, to be freed by the caller. Aborts on values
- * that cannot be dumped (a bug: outside text goes through json_text). */
+/* Compact text of v, keys in insertion order, NUL-terminated, to be freed by the caller. Aborts on
+ * values that cannot be dumped (a bug: outside text goes through json_text). */
 char *json_dump_text(const json_t *v);
 
-/* Adds that text to out, and takes v. The second is for what holds a secret: it leaves no other copy of it, if nobody
- * else holds v or a part of it. */
+/* Adds that text to out, and takes v. The second is for what holds a secret: it leaves no other
+ * copy of it, if nobody else holds v or a part of it. */
 void json_add(struct buf *out, json_t *v);
 void json_add_secret(struct buf *out, json_t *v);
 
-/* json_decref for what holds a secret: overwrites every text in v first, so nobody else may hold a part of it. NULL is
- * fine. */
+/* json_decref for what holds a secret: overwrites every text in v first, so nobody else may hold a
+ * part of it. NULL is fine. */
 void json_wipe(json_t *v);
 
-/* A JSON string of any bytes: each byte that is NUL or no part of valid UTF-8 becomes U+FFFD, so that every
- * text we write is one that we read. NULL gives JSON null. New reference, never NULL. */
+/* A JSON string of any bytes: each byte that is NUL or no part of valid UTF-8 becomes U+FFFD, so
+ * that every text we write is one that we read. NULL gives JSON null. New reference, never NULL. */
 json_t *json_text(const char *s);
 json_t *json_textn(const char *s, size_t n);
 
@@ -56,26 +59,30 @@ struct json_reader {
 /* value that is not an object (NULL included) is the first error. */
 void json_reader_init(struct json_reader *r, const json_t *value, const char *path, struct err *e);
 
-/* Getters return the fallback (or 0, NULL, false) and note the error when the value is missing where
- * required, of another type or out of range; null is missing. After the first error they all return
- * fallbacks. Strings are borrowed from the object, checked to be at most max_len bytes and free of NUL. Keys
- * are borrowed until finish, at most JSON_READER_KEYS_MAX calls a reader. Numbers are integers: 4.0 is not
- * one. */
+/* Getters return the fallback (or 0, NULL, false) and note the error when the value is missing
+ * where required, of another type or out of range; null is missing. After the first error they all
+ * return fallbacks. Strings are borrowed from the object, checked to be at most max_len bytes and
+ * free of NUL. Keys are borrowed until finish, at most JSON_READER_KEYS_MAX calls a reader. Numbers
+ * are integers: 4.0 is not one. */
 int64_t json_req_i64(struct json_reader *r, const char *key, int64_t min, int64_t max);
-int64_t json_opt_i64(struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
+int64_t json_opt_i64(
+    struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
 bool json_req_bool(struct json_reader *r, const char *key);
 bool json_opt_bool(struct json_reader *r, const char *key, bool fallback);
 const char *json_req_str(struct json_reader *r, const char *key, size_t max_len);
-const char *json_opt_str(struct json_reader *r, const char *key, size_t max_len, const char *fallback);
-/* Copies into a fixed buffer; the limit is size - 1. An absent optional copies fallback; an error copies ""
- * or fallback. */
+const char *json_opt_str(
+    struct json_reader *r, const char *key, size_t max_len, const char *fallback);
+/* Copies into a fixed buffer; the limit is size - 1. An absent optional copies fallback; an error
+ * copies "" or fallback. */
 void json_req_strcpy(struct json_reader *r, const char *key, char *dst, size_t size);
-void json_opt_strcpy(struct json_reader *r, const char *key, char *dst, size_t size, const char *fallback);
+void json_opt_strcpy(
+    struct json_reader *r, const char *key, char *dst, size_t size, const char *fallback);
 /* One of NULL-terminated names; returns its index (the error lists them and the nearest). */
 int json_req_enum(struct json_reader *r, const char *key, const char *const *names);
 int json_opt_enum(struct json_reader *r, const char *key, const char *const *names, int fallback);
 const json_t *json_req_array(struct json_reader *r, const char *key, size_t max_items);
-const json_t *json_opt_array(struct json_reader *r, const char *key, size_t max_items); /* NULL if absent */
+/* NULL if absent */
+const json_t *json_opt_array(struct json_reader *r, const char *key, size_t max_items);
 const json_t *json_req_object(struct json_reader *r, const char *key);
 const json_t *json_opt_object(struct json_reader *r, const char *key); /* NULL if absent */
 

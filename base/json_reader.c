@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking one object: every getter notes the key it asked for (so that finish can tell the unknown ones) and,
- * until the first error, checks type and range. An optional key that is null counts as absent.
+ * Walking one object: every getter notes the key it asked for (so that finish can tell the unknown
+ * ones) and, until the first error, checks type and range. An optional key that is null counts as
+ * absent.
  */
 #include "base/json.h"
 
@@ -92,11 +93,12 @@ static void mismatch(struct json_reader *r, const char *key, const char *expecte
     char found[FOUND_MAX];
     if (r->rc)
         return;
-    json_reader_fail(
-        r, key, "expected %s, found %s", expected, describe(json_object_get(r->object, key), found));
+    json_reader_fail(r, key, "expected %s, found %s", expected,
+        describe(json_object_get(r->object, key), found));
 }
 
-static bool fits_i64(struct json_reader *r, const char *key, const json_t *v, int64_t min, int64_t max)
+static bool fits_i64(
+    struct json_reader *r, const char *key, const json_t *v, int64_t min, int64_t max)
 {
     if (json_is_integer(v) && json_integer_value(v) >= min && json_integer_value(v) <= max)
         return true;
@@ -112,7 +114,8 @@ int64_t json_req_i64(struct json_reader *r, const char *key, int64_t min, int64_
     return fits_i64(r, key, v, min, max) ? json_integer_value(v) : 0;
 }
 
-int64_t json_opt_i64(struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
+int64_t json_opt_i64(
+    struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
 {
     const json_t *v = look(r, key);
     return v && fits_i64(r, key, v, min, max) ? json_integer_value(v) : fallback;
@@ -157,7 +160,8 @@ const char *json_req_str(struct json_reader *r, const char *key, size_t max_len)
     return fits_str(r, key, v, max_len) ? json_string_value(v) : NULL;
 }
 
-const char *json_opt_str(struct json_reader *r, const char *key, size_t max_len, const char *fallback)
+const char *json_opt_str(
+    struct json_reader *r, const char *key, size_t max_len, const char *fallback)
 {
     const json_t *v = look(r, key);
     return v && fits_str(r, key, v, max_len) ? json_string_value(v) : fallback;
@@ -168,12 +172,14 @@ void json_req_strcpy(struct json_reader *r, const char *key, char *dst, size_t s
     str_copy(dst, size, json_req_str(r, key, size - 1));
 }
 
-void json_opt_strcpy(struct json_reader *r, const char *key, char *dst, size_t size, const char *fallback)
+void json_opt_strcpy(
+    struct json_reader *r, const char *key, char *dst, size_t size, const char *fallback)
 {
     str_copy(dst, size, json_opt_str(r, key, size - 1, fallback));
 }
 
-static int find_name(struct json_reader *r, const char *key, const json_t *v, const char *const *names)
+static int find_name(
+    struct json_reader *r, const char *key, const json_t *v, const char *const *names)
 {
     for (int i = 0; json_is_string(v) && names[i]; i++)
         if (str_eq(names[i], json_string_value(v)))
@@ -198,14 +204,16 @@ int json_opt_enum(struct json_reader *r, const char *key, const char *const *nam
     return i < 0 ? fallback : i;
 }
 
-static const json_t *fits_array(struct json_reader *r, const char *key, const json_t *v, size_t max_items)
+static const json_t *fits_array(
+    struct json_reader *r, const char *key, const json_t *v, size_t max_items)
 {
     if (!json_is_array(v)) {
         mismatch(r, key, "an array");
         return NULL;
     }
     if (json_array_size(v) > max_items) {
-        json_reader_fail(r, key, "%zu items, at most %zu are allowed", json_array_size(v), max_items);
+        json_reader_fail(
+            r, key, "%zu items, at most %zu are allowed", json_array_size(v), max_items);
         return NULL;
     }
     return v;

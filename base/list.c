@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive circular list. A list whose head is zeroed and one whose head points to itself are both empty; a
- * link with NULL neighbours is in no list.
+ * Intrusive circular list. A list whose head is zeroed and one whose head points to itself are both
+ * empty; a link with NULL neighbours is in no list.
  */
 #include "base/list.h"
 

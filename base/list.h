@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intrusive doubly linked list. The link lives inside the element; a zeroed link is "in no list". A list
- * that has held anything must not be copied or moved: its elements point to its head.
+ * Intrusive doubly linked list. The link lives inside the element; a zeroed link is "in no list". A
+ * list that has held anything must not be copied or moved: its elements point to its head.
  */
 #ifndef BELAY_BASE_LIST_H
 #define BELAY_BASE_LIST_H
@@ -31,8 +31,8 @@ struct link *list_next(const struct list *l, const struct link *n); /* NULL at t
 struct link *list_pop(struct list *l); /* removes and returns the first; NULL when empty */
 
 /* Walks the list; the body may remove `it` but no other element. */
-#define LIST_FOREACH(l, it)                                                                                  \
-    for (struct link *it = list_first(l), *it##_next = it ? list_next(l, it) : NULL; it;                     \
+#define LIST_FOREACH(l, it)                                                                        \
+    for (struct link *it = list_first(l), *it##_next = it ? list_next(l, it) : NULL; it;           \
          it = it##_next, it##_next = it ? list_next(l, it) : NULL)
 
 #endif

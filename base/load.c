@@ -12,13 +12,13 @@ struct field {
     enum kind kind;
 };
 
-#define SUM(s, m)                                                                                            \
-    {                                                                                                        \
-        offsetof(struct s, m), KIND_SUM                                                                      \
+#define SUM(s, m)                                                                                  \
+    {                                                                                              \
+        offsetof(struct s, m), KIND_SUM                                                            \
     }
-#define MOST(s, m)                                                                                           \
-    {                                                                                                        \
-        offsetof(struct s, m), KIND_MOST                                                                     \
+#define MOST(s, m)                                                                                 \
+    {                                                                                              \
+        offsetof(struct s, m), KIND_MOST                                                           \
     }
 
 static const struct field task_fields[] = {
@@ -43,7 +43,9 @@ static const struct field task_fields[] = {
     SUM(task_load, node_iowait_ms),
     SUM(task_load, node_swapped_bytes),
 };
-_Static_assert(sizeof(task_fields) / sizeof(task_fields[0]) == sizeof(struct task_load) / sizeof(int64_t), "every member");
+_Static_assert(
+    sizeof(task_fields) / sizeof(task_fields[0]) == sizeof(struct task_load) / sizeof(int64_t),
+    "every member");
 
 static const struct field gpu_fields[] = {
     SUM(gpu_load, ms),
@@ -62,7 +64,9 @@ static const struct field gpu_fields[] = {
     SUM(gpu_load, ecc_uncorrected),
     MOST(gpu_load, processes),
 };
-_Static_assert(sizeof(gpu_fields) / sizeof(gpu_fields[0]) == sizeof(struct gpu_load) / sizeof(int64_t), "every member");
+_Static_assert(
+    sizeof(gpu_fields) / sizeof(gpu_fields[0]) == sizeof(struct gpu_load) / sizeof(int64_t),
+    "every member");
 
 static void add(const struct field *fields, size_t n, void *sum, const void *l)
 {

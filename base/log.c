@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A line is put together in a buffer of its own on the stack and leaves in one write(2), so threads need no
- * lock to keep lines whole. The lock only keeps a sink and its context together.
+ * A line is put together in a buffer of its own on the stack and leaves in one write(2), so threads
+ * need no lock to keep lines whole. The lock only keeps a sink and its context together.
  */
 #include "base/log.h"
 
@@ -38,8 +38,8 @@ static bool stderr_is_journal(void)
     const char *stream = getenv("JOURNAL_STREAM");
     unsigned long long device, inode;
     struct stat st;
-    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-           st.st_dev == device && st.st_ino == inode;
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 void log_init(const char *program, enum log_level level)
@@ -73,7 +73,8 @@ int log_level_from_name(const char *name, enum log_level *ret_level)
 }
 
 struct line {
-    char text[LOG_LINE_MAX + 1]; /* one more than leaves: str_cut looks at the first byte left out */
+    /* one more than leaves: str_cut looks at the first byte left out */
+    char text[LOG_LINE_MAX + 1];
     size_t len;
 };
 
@@ -91,7 +92,8 @@ static void line_adds(struct line *l, const char *s)
     line_add(l, s, strlen(s));
 }
 
-/* The n bytes at s with everything escaped that could end the line, move the cursor or is not UTF-8. */
+/* The n bytes at s with everything escaped that could end the line, move the cursor or is not
+ * UTF-8. */
 static void line_add_escaped(struct line *l, const char *s, size_t n, bool quoted)
 {
     while (n > 0) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One open-addressing table for both maps: a number is its own id, a string's id is its hash, and a string is
- * compared only where the ids are equal.
+ * One open-addressing table for both maps: a number is its own id, a string's id is its hash, and a
+ * string is compared only where the ids are equal.
  *
- * Invariants: cap is 0 or a power of two; a slot is free iff its value is NULL; at most 3/4 of the slots are
- * taken; between the slot where a key's search starts and the slot where it lies there is no free one.
- * Removal restores the last by moving later slots back (Knuth 6.4, algorithm R), so there are no tombstones.
+ * Invariants: cap is 0 or a power of two; a slot is free iff its value is NULL; at most 3/4 of the
+ * slots are taken; between the slot where a key's search starts and the slot where it lies there is
+ * no free one. Removal restores the last by moving later slots back (Knuth 6.4, algorithm R), so
+ * there are no tombstones.
  */
 #include "base/map.h"
 

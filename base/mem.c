@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocation that aborts instead of failing. A size of 0 is served as 1, so that "nothing" is still a pointer
- * that can be told from failure and freed.
+ * Allocation that aborts instead of failing. A size of 0 is served as 1, so that "nothing" is still
+ * a pointer that can be told from failure and freed.
  */
 #include "base/mem.h"
 
@@ -62,7 +62,8 @@ void *mem_huge(size_t n)
     if (n > SIZE_MAX / MEM_HUGE)
         mem_out_of_memory();
     void *p = checked(aligned_alloc(MEM_HUGE, n * MEM_HUGE));
-    (void)madvise(p, n * MEM_HUGE, MADV_HUGEPAGE); /* without such pages it is slower, and that is all */
+    /* without such pages it is slower, and that is all */
+    (void)madvise(p, n * MEM_HUGE, MADV_HUGEPAGE);
     return p;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of names (names.h). They are looked through where decisions are taken, so nothing is copied for that.
+ * Lists of names (names.h). They are looked through where decisions are taken, so nothing is copied
+ * for that.
  */
 #include "base/names.h"
 
@@ -55,7 +56,8 @@ int names_check(const char *list, size_t max, const char *what, struct err *e)
     char shown[STR_SHOW_MAX], name[STR_SHOW_MAX * 4];
     size_t n = strlen(list);
     if (n >= max)
-        return err_set(e, ERR_INVALID, "%s: a list of names is at most %zu bytes long", str_show(list, shown), max - 1);
+        return err_set(e, ERR_INVALID, "%s: a list of names is at most %zu bytes long",
+            str_show(list, shown), max - 1);
     if (n == 0 || list[n - 1] == ',')
         return err_set(e, ERR_INVALID, "%s does not end with %s", str_show(list, shown), what);
     for (const char *at = list; names_next(&at, name, sizeof name);) {

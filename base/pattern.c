@@ -19,7 +19,10 @@ static const char *read_sign(const char *percent, int *ret_width)
 
 static void add_sign(struct buf *out, char letter, int width, const struct pattern_values *v)
 {
-    const char *text = letter == 'x' ? v->name : letter == 'u' ? v->user : letter == 'N' ? v->node : NULL;
+    const char *text = letter == 'x'   ? v->name
+                       : letter == 'u' ? v->user
+                       : letter == 'N' ? v->node
+                                       : NULL;
     int64_t number = 0;
     switch (letter) {
     case '%':
@@ -57,7 +60,8 @@ static void add_sign(struct buf *out, char letter, int width, const struct patte
         buf_printf(out, ".%s", v->step);
 }
 
-int pattern_expand(const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e)
+int pattern_expand(
+    const char *pattern, const struct pattern_values *v, char **ret_name, struct err *e)
 {
     struct buf out = {0};
     bool literal = strchr(pattern, '\\');
@@ -75,8 +79,8 @@ int pattern_expand(const char *pattern, const struct pattern_values *v, char **r
     }
     if (out.len > PATTERN_PATH_MAX) {
         buf_deinit(&out);
-        return err_set(e, ERR_INVALID, "the name that comes of %s is longer than %d bytes", str_show(pattern, shown),
-            PATTERN_PATH_MAX);
+        return err_set(e, ERR_INVALID, "the name that comes of %s is longer than %d bytes",
+            str_show(pattern, shown), PATTERN_PATH_MAX);
     }
     *ret_name = buf_take(&out);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * xoshiro256** 1.0 and SplitMix64 (Blackman and Vigna, public domain, https://prng.di.unimi.it/). The
- * sequence for a seed is part of what recorded simulations mean: it must never change.
+ * xoshiro256** 1.0 and SplitMix64 (Blackman and Vigna, public domain, https://prng.di.unimi.it/).
+ * The sequence for a seed is part of what recorded simulations mean: it must never change.
  */
 #include "base/prng.h"
 
@@ -74,7 +74,8 @@ bool prng_chance(struct prng *p, double probability)
 
 double prng_exponential(struct prng *p, double mean)
 {
-    /* Half-steps of 52 bits: strictly between 0 and 1, so that the logarithm is finite and not 0. */
+    /* Half-steps of 52 bits: strictly between 0 and 1, so that the logarithm is finite and not
+     * 0. */
     double u = ((double)(prng_u64(p) >> 12) + 0.5) * 0x1p-52;
     return -mean * log(u);
 }

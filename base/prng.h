@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Seeded random numbers for decisions that must be repeatable (jitter, simulation, tests): xoshiro256**
- * seeded by SplitMix64 (Blackman and Vigna, 2018); a seed means the same sequence in every version. Not for
- * secrets: those come from the operating system.
+ * Seeded random numbers for decisions that must be repeatable (jitter, simulation, tests):
+ * xoshiro256** seeded by SplitMix64 (Blackman and Vigna, 2018); a seed means the same sequence in
+ * every version. Not for secrets: those come from the operating system.
  */
 #ifndef BELAY_BASE_PRNG_H
 #define BELAY_BASE_PRNG_H

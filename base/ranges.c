@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See ranges.h. Whatever changes more than the first number goes over a map of bits, from which the pieces are made anew.
+ * See ranges.h. Whatever changes more than the first number goes over a map of bits, from which the
+ * pieces are made anew.
  */
 #include "base/ranges.h"
 
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_MAX                                                                                             \
-    (2LL * RANGES_NUMBER_MAX) /* numbers in one text, those that are said twice too: it bounds the work */
+#define SAID_MAX                                                                                   \
+    (2LL *                                                                                         \
+        RANGES_NUMBER_MAX) /* numbers in one text, those that are said twice too: it bounds the work */
 
 static void set_range(struct bits *b, const struct range *r)
 {
@@ -100,8 +102,9 @@ int ranges_parse(const char *text, struct ranges *ret_set, struct err *e)
     int32_t greatest;
     int rc = 0;
     if (parse_all(text, NULL, &greatest) != 0)
-        return err_set(e, ERR_INVALID, "%s: expected numbers up to %d such as 0-99, 1,3,7 or 0-20:5",
-            str_show(text, shown), RANGES_NUMBER_MAX);
+        return err_set(e, ERR_INVALID,
+            "%s: expected numbers up to %d such as 0-99, 1,3,7 or 0-20:5", str_show(text, shown),
+            RANGES_NUMBER_MAX);
     struct bits b;
     bits_init(&b, greatest + 1);
     parse_all(text, &b, &greatest);
@@ -121,10 +124,11 @@ void ranges_format(const struct ranges *s, char out[RANGES_TEXT_MAX])
         if (r->first == r->last)
             snprintf(piece, sizeof piece, "%s%" PRId32, i ? "," : "", r->first);
         else if (r->step == 1)
-            snprintf(piece, sizeof piece, "%s%" PRId32 "-%" PRId32, i ? "," : "", r->first, r->last);
+            snprintf(
+                piece, sizeof piece, "%s%" PRId32 "-%" PRId32, i ? "," : "", r->first, r->last);
         else
-            snprintf(piece, sizeof piece, "%s%" PRId32 "-%" PRId32 ":%" PRId32, i ? "," : "", r->first,
-                r->last, r->step);
+            snprintf(piece, sizeof piece, "%s%" PRId32 "-%" PRId32 ":%" PRId32, i ? "," : "",
+                r->first, r->last, r->step);
         size_t k = strlen(piece);
         memcpy(out + n, piece, k + 1);
         n += k;

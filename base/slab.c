@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first line of each piece of memory only links it to the others. A slab that has become large goes on in pieces of one huge page:
- * going from one object to another would else mostly be looking up where their pages are.
+ * The first line of each piece of memory only links it to the others. A slab that has become large
+ * goes on in pieces of one huge page: going from one object to another would else mostly be looking
+ * up where their pages are.
  *
  * The address sanitizer is told which are not taken.
  */
@@ -49,7 +50,8 @@ static void grow(struct slab *s)
     size_t size = s->n_pieces++ < SMALL_PIECES ? PIECE : MEM_HUGE;
     char *piece = size == PIECE ? mem_pages(PIECE) : mem_huge(1);
     push(&s->pieces, piece);
-    for (size_t at = (size - LINE) / s->each * s->each; at > 0; at -= s->each) /* so that they are taken in order */
+    /* so that they are taken in order */
+    for (size_t at = (size - LINE) / s->each * s->each; at > 0; at -= s->each)
         slab_give(s, piece + LINE + at - s->each);
 }
 

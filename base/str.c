@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain text jobs: copies, comparisons, UTF-8, hex, URLs, shell words. Numbers and sizes are in str_num.c.
+ * Plain text jobs: copies, comparisons, UTF-8, hex, URLs, shell words. Numbers and sizes are in
+ * str_num.c.
  */
 #include "base/str.h"
 
@@ -51,7 +52,8 @@ void str_shorten(char *dst, size_t size, const char *src)
 }
 
 /* One character of len bytes: a control (C0, DEL, C1), or a mark that changes the direction of text
- * (U+200E, U+200F, U+202A .. U+202E, U+2066 .. U+2069), by which a line can be made to read as another. */
+ * (U+200E, U+200F, U+202A .. U+202E, U+2066 .. U+2069), by which a line can be made to read as
+ * another. */
 static bool is_control(const unsigned char *p, size_t len)
 {
     if (len == 1)
@@ -212,13 +214,15 @@ int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct e
         if (c == '+' && form)
             c = ' ';
         if (c == '%') {
-            int high = i + 2 < n ? hex_digit(s[i + 1]) : -1, low = i + 2 < n ? hex_digit(s[i + 2]) : -1;
+            int high = i + 2 < n ? hex_digit(s[i + 1]) : -1,
+                low = i + 2 < n ? hex_digit(s[i + 2]) : -1;
             c = high < 0 || low < 0 ? 0 : high * 16 + low;
             i += 2;
         }
         if (c == 0) {
             buf_truncate(out, before);
-            return err_set(e, ERR_INVALID, "malformed URL escape: expected %% and two hex digits, not %%00");
+            return err_set(
+                e, ERR_INVALID, "malformed URL escape: expected %% and two hex digits, not %%00");
         }
         buf_addc(out, (char)c);
     }
@@ -266,7 +270,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: the last three rows of the usual table. Both words fit STR_NEAREST_MAX. */
+/* Optimal string alignment: the last three rows of the usual table. Both words fit
+ * STR_NEAREST_MAX. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows[3][STR_NEAREST_MAX + 1], n = strlen(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strings: fixed-size copies that say when they cut, strict numbers, and the small text jobs every room
- * needs.
+ * Strings: fixed-size copies that say when they cut, strict numbers, and the small text jobs every
+ * room needs.
  */
 #ifndef BELAY_BASE_STR_H
 #define BELAY_BASE_STR_H
@@ -10,26 +10,28 @@
 #include "base/err.h"
 #include <stdint.h>
 
-/* Copies src (NULL = "") into dst; false, and dst is the text cut as by str_cut, if it did not fit. size > 0.
+/* Copies src (NULL = "") into dst; false, and dst is the text cut as by str_cut, if it did not fit.
+ * size > 0.
  */
 bool str_copy(char *dst, size_t size, const char *src);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
-/* The greatest length <= max at which the n bytes of s can be cut without splitting a UTF-8 sequence; n if n
- * <= max. Reads s[max], so s must hold all n bytes. Text that is not UTF-8 is cut at max or up to 3 bytes
- * before. */
+/* The greatest length <= max at which the n bytes of s can be cut without splitting a UTF-8
+ * sequence; n if n <= max. Reads s[max], so s must hold all n bytes. Text that is not UTF-8 is cut
+ * at max or up to 3 bytes before. */
 size_t str_cut(const char *s, size_t n, size_t max);
 
-/* As str_copy, but a text that does not fit loses its middle: "...", where bytes were left out. For errors that pass
- * through a smaller room: the start says what was tried, the end why it failed. Never splits a UTF-8 sequence.
- * size >= STR_SHORTEN_MIN. */
+/* As str_copy, but a text that does not fit loses its middle: "...", where bytes were left out. For
+ * errors that pass through a smaller room: the start says what was tried, the end why it failed.
+ * Never splits a UTF-8 sequence. size >= STR_SHORTEN_MIN. */
 #define STR_SHORTEN_MIN 16
 void str_shorten(char *dst, size_t size, const char *src);
 #define STR_SHORTEN(dst, src) str_shorten((dst), sizeof(dst), (src))
 
 #define STR_SHOW_MAX 64
 
-/* Whether a terminal could be made to show something else: control characters, marks of text direction, bytes that are no UTF-8. */
+/* Whether a terminal could be made to show something else: control characters, marks of text
+ * direction, bytes that are no UTF-8. */
 bool str_has_control(const char *s);
 /* In place: what str_has_control looks for becomes '?'. */
 void str_sanitize(char *s, size_t n);
@@ -42,56 +44,63 @@ bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
-/* The whole of text must be one decimal number in [min, max]: no blanks, no '+', no empty text. ERR_INVALID
+/* The whole of text must be one decimal number in [min, max]: no blanks, no '+', no empty text.
+ * ERR_INVALID
  * names `what`, the text (as str_show) and the range. */
-int str_to_i64(
-    const char *text, int64_t min, int64_t max, const char *what, int64_t *ret_value, struct err *e);
+int str_to_i64(const char *text, int64_t min, int64_t max, const char *what, int64_t *ret_value,
+    struct err *e);
 
 /* "4G", "512M", "100K", "1T" (powers of 1024, small letters too; bare number = MiB, as Slurm's --mem) to MiB,
  * 1 .. 2^40; kibibytes are rounded up. ERR_INVALID. */
 int str_to_mib(const char *text, int64_t *ret_mib, struct err *e);
 
-/* "3.56" (at most 6 decimals kept, the rest rounded half up; no sign, no exponent, a digit on both sides of a
- * point) to micro-dollars, 0 .. 10^15. ERR_INVALID. */
+/* "3.56" (at most 6 decimals kept, the rest rounded half up; no sign, no exponent, a digit on both
+ * sides of a point) to micro-dollars, 0 .. 10^15. ERR_INVALID. */
 int str_to_uusd(const char *text, int64_t *ret_uusd, struct err *e);
 
-/* Micro-dollars for people, rounded half away from 0: "$12.34" in cents from one dollar up; below it up to
- * four decimals, at least two ("$0.50", "$0.0042"); below $0.0001 six ("$0.000012"). "-$3.00" below 0. */
+/* Micro-dollars for people, rounded half away from 0: "$12.34" in cents from one dollar up; below
+ * it up to four decimals, at least two ("$0.50", "$0.0042"); below $0.0001 six ("$0.000012").
+ * "-$3.00" below 0. */
 void str_format_usd(int64_t uusd, char *out, size_t size);
 
 /* Bytes for people: "812 B", "1.2 MiB": one decimal, rounded half up, B to EiB. */
 void str_format_bytes(uint64_t bytes, char *out, size_t size);
 
-/* The candidate nearest to word (the first of equals) by Damerau-Levenshtein distance, where neighbours may
- * be swapped but no letter edited twice, if the distance is at most 1 + length of word / 3; otherwise NULL.
- * A name with dashes of which word is a part ("name" of "job-name") is as near as one edit.
- * Words longer than STR_NEAREST_MAX are near to nothing. names is NULL-terminated. */
+/* The candidate nearest to word (the first of equals) by Damerau-Levenshtein distance, where
+ * neighbours may be swapped but no letter edited twice, if the distance is at most 1 + length of
+ * word / 3; otherwise NULL. A name with dashes of which word is a part ("name" of "job-name") is as
+ * near as one edit. Words longer than STR_NEAREST_MAX are near to nothing. names is
+ * NULL-terminated. */
 #define STR_NEAREST_MAX 64
 const char *str_nearest(const char *word, const char *const *names);
 
 /* Adds "one of a, b, c (nearest: b)" for an error about word (NULL: nothing is near). */
 void str_list_names(struct buf *out, const char *word, const char *const *names);
 
-/* True for [A-Za-z0-9][A-Za-z0-9._-]* of 1 .. max bytes: the alphabet of names of pools, labels, jobs. */
+/* True for [A-Za-z0-9][A-Za-z0-9._-]* of 1 .. max bytes: the alphabet of names of pools, labels,
+ * jobs. */
 bool str_is_name(const char *s, size_t max);
 
 /* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. NUL is a character. */
 bool str_is_utf8(const char *p, size_t n);
-/* Bytes of the character that p starts with, 1 .. 4; 0 if the n bytes do not start with a whole one. */
+/* Bytes of the character that p starts with, 1 .. 4; 0 if the n bytes do not start with a whole
+ * one. */
 size_t str_utf8_len(const char *p, size_t n);
 
 /* Lower-case hex of n bytes; out has 2n + 1 bytes. */
 void str_hex(const void *p, size_t n, char *out);
-/* The n bytes that lower-case hex stands for. False, and part of out written, if it is none of exactly that many. */
+/* The n bytes that lower-case hex stands for. False, and part of out written, if it is none of
+ * exactly that many. */
 bool str_unhex(const char *hex, void *out, size_t n);
 
 /* Adds s to out with the escapes of RFC 3986: everything but A-Z a-z 0-9 - _ . ~ becomes %XX. */
 void str_url_encode(struct buf *out, const char *s, size_t n);
-/* Decodes %XX (and '+' as a blank when form is true). ERR_INVALID, and out unchanged, on a malformed escape,
- * %00 or a NUL byte. */
+/* Decodes %XX (and '+' as a blank when form is true). ERR_INVALID, and out unchanged, on a
+ * malformed escape, %00 or a NUL byte. */
 int str_url_decode(struct buf *out, const char *s, size_t n, bool form, struct err *e);
 
-/* Adds one POSIX shell word for s: unchanged when safe anywhere in a command, else in single quotes. */
+/* Adds one POSIX shell word for s: unchanged when safe anywhere in a command, else in single
+ * quotes. */
 void str_shell_quote(struct buf *out, const char *s);
 
 /* Compares secrets of equal length without a timing difference; lengths may leak. */

@@ -42,8 +42,9 @@ int str_to_i64(
     int64_t value;
     char shown[STR_SHOW_MAX];
     if (!text || !read_i64(text, &value) || value < min || value > max)
-        return err_set(e, ERR_INVALID, "%s: expected an integer in %" PRId64 " .. %" PRId64 ", found %s",
-            what, min, max, str_show(text, shown));
+        return err_set(e, ERR_INVALID,
+            "%s: expected an integer in %" PRId64 " .. %" PRId64 ", found %s", what, min, max,
+            str_show(text, shown));
     *ret_value = value;
     return 0;
 }
@@ -78,8 +79,7 @@ static bool read_mib(const char *text, int64_t *ret_mib)
     }
     text += *text != '\0';
     text += *text == 'B' || *text == 'b'; /* 16GB: as much as 16G, as in Slurm */
-    if (*text || __builtin_mul_overflow(number, unit_kib, &kib) || kib < 1 ||
-        kib > MIB_MAX * 1024)
+    if (*text || __builtin_mul_overflow(number, unit_kib, &kib) || kib < 1 || kib > MIB_MAX * 1024)
         return false;
     *ret_mib = (int64_t)((kib + 1023) / 1024);
     return true;
@@ -125,7 +125,8 @@ int str_to_uusd(const char *text, int64_t *ret_uusd, struct err *e)
     int64_t uusd;
     char shown[STR_SHOW_MAX];
     if (!text || !read_uusd(text, &uusd))
-        return err_set(e, ERR_INVALID, "expected an amount in dollars such as 3.56, at most 10^9, found %s",
+        return err_set(e, ERR_INVALID,
+            "expected an amount in dollars such as 3.56, at most 10^9, found %s",
             str_show(text, shown));
     *ret_uusd = uusd;
     return 0;

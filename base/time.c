@@ -43,14 +43,16 @@ int64_t time_days_from_date(int64_t year, int month, int day)
     year -= month <= 2;
     int64_t era = year / 400, year_of_era = year % 400;
     int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+           719468;
 }
 
 void time_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
 {
     days += 719468;
     int64_t era = days / 146097, day_of_era = days % 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t march_month = (5 * day_of_year + 2) / 153;
     *ret_day = (int)(day_of_year - (153 * march_month + 2) / 5 + 1);
@@ -73,8 +75,8 @@ void time_format_iso(struct wall w, char out[TIME_ISO_MAX])
     }
     int year, month, day, in_day = (int)(w.ms % DAY_MS), ms = in_day % 1000, s = in_day / 1000;
     time_date_from_days(w.ms / DAY_MS, &year, &month, &day);
-    int n = snprintf(
-        out, TIME_ISO_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day, s / 3600, s / 60 % 60, s % 60);
+    int n = snprintf(out, TIME_ISO_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day, s / 3600,
+        s / 60 % 60, s % 60);
     snprintf(out + n, TIME_ISO_MAX - (size_t)n, ms ? ".%03dZ" : "Z", ms);
 }
 
@@ -117,7 +119,8 @@ static bool read_fraction(const char **at, int *ret_ms)
 
 static bool is_date(int year, int month, int day)
 {
-    return year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= time_days_of_month(year, month);
+    return year >= 1970 && month >= 1 && month <= 12 && day >= 1 &&
+           day <= time_days_of_month(year, month);
 }
 
 int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
@@ -125,14 +128,14 @@ int time_parse_iso(const char *text, struct wall *ret_wall, struct err *e)
     int v[6], ms;
     const char *at = text;
     bool ok = read_pattern(&at, "0000-00-00T00:00:00", v) && read_fraction(&at, &ms) &&
-              (str_eq(at, "Z") || str_eq(at, "+00:00") || str_eq(at, "+0000")) && is_date(v[0], v[1], v[2]) &&
-              v[3] < 24 && v[4] < 60 && v[5] < 60;
+              (str_eq(at, "Z") || str_eq(at, "+00:00") || str_eq(at, "+0000")) &&
+              is_date(v[0], v[1], v[2]) && v[3] < 24 && v[4] < 60 && v[5] < 60;
     char shown[STR_SHOW_MAX];
     if (!ok)
-        return err_set(e, ERR_INVALID, "expected a time in UTC such as 2026-08-22T12:02:00Z, found %s",
-            str_show(text, shown));
-    ret_wall->ms =
-        time_days_from_date(v[0], v[1], v[2]) * DAY_MS + ((v[3] * 60 + v[4]) * 60 + v[5]) * (int64_t)1000 + ms;
+        return err_set(e, ERR_INVALID,
+            "expected a time in UTC such as 2026-08-22T12:02:00Z, found %s", str_show(text, shown));
+    ret_wall->ms = time_days_from_date(v[0], v[1], v[2]) * DAY_MS +
+                   ((v[3] * 60 + v[4]) * 60 + v[5]) * (int64_t)1000 + ms;
     return 0;
 }
 
@@ -166,7 +169,8 @@ static bool read_with_unit(const char *at, int64_t bare_ms, int64_t *ret_ms)
     return unit_ms > 0 && !__builtin_mul_overflow(n, unit_ms, ret_ms);
 }
 
-/* "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". The parts are added up, whatever their size. */
+/* "MM:SS", "HH:MM:SS", "D-HH", "D-HH:MM", "D-HH:MM:SS". The parts are added up, whatever their
+ * size. */
 static bool read_slurm(const char *at, int64_t *ret_ms)
 {
     int64_t days = 0, v[3] = {0}, s;

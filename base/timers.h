@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers as a vtable, so that the daemon runs them on libuv and the simulator on virtual time. A struct timer
- * lives inside the object that waits for it. A callback never runs inside timer_start.
+ * Timers as a vtable, so that the daemon runs them on libuv and the simulator on virtual time. A
+ * struct timer lives inside the object that waits for it. A callback never runs inside timer_start.
  */
 #ifndef BELAY_BASE_TIMERS_H
 #define BELAY_BASE_TIMERS_H

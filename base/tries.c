@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One timer serves everything: it is the zero timer between two calls of the owner's code, the backoff and the deadline, as
- * these never run at the same time.
+ * One timer serves everything: it is the zero timer between two calls of the owner's code, the
+ * backoff and the deadline, as these never run at the same time.
  *
  *   IDLE --start--> READY --timer--> RUNNING --well, or error and no tries left--> OVER --timer--> IDLE, done
  *                   |   ^              |  |                                         ^
@@ -9,8 +9,8 @@
  *                   |      tries left                                               |
  *                   +--cancel-------------------------------------------------------+
  *
- * Invariants: in READY and OVER the timer runs, in RUNNING, too (the deadline), in LATE it does not. Only in OVER an error is kept in
- * result.
+ * Invariants: in READY and OVER the timer runs, in RUNNING, too (the deadline), in LATE it does
+ * not. Only in OVER an error is kept in result.
  */
 #include "base/tries.h"
 
@@ -21,7 +21,8 @@ enum phase { IDLE, READY, RUNNING, LATE, OVER };
 
 bool tries_is_retryable(enum err_kind kind)
 {
-    return kind == ERR_THROTTLED || kind == ERR_UNAVAILABLE || kind == ERR_TIMEOUT || kind == ERR_IO;
+    return kind == ERR_THROTTLED || kind == ERR_UNAVAILABLE || kind == ERR_TIMEOUT ||
+           kind == ERR_IO;
 }
 
 static void wait_in(struct tries *t, enum phase phase, int64_t delay_ms)
@@ -73,7 +74,8 @@ static void on_timer(struct timer *timer, void *ctx)
     }
 }
 
-void tries_start(struct tries *t, const struct tries_options *o, struct timers *timers, struct prng *prng, void *ctx)
+void tries_start(struct tries *t, const struct tries_options *o, struct timers *timers,
+    struct prng *prng, void *ctx)
 {
     assert(!tries_is_running(t));
     assert(o->run && o->done && o->deadline_ms > 0 && o->most >= 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers and clocks of virtual time: nothing happens until the owner says so, and then in an order that
- * depends on nothing but the calls that were made. The simulator and tests of everything that waits stand on
- * it. Starting and stopping a timer costs O(log n) and allocates only to grow.
+ * Timers and clocks of virtual time: nothing happens until the owner says so, and then in an order
+ * that depends on nothing but the calls that were made. The simulator and tests of everything that
+ * waits stand on it. Starting and stopping a timer costs O(log n) and allocates only to grow.
  */
 #ifndef BELAY_BASE_VTIMERS_H
 #define BELAY_BASE_VTIMERS_H
@@ -20,8 +20,8 @@ struct vtimers {
     size_t n, cap;
 };
 
-/* Monotonic time starts at 0, wall time at start_wall_ms. vt must not be moved afterwards: the clock points
- * into it. */
+/* Monotonic time starts at 0, wall time at start_wall_ms. vt must not be moved afterwards: the
+ * clock points into it. */
 void vtimers_init(struct vtimers *vt, int64_t start_wall_ms);
 
 /* Stops all timers without running them. */
@@ -30,8 +30,8 @@ void vtimers_deinit(struct vtimers *vt);
 /* The monotonic time at which the next timer is due; false if none runs. */
 bool vtimers_next(const struct vtimers *vt, int64_t *ret_due_ms);
 
-/* Moves time to the earliest timer (of equals: the one started first) unless it is late already, and runs it;
- * false if none runs. */
+/* Moves time to the earliest timer (of equals: the one started first) unless it is late already,
+ * and runs it; false if none runs. */
 bool vtimers_run_next(struct vtimers *vt);
 
 /* Moves time by ms >= 0, running every timer due by then in order, also those started meanwhile. */

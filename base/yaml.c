@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From libyaml's events to a tree. What libyaml would allow and we do not (aliases, tags, merge keys, several
- * documents, keys that are no scalars, the same key twice) is refused here, where the line is known.
- * Recursion is bounded by YAML_DEPTH_MAX. Reading mappings is in yaml_reader.c.
+ * From libyaml's events to a tree. What libyaml would allow and we do not (aliases, tags, merge
+ * keys, several documents, keys that are no scalars, the same key twice) is refused here, where the
+ * line is known. Recursion is bounded by YAML_DEPTH_MAX. Reading mappings is in yaml_reader.c.
  */
 #include "base/yaml.h"
 
@@ -33,12 +33,13 @@ static int refuse_syntax(struct reading *r)
     if (p->error == YAML_MEMORY_ERROR)
         mem_out_of_memory();
     yaml_mark_t mark = p->problem_mark;
-    if (p->error == YAML_READER_ERROR) /* a byte that is no character: libyaml knows only its offset */
+    /* a byte that is no character: libyaml knows only its offset */
+    if (p->error == YAML_READER_ERROR)
         for (size_t i = 0; i < p->problem_offset; i++)
             mark.line += r->text[i] == '\n';
     char problem[256];
-    snprintf(
-        problem, sizeof(problem), "%s%s%s", p->context ? p->context : "", p->context ? ", " : "", p->problem);
+    snprintf(problem, sizeof(problem), "%s%s%s", p->context ? p->context : "",
+        p->context ? ", " : "", p->problem);
     return refuse(r, &mark, problem);
 }
 
@@ -56,8 +57,8 @@ static void set_place(struct yaml_node *node, const yaml_mark_t *mark)
 static void add_item(struct yaml_node *parent, struct yaml_node *item)
 {
     if ((parent->n_items & (parent->n_items - 1)) == 0) /* full at every power of two */
-        parent->items =
-            mem_resize(parent->items, parent->n_items ? parent->n_items * 2 : 1, sizeof(*parent->items));
+        parent->items = mem_resize(
+            parent->items, parent->n_items ? parent->n_items * 2 : 1, sizeof(*parent->items));
     parent->items[parent->n_items++] = item;
 }
 
@@ -91,7 +92,8 @@ static const char *unwanted(const yaml_event_t *event, int depth)
     return depth > YAML_DEPTH_MAX ? "nested too deeply" : NULL;
 }
 
-static int read_node(struct reading *r, const yaml_event_t *event, int depth, struct yaml_node **ret_node);
+static int read_node(
+    struct reading *r, const yaml_event_t *event, int depth, struct yaml_node **ret_node);
 
 static int read_items(struct reading *r, struct yaml_node *sequence, int depth)
 {
@@ -133,7 +135,8 @@ static int check_key(struct reading *r, const yaml_event_t *key, int depth, stru
     return 0;
 }
 
-static int read_entry(struct reading *r, const yaml_event_t *key, int depth, struct yaml_node **ret_node)
+static int read_entry(
+    struct reading *r, const yaml_event_t *key, int depth, struct yaml_node **ret_node)
 {
     yaml_event_t value;
     int rc = next_event(r, &value);
@@ -172,7 +175,8 @@ static int read_entries(struct reading *r, struct yaml_node *mapping, int depth)
     return rc;
 }
 
-static int read_node(struct reading *r, const yaml_event_t *event, int depth, struct yaml_node **ret_node)
+static int read_node(
+    struct reading *r, const yaml_event_t *event, int depth, struct yaml_node **ret_node)
 {
     const char *problem = unwanted(event, depth);
     if (!problem && r->n_nodes++ == YAML_NODES_MAX)
@@ -203,8 +207,8 @@ static int read_node(struct reading *r, const yaml_event_t *event, int depth, st
     return rc;
 }
 
-/* The one document: stream start, document start, root, document end, stream end; or nothing between the
- * outer two. */
+/* The one document: stream start, document start, root, document end, stream end; or nothing
+ * between the outer two. */
 static int read_document(struct reading *r, struct yaml_node **ret_root)
 {
     int rc = 0;
@@ -248,10 +252,12 @@ static struct yaml_node *or_empty_mapping(struct yaml_node *root)
     return empty;
 }
 
-int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e)
+int yaml_parse(
+    const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e)
 {
     if (n > YAML_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "%s: %zu bytes exceed the limit of %u", file, n, YAML_BYTES_MAX);
+        return err_set(
+            e, ERR_INVALID, "%s: %zu bytes exceed the limit of %u", file, n, YAML_BYTES_MAX);
     struct reading r = {.file = file, .text = text, .e = e};
     if (!yaml_parser_initialize(&r.parser))
         mem_out_of_memory();

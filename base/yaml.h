@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bounded, strict YAML over libyaml: one UTF-8 document, no anchors, aliases, tags or merge keys; keys are
- * scalars, not empty and unique; limits on bytes, depth and nodes. It is read into a tree whose nodes know
- * their line, and walked with a reader that refuses unknown keys and names file, line, what was expected and
- * the nearest valid name.
+ * Bounded, strict YAML over libyaml: one UTF-8 document, no anchors, aliases, tags or merge keys;
+ * keys are scalars, not empty and unique; limits on bytes, depth and nodes. It is read into a tree
+ * whose nodes know their line, and walked with a reader that refuses unknown keys and names file,
+ * line, what was expected and the nearest valid name.
  */
 #ifndef BELAY_BASE_YAML_H
 #define BELAY_BASE_YAML_H
@@ -27,18 +27,20 @@ struct yaml_node {
     size_t n_items;
 };
 
-/* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with yaml_node_free.
- * An empty (or null) document is an empty mapping. ERR_INVALID. */
-int yaml_parse(const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e);
-void yaml_node_free(struct yaml_node *root);          /* NULL is fine */
+/* Parses n bytes. file is used in error texts ("pools.yaml:12: ..."). *ret_root is freed with
+ * yaml_node_free. An empty (or null) document is an empty mapping. ERR_INVALID. */
+int yaml_parse(
+    const char *file, const char *text, size_t n, struct yaml_node **ret_root, struct err *e);
+void yaml_node_free(struct yaml_node *root);     /* NULL is fine */
 bool yaml_is_null(const struct yaml_node *node); /* a plain scalar that is empty, ~ or null */
 
 #define YAML_READER_KEYS_MAX 96
 
-/* Same manner as json_reader: read all, check once; after the first error getters return fallbacks. A scalar
- * is read as the type that is asked for, in quotes or not ("8" is an integer, 07:00 a text); null is absent.
- * What getters return is borrowed from the tree. Keys are borrowed until finish, at most YAML_READER_KEYS_MAX
- * calls a reader. map that is not a mapping (NULL included) is the first error. */
+/* Same manner as json_reader: read all, check once; after the first error getters return fallbacks.
+ * A scalar is read as the type that is asked for, in quotes or not ("8" is an integer, 07:00 a
+ * text); null is absent. What getters return is borrowed from the tree. Keys are borrowed until
+ * finish, at most YAML_READER_KEYS_MAX calls a reader. map that is not a mapping (NULL included) is
+ * the first error. */
 struct yaml_reader {
     const char *file;
     const struct yaml_node *map;
@@ -49,21 +51,26 @@ struct yaml_reader {
     bool lacks; /* it failed since something is missing */
 };
 
-void yaml_reader_init(struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e);
-const struct yaml_node *yaml_opt(struct yaml_reader *r, const char *key); /* any type; NULL if absent */
+void yaml_reader_init(
+    struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e);
+/* any type; NULL if absent */
+const struct yaml_node *yaml_opt(struct yaml_reader *r, const char *key);
 const struct yaml_node *yaml_opt_map(struct yaml_reader *r, const char *key);
 const struct yaml_node *yaml_opt_seq(struct yaml_reader *r, const char *key, size_t max_items);
 const char *yaml_req_str(struct yaml_reader *r, const char *key, size_t max_len);
-const char *yaml_opt_str(struct yaml_reader *r, const char *key, size_t max_len, const char *fallback);
-int64_t yaml_opt_i64(struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
+const char *yaml_opt_str(
+    struct yaml_reader *r, const char *key, size_t max_len, const char *fallback);
+int64_t yaml_opt_i64(
+    struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback);
 int64_t yaml_opt_duration_ms(struct yaml_reader *r, const char *key, int64_t fallback_ms);
 int64_t yaml_opt_uusd(struct yaml_reader *r, const char *key, int64_t fallback_uusd);
 int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *names, int fallback);
-/* Notes "file:line: key: text", unless there is an error already. node may be NULL (the map's own line and
- * key). */
+/* Notes "file:line: key: text", unless there is an error already. node may be NULL (the map's own
+ * line and key). */
 void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Refuses unknown keys. One that is like a key that is absent is named rather than what is missing. */
+/* Refuses unknown keys. One that is like a key that is absent is named rather than what is
+ * missing. */
 int yaml_reader_finish(struct yaml_reader *r);
 
 #endif

@@ -11,21 +11,25 @@ void yaml_opt_features(struct yaml_reader *r, const char *key, char ret_set[FEAT
     for (size_t i = 0; seq && i < seq->n_items; i++) {
         const struct yaml_node *item = seq->items[i];
         if (item->type != YAML_SCALAR || !feature_is_name(item->text))
-            yaml_reader_fail(r, item, "%s: expected a word of letters, digits and . _ - + :, at most %d, found %s", key,
-                FEATURE_MAX - 1, item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+            yaml_reader_fail(r, item,
+                "%s: expected a word of letters, digits and . _ - + :, at most %d, found %s", key,
+                FEATURE_MAX - 1,
+                item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
         else if (!features_add(ret_set, FEATURES_TEXT_MAX, item->text))
             yaml_reader_fail(r, item, "%s: at most %d bytes together", key, FEATURES_TEXT_MAX - 3);
     }
 }
 
 /* A mapping's own keys are the names. */
-static bool read_count(struct yaml_reader *r, const char *key, const struct yaml_node *item, struct count *ret_count)
+static bool read_count(
+    struct yaml_reader *r, const char *key, const struct yaml_node *item, struct count *ret_count)
 {
     struct counts one = {0};
     struct err why;
     int64_t n = 0;
-    int rc = item->type == YAML_SCALAR ? str_to_i64(item->text, 1, COUNTS_NUMBER_MAX, "its number", &n, &why)
-                                       : err_set(&why, ERR_INVALID, "expected a number");
+    int rc = item->type == YAML_SCALAR
+                 ? str_to_i64(item->text, 1, COUNTS_NUMBER_MAX, "its number", &n, &why)
+                 : err_set(&why, ERR_INVALID, "expected a number");
     if (rc == 0)
         rc = counts_add(&one, item->key, n, &why);
     if (rc != 0)

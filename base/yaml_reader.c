@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walking one mapping: every getter notes the key it asked for (so that finish can tell the unknown ones)
- * and, until the first error, checks type and range.
+ * Walking one mapping: every getter notes the key it asked for (so that finish can tell the unknown
+ * ones) and, until the first error, checks type and range.
  */
 #include "base/yaml.h"
 
@@ -44,8 +44,8 @@ void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const
     if (!node)
         r->rc = err_set(r->e, ERR_INVALID, "%s: %s", r->file, text);
     else
-        r->rc = err_set(
-            r->e, ERR_INVALID, "%s:%d: %s%s%s", r->file, node->line, key ? key : "", key ? ": " : "", text);
+        r->rc = err_set(r->e, ERR_INVALID, "%s:%d: %s%s%s", r->file, node->line, key ? key : "",
+            key ? ": " : "", text);
 }
 
 static void mismatch(struct yaml_reader *r, const struct yaml_node *node, const char *expected)
@@ -54,7 +54,8 @@ static void mismatch(struct yaml_reader *r, const struct yaml_node *node, const 
     yaml_reader_fail(r, node, "expected %s, found %s", expected, describe(node, shown));
 }
 
-void yaml_reader_init(struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e)
+void yaml_reader_init(
+    struct yaml_reader *r, const char *file, const struct yaml_node *map, struct err *e)
 {
     *r = (struct yaml_reader){.file = file, .map = map, .e = e};
     if (!map)
@@ -104,11 +105,13 @@ static const struct yaml_node *scalar(struct yaml_reader *r, const char *key, co
     return node;
 }
 
-const char *yaml_opt_str(struct yaml_reader *r, const char *key, size_t max_len, const char *fallback)
+const char *yaml_opt_str(
+    struct yaml_reader *r, const char *key, size_t max_len, const char *fallback)
 {
     const struct yaml_node *node = scalar(r, key, "a text");
     if (node && strlen(node->text) > max_len) {
-        yaml_reader_fail(r, node, "%zu bytes long, at most %zu are allowed", strlen(node->text), max_len);
+        yaml_reader_fail(
+            r, node, "%zu bytes long, at most %zu are allowed", strlen(node->text), max_len);
         return fallback;
     }
     return node ? node->text : fallback;
@@ -122,7 +125,8 @@ const char *yaml_req_str(struct yaml_reader *r, const char *key, size_t max_len)
     return text;
 }
 
-int64_t yaml_opt_i64(struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
+int64_t yaml_opt_i64(
+    struct yaml_reader *r, const char *key, int64_t min, int64_t max, int64_t fallback)
 {
     const struct yaml_node *node = scalar(r, key, "an integer");
     int64_t value = fallback;

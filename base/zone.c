@@ -10,7 +10,8 @@
 
 #define DAY_S 86400
 
-const struct time_zone zone_utc = {.name = ZONE_UTC, .n = 1, .spans = (struct zone_span[]){{.from_s = INT64_MIN, .offset_s = 0}}};
+const struct time_zone zone_utc = {
+    .name = ZONE_UTC, .n = 1, .spans = (struct zone_span[]){{.from_s = INT64_MIN, .offset_s = 0}}};
 
 size_t zone_span_at(const struct time_zone *z, int64_t at_s)
 {
@@ -48,23 +49,26 @@ void zone_format(const struct time_zone *z, struct wall at, char out[ZONE_TIME_M
     char iso[TIME_ISO_MAX];
     int32_t offset_s = wall_is_set(at) ? zone_offset_s(z, at.ms / 1000) : 0;
     int east_min = abs(offset_s) / 60;
-    time_format_iso((struct wall){at.ms < 0 ? at.ms : at.ms / 1000 * 1000 + SECONDS_MS(offset_s)}, iso);
+    time_format_iso(
+        (struct wall){at.ms < 0 ? at.ms : at.ms / 1000 * 1000 + SECONDS_MS(offset_s)}, iso);
     size_t n = strlen(iso);
     if (n > 1 && offset_s != 0)
-        snprintf(out, ZONE_TIME_MAX, "%.*s%c%02d:%02d", (int)n - 1, iso, offset_s < 0 ? '-' : '+', east_min / 60 % 24,
-            east_min % 60);
+        snprintf(out, ZONE_TIME_MAX, "%.*s%c%02d:%02d", (int)n - 1, iso, offset_s < 0 ? '-' : '+',
+            east_min / 60 % 24, east_min % 60);
     else
         str_copy(out, ZONE_TIME_MAX, iso);
 }
 
 static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '+' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '+' || c == '-';
 }
 
 bool zone_is_name(const char *text, size_t n)
 {
-    if (n == 0 || n >= ZONE_NAME_MAX || text[0] == '-' || text[0] == '+' || (text[0] >= '0' && text[0] <= '9'))
+    if (n == 0 || n >= ZONE_NAME_MAX || text[0] == '-' || text[0] == '+' ||
+        (text[0] >= '0' && text[0] <= '9'))
         return false;
     for (size_t k = 0; k < n; k++)
         if (text[k] == '/' ? k == 0 || k + 1 == n || text[k - 1] == '/' : !is_name_char(text[k]))
@@ -88,7 +92,8 @@ int zones_load(struct zones *z, const char *name, const struct time_zone **ret_z
     char shown[STR_SHOW_MAX];
     struct time_zone got = {0};
     if (!zone_is_name(name, strlen(name)))
-        return err_set(e, ERR_INVALID, "expected a time zone such as Europe/Berlin or UTC, found %s", str_show(name, shown));
+        return err_set(e, ERR_INVALID,
+            "expected a time zone such as Europe/Berlin or UTC, found %s", str_show(name, shown));
     if (str_eq(name, ZONE_UTC)) {
         *ret_zone = &zone_utc;
         return 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time zones as plain tables. PURE: a table says which offset from UTC holds from when on; where it comes from is somebody
- * else's matter (base/tz/system.h reads those of the machine, a simulation makes some up), and nothing here looks at a clock,
- * a file or the environment. A zone does not change after it was added, so it may be read from any thread then.
+ * Time zones as plain tables. PURE: a table says which offset from UTC holds from when on; where it
+ * comes from is somebody else's matter (base/tz/system.h reads those of the machine, a simulation
+ * makes some up), and nothing here looks at a clock, a file or the environment. A zone does not
+ * change after it was added, so it may be read from any thread then.
  *
- * "Local seconds" are a zone's clock read as if it were UTC: seconds since 1970-01-01T00:00:00 of its own.
+ * "Local seconds" are a zone's clock read as if it were UTC: seconds since 1970-01-01T00:00:00 of
+ * its own.
  */
 #ifndef BELAY_BASE_ZONE_H
 #define BELAY_BASE_ZONE_H
@@ -36,22 +38,22 @@ struct time_zone {
 size_t zone_span_at(const struct time_zone *z, int64_t at_s);
 int32_t zone_offset_s(const struct time_zone *z, int64_t at_s);
 
-/* The moment at which the zone's clocks show this: of two the first; of none (they were put forward over it) the moment at
- * which that was done. */
+/* The moment at which the zone's clocks show this: of two the first; of none (they were put forward
+ * over it) the moment at which that was done. */
 int64_t zone_from_local_s(const struct time_zone *z, int64_t local_s);
 
 /* "2026-10-25T02:30:00+01:00"; "-" outside of the years 1970 to 9999. */
 #define ZONE_TIME_MAX 40
 void zone_format(const struct time_zone *z, struct wall at, char out[ZONE_TIME_MAX]);
 
-/* May this be the name of a zone: parts of letters, digits, '_', '+' and '-' with '/' between them, the first of all a letter
- * or '_', shorter than ZONE_NAME_MAX. */
+/* May this be the name of a zone: parts of letters, digits, '_', '+' and '-' with '/' between them,
+ * the first of all a letter or '_', shorter than ZONE_NAME_MAX. */
 bool zone_is_name(const char *text, size_t n);
 
 /* ---- a set of them ---- */
 
-/* Where tables come from. Fills *ret_zone; its spans are the caller's to free. ERR_NOT_FOUND: there is no such zone;
- * ERR_IO: there is none of any name, but UTC. May block for a file or two. */
+/* Where tables come from. Fills *ret_zone; its spans are the caller's to free. ERR_NOT_FOUND: there
+ * is no such zone; ERR_IO: there is none of any name, but UTC. May block for a file or two. */
 struct zone_source {
     int (*load)(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e);
     void *ctx;
@@ -64,7 +66,8 @@ struct zones {
 };
 
 void zones_deinit(struct zones *z);
-/* Borrowed until zones_deinit. A name is read from the source once. ERR_INVALID: no name at all; else as the source says. */
+/* Borrowed until zones_deinit. A name is read from the source once. ERR_INVALID: no name at all;
+ * else as the source says. */
 int zones_load(struct zones *z, const char *name, const struct time_zone **ret_zone, struct err *e);
 
 extern const struct time_zone zone_utc;

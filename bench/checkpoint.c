@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What bench/checkpoint.py has done: a line on stdin each, an answer on stdout each, {"ms":...,...} or an error.
+ * What bench/checkpoint.py has done: a line on stdin each, an answer on stdout each, {"ms":...,...}
+ * or an error.
  *     fill FILE MIB SEED     random bytes
- *     disk DIR MIB           files of 4 MiB into DIR, many at once, past the page cache, each fsynced: what the disk
- *                            takes at all
+ *     disk DIR MIB           files of 4 MiB into DIR, many at once, past the page cache, each
+ *                            fsynced: what the disk takes at all
  *     load DIR MIB           and what it gives, of those
  *     read FILE              so that it is in the page cache
  *     evict DIR              nothing below DIR stays in the page cache
- *     save DIR               as the next checkpoint of one attempt; what was read before is remembered
- *     snapshot DIR           what a program waits for when it need not wait until it is saved; beside DIR
+ *     save DIR               as the next checkpoint of one attempt; what was read before is
+ *                            remembered
+ *     snapshot DIR           what a program waits for when it need not wait until it is saved;
+ *                            beside DIR
  *     forget                 nothing is remembered any more
  *     encrypt                from now on
  *     restore DIR
@@ -210,7 +213,8 @@ static long take_peak(void)
     long peak = 0;
     int fd;
 
-    if (!fs_read("/proc/self/status", 1 << 16, &text, &e) && (line = strstr(buf_str(&text), "VmHWM:")))
+    if (!fs_read("/proc/self/status", 1 << 16, &text, &e) &&
+        (line = strstr(buf_str(&text), "VmHWM:")))
         peak = strtol(line + 6, NULL, 10);
     buf_deinit(&text);
     fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
@@ -224,10 +228,12 @@ static long take_peak(void)
 static struct store_net *make_net(void)
 {
     struct store_net *net = store_net_create(NULL, NULL);
-    const char *access_key = getenv("AWS_ACCESS_KEY_ID"), *secret_key = getenv("AWS_SECRET_ACCESS_KEY");
+    const char *access_key = getenv("AWS_ACCESS_KEY_ID"),
+               *secret_key = getenv("AWS_SECRET_ACCESS_KEY");
     struct store_keys k = {.kind = STORE_KEYS_AWS, .expires = WALL_NONE};
 
-    if (access_key && secret_key && STR_COPY(k.access_key, access_key) && STR_COPY(k.secret_key, secret_key))
+    if (access_key && secret_key && STR_COPY(k.access_key, access_key) &&
+        STR_COPY(k.secret_key, secret_key))
         store_auth_set(store_net_auth(net, STORE_KEYS_AWS), &k);
     store_keys_wipe(&k);
     return net;
@@ -235,8 +241,9 @@ static struct store_net *make_net(void)
 
 int main(int argc, char **argv)
 {
-    struct bench b = {
-        .job = {.cluster = "bench", .job = 1}, .seen = ckpt_seen_create(), .block = mem_pages(BLOCK)};
+    struct bench b = {.job = {.cluster = "bench", .job = 1},
+        .seen = ckpt_seen_create(),
+        .block = mem_pages(BLOCK)};
     const struct store_options o = {.net = make_net()};
     struct prng prng;
     char line[4096];
@@ -257,7 +264,8 @@ int main(int argc, char **argv)
         if (run(&b, line, &e)) {
             printf("error: %s\n", e.text);
         } else {
-            printf("{\"ms\":%lld,\"bytes\":%lld,\"stored\":%lld,\"reused\":%lld,\"unread\":%lld,\"peak_kib\":"
+            printf("{\"ms\":%lld,\"bytes\":%lld,\"stored\":%lld,\"reused\":%lld,\"unread\":%lld,"
+                   "\"peak_kib\":"
                    "%ld}\n",
                 (long long)(clock_mono(&clock_system).ms - start), (long long)b.stats.bytes,
                 (long long)b.stats.stored_bytes, (long long)b.stats.reused_bytes,

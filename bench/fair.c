@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A week of ten teams on forty machines, decided by belay's core in virtual time. Every team has work waiting at all times:
- * mostly small jobs, some of whole machines, some of many. Printed is what each team used of what was used, how much of the
- * machines was, and who waited for how long; once as it is, once with nobody saying time limits, once with nothing reserved.
+ * A week of ten teams on forty machines, decided by belay's core in virtual time. Every team has
+ * work waiting at all times: mostly small jobs, some of whole machines, some of many. Printed is
+ * what each team used of what was used, how much of the machines was, and who waited for how long;
+ * once as it is, once with nobody saying time limits, once with nothing reserved.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -26,9 +27,10 @@
 #define LARGEST_TEAMS 3  /* that ask for so many, the first ones ... */
 #define LARGEST_EVERY 24 /* ... once in so many hours, on average */
 
-static const struct order_team teams[TEAMS] = {{.name = "t0", .shares = 20}, {.name = "t1", .shares = 16},
-    {.name = "t2", .shares = 14}, {.name = "t3", .shares = 12}, {.name = "t4", .shares = 10}, {.name = "t5", .shares = 8},
-    {.name = "t6", .shares = 7}, {.name = "t7", .shares = 6}, {.name = "t8", .shares = 4}, {.name = "t9", .shares = 3}};
+static const struct order_team teams[TEAMS] = {{.name = "t0", .shares = 20},
+    {.name = "t1", .shares = 16}, {.name = "t2", .shares = 14}, {.name = "t3", .shares = 12},
+    {.name = "t4", .shares = 10}, {.name = "t5", .shares = 8}, {.name = "t6", .shares = 7},
+    {.name = "t7", .shares = 6}, {.name = "t8", .shares = 4}, {.name = "t9", .shares = 3}};
 
 enum size { SMALL, WHOLE, GANG, HUGE, KINDS };
 static const int64_t backlog[KINDS] = {20, 3, 1, 0}; /* of each team, that wait at any time */
@@ -145,14 +147,18 @@ static void run_on(struct week *w)
             w->busy_ms += w->now.mono.ms >= RAMP_MS ? cpu_ms : 0;
             if (j->ends.ms <= w->now.wall.ms)
                 apply(w, (struct event){.type = EV_ATTEMPT_ENDED,
-                             .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_SUCCEEDED}});
+                             .ended = {.job = a->row.job,
+                                 .attempt = a->row.attempt,
+                                 .node = a->row.node,
+                                 .end = END_SUCCEEDED}});
         }
     }
 }
 
 static void set_up(struct week *w, struct order_options *o)
 {
-    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 100 * WEEK_MS, .order = o};
+    struct model_options options = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 100 * WEEK_MS, .order = o};
     struct pool_row pool = {.name = "own"};
     w->m = model_create(&options);
     w->p = planner_create();
@@ -190,10 +196,11 @@ static void print_teams(const struct week *w)
 {
     puts("team   share    used     off");
     for (int t = 0; t < TEAMS; t++)
-        printf("%-4s  %3d %%  %6.2f %%  %+4.1f %%\n", teams[t].name, teams[t].shares, part_of(w, t), off(w, t));
-    printf("\n%-18s %6s %7s  %15s %15s %15s %15s\n%-18s %6s %7s  %15s %15s %15s %15s\n", "", "", "", "up to 8 cpus",
-        "16 to 32 cpus", "2 to 8 machines", "20 machines", "", "off", "in use", "mean, longest", "mean, longest", "mean, longest",
-        "mean, longest");
+        printf("%-4s  %3d %%  %6.2f %%  %+4.1f %%\n", teams[t].name, teams[t].shares, part_of(w, t),
+            off(w, t));
+    printf("\n%-18s %6s %7s  %15s %15s %15s %15s\n%-18s %6s %7s  %15s %15s %15s %15s\n", "", "", "",
+        "up to 8 cpus", "16 to 32 cpus", "2 to 8 machines", "20 machines", "", "off", "in use",
+        "mean, longest", "mean, longest", "mean, longest", "mean, longest");
 }
 
 static void print_mode(const struct week *w, const char *name)

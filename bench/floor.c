@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel takes for a job when nobody decides anything and nobody is told: DIRECTORY N AT_ONCE SCRIPT. Each job has its directory
- * with the script, an output and a record of its end, a cgroup of its own, a process that is forked into it, and a row that is synced with
- * those of whoever ended at about the same time; then all of it is removed. One process does this for all, prints its wall and
- * processor time in seconds, with its children's, and is no scheduler: it could not be restarted.
+ * What the kernel takes for a job when nobody decides anything and nobody is told: DIRECTORY N
+ * AT_ONCE SCRIPT. Each job has its directory with the script, an output and a record of its end, a
+ * cgroup of its own, a process that is forked into it, and a row that is synced with those of
+ * whoever ended at about the same time; then all of it is removed. One process does this for all,
+ * prints its wall and processor time in seconds, with its children's, and is no scheduler: it could
+ * not be restarted.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -126,14 +128,17 @@ static double seconds(int who)
 {
     struct rusage r;
     getrusage(who, &r);
-    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+           (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
 int main(int argc, char **argv)
 {
     struct floor *f = mem_alloc(sizeof(*f));
-    int n = argc == 5 ? (int)strtol(argv[2], NULL, 10) : 0, at_once = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0;
-    if (n < 1 || at_once < 1 || at_once > AT_ONCE_MAX || strlen(argv[4]) >= sizeof(f->script) || chdir(argv[1]) < 0) {
+    int n = argc == 5 ? (int)strtol(argv[2], NULL, 10) : 0,
+        at_once = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0;
+    if (n < 1 || at_once < 1 || at_once > AT_ONCE_MAX || strlen(argv[4]) >= sizeof(f->script) ||
+        chdir(argv[1]) < 0) {
         fputs("Usage: bench_floor DIRECTORY N AT_ONCE SCRIPT\n", stderr);
         return 2;
     }
@@ -142,7 +147,8 @@ int main(int argc, char **argv)
     f->home = proc_home_find();
     int64_t began = clock_mono(&clock_system).ms;
     run(f, n, at_once);
-    printf("%.3f %.3f\n", (double)(clock_mono(&clock_system).ms - began) / 1000, seconds(RUSAGE_SELF) + seconds(RUSAGE_CHILDREN));
+    printf("%.3f %.3f\n", (double)(clock_mono(&clock_system).ms - began) / 1000,
+        seconds(RUSAGE_SELF) + seconds(RUSAGE_CHILDREN));
     proc_home_free(f->home);
     free(f);
     return 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_ledger DATABASE ENTRIES: fills a database of belayd's, which does not run, with a year of a ledger, by the commits that belayd
- * makes, but that nothing waits for the disk and what is written again and again stays in memory. 200 users of 40 teams run jobs of hours in five pools; a third of the attempts on spot are taken back; most jobs have labels,
- * some fifty the same. Prints the seconds that it took, the jobs and the bytes, of all and of its tables, as JSON.
+ * bench_ledger DATABASE ENTRIES: fills a database of belayd's, which does not run, with a year of a
+ * ledger, by the commits that belayd makes, but that nothing waits for the disk and what is written
+ * again and again stays in memory. 200 users of 40 teams run jobs of hours in five pools; a third
+ * of the attempts on spot are taken back; most jobs have labels, some fifty the same. Prints the
+ * seconds that it took, the jobs and the bytes, of all and of its tables, as JSON.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -49,13 +51,18 @@ static void add_nodes(struct year *y)
     for (int n = 0; n < NODES; n++) {
         enum market market = n % POOLS == 0 ? MARKET_OWNED : n % 3 ? MARKET_SPOT : MARKET_ON_DEMAND;
         struct node_row *r = &b.changes.nodes[b.changes.n_nodes++];
-        *r = (struct node_row){.id = n + 1, .market = market, .state = NODE_GONE, .total = {.cpus = 64, .gpus = 8}, .gpu = {.model = "A100"}};
+        *r = (struct node_row){.id = n + 1,
+            .market = market,
+            .state = NODE_GONE,
+            .total = {.cpus = 64, .gpus = 8},
+            .gpu = {.model = "A100"}};
         snprintf(r->name, sizeof(r->name), "n%d", n + 1);
         snprintf(r->pool, sizeof(r->pool), "pool-%d", n % POOLS);
         if (market == MARKET_OWNED)
             continue;
         struct instance_row *i = &b.changes.instances[b.changes.n_instances++];
-        *i = (struct instance_row){.id = n + 1, .node = n + 1, .market = market, .state = INSTANCE_GONE};
+        *i = (struct instance_row){
+            .id = n + 1, .node = n + 1, .market = market, .state = INSTANCE_GONE};
         snprintf(i->pool, sizeof(i->pool), "pool-%d", n % POOLS);
         snprintf(i->type, sizeof(i->type), "p%dd.24xlarge", 3 + n % 2);
         r->instance = i->id;
@@ -64,13 +71,23 @@ static void add_nodes(struct year *y)
     db_batch_deinit(&b);
 }
 
-static void add_entry(struct year *y, const struct job_row *j, int64_t node, enum ledger_kind kind, int64_t from_ms, int64_t to_ms, int64_t ms)
+static void add_entry(struct year *y, const struct job_row *j, int64_t node, enum ledger_kind kind,
+    int64_t from_ms, int64_t to_ms, int64_t ms)
 {
     struct changes *c = &y->batch.changes;
     bool owned = (node - 1) % POOLS == 0;
     int64_t uusd = ms * 3 / 1000;
-    c->ledger[c->n_ledger++] = (struct ledger_row){.job = j->id, .attempt = 1, .node = node, .instance = owned ? CORE_ID_NONE : node, .kind = kind,
-        .from = {from_ms}, .to = {to_ms}, .ms = ms, .node_ms = ms, .uusd = uusd, .on_demand_uusd = kind == LEDGER_USEFUL ? 3 * uusd : 0};
+    c->ledger[c->n_ledger++] = (struct ledger_row){.job = j->id,
+        .attempt = 1,
+        .node = node,
+        .instance = owned ? CORE_ID_NONE : node,
+        .kind = kind,
+        .from = {from_ms},
+        .to = {to_ms},
+        .ms = ms,
+        .node_ms = ms,
+        .uusd = uusd,
+        .on_demand_uusd = kind == LEDGER_USEFUL ? 3 * uusd : 0};
     y->entries++;
 }
 
@@ -78,14 +95,17 @@ static void add_entry(struct year *y, const struct job_row *j, int64_t node, enu
 static int64_t add_attempts(struct year *y, const struct job_row *j, int64_t user, int64_t at)
 {
     for (int attempt = 1; attempt <= 3; attempt++) {
-        int64_t node = 1 + prng_range(&y->p, 0, NODES / POOLS - 1) * POOLS + (user + prng_range(&y->p, 0, 1)) % POOLS; /* two pools each */
+        /* two pools each */
+        int64_t node = 1 + prng_range(&y->p, 0, NODES / POOLS - 1) * POOLS +
+                       (user + prng_range(&y->p, 0, 1)) % POOLS;
         int64_t ms = prng_range(&y->p, HOUR_MS / 10, 6 * HOUR_MS), end = at + ms;
         bool taken_back = attempt < 3 && (node - 1) % POOLS != 0 && prng_range(&y->p, 0, 2) == 0;
         add_entry(y, j, node, LEDGER_RESTORE, at, end, ms / 100);
         add_entry(y, j, node, LEDGER_SAVE, at, end, ms / 50);
         if (taken_back)
             add_entry(y, j, node, LEDGER_LOST, at, end, ms / 20);
-        add_entry(y, j, node, LEDGER_USEFUL, at, end, ms - ms / 100 - ms / 50 - (taken_back ? ms / 20 : 0));
+        add_entry(y, j, node, LEDGER_USEFUL, at, end,
+            ms - ms / 100 - ms / 50 - (taken_back ? ms / 20 : 0));
         at = end;
         if (!taken_back)
             break;
@@ -97,18 +117,25 @@ static void add_job(struct year *y)
 {
     struct changes *c = &y->batch.changes;
     int64_t at = BEGIN_MS + (int64_t)((__extension__(__int128) YEAR_MS) * y->entries / y->wanted);
-    int64_t user = prng_range(&y->p, 0, USERS - 1), experiment = y->jobs / (50 * USERS) * USERS + user;
+    int64_t user = prng_range(&y->p, 0, USERS - 1),
+            experiment = y->jobs / (50 * USERS) * USERS + user;
     struct job_row *j = &c->jobs[c->n_jobs++];
-    *j = (struct job_row){.id = ++y->jobs, .state = JOB_ENDED, .end = prng_range(&y->p, 0, 9) ? END_SUCCEEDED : END_FAILED, .submitted_at = {at},
-        .started_at = {at}, .last_good_at = WALL_NONE};
+    *j = (struct job_row){.id = ++y->jobs,
+        .state = JOB_ENDED,
+        .end = prng_range(&y->p, 0, 9) ? END_SUCCEEDED : END_FAILED,
+        .submitted_at = {at},
+        .started_at = {at},
+        .last_good_at = WALL_NONE};
     snprintf(j->name, sizeof(j->name), "train-%lld", (long long)experiment);
     snprintf(j->user, sizeof(j->user), "user-%lld", (long long)user);
     snprintf(j->team, sizeof(j->team), "team-%lld", (long long)(user % TEAMS));
     j->ended_at.ms = add_attempts(y, j, user, at);
     struct spec_change *s = &c->specs[c->n_specs++];
     *s = (struct spec_change){.job = j->id,
-        .labels_json = j->id % 4 ? mem_printf("{\"experiment-id\": \"e%lld\", \"model\": \"m%lld\", \"project\": \"p%lld\"}", (long long)experiment,
-                                       (long long)(experiment % 300), (long long)(user % 20))
+        .labels_json = j->id % 4 ? mem_printf("{\"experiment-id\": \"e%lld\", \"model\": "
+                                              "\"m%lld\", \"project\": \"p%lld\"}",
+                                       (long long)experiment, (long long)(experiment % 300),
+                                       (long long)(user % 20))
                                  : mem_strdup("{}")};
     c->next_job = j->id + 1;
 }
@@ -144,16 +171,23 @@ int main(int argc, char **argv)
     }
     prng_init(&y.p, 1);
     check(db_open(argv[1], &y.db, &e), &e);
-    check(sql_exec(y.db->sql, "PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000; PRAGMA wal_autocheckpoint = 200000", &e), &e);
+    check(sql_exec(y.db->sql,
+              "PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000; PRAGMA wal_autocheckpoint = "
+              "200000",
+              &e),
+        &e);
     int64_t began = clock_mono(&clock_system).ms;
     add_nodes(&y);
     while (y.entries < y.wanted)
         add_batch(&y);
     double seconds = (double)(clock_mono(&clock_system).ms - began) / 1000;
     static const char of[] = "SELECT ifnull(sum(pgsize), 0) FROM dbstat WHERE name IN (%s)";
-    static const char *const places[][2] = {{"ledger", "'ledger', 'ledger_job', 'ledger_to'"}, {"sums", "'cost_sums'"},
-        {"job_rows", "'jobs', 'jobs_user', 'jobs_ended', 'job_specs'"}, {"labels", "'job_labels', 'label_sets', 'job_label_sets', 'sqlite_autoindex_label_sets_1'"}};
-    printf("{\"seconds\": %.1f, \"entries\": %lld, \"jobs\": %lld, \"rows\": %lld", seconds, (long long)y.entries, (long long)y.jobs,
+    static const char *const places[][2] = {{"ledger", "'ledger', 'ledger_job', 'ledger_to'"},
+        {"sums", "'cost_sums'"}, {"job_rows", "'jobs', 'jobs_user', 'jobs_ended', 'job_specs'"},
+        {"labels",
+            "'job_labels', 'label_sets', 'job_label_sets', 'sqlite_autoindex_label_sets_1'"}};
+    printf("{\"seconds\": %.1f, \"entries\": %lld, \"jobs\": %lld, \"rows\": %lld", seconds,
+        (long long)y.entries, (long long)y.jobs,
         (long long)get(&y, "SELECT count(*) FROM cost_sums"));
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         char text[300];

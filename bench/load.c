@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP requests as fast as a server takes them: SOCKET CONNECTIONS, the requests on stdin: a line with the length of each,
- * then its bytes. All are read first; then each connection has one request under way until there are no more. Prints the seconds that took; the first
- * answer that is no success ends it with 1. In C, for it shares the processor with the server, and the client must not be what is measured.
+ * HTTP requests as fast as a server takes them: SOCKET CONNECTIONS, the requests on stdin: a line
+ * with the length of each, then its bytes. All are read first; then each connection has one request
+ * under way until there are no more. Prints the seconds that took; the first answer that is no
+ * success ends it with 1. In C, for it shares the processor with the server, and the client must
+ * not be what is measured.
  */
 #include "base/mem.h"
 
@@ -73,7 +75,8 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* The next request, if there is one: they are short enough for a socket's buffer, or the server reads while this waits. */
+/* The next request, if there is one: they are short enough for a socket's buffer, or the server
+ * reads while this waits. */
 static void send_next(struct load *l, int fd)
 {
     if (l->next == l->n)
@@ -100,7 +103,8 @@ static int on_complete(http_parser *p)
 {
     struct connection *c = p->data;
     if (p->status_code / 100 != 2) {
-        fprintf(stderr, "bench_load: the answer is %u: %.*s\n", p->status_code, (int)c->n_said, c->said);
+        fprintf(stderr, "bench_load: the answer is %u: %.*s\n", p->status_code, (int)c->n_said,
+            c->said);
         exit(1);
     }
     c->n_said = 0;
@@ -111,7 +115,8 @@ static int on_complete(http_parser *p)
 /* What has come from there; the next request once its answer is whole. */
 static void receive(struct connection *c, int fd)
 {
-    static const http_parser_settings settings = {.on_body = on_body, .on_message_complete = on_complete};
+    static const http_parser_settings settings = {
+        .on_body = on_body, .on_message_complete = on_complete};
     char text[65536];
     size_t before = c->load->n_answered;
     ssize_t k = recv(fd, text, sizeof text, 0);
@@ -122,7 +127,8 @@ static void receive(struct connection *c, int fd)
     if (k <= 0)
         die("the server's answer");
     if (http_parser_execute(&c->parser, &settings, text, (size_t)k) != (size_t)k) {
-        fprintf(stderr, "bench_load: that is no answer: %s\n", http_errno_description(HTTP_PARSER_ERRNO(&c->parser)));
+        fprintf(stderr, "bench_load: that is no answer: %s\n",
+            http_errno_description(HTTP_PARSER_ERRNO(&c->parser)));
         exit(1);
     }
     if (c->load->n_answered > before)

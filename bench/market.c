@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What spot saves on recorded availability, and what the choice of offers adds to that: the same 500 jobs on the same
- * owned machines, with on-demand alone beside them, with the cheapest offer first (which ends on-demand when spot is
- * short, and stays there; or goes back), and with offers chosen as belay does. Ratios are to base + on-demand.
+ * What spot saves on recorded availability, and what the choice of offers adds to that: the same
+ * 500 jobs on the same owned machines, with on-demand alone beside them, with the cheapest offer
+ * first (which ends on-demand when spot is short, and stays there; or goes back), and with offers
+ * chosen as belay does. Ratios are to base + on-demand.
  *
  *   bench_market FOLDER...      (*.json in the format of cloud/trace.h, one file a zone)
  */
@@ -72,7 +73,8 @@ static int load(struct folder *f, struct err *e)
     return rc;
 }
 
-/* Log-normal work around four hours (from minutes to two days), arrivals over the first two thirds. */
+/* Log-normal work around four hours (from minutes to two days), arrivals over the first two
+ * thirds. */
 static void make_jobs(struct replay_job *jobs, int64_t length_ms)
 {
     struct prng p;
@@ -92,7 +94,8 @@ static void make_jobs(struct replay_job *jobs, int64_t length_ms)
     }
 }
 
-static struct replay_result replay(const struct folder *f, const struct replay_job *jobs, enum policy policy)
+static struct replay_result replay(
+    const struct folder *f, const struct replay_job *jobs, enum policy policy)
 {
     static const struct resources machine = {.cpus = 8, .gpus = 1, .memory_mib = 61440};
     const struct pool_row pools[] = {{.name = "base", .usd_per_hour_uusd = 1000000},
@@ -115,15 +118,16 @@ static struct replay_result replay(const struct folder *f, const struct replay_j
     struct prng p;
     prng_init(&p, 11);
     for (size_t z = 0; z < f->n && policy != NO_SPOT; z++) {
-        offers[n] = (struct replay_offer){.row = {.pool = "burst",
-                                              .type = "v100",
-                                              .market = MARKET_SPOT,
-                                              .total = machine,
-                                              .price_uusd_h = SPOT_UUSD_H * prng_range(&p, 90, 110) / 100,
-                                              .on_demand_uusd_h = ON_DEMAND_UUSD_H},
-            .trace = &f->zones[z].trace,
-            .trace_times = ZONE_TIMES,
-            .notice_ms = 120000};
+        offers[n] =
+            (struct replay_offer){.row = {.pool = "burst",
+                                      .type = "v100",
+                                      .market = MARKET_SPOT,
+                                      .total = machine,
+                                      .price_uusd_h = SPOT_UUSD_H * prng_range(&p, 90, 110) / 100,
+                                      .on_demand_uusd_h = ON_DEMAND_UUSD_H},
+                .trace = &f->zones[z].trace,
+                .trace_times = ZONE_TIMES,
+                .notice_ms = 120000};
         STR_COPY(offers[n++].row.zone, f->zones[z].name);
     }
     offers[n++] = (struct replay_offer){.row = {.pool = "burst",
@@ -164,7 +168,8 @@ static void print(const char *what, const struct replay_result *r, const struct 
 {
     double all = elastic_usd(r) + (double)r->uusd[MARKET_OWNED] / 1e6,
            base_all = elastic_usd(base) + (double)base->uusd[MARKET_OWNED] / 1e6;
-    printf("  %-22s bought $%8.2f = %.3f   with owned %.3f   mean time %5.2f h   reclaims %5lld   lost %6.2f "
+    printf("  %-22s bought $%8.2f = %.3f   with owned %.3f   mean time %5.2f h   reclaims %5lld   "
+           "lost %6.2f "
            "h   "
            "launches %5lld (%lld refused)   finished %lld\n",
         what, elastic_usd(r), elastic_usd(r) / elastic_usd(base), all / base_all,
@@ -178,9 +183,11 @@ static void bench(const struct folder *f)
     struct replay_job *jobs = mem_array(JOBS, sizeof *jobs);
     make_jobs(jobs, f->length_ms);
     struct replay_result base = replay(f, jobs, NO_SPOT), stays = replay(f, jobs, CHEAPEST_STAYS),
-                         returns = replay(f, jobs, CHEAPEST_RETURNS), belay = replay(f, jobs, BELAY);
+                         returns = replay(f, jobs, CHEAPEST_RETURNS),
+                         belay = replay(f, jobs, BELAY);
     const char *name = strrchr(f->path, '/');
-    printf("%s: %zu zones, %.1f days\n", name ? name + 1 : f->path, f->n, (double)f->length_ms / (double)(24 * HOUR));
+    printf("%s: %zu zones, %.1f days\n", name ? name + 1 : f->path, f->n,
+        (double)f->length_ms / (double)(24 * HOUR));
     print("base + on-demand", &base, &base);
     print("cheapest first", &stays, &base);
     print("  and back to spot", &returns, &base);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs with --finish-by cost belayd's one thread: a thousand of them, in the whole model, with 49 spot offers and on-demand. Half of the zones
- * have some spot, for half of the jobs together; the others wait, or are on on-demand. An hour of virtual time goes by, in which each is looked at as
- * often as in belayd.
+ * What jobs with --finish-by cost belayd's one thread: a thousand of them, in the whole model, with
+ * 49 spot offers and on-demand. Half of the zones have some spot, for half of the jobs together;
+ * the others wait, or are on on-demand. An hour of virtual time goes by, in which each is looked at
+ * as often as in belayd.
  *
- *   decision    from asking the planner what is next to having applied it: what is known of the job and of all offers is gathered, it is decided
- *               which to run on, the rival goes on, and, if it is another pace, the job is moved in the queue
+ *   decision    from asking the planner what is next to having applied it: what is known of the job
+ *               and of all offers is gathered, it is decided which to run on, the rival goes on,
+ *               and, if it is another pace, the job is moved in the queue
  *   table       a slice of one, which all jobs share
  */
 #include "base/mem.h"
@@ -66,7 +68,8 @@ static void answer(struct bench *b, int64_t instance, int64_t offer)
     struct node_row node = {.total = machine};
     struct event up = {.type = EV_LAUNCHED, .launched.instance = instance};
     if (b->room[offer] == 0) {
-        apply(b, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {instance, true, "no capacity"}});
+        apply(b,
+            (struct event){.type = EV_LAUNCH_REFUSED, .refused = {instance, true, "no capacity"}});
         return;
     }
     b->room[offer]--;
@@ -80,14 +83,18 @@ static void answer(struct bench *b, int64_t instance, int64_t offer)
 static void end_machine(struct bench *b, int64_t instance)
 {
     b->room[model_instance(b->m, instance)->offer->row.id]++;
-    apply(b, (struct event){.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .ended_at = WALL_NONE}});
+    apply(b, (struct event){
+                 .type = EV_INSTANCE_GONE, .gone = {.instance = instance, .ended_at = WALL_NONE}});
 }
 
 static void start(struct bench *b, int64_t job)
 {
     const struct attempt *a = job_attempt(model_job(b->m, job));
     apply(b, (struct event){.type = EV_ATTEMPT_STARTED,
-                 .started = {.job = job, .attempt = a->row.attempt, .node = a->row.node, .restored_progress = PROGRESS_NONE}});
+                 .started = {.job = job,
+                     .attempt = a->row.attempt,
+                     .node = a->row.node,
+                     .restored_progress = PROGRESS_NONE}});
 }
 
 /* Who is to stop has saved. */
@@ -98,7 +105,8 @@ static void stop_those_that_stop(struct bench *b)
     for (size_t i = 0; i < c.n_attempts; i++)
         if (c.attempts[i].state == ATTEMPT_STOPPING)
             apply(b, (struct event){.type = EV_ATTEMPT_ENDED,
-                         .ended = {c.attempts[i].job, c.attempts[i].attempt, c.attempts[i].node, c.attempts[i].stop_reason, 0, ""}});
+                         .ended = {c.attempts[i].job, c.attempts[i].attempt, c.attempts[i].node,
+                             c.attempts[i].stop_reason, 0, ""}});
     model_return_changes(b->m, &c);
 }
 
@@ -139,17 +147,30 @@ static void decide(struct bench *b)
 static void set_up(struct bench *b)
 {
     struct pace_options pace = pace_usual;
-    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .pace = &pace};
-    struct pool_row pool = {.name = "burst", .elastic = true, .provider = "aws", .region = "r1", .max_nodes = JOBS, .idle_timeout_ms = 2 * MINUTE_MS,
-        .cooldown_ms = 2 * MINUTE_MS, .boot_timeout_ms = 10 * MINUTE_MS, .refusal_backoff_ms = MINUTE_MS};
+    struct model_options options = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .pace = &pace};
+    struct pool_row pool = {.name = "burst",
+        .elastic = true,
+        .provider = "aws",
+        .region = "r1",
+        .max_nodes = JOBS,
+        .idle_timeout_ms = 2 * MINUTE_MS,
+        .cooldown_ms = 2 * MINUTE_MS,
+        .boot_timeout_ms = 10 * MINUTE_MS,
+        .refusal_backoff_ms = MINUTE_MS};
     b->m = model_create(&options);
     b->p = planner_create();
     b->now = (struct stamp){.wall = {1700000000000}, .mono = {1}};
     apply(b, (struct event){.type = EV_POOL, .pool = &pool});
     for (int i = 0; i <= ZONES; i++) {
         bool is_sure = i == ZONES;
-        struct offer_row o = {.pool = "burst", .type = "m5.8xlarge", .market = is_sure ? MARKET_ON_DEMAND : MARKET_SPOT, .rank = is_sure, .total = machine,
-            .price_uusd_h = is_sure ? SURE_UUSD_H : SPOT_UUSD_H + 1000 * i, .on_demand_uusd_h = SURE_UUSD_H};
+        struct offer_row o = {.pool = "burst",
+            .type = "m5.8xlarge",
+            .market = is_sure ? MARKET_ON_DEMAND : MARKET_SPOT,
+            .rank = is_sure,
+            .total = machine,
+            .price_uusd_h = is_sure ? SURE_UUSD_H : SPOT_UUSD_H + 1000 * i,
+            .on_demand_uusd_h = SURE_UUSD_H};
         snprintf(o.zone, sizeof o.zone, "z%d", i);
         int64_t id = apply(b, (struct event){.type = EV_OFFER, .offer = &o});
         b->room[id] = is_sure ? JOBS : i % 2 * ROOM;
@@ -158,8 +179,17 @@ static void set_up(struct bench *b)
 
 static void submit(struct bench *b, struct prng *prng)
 {
-    struct job_row r = {.name = "job", .user = "ann", .nodes = 1, .need = {.cpus = machine.cpus, .memory_mib = 1024}, .method = CKPT_COOP, .ckpt_keep = 1};
-    struct job_spec spec = {.script = "#!/bin/sh\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
+    struct job_row r = {.name = "job",
+        .user = "ann",
+        .nodes = 1,
+        .need = {.cpus = machine.cpus, .memory_mib = 1024},
+        .method = CKPT_COOP,
+        .ckpt_keep = 1};
+    struct job_spec spec = {.script = "#!/bin/sh\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = "{}"};
     r.begin_at = WALL_NONE;
     r.work_ms = prng_range(prng, 3 * HOUR_MS, 48 * HOUR_MS);
     r.finish_ms = b->now.wall.ms + 2 * r.work_ms + prng_range(prng, 2 * HOUR_MS, 32 * HOUR_MS);
@@ -184,12 +214,15 @@ static void tell(struct bench *b)
     for (size_t i = 0; i < b->n; i++)
         sum += b->took_us[i];
     qsort(b->took_us, b->n, sizeof *b->took_us, by_size);
-    printf("%d jobs with --finish-by, %d offers: %zu run at the end; %zu wait for better, %zu are for spot, %zu on-demand\n", JOBS, ZONES + 1, running,
-        paces[PACE_WAIT], paces[PACE_SPOT], paces[PACE_SURE]);
-    printf("a decision, all the way      %8.1f us mean, %.1f median, %.1f of 99 in 100, %.1f worst; %zu in an hour\n", sum / (double)b->n,
-        b->took_us[b->n / 2], b->took_us[b->n * 99 / 100], b->took_us[b->n - 1], b->n);
-    printf("a slice of a table           %8.1f us mean, %.1f worst; %zu, %.0f ms together\n", b->tables_us / (double)b->n_tables, b->table_worst_us,
-        b->n_tables, b->tables_us / 1000);
+    printf("%d jobs with --finish-by, %d offers: %zu run at the end; %zu wait for better, %zu are "
+           "for spot, %zu on-demand\n",
+        JOBS, ZONES + 1, running, paces[PACE_WAIT], paces[PACE_SPOT], paces[PACE_SURE]);
+    printf("a decision, all the way      %8.1f us mean, %.1f median, %.1f of 99 in 100, %.1f "
+           "worst; %zu in an hour\n",
+        sum / (double)b->n, b->took_us[b->n / 2], b->took_us[b->n * 99 / 100], b->took_us[b->n - 1],
+        b->n);
+    printf("a slice of a table           %8.1f us mean, %.1f worst; %zu, %.0f ms together\n",
+        b->tables_us / (double)b->n_tables, b->table_worst_us, b->n_tables, b->tables_us / 1000);
 }
 
 int main(void)

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a tick costs the core of processor time (it is one thread, and waits for nothing), without its commit: the facts applied, and decisions asked for and applied until there are no
- * more. Nodes of 32 cpus, all of them full; behind them jobs of 200 users that ask for 12 different things, one in fifty for
- * several nodes, all with time limits.
+ * What a tick costs the core of processor time (it is one thread, and waits for nothing), without
+ * its commit: the facts applied, and decisions asked for and applied until there are no more. Nodes
+ * of 32 cpus, all of them full; behind them jobs of 200 users that ask for 12 different things, one
+ * in fifty for several nodes, all with time limits.
  *
  *   one end     one job ends, and what fits takes its place: the tick of every day
- *   1000 ends   in one tick: as after a cut of the network, or a short array; the median of nine, the queue as long as before each
- *   the worst   of those nine: the first, for which there is no memory yet that the later ones use again
- *   in reads    that is as many reads of memory for each end, each waiting for the one before, from all over as much memory as the model has:
- *               what such a tick consists of, and what it is to be compared by between machines, and hours of one
+ *   1000 ends   in one tick: as after a cut of the network, or a short array; the median of nine,
+ *               the queue as long as before each
+ *   the worst   of those nine: the first, for which there is no memory yet that the later ones use
+ *               again
+ *   in reads    that is as many reads of memory for each end, each waiting for the one before, from
+ *               all over as much memory as the model has: what such a tick consists of, and what it
+ *               is to be compared by between machines, and hours of one
  *   elastic     the same where the nodes are machines of a pool that has all that it may have
- *   quotas      the same with eight teams that are each owed a tenth of all, and from 20 to 2,000 users: how many ask is to make no difference
+ *   quotas      the same with eight teams that are each owed a tenth of all, and from 20 to 2,000
+ *               users: how many ask is to make no difference
  *   memory      of the model for one job more in the queue
- *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start, what would let it start now. Of
- *               jobs evenly spread over the queue: the median, and the longest
+ *   why         all that `belay why` tells of a job: its reasons, who is ahead, when it may start,
+ *               what would let it start now. Of jobs evenly spread over the queue: the median, and
+ *               the longest
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -106,7 +112,8 @@ static void decide(struct bench *b)
 /* Ends a job of some node, with all of its ranks. */
 static void end_one(struct bench *b)
 {
-    const struct node *node = model_node(b->m, 1 + (int64_t)prng_below(&b->prng, (uint64_t)b->nodes));
+    const struct node *node =
+        model_node(b->m, 1 + (int64_t)prng_below(&b->prng, (uint64_t)b->nodes));
     struct link *l = list_first(&node->attempts);
     if (!l)
         return;
@@ -116,7 +123,10 @@ static void end_one(struct bench *b)
         const struct attempt *a = LIST_ENTRY(r, struct attempt, in_job);
         next = list_next(&j->ranks, r);
         apply(b, (struct event){.type = EV_ATTEMPT_ENDED,
-                     .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_SUCCEEDED}});
+                     .ended = {.job = a->row.job,
+                         .attempt = a->row.attempt,
+                         .node = a->row.node,
+                         .end = END_SUCCEEDED}});
     }
 }
 
@@ -169,7 +179,8 @@ static double read_us(struct bench *b, size_t bytes)
     return took / READS;
 }
 
-/* Of this process, without what malloc keeps for later, and what the model keeps for the rows of a tick. */
+/* Of this process, without what malloc keeps for later, and what the model keeps for the rows of a
+ * tick. */
 static double memory_bytes(const struct bench *b)
 {
     const struct changes *c = &b->m->out;
@@ -180,8 +191,9 @@ static double memory_bytes(const struct bench *b)
         abort();
     fclose(f);
     return (double)pages * (double)sysconf(_SC_PAGESIZE) -
-           (double)(c->room.jobs * sizeof *c->jobs + c->room.attempts * sizeof *c->attempts + c->room.nodes * sizeof *c->nodes +
-                    c->room.history * sizeof *c->history + c->room.ledger * sizeof *c->ledger);
+           (double)(c->room.jobs * sizeof *c->jobs + c->room.attempts * sizeof *c->attempts +
+                    c->room.nodes * sizeof *c->nodes + c->room.history * sizeof *c->history +
+                    c->room.ledger * sizeof *c->ledger);
 }
 
 static double why(struct bench *b, int64_t job)
@@ -203,7 +215,8 @@ static void ask_why(struct bench *b, struct figures *f)
     double took[WHYS];
     int64_t job = 1, last = (int64_t)map_size(&b->m->jobs) + 1;
     for (int i = 0; i < WHYS; i++) {
-        for (job = last * i / WHYS + 1; !model_job(b->m, job) || job_attempt(model_job(b->m, job)); job++)
+        for (job = last * i / WHYS + 1; !model_job(b->m, job) || job_attempt(model_job(b->m, job));
+             job++)
             ;
         took[i] = why(b, job);
     }
@@ -224,12 +237,23 @@ static int64_t launch(struct bench *b, int64_t offer, int64_t k)
 static void add_nodes(struct bench *b, int64_t nodes, bool is_elastic)
 {
     struct pool_row pool = {.name = "own"};
-    struct offer_row offer = {.pool = "own", .zone = "z1", .type = "m5", .market = MARKET_SPOT, .total = {CPUS, 0, CPUS * 4096},
-        .price_uusd_h = 1000000, .on_demand_uusd_h = 3000000, .avoid_until = MONO_NONE};
+    struct offer_row offer = {.pool = "own",
+        .zone = "z1",
+        .type = "m5",
+        .market = MARKET_SPOT,
+        .total = {CPUS, 0, CPUS * 4096},
+        .price_uusd_h = 1000000,
+        .on_demand_uusd_h = 3000000,
+        .avoid_until = MONO_NONE};
     int64_t id = CORE_ID_NONE;
     if (is_elastic)
-        pool = (struct pool_row){.name = "own", .elastic = true, .provider = "aws", .region = "r1", .max_nodes = (int32_t)nodes,
-            .idle_timeout_ms = HOUR_MS, .boot_timeout_ms = HOUR_MS};
+        pool = (struct pool_row){.name = "own",
+            .elastic = true,
+            .provider = "aws",
+            .region = "r1",
+            .max_nodes = (int32_t)nodes,
+            .idle_timeout_ms = HOUR_MS,
+            .boot_timeout_ms = HOUR_MS};
     apply(b, (struct event){.type = EV_POOL, .pool = &pool});
     if (is_elastic)
         id = apply(b, (struct event){.type = EV_OFFER, .offer = &offer});
@@ -237,13 +261,17 @@ static void add_nodes(struct bench *b, int64_t nodes, bool is_elastic)
         struct node_row n = {.pool = "own", .total = {CPUS, 0, CPUS * 4096}};
         snprintf(n.name, sizeof n.name, "n%" PRId64, k);
         snprintf(n.key_hash, sizeof n.key_hash, "k%" PRId64, k);
-        apply(b, (struct event){.type = EV_JOIN, .join = {.node = &n, .instance = is_elastic ? launch(b, id, k) : CORE_ID_NONE}});
+        apply(
+            b, (struct event){.type = EV_JOIN,
+                   .join = {.node = &n, .instance = is_elastic ? launch(b, id, k) : CORE_ID_NONE}});
     }
 }
 
-static void set_up(struct bench *b, int64_t nodes, int users, const struct order_options *order, bool is_elastic)
+static void set_up(
+    struct bench *b, int64_t nodes, int users, const struct order_options *order, bool is_elastic)
 {
-    struct model_options options = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = order};
+    struct model_options options = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * HOUR_MS, .order = order};
     b->users = users;
     b->has_quotas = order->n_teams > 0;
     b->m = model_create(&options);
@@ -311,8 +339,9 @@ static void ends(struct bench *b)
         took[i] = tick(b, 1);
     qsort(took, ENDS, sizeof *took, by_size);
     double worst_ms, burst_ms = bursts(b, &worst_ms);
-    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms %7.1f ms\n", b->nodes, queued, b->users, shapes, kinds,
-        took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms, worst_ms);
+    printf("%6" PRId64 "   %9" PRId64 "   %6d %8zu %6zu   %8.0f us %9.1f ms   %9.1f ms %7.1f ms\n",
+        b->nodes, queued, b->users, shapes, kinds, took[ENDS / 2], took[ENDS - 1] / 1000, burst_ms,
+        worst_ms);
     fflush(stdout);
     planner_destroy(b->p);
     model_destroy(b->m);
@@ -345,8 +374,10 @@ static void run_elastic(int64_t nodes, int64_t queued)
 
 static void print(const struct figures *f)
 {
-    printf("%6" PRId64 "   %9" PRId64 "   %8.0f us %9.1f ms   %9.1f ms %7.1f ms  %8.0f %8.0f bytes %7.1f ms %7.1f ms\n", f->nodes, f->queued,
-        f->median_us, f->worst_us / 1000, f->burst_ms, f->worst_burst_ms, f->reads, f->bytes, f->why_ms, f->why_worst_ms);
+    printf("%6" PRId64 "   %9" PRId64
+           "   %8.0f us %9.1f ms   %9.1f ms %7.1f ms  %8.0f %8.0f bytes %7.1f ms %7.1f ms\n",
+        f->nodes, f->queued, f->median_us, f->worst_us / 1000, f->burst_ms, f->worst_burst_ms,
+        f->reads, f->bytes, f->why_ms, f->why_worst_ms);
     fflush(stdout);
 }
 
@@ -370,17 +401,20 @@ int main(void)
     static const int64_t nodes[] = {1000, 10000}, queued[] = {10000, 100000, 1000000};
     struct figures all[6];
     size_t n = 0;
-    puts(" nodes      queued       one end       worst     1000 ends     worst   in reads   memory of a job        why      worst");
+    puts(" nodes      queued       one end       worst     1000 ends     worst   in reads   memory "
+         "of a job        why      worst");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++) {
             all[n] = run(nodes[i], queued[k]);
             print(&all[n++]);
         }
     plot(all, n);
-    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends      worst   with quotas of 8 teams");
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends    "
+         "  worst   with quotas of 8 teams");
     for (int users = 20; users <= 2000; users *= 10)
         run_quotas(1000, 100000, users);
-    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends      worst   of a pool that has all that it may have");
+    puts("\n nodes      queued    users   shapes  kinds       one end       worst     1000 ends    "
+         "  worst   of a pool that has all that it may have");
     run_elastic(1000, 10000);
     run_elastic(1000, 100000);
     return 0;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late", NSDI 2024), by the policy of
- * scheduler/core/finish.h, by its references, and at best.
+ * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late",
+ * NSDI 2024), by the policy of scheduler/core/finish.h, by its references, and at best.
  *
  *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
  *
- * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is known when it begins (as in the paper's own
- * simulator), nothing later is. What was seen before the job came is known, as to a belayd that was there: the age of spells, the share up.
- * A start anywhere costs the restart, in time and at that place's price, and a spot that goes loses nothing else. The last tick is paid
- * for as long as it is used. Offsets are spread evenly over where a whole deadline fits. On-demand is always there, so no policy reckons with a launch that fails:
+ * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is
+ * known when it begins (as in the paper's own simulator), nothing later is. What was seen before
+ * the job came is known, as to a belayd that was there: the age of spells, the share up. A start
+ * anywhere costs the restart, in time and at that place's price, and a spot that goes loses nothing
+ * else. The last tick is paid for as long as it is used. Offsets are spread evenly over where a
+ * whole deadline fits. On-demand is always there, so no policy reckons with a launch that fails:
  * the net is the two restarts of the paper, for all.
  *
  * The optimum takes longer than all policies together, so it is found in one window of BEST_EVERY.
  *
- * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other folders from both and the first 40 %
- * of their own time, of which nothing is judged. A trace of 16 nodes counts as up when all are there.
+ * What was learned comes from other times: for 2022 from 2023, for 2023 from 2022, for other
+ * folders from both and the first 40 % of their own time, of which nothing is judged. A trace of 16
+ * nodes counts as up when all are there.
  */
 #include "base/mem.h"
 #include "base/minmax.h"
@@ -34,7 +37,20 @@
 
 /* The table. */
 
-enum column { BEST, OURS, CERTAIN, FREE, UNIFORM, STICKY, PLAIN, GREEDY, UNIFORM_BEST, STICKY_BEST, PLAIN_BEST, COLUMNS };
+enum column {
+    BEST,
+    OURS,
+    CERTAIN,
+    FREE,
+    UNIFORM,
+    STICKY,
+    PLAIN,
+    GREEDY,
+    UNIFORM_BEST,
+    STICKY_BEST,
+    PLAIN_BEST,
+    COLUMNS
+};
 
 static const struct {
     const char *name;
@@ -66,44 +82,63 @@ struct worst {
 
 struct sums {
     size_t n, late, late_others;
-    double cost[COLUMNS];              /* of on-demand only */
+    double cost[COLUMNS]; /* of on-demand only */
     size_t n_best;
     double cost_best, beside[COLUMNS]; /* of the optimum, and of the others where it was found */
-    struct worst worst[FREE + 1];      /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
-    double beside_rival[FREE + 1];     /* the same beside the way that the cap is about */
-    double next_beside, best_beside;   /* the most that UP is dearer by either way than by the other */
+    /* of OURS, CERTAIN, FREE; of several zones beside the cheaper of UP's two ways to take one */
+    struct worst worst[FREE + 1];
+    double beside_rival[FREE + 1]; /* the same beside the way that the cap is about */
+    /* the most that UP is dearer by either way than by the other */
+    double next_beside, best_beside;
 };
 
-static void note_worst(const struct group *g, size_t from, const struct setting *s, const struct played *ours, const struct played *theirs,
-    struct worst *w)
+static void note_worst(const struct group *g, size_t from, const struct setting *s,
+    const struct played *ours, const struct played *theirs, struct worst *w)
 {
     const double more = (ours->cost_ms - theirs->cost_ms) / (double)(WORK_MS + s->restart_ms);
 
     if (w->zone && more <= w->more)
         return;
-    *w = (struct worst){.more = more, .zone = g->f->zones[g->zones[0]].name, .from = from, .s = *s, .ours = *ours, .theirs = *theirs};
+    *w = (struct worst){.more = more,
+        .zone = g->f->zones[g->zones[0]].name,
+        .from = from,
+        .s = *s,
+        .ours = *ours,
+        .theirs = *theirs};
 }
 
 static double best_of(const struct group *g, size_t from, const struct setting *s)
 {
-    struct best_case c = {.n_zones = g->n, .n_ticks = g->ticks - from, .tick_ms = g->f->zones[g->zones[0]].tick_ms, .work_ms = WORK_MS,
-        .deadline_ms = s->deadline_ms, .restart_ms = s->restart_ms, .price = s->price};
+    struct best_case c = {.n_zones = g->n,
+        .n_ticks = g->ticks - from,
+        .tick_ms = g->f->zones[g->zones[0]].tick_ms,
+        .work_ms = WORK_MS,
+        .deadline_ms = s->deadline_ms,
+        .restart_ms = s->restart_ms,
+        .price = s->price};
 
     for (size_t i = 0; i < g->n; i++)
         c.up[i] = g->f->zones[g->zones[i]].up + from;
     return best_cost(&c);
 }
 
-static void play_window(const struct world *w, const struct group *g, size_t from, const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
+static void play_window(const struct world *w, const struct group *g, size_t from,
+    const struct setting *s, const struct known *known, bool with_best, struct sums *sums)
 {
-    const double sure = (double)(WORK_MS + s->restart_ms), best = with_best ? best_of(g, from, s) : 0;
+    const double sure = (double)(WORK_MS + s->restart_ms),
+                 best = with_best ? best_of(g, from, s) : 0;
     struct played played[COLUMNS];
 
     sums->cost_best += best / sure;
     sums->n_best += with_best;
     for (size_t k = OURS; k < (g->n > 1 ? COLUMNS : GREEDY + 1); k++) {
-        const struct finish_policy p = {.rule = columns[k].rule, .takes_best = columns[k].takes_best};
-        played[k] = policy_play(g, from, s, &p, k != OURS ? columns[k].law : w->law ? w->law : finish_law_usual(g->n), known);
+        const struct finish_policy p = {
+            .rule = columns[k].rule, .takes_best = columns[k].takes_best};
+        played[k] = policy_play(g, from, s, &p,
+            k != OURS ? columns[k].law
+            : w->law  ? w->law
+                      : finish_law_usual(g->n),
+            known);
         sums->cost[k] += played[k].cost_ms / sure;
         sums->beside[k] += with_best ? played[k].cost_ms / sure : 0;
         if (k <= FREE)
@@ -118,7 +153,8 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
         theirs = &played[UNIFORM_BEST];
     for (size_t k = OURS; k <= FREE; k++) {
         note_worst(g, from, s, &played[k], theirs, &sums->worst[k]);
-        sums->beside_rival[k] = fmax(sums->beside_rival[k], (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
+        sums->beside_rival[k] = fmax(sums->beside_rival[k],
+            (played[k].cost_ms - played[g->n > 1 ? UNIFORM_BEST : UNIFORM].cost_ms) / sure);
     }
     if (g->n > 1) {
         const double next = (played[UNIFORM].cost_ms - played[UNIFORM_BEST].cost_ms) / sure;
@@ -128,7 +164,8 @@ static void play_window(const struct world *w, const struct group *g, size_t fro
     sums->n++;
 }
 
-static void play_group(const struct world *w, const struct group *g, const struct setting *s, const struct known *known, struct sums *sums)
+static void play_group(const struct world *w, const struct group *g, const struct setting *s,
+    const struct known *known, struct sums *sums)
 {
     const size_t every = w->offsets < 10 * BEST_EVERY ? 1 : BEST_EVERY;
 
@@ -144,17 +181,19 @@ struct bars {
         struct worst worst;
         double beside_rival;
     } of[FREE + 1];
-    double best_gain;                    /* of the optimum, below the cheapest form */
+    double best_gain; /* of the optimum, below the cheapest form */
     double best_gain_most;
-    size_t out_of_reach;                 /* settings in which that is less than is aimed at */
+    size_t out_of_reach; /* settings in which that is less than is aimed at */
     double next_beside, best_beside;
-    double greedy_gap, uniform_gap;      /* of greedy and UP to the optimum, of on-demand only */
+    double greedy_gap, uniform_gap; /* of greedy and UP to the optimum, of on-demand only */
 };
 
-/* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis holds against spot too. */
+/* The least of the paper's two forms, over how a zone is chosen; and with the form whose hysteresis
+ * holds against spot too. */
 static double least_of(const double *cost, bool with_sticky)
 {
-    static const enum column forms[] = {UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY, STICKY_BEST};
+    static const enum column forms[] = {
+        UNIFORM, PLAIN, UNIFORM_BEST, PLAIN_BEST, STICKY, STICKY_BEST};
     double least = INFINITY;
 
     for (size_t i = 0; i < (with_sticky ? 6 : 4); i++)
@@ -165,7 +204,8 @@ static double least_of(const double *cost, bool with_sticky)
 
 static void sum_up(const struct sums *sums, struct bars *bars)
 {
-    const double forms = least_of(sums->cost, false), sticky = least_of(sums->cost, true), there = least_of(sums->beside, false);
+    const double forms = least_of(sums->cost, false), sticky = least_of(sums->cost, true),
+                 there = least_of(sums->beside, false);
 
     for (size_t k = OURS; k <= FREE; k++) {
         const double ours = sums->cost[k], to_best = sums->beside[k] / sums->cost_best;
@@ -195,14 +235,16 @@ static void sum_up(const struct sums *sums, struct bars *bars)
 static void print_row(const char *what, const struct setting *s, const struct sums *sums)
 {
     const size_t n_columns = sums->cost[UNIFORM_BEST] > 0 ? COLUMNS : GREEDY + 1;
-    const double forms = least_of(sums->cost, false), there = least_of(sums->beside, false), best = sums->cost_best;
+    const double forms = least_of(sums->cost, false), there = least_of(sums->beside, false),
+                 best = sums->cost_best;
 
-    printf("%-14s %3.0f %4.2f %.0f:1 %6.2f", what, (double)s->deadline_ms / HOUR_MS, (double)s->restart_ms / HOUR_MS, 1 / s->price,
-        100 * best / (double)sums->n_best);
+    printf("%-14s %3.0f %4.2f %.0f:1 %6.2f", what, (double)s->deadline_ms / HOUR_MS,
+        (double)s->restart_ms / HOUR_MS, 1 / s->price, 100 * best / (double)sums->n_best);
     for (size_t k = OURS; k < n_columns; k++)
         printf(" %6.2f", 100 * sums->cost[k] / (double)sums->n);
-    printf(" | %.3f %.3f %.3f | %4.1f %4.0f |", sums->cost[OURS] / sums->cost[UNIFORM], sums->cost[OURS] / forms,
-        sums->beside[OURS] / best, 100 * (there - best) / there, 100 * (there - sums->beside[OURS]) / (there - best));
+    printf(" | %.3f %.3f %.3f | %4.1f %4.0f |", sums->cost[OURS] / sums->cost[UNIFORM],
+        sums->cost[OURS] / forms, sums->beside[OURS] / best, 100 * (there - best) / there,
+        100 * (there - sums->beside[OURS]) / (there - best));
     for (size_t k = OURS; k <= FREE; k++)
         printf(" %+5.1f", 100 * sums->worst[k].more);
     if (n_columns == COLUMNS)
@@ -216,29 +258,39 @@ static void print_head(const char *what, bool many)
     printf("%-14s  by  rst  o:s", what);
     for (size_t k = 0; k < (many ? COLUMNS : GREEDY + 1); k++)
         printf(" %6.6s", columns[k].name);
-    printf(" | to UP  form   opt | gain took | worst certn  free%s | late, others\n", many ? "    UP  UP b" : "");
+    printf(" | to UP  form   opt | gain took | worst certn  free%s | late, others\n",
+        many ? "    UP  UP b" : "");
 }
 
 static void print_bars(const char *what, const struct bars *b)
 {
     const double n = (double)b->settings;
 
-    printf("== %s: means of %zu settings; late %zu (others %zu); the optimum is %.1f %% below the cheapest form; its distance to greedy is %.2f times that to UP\n",
-        what, b->settings, b->late, b->late_others, 100 * b->best_gain / n, b->greedy_gap / b->uniform_gap);
+    printf("== %s: means of %zu settings; late %zu (others %zu); the optimum is %.1f %% below the "
+           "cheapest form; its distance to greedy is %.2f times that to UP\n",
+        what, b->settings, b->late, b->late_others, 100 * b->best_gain / n,
+        b->greedy_gap / b->uniform_gap);
     for (size_t k = OURS; k <= FREE; k++) {
         const struct worst *w = &b->of[k].worst;
-        printf("   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to the optimum %.3f (at most %.3f), worst window %+.1f (beside the capped form %+.1f)\n",
-            columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n, b->of[k].dearer, b->of[k].to_best / n,
-            b->of[k].to_best_most, 100 * w->more, 100 * b->of[k].beside_rival);
-        printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n", w->zone,
-            w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS, 1 / w->s.price, w->ours.starts,
-            (double)w->ours.spot_ms / HOUR_MS, (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts, (double)w->theirs.spot_ms / HOUR_MS,
-            (double)w->theirs.sure_ms / HOUR_MS);
+        printf(
+            "   %-7s to UP %.3f, to the cheapest form %.3f (of all three %.3f; dearer in %zu), to "
+            "the optimum %.3f (at most %.3f), worst window %+.1f (beside the capped form %+.1f)\n",
+            columns[k].name, b->of[k].to_uniform / n, b->of[k].to_forms / n, b->of[k].to_sticky / n,
+            b->of[k].dearer, b->of[k].to_best / n, b->of[k].to_best_most, 100 * w->more,
+            100 * b->of[k].beside_rival);
+        printf("           which is %s from tick %zu by %.0f h, restart %.2f h, %.0f:1: %zu "
+               "starts, %.1f h of spot, %.1f on demand; UP %zu, %.1f, %.1f\n",
+            w->zone, w->from, (double)w->s.deadline_ms / HOUR_MS, (double)w->s.restart_ms / HOUR_MS,
+            1 / w->s.price, w->ours.starts, (double)w->ours.spot_ms / HOUR_MS,
+            (double)w->ours.sure_ms / HOUR_MS, w->theirs.starts,
+            (double)w->theirs.spot_ms / HOUR_MS, (double)w->theirs.sure_ms / HOUR_MS);
     }
     if (b->next_beside > 0 || b->best_beside > 0) {
-        printf("   what is to be had at all: the optimum is at most %.1f %% below the cheapest form in a setting, and less than %.0f %% below it in %zu of %zu\n",
+        printf("   what is to be had at all: the optimum is at most %.1f %% below the cheapest "
+               "form in a setting, and less than %.0f %% below it in %zu of %zu\n",
             100 * b->best_gain_most, 100 * AIM, b->out_of_reach, b->settings);
-        printf("   who follows UP by one way to take a zone: worst window beside the other %+.1f (the next that is up), %+.1f (the best so far)\n",
+        printf("   who follows UP by one way to take a zone: worst window beside the other %+.1f "
+               "(the next that is up), %+.1f (the best so far)\n",
             100 * b->next_beside, 100 * b->best_beside);
     }
     printf("   %.0f s of processor time so far\n\n", (double)clock() / CLOCKS_PER_SEC);
@@ -260,9 +312,12 @@ static void judge(const struct world *w, struct group *groups, size_t n_groups, 
     for (size_t r = 0; r < RESTARTS; r++)
         for (size_t p = 0; p < PRICES; p++) {
             policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
-            fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what, (double)policy_restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
+            fprintf(stderr, "%s: restart %.2f h, tables done at %.0f s\n", what,
+                (double)policy_restarts_ms[r] / HOUR_MS, (double)clock() / CLOCKS_PER_SEC);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS, .restart_ms = policy_restarts_ms[r], .price = policy_prices[p]};
+                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS,
+                    .restart_ms = policy_restarts_ms[r],
+                    .price = policy_prices[p]};
                 struct sums sums = {0};
                 for (size_t i = 0; i < n_groups; i++)
                     play_group(w, &groups[i], &s, k, &sums);
@@ -292,13 +347,16 @@ static void judge_folder(const struct world *w, const struct folder *f)
         judge(w, &all, 1, "all zones and types");
 }
 
-/* When what was told is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand three times spot. */
+/* When what was told is wrong. A job of 24 h, 60 h to its deadline, restarts of 0.2 h, on-demand
+ * three times spot. */
 struct wrong {
     const char *what;
-    double work, restart; /* told, of what is; the worst is told as what is, or as what was told if that is more */
-    bool triples, ends;   /* spot's price, or spot itself for good, halfway to the deadline */
-    int64_t lost_ms;      /* of work, when spot goes without notice */
-    bool strange;         /* what was learned is of a market that is the other way round: up for short, down for long */
+    /* told, of what is; the worst is told as what is, or as what was told if that is more */
+    double work, restart;
+    bool triples, ends; /* spot's price, or spot itself for good, halfway to the deadline */
+    int64_t lost_ms;    /* of work, when spot goes without notice */
+    /* what was learned is of a market that is the other way round: up for short, down for long */
+    bool strange;
 };
 
 #define WRONG_WORK_MS (24 * HOUR_MS)
@@ -306,21 +364,32 @@ struct wrong {
 #define WRONG_RESTART_MS 720000
 
 /* What the job knows of itself, with so much of its work done. */
-static struct finish_job told(const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
+static struct finish_job told(
+    const struct wrong *x, int64_t done_ms, int64_t passed_ms, size_t on, int64_t boot_ms)
 {
-    const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS), restart_ms = llround(x->restart * WRONG_RESTART_MS);
-    const int64_t restart_worst_ms = max_i64(restart_ms, WRONG_RESTART_MS), worst_ms = max_i64(told_ms, WRONG_WORK_MS) - done_ms;
+    const int64_t told_ms = llround(x->work * (double)WRONG_WORK_MS),
+                  restart_ms = llround(x->restart * WRONG_RESTART_MS);
+    const int64_t restart_worst_ms = max_i64(restart_ms, WRONG_RESTART_MS),
+                  worst_ms = max_i64(told_ms, WRONG_WORK_MS) - done_ms;
 
-    return (struct finish_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2, .work_worst_ms = worst_ms,
-        .left_ms = WRONG_TIME_MS - passed_ms, .restart_ms = restart_ms, .restart_worst_ms = restart_worst_ms + x->lost_ms,
-        .failed_launch_ms = WRONG_RESTART_MS, .on = on, .last = FINISH_NOWHERE,
-        .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0, .whole_work_ms = told_ms, .whole_time_ms = WRONG_TIME_MS};
+    return (struct finish_job){.work_ms = told_ms > done_ms ? told_ms - done_ms : worst_ms / 2,
+        .work_worst_ms = worst_ms,
+        .left_ms = WRONG_TIME_MS - passed_ms,
+        .restart_ms = restart_ms,
+        .restart_worst_ms = restart_worst_ms + x->lost_ms,
+        .failed_launch_ms = WRONG_RESTART_MS,
+        .on = on,
+        .last = FINISH_NOWHERE,
+        .starting_ms = boot_ms > 0 ? restart_worst_ms - WRONG_RESTART_MS + boot_ms : 0,
+        .whole_work_ms = told_ms,
+        .whole_time_ms = WRONG_TIME_MS};
 }
 
-static struct played play_wrong(const struct zone *z, const struct finish_borders *borders, size_t from, const struct wrong *x,
-    const struct finish_policy *p, bool is_capped)
+static struct played play_wrong(const struct zone *z, const struct finish_borders *borders,
+    size_t from, const struct wrong *x, const struct finish_policy *p, bool is_capped)
 {
-    struct finish_offer offers[2] = {{.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct finish_offer offers[2] = {
+        {.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
     int64_t done_ms = 0, boot_ms = 0;
     size_t on = FINISH_NOWHERE;
     struct finish_rival rival;
@@ -355,14 +424,17 @@ static struct played play_wrong(const struct zone *z, const struct finish_border
         }
         finish_decide(p, &job, offers, 2, offers[0].class, &choice);
         if (is_capped)
-            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, 2), z->tick_ms);
+            finish_rival_pass(
+                &rival, &job, offers, finish_rival_look(&rival, &job, offers, 2), z->tick_ms);
         if (choice.offer != on && choice.offer != FINISH_NOWHERE)
             boot_ms = WRONG_RESTART_MS;
         on = choice.offer;
         if (on == FINISH_NOWHERE)
             continue;
         const int64_t boot = boot_ms < z->tick_ms ? boot_ms : z->tick_ms;
-        const int64_t ran = max_i64(0, z->tick_ms - boot < WRONG_WORK_MS - done_ms ? z->tick_ms - boot : WRONG_WORK_MS - done_ms);
+        const int64_t ran =
+            max_i64(0, z->tick_ms - boot < WRONG_WORK_MS - done_ms ? z->tick_ms - boot
+                                                                   : WRONG_WORK_MS - done_ms);
         boot_ms -= boot;
         done_ms += ran;
         out.cost_ms += (double)offers[on].price_uusd_h / SURE_UUSD_H * (double)(boot + ran);
@@ -387,10 +459,14 @@ static void learn_strange(const struct folder *f, struct finish_chain *ret_chain
 
 static void judge_wrong(const struct world *w, const struct folder *f)
 {
-    static const struct wrong cases[] = {{"all as told", 1, 1, false, false, 0, false}, {"work told as half", 0.5, 1, false, false, 0, false},
-        {"work told as twice", 2, 1, false, false, 0, false}, {"restart told as a third", 1, 1.0 / 3, false, false, 0, false},
-        {"restart told as thrice", 1, 3, false, false, 0, false}, {"spot triples halfway", 1, 1, true, false, 0, false},
-        {"spot gone for good halfway", 1, 1, false, true, 0, false}, {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
+    static const struct wrong cases[] = {{"all as told", 1, 1, false, false, 0, false},
+        {"work told as half", 0.5, 1, false, false, 0, false},
+        {"work told as twice", 2, 1, false, false, 0, false},
+        {"restart told as a third", 1, 1.0 / 3, false, false, 0, false},
+        {"restart told as thrice", 1, 3, false, false, 0, false},
+        {"spot triples halfway", 1, 1, true, false, 0, false},
+        {"spot gone for good halfway", 1, 1, false, true, 0, false},
+        {"no notices, 10 min lost", 1, 1, false, false, 600000, false},
         {"learned of another regime", 1, 1, false, false, 0, true}};
     struct finish_chain chains[2];
 
@@ -398,7 +474,9 @@ static void judge_wrong(const struct world *w, const struct folder *f)
         return;
     policy_learn(w, f, 1, 0, 0, NULL, &chains[0]);
     learn_strange(f, &chains[1]);
-    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong       belay  free    UP   late, of all\n", f->name);
+    printf("%.12s, one zone; 24 h of work in 60 h: when what was told is wrong       belay  free   "
+           " UP   late, of all\n",
+        f->name);
     for (size_t k = 0; k < N_OF(cases); k++) {
         const enum finish_rule rules[] = {FINISH_PLANNED, FINISH_PLANNED, FINISH_UNIFORM};
         double cost[3] = {0};
@@ -411,13 +489,14 @@ static void judge_wrong(const struct world *w, const struct folder *f)
                 for (size_t r = 0; r < 3; r++) {
                     const size_t need = (size_t)(WRONG_TIME_MS / f->zones[z].tick_ms) + 2;
                     const struct finish_policy p = {.rule = rules[r], .table = &table};
-                    const struct played out =
-                        play_wrong(&f->zones[z], &f->borders, (f->zones[z].n - need) * i / w->offsets, &cases[k], &p, r == 0);
+                    const struct played out = play_wrong(&f->zones[z], &f->borders,
+                        (f->zones[z].n - need) * i / w->offsets, &cases[k], &p, r == 0);
                     cost[r] += out.cost_ms / (double)(WRONG_WORK_MS + WRONG_RESTART_MS);
                     late += out.late;
                 }
         finish_table_deinit(&table);
-        printf("  %-65s %5.1f %5.1f %5.1f %5zu\n", cases[k].what, 100 * cost[0] / (double)n, 100 * cost[1] / (double)n, 100 * cost[2] / (double)n, late);
+        printf("  %-65s %5.1f %5.1f %5.1f %5zu\n", cases[k].what, 100 * cost[0] / (double)n,
+            100 * cost[1] / (double)n, 100 * cost[2] / (double)n, late);
         fflush(stdout);
     }
     printf("\n");
@@ -453,18 +532,34 @@ static void time_decisions(const struct world *w)
     for (size_t capped = 0; capped < 2; capped++) {
         began = clock();
         for (size_t i = 0; i < (size_t)JOBS * ROUNDS; i++) {
-            const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS), left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
-            const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS), .on = (i + 1) % OFFERS, .last = FINISH_NOWHERE};
-            const struct finish_job job = {.work_ms = work_ms, .work_worst_ms = work_ms, .left_ms = left_ms, .restart_ms = 720000,
-                .restart_worst_ms = 720000, .look_ms = 60000, .on = i % OFFERS, .last = FINISH_NOWHERE, .whole_work_ms = work_ms + HOUR_MS,
-                .whole_time_ms = left_ms + HOUR_MS, .rival = capped ? &rival : NULL, .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS, .law = finish_law_usual(OFFERS - 1)};
+            const int64_t work_ms = prng_range(&prng, HOUR_MS, WORK_MS),
+                          left_ms = work_ms + prng_range(&prng, HOUR_MS, 32 * HOUR_MS);
+            const struct finish_rival rival = {.done_ms = prng_range(&prng, 0, 2 * HOUR_MS),
+                .on = (i + 1) % OFFERS,
+                .last = FINISH_NOWHERE};
+            const struct finish_job job = {.work_ms = work_ms,
+                .work_worst_ms = work_ms,
+                .left_ms = left_ms,
+                .restart_ms = 720000,
+                .restart_worst_ms = 720000,
+                .look_ms = 60000,
+                .on = i % OFFERS,
+                .last = FINISH_NOWHERE,
+                .whole_work_ms = work_ms + HOUR_MS,
+                .whole_time_ms = left_ms + HOUR_MS,
+                .rival = capped ? &rival : NULL,
+                .cap_uusd = CAP * SURE_UUSD_H * (double)WORK_MS / HOUR_MS,
+                .law = finish_law_usual(OFFERS - 1)};
             struct finish_choice choice;
             finish_decide(&p, &job, offers, OFFERS, offers[0].class, &choice);
         }
         us[capped] = 1e6 * (double)(clock() - began) / CLOCKS_PER_SEC / JOBS / ROUNDS;
     }
-    printf("one decision, 50 offers, all of them up         %.2f us, %.2f under a cap; of 1000 jobs: %.2f and %.2f ms; their table, once: %.2f s, %.1f MB\n",
-        us[0], us[1], us[0], us[1], table_s, (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) / 1e6);
+    printf("one decision, 50 offers, all of them up         %.2f us, %.2f under a cap; of 1000 "
+           "jobs: %.2f and %.2f ms; their table, once: %.2f s, %.1f MB\n",
+        us[0], us[1], us[0], us[1], table_s,
+        (double)(table.n_work * table.n_slack * FINISH_CLASSES * FINISH_ACTS * sizeof(float)) /
+            1e6);
     finish_table_deinit(&table);
     finish_chain_deinit(&chain);
 }
@@ -504,7 +599,8 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (size_t i = 0; i < w->n; i++)
         judge_wrong(w, &w->folders[i]);
-    printf("mean cost in %% of on-demand only, %zu windows a trace; job of %lld h; by: deadline in h, rst: restart in h, o:s: on-demand to spot\n",
+    printf("mean cost in %% of on-demand only, %zu windows a trace; job of %lld h; by: deadline in "
+           "h, rst: restart in h, o:s: on-demand to spot\n",
         w->offsets, WORK_MS / HOUR_MS);
     for (size_t i = 0; i < w->n; i++)
         judge_folder(w, &w->folders[i]);

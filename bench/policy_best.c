@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimum with full knowledge, backwards over ticks. Lost time is counted in units of the greatest common divisor of tick and restart,
- * so no time is rounded; costs are in single precision, good to one in ten thousand. A start is counted as lost when it is made: who leaves before it is over has run for nothing, which is
- * never better than idling.
+ * The optimum with full knowledge, backwards over ticks. Lost time is counted in units of the
+ * greatest common divisor of tick and restart, so no time is rounded; costs are in single
+ * precision, good to one in ten thousand. A start is counted as lost when it is made: who leaves
+ * before it is over has run for nothing, which is never better than idling.
  */
 #include "bench/policy_best.h"
 
@@ -22,7 +23,8 @@ struct best {
     int64_t unit_ms;
     size_t n, tick, restart; /* the time that may be lost, a tick and a restart, in units */
     size_t modes;            /* zones, on-demand, idle */
-    float *next, *now, *go;  /* [mode][lost]; go: what it costs to run there in this tick, and all after */
+    /* [mode][lost]; go: what it costs to run there in this tick, and all after */
+    float *next, *now, *go;
 };
 
 static float *row(const struct best *b, float *rows, size_t mode)
@@ -39,7 +41,8 @@ static size_t first_left(const struct best *b, size_t t, int64_t limit_ms)
     return x > (int64_t)b->n ? b->n + 1 : (size_t)x;
 }
 
-/* Running through tick t at a price, with so much lost: the rest of the work, if that is no more than a tick. */
+/* Running through tick t at a price, with so much lost: the rest of the work, if that is no more
+ * than a tick. */
 static void go(const struct best *b, size_t t, size_t mode, float price)
 {
     const float *restrict next = row(b, b->next, mode), whole = price * (float)b->c->tick_ms;
@@ -56,7 +59,8 @@ static void go(const struct best *b, size_t t, size_t mode, float price)
 }
 
 /* out[x] = the lesser of out[x] and from[x + shift]; what is lost beyond n is too late. */
-static void take(const struct best *b, float *restrict out, const float *restrict from, size_t shift)
+static void take(
+    const struct best *b, float *restrict out, const float *restrict from, size_t shift)
 {
     for (size_t x = 0; x + shift <= b->n; x++)
         out[x] = from[x + shift] < out[x] ? from[x + shift] : out[x];
@@ -91,7 +95,8 @@ static void step(struct best *b, size_t t)
 
 double best_cost(const struct best_case *c)
 {
-    struct best b = {.c = c, .unit_ms = divisor(c->tick_ms, c->restart_ms), .modes = c->n_zones + 2};
+    struct best b = {
+        .c = c, .unit_ms = divisor(c->tick_ms, c->restart_ms), .modes = c->n_zones + 2};
     const int64_t lost_ms = c->deadline_ms - c->work_ms;
     size_t ticks = (size_t)((c->deadline_ms + c->tick_ms - 1) / c->tick_ms);
     double cost;

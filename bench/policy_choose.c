@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which law keeps the cap for the least money (finish_rival.h): laws of a grid, played on one year's traces alone, its zones one by one and in pairs. The
- * rule, for jobs with one offer and for those with several: of the laws that cost as little on average as is aimed at (ONE_AIM, SEVERAL_AIM, of the cheapest form) the one with the least worst
- * window beside the rival, of several with which that is the same within half a point the cheapest; if none costs as little, the cheapest. All use a half of the cap, for the windows of a year
- * are not those of another. What is chosen on one year is for judging the other; what is chosen over all of them is belayd's.
+ * Which law keeps the cap for the least money (finish_rival.h): laws of a grid, played on one
+ * year's traces alone, its zones one by one and in pairs. The rule, for jobs with one offer and for
+ * those with several: of the laws that cost as little on average as is aimed at (ONE_AIM,
+ * SEVERAL_AIM, of the cheapest form) the one with the least worst window beside the rival, of
+ * several with which that is the same within half a point the cheapest; if none costs as little,
+ * the cheapest. All use a half of the cap, for the windows of a year are not those of another. What
+ * is chosen on one year is for judging the other; what is chosen over all of them is belayd's.
  */
 #include "base/mem.h"
 #include "bench/policy_play.h"
@@ -29,7 +32,8 @@ struct tried {
     double cost;     /* in one setting */
 };
 
-/* Each zone with the next that began when it did, of its type if that has several: two zones are what a cap has most to do with. */
+/* Each zone with the next that began when it did, of its type if that has several: two zones are
+ * what a cap has most to do with. */
 static size_t make_pairs(const struct folder *f, struct group *pairs)
 {
     struct group types[ZONES_MAX] = {0};
@@ -37,19 +41,22 @@ static size_t make_pairs(const struct folder *f, struct group *pairs)
     size_t n = 0;
 
     for (size_t k = 0; k < n_types; k++)
-        for (size_t i = 0; types[k].n > 1 && i < (types[k].n > 2 ? types[k].n : 1) && n < ZONES_MAX; i++, n++) {
+        for (size_t i = 0; types[k].n > 1 && i < (types[k].n > 2 ? types[k].n : 1) && n < ZONES_MAX;
+             i++, n++) {
             policy_add_zone(&pairs[n], f, types[k].zones[i]);
             policy_add_zone(&pairs[n], f, types[k].zones[(i + 1) % types[k].n]);
         }
     return n;
 }
 
-/* The paper's forms; the last is the rival of a job with several zones, the first that of a job with one. */
-static const struct finish_policy forms[] = {{.rule = FINISH_UNIFORM}, {.rule = FINISH_UNIFORM_PLAIN},
-    {.rule = FINISH_UNIFORM_PLAIN, .takes_best = true}, {.rule = FINISH_UNIFORM, .takes_best = true}};
+/* The paper's forms; the last is the rival of a job with several zones, the first that of a job
+ * with one. */
+static const struct finish_policy forms[] = {{.rule = FINISH_UNIFORM},
+    {.rule = FINISH_UNIFORM_PLAIN}, {.rule = FINISH_UNIFORM_PLAIN, .takes_best = true},
+    {.rule = FINISH_UNIFORM, .takes_best = true}};
 
-static void try_setting(const struct world *w, const struct group *groups, size_t n_groups, const struct setting *s, const struct known *known,
-    struct tried *tried)
+static void try_setting(const struct world *w, const struct group *groups, size_t n_groups,
+    const struct setting *s, const struct known *known, struct tried *tried)
 {
     const struct finish_policy planned = {.rule = FINISH_PLANNED};
     const double sure = (double)(WORK_MS + s->restart_ms);
@@ -66,7 +73,8 @@ static void try_setting(const struct world *w, const struct group *groups, size_
                 of_forms[k] += form[k];
             }
             for (size_t k = 0; k < LAWS; k++) {
-                const double cost = policy_play(&groups[g], from, s, &planned, &tried[k].law, known).cost_ms / sure;
+                const double cost =
+                    policy_play(&groups[g], from, s, &planned, &tried[k].law, known).cost_ms / sure;
                 const double more = cost - form[groups[g].n > 1 ? N_OF(forms) - 1 : 0];
                 tried[k].cost += cost;
                 tried[k].worst = fmax(tried[k].worst, more);
@@ -79,7 +87,8 @@ static void try_setting(const struct world *w, const struct group *groups, size_
         tried[k].to_forms += tried[k].cost / least;
 }
 
-static void try_groups(const struct world *w, struct group *groups, size_t n_groups, struct tried *tried)
+static void try_groups(
+    const struct world *w, struct group *groups, size_t n_groups, struct tried *tried)
 {
     struct known *k = mem_alloc(sizeof *k);
 
@@ -88,7 +97,9 @@ static void try_groups(const struct world *w, struct group *groups, size_t n_gro
         for (size_t p = 0; p < PRICES; p++) {
             policy_tables_init(k, policy_restarts_ms[r], policy_prices[p]);
             for (size_t d = 0; d < DEADLINES; d++) {
-                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS, .restart_ms = policy_restarts_ms[r], .price = policy_prices[p]};
+                const struct setting s = {.deadline_ms = policy_deadlines_h[d] * HOUR_MS,
+                    .restart_ms = policy_restarts_ms[r],
+                    .price = policy_prices[p]};
                 try_setting(w, groups, n_groups, &s, k, tried);
             }
             policy_tables_deinit(k);
@@ -106,7 +117,8 @@ struct trials {
 static void init_laws(struct tried *tried)
 {
     for (size_t k = 0; k < LAWS; k++)
-        tried[k].law = (struct finish_law){.flaps = flaps[k % N_OF(flaps)], .losses = losses[k / N_OF(flaps)], .part = PART};
+        tried[k].law = (struct finish_law){
+            .flaps = flaps[k % N_OF(flaps)], .losses = losses[k / N_OF(flaps)], .part = PART};
 }
 
 static void add_up(struct tried *to, const struct tried *from)
@@ -118,7 +130,8 @@ static void add_up(struct tried *to, const struct tried *from)
     }
 }
 
-/* The rule as it stands above. In two steps, so that it does not hang on the order of the grid what it says. */
+/* The rule as it stands above. In two steps, so that it does not hang on the order of the grid what
+ * it says. */
 static const struct tried *choose_of(const struct tried *tried, double aim)
 {
     const struct tried *best = NULL;
@@ -128,7 +141,8 @@ static const struct tried *choose_of(const struct tried *tried, double aim)
         if (tried[k].to_forms <= aim)
             worst = fmin(worst, tried[k].worst);
     for (size_t k = 0; k < LAWS; k++) {
-        const bool stands = isinf(worst) || (tried[k].to_forms <= aim && tried[k].worst <= worst + SAME);
+        const bool stands =
+            isinf(worst) || (tried[k].to_forms <= aim && tried[k].worst <= worst + SAME);
         if (stands && (!best || tried[k].to_forms < best->to_forms))
             best = &tried[k];
     }
@@ -139,17 +153,20 @@ static void print_choice(const char *of, const struct tried *tried, double aim)
 {
     const struct tried *best = choose_of(tried, aim);
 
-    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses, best->law.flaps, best->to_forms <= aim ? "" : " (none costs as little as is aimed at)");
+    printf("  chosen for %s: losses %.1f, flaps %.0f%s\n", of, best->law.losses, best->law.flaps,
+        best->to_forms <= aim ? "" : " (none costs as little as is aimed at)");
 }
 
 static void print_trials(const char *where, const struct trials *t)
 {
-    printf("%s: what laws cost there beside the cheapest form, the worst window beside the rival, and windows beyond the cap of %.0f %%; with one offer, and with two\n",
+    printf("%s: what laws cost there beside the cheapest form, the worst window beside the rival, "
+           "and windows beyond the cap of %.0f %%; with one offer, and with two\n",
         where, 100 * CAP);
     for (size_t k = 0; k < LAWS; k++) {
         const struct tried *one = &t->one[k], *two = &t->two[k];
-        printf("  losses %.1f, flaps %.0f: %.4f %+5.1f %zu   %.4f %+5.1f %zu\n", one->law.losses, one->law.flaps, one->to_forms / (double)t->settings, 100 * one->worst,
-            one->over, two->to_forms / (double)t->settings, 100 * two->worst, two->over);
+        printf("  losses %.1f, flaps %.0f: %.4f %+5.1f %zu   %.4f %+5.1f %zu\n", one->law.losses,
+            one->law.flaps, one->to_forms / (double)t->settings, 100 * one->worst, one->over,
+            two->to_forms / (double)t->settings, 100 * two->worst, two->over);
     }
     print_choice("one offer", t->one, ONE_AIM * (double)t->settings);
     print_choice("several", t->two, SEVERAL_AIM * (double)t->settings);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const int64_t policy_deadlines_h[DEADLINES] = {52, 60, 68, 80}, policy_restarts_ms[RESTARTS] = {180000, 720000, 1440000};
+const int64_t policy_deadlines_h[DEADLINES] = {52, 60, 68, 80},
+              policy_restarts_ms[RESTARTS] = {180000, 720000, 1440000};
 const double policy_prices[PRICES] = {1.0 / 3, 1.0 / 2};
 
 void policy_add_zone(struct group *g, const struct folder *f, size_t z)
@@ -54,7 +55,8 @@ size_t policy_types(const struct folder *f, struct group *groups)
     return n;
 }
 
-void policy_known_init(const struct world *w, struct group *groups, size_t n_groups, struct known *k)
+void policy_known_init(
+    const struct world *w, struct group *groups, size_t n_groups, struct known *k)
 {
     const struct folder *f = groups[0].f;
     const size_t n = groups[0].n, like = f->zones[groups[0].zones[0]].n;
@@ -70,7 +72,8 @@ void policy_known_init(const struct world *w, struct group *groups, size_t n_gro
         groups[i].market = mem_array(groups[i].ticks, sizeof(uint16_t));
         for (size_t z = 0; z < n; z++)
             groups[i].class[z] = mem_array(groups[i].ticks, sizeof(uint16_t));
-        policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders, groups[i].market, groups[i].class);
+        policy_watch(f, groups[i].zones, n, groups[i].ticks, &k->single[0], NULL, &f->borders,
+            groups[i].market, groups[i].class);
     }
 }
 
@@ -90,7 +93,8 @@ void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k)
 void policy_tables_init(struct known *k, int64_t restart_ms, double price)
 {
     for (size_t i = 0; i < k->n; i++)
-        finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX, (double)restart_ms / FINISH_STEP_MS, price);
+        finish_table_init(&k->table[i], &k->chain[i], WORK_STEPS_MAX, SLACK_STEPS_MAX,
+            (double)restart_ms / FINISH_STEP_MS, price);
 }
 
 void policy_tables_deinit(struct known *k)
@@ -99,7 +103,8 @@ void policy_tables_deinit(struct known *k)
         finish_table_deinit(&k->table[i]);
 }
 
-size_t policy_offset(const struct world *w, const struct group *g, const struct setting *s, size_t i)
+size_t policy_offset(
+    const struct world *w, const struct group *g, const struct setting *s, size_t i)
 {
     const size_t need = (size_t)(s->deadline_ms / g->f->zones[g->zones[0]].tick_ms) + 2;
 
@@ -126,15 +131,23 @@ static size_t epoch_at(const struct known *k, size_t tick)
     return e < k->n ? e : k->n - 1;
 }
 
-struct played policy_play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct finish_law *law,
-    const struct known *known)
+struct played policy_play(const struct group *g, size_t from, const struct setting *s,
+    const struct finish_policy *rule, const struct finish_law *law, const struct known *known)
 {
     struct finish_policy policy = *rule, *p = &policy;
     const int64_t tick_ms = g->f->zones[g->zones[0]].tick_ms;
     struct finish_offer offers[ZONES_MAX + 1] = {0};
-    struct finish_job job = {.work_ms = WORK_MS, .work_worst_ms = WORK_MS, .left_ms = s->deadline_ms, .restart_ms = s->restart_ms,
-        .restart_worst_ms = s->restart_ms, .look_ms = tick_ms, .on = FINISH_NOWHERE,
-        .last = FINISH_NOWHERE, .whole_work_ms = WORK_MS, .whole_time_ms = s->deadline_ms, .law = law};
+    struct finish_job job = {.work_ms = WORK_MS,
+        .work_worst_ms = WORK_MS,
+        .left_ms = s->deadline_ms,
+        .restart_ms = s->restart_ms,
+        .restart_worst_ms = s->restart_ms,
+        .look_ms = tick_ms,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE,
+        .whole_work_ms = WORK_MS,
+        .whole_time_ms = s->deadline_ms,
+        .law = law};
     struct finish_rival rival;
     struct played out = {0};
 
@@ -155,7 +168,8 @@ struct played policy_play(const struct group *g, size_t from, const struct setti
             job.on = FINISH_NOWHERE;
         finish_decide(p, &job, offers, g->n + 1, g->market[t], &choice);
         if (law)
-            finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
+            finish_rival_pass(
+                &rival, &job, offers, finish_rival_look(&rival, &job, offers, g->n + 1), tick_ms);
         if (choice.offer != job.on && choice.offer != FINISH_NOWHERE) {
             job.starting_ms = s->restart_ms;
             out.starts++;

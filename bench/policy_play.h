@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Playing one job on recorded spot availability, for bench/policy.c and bench/policy_choose.c. What is played, and how, stands in the former.
+ * Playing one job on recorded spot availability, for bench/policy.c and bench/policy_choose.c. What
+ * is played, and how, stands in the former.
  */
 #ifndef BELAY_BENCH_POLICY_PLAY_H
 #define BELAY_BENCH_POLICY_PLAY_H
@@ -36,12 +37,14 @@ struct group {
 /* One more zone of the folder for the group. */
 void policy_add_zone(struct group *g, const struct folder *f, size_t z);
 
-/* The groups that a folder has: its zones one by one, and the zones of each type together (those of other lengths than the last began at another time). Rooms of
- * ZONES_MAX, zeroed; the number of them. */
+/* The groups that a folder has: its zones one by one, and the zones of each type together (those of
+ * other lengths than the last began at another time). Rooms of ZONES_MAX, zeroed; the number of
+ * them. */
 size_t policy_singles(const struct folder *f, struct group *groups);
 size_t policy_types(const struct folder *f, struct group *groups);
 
-/* What is known by when: a table for each epoch of a folder's time, learned from what was before. */
+/* What is known by when: a table for each epoch of a folder's time, learned from what was
+ * before. */
 #define EPOCH_MS (96 * HOUR_MS)
 #define EPOCHS_MAX 64
 
@@ -53,7 +56,8 @@ struct known {
 };
 
 /* Of groups with as many offers each; the groups are told their classes. */
-void policy_known_init(const struct world *w, struct group *groups, size_t n_groups, struct known *ret_known);
+void policy_known_init(
+    const struct world *w, struct group *groups, size_t n_groups, struct known *ret_known);
 void policy_known_deinit(struct group *groups, size_t n_groups, struct known *k);
 /* The tables, for a restart and a price. */
 void policy_tables_init(struct known *k, int64_t restart_ms, double price);
@@ -67,11 +71,12 @@ struct played {
 };
 
 /* Where the i-th of w->offsets windows begins. */
-size_t policy_offset(const struct world *w, const struct group *g, const struct setting *s, size_t i);
+size_t policy_offset(
+    const struct world *w, const struct group *g, const struct setting *s, size_t i);
 
 /* law: under a cap that is kept so; NULL: under none. */
-struct played policy_play(const struct group *g, size_t from, const struct setting *s, const struct finish_policy *rule, const struct finish_law *law,
-    const struct known *known);
+struct played policy_play(const struct group *g, size_t from, const struct setting *s,
+    const struct finish_policy *rule, const struct finish_law *law, const struct known *known);
 
 /* The grid, for each folder that is judged whole. */
 void policy_choose(const struct world *w);

@@ -99,7 +99,9 @@ void policy_load(struct world *w, const char *dir)
     }
     if (w->n == 0) {
         fprintf(stderr,
-            "bench_policy: no traces in %s/availability: name the folder of github.com/skypilot-org/spot-traces in BELAY_TRACES\n", dir);
+            "bench_policy: no traces in %s/availability: name the folder of "
+            "github.com/skypilot-org/spot-traces in BELAY_TRACES\n",
+            dir);
         exit(77);
     }
     qsort(w->folders, w->n, sizeof w->folders[0], folder_by_name);
@@ -107,7 +109,8 @@ void policy_load(struct world *w, const char *dir)
 
 /* Learning. */
 
-/* How much of a folder may teach about another: all of it, or the part that is not judged. 2022 does not teach 2022. */
+/* How much of a folder may teach about another: all of it, or the part that is not judged. 2022
+ * does not teach 2022. */
 static double teaches(const struct folder *teacher, const struct folder *judged)
 {
     if (teacher == judged)
@@ -120,7 +123,8 @@ static int by_value(const void *a, const void *b)
     return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
 }
 
-void policy_set_borders(const struct world *w, const struct folder *judged, struct finish_borders *ret_borders)
+void policy_set_borders(
+    const struct world *w, const struct folder *judged, struct finish_borders *ret_borders)
 {
     size_t n_shares = 0, n_rates = 0, room = 0;
     double *shares, *rates;
@@ -152,8 +156,9 @@ void policy_set_borders(const struct world *w, const struct folder *judged, stru
     free(rates);
 }
 
-void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
-    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
+void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
+    const struct finish_chain *single, struct finish_counts *counts,
+    const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers)
 {
     struct finish_market m = {.n = n, .single = single};
     bool up[ZONES_MAX];
@@ -170,8 +175,10 @@ void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t 
     }
 }
 
-/* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`, for others began at another time). */
-static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like, size_t n, const struct finish_chain *single, struct finish_counts *counts)
+/* From the first so many ticks of each trace (those of one folder: only of zones as long as `like`,
+ * for others began at another time). */
+static void learn_folder(const struct folder *f, double part, size_t ticks_most, size_t like,
+    size_t n, const struct finish_chain *single, struct finish_counts *counts)
 {
     size_t zones[ZONES_MAX], n_zones = 0, least = SIZE_MAX;
     struct prng prng;
@@ -203,14 +210,16 @@ static void learn_folder(const struct folder *f, double part, size_t ticks_most,
     }
 }
 
-void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until, size_t like, const struct finish_chain *single, struct finish_chain *ret_chain)
+void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
+    size_t like, const struct finish_chain *single, struct finish_chain *ret_chain)
 {
     struct finish_counts *counts = mem_alloc(sizeof *counts);
 
     counts->borders = judged->borders;
     counts->of_several = n > 1;
     for (size_t i = 0; i < w->n; i++)
-        learn_folder(&w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
+        learn_folder(
+            &w->folders[i], teaches(&w->folders[i], judged), SIZE_MAX, 0, n, single, counts);
     if (until > 0) {
         finish_counts_fade(counts, FADE);
         learn_folder(judged, 1, until, like, n, single, counts);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded spot availability for bench/policy.c: folders of traces, and what is learned from which of them about which.
+ * Recorded spot availability for bench/policy.c: folders of traces, and what is learned from which
+ * of them about which.
  */
 #ifndef BELAY_BENCH_POLICY_WORLD_H
 #define BELAY_BENCH_POLICY_WORLD_H
@@ -44,18 +45,21 @@ void policy_die(const char *text);
 void policy_load(struct world *w, const char *dir);
 
 /* Terciles of what may teach about the folder. */
-void policy_set_borders(const struct world *w, const struct folder *judged, struct finish_borders *ret_borders);
+void policy_set_borders(
+    const struct world *w, const struct folder *judged, struct finish_borders *ret_borders);
 
 /* What each tick of each trace is known as when it comes. */
 void policy_classify(struct folder *f);
 
-/* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or NULL) is the market's class by tick, ret_offers (or NULL) that of each
- * of them. */
-void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks, const struct finish_chain *single,
-    struct finish_counts *counts, const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
+/* n zones looked at together for so many ticks: counts (or NULL) learn from it, ret_classes (or
+ * NULL) is the market's class by tick, ret_offers (or NULL) that of each of them. */
+void policy_watch(const struct folder *f, const size_t *zones, size_t n, size_t ticks,
+    const struct finish_chain *single, struct finish_counts *counts,
+    const struct finish_borders *borders, uint16_t *ret_classes, uint16_t **ret_offers);
 
-/* Of n zones together: counts from elsewhere, faded, and then of the folder itself up to a tick, of traces as long as `like`. */
-void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until, size_t like, const struct finish_chain *single,
-    struct finish_chain *ret_chain);
+/* Of n zones together: counts from elsewhere, faded, and then of the folder itself up to a tick, of
+ * traces as long as `like`. */
+void policy_learn(const struct world *w, const struct folder *judged, size_t n, size_t until,
+    size_t like, const struct finish_chain *single, struct finish_chain *ret_chain);
 
 #endif

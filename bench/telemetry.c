@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What telemetry costs: a node with so many tasks, each of several processes, of which one has busy threads; how much of a cpu all looks
- * take, and what belayd writes and keeps of what they tell.
+ * What telemetry costs: a node with so many tasks, each of several processes, of which one has busy
+ * threads; how much of a cpu all looks take, and what belayd writes and keeps of what they tell.
  */
 #include "agent/telemetry.h"
 #include "base/fs.h"
@@ -64,7 +64,8 @@ static void on_list(void *ctx, struct telemetry *t)
 {
     struct machine *n = ctx;
     for (int i = 0; i < n->n_tasks; i++) {
-        const struct probe_of of = {.init_pid = n->tasks[i], .init_ticks = (int64_t)proc_start_ticks(n->tasks[i])};
+        const struct probe_of of = {
+            .init_pid = n->tasks[i], .init_ticks = (int64_t)proc_start_ticks(n->tasks[i])};
         telemetry_task(t, i + 1, 1, &of, "");
     }
     if (++n->looks > n->wanted)
@@ -86,16 +87,22 @@ static void bench_node(int tasks, int processes, int looks)
     }
     uv_loop_init(&n.loop);
     struct timers *timers = uv_timers_create(&n.loop);
-    struct telemetry *t = telemetry_create(&(struct telemetry_options){.loop = &n.loop, .timers = timers, .look_ms = 100, .every_ms = 1000, .list = on_list,
-        .changed = on_changed, .ctx = &n});
+    struct telemetry *t = telemetry_create(&(struct telemetry_options){.loop = &n.loop,
+        .timers = timers,
+        .look_ms = 100,
+        .every_ms = 1000,
+        .list = on_list,
+        .changed = on_changed,
+        .ctx = &n});
     uv_run(&n.loop, UV_RUN_DEFAULT);
     telemetry_stop(t);
     while (!telemetry_is_idle(t))
         uv_run(&n.loop, UV_RUN_ONCE);
     double us = (double)telemetry_cpu_us(t) / n.looks, every_ms = us * LOOK_COSTS_PART / 1000;
     every_ms = every_ms > TELEMETRY_LOOK_MS ? every_ms : TELEMETRY_LOOK_MS;
-    printf("%2d tasks of %3d processes, one look             %8.2f ms of a cpu    every %.1f s: %.3f %% of one core (0.5 %% is the limit)\n", tasks,
-        processes, us / 1000, every_ms / 1000, us / every_ms / 10);
+    printf("%2d tasks of %3d processes, one look             %8.2f ms of a cpu    every %.1f s: "
+           "%.3f %% of one core (0.5 %% is the limit)\n",
+        tasks, processes, us / 1000, every_ms / 1000, us / every_ms / 10);
     telemetry_destroy(t);
     uv_timers_destroy(timers);
     uv_loop_finish(&n.loop);
@@ -107,7 +114,11 @@ static void bench_node(int tasks, int processes, int looks)
 
 static struct task_load_row row_of(struct prng *p, int64_t job, int64_t span_ms, int64_t at)
 {
-    return (struct task_load_row){.job = job, .attempt = 1, .span_ms = span_ms, .at = at / span_ms * span_ms, .node = job % 1000,
+    return (struct task_load_row){.job = job,
+        .attempt = 1,
+        .span_ms = span_ms,
+        .at = at / span_ms * span_ms,
+        .node = job % 1000,
         .load = {.ms = 60000,
             .cpu_ms = prng_range(p, 0, 480000),
             .busiest_ms = prng_range(p, 0, 60000),
@@ -166,8 +177,10 @@ static void bench_belayd(int tasks)
     }
     double ms = (double)(clock_mono(&clock_system).ms - began);
     db_close(d);
-    double rows = (double)tasks * (DAY_MINUTES + DAY_MINUTES / 10.0 + DAY_MINUTES / 60.0), bytes = (double)(size_of(path) - empty) / rows;
-    printf("%d tasks for a day, committed by the minute       %8.1f us a task and minute    %.0f bytes a row; a task that runs for ever: %.0f KiB\n",
+    double rows = (double)tasks * (DAY_MINUTES + DAY_MINUTES / 10.0 + DAY_MINUTES / 60.0),
+           bytes = (double)(size_of(path) - empty) / rows;
+    printf("%d tasks for a day, committed by the minute       %8.1f us a task and minute    %.0f "
+           "bytes a row; a task that runs for ever: %.0f KiB\n",
         tasks, ms * 1000 / tasks / DAY_MINUTES, bytes, bytes * (1440 + 1008 + 2160) / 1024);
     unlink(path);
     snprintf(path, sizeof(path), "%s/belay.db.lock", dir);

@@ -16,7 +16,8 @@
 #define LEVEL 1
 #define PACKED_MAX ZSTD_COMPRESSBOUND(CKPT_CHUNK_BYTES)
 #define SAMPLE_BYTES (16u << 10) /* of each of three places */
-#define THREADS_MAX 6 /* more than there may be cores: some wait for the disk or the network while others compute */
+/* more than there may be cores: some wait for the disk or the network while others compute */
+#define THREADS_MAX 6
 
 void chunk_hash(const void *p, size_t n, char out[CHUNK_HEX_SIZE])
 {
@@ -85,7 +86,8 @@ void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored
     *ret_stored = packed ? packed : n;
 }
 
-int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e)
+int chunk_unpack(
+    struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e)
 {
     const void *p = w->object.data;
     char hash[CHUNK_HEX_SIZE];
@@ -94,13 +96,15 @@ int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void 
         size_t got = ZSTD_decompressDCtx(w->dctx, w->content, CKPT_CHUNK_BYTES, p, w->object.len);
 
         if (ZSTD_isError(got))
-            return err_set(
-                e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256, ZSTD_getErrorName(got));
+            return err_set(e, ERR_CORRUPT, "chunk %s: cannot be decompressed: %s", sha256,
+                ZSTD_getErrorName(got));
         if (got != n)
-            return err_set(e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, got, n);
+            return err_set(
+                e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, got, n);
         p = w->content;
     } else if (w->object.len > n) {
-        return err_set(e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, w->object.len, n);
+        return err_set(
+            e, ERR_CORRUPT, "chunk %s: %zu bytes where %zu were saved", sha256, w->object.len, n);
     }
     chunk_hash(p, n, hash);
     if (!str_eq(hash, sha256))
@@ -114,7 +118,8 @@ static void work_init(struct chunk_work *w)
     *w = (struct chunk_work){
         .content = mem_pages(CKPT_CHUNK_BYTES + CRYPT_MORE),
         .packed = mem_pages(PACKED_MAX + CRYPT_MORE),
-        .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE), .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
+        .object = {.data = mem_pages(CKPT_CHUNK_BYTES + DIRECT_MORE),
+            .cap = CKPT_CHUNK_BYTES + DIRECT_MORE},
         .hash = EVP_MD_CTX_new(),
         .cctx = ZSTD_createCCtx(),
         .dctx = ZSTD_createDCtx(),
@@ -175,14 +180,16 @@ static void *work(void *ctx)
 
 int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e)
 {
-    struct crew c = {.n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct crew c = {
+        .n = n, .fn = fn, .ctx = ctx, .cancel = cancel, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[THREADS_MAX];
     size_t started = 0;
 
     if (n == 0)
         return 0;
     /* A thread that cannot be started is not missed: this one works too. */
-    while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) && pthread_create(&threads[started], NULL, work, &c) == 0)
+    while (started + 1 < (n < THREADS_MAX ? n : THREADS_MAX) &&
+           pthread_create(&threads[started], NULL, work, &c) == 0)
         started++;
     work(&c);
     for (size_t i = 0; i < started; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One chunk of content: its name (SHA-256 of the content) and its stored form, which is the content itself
- * or, if that is smaller, one zstd frame. The two are told apart by the size: stored < content means a frame.
+ * One chunk of content: its name (SHA-256 of the content) and its stored form, which is the content
+ * itself or, if that is smaller, one zstd frame. The two are told apart by the size: stored <
+ * content means a frame.
  */
 #ifndef BELAY_CKPT_CHUNK_H
 #define BELAY_CKPT_CHUNK_H
@@ -25,22 +26,25 @@ struct chunk_work {
     struct buf object; /* what was read from the store */
 };
 
-/* The hash of content that comes in pieces, each while it is still in the processor's cache: begin, add each, end. */
+/* The hash of content that comes in pieces, each while it is still in the processor's cache: begin,
+ * add each, end. */
 void chunk_hash_begin(struct chunk_work *w);
 void chunk_hash_add(struct chunk_work *w, const void *p, size_t n);
 void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
 
-/* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or w->packed, so there is room
- * for CRYPT_MORE after it, until the next call with w. zstd level 1, and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
+/* The stored form of the n bytes in w->content, 1 .. CKPT_CHUNK_BYTES; *ret_p is w->content or
+ * w->packed, so there is room for CRYPT_MORE after it, until the next call with w. zstd level 1,
+ * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
 void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
 
 /* The inverse of w->object into w->content, checked: exactly n bytes with this hash, or ERR_CORRUPT. *ret_p
  * is borrowed until the next call with w. */
-int chunk_unpack(struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
+int chunk_unpack(
+    struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
 
-/* Runs fn for 0 .. n-1 on a few threads (the caller's is one), each with its own memory. Stops at the first
- * error, or with ERR_CANCELLED once *cancel (may be NULL) is not 0; which items ran then is open. Returns
- * when all threads are done. */
+/* Runs fn for 0 .. n-1 on a few threads (the caller's is one), each with its own memory. Stops at
+ * the first error, or with ERR_CANCELLED once *cancel (may be NULL) is not 0; which items ran then
+ * is open. Returns when all threads are done. */
 typedef int (*chunk_fn)(void *ctx, struct chunk_work *w, size_t i, struct err *e);
 int chunk_for_each(size_t n, chunk_fn fn, void *ctx, const atomic_int *cancel, struct err *e);
 

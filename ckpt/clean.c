@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning: which manifests stay is decided first, by reading them; the others are condemned (moved to
- * "removing/"), looked at once more for pins, and removed; then what no kept manifest names. If a kept manifest
- * cannot be read for any reason but damage, nothing is removed at all.
+ * Cleaning: which manifests stay is decided first, by reading them; the others are condemned (moved
+ * to "removing/"), looked at once more for pins, and removed; then what no kept manifest names. If
+ * a kept manifest cannot be read for any reason but damage, nothing is removed at all.
  *
  *     manifests/X --- condemn ---> removing/X --- not pinned ---> gone --- then its chunks
  *          ^                           |
  *          +---------- pinned ---------+
  *
- * Invariants 4 to 6 of ckpt.h: manifests are durably gone (remove returns) before a chunk is touched; nothing
- * below the number of a later attempt is touched whatever the lists say; and since pins are looked for after
- * the manifest was moved away, one that was acknowledged before that is seen.
+ * Invariants 4 to 6 of ckpt.h: manifests are durably gone (remove returns) before a chunk is
+ * touched; nothing below the number of a later attempt is touched whatever the lists say; and since
+ * pins are looked for after the manifest was moved away, one that was acknowledged before that is
+ * seen.
  *
- * A cleaning that is killed leaves what it condemned: the next one puts it back if it is pinned and removes it
- * if not. Until then nobody can restore it; it is never one of the newest, unless a user removed it.
+ * A cleaning that is killed leaves what it condemned: the next one puts it back if it is pinned and
+ * removes it if not. Until then nobody can restore it; it is never one of the newest, unless a user
+ * removed it.
  */
 #include "base/map.h"
 #include "base/mem.h"
@@ -38,11 +40,13 @@ struct clean {
 
 static int check_cancel(const struct clean *c, struct err *e)
 {
-    return c->cancel && atomic_load(c->cancel) ? err_set(e, ERR_CANCELLED, "cleaning was interrupted") : 0;
+    return c->cancel && atomic_load(c->cancel)
+               ? err_set(e, ERR_CANCELLED, "cleaning was interrupted")
+               : 0;
 }
 
-static int move(
-    const struct ckpt_job *j, const struct layout_name *from, const struct layout_name *to, struct err *e)
+static int move(const struct ckpt_job *j, const struct layout_name *from,
+    const struct layout_name *to, struct err *e)
 {
     int rc = j->store->ops->rename(j->store, from->s, to->s, e);
 
@@ -63,7 +67,8 @@ static int put_back(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     return move(j, &from, &to, e);
 }
 
-/* What is condemned and pinned goes back where it was; ret_left (NULL: none is wanted) is the rest. */
+/* What is condemned and pinned goes back where it was; ret_left (NULL: none is wanted) is the
+ * rest. */
 static int put_back_pinned(const struct ckpt_job *j, struct layout_ids *ret_left, struct err *e)
 {
     struct layout_ids removing = {0}, pins = {0};
@@ -253,17 +258,19 @@ static int remove_manifests(struct clean *c, struct err *e)
     return rc;
 }
 
-static int check_arguments(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, struct err *e)
+static int check_arguments(
+    const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, struct err *e)
 {
-    if (attempt < 1 || attempt > CKPT_NUMBER_MAX || keep.newest < (attempt == CKPT_CLOSED ? 0 : 1) ||
-        keep.every < 0)
-        return err_set(e, ERR_INVALID, "clean for attempt %" PRId64 ", keep %d, every %d: out of range",
-            attempt, keep.newest, keep.every);
+    if (attempt < 1 || attempt > CKPT_NUMBER_MAX ||
+        keep.newest < (attempt == CKPT_CLOSED ? 0 : 1) || keep.every < 0)
+        return err_set(e, ERR_INVALID,
+            "clean for attempt %" PRId64 ", keep %d, every %d: out of range", attempt, keep.newest,
+            keep.every);
     return layout_check_job(j, e);
 }
 
-int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep, const atomic_int *cancel, int64_t *ret_kept_bytes,
-    struct err *e)
+int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+    const atomic_int *cancel, int64_t *ret_kept_bytes, struct err *e)
 {
     struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
     int rc = check_arguments(j, attempt, keep, e);
@@ -281,7 +288,8 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     if (!rc)
         rc = sweep(&c, "chunks/", collect, e);
     if (!rc)
-        rc = sweep(&c, "gang/", collect, e); /* it cleans only when no save is under way, of any rank */
+        /* it cleans only when no save is under way, of any rank */
+        rc = sweep(&c, "gang/", collect, e);
     if (!rc)
         rc = sweep(&c, "fences/", collect_old_fence, e);
     if (!rc && keep.newest == 0)

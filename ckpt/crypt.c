@@ -14,8 +14,8 @@
 
 static_assert(CRYPT_MORE == SALT_BYTES + TAG_BYTES, "the parts add up");
 
-void crypt_derive(
-    const unsigned char key[CRYPT_KEY_BYTES], const void *p, size_t n, unsigned char out[CRYPT_KEY_BYTES])
+void crypt_derive(const unsigned char key[CRYPT_KEY_BYTES], const void *p, size_t n,
+    unsigned char out[CRYPT_KEY_BYTES])
 {
     unsigned int len = 0;
     const unsigned char *done = HMAC(EVP_sha256(), key, CRYPT_KEY_BYTES, p, n, out, &len);
@@ -69,7 +69,8 @@ void crypt_wipe(struct ckpt_crypt *c)
     OPENSSL_cleanse(c, sizeof(*c));
 }
 
-static void start(EVP_CIPHER_CTX *x, const struct crypt_key *k, const unsigned char *salt, bool seals)
+static void start(
+    EVP_CIPHER_CTX *x, const struct crypt_key *k, const unsigned char *salt, bool seals)
 {
     static const unsigned char nonce[NONCE_BYTES] = {0};
     unsigned char key[CRYPT_KEY_BYTES];
@@ -98,7 +99,8 @@ void crypt_seal(const struct crypt_key *k, const char *what, void *p, size_t n)
     EVP_CIPHER_CTX_free(x);
 }
 
-int crypt_open(const struct crypt_key *k, const char *what, void *p, size_t n, size_t *ret_n, struct err *e)
+int crypt_open(
+    const struct crypt_key *k, const char *what, void *p, size_t n, size_t *ret_n, struct err *e)
 {
     unsigned char *salt, *tag, none[1];
     EVP_CIPHER_CTX *x;

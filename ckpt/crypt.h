@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keys of one job's encrypted checkpoints, and bytes sealed with them: AES-256-GCM. What is encrypted and what is
- * not stands in docs/checkpoints.md.
+ * The keys of one job's encrypted checkpoints, and bytes sealed with them: AES-256-GCM. What is
+ * encrypted and what is not stands in docs/checkpoints.md.
  *
  *     master key (master.h) --HMAC, cluster's uid and job--> job key --HMAC--> seal key, name key, id
  *     seal key --HMAC, 32 random bytes of each sealing--> the key of that sealing, used with the nonce 0, once
  *
- * So no nonce is used twice with a key: a key is used once, and two sealings draw the same 256 random bits never. There is
- * nothing to count and nothing to remember over restarts, nodes and attempts.
+ * So no nonce is used twice with a key: a key is used once, and two sealings draw the same 256
+ * random bits never. There is nothing to count and nothing to remember over restarts, nodes and
+ * attempts.
  *
- * What is sealed is bound to a text, `what`: the kind of object, cluster, job, and number or name. It opens under the same
- * text only, so no object passes for another one, or for another job's.
+ * What is sealed is bound to a text, `what`: the kind of object, cluster, job, and number or name.
+ * It opens under the same text only, so no object passes for another one, or for another job's.
  */
 #ifndef BELAY_CKPT_CRYPT_H
 #define BELAY_CKPT_CRYPT_H
@@ -37,8 +38,9 @@ struct ckpt_crypt {
     size_t n;
     bool encrypts;      /* checkpoints to come, with keys[0]; only if there is one */
     bool refuses_plain; /* a checkpoint that is not encrypted counts as damaged */
-    bool only_sealed;   /* for a restore that does as root what the store holds: a checkpoint that is not
-                           encrypted is ERR_CONFIG, and stays where it is */
+    /* for a restore that does as root what the store holds: a checkpoint that is not encrypted is
+     * ERR_CONFIG, and stays where it is */
+    bool only_sealed;
 };
 
 /* Adds a job key, of 64 hex digits. ERR_INVALID: it is not, or there are too many. */
@@ -51,16 +53,17 @@ void crypt_wipe(struct ckpt_crypt *c);
 
 /* The n bytes at p become n + CRYPT_MORE sealed ones: there is room for them. */
 void crypt_seal(const struct crypt_key *k, const char *what, void *p, size_t n);
-/* The inverse in place; n is that of what is sealed. *ret_n is n - CRYPT_MORE. ERR_CORRUPT, and p is overwritten:
- * it is not what was sealed with this key under this text. */
-int crypt_open(const struct crypt_key *k, const char *what, void *p, size_t n, size_t *ret_n, struct err *e);
+/* The inverse in place; n is that of what is sealed. *ret_n is n - CRYPT_MORE. ERR_CORRUPT, and p
+ * is overwritten: it is not what was sealed with this key under this text. */
+int crypt_open(
+    const struct crypt_key *k, const char *what, void *p, size_t n, size_t *ret_n, struct err *e);
 
-/* What a chunk of content with this hash (64 hex digits) is called: an HMAC, which without the key tells nothing about the
- * content, not even to one who guesses it. */
+/* What a chunk of content with this hash (64 hex digits) is called: an HMAC, which without the key
+ * tells nothing about the content, not even to one who guesses it. */
 void crypt_name(const struct crypt_key *k, const char *sha256, char out[CRYPT_NAME_HEX + 1]);
 
 /* HMAC-SHA-256 of a text that is part of the derivations above. */
-void crypt_derive(
-    const unsigned char key[CRYPT_KEY_BYTES], const void *p, size_t n, unsigned char out[CRYPT_KEY_BYTES]);
+void crypt_derive(const unsigned char key[CRYPT_KEY_BYTES], const void *p, size_t n,
+    unsigned char out[CRYPT_KEY_BYTES]);
 
 #endif

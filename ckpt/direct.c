@@ -27,8 +27,8 @@ static bool set_direct(int fd, bool yes)
     return flags >= 0 && fcntl(fd, F_SETFL, yes ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-/* How much of n whole pages was written. The file system refuses, or the disk is full: whoever writes the rest through the
- * cache is told. */
+/* How much of n whole pages was written. The file system refuses, or the disk is full: whoever
+ * writes the rest through the cache is told. */
 static size_t write_pages(int fd, const char *p, size_t n)
 {
     size_t done = 0;
@@ -87,12 +87,15 @@ static void learn(struct direct_choice *c, bool past, int64_t took_ns, size_t n)
     long long cost = took_ns / (long long)(1 + (n >> 20)), before = atomic_load(&c->cost[past]);
 
     atomic_store(
-        &c->cost[past], before ? (7 * before + cost) / 8 : cost); /* a lost update is one sample less */
+        /* a lost update is one sample less */
+        &c->cost[past], before ? (7 * before + cost) / 8 : cost);
 }
 
-int direct_write_at(struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
+int direct_write_at(
+    struct direct_choice *c, int fd, const void *p, size_t n, int64_t offset, struct err *e)
 {
-    bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p), past = may && goes_past(c);
+    bool may = n >= DIRECT_MIN && offset % (int64_t)PAGE == 0 && is_aligned(p),
+         past = may && goes_past(c);
     int64_t began_ns = now_ns();
     size_t done;
 

@@ -37,7 +37,8 @@ static struct layout_name name_of(const struct gang_meeting *g, const char *what
     if (rank < 0)
         snprintf(name.s + n, sizeof(name.s) - n, "%010" PRId64 "-%s", g->id.sequence, what);
     else
-        snprintf(name.s + n, sizeof(name.s) - n, "%010" PRId64 "-%s-%04" PRId32, g->id.sequence, what, rank);
+        snprintf(name.s + n, sizeof(name.s) - n, "%010" PRId64 "-%s-%04" PRId32, g->id.sequence,
+            what, rank);
     return name;
 }
 
@@ -55,8 +56,8 @@ static struct layout_name seal_of(const struct gang_meeting *g, const char *kind
 {
     char what[64];
 
-    snprintf(what, sizeof(what), "%.12s/%010" PRId64 "-%010" PRId64 "-%04" PRId32, kind, g->id.attempt,
-        g->id.sequence, rank);
+    snprintf(what, sizeof(what), "%.12s/%010" PRId64 "-%010" PRId64 "-%04" PRId32, kind,
+        g->id.attempt, g->id.sequence, rank);
     return layout_prefix(g->job, what);
 }
 
@@ -144,7 +145,8 @@ static int note(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-static int look(const struct gang_meeting *g, int64_t wanted, struct found *ret_found, struct err *e)
+static int look(
+    const struct gang_meeting *g, int64_t wanted, struct found *ret_found, struct err *e)
 {
     struct layout_name dir = dir_of(g);
 
@@ -224,7 +226,8 @@ static int read_opened(const struct gang_meeting *g, struct opened *ret, struct 
         *how++ = '\0';
     if (!how || (!str_eq(how, "waits") && !str_eq(how, "goes-on")) ||
         str_to_i64(text, -1, INT64_MAX, "progress", &ret->progress, NULL) != 0)
-        return err_set(e, ERR_CORRUPT, "what rank 0 told of save %" PRId64 " makes no sense", g->id.sequence);
+        return err_set(
+            e, ERR_CORRUPT, "what rank 0 told of save %" PRId64 " makes no sense", g->id.sequence);
     ret->has_gone_on = str_eq(how, "goes-on");
     return 0;
 }
@@ -239,8 +242,8 @@ static int put_opened(const struct gang_meeting *g, struct err *e)
     return rc;
 }
 
-/* What is open already was opened by an agent that was killed then, or by a call whose answer was lost: the same commit is the same
- * save, another has the next number. */
+/* What is open already was opened by an agent that was killed then, or by a call whose answer was
+ * lost: the same commit is the same save, another has the next number. */
 static int open_save(struct gang_meeting *g, struct err *e)
 {
     struct opened o;
@@ -264,15 +267,17 @@ static int open_save(struct gang_meeting *g, struct err *e)
 static int err_steps(int32_t rank, int64_t step, int64_t other, struct err *e)
 {
     return err_set(e, ERR_UNAVAILABLE,
-        "the ranks are not at the same step: rank %" PRId32 " is at %" PRId64 ", another at %" PRId64
-        "; all have to commit at the same one",
+        "the ranks are not at the same step: rank %" PRId32 " is at %" PRId64
+        ", another at %" PRId64 "; all have to commit at the same one",
         rank, step, other);
 }
 
-/* Why what is open, and is of the same step as far as is known, cannot be one checkpoint with this rank's; else 0. */
+/* Why what is open, and is of the same step as far as is known, cannot be one checkpoint with this
+ * rank's; else 0. */
 static int check_steps(const struct gang_meeting *g, const struct opened *o, struct err *e)
 {
-    bool both_told = g->progress >= 0 && o->progress >= 0, both_wait = !g->has_gone_on && !o->has_gone_on;
+    bool both_told = g->progress >= 0 && o->progress >= 0,
+         both_wait = !g->has_gone_on && !o->has_gone_on;
 
     if (both_told || both_wait || g->refused)
         return 0;
@@ -289,7 +294,8 @@ static void pass(const struct gang_meeting *g, const struct opened *o)
 
     if (o->progress >= 0)
         err_set(&why, ERR_UNAVAILABLE,
-            "it has none of step %" PRId64 ", and is past it: all ranks have to commit at the same steps",
+            "it has none of step %" PRId64
+            ", and is past it: all ranks have to commit at the same steps",
             o->progress);
     else
         err_set(&why, ERR_UNAVAILABLE, "it has gone on to its next checkpoint");
@@ -305,7 +311,8 @@ static int not_together(
     return err_steps(g->gang.rank, g->progress, o->progress, e);
 }
 
-/* open: as g, of what rank 0 has opened. Joins it, or is left out; else 0, and it is not this rank's. */
+/* open: as g, of what rank 0 has opened. Joins it, or is left out; else 0, and it is not this
+ * rank's. */
 static int meet_open(struct gang_meeting *g, const struct gang_meeting *open, struct err *e)
 {
     struct opened o;
@@ -358,7 +365,8 @@ static int join_open(struct gang_meeting *g, struct err *e)
         rc = wait_on(&w, e);
         if (rc == ERR_TIMEOUT)
             rc = err_set(e, ERR_TIMEOUT,
-                "rank 0 has not come to this checkpoint: all ranks have to commit at the same step");
+                "rank 0 has not come to this checkpoint: all ranks have to commit at the same "
+                "step");
         if (rc)
             return rc;
     }
@@ -381,11 +389,12 @@ void gang_fail(const struct gang_meeting *g, const struct err *why)
     struct err e;
 
     if (put_told(g, &name, &seal, why->text, &e) && e.kind != ERR_CONFLICT)
-        log_warn(
-            "the other ranks could not be told that a save failed", log_i("job", g->job->job), log_err(&e));
+        log_warn("the other ranks could not be told that a save failed", log_i("job", g->job->job),
+            log_err(&e));
 }
 
-int ckpt_gang_lost(const struct ckpt_job *j, struct ckpt_id upto, const struct ckpt_gang *gang, struct err *e)
+int ckpt_gang_lost(
+    const struct ckpt_job *j, struct ckpt_id upto, const struct ckpt_gang *gang, struct err *e)
 {
     struct gang_meeting g = {.job = j, .gang = *gang, .id = upto};
     struct layout_name manifest;
@@ -411,7 +420,8 @@ int ckpt_gang_lost(const struct ckpt_job *j, struct ckpt_id upto, const struct c
 
 static int put_part(const struct gang_meeting *g, const struct manifest *own, struct err *e)
 {
-    struct layout_name name = name_of(g, "part", g->gang.rank), seal = seal_of(g, "gang", g->gang.rank);
+    struct layout_name name = name_of(g, "part", g->gang.rank),
+                       seal = seal_of(g, "gang", g->gang.rank);
     struct buf text = {0};
     int rc = layout_seal_manifest(own, &seal, &text, e);
 
@@ -433,7 +443,8 @@ static const char *below(struct manifest *m, const char *dir, const char *path)
     return kept;
 }
 
-static int add_entry(struct manifest *m, const char *dir, const struct manifest_entry *from, struct err *e)
+static int add_entry(
+    struct manifest *m, const char *dir, const struct manifest_entry *from, struct err *e)
 {
     struct manifest_entry *to = manifest_add_entry(m);
     const struct manifest_extra *extra = from->extra;
@@ -491,7 +502,8 @@ static int merge(const struct gang_meeting *g, struct manifest *m, struct err *e
         if (rc)
             return err_wrap(e, "the part of rank %" PRId32, rank);
         if (part.key != m->key)
-            rc = err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " does not encrypt as this one does", rank);
+            rc = err_set(
+                e, ERR_UNAVAILABLE, "rank %" PRId32 " does not encrypt as this one does", rank);
         if (!rc)
             rc = agree_on_progress(m, rank, part.progress, e);
         if (!rc)
@@ -522,7 +534,8 @@ static int missing(const struct gang_meeting *g, const struct found *f, struct e
     while (rank < g->gang.nodes && f->parts[rank])
         rank++;
     if (rank == g->gang.nodes)
-        return err_set(e, ERR_TIMEOUT, "rank 0 has not committed the checkpoint that all ranks have stored");
+        return err_set(
+            e, ERR_TIMEOUT, "rank 0 has not committed the checkpoint that all ranks have stored");
     return err_set(e, ERR_TIMEOUT,
         "rank %" PRId32 " has not come to this checkpoint (%" PRId32 " of %" PRId32 " have)", rank,
         f->n_parts, g->gang.nodes);
@@ -546,7 +559,8 @@ static int await_parts(const struct gang_meeting *g, struct err *e)
     }
 }
 
-/* What tells that there will be none is looked at first: once the manifest is there, rank 0 may go on and clear the rest away. */
+/* What tells that there will be none is looked at first: once the manifest is there, rank 0 may go
+ * on and clear the rest away. */
 static int await_commit(const struct gang_meeting *g, struct manifest *ret_total, struct err *e)
 {
     struct wait w = {.g = g, .pause_ms = PAUSE_MS};
@@ -572,7 +586,8 @@ static int await_commit(const struct gang_meeting *g, struct manifest *ret_total
     }
 }
 
-int gang_commit(struct gang_meeting *g, const struct manifest *own, struct manifest *ret_total, struct err *e)
+int gang_commit(
+    struct gang_meeting *g, const struct manifest *own, struct manifest *ret_total, struct err *e)
 {
     struct manifest total = {0};
     int rc = put_part(g, own, e);
@@ -605,7 +620,8 @@ static int told_restored(
         *dot = '\0';
     if (!dot || str_to_i64(text, 0, CKPT_NUMBER_MAX, "attempt", &ret_id->attempt, NULL) != 0 ||
         str_to_i64(dot + 1, 0, CKPT_NUMBER_MAX, "sequence", &ret_id->sequence, NULL) != 0)
-        return err_set(e, ERR_CORRUPT, "what rank %" PRId32 " told of its restore is no checkpoint", rank);
+        return err_set(
+            e, ERR_CORRUPT, "what rank %" PRId32 " told of its restore is no checkpoint", rank);
     return 0;
 }
 
@@ -621,8 +637,9 @@ static int tell_restored(const struct gang_meeting *g, int round, struct ckpt_id
         return rc;
     rc = told_restored(g, round, g->gang.rank, &before, e); /* by the agent before */
     if (!rc && layout_compare_ids(before, own) != 0)
-        rc = err_set(e, ERR_CONFLICT, "this rank has told the others that it restored %" PRId64 ".%" PRId64,
-            before.attempt, before.sequence);
+        rc = err_set(e, ERR_CONFLICT,
+            "this rank has told the others that it restored %" PRId64 ".%" PRId64, before.attempt,
+            before.sequence);
     return rc;
 }
 
@@ -646,8 +663,8 @@ static int await_restored(
     }
 }
 
-int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own, struct ckpt_id *ret_least,
-    bool *ret_agreed, struct err *e)
+int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own,
+    struct ckpt_id *ret_least, bool *ret_agreed, struct err *e)
 {
     int rc = tell_restored(g, round, own, e);
 
@@ -670,7 +687,8 @@ int gang_agree(const struct gang_meeting *g, int round, struct ckpt_id own, stru
 
 static bool is_gang(const struct manifest *m)
 {
-    return m->n_entries > 0 && str_eq(m->entries[0].path, "rank-0000") && m->entries[0].type == MANIFEST_DIR;
+    return m->n_entries > 0 && str_eq(m->entries[0].path, "rank-0000") &&
+           m->entries[0].type == MANIFEST_DIR;
 }
 
 int32_t gang_ranks(const struct manifest *m)

@@ -23,7 +23,9 @@ int late_check(const struct late *l, struct err *e)
             return 0;
     }
     time_format_duration(l->took_ms, took, sizeof(took));
-    return err_set(e, ERR_TIMEOUT, "%.1f of %.1f %s were stored in %s; %.1f %s too much for this notice",
-        (double)(l->total_bytes - l->left_bytes) / (double)unit, (double)l->total_bytes / (double)unit, name,
-        took, ((double)l->left_bytes - reach) / (double)unit, name);
+    return err_set(e, ERR_TIMEOUT,
+        "%.1f of %.1f %s were stored in %s; %.1f %s too much for this notice",
+        (double)(l->total_bytes - l->left_bytes) / (double)unit,
+        (double)l->total_bytes / (double)unit, name, took,
+        ((double)l->left_bytes - reach) / (double)unit, name);
 }

@@ -19,8 +19,8 @@
 int layout_check_job(const struct ckpt_job *j, struct err *e)
 {
     if (!str_is_name(j->cluster, 64) || j->job < 1)
-        return err_set(
-            e, ERR_INVALID, "cluster '%.80s', job %" PRId64 ": not a name and a number", j->cluster, j->job);
+        return err_set(e, ERR_INVALID, "cluster '%.80s', job %" PRId64 ": not a name and a number",
+            j->cluster, j->job);
     return 0;
 }
 
@@ -37,7 +37,8 @@ static struct layout_name name_of(
 {
     char what[64];
 
-    snprintf(what, sizeof(what), "%s/%010" PRId64 "-%010" PRId64 "%s", dir, id.attempt, id.sequence, end);
+    snprintf(what, sizeof(what), "%s/%010" PRId64 "-%010" PRId64 "%s", dir, id.attempt, id.sequence,
+        end);
     return layout_prefix(j, what);
 }
 
@@ -118,7 +119,8 @@ bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id)
     struct ckpt_id id;
 
     if (!layout_parse_attempt(rest, '-', &id.attempt) ||
-        !parse_number(rest + NUMBER_DIGITS + 1, &id.sequence) || !str_eq(rest + 2 * NUMBER_DIGITS + 1, end))
+        !parse_number(rest + NUMBER_DIGITS + 1, &id.sequence) ||
+        !str_eq(rest + 2 * NUMBER_DIGITS + 1, end))
         return false;
     *ret_id = id;
     return true;
@@ -158,8 +160,8 @@ static int newest_first(const void *a, const void *b)
     return layout_compare_ids(*(const struct ckpt_id *)b, *(const struct ckpt_id *)a);
 }
 
-static int list_ids(
-    const struct ckpt_job *j, const char *what, const char *end, struct layout_ids *ret_ids, struct err *e)
+static int list_ids(const struct ckpt_job *j, const char *what, const char *end,
+    struct layout_ids *ret_ids, struct err *e)
 {
     struct layout_name prefix = layout_prefix(j, what);
     struct id_list l = {.skip = strlen(prefix.s), .end = end};
@@ -224,7 +226,8 @@ static int note_latest(void *ctx, const char *name, int64_t size_bytes)
     return 0;
 }
 
-int layout_find_latest(struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e)
+int layout_find_latest(
+    struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e)
 {
     struct latest l = {.skip = strlen(prefix), .end = end};
     int rc = s->ops->list(s, prefix, note_latest, &l, e);
@@ -256,8 +259,8 @@ int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
         return err_set(e, ERR_CONFLICT, "fenced: job %" PRId64 " has ended", j->job);
     if (latest > attempt)
         return err_set(e, ERR_CONFLICT,
-            "fenced: attempt %" PRId64 " of job %" PRId64 " has taken over from attempt %" PRId64, latest,
-            j->job, attempt);
+            "fenced: attempt %" PRId64 " of job %" PRId64 " has taken over from attempt %" PRId64,
+            latest, j->job, attempt);
     return 0;
 }
 
@@ -267,7 +270,8 @@ int ckpt_fence(const struct ckpt_job *j, int64_t attempt, struct err *e)
     int rc = layout_check_job(j, e);
 
     if (!rc && (attempt < 1 || attempt > CKPT_NUMBER_MAX))
-        rc = err_set(e, ERR_INVALID, "attempt %" PRId64 " is not in 1 .. %" PRId64, attempt, CKPT_NUMBER_MAX);
+        rc = err_set(e, ERR_INVALID, "attempt %" PRId64 " is not in 1 .. %" PRId64, attempt,
+            CKPT_NUMBER_MAX);
     if (rc)
         return rc;
     name = layout_fence(j, attempt);
@@ -304,8 +308,10 @@ static int open_manifest(const struct ckpt_job *j, const struct layout_name *sea
         return err_set(e, ERR_CORRUPT, "it is not encrypted, and this cluster takes no such ones");
     if (j->crypt && j->crypt->only_sealed)
         return err_set(e, ERR_CONFIG,
-            "it is not encrypted, so anybody who can write to the store may have made it: it is not "
-            "restored as root. It stays in the store; release the job after deleting it (belay checkpoint "
+            "it is not encrypted, so anybody who can write to the store may have made it: it is "
+            "not "
+            "restored as root. It stays in the store; release the job after deleting it (belay "
+            "checkpoint "
             "delete), or submit the job anew");
     return 0;
 }
@@ -340,10 +346,11 @@ int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err
 
 /* ---- Damage, and what only looks like it ----
  *
- * A checkpoint is set aside for what is wrong in the store, never for what was damaged on its way here: a reply that a proxy
- * or a connection without TLS cut short reads as a damaged object, and may do so several times in a row. So what does not
- * verify is read again, and when the number of bytes that came is not the one that the store has, it is tried a few times
- * more and then the store cannot serve now (ERR_UNAVAILABLE). */
+ * A checkpoint is set aside for what is wrong in the store, never for what was damaged on its way
+ * here: a reply that a proxy or a connection without TLS cut short reads as a damaged object, and
+ * may do so several times in a row. So what does not verify is read again, and when the number of
+ * bytes that came is not the one that the store has, it is tried a few times more and then the
+ * store cannot serve now (ERR_UNAVAILABLE). */
 
 #define READS 2      /* that have to agree */
 #define READS_MAX 5  /* while what came has another size than what is stored */
@@ -370,10 +377,12 @@ static int judge_damage(
         return rc;
     }
     if (came == NOTHING_CAME || came == TOO_MUCH_CAME)
-        return err_set(e, ERR_UNAVAILABLE, "the store has %" PRId64 " bytes of it, and its reply to a read was not those: %s",
+        return err_set(e, ERR_UNAVAILABLE,
+            "the store has %" PRId64 " bytes of it, and its reply to a read was not those: %s",
             size, why.text);
     return err_set(e, ERR_UNAVAILABLE,
-        "the store has %" PRId64 " bytes of it and %zu came: the reply was damaged on its way (%s)", size, came, why.text);
+        "the store has %" PRId64 " bytes of it and %zu came: the reply was damaged on its way (%s)",
+        size, came, why.text);
 }
 
 static int read_verified(
@@ -422,7 +431,8 @@ int layout_expect_text(const struct ckpt_job *j, const char *name, const char *w
     return read_verified(j, name, strlen(want), read_text, &r, e);
 }
 
-int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
+int layout_read_manifest(
+    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e)
 {
     struct layout_name name = layout_manifest(j, id), seal = manifest_seal(j, id);
 
@@ -450,15 +460,18 @@ static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
     if (rc != ERR_NOT_FOUND)
         *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : text.len;
     if (rc == ERR_INVALID)
-        rc = err_set(e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
+        rc = err_set(
+            e, ERR_CORRUPT, "the manifest is larger than %u bytes", CKPT_MANIFEST_BYTES_MAX);
     if (!rc)
         rc = open_manifest(j, r->seal, &text, &key, e);
     if (!rc)
         rc = manifest_parse(buf_str(&text), text.len, &m, e);
     m.key = rc ? NULL : key;
-    if (!rc && (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, r->id)))
+    if (!rc &&
+        (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, r->id)))
         rc = err_set(e, ERR_CORRUPT,
-            "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " of cluster %.64s",
+            "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64
+            " of cluster %.64s",
             m.id.attempt, m.id.sequence, m.job, m.cluster);
     buf_deinit(&text);
     if (rc)
@@ -479,8 +492,8 @@ int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct
     return 0;
 }
 
-static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key, const struct layout_name *name,
-    struct buf *object, struct err *e)
+static int open_chunk(const struct ckpt_job *j, const struct crypt_key *key,
+    const struct layout_name *name, struct buf *object, struct err *e)
 {
     struct layout_name what = layout_chunk_seal(j, name);
     size_t n;
@@ -509,7 +522,8 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
     const struct manifest_chunk *c = r->c;
     struct chunk_work *w = r->work;
     const char *id =
-        strrchr(r->name.s, '/') + 1; /* for errors: the hash of what is encrypted is nobody's business */
+        /* for errors: the hash of what is encrypted is nobody's business */
+        strrchr(r->name.s, '/') + 1;
     size_t n = (size_t)layout_chunk_bytes(key, c->stored);
     int rc = j->store->ops->read(j->store, r->name.s, n, &w->object, e);
 
@@ -517,7 +531,8 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
         return err_set(e, ERR_CORRUPT, "chunk %s is missing", id);
     *ret_came = rc == ERR_INVALID ? TOO_MUCH_CAME : w->object.len;
     if (rc == ERR_INVALID || (!rc && w->object.len != n))
-        return err_set(e, ERR_CORRUPT, "chunk %s does not have the %zu bytes it was stored with", id, n);
+        return err_set(
+            e, ERR_CORRUPT, "chunk %s does not have the %zu bytes it was stored with", id, n);
     if (!rc && key && open_chunk(j, key, &r->name, &w->object, e))
         return err_wrap(e, "chunk %s", id);
     if (rc)
@@ -528,14 +543,15 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
     return rc;
 }
 
-int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
-    struct chunk_work *w, const void **ret_p, struct err *e)
+int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
+    const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e)
 {
     struct chunk_read r = {.job = j, .m = m, .c = c, .work = w};
     int rc;
 
     r.name = layout_chunk(j, m->key, m->id.attempt, c->sha256);
-    rc = read_verified(j, r.name.s, (size_t)layout_chunk_bytes(m->key, c->stored), read_chunk, &r, e);
+    rc = read_verified(
+        j, r.name.s, (size_t)layout_chunk_bytes(m->key, c->stored), read_chunk, &r, e);
     if (!rc)
         *ret_p = r.p;
     return rc;
@@ -549,9 +565,11 @@ void layout_set_aside(const struct ckpt_job *j, const char *name, const struct e
     struct err e;
 
     snprintf(to.s + n, sizeof(to.s) - n, "%s", name + strlen(prefix.s));
-    log_warn("damaged checkpoint data set aside", log_i("job", j->job), log_s("object", name), log_err(why));
+    log_warn("damaged checkpoint data set aside", log_i("job", j->job), log_s("object", name),
+        log_err(why));
     if (j->store->ops->rename(j->store, name, to.s, &e) && e.kind != ERR_NOT_FOUND)
-        log_warn("damaged checkpoint data could not be set aside", log_s("object", name), log_err(&e));
+        log_warn(
+            "damaged checkpoint data could not be set aside", log_s("object", name), log_err(&e));
 }
 
 int layout_remove(const struct ckpt_job *j, const struct names *l, struct err *e)

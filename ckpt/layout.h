@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the objects of a job are in its store (the layout of ckpt.h), and what reads and moves them by it.
+ * Where the objects of a job are in its store (the layout of ckpt.h), and what reads and moves them
+ * by it.
  */
 #ifndef BELAY_CKPT_LAYOUT_H
 #define BELAY_CKPT_LAYOUT_H
@@ -13,7 +14,8 @@ struct layout_name {
     char s[STORE_NAME_MAX + 1];
 };
 
-/* "<cluster>/jobs/<job>/" and, below it, what. ERR_INVALID if cluster or job could not be a name. */
+/* "<cluster>/jobs/<job>/" and, below it, what. ERR_INVALID if cluster or job could not be a
+ * name. */
 int layout_check_job(const struct ckpt_job *j, struct err *e);
 struct layout_name layout_prefix(
     const struct ckpt_job *j, const char *what); /* what: "", "manifests/", ... */
@@ -37,8 +39,10 @@ static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t st
 bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id);
 bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
 
-/* The highest such number of 10 digits directly after prefix, before `end`; 0 for none. Lists the prefix. */
-int layout_find_latest(struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e);
+/* The highest such number of 10 digits directly after prefix, before `end`; 0 for none. Lists the
+ * prefix. */
+int layout_find_latest(
+    struct store *s, const char *prefix, char end, int64_t *ret_latest, struct err *e);
 
 int layout_compare_ids(struct ckpt_id a, struct ckpt_id b); /* < 0, 0, > 0 */
 
@@ -48,8 +52,8 @@ struct layout_ids {
     size_t n, cap;
 };
 
-/* The ids of the manifests, of those that are condemned, that were set aside as damaged, that somebody deleted
- * while the job had not ended, and of the pins; ids_deinit in every case. */
+/* The ids of the manifests, of those that are condemned, that were set aside as damaged, that
+ * somebody deleted while the job had not ended, and of the pins; ids_deinit in every case. */
 int layout_list_ids(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_removing(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
 int layout_list_damaged(const struct ckpt_job *j, struct layout_ids *ret_ids, struct err *e);
@@ -61,16 +65,19 @@ void layout_ids_deinit(struct layout_ids *ids);
 /* ERR_CONFLICT "fenced: ..." if a fence or a manifest of a later attempt exists. */
 int layout_check_fence(const struct ckpt_job *j, int64_t attempt, struct err *e);
 
-/* What a chunk of this object name is sealed with: where it is, but for its attempt, as it is linked from one to the next. */
+/* What a chunk of this object name is sealed with: where it is, but for its attempt, as it is
+ * linked from one to the next. */
 struct layout_name layout_chunk_seal(const struct ckpt_job *j, const struct layout_name *chunk);
 
-/* The object of this name has exactly this content. ERR_CORRUPT: it has another, which is believed only
- * if as many bytes came as the store has. ERR_NOT_FOUND, ERR_UNAVAILABLE, ... */
+/* The object of this name has exactly this content. ERR_CORRUPT: it has another, which is believed
+ * only if as many bytes came as the store has. ERR_NOT_FOUND, ERR_UNAVAILABLE, ... */
 int layout_expect_text(const struct ckpt_job *j, const char *name, const char *want, struct err *e);
 
-/* Reads, decrypts and verifies one manifest, that it is about this job and id included. ERR_NOT_FOUND, ERR_CORRUPT, ...
- * ERR_UNSUPPORTED: by a later belay, or encrypted with a key that is not here. ret->key is one of j->crypt's. */
-int layout_read_manifest(const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
+/* Reads, decrypts and verifies one manifest, that it is about this job and id included.
+ * ERR_NOT_FOUND, ERR_CORRUPT, ... ERR_UNSUPPORTED: by a later belay, or encrypted with a key that
+ * is not here. ret->key is one of j->crypt's. */
+int layout_read_manifest(
+    const struct ckpt_job *j, struct ckpt_id id, struct manifest *ret, struct err *e);
 
 /* As layout_read_manifest, by the name of the object and what it is sealed as. */
 int layout_read_sealed(const struct ckpt_job *j, struct ckpt_id id, const struct layout_name *name,
@@ -83,12 +90,13 @@ int layout_seal_manifest(
 /* Makes m the checkpoint m->id: all it names is durable. Fenced before and after. */
 int layout_commit(const struct ckpt_job *j, const struct manifest *m, struct err *e);
 
-/* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is ERR_CORRUPT
- * too. */
-int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m, const struct manifest_chunk *c,
-    struct chunk_work *w, const void **ret_p, struct err *e);
+/* Reads one chunk of m's into w, decrypts and verifies it; *ret_p as chunk_unpack. A missing one is
+ * ERR_CORRUPT too. */
+int layout_read_chunk(const struct ckpt_job *j, const struct manifest *m,
+    const struct manifest_chunk *c, struct chunk_work *w, const void **ret_p, struct err *e);
 
-/* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only logged. */
+/* Moves a damaged object (a full name) to "damaged/", with a log line; a failure to is only
+ * logged. */
 void layout_set_aside(const struct ckpt_job *j, const char *name, const struct err *why);
 
 /* Removes names from the store, in batches. */

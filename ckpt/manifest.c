@@ -70,8 +70,8 @@ static int take_extra(struct manifest *m, struct manifest_entry *entry, size_t b
 {
     if (bytes > MANIFEST_EXTRA_BYTES_MAX - m->extra_bytes)
         return err_set(e, ERR_INVALID,
-            "'%.200s': extended attributes and the places of holes take over %u MiB in all", entry->path,
-            MANIFEST_EXTRA_BYTES_MAX >> 20);
+            "'%.200s': extended attributes and the places of holes take over %u MiB in all",
+            entry->path, MANIFEST_EXTRA_BYTES_MAX >> 20);
     m->extra_bytes += bytes;
     if (!entry->extra) {
         entry->extra = alloc(m, sizeof(*entry->extra), 8);
@@ -80,14 +80,15 @@ static int take_extra(struct manifest *m, struct manifest_entry *entry, size_t b
     return 0;
 }
 
-int manifest_set_data(struct manifest *m, struct manifest_entry *entry, const struct manifest_extent *v,
-    size_t n, struct err *e)
+int manifest_set_data(struct manifest *m, struct manifest_entry *entry,
+    const struct manifest_extent *v, size_t n, struct err *e)
 {
     struct manifest_extent *data;
     int rc;
 
     if (n > MANIFEST_EXTENTS_MAX)
-        return err_set(e, ERR_INVALID, "'%.200s' has over %d extents", entry->path, MANIFEST_EXTENTS_MAX);
+        return err_set(
+            e, ERR_INVALID, "'%.200s' has over %d extents", entry->path, MANIFEST_EXTENTS_MAX);
     rc = take_extra(m, entry, sizeof(*entry->extra) + n * sizeof(*v), e);
     if (rc)
         return rc;
@@ -103,8 +104,8 @@ int manifest_set_data(struct manifest *m, struct manifest_entry *entry, const st
     return 0;
 }
 
-int manifest_set_xattrs(
-    struct manifest *m, struct manifest_entry *entry, const struct manifest_xattr *v, size_t n, struct err *e)
+int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry,
+    const struct manifest_xattr *v, size_t n, struct err *e)
 {
     size_t bytes = sizeof(*entry->extra) + n * sizeof(*v), values = 0;
     struct manifest_xattr *xattrs;
@@ -115,8 +116,9 @@ int manifest_set_xattrs(
         bytes += v[i].size + strlen(v[i].name) + 2;
     }
     if (n > MANIFEST_XATTRS_MAX || values > MANIFEST_XATTR_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "'%.200s' has over %d extended attributes, or over %u bytes of them",
-            entry->path, MANIFEST_XATTRS_MAX, MANIFEST_XATTR_BYTES_MAX);
+        return err_set(e, ERR_INVALID,
+            "'%.200s' has over %d extended attributes, or over %u bytes of them", entry->path,
+            MANIFEST_XATTRS_MAX, MANIFEST_XATTR_BYTES_MAX);
     rc = take_extra(m, entry, bytes, e);
     if (rc)
         return rc;
@@ -159,16 +161,20 @@ int manifest_check_path(const char *path, struct err *e)
     int depth = 0;
 
     if (len == 0 || len >= CKPT_PATH_MAX)
-        return err_set(e, ERR_INVALID, "path of %zu bytes: expected 1 .. %d", len, CKPT_PATH_MAX - 1);
+        return err_set(
+            e, ERR_INVALID, "path of %zu bytes: expected 1 .. %d", len, CKPT_PATH_MAX - 1);
     if (!str_is_utf8(path, len))
         return err_set(e, ERR_INVALID, "path '%.200s' is not UTF-8", path);
     for (const char *part = path;; depth++) {
         size_t n = strcspn(part, "/");
 
-        if (n == 0 || n > 255 || (n == 1 && part[0] == '.') || (n == 2 && memcmp(part, "..", 2) == 0))
+        if (n == 0 || n > 255 || (n == 1 && part[0] == '.') ||
+            (n == 2 && memcmp(part, "..", 2) == 0))
             return err_set(e, ERR_INVALID, "path '%.200s' is not safe or not plain", path);
         if (depth >= MANIFEST_DEPTH_MAX)
-            return err_set(e, ERR_INVALID, "path '%.200s' has over %d parts (directories within directories)", path, MANIFEST_DEPTH_MAX);
+            return err_set(e, ERR_INVALID,
+                "path '%.200s' has over %d parts (directories within directories)", path,
+                MANIFEST_DEPTH_MAX);
         if (!part[n])
             return 0;
         part += n + 1;
@@ -244,8 +250,9 @@ static int check_hard(const struct manifest *m, size_t i, struct err *e)
         return 0;
     file = bsearch(entry->target, m->entries, i, sizeof(m->entries[0]), compare_path);
     if (!file || file->type != MANIFEST_FILE)
-        return err_set(e, ERR_CORRUPT, "'%.200s' is another name of '%.200s', which is no file before it",
-            entry->path, entry->target);
+        return err_set(e, ERR_CORRUPT,
+            "'%.200s' is another name of '%.200s', which is no file before it", entry->path,
+            entry->target);
     return 0;
 }
 
@@ -275,15 +282,17 @@ int manifest_lay_out(struct manifest *m, struct err *e)
         m->entries[i].offset = content;
         content += manifest_content(&m->entries[i]);
         if (content > MANIFEST_BYTES_TOTAL_MAX)
-            return err_set(e, ERR_CORRUPT, "more than %lld bytes", (long long)MANIFEST_BYTES_TOTAL_MAX);
+            return err_set(
+                e, ERR_CORRUPT, "more than %lld bytes", (long long)MANIFEST_BYTES_TOTAL_MAX);
     }
     for (size_t i = 0; i < m->n_chunks; i++) {
         m->chunks[i].offset = chunks;
-        chunks += m->chunks[i].size; /* each at most CKPT_CHUNK_BYTES, and memory bounds their number */
+        /* each at most CKPT_CHUNK_BYTES, and memory bounds their number */
+        chunks += m->chunks[i].size;
     }
     if (chunks != content)
-        return err_set(e, ERR_CORRUPT, "the files have %lld bytes, the chunks %lld", (long long)content,
-            (long long)chunks);
+        return err_set(e, ERR_CORRUPT, "the files have %lld bytes, the chunks %lld",
+            (long long)content, (long long)chunks);
     return 0;
 }
 
@@ -338,8 +347,8 @@ static int64_t place(const struct manifest_entry *file, int64_t at, int64_t *ret
     }
 }
 
-int manifest_each_piece(
-    const struct manifest *m, const struct manifest_chunk *c, manifest_piece_fn fn, void *ctx, struct err *e)
+int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c,
+    manifest_piece_fn fn, void *ctx, struct err *e)
 {
     int64_t at = c->offset, end = c->offset + c->size;
     size_t i = first_entry_after(m, at);

@@ -2,12 +2,12 @@
  *
  * The manifest of a checkpoint: what is in it and which chunks hold it.
  *
- * The content of all files, in the order of the entries, is one stream; the chunks are pieces of that stream,
- * in order. So a chunk may hold many small files, and a large file spans many chunks; where the cuts are is
- * the writer's choice (manifest_cut) and the reader takes them as they come.
+ * The content of all files, in the order of the entries, is one stream; the chunks are pieces of
+ * that stream, in order. So a chunk may hold many small files, and a large file spans many chunks;
+ * where the cuts are is the writer's choice (manifest_cut) and the reader takes them as they come.
  *
- * Text: one JSON object. It is written, and has to be, with one line for each entry and each chunk, so that it is
- * read and written without a tree of it in memory:
+ * Text: one JSON object. It is written, and has to be, with one line for each entry and each chunk,
+ * so that it is read and written without a tree of it in memory:
  *     {"format":"belay-checkpoint","version":2,"cluster":"lab","job":42,"attempt":3,"sequence":7,
  *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,"entries":[           (one line; progress absent: unknown)
  *     {"path":"model","type":"dir","mode":493,"mtime_ns":1,"xattrs":{"user.origin":"6162"}},
@@ -18,10 +18,10 @@
  *     ],"chunks":[
  *     {"sha256":"<hex>","size":12288,"stored":12288}
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
- * "hard" is a further name of the inode of a file that comes before it; "data" says where in a sparse file its
- * content is (in order, apart, the rest are holes); "xattrs" are in the order of their names, their values in hex.
- * Version 1, still read, has neither of the three, and is one line. Version 3 is this one, encrypted: sealed.h.
- * Everything here is pure: no I/O.
+ * "hard" is a further name of the inode of a file that comes before it; "data" says where in a
+ * sparse file its content is (in order, apart, the rest are holes); "xattrs" are in the order of
+ * their names, their values in hex. Version 1, still read, has neither of the three, and is one
+ * line. Version 3 is this one, encrypted: sealed.h. Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
 #define BELAY_CKPT_MANIFEST_H
@@ -40,7 +40,8 @@
 #define MANIFEST_EXTENTS_MAX 4096            /* of one file */
 #define MANIFEST_XATTRS_MAX 256              /* of one entry */
 #define MANIFEST_XATTR_BYTES_MAX (64u << 10) /* of all values of one entry */
-#define MANIFEST_EXTRA_BYTES_MAX (32u << 20) /* of all extents and attributes of a checkpoint, in memory */
+/* of all extents and attributes of a checkpoint, in memory */
+#define MANIFEST_EXTRA_BYTES_MAX (32u << 20)
 
 enum manifest_type { MANIFEST_DIR, MANIFEST_FILE, MANIFEST_LINK, MANIFEST_HARD };
 
@@ -87,10 +88,12 @@ struct manifest {
     int64_t job;
     struct ckpt_id id;
     struct wall saved_at;
-    int64_t progress;               /* -1: unknown */
-    char sha256[CHUNK_HEX_SIZE];    /* its own, of one that was parsed */
-    const struct crypt_key *key;    /* of it and its chunks in the store, borrowed; NULL: not encrypted */
-    struct manifest_entry *entries; /* by path, in byte order: so a directory comes before what is in it */
+    int64_t progress;            /* -1: unknown */
+    char sha256[CHUNK_HEX_SIZE]; /* its own, of one that was parsed */
+    /* of it and its chunks in the store, borrowed; NULL: not encrypted */
+    const struct crypt_key *key;
+    /* by path, in byte order: so a directory comes before what is in it */
+    struct manifest_entry *entries;
     size_t n_entries, cap_entries;
     struct manifest_chunk *chunks;
     size_t n_chunks, cap_chunks;
@@ -110,11 +113,12 @@ struct manifest_chunk *manifest_add_chunk(struct manifest *m);
 /* A copy of n bytes and a NUL, which lives as long as the entries. */
 const char *manifest_text(struct manifest *m, const char *s, size_t n);
 
-/* Gives an entry its extents or attributes (both copied), which keep the rules above. ERR_INVALID over a limit. */
-int manifest_set_data(struct manifest *m, struct manifest_entry *entry, const struct manifest_extent *v,
-    size_t n, struct err *e);
-int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry, const struct manifest_xattr *v,
-    size_t n, struct err *e);
+/* Gives an entry its extents or attributes (both copied), which keep the rules above. ERR_INVALID
+ * over a limit. */
+int manifest_set_data(struct manifest *m, struct manifest_entry *entry,
+    const struct manifest_extent *v, size_t n, struct err *e);
+int manifest_set_xattrs(struct manifest *m, struct manifest_entry *entry,
+    const struct manifest_xattr *v, size_t n, struct err *e);
 
 /* Bytes of an entry in the stream. */
 static inline int64_t manifest_content(const struct manifest_entry *entry)
@@ -122,34 +126,36 @@ static inline int64_t manifest_content(const struct manifest_entry *entry)
     return entry->extra && entry->extra->is_sparse ? entry->extra->content : entry->size;
 }
 
-/* 0 if path is safe to make below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of UTF-8, no empty, "."
- * or
- * ".." part, no part over 255 bytes, at most MANIFEST_DEPTH_MAX parts. ERR_INVALID. */
+/* 0 if path is safe to make below a directory: relative, 1 .. CKPT_PATH_MAX-1 bytes of UTF-8, no
+ * empty, "." or ".." part, no part over 255 bytes, at most MANIFEST_DEPTH_MAX parts.
+ * ERR_INVALID. */
 int manifest_check_path(const char *path, struct err *e);
 
-/* Cuts the stream of the entries' contents into chunks (replacing m->chunks; hashes empty, stored = size). */
+/* Cuts the stream of the entries' contents into chunks (replacing m->chunks; hashes empty, stored =
+ * size). */
 void manifest_cut(struct manifest *m);
 
-/* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path safe and its
- * parent a directory entry, a hard link's target a file before it, limits, the chunks' sizes adding up to the files'.
- * ERR_CORRUPT. */
+/* Sets the offsets and checks what a reader relies on: order and uniqueness of paths, every path
+ * safe and its parent a directory entry, a hard link's target a file before it, limits, the chunks'
+ * sizes adding up to the files'. ERR_CORRUPT. */
 int manifest_lay_out(struct manifest *m, struct err *e);
 
 int64_t manifest_bytes(const struct manifest *m); /* of content */
 int64_t manifest_files(const struct manifest *m); /* regular ones, one with several names once */
 
-/* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero, which is
- * then returned. m is laid out. */
+/* The files that a chunk holds parts of: calls fn for each, in order, until it returns non-zero,
+ * which is then returned. m is laid out. */
 struct manifest_piece {
     const struct manifest_entry *file;
     int64_t file_offset;
     size_t chunk_offset, n; /* bytes */
 };
 typedef int (*manifest_piece_fn)(void *ctx, const struct manifest_piece *p, struct err *e);
-int manifest_each_piece(
-    const struct manifest *m, const struct manifest_chunk *c, manifest_piece_fn fn, void *ctx, struct err *e);
+int manifest_each_piece(const struct manifest *m, const struct manifest_chunk *c,
+    manifest_piece_fn fn, void *ctx, struct err *e);
 
-/* The text of m (laid out) into out (cleared first). ERR_INVALID if it would be over CKPT_MANIFEST_BYTES_MAX.
+/* The text of m (laid out) into out (cleared first). ERR_INVALID if it would be over
+ * CKPT_MANIFEST_BYTES_MAX.
  */
 int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
 
@@ -158,8 +164,8 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *e);
 void manifest_add_tail(struct buf *text);
 bool manifest_tail_fits(const char *text, size_t n); /* false, too, if n is not more than that */
 
-/* Reads and lays out a manifest. ERR_CORRUPT if it is not exactly what was written, by hash or by form;
- * ERR_UNSUPPORTED if it is intact and of a later version. *ret is untouched on failure. */
+/* Reads and lays out a manifest. ERR_CORRUPT if it is not exactly what was written, by hash or by
+ * form; ERR_UNSUPPORTED if it is intact and of a later version. *ret is untouched on failure. */
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err *e);
 
 #endif

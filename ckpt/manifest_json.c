@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of a manifest. The last member is the SHA-256 of everything before it and has a fixed form, so
- * every byte of the text is either under the hash or compared. A line is parsed at a time: a tree of all of a
- * million entries would need a gigabyte.
+ * The text of a manifest. The last member is the SHA-256 of everything before it and has a fixed
+ * form, so every byte of the text is either under the hash or compared. A line is parsed at a time:
+ * a tree of all of a million entries would need a gigabyte.
  */
 #include "base/json.h"
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 #define ENTRIES_OPEN ",\"entries\":["
 #define ENTRIES_CLOSE "],\"chunks\":["
 #define CHUNKS_CLOSE "]"
-#define LINE_MAX_BYTES                                                                                       \
+#define LINE_MAX_BYTES                                                                             \
     (1u << 20) /* the longest path, 64 KiB of attributes in hex, 4096 extents: half of it */
 #define TAIL_START ",\"sha256\":\""
 #define TAIL_END "\"}"
@@ -119,7 +119,8 @@ static int check_size(const struct manifest *m, const struct buf *out, struct er
     if (out->len + TAIL_LEN <= CKPT_MANIFEST_BYTES_MAX)
         return 0;
     return err_set(e, ERR_INVALID,
-        "a checkpoint of %zu entries and %zu chunks is too large: its manifest would have over %u MiB",
+        "a checkpoint of %zu entries and %zu chunks is too large: its manifest would have over %u "
+        "MiB",
         m->n_entries, m->n_chunks, CKPT_MANIFEST_BYTES_MAX >> 20);
 }
 
@@ -194,7 +195,8 @@ static void parse_data(struct json_reader *r, struct manifest *m, struct manifes
             json_integer_value(offset) <= end || json_integer_value(offset) >= entry->size ||
             json_integer_value(size) < 1 ||
             json_integer_value(size) > entry->size - json_integer_value(offset)) {
-            json_reader_fail(r, "data", "is not [offset, size] of what the file has, in order and apart");
+            json_reader_fail(
+                r, "data", "is not [offset, size] of what the file has, in order and apart");
         } else {
             v[i] = (struct manifest_extent){json_integer_value(offset), json_integer_value(size)};
             end = v[i].offset + v[i].size;
@@ -242,7 +244,8 @@ static void parse_xattrs(struct json_reader *r, struct manifest *m, struct manif
                           : NULL;
 
         if (!bytes) {
-            json_reader_fail(r, "xattrs", "is not a list of user attributes in order, with values in hex");
+            json_reader_fail(
+                r, "xattrs", "is not a list of user attributes in order, with values in hex");
             break;
         }
         before = v[n].name = name;
@@ -309,7 +312,8 @@ static int parse_items(
     return rc;
 }
 
-/* Every version begins with its number, so that another's members are not judged by our rules. 0: it does not. */
+/* Every version begins with its number, so that another's members are not judged by our rules. 0:
+ * it does not. */
 static int64_t version_of(const char *text, size_t n)
 {
     int64_t version = 0;
@@ -403,8 +407,8 @@ static int parse_head_line(struct lines *l, struct manifest *m, struct err *e)
     return rc;
 }
 
-static int parse_line(
-    const char *line, size_t n, const char *path, parse_item_fn fn, struct manifest *m, struct err *e)
+static int parse_line(const char *line, size_t n, const char *path, parse_item_fn fn,
+    struct manifest *m, struct err *e)
 {
     json_t *v = NULL;
     int rc = json_parse(line, n, LINE_MAX_BYTES, &v, e);
@@ -417,8 +421,8 @@ static int parse_line(
 }
 
 /* One item a line, with a comma at the end of all but the last, up to the line `close`. */
-static int parse_lines(struct lines *l, const char *close, const char *name, size_t max, parse_item_fn fn,
-    struct manifest *m, struct err *e)
+static int parse_lines(struct lines *l, const char *close, const char *name, size_t max,
+    parse_item_fn fn, struct manifest *m, struct err *e)
 {
     bool comma = false;
     const char *line;
@@ -484,8 +488,8 @@ int manifest_parse(const char *text, size_t n, struct manifest *ret, struct err 
     int rc;
 
     if (n <= TAIL_LEN || n > CKPT_MANIFEST_BYTES_MAX)
-        return err_set(e, ERR_CORRUPT, "the manifest has %zu bytes: expected %d .. %u", n, TAIL_LEN + 1,
-            CKPT_MANIFEST_BYTES_MAX);
+        return err_set(e, ERR_CORRUPT, "the manifest has %zu bytes: expected %d .. %u", n,
+            TAIL_LEN + 1, CKPT_MANIFEST_BYTES_MAX);
     if (!manifest_tail_fits(text, n))
         return err_set(e, ERR_CORRUPT, "the manifest does not match its own hash");
     rc = parse_text(text, n, &m, e);

@@ -57,7 +57,8 @@ static int take_line(struct master *m, const char *line, struct err *e)
     if (!str_starts(line, CLUSTER))
         return err_set(e, ERR_INVALID, "expected \"cluster NUMBER\", \"key HEX\" or a comment");
     if (m->cluster_uid[0] || !is_uid(line + strlen(CLUSTER)))
-        return err_set(e, ERR_INVALID, "expected one line \"cluster\" with %d hex digits", MASTER_UID_HEX);
+        return err_set(
+            e, ERR_INVALID, "expected one line \"cluster\" with %d hex digits", MASTER_UID_HEX);
     STR_COPY(m->cluster_uid, line + strlen(CLUSTER));
     return 0;
 }
@@ -86,8 +87,8 @@ int master_parse(const char *file, const char *text, size_t n, struct master *re
     if (rc)
         err_wrap(e, "key file %s, line %d", file, number);
     else if (!m.cluster_uid[0] || m.n == 0)
-        rc = err_set(
-            e, ERR_INVALID, "key file %s: it has no line \"%s\"", file, m.n ? "cluster NUMBER" : "key HEX");
+        rc = err_set(e, ERR_INVALID, "key file %s: it has no line \"%s\"", file,
+            m.n ? "cluster NUMBER" : "key HEX");
     if (!rc)
         *ret = m;
     OPENSSL_cleanse(line, sizeof(line));
@@ -116,10 +117,11 @@ int master_make(const char *path, const char *cluster_uid, struct err *e)
 
     random_hex(CRYPT_KEY_BYTES, hex);
     buf_printf(&text,
-        "# The keys of this cluster's encrypted checkpoints: who has this file can read them, without it "
+        "# The keys of this cluster's encrypted checkpoints: who has this file can read them, "
+        "without it "
         "nobody can.\n"
-        "# Keep a copy where the store is not. The first key is for new checkpoints (belayd(8)).\n" CLUSTER
-        "%s\n" KEY "%s\n",
+        "# Keep a copy where the store is not. The first key is for new checkpoints "
+        "(belayd(8)).\n" CLUSTER "%s\n" KEY "%s\n",
         cluster_uid, hex);
     rc = fs_create_atomic(path, text.data, text.len, 0600, e);
     OPENSSL_cleanse(hex, sizeof(hex));
@@ -136,7 +138,8 @@ void master_key_id(const struct master *m, size_t i, char out[CRYPT_ID_HEX + 1])
     str_hex(id, CRYPT_ID_HEX / 2, out);
 }
 
-static void derive_job(const struct master *m, size_t i, int64_t job, unsigned char out[CRYPT_KEY_BYTES])
+static void derive_job(
+    const struct master *m, size_t i, int64_t job, unsigned char out[CRYPT_KEY_BYTES])
 {
     char what[128];
     int n = snprintf(what, sizeof(what), "belay job %s %" PRId64, m->cluster_uid, job);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The key file of a cluster: the master keys of its encrypted checkpoints. The keys of a job are derived from them, so who
- * has the file can read every job's checkpoints, and who has a job's keys those of that job.
+ * The key file of a cluster: the master keys of its encrypted checkpoints. The keys of a job are
+ * derived from them, so who has the file can read every job's checkpoints, and who has a job's keys
+ * those of that job.
  *
  *     # comment
- *     cluster 0123456789abcdef         the cluster's number of the database: a file is one cluster's
+ *     cluster 0123456789abcdef         the cluster's number of the database: a file is one
+ *                                      cluster's
  *     key <64 hex digits>              the current one
  *     key <64 hex digits>              those before it, with which older checkpoints are encrypted
  */
@@ -23,7 +25,8 @@ struct master {
     size_t n;                                            /* at least 1 in one that was read */
 };
 
-/* file is used in errors, which never show what a line with a key has. ERR_INVALID. *ret is untouched on failure. */
+/* file is used in errors, which never show what a line with a key has. ERR_INVALID. *ret is
+ * untouched on failure. */
 int master_parse(const char *file, const char *text, size_t n, struct master *ret, struct err *e);
 /* ERR_NOT_FOUND; ERR_DENIED: its group or others may read it; ERR_INVALID. To be wiped. */
 int master_read(const char *path, struct master *ret, struct err *e);

@@ -48,7 +48,8 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     return scan_read(r->fd, r->content + p->chunk_offset, p->n, p->file_offset, p->file->path, e);
 }
 
-bool nearby_read(int root_fd, const struct manifest *m, const struct manifest_chunk *c, struct chunk_work *w)
+bool nearby_read(
+    int root_fd, const struct manifest *m, const struct manifest_chunk *c, struct chunk_work *w)
 {
     struct reading r = {.root_fd = root_fd, .content = w->content};
     char hash[CHUNK_HEX_SIZE];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which chunks an attempt has in the store, and how large: listed once for a save, instead of asking for each. Nobody but
- * the attempt itself removes any (invariant 4 of ckpt.h), and it does not clean while it saves.
+ * Which chunks an attempt has in the store, and how large: listed once for a save, instead of
+ * asking for each. Nobody but the attempt itself removes any (invariant 4 of ckpt.h), and it does
+ * not clean while it saves.
  */
 #ifndef BELAY_CKPT_OWN_H
 #define BELAY_CKPT_OWN_H

@@ -30,8 +30,8 @@ struct owner_mark {
     int64_t created_at_ms; /* wall */
 };
 
-/* The marker that counts; generation 0: there is none. ERR_CORRUPT: it cannot be read as one, or has
- * over OWNER_BYTES_MAX; then ret_mark has its generation alone, so that it can be given up. */
+/* The marker that counts; generation 0: there is none. ERR_CORRUPT: it cannot be read as one, or
+ * has over OWNER_BYTES_MAX; then ret_mark has its generation alone, so that it can be given up. */
 int owner_read(struct store *s, const char *cluster, struct owner_mark *ret_mark, struct err *e);
 
 /* Writes the next marker after `over` (of owner_read), with this uid and moment, and removes

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pins: an object each, so that they hold whoever cleans, with belayd or without. Invariant 6 of ckpt.h: the
- * manifest is looked for after the pin was written; clean.c looks for the pin after it has moved the manifest.
+ * Pins: an object each, so that they hold whoever cleans, with belayd or without. Invariant 6 of
+ * ckpt.h: the manifest is looked for after the pin was written; clean.c looks for the pin after it
+ * has moved the manifest.
  */
 #include "ckpt/layout.h"
 #include <inttypes.h>

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restoring: for the newest checkpoint, then the ones before it: read the manifest, build the tree in a
- * directory beside the target while verifying every chunk, and only then exchange the two by a rename.
+ * Restoring: for the newest checkpoint, then the ones before it: read the manifest, build the tree
+ * in a directory beside the target while verifying every chunk, and only then exchange the two by a
+ * rename.
  *
- * Where a chunk comes from, the nearest first: it stands in its place already, from a restore that was interrupted;
- * another tree of this machine has it (with->nearby); the store. Wherever it comes from, its hash decides.
+ * Where a chunk comes from, the nearest first: it stands in its place already, from a restore that
+ * was interrupted; another tree of this machine has it (with->nearby); the store. Wherever it comes
+ * from, its hash decides.
  *
  *     dir              what the program sees
- *     dir.restoring    the tree that is being built. Nobody else has ever had it, so its files may be gone on with
- *     dir.restores     of which manifest that is, by its hash. Written once the tree is empty and removed before it is
- *                      exchanged: where it says another one, or nothing, dir.restoring is not what it should be
+ *     dir.restoring    the tree that is being built. Nobody else has ever had it, so its files may
+ *                      be gone on with
+ *     dir.restores     of which manifest that is, by its hash. Written once the tree is empty and
+ *                      removed before it is exchanged: where it says another one, or nothing,
+ *                      dir.restoring is not what it should be
  *
- * Invariant 3 of ckpt.h is kept here: nothing unverified is ever seen at the target, and a checkpoint is set
- * aside for one reason only, that its data is not what was saved (ERR_CORRUPT). What else goes wrong leaves
- * store and target as they were.
+ * Invariant 3 of ckpt.h is kept here: nothing unverified is ever seen at the target, and a
+ * checkpoint is set aside for one reason only, that its data is not what was saved (ERR_CORRUPT).
+ * What else goes wrong leaves store and target as they were.
  *
- * The restored files are not fsynced: if this machine goes down, so does the attempt, and the next one
- * restores again. Ownership and attributes other than users' are not kept.
+ * The restored files are not fsynced: if this machine goes down, so does the attempt, and the next
+ * one restores again. Ownership and attributes other than users' are not kept.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -69,7 +73,8 @@ static unsigned char *find_whole(const struct manifest *m)
     for (size_t i = 0; i < m->n_entries; i++) {
         const struct manifest_entry *entry = &m->entries[i];
 
-        if (entry->type != MANIFEST_FILE || entry->size == 0 || manifest_content(entry) != entry->size)
+        if (entry->type != MANIFEST_FILE || entry->size == 0 ||
+            manifest_content(entry) != entry->size)
             continue;
         while (m->chunks[c].offset + m->chunks[c].size <= entry->offset)
             c++;
@@ -78,8 +83,8 @@ static unsigned char *find_whole(const struct manifest *m)
     return whole;
 }
 
-/* Room for a file that has no holes: what does not fit is known before anything is fetched, and several threads may write
- * to it at once. */
+/* Room for a file that has no holes: what does not fit is known before anything is fetched, and
+ * several threads may write to it at once. */
 static bool allocate(int fd, const struct manifest_entry *entry)
 {
     int rc = 0;
@@ -92,23 +97,25 @@ static bool allocate(int fd, const struct manifest_entry *entry)
     return rc == 0 || errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-/* Directories, and files that are not whole, empty but of their size: chunks are then written into place in any
- * order. */
+/* Directories, and files that are not whole, empty but of their size: chunks are then written into
+ * place in any order. */
 static int make_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
     int root_fd = r->root_fd, fd, rc = 0;
 
     if (entry->type == MANIFEST_LINK || entry->type == MANIFEST_HARD)
         return 0;
-    /* What is not there is made below; what cannot be changed cannot be opened there, which says why. */
-    if (r->goes_on && fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
+    /* What is not there is made below; what cannot be changed cannot be opened there, which says
+     * why. */
+    if (r->goes_on &&
+        fchmodat(root_fd, entry->path, entry->type == MANIFEST_DIR ? 0700 : 0600, 0) < 0)
         errno = 0;
     if (entry->type == MANIFEST_DIR)
         return mkdirat(root_fd, entry->path, 0700) && !(r->goes_on && errno == EEXIST)
                    ? err_errno(e, errno, "make directory '%.300s' of the checkpoint", entry->path)
                    : 0;
-    fd = openat(
-        root_fd, entry->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->goes_on ? 0 : O_EXCL), 0600);
+    fd = openat(root_fd, entry->path,
+        O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (r->goes_on ? 0 : O_EXCL), 0600);
     if (fd < 0 || ftruncate(fd, entry->size) || !allocate(fd, entry))
         rc = err_errno(e, errno, "make file '%.300s' of the checkpoint", entry->path);
     if (fd >= 0)
@@ -125,7 +132,8 @@ static int set_xattrs(int fd, const struct manifest_entry *entry, struct err *e)
 
         if (fsetxattr(fd, x->name, x->value, x->size, 0))
             rc = err_errno(e, errno,
-                "set the extended attribute %.255s of '%.200s' (this file system has to support them)",
+                "set the extended attribute %.255s of '%.200s' (this file system has to support "
+                "them)",
                 x->name, entry->path);
     }
     return rc;
@@ -151,7 +159,8 @@ struct times {
 
 static struct times times_of(const struct manifest_entry *entry)
 {
-    struct timespec t = {.tv_sec = entry->mtime_ns / 1000000000, .tv_nsec = entry->mtime_ns % 1000000000};
+    struct timespec t = {
+        .tv_sec = entry->mtime_ns / 1000000000, .tv_nsec = entry->mtime_ns % 1000000000};
 
     if (t.tv_nsec < 0) {
         t.tv_sec--;
@@ -160,8 +169,9 @@ static struct times times_of(const struct manifest_entry *entry)
     return (struct times){{t, t}};
 }
 
-/* Links come after all contents, so no write can go through one; then modes and times, what is inside first. A hard
- * link comes before its file's mode and time, which it has in common with it. */
+/* Links come after all contents, so no write can go through one; then modes and times, what is
+ * inside first. A hard link comes before its file's mode and time, which it has in common with
+ * it. */
 static int finish_entry(const struct restore *r, const struct manifest_entry *entry, struct err *e)
 {
     struct times times = times_of(entry);
@@ -171,8 +181,8 @@ static int finish_entry(const struct restore *r, const struct manifest_entry *en
         unlinkat(root_fd, entry->path, 0);
     if (entry->type == MANIFEST_HARD)
         return linkat(root_fd, entry->target, root_fd, entry->path, 0)
-                   ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'", entry->path,
-                         entry->target)
+                   ? err_errno(e, errno, "make '%.200s' of the checkpoint, a name of '%.200s'",
+                         entry->path, entry->target)
                    : 0;
     if (open_and_set_xattrs(root_fd, entry, e))
         return e->kind;
@@ -198,14 +208,15 @@ static void stop_writing(struct writing *w)
     w->file = NULL;
 }
 
-static int open_file(struct writing *w, const struct manifest_entry *file, bool is_whole, struct err *e)
+static int open_file(
+    struct writing *w, const struct manifest_entry *file, bool is_whole, struct err *e)
 {
     int root_fd = w->restore->root_fd, fd;
 
     if (is_whole && w->restore->goes_on)
         unlinkat(root_fd, file->path, 0);
-    fd = openat(
-        root_fd, file->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
+    fd = openat(root_fd, file->path,
+        O_WRONLY | O_NOFOLLOW | O_CLOEXEC | (is_whole ? O_CREAT | O_EXCL : 0), 0600);
     if (fd < 0)
         return err_errno(e, errno, "open '%.300s' of the checkpoint", file->path);
     w->file = file;
@@ -262,7 +273,8 @@ static int write_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     if (!rc && is_sparse)
         rc = write_sparse(w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
     else if (!rc)
-        rc = direct_write_at(w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
+        rc = direct_write_at(
+            w->choice, w->fd, w->content + p->chunk_offset, p->n, p->file_offset, e);
     if (rc)
         rc = err_wrap(e, "write '%.300s' of the checkpoint", p->file->path);
     return rc || !is_whole ? rc : finish_whole(w->fd, p->file, e);
@@ -350,7 +362,8 @@ static bool is_marked(const struct restore *r)
 {
     struct buf text = {0};
     struct err ignored;
-    bool yes = r->mark && r->manifest.id.attempt && fs_read(r->mark, CHUNK_HEX_SIZE, &text, &ignored) == 0 &&
+    bool yes = r->mark && r->manifest.id.attempt &&
+               fs_read(r->mark, CHUNK_HEX_SIZE, &text, &ignored) == 0 &&
                str_eq(buf_str(&text), r->manifest.sha256);
 
     buf_deinit(&text);
@@ -359,7 +372,8 @@ static bool is_marked(const struct restore *r)
 
 static int remove_mark(const struct restore *r, struct err *e)
 {
-    return r->mark && unlink(r->mark) && errno != ENOENT ? err_errno(e, errno, "remove %s", r->mark) : 0;
+    return r->mark && unlink(r->mark) && errno != ENOENT ? err_errno(e, errno, "remove %s", r->mark)
+                                                         : 0;
 }
 
 /* An empty directory of mode 0700, with a mark that says for what. */
@@ -401,7 +415,8 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
     if (rename(temp, dir) == 0) /* dir was missing or empty */
         return 0;
     if (is_new && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR))
-        return err_set(e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
+        return err_set(
+            e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
     if (is_new)
         return err_errno(e, errno, "put the checkpoint in place as %s", dir);
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
@@ -416,9 +431,11 @@ static int exchange(const char *temp, const char *dir, bool is_new, struct err *
     return rc;
 }
 
-static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e);
+static int restore_one(
+    struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e);
 
-/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a full disk. */
+/* What stays of a restore that failed, for the next: not what was in dir before, and nothing on a
+ * full disk. */
 static void clear(struct restore *r, int rc)
 {
     struct err ignored;
@@ -429,14 +446,18 @@ static void clear(struct restore *r, int rc)
     }
 }
 
-/* What all ranks have saved, verified as a whole: what is damaged of one is not resumed from by another. The part of this
- * rank is then near. */
+/* What all ranks have saved, verified as a whole: what is damaged of one is not resumed from by
+ * another. The part of this rank is then near. */
 static int restore_all_ranks(struct restore *r, struct ckpt_id id, struct err *e)
 {
     char dir[GANG_RANK_DIR_MAX], *temp = mem_printf("%s.restoring", r->ranks_dir),
                                  *mark = mem_printf("%s.restores", r->ranks_dir), *own;
-    struct restore all = {
-        .job = r->job, .temp = temp, .dir = r->ranks_dir, .mark = mark, .cancel = r->cancel, .root_fd = -1};
+    struct restore all = {.job = r->job,
+        .temp = temp,
+        .dir = r->ranks_dir,
+        .mark = mark,
+        .cancel = r->cancel,
+        .root_fd = -1};
     struct ckpt_restored res = {0};
     int rc = restore_one(&all, id, &res, e);
 
@@ -468,7 +489,8 @@ static int slice(struct restore *r, struct ckpt_id id, int32_t *ret_ranks, struc
 }
 
 /* Builds one checkpoint (id.attempt 0: the empty one) and puts it in place. */
-static int restore_one(struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e)
+static int restore_one(
+    struct restore *r, struct ckpt_id id, struct ckpt_restored *res, struct err *e)
 {
     int rc = id.attempt ? layout_read_manifest(r->job, id, &r->manifest, e) : 0;
 
@@ -510,7 +532,8 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
     for (size_t i = 0; !rc && i <= ids.n; i++) {
         struct ckpt_id id = i < ids.n ? ids.v[i] : (struct ckpt_id){0};
 
-        if (id.attempt >= before_attempt || (i < ids.n && id.attempt < r->from_attempt) || (newest && layout_compare_ids(id, *newest) > 0))
+        if (id.attempt >= before_attempt || (i < ids.n && id.attempt < r->from_attempt) ||
+            (newest && layout_compare_ids(id, *newest) > 0))
             continue;
         rc = restore_one(r, id, res, e);
         if (rc == ERR_CORRUPT) {
@@ -531,7 +554,8 @@ static int restore_newest(struct restore *r, int64_t before_attempt, const struc
 }
 
 /* Until all ranks have the same: each goes back to the oldest that one of them has found. */
-static int restore_gang(struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
+static int restore_gang(
+    struct restore *r, int64_t before_attempt, struct ckpt_restored *res, struct err *e)
 {
     const struct gang_meeting g = {.job = r->job,
         .gang = r->gang,
@@ -559,7 +583,8 @@ static int make_parent(const char *dir, struct err *e)
     int rc;
 
     if (dir[0] != '/' || slash[1] == '\0')
-        return err_set(e, ERR_INVALID, "'%.300s' must be an absolute path without a '/' at its end", dir);
+        return err_set(
+            e, ERR_INVALID, "'%.300s' must be an absolute path without a '/' at its end", dir);
     if (slash == dir)
         return 0;
     parent = mem_strndup(dir, (size_t)(slash - dir));
@@ -580,8 +605,8 @@ static void open_nearby(struct restore *r, const struct ckpt_restore_with *with)
 }
 
 int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const char *dir,
-    const struct ckpt_restore_with *with, const atomic_int *cancel, struct ckpt_restored *ret_restored,
-    struct err *e)
+    const struct ckpt_restore_with *with, const atomic_int *cancel,
+    struct ckpt_restored *ret_restored, struct err *e)
 {
     struct mono start = clock_mono(&clock_system);
     struct ckpt_restored res = {0};
@@ -616,8 +641,8 @@ int ckpt_restore_with(const struct ckpt_job *j, int64_t before_attempt, const ch
     return 0;
 }
 
-int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir, const atomic_int *cancel,
-    struct ckpt_restored *ret_restored, struct err *e)
+int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *dir,
+    const atomic_int *cancel, struct ckpt_restored *ret_restored, struct err *e)
 {
     return ckpt_restore_with(
         j, before_attempt, dir, &(struct ckpt_restore_with){{0}}, cancel, ret_restored, e);
@@ -649,7 +674,8 @@ static int check_new(const char *dir, struct err *e)
         return errno == ENOENT ? 0 : err_errno(e, errno, "look into %s", dir);
     while (!rc && (entry = readdir(d)))
         if (!str_eq(entry->d_name, ".") && !str_eq(entry->d_name, ".."))
-            rc = err_set(e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
+            rc = err_set(
+                e, ERR_CONFLICT, "%s is not empty: name a directory that is missing or empty", dir);
     closedir(d);
     return rc;
 }
@@ -661,8 +687,10 @@ int ckpt_get(const struct ckpt_job *j, struct ckpt_id id, const char *dir, const
     struct ckpt_restored res = {0};
     char unique[17];
     random_hex(8, unique);
-    char *temp = mem_printf("%s.%s", dir, unique); /* dir is a user's: nothing of theirs is in the way */
-    struct restore r = {.job = j, .temp = temp, .dir = dir, .is_new = true, .cancel = cancel, .root_fd = -1};
+    /* dir is a user's: nothing of theirs is in the way */
+    char *temp = mem_printf("%s.%s", dir, unique);
+    struct restore r = {
+        .job = j, .temp = temp, .dir = dir, .is_new = true, .cancel = cancel, .root_fd = -1};
     struct err ignored;
     int rc = layout_check_job(j, e);
 

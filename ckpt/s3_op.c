@@ -10,7 +10,8 @@
  *     S3_CLOCK, once --------------------------------------> again, by the server's clock
  *     everything else -------------------------------------> an error
  *
- * Redirects are not followed: a signature is for one region's host, a token is nobody else's business.
+ * Redirects are not followed: a signature is for one region's host, a token is nobody else's
+ * business.
  */
 #include "ckpt/s3_op.h"
 #include "base/log.h"
@@ -96,8 +97,8 @@ static enum s3_meaning ask_why(struct run *run, int status)
         .sha256 = S3_EMPTY_SHA256};
     struct http_reply reply = {0};
     enum s3_meaning meaning = S3_AGAIN;
-    if (send_request(run, &why, ERROR_BODY_MAX, NULL, &reply, &run->failure) == 0 && reply.status != 206 &&
-        reply.status != 200 && reply.status != 416) {
+    if (send_request(run, &why, ERROR_BODY_MAX, NULL, &reply, &run->failure) == 0 &&
+        reply.status != 206 && reply.status != 200 && reply.status != 416) {
         s3_read_error(buf_str(&reply.body), reply.body.len, &run->error);
         meaning = s3_judge(status, &run->error);
         http_reply_deinit(&run->op->reply);
@@ -124,8 +125,8 @@ static enum s3_meaning judge_reply(struct run *run)
         if (!run->error.code[0] && str_eq(op->request.method, "HEAD") &&
             (reply->status == 400 || reply->status == 403))
             return ask_why(run, reply->status);
-    } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result, &run->error,
-                                 &run->failure) != 0) {
+    } else if (op->result && s3_read_result(buf_str(&reply->body), reply->body.len, op->result,
+                                 &run->error, &run->failure) != 0) {
         err_wrap(&run->failure, "%s", run->label);
         return S3_UNSURE;
     }
@@ -206,26 +207,30 @@ static enum s3_meaning try_once(struct run *run)
     if (room < ERROR_BODY_MAX)
         room = ERROR_BODY_MAX;
     /* An object comes into the memory of the one before. */
-    int rc = send_request(run, &request, room, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
+    int rc =
+        send_request(run, &request, room, is_rest ? NULL : op->resumes, &op->reply, &run->failure);
     if (op->resumes && op->reply.status == (is_rest ? 206 : 200))
         collect(run);
     if (rc != 0)
         return judge_failure(run, rc);
     enum s3_meaning meaning = judge_reply(run);
     if (is_rest && (!is_passing(meaning) || op->reply.status == 200)) {
-        buf_clear(op->resumes); /* another object by now, or a server without ranges: from the beginning */
+        /* another object by now, or a server without ranges: from the beginning */
+        buf_clear(op->resumes);
         return S3_AGAIN;
     }
     return meaning;
 }
 
-/* Waits as long as a try after so many is to wait; ERR_CANCELLED, or ERR_TIMEOUT if there is no time for it. */
+/* Waits as long as a try after so many is to wait; ERR_CANCELLED, or ERR_TIMEOUT if there is no
+ * time for it. */
 static int wait_before(struct run *run, int tries, struct err *e)
 {
     const struct s3_client *c = run->op->client;
     const atomic_int *cancel = c->cancel;
-    int64_t until_ms = clock_mono(&clock_system).ms +
-                       prng_backoff_ms(&run->prng, tries, atomic_load(&c->facts->backoff_ms), BACKOFF_MAX_MS);
+    int64_t until_ms =
+        clock_mono(&clock_system).ms +
+        prng_backoff_ms(&run->prng, tries, atomic_load(&c->facts->backoff_ms), BACKOFF_MAX_MS);
     if (until_ms >= run->deadline_ms)
         return ERR_TIMEOUT;
     for (int64_t left; (left = until_ms - clock_mono(&clock_system).ms) > 0;) {
@@ -239,9 +244,11 @@ static int wait_before(struct run *run, int tries, struct err *e)
 static int set_clock(struct run *run, struct err *e)
 {
     struct wall theirs;
-    if (run->had_clock || http_date_parse(http_reply_header(&run->op->reply, "date"), &theirs, NULL) != 0)
+    if (run->had_clock ||
+        http_date_parse(http_reply_header(&run->op->reply, "date"), &theirs, NULL) != 0)
         return err_set(e, ERR_CONFIG,
-            "%s: the store says that this machine's clock is off; set it (by NTP, for instance)", run->label);
+            "%s: the store says that this machine's clock is off; set it (by NTP, for instance)",
+            run->label);
     run->had_clock = true;
     int64_t ahead_ms = theirs.ms - clock_wall(&clock_system).ms;
     atomic_store(&run->op->client->facts->clock_ahead_ms, ahead_ms);
@@ -260,8 +267,8 @@ static int say(struct run *run, enum err_kind kind, struct err *e, const char *h
         *e = run->failure;
         return e->kind;
     }
-    return err_set(e, kind, "%s: %d %s%s%.200s%s%s", run->label, status, s->code, s->message[0] ? ": " : "",
-        s->message, hint[0] ? "; " : "", hint);
+    return err_set(e, kind, "%s: %d %s%s%.200s%s%s", run->label, status, s->code,
+        s->message[0] ? ": " : "", s->message, hint[0] ? "; " : "", hint);
 }
 
 static int say_elsewhere(struct run *run, struct err *e)
@@ -270,15 +277,16 @@ static int say_elsewhere(struct run *run, struct err *e)
     const char *region = run->error.region;
     if (region[0] && !str_eq(region, p->region))
         return err_set(e, ERR_CONFIG,
-            "%s: the bucket %s is in the region %s, not %s; put region=%s into the store's URL", run->label,
-            p->bucket, region, p->region, region);
+            "%s: the bucket %s is in the region %s, not %s; put region=%s into the store's URL",
+            run->label, p->bucket, region, p->region, region);
     return say(run, ERR_CONFIG, e,
-        p->dialect == STORE_KEYS_AWS
-            ? "the store is elsewhere, and redirects are not followed with credentials: put its region= and "
-              "endpoint= into the store's URL"
-            : "the store is elsewhere, and redirects are not followed with credentials: put its endpoint= "
-              "into "
-              "the store's URL");
+        p->dialect == STORE_KEYS_AWS ? "the store is elsewhere, and redirects are not followed "
+                                       "with credentials: put its region= and "
+                                       "endpoint= into the store's URL"
+                                     : "the store is elsewhere, and redirects are not followed "
+                                       "with credentials: put its endpoint= "
+                                       "into "
+                                       "the store's URL");
 }
 
 static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
@@ -304,8 +312,8 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
     case S3_DENIED:
         return say(run, ERR_DENIED, e, denied[place->dialect]);
     case S3_NO_BUCKET:
-        return err_set(e, ERR_CONFIG, "%s: there is no %s %s; make it, or mend the store's URL", run->label,
-            place->dialect == STORE_KEYS_AZURE ? "container" : "bucket", place->bucket);
+        return err_set(e, ERR_CONFIG, "%s: there is no %s %s; make it, or mend the store's URL",
+            run->label, place->dialect == STORE_KEYS_AZURE ? "container" : "bucket", place->bucket);
     case S3_NOT_IMPLEMENTED:
         return say(run, ERR_UNSUPPORTED, e, "");
     default:
@@ -315,10 +323,11 @@ static int tell(struct run *run, enum s3_meaning meaning, struct err *e)
 
 /* ---- The whole ---- */
 
-struct s3_op s3_op_make(const struct s3_client *c, const char *method, const char *key, const char *query)
+struct s3_op s3_op_make(
+    const struct s3_client *c, const char *method, const char *key, const char *query)
 {
-    return (struct s3_op){
-        .client = c, .request = {.method = method, .key = key, .query = query, .sha256 = S3_EMPTY_SHA256}};
+    return (struct s3_op){.client = c,
+        .request = {.method = method, .key = key, .query = query, .sha256 = S3_EMPTY_SHA256}};
 }
 
 void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX])
@@ -358,7 +367,8 @@ int s3_op_refused(const struct s3_op *op, enum err_kind kind, const char *what, 
 
 static bool is_answer(const struct s3_op *op, enum s3_meaning m)
 {
-    return m == S3_DONE || m == S3_EXISTS || m == S3_MISSING || (m == S3_NOT_IMPLEMENTED && op->may_lack);
+    return m == S3_DONE || m == S3_EXISTS || m == S3_MISSING ||
+           (m == S3_NOT_IMPLEMENTED && op->may_lack);
 }
 
 /* 0: try again. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One operation of a store in S3: a request that is sent, and sent again, until there is an answer to it.
+ * One operation of a store in S3: a request that is sent, and sent again, until there is an answer
+ * to it.
  */
 #ifndef BELAY_CKPT_S3_OP_H
 #define BELAY_CKPT_S3_OP_H
@@ -22,15 +23,16 @@ struct s3_op {
     struct s3_request request; /* set before; what it points at outlives the op */
     size_t reply_max;          /* bytes of a body; 0: S3_REPLY_MAX */
     struct buf
-        *resumes; /* a GET of an object: its bytes come here (cleared first), and a body that was torn is
-                                  asked for from there on; NULL: the body is in `reply` */
+        /* a GET of an object: its bytes come here (cleared first), and a body that was torn is
+         * asked for from there on; NULL: the body is in `reply` */
+        *resumes;
     const char *result; /* 200 can be an error: how the element of a good reply
                                   begins; NULL: it cannot */
-    /* Reads the body of a 200 whole before anything of it counts; NULL: it is not read here. ERR_INVALID: it is damaged (torn, garbage),
-     * and asked for again. */
+    /* Reads the body of a 200 whole before anything of it counts; NULL: it is not read here.
+     * ERR_INVALID: it is damaged (torn, garbage), and asked for again. */
     int (*accept)(void *ctx, const char *body, size_t n, struct err *e);
     void *accept_ctx;
-    bool may_lack;      /* S3_NOT_IMPLEMENTED is an answer, not an error */
+    bool may_lack; /* S3_NOT_IMPLEMENTED is an answer, not an error */
     /* The answer. */
     enum s3_meaning meaning;
     bool is_unsure; /* an earlier try may have been carried out */
@@ -38,15 +40,16 @@ struct s3_op {
 };
 
 /* An op whose request has an empty body and no headers. */
-struct s3_op s3_op_make(const struct s3_client *c, const char *method, const char *key, const char *query);
+struct s3_op s3_op_make(
+    const struct s3_client *c, const char *method, const char *key, const char *query);
 /* Its body, borrowed, and room for its hash in hex, or that hash already (known). */
 void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX_MAX]);
 void s3_op_body_known(struct s3_op *op, const void *p, size_t n, const char *sha256);
 void s3_op_header(struct s3_op *op, const char *name, const char *value); /* borrowed */
 
 /* 0: op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED. Otherwise an error that
- * says what was asked, what was answered, and what to do. Blocks, for S3_OP_MS at most. The op is deinit'ed in either
- * case, and may be run again after that. */
+ * says what was asked, what was answered, and what to do. Blocks, for S3_OP_MS at most. The op is
+ * deinit'ed in either case, and may be run again after that. */
 int s3_op_run(struct s3_op *op, struct err *e);
 void s3_op_deinit(struct s3_op *op);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What servers answer. Codes are read before statuses: "slow down" comes as 503, an ended token as 400.
+ * What servers answer. Codes are read before statuses: "slow down" comes as 503, an ended token as
+ * 400.
  */
 #include "base/str.h"
 #include "ckpt/s3.h"
@@ -41,12 +42,15 @@ void s3_read_error(const char *body, size_t n, struct s3_error *ret_error)
 
 /* ---- Replies that are none ---- */
 
-/* The root's name must begin so (a server may say Response for Result); nothing is to be closed otherwise. */
+/* The root's name must begin so (a server may say Response for Result); nothing is to be closed
+ * otherwise. */
 static int open_as(struct xml *x, const char *body, size_t n, const char *element, struct err *e)
 {
-    int rc = n > S3_REPLY_MAX ? err_set(e, ERR_INVALID, "a reply of %zu bytes", n) : xml_open(x, body, n, e);
+    int rc = n > S3_REPLY_MAX ? err_set(e, ERR_INVALID, "a reply of %zu bytes", n)
+                              : xml_open(x, body, n, e);
     if (rc == 0 && !str_starts(xml_name(xml_root(x)), element)) {
-        rc = err_set(e, ERR_INVALID, "expected <%s>, found <%.40s>", element, xml_name(xml_root(x)));
+        rc =
+            err_set(e, ERR_INVALID, "expected <%s>, found <%.40s>", element, xml_name(xml_root(x)));
         xml_close(x);
     }
     return rc;
@@ -80,7 +84,8 @@ static int read_keys(
     return rc;
 }
 
-int s3_read_list(const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e)
+int s3_read_list(
+    const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *ret_page, struct err *e)
 {
     struct xml x;
     struct s3_page page = {0};
@@ -130,7 +135,8 @@ int s3_read_blobs(
     rc = blobs ? xml_text(xml_root(&x), "NextMarker", page.token, sizeof(page.token), e)
                : err_set(e, ERR_INVALID, "it has no Blobs");
     page.is_last = !page.token[0];
-    for (const struct xml_node *c = xml_child(blobs, "Blob"); c && !rc && !page.is_stopped; c = xml_next(c)) {
+    for (const struct xml_node *c = xml_child(blobs, "Blob"); c && !rc && !page.is_stopped;
+         c = xml_next(c)) {
         int64_t size;
         rc = read_blob(c, &key, &size, e);
         if (rc == 0)
@@ -157,7 +163,8 @@ int s3_read_upload(const char *body, size_t n, char ret_id[S3_UPLOAD_ID_MAX], st
     return rc;
 }
 
-int s3_read_result(const char *body, size_t n, const char *element, struct s3_error *ret_error, struct err *e)
+int s3_read_result(
+    const char *body, size_t n, const char *element, struct s3_error *ret_error, struct err *e)
 {
     struct xml x;
     *ret_error = (struct s3_error){0};

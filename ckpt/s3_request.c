@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * URLs, signing, and the bodies that are sent. Names of objects and prefixes need no encoding: see store.h.
+ * URLs, signing, and the bodies that are sent. Names of objects and prefixes need no encoding: see
+ * store.h.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -27,7 +28,8 @@ static const struct dialect {
     const char *const *options; /* of the URL, ends at NULL */
     const char *expected;
 } dialects[STORE_KEYS_KINDS] = {
-    [STORE_KEYS_AWS] = {"s3://", (const char *const[]){"endpoint", "region", "style", "sse", "kms_key", NULL},
+    [STORE_KEYS_AWS] = {"s3://",
+        (const char *const[]){"endpoint", "region", "style", "sse", "kms_key", NULL},
         "expected s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=NAME&style=path"},
     [STORE_KEYS_GOOGLE] = {"gs://", (const char *const[]){"endpoint", "kms_key", NULL},
         "expected gs://BUCKET/PREFIX"},
@@ -40,12 +42,14 @@ static const struct dialect {
 static bool is_bucket(const char *s)
 {
     size_t n = strlen(s);
-    if (n < 3 || n > 63 || strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n || strstr(s, ".."))
+    if (n < 3 || n > 63 || strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n ||
+        strstr(s, ".."))
         return false;
     return !strchr(".-_", s[0]) && !strchr(".-_", s[n - 1]);
 }
 
-/* The names that all of them have are those of S3; Google's may have '_', Azure's have no '.' and no "--". */
+/* The names that all of them have are those of S3; Google's may have '_', Azure's have no '.' and
+ * no "--". */
 static bool is_bucket_of(enum store_keys_kind dialect, const char *s)
 {
     if (!is_bucket(s) || (strchr(s, '_') && dialect != STORE_KEYS_GOOGLE))
@@ -69,8 +73,8 @@ static int no_option(const char *name, const char *const *names, struct err *e)
     struct buf all = {0};
     for (size_t i = 0; names[i]; i++)
         buf_printf(&all, "%s%s", i > 0 ? ", " : "", names[i]);
-    int rc = err_set(e, ERR_INVALID, "there is no option \"%.40s\", only: %s%s%s", name, buf_str(&all),
-        nearest ? "; did you mean " : "", nearest ? nearest : "");
+    int rc = err_set(e, ERR_INVALID, "there is no option \"%.40s\", only: %s%s%s", name,
+        buf_str(&all), nearest ? "; did you mean " : "", nearest ? nearest : "");
     buf_deinit(&all);
     return rc;
 }
@@ -79,13 +83,15 @@ static int no_option(const char *name, const char *const *names, struct err *e)
 static bool is_kms_key(const char *s)
 {
     return s[0] &&
-           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/_.-") == strlen(s);
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/_.-") ==
+               strlen(s);
 }
 
 static bool is_scope(const char *s)
 {
     return strlen(s) >= 3 &&
-           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == strlen(s);
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") ==
+               strlen(s);
 }
 
 /* False: the value cannot be one. */
@@ -139,7 +145,8 @@ static int set_encryption(struct s3_place *p, const struct options *o, struct er
         return err_set(e, ERR_INVALID, "kms_key is for sse=kms");
     if (!is_amazon && o->kms_key[0] && !str_starts(o->kms_key, "projects/"))
         return err_set(e, ERR_INVALID,
-            "expected kms_key=projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY, found "
+            "expected kms_key=projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY, "
+            "found "
             "\"%.100s\"",
             o->kms_key);
     p->sse = str_eq(o->sse, "s3") ? S3_SSE_S3 : str_eq(o->sse, "kms") ? S3_SSE_KMS : S3_SSE_NONE;
@@ -153,8 +160,8 @@ void s3_encryption_headers(const struct s3_place *p, struct s3_header out[S3_ENC
     size_t n = 0;
     memset(out, 0, S3_ENCRYPTION_HEADERS * sizeof(*out));
     if (p->sse != S3_SSE_NONE)
-        out[n++] =
-            (struct s3_header){"x-amz-server-side-encryption", p->sse == S3_SSE_KMS ? "aws:kms" : "AES256"};
+        out[n++] = (struct s3_header){
+            "x-amz-server-side-encryption", p->sse == S3_SSE_KMS ? "aws:kms" : "AES256"};
     if (p->kms_key[0])
         out[n++] = (struct s3_header){p->dialect == STORE_KEYS_GOOGLE
                                           ? "x-goog-encryption-kms-key-name"
@@ -179,8 +186,8 @@ static void set_azure(struct s3_place *p, char *base)
     size_t n = strlen(p->account);
     bool is_in_host = strncmp(host, p->account, n) == 0 && host[n] == '.';
     p->root = base;
-    snprintf(
-        p->dir, sizeof(p->dir), "%s%s/%s", is_in_host ? "" : "/", is_in_host ? "" : p->account, p->bucket);
+    snprintf(p->dir, sizeof(p->dir), "%s%s/%s", is_in_host ? "" : "/", is_in_host ? "" : p->account,
+        p->bucket);
 }
 
 static char *usual_root(const struct s3_place *p)
@@ -189,7 +196,8 @@ static char *usual_root(const struct s3_place *p)
         return mem_strdup("https://storage.googleapis.com");
     if (p->dialect == STORE_KEYS_AZURE)
         return mem_printf("https://%s.blob.core.windows.net", p->account);
-    return mem_printf("https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
+    return mem_printf(
+        "https://s3.%s.amazonaws.com%s", p->region, str_starts(p->region, "cn-") ? ".cn" : "");
 }
 
 /* The place of bucket and options; p->prefix is set. */
@@ -197,7 +205,8 @@ static int set_root(struct s3_place *p, const struct options *o, struct err *e)
 {
     char *base = NULL;
     bool is_usual = !o->endpoint[0], is_amazon = p->dialect == STORE_KEYS_AWS;
-    bool is_virtual = o->style[0] ? str_eq(o->style, "virtual") : is_usual && !strchr(p->bucket, '.');
+    bool is_virtual =
+        o->style[0] ? str_eq(o->style, "virtual") : is_usual && !strchr(p->bucket, '.');
     if (is_amazon)
         STR_COPY(p->region, o->region[0] ? o->region : USUAL_REGION);
     if (is_usual)
@@ -233,21 +242,22 @@ static int set_names(struct s3_place *p, char *text, struct err *e)
     if (p->dialect == STORE_KEYS_AZURE) {
         const char *account = next_part(&text);
         if (!is_account(account) || !STR_COPY(p->account, account))
-            return err_set(
-                e, ERR_INVALID, "\"%.64s\" is not the name of a storage account; %s", account, d->expected);
+            return err_set(e, ERR_INVALID, "\"%.64s\" is not the name of a storage account; %s",
+                account, d->expected);
     }
     const char *bucket = next_part(&text);
     if (!is_bucket_of(p->dialect, bucket) || !STR_COPY(p->bucket, bucket))
         return err_set(e, ERR_INVALID, "\"%.64s\" is not the name of a %s; %s", bucket,
             p->dialect == STORE_KEYS_AZURE ? "container" : "bucket", d->expected);
-    snprintf(
-        p->shown, sizeof(p->shown), "%s%s%s%s", d->scheme, p->account, p->account[0] ? "/" : "", p->bucket);
+    snprintf(p->shown, sizeof(p->shown), "%s%s%s%s", d->scheme, p->account,
+        p->account[0] ? "/" : "", p->bucket);
     size_t n = strlen(text);
     while (n > 0 && text[n - 1] == '/')
         text[--n] = '\0';
     if (n > PREFIX_MAX || (n > 0 && !store_name_is_valid(text)))
         return err_set(e, ERR_INVALID,
-            "\"%.64s\" cannot be a prefix: at most %d bytes of [A-Za-z0-9._-] with '/' between, no part "
+            "\"%.64s\" cannot be a prefix: at most %d bytes of [A-Za-z0-9._-] with '/' between, no "
+            "part "
             "beginning "
             "with '.'",
             text, PREFIX_MAX);
@@ -305,7 +315,8 @@ void s3_place_deinit(struct s3_place *p)
 
 void s3_label(const struct s3_place *p, const struct s3_request *r, char *out, size_t size)
 {
-    snprintf(out, size, "%s %s/%s%s", r->method, p->shown, r->key ? p->prefix : "", r->key ? r->key : "");
+    snprintf(out, size, "%s %s/%s%s", r->method, p->shown, r->key ? p->prefix : "",
+        r->key ? r->key : "");
 }
 
 /* ---- Signing ---- */
@@ -324,7 +335,8 @@ static int check_headers(const struct signing *s, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++)
         if (strpbrk(s->headers[i].value, "\r\n"))
-            return err_set(e, ERR_INVALID, "the value of %s is more than one line", s->headers[i].name);
+            return err_set(
+                e, ERR_INVALID, "the value of %s is more than one line", s->headers[i].name);
     return 0;
 }
 
@@ -382,8 +394,8 @@ static int sign_v4(const struct s3_place *p, const struct s3_request *r, const s
 }
 
 /* A shared access signature is part of the URL; a bearer token, a header. */
-static int add_token(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
-    struct wall now, struct s3_signed *ret, struct err *e)
+static int add_token(const struct s3_place *p, const struct s3_request *r,
+    const struct store_keys *k, struct wall now, struct s3_signed *ret, struct err *e)
 {
     char date[HTTP_DATE_MAX];
     struct signing s = {0};
@@ -413,12 +425,12 @@ static int add_token(const struct s3_place *p, const struct s3_request *r, const
     return rc;
 }
 
-int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k, struct wall now,
-    struct s3_signed *ret_signed, struct err *e)
+int s3_sign(const struct s3_place *p, const struct s3_request *r, const struct store_keys *k,
+    struct wall now, struct s3_signed *ret_signed, struct err *e)
 {
     if (k->kind != p->dialect || (k->is_signature && p->dialect != STORE_KEYS_AZURE))
-        return err_set(
-            e, ERR_CONFIG, "the credentials that are there are not for %s", dialects[p->dialect].scheme);
+        return err_set(e, ERR_CONFIG, "the credentials that are there are not for %s",
+            dialects[p->dialect].scheme);
     return (p->dialect == STORE_KEYS_AWS ? sign_v4 : add_token)(p, r, k, now, ret_signed, e);
 }
 
@@ -502,7 +514,8 @@ void s3_write_delete(struct buf *out, const struct s3_place *p, const char *cons
     buf_adds(out, "</Delete>");
 }
 
-void s3_write_list_query(struct buf *out, const struct s3_place *p, const char *below, const char *token)
+void s3_write_list_query(
+    struct buf *out, const struct s3_place *p, const char *below, const char *token)
 {
     bool is_azure = p->dialect == STORE_KEYS_AZURE;
     if (token[0]) {

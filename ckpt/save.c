@@ -3,18 +3,21 @@
  * Saving: scan -> cut -> per chunk, on a few threads: read, hash, find or write -> scan again -> manifest.
  *
  * Invariants (of ckpt.h), and where they are kept.
- *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what was put, or
+ *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what
+ *     was put, or
  * found, below chunks/<own attempt>/: every chunk it names is durable.
- *  2. The fence is looked at before the work, again right before the manifest is created, and once more after
+ *  2. The fence is looked at before the work, again right before the manifest is created, and once
+ *     more after
  * it: a manifest that slipped in while a later attempt claimed the job is not acknowledged.
  *  4. put_chunk only ever names objects below chunks/<own attempt>/.
- * What is saved is one moment of the directory: if the scan after all reading differs in anything from the
- * scan before, nothing is committed. A chunk that was read by the save before, of files that did not change since
- * (seen.h), is not read.
+ * What is saved is one moment of the directory: if the scan after all reading differs in anything
+ * from the scan before, nothing is committed. A chunk that was read by the save before, of files
+ * that did not change since (seen.h), is not read.
  *
- * A save that fails or is killed leaves chunks that nothing names; the next save of the attempt finds and
- * uses them, and cleaning removes what is still unnamed then. The directory need not be fsynced by the
- * program: it is read through the page cache, and what counts is durable in the store.
+ * A save that fails or is killed leaves chunks that nothing names; the next save of the attempt
+ * finds and uses them, and cleaning removes what is still unnamed then. The directory need not be
+ * fsynced by the program: it is read through the page cache, and what counts is durable in the
+ * store.
  */
 #include "base/log.h"
 #include "base/map.h"
@@ -54,8 +57,8 @@ struct save {
     struct ckpt_keep keep;            /* newest 0: nothing is given up for it */
 };
 
-/* The newest manifest tells which content the store has. Without it (none, damaged, written by a later belay)
- * the save is a full one. */
+/* The newest manifest tells which content the store has. Without it (none, damaged, written by a
+ * later belay) the save is a full one. */
 static int load_previous(struct save *s, struct err *e)
 {
     struct layout_ids ids;
@@ -71,12 +74,13 @@ static int load_previous(struct save *s, struct err *e)
         return rc;
     if (n && layout_compare_ids(newest, s->manifest.id) >= 0)
         return err_set(e, ERR_CONFLICT,
-            "checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " exists already; %" PRId64 "-%" PRId64
-            " would not be the newest",
-            newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt, s->manifest.id.sequence);
+            "checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " exists already; %" PRId64
+            "-%" PRId64 " would not be the newest",
+            newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt,
+            s->manifest.id.sequence);
     if (n && layout_read_manifest(s->job, newest, &s->previous, &why))
-        log_warn("the checkpoint before cannot be read: everything is saved anew", log_i("job", s->job->job),
-            log_err(&why));
+        log_warn("the checkpoint before cannot be read: everything is saved anew",
+            log_i("job", s->job->job), log_err(&why));
     manifest_drop_entries(&s->previous);
     /* What another key encrypted, or none, has other bytes. */
     for (size_t i = 0; s->previous.key == s->manifest.key && i < s->previous.n_chunks; i++)
@@ -101,7 +105,8 @@ static void plan_chunks(struct save *s)
 {
     s->total_bytes = manifest_bytes(&s->manifest);
     for (size_t i = 0; i < s->manifest.n_chunks; i++)
-        s->read_bytes += seen_find(&s->seen, i, &s->manifest.chunks[i]) ? 0 : s->manifest.chunks[i].size;
+        s->read_bytes +=
+            seen_find(&s->seen, i, &s->manifest.chunks[i]) ? 0 : s->manifest.chunks[i].size;
 }
 
 static int check_time(struct save *s, struct err *e)
@@ -138,8 +143,8 @@ static void stop_reading(struct reading *r)
 static int open_file(struct reading *r, const struct manifest_entry *file, struct err *e)
 {
     const struct save *s = r->save;
-    int rc =
-        scan_open_entry(s->root_fd, &s->scan, (size_t)(file - s->manifest.entries), file->path, &r->fd, e);
+    int rc = scan_open_entry(
+        s->root_fd, &s->scan, (size_t)(file - s->manifest.entries), file->path, &r->fd, e);
 
     if (!rc)
         r->file = file;
@@ -174,14 +179,15 @@ static int read_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 
 /* ---- storing ---- */
 
-/* The content's size in the store if our own attempt's object is there, else 0. One of an impossible size, or
- * of another than the manifest before says (expected, 0: any), is damaged: it is set aside, so that it is
- * written again. */
-static int64_t find_own(
-    struct save *s, const struct layout_name *name, const struct manifest_chunk *c, int64_t expected)
+/* The content's size in the store if our own attempt's object is there, else 0. One of an
+ * impossible size, or of another than the manifest before says (expected, 0: any), is damaged: it
+ * is set aside, so that it is written again. */
+static int64_t find_own(struct save *s, const struct layout_name *name,
+    const struct manifest_chunk *c, int64_t expected)
 {
     struct err why;
-    int64_t size = own_size(&s->own, name->s), stored = size - layout_chunk_bytes(s->manifest.key, 0);
+    int64_t size = own_size(&s->own, name->s),
+            stored = size - layout_chunk_bytes(s->manifest.key, 0);
 
     if (size < 0)
         return 0;
@@ -208,11 +214,13 @@ static int find_new(struct save *s, const struct layout_name *name, const struct
     return 0;
 }
 
-/* Gives content that an earlier attempt stored a name below this one, if it is there as its manifest says. */
-static int link_previous(
-    struct save *s, const struct layout_name *name, const struct manifest_chunk *known, struct err *e)
+/* Gives content that an earlier attempt stored a name below this one, if it is there as its
+ * manifest says. */
+static int link_previous(struct save *s, const struct layout_name *name,
+    const struct manifest_chunk *known, struct err *e)
 {
-    struct layout_name from = layout_chunk(s->job, s->previous.key, s->previous.id.attempt, known->sha256);
+    struct layout_name from =
+        layout_chunk(s->job, s->previous.key, s->previous.id.attempt, known->sha256);
     int64_t size;
     int rc = s->job->store->ops->stat(s->job->store, from.s, &size, e);
 
@@ -257,7 +265,8 @@ static int write_chunk(struct save *s, struct chunk_work *w, const struct layout
 /* Afterwards the content in w is below this attempt, durable once settled, and c says how. */
 static int put_chunk(struct save *s, struct chunk_work *w, struct manifest_chunk *c, struct err *e)
 {
-    struct layout_name name = layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
+    struct layout_name name =
+        layout_chunk(s->job, s->manifest.key, s->manifest.id.attempt, c->sha256);
     const struct manifest_chunk *known = smap_get(&s->previous_chunks, c->sha256);
     bool known_own = known && s->previous.id.attempt == s->manifest.id.attempt;
     int rc = 0;
@@ -362,19 +371,21 @@ static int commit(struct save *s, struct err *e)
 static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t progress,
     const struct ckpt_gang *gang, struct err *e)
 {
-    if (gang->nodes > CKPT_GANG_MAX || gang->rank < 0 || (gang->nodes > 0 && gang->rank >= gang->nodes))
-        return err_set(
-            e, ERR_INVALID, "rank %" PRId32 " of %" PRId32 ": out of range", gang->rank, gang->nodes);
-    if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 || id.sequence > CKPT_NUMBER_MAX ||
-        progress < -1)
+    if (gang->nodes > CKPT_GANG_MAX || gang->rank < 0 ||
+        (gang->nodes > 0 && gang->rank >= gang->nodes))
+        return err_set(e, ERR_INVALID, "rank %" PRId32 " of %" PRId32 ": out of range", gang->rank,
+            gang->nodes);
+    if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 ||
+        id.sequence > CKPT_NUMBER_MAX || progress < -1)
         return err_set(e, ERR_INVALID,
-            "checkpoint %" PRId64 "-%" PRId64 ", progress %" PRId64 ": out of range", id.attempt, id.sequence,
-            progress);
+            "checkpoint %" PRId64 "-%" PRId64 ", progress %" PRId64 ": out of range", id.attempt,
+            id.sequence, progress);
     return layout_check_job(j, e);
 }
 
-/* The store is full. What the next cleaning would remove for this checkpoint goes before it instead: the oldest of as many as are
- * kept. The one before this stays whatever comes, and so does what is pinned. False: nothing was gained. */
+/* The store is full. What the next cleaning would remove for this checkpoint goes before it
+ * instead: the oldest of as many as are kept. The one before this stays whatever comes, and so does
+ * what is pinned. False: nothing was gained. */
 static bool give_up_oldest(const struct save *s, const atomic_int *cancel, const struct err *full)
 {
     const struct ckpt_keep keep = {.newest = s->keep.newest - 1, .every = s->keep.every};
@@ -389,8 +400,8 @@ static bool give_up_oldest(const struct save *s, const atomic_int *cancel, const
         layout_list_ids(s->job, &after, &e) == 0)
         gained = after.n < before.n;
     if (gained)
-        log_warn("the store is full: the oldest checkpoint was given up for a newer one", log_i("job", s->job->job),
-            log_i("kept", (int64_t)after.n), log_err(full));
+        log_warn("the store is full: the oldest checkpoint was given up for a newer one",
+            log_i("job", s->job->job), log_i("kept", (int64_t)after.n), log_err(full));
     layout_ids_deinit(&before);
     layout_ids_deinit(&after);
     return gained;
@@ -403,7 +414,8 @@ static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
     plan_chunks(s);
     rc = store_chunks(s, cancel, e);
     if (rc == ERR_NO_SPACE && give_up_oldest(s, cancel, e)) {
-        atomic_store(&s->pace->done_bytes, 0); /* cleaning has removed what nothing names, of this save too */
+        /* cleaning has removed what nothing names, of this save too */
+        atomic_store(&s->pace->done_bytes, 0);
         atomic_store(&s->stored_bytes, 0);
         atomic_store(&s->reused_bytes, 0);
         atomic_store(&s->unread_bytes, 0);
@@ -413,7 +425,8 @@ static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
     return rc ? rc : commit(s, e);
 }
 
-static int save_tree(struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
+static int save_tree(
+    struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
 {
     int rc;
 
@@ -435,7 +448,8 @@ static int save_tree(struct save *s, struct ckpt_seen *seen, const atomic_int *c
     return rc;
 }
 
-static int save_kept(struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
+static int save_kept(
+    struct save *s, struct ckpt_seen *seen, const atomic_int *cancel, struct err *e)
 {
     int rc = layout_check_fence(s->job, s->manifest.id.attempt, e);
 
@@ -445,9 +459,11 @@ static int save_kept(struct save *s, struct ckpt_seen *seen, const atomic_int *c
     return rc ? rc : save_planned(s, cancel, e);
 }
 
-static int meet(struct save *s, const struct ckpt_save_with *with, const atomic_int *cancel, struct err *e)
+static int meet(
+    struct save *s, const struct ckpt_save_with *with, const atomic_int *cancel, struct err *e)
 {
-    int64_t deadline_ms = with->deadline_ms ? with->deadline_ms : clock_mono(&clock_system).ms + GANG_WAIT_MS;
+    int64_t deadline_ms =
+        with->deadline_ms ? with->deadline_ms : clock_mono(&clock_system).ms + GANG_WAIT_MS;
     int rc;
 
     s->gang = (struct gang_meeting){.job = s->job,
@@ -463,7 +479,8 @@ static int meet(struct save *s, const struct ckpt_save_with *with, const atomic_
     return rc;
 }
 
-/* The others may wait for this rank. One that did not meet them, of an error of its own, has most likely counted as they do. */
+/* The others may wait for this rank. One that did not meet them, of an error of its own, has most
+ * likely counted as they do. */
 static bool has_to_tell(const struct save *s, int rc)
 {
     const struct gang_meeting *g = &s->gang;
@@ -495,7 +512,8 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
     *ret_stats = (struct ckpt_stats){
         .sequence = s->gang.joined ? s->gang.id.sequence : 0, .left_out = s->gang.left_out};
     if (!rc)
-        rc = s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
+        rc =
+            s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
     if (rc && has_to_tell(s, rc))
         gang_fail(&s->gang, e);
     if (rc)
@@ -529,7 +547,8 @@ int ckpt_save(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int6
 }
 
 int ckpt_save_with(const struct ckpt_job *j, struct ckpt_id id, const char *dir, int64_t progress,
-    const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats, struct err *e)
+    const atomic_int *cancel, const struct ckpt_save_with *with, struct ckpt_stats *ret_stats,
+    struct err *e)
 {
     struct save s = {.job = j, .dir = dir};
     int rc = save_any(&s, id, progress, cancel, with, ret_stats, e);
@@ -542,7 +561,8 @@ int ckpt_save_snapshot(const struct ckpt_job *j, struct ckpt_id id, struct ckpt_
     int64_t progress, const atomic_int *cancel, const struct ckpt_save_with *with,
     struct ckpt_stats *ret_stats, struct err *e)
 {
-    struct save s = {.job = j, .snapshot = snapshot, .manifest = snapshot->manifest, .seen = snapshot->seen};
+    struct save s = {
+        .job = j, .snapshot = snapshot, .manifest = snapshot->manifest, .seen = snapshot->seen};
     int rc;
 
     snapshot->manifest = (struct manifest){0};

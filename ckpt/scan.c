@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a tree. A directory is entered by its descriptor and never through a link, so a tree that is being
- * rearranged cannot lead outside; and what was linked into it from outside belongs to somebody else.
+ * Reading a tree. A directory is entered by its descriptor and never through a link, so a tree that
+ * is being rearranged cannot lead outside; and what was linked into it from outside belongs to
+ * somebody else.
  *
- * One walk does for both scans: the first adds what it sees, the second looks each entry up and compares.
+ * One walk does for both scans: the first adds what it sees, the second looks each entry up and
+ * compares.
  */
 #include "ckpt/scan.h"
 #include "base/fs_user.h"
@@ -20,7 +22,8 @@
 #include <unistd.h>
 
 #define HOLE_MIN (64 << 10) /* a smaller one is stored as the zeros that it reads as */
-#define HOLE_STEP 4         /* and if there are too many of them, what is smaller than so many times more */
+/* and if there are too many of them, what is smaller than so many times more */
+#define HOLE_STEP 4
 
 struct walk {
     struct scan *scan;
@@ -56,7 +59,8 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
     if (!s->has_owner || st->st_uid == s->owner)
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
-        "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's own files "
+        "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's "
+        "own files "
         "are "
         "saved; remove it, or let the job copy it",
         path, (unsigned)st->st_uid, (unsigned)s->owner);
@@ -108,7 +112,8 @@ int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struc
         if (got < 0)
             return err_errno(e, errno, "read '%.300s'", path);
         if (got == 0)
-            return err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
+            return err_set(
+                e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was being saved", path);
         p += got;
         offset += got;
         n -= (size_t)got;
@@ -116,7 +121,8 @@ int scan_read(int fd, char *p, size_t n, int64_t offset, const char *path, struc
     return 0;
 }
 
-int scan_open_entry(int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e)
+int scan_open_entry(
+    int root_fd, const struct scan *s, size_t i, const char *path, int *ret_fd, struct err *e)
 {
     const struct scan_stamp *scanned = &s->stamps[i];
     int fd = scan_open(root_fd, path);
@@ -127,7 +133,8 @@ int scan_open_entry(int root_fd, const struct scan *s, size_t i, const char *pat
         return err_errno(e, errno, "open '%.300s' of the checkpoint directory", path);
     /* A link put in the way does not lead outside. */
     if (fd < 0 || fstat(fd, &st) || st.st_dev != scanned->dev || st.st_ino != scanned->ino)
-        rc = err_set(e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", path);
+        rc = err_set(
+            e, ERR_UNAVAILABLE, "'%.300s' was replaced or removed while it was being saved", path);
     else
         rc = scan_check_owner(s, &st, path, e);
     if (!rc)
@@ -141,12 +148,13 @@ int scan_open_entry(int root_fd, const struct scan *s, size_t i, const char *pat
 
 static int compare_xattrs(const void *a, const void *b)
 {
-    return strcmp(((const struct manifest_xattr *)a)->name, ((const struct manifest_xattr *)b)->name);
+    return strcmp(
+        ((const struct manifest_xattr *)a)->name, ((const struct manifest_xattr *)b)->name);
 }
 
 /* The user attributes in w->list, n bytes of it, of what `at` leads to, into v. */
-static int read_values(struct walk *w, const char *at, const char *path, size_t n, struct manifest_xattr *v,
-    size_t *ret_n, struct err *e)
+static int read_values(struct walk *w, const char *at, const char *path, size_t n,
+    struct manifest_xattr *v, size_t *ret_n, struct err *e)
 {
     size_t used = 0, n_v = 0;
 
@@ -157,7 +165,8 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
             continue;
         if (n_v == MANIFEST_XATTRS_MAX || !str_is_utf8(name, strlen(name)))
             return err_set(e, ERR_UNSUPPORTED,
-                "'%.300s' has over %d extended attributes, or one whose name is not UTF-8: it cannot be "
+                "'%.300s' has over %d extended attributes, or one whose name is not UTF-8: it "
+                "cannot be "
                 "saved",
                 path, MANIFEST_XATTRS_MAX);
         got = getxattr(at, name, w->values + used, MANIFEST_XATTR_BYTES_MAX - used);
@@ -169,7 +178,8 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
             return errno == ENODATA || errno == ENOENT
                        ? changed(path, e)
                        : err_errno(e, errno, "read the extended attributes of '%.300s'", path);
-        v[n_v++] = (struct manifest_xattr){.name = name, .value = w->values + used, .size = (size_t)got};
+        v[n_v++] =
+            (struct manifest_xattr){.name = name, .value = w->values + used, .size = (size_t)got};
         used += (size_t)got;
     }
     *ret_n = n_v;
@@ -190,8 +200,9 @@ static int add_xattrs(struct walk *w, int fd, struct manifest_entry *entry, stru
     if (got == 0 || (got < 0 && (errno == ENOTSUP || errno == ENOSYS)))
         return 0;
     if (got < 0)
-        return errno == ENOENT ? changed(entry->path, e)
-                               : err_errno(e, errno, "list the extended attributes of '%.300s'", entry->path);
+        return errno == ENOENT
+                   ? changed(entry->path, e)
+                   : err_errno(e, errno, "list the extended attributes of '%.300s'", entry->path);
     rc = read_values(w, at, entry->path, (size_t)got, v, &n, e);
     if (rc || n == 0)
         return rc;
@@ -278,7 +289,8 @@ static int add_holes(struct walk *w, int found, struct manifest_entry *entry, st
 
 static struct scan_stamp stamp_of(const struct stat *st)
 {
-    return (struct scan_stamp){.dev = st->st_dev, .ino = st->st_ino, .ctime_ns = scan_stamp_ns(&st->st_ctim)};
+    return (struct scan_stamp){
+        .dev = st->st_dev, .ino = st->st_ino, .ctime_ns = scan_stamp_ns(&st->st_ctim)};
 }
 
 static bool same_stamp(const struct scan_stamp *a, const struct scan_stamp *b)
@@ -296,7 +308,8 @@ static int compare_now(
 {
     const struct manifest *m = w->before;
     const struct manifest_entry *entry =
-        m->n_entries ? bsearch(path, m->entries, m->n_entries, sizeof(m->entries[0]), compare_path) : NULL;
+        m->n_entries ? bsearch(path, m->entries, m->n_entries, sizeof(m->entries[0]), compare_path)
+                     : NULL;
     struct scan_stamp now = stamp_of(st);
 
     if (!entry || !same_stamp(&w->scan->stamps[entry - m->entries], &now) ||
@@ -328,8 +341,8 @@ static void add(struct walk *w, enum manifest_type type, const char *path, const
     *ret = entry;
 }
 
-static int add_link(
-    struct walk *w, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
+static int add_link(struct walk *w, int dir_fd, const char *name, const char *path,
+    const struct stat *st, struct err *e)
 {
     struct manifest_entry *entry;
     char target[CKPT_PATH_MAX];
@@ -346,7 +359,8 @@ static int add_link(
     return 0;
 }
 
-static int visit_directory(struct walk *w, int dir_fd, const char *name, const char *path, struct err *e)
+static int visit_directory(
+    struct walk *w, int dir_fd, const char *name, const char *path, struct err *e)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct manifest_entry *entry;
@@ -373,8 +387,8 @@ static int visit_directory(struct walk *w, int dir_fd, const char *name, const c
 }
 
 /* A file with several names is marked by a target, which is set when all names are known. */
-static int add_file(
-    struct walk *w, int dir_fd, const char *name, const char *path, const struct stat *st, struct err *e)
+static int add_file(struct walk *w, int dir_fd, const char *name, const char *path,
+    const struct stat *st, struct err *e)
 {
     int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
     struct manifest_entry *entry;
@@ -407,7 +421,8 @@ static int visit(struct walk *w, int dir_fd, const char *name, const char *path,
     int rc;
 
     if (w->m && w->m->n_entries >= CKPT_FILES_MAX)
-        return err_set(e, ERR_INVALID, "the checkpoint directory has over %d entries", CKPT_FILES_MAX);
+        return err_set(
+            e, ERR_INVALID, "the checkpoint directory has over %d entries", CKPT_FILES_MAX);
     if (manifest_check_path(path, e)) {
         err_wrap(e, "cannot be saved");
         return e->kind = ERR_UNSUPPORTED;
@@ -463,7 +478,8 @@ static int scan_directory(struct walk *w, int fd, const char *path, struct err *
 
 static int walk(struct walk *w, int root_fd, struct err *e)
 {
-    int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own position for readdir */
+    /* its own position for readdir */
+    int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st)) {
@@ -555,8 +571,9 @@ static void link_names(struct manifest *m, struct scan *s, uint32_t *order)
         if (a->dev != b->dev || a->ino != b->ino)
             first = i;
         else
-            *entry = (struct manifest_entry){
-                .type = MANIFEST_HARD, .path = entry->path, .target = m->entries[order[first]].path};
+            *entry = (struct manifest_entry){.type = MANIFEST_HARD,
+                .path = entry->path,
+                .target = m->entries[order[first]].path};
     }
 }
 

@@ -28,13 +28,15 @@ void sealed_close(const struct crypt_key *k, const char *what, struct buf *text)
 
 bool sealed_is(const struct buf *stored)
 {
-    return stored->len >= sizeof(HEAD_START) - 1 && !memcmp(stored->data, HEAD_START, sizeof(HEAD_START) - 1);
+    return stored->len >= sizeof(HEAD_START) - 1 &&
+           !memcmp(stored->data, HEAD_START, sizeof(HEAD_START) - 1);
 }
 
 /* The key's id, or ERR_CORRUPT. */
 static int parse_head(const struct buf *stored, char ret_id[CRYPT_ID_HEX + 1], struct err *e)
 {
-    const char *cipher = stored->data + sizeof(HEAD_START) - 1, *id = cipher + sizeof(HEAD_CIPHER) - 1;
+    const char *cipher = stored->data + sizeof(HEAD_START) - 1,
+               *id = cipher + sizeof(HEAD_CIPHER) - 1;
 
     if (stored->len <= AROUND || !manifest_tail_fits(stored->data, stored->len))
         return err_set(e, ERR_CORRUPT, "the encrypted manifest does not match its own hash");
@@ -59,10 +61,13 @@ int sealed_open(const struct ckpt_crypt *c, const char *what, struct buf *stored
     k = crypt_find(c, id);
     if (!k && (!c || c->n == 0))
         return err_set(e, ERR_UNSUPPORTED,
-            "it is encrypted (key %.16s), and no key is here (belay checkpoint takes --key-file FILE)", id);
+            "it is encrypted (key %.16s), and no key is here (belay checkpoint takes --key-file "
+            "FILE)",
+            id);
     if (!k)
         return err_set(e, ERR_UNSUPPORTED,
-            "it is encrypted with the key %.16s; the keys that are here are others, of another cluster or "
+            "it is encrypted with the key %.16s; the keys that are here are others, of another "
+            "cluster or "
             "job or of "
             "another time (the first of them is %s)",
             id, c->keys[0].id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory is by chunk, not by file: 72 bytes for 4 MiB, whatever the number of files. A chunk is known by the
- * SHA-256 of the stamps and places of the pieces of files it is made of.
+ * The memory is by chunk, not by file: 72 bytes for 4 MiB, whatever the number of files. A chunk is
+ * known by the SHA-256 of the stamps and places of the pieces of files it is made of.
  */
 #include "ckpt/seen.h"
 #include "base/mem.h"
@@ -20,9 +20,10 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 #define NS_PER_SECOND INT64_C(1000000000)
-#define GRANULARITY_NS INT64_C(20000000) /* stamps move on with the timer's tick, 10 ms at the most */
-#define COARSE_NS (2 * NS_PER_SECOND)    /* where stamps are whole seconds */
-#define CLOCK_SLACK_NS INT64_C(1000000)  /* by which two readings of a distance may differ */
+/* stamps move on with the timer's tick, 10 ms at the most */
+#define GRANULARITY_NS INT64_C(20000000)
+#define COARSE_NS (2 * NS_PER_SECOND)   /* where stamps are whole seconds */
+#define CLOCK_SLACK_NS INT64_C(1000000) /* by which two readings of a distance may differ */
 #define CLOCK_TRIES 16
 
 struct seen_chunk {
@@ -83,7 +84,8 @@ static bool is_trusted(int fd, uint64_t *ret_dev)
     if (fstatfs(fd, &fs) || fstat(fd, &st))
         return false;
     *ret_dev = st.st_dev;
-    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+           fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
 void seen_begin(struct seen_save *u, int root_fd)
@@ -128,8 +130,8 @@ static int plan_piece(void *ctx, const struct manifest_piece *p, struct err *e)
 {
     struct planning *x = ctx;
     const struct scan_stamp *stamp = &x->scan->stamps[p->file - x->m->entries];
-    const int64_t what[] = {(int64_t)stamp->dev, (int64_t)stamp->ino, stamp->ctime_ns, p->file->mtime_ns,
-        p->file->size, p->file_offset, (int64_t)p->n};
+    const int64_t what[] = {(int64_t)stamp->dev, (int64_t)stamp->ino, stamp->ctime_ns,
+        p->file->mtime_ns, p->file->size, p->file_offset, (int64_t)p->n};
 
     (void)e;
     x->fits = x->fits && is_settled(x->use, stamp, x->use->start_ns);
@@ -161,8 +163,8 @@ void seen_plan(struct seen_save *u, const struct manifest *m, const struct scan 
 
 static int compare_keys(const void *a, const void *b)
 {
-    return memcmp(
-        ((const struct seen_chunk *)a)->key.bytes, ((const struct seen_chunk *)b)->key.bytes, SEEN_KEY_BYTES);
+    return memcmp(((const struct seen_chunk *)a)->key.bytes,
+        ((const struct seen_chunk *)b)->key.bytes, SEEN_KEY_BYTES);
 }
 
 bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
@@ -181,8 +183,8 @@ bool seen_find(const struct seen_save *u, size_t i, struct manifest_chunk *c)
     return true;
 }
 
-/* If somebody opens the file for writing just while we have the lease, he waits for these two calls; the signal that
- * then comes is one that nobody notices. */
+/* If somebody opens the file for writing just while we have the lease, he waits for these two
+ * calls; the signal that then comes is one that nobody notices. */
 bool seen_has_no_writer(int fd)
 {
     if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking a snapshot: scan -> per file, copy, clone or hold -> wait until a write would show -> scan again. What the
- * second scan finds unchanged, the program had left alone while its files were looked at: so all of them are of one
- * moment. The content is read afterwards, from what was kept.
+ * Taking a snapshot: scan -> per file, copy, clone or hold -> wait until a write would show -> scan
+ * again. What the second scan finds unchanged, the program had left alone while its files were
+ * looked at: so all of them are of one moment. The content is read afterwards, from what was kept.
  */
 #include "ckpt/snapshot.h"
 #include "base/fs.h"
@@ -20,13 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COPIED_MAX (INT64_C(32) << 20) /* of all files: tens of milliseconds, and what the page cache takes */
+/* of all files: tens of milliseconds, and what the page cache takes */
+#define COPIED_MAX (INT64_C(32) << 20)
 #define COPIED_FILE_MAX (INT64_C(1) << 20) /* where a larger one can be cloned or held */
 #define COPY_BYTES (256u << 10)
 #define HELD_MAX 512
 #define COPY_ALIGN INT64_C(4096)
 #define CLONE_ALIGN (INT64_C(64) << 10) /* no file system's blocks are larger */
-#define SETTLE_MS 100                   /* after which a write would still not show: the clock was set */
+/* after which a write would still not show: the clock was set */
+#define SETTLE_MS 100
 #define SETTLE_LOOK_NS 2000000
 #define SPOOL_NAME "snapshot.spool" /* for an instant */
 
@@ -64,8 +66,8 @@ static void open_spool(struct taking *t)
     unlink(path);
     t->s->spool = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (t->s->spool < 0)
-        snprintf(
-            t->why, sizeof(t->why), "no file could be made in %.60s: %s", t->how->scratch, strerror(errno));
+        snprintf(t->why, sizeof(t->why), "no file could be made in %.60s: %s", t->how->scratch,
+            strerror(errno));
     else
         unlink(path);
     free(path);
@@ -131,7 +133,8 @@ static int copy(struct taking *t, size_t i, int fd, bool *ret_kept, struct err *
 /* False where the file system shares no blocks, or has no room for their list. */
 static bool clone(struct taking *t, size_t i, int fd)
 {
-    struct file_clone_range range = {.src_fd = fd, .dest_offset = (uint64_t)room(t->s, CLONE_ALIGN)};
+    struct file_clone_range range = {
+        .src_fd = fd, .dest_offset = (uint64_t)room(t->s, CLONE_ALIGN)};
 
     if (!t->can_clone || ioctl(t->s->spool, FICLONERANGE, &range)) {
         t->can_clone = false;
@@ -150,8 +153,8 @@ static bool hold(struct taking *t, size_t i, int fd)
     struct snapshot_file *f = &s->files[i];
     struct stat st;
 
-    if (!t->can_hold || !f->is_quiet || s->n_held == t->held_max || s->scan.stamps[i].dev != s->seen.dev ||
-        fstat(fd, &st))
+    if (!t->can_hold || !f->is_quiet || s->n_held == t->held_max ||
+        s->scan.stamps[i].dev != s->seen.dev || fstat(fd, &st))
         return false;
     f->how = SNAPSHOT_HELD;
     f->fd = fd;
@@ -169,7 +172,8 @@ static bool would_notice(const struct ckpt_snapshot *s)
     return true;
 }
 
-/* What was written just now, and is written again within the same tick of the clock, has the stamps it had. */
+/* What was written just now, and is written again within the same tick of the clock, has the stamps
+ * it had. */
 static void settle(struct taking *t)
 {
     const struct timespec look = {.tv_nsec = SETTLE_LOOK_NS};
@@ -177,8 +181,8 @@ static void settle(struct taking *t)
 
     while (t->s->n_held && !would_notice(t->s)) {
         if (now_ms() > end) {
-            snprintf(
-                t->why, sizeof(t->why), "its files are from the future, or their times are whole seconds");
+            snprintf(t->why, sizeof(t->why),
+                "its files are from the future, or their times are whole seconds");
             return;
         }
         nanosleep(&look, NULL);
@@ -204,7 +208,7 @@ static int keep_open_file(struct taking *t, size_t i, int fd, struct err *e)
         rc = copy(t, i, fd, &kept, e);
     if (!rc && !kept)
         snprintf(t->why, sizeof(t->why), "'%.60s' is %s", file->path,
-            !t->can_hold            ? "too large to be copied, and its file system cannot share its blocks"
+            !t->can_hold ? "too large to be copied, and its file system cannot share its blocks"
             : !s->files[i].is_quiet ? "too large to be copied, and open for writing or mapped"
                                     : "one of too many to be copied or held open");
     return rc;
@@ -284,8 +288,9 @@ static int take(struct taking *t, const atomic_int *cancel, struct err *e)
     return rc || *t->why ? rc : scan_check_unchanged(t->root_fd, &s->manifest, &s->scan, e);
 }
 
-int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how, const atomic_int *cancel,
-    struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats, struct err *e)
+int ckpt_snapshot_take(const char *dir, const struct ckpt_snapshot_how *how,
+    const atomic_int *cancel, struct ckpt_snapshot **ret, struct ckpt_snapshot_stats *ret_stats,
+    struct err *e)
 {
     int64_t start = now_ms();
     struct taking t = {.how = how,
@@ -325,25 +330,29 @@ static bool is_as_held(const struct ckpt_snapshot *s, size_t i, const struct man
     const struct snapshot_file *f = &s->files[i];
     struct stat st;
 
-    if (fstat(f->fd, &st) || st.st_size != file->size || scan_stamp_ns(&st.st_mtim) != file->mtime_ns)
+    if (fstat(f->fd, &st) || st.st_size != file->size ||
+        scan_stamp_ns(&st.st_mtim) != file->mtime_ns)
         return false;
     return st.st_nlink != f->links || scan_stamp_ns(&st.st_ctim) == s->scan.stamps[i].ctime_ns;
 }
 
-static int check_held(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, struct err *e)
+static int check_held(
+    struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, struct err *e)
 {
     if (s->files[i].how != SNAPSHOT_HELD || is_as_held(s, i, file))
         return 0;
     atomic_store(&s->disturbed, true);
     return err_set(e, ERR_UNAVAILABLE,
-        "'%.200s' was written to in place while it was being stored: nothing was committed. From now on no "
+        "'%.200s' was written to in place while it was being stored: nothing was committed. From "
+        "now on no "
         "file of "
-        "this attempt is held; to go on while large files are stored, write a new file and rename it",
+        "this attempt is held; to go on while large files are stored, write a new file and rename "
+        "it",
         file->path);
 }
 
-int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, char *p, size_t n,
-    int64_t offset, struct err *e)
+int snapshot_read(struct ckpt_snapshot *s, size_t i, const struct manifest_entry *file, char *p,
+    size_t n, int64_t offset, struct err *e)
 {
     const struct snapshot_file *f = &s->files[i];
     bool is_held = f->how == SNAPSHOT_HELD;

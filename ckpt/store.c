@@ -20,7 +20,9 @@ static int file_path(const char *url, struct buf *path, struct err *e)
         return err_wrap(e, "store '%.200s'", url);
     if (path->len == 0 || path->data[0] != '/')
         return err_set(e, ERR_INVALID,
-            "store '%.200s': the path must be absolute and on this machine: file:///an/absolute/path", url);
+            "store '%.200s': the path must be absolute and on this machine: "
+            "file:///an/absolute/path",
+            url);
     return 0;
 }
 
@@ -32,7 +34,8 @@ static int not_supported(const char *url, struct err *e)
         url);
 }
 
-int store_open(const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
+int store_open(
+    const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
 {
     static const struct store_options none = {0};
     struct buf path = {0};

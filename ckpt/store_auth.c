@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See store_auth.h. A wait ends when something is set or fails after it began: an older failure may be over.
+ * See store_auth.h. A wait ends when something is set or fails after it began: an older failure may
+ * be over.
  */
 #include "ckpt/store_auth.h"
 #include "base/mem.h"
@@ -31,9 +32,11 @@ void store_keys_wipe(struct store_keys *k)
 int store_keys_of_token(enum store_keys_kind kind, const char *token, int64_t left_ms,
     struct store_keys *ret_keys, struct err *e)
 {
-    *ret_keys = (struct store_keys){.kind = kind, .expires = {clock_wall(&clock_system).ms + left_ms}};
+    *ret_keys =
+        (struct store_keys){.kind = kind, .expires = {clock_wall(&clock_system).ms + left_ms}};
     if (!STR_COPY(ret_keys->token, token))
-        return err_set(e, ERR_INVALID, "the token is longer than %zu bytes", sizeof(ret_keys->token) - 1);
+        return err_set(
+            e, ERR_INVALID, "the token is longer than %zu bytes", sizeof(ret_keys->token) - 1);
     return 0;
 }
 
@@ -93,7 +96,8 @@ bool store_auth_take_refusal(struct store_auth *a)
 
 static int64_t left_ms(const struct store_auth *a)
 {
-    return wall_is_set(a->keys.expires) ? a->keys.expires.ms - clock_wall(&clock_system).ms : INT64_MAX;
+    return wall_is_set(a->keys.expires) ? a->keys.expires.ms - clock_wall(&clock_system).ms
+                                        : INT64_MAX;
 }
 
 static bool are_good(const struct store_auth *a, uint64_t refused)
@@ -113,8 +117,8 @@ static void wait_a_little(struct store_auth *a)
 }
 
 /* Locked. */
-static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failures_before, int64_t timeout_ms,
-    const atomic_int *cancel, struct err *e)
+static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failures_before,
+    int64_t timeout_ms, const atomic_int *cancel, struct err *e)
 {
     const int64_t deadline_ms = clock_mono(&clock_system).ms + timeout_ms;
     while (!are_good(a, refused)) {
@@ -131,8 +135,8 @@ static int wait_for_keys(struct store_auth *a, uint64_t refused, uint64_t failur
     return 0;
 }
 
-int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms, const atomic_int *cancel,
-    struct store_keys *ret_keys, struct err *e)
+int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms,
+    const atomic_int *cancel, struct store_keys *ret_keys, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&a->lock);
@@ -150,7 +154,8 @@ int store_auth_get(struct store_auth *a, uint64_t refused, int64_t timeout_ms, c
     else if (wanted && a->keys.number == 0)
         rc = err_set(e, ERR_CONFIG, "there are no credentials for this store");
     else if (wanted)
-        rc = err_set(e, ERR_DENIED, "the credentials were refused, or have ended, and there are no others");
+        rc = err_set(
+            e, ERR_DENIED, "the credentials were refused, or have ended, and there are no others");
     if (rc == 0)
         *ret_keys = a->keys;
     pthread_mutex_unlock(&a->lock);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store in a container of Azure's blobs. Its invariants are those of store_s3.c; a blob appears with Put Blob, or
- * with the Put Block List that ends an upload, both with `If-None-Match: *`.
+ * The store in a container of Azure's blobs. Its invariants are those of store_s3.c; a blob appears
+ * with Put Blob, or with the Put Block List that ends an upload, both with `If-None-Match: *`.
  *
- * Blocks have random names: those of two who upload one blob at once are never mixed. Blocks of an upload that was given
- * up vanish by themselves after a week.
+ * Blocks have random names: those of two who upload one blob at once are never mixed. Blocks of an
+ * upload that was given up vanish by themselves after a week.
  *
- * Not here: copies inside the store. They need a signature or a token for the source, too, so link is left to the caller,
- * who writes the bytes, and rename, which only damaged objects need, reads and writes.
+ * Not here: copies inside the store. They need a signature or a token for the source, too, so link
+ * is left to the caller, who writes the bytes, and rename, which only damaged objects need, reads
+ * and writes.
  */
 #include "ckpt/store_az.h"
 #include "base/mem.h"
@@ -53,7 +54,8 @@ static int upload_block(struct upload *u, const void *p, size_t n, struct err *e
     return rc;
 }
 
-/* Some servers look at the condition before they know of the blocks only, so the name is looked up before as well. */
+/* Some servers look at the condition before they know of the blocks only, so the name is looked up
+ * before as well. */
 static int upload_commit(struct upload *u, const void *p, size_t n, struct err *e)
 {
     char sha256[SIGV4_HEX_MAX];
@@ -75,10 +77,12 @@ static int upload_commit(struct upload *u, const void *p, size_t n, struct err *
     return rc;
 }
 
-static int create_in_blocks(struct store *s, const char *name, const char *p, size_t n, struct err *e)
+static int create_in_blocks(
+    struct store *s, const char *name, const char *p, size_t n, struct err *e)
 {
     struct upload u = {.store = s, .name = name};
-    size_t part = atomic_load(&object_client(s)->facts->part_bytes), n_blocks = (n + part - 1) / part;
+    size_t part = atomic_load(&object_client(s)->facts->part_bytes),
+           n_blocks = (n + part - 1) / part;
     int rc = 0;
     if (n_blocks > BLOCKS_MAX)
         return err_set(e, ERR_INVALID, "%s: %zu bytes are too many for one object", name, n);

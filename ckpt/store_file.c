@@ -3,16 +3,19 @@
  * The store in a directory: an object is a file of mode 0600, its name the path below the root.
  *
  * Invariants.
- *  1. An object appears whole or not at all, and is on disk when create returns: it is written under another
- * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional create),
- * then the directory is fsynced, and so is every directory that had to be made on the way. What is put is written
- * and on its way to the disk at once, and fsynced and named in batches: a file system that is asked for one file
- * after the other writes its journal as often. settle names the rest and fsyncs the directory, once for all.
- *  2. An object is never written again. Directories that become empty are removed, so a create that finds its
- *     directory gone makes it again.
+ *  1. An object appears whole or not at all, and is on disk when create returns: it is written
+ *     under another
+ * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional
+ * create), then the directory is fsynced, and so is every directory that had to be made on the way.
+ * What is put is written and on its way to the disk at once, and fsynced and named in batches: a
+ * file system that is asked for one file after the other writes its journal as often. settle names
+ * the rest and fsyncs the directory, once for all.
+ *  2. An object is never written again. Directories that become empty are removed, so a create that
+ *     finds its directory gone makes it again.
  *
- * What a killed create leaves ("name.XXXXXX") is listed like any object and swept by whoever cleans that
- * prefix. This file does not lock: the conditional create is all the agreement its users need, also over NFS.
+ * What a killed create leaves ("name.XXXXXX") is listed like any object and swept by whoever cleans
+ * that prefix. This file does not lock: the conditional create is all the agreement its users need,
+ * also over NFS.
  */
 #include "ckpt/store_file.h"
 #include "base/fs.h"
@@ -44,8 +47,10 @@ struct store_file {
     struct store base;
     char *root; /* as it was named, for people */
     int fd;     /* of it, from the open to the close; and */
-    char *at;   /* its name by that: whatever is mounted over the root or moved away from there meanwhile, what was looked
-                   at when the store was opened is what is written to. Where there is no /proc it is the root */
+    /* its name by that: whatever is mounted over the root or moved away from there meanwhile, what
+     * was looked at when the store was opened is what is written to. Where there is no /proc it is
+     * the root */
+    char *at;
     pthread_mutex_t lock; /* of what follows */
     struct pending pending[PENDING_MAX];
     size_t n_pending;
@@ -59,7 +64,8 @@ static int told(struct store *s, int rc, struct err *e)
 
     if (!found || str_eq(f->at, f->root))
         return rc;
-    char *before = mem_strndup(e->text, (size_t)(found - e->text)), *after = mem_strdup(found + strlen(f->at));
+    char *before = mem_strndup(e->text, (size_t)(found - e->text)),
+         *after = mem_strdup(found + strlen(f->at));
     err_set(e, e->kind, "%s%s%s", before, f->root, after);
     free(before);
     free(after);
@@ -174,8 +180,8 @@ static int write_beside(void *ctx, const char *path, struct err *e)
     return 0;
 }
 
-/* Durable first, then named: the first fsync waits for the disk, and the others have not much left to wait for. The
- * same content may have come from two at once. */
+/* Durable first, then named: the first fsync waits for the disk, and the others have not much left
+ * to wait for. The same content may have come from two at once. */
 static int name_all(struct pending *v, size_t n, struct err *e)
 {
     int rc = 0;
@@ -223,7 +229,8 @@ static int file_put(
     if (access(path, F_OK) == 0)
         rc = err_set(e, ERR_CONFLICT, "%s exists", path);
     else
-        rc = with_parents(s, path, write_beside, &(struct content){.p = p, .n = n, .made = &made}, e);
+        rc = with_parents(
+            s, path, write_beside, &(struct content){.p = p, .n = n, .made = &made}, e);
     free(path);
     if (rc)
         return rc;
@@ -338,8 +345,9 @@ static int walk_prefix(struct walk *w, const char *prefix, int depth, struct err
     struct store_file *f = (struct store_file *)w->store;
     char *dir = mem_printf("%s/%s", f->at, prefix);
     struct names l = {0};
-    int rc = depth > LIST_DEPTH_MAX ? err_set(e, ERR_INVALID, "%s: directories too deep for a store", dir)
-                                    : read_names(dir, &l, e);
+    int rc = depth > LIST_DEPTH_MAX
+                 ? err_set(e, ERR_INVALID, "%s: directories too deep for a store", dir)
+                 : read_names(dir, &l, e);
 
     for (size_t i = 0; !rc && !w->stopped && i < l.n; i++) {
         char *name = mem_printf("%s%s", prefix, l.v[i]);
@@ -356,14 +364,16 @@ static int walk_prefix(struct walk *w, const char *prefix, int depth, struct err
     return rc;
 }
 
-static int file_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+static int file_list(
+    struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
     struct walk w = {.store = s, .fn = fn, .ctx = ctx};
 
     return walk_prefix(&w, prefix, 0, e);
 }
 
-/* Removes the directories above path that are empty, below the root; what remains is on disk without it. */
+/* Removes the directories above path that are empty, below the root; what remains is on disk
+ * without it. */
 static int prune_and_sync(struct store_file *f, const char *path, struct err *e)
 {
     char *dir = mem_strdup(path);
@@ -457,7 +467,8 @@ static int told_create(struct store *s, const char *name, const void *p, size_t 
     return told(s, file_create(s, name, p, n, e), e);
 }
 
-static int told_put(struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
+static int told_put(
+    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
     return told(s, file_put(s, name, p, n, sha256, e), e);
 }
@@ -477,7 +488,8 @@ static int told_stat(struct store *s, const char *name, int64_t *ret_size, struc
     return told(s, file_stat(s, name, ret_size, e), e);
 }
 
-static int told_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+static int told_list(
+    struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
     return told(s, file_list(s, prefix, fn, ctx, e), e);
 }
@@ -548,8 +560,8 @@ int store_file_open(const char *root, bool existing, struct store **ret_store, s
     while (n > 1 && root[n - 1] == '/')
         n--;
     if (root[0] != '/' || n < 2)
-        return err_set(
-            e, ERR_INVALID, "'%.200s' cannot be a store: name a directory by its absolute path", root);
+        return err_set(e, ERR_INVALID,
+            "'%.200s' cannot be a store: name a directory by its absolute path", root);
     if (!existing)
         rc = fs_mkdirs(root, 0700, e);
     if (rc)

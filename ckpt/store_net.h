@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the stores over a network share in one process, however often each is opened: connections, credentials, and
- * what was found out about the servers.
+ * What the stores over a network share in one process, however often each is opened: connections,
+ * credentials, and what was found out about the servers.
  */
 #ifndef BELAY_CKPT_STORE_NET_H
 #define BELAY_CKPT_STORE_NET_H
@@ -17,7 +17,8 @@ struct store_facts {
     atomic_bool no_conditional_copy; /* the same of a copy */
     atomic_llong clock_ahead_ms;     /* of ours; 0 until it said that our clock is off */
     atomic_llong backoff_ms;         /* the first pause before a request is sent again */
-    atomic_size_t part_bytes;        /* an object of over twice as many is sent in parts of so many, where there are parts */
+    /* an object of over twice as many is sent in parts of so many, where there are parts */
+    atomic_size_t part_bytes;
 };
 
 struct store_net;
@@ -27,7 +28,8 @@ typedef void (*store_net_want_fn)(void *ctx, enum store_keys_kind kind);
 
 /* It has a holder for each kind of credentials; want as of store_auth_create. */
 struct store_net *store_net_create(store_net_want_fn want, void *ctx);
-void store_net_destroy(struct store_net *n); /* every store that was opened with it is closed; NULL is fine */
+/* every store that was opened with it is closed; NULL is fine */
+void store_net_destroy(struct store_net *n);
 
 /* All of these are valid until destroy. */
 struct store_auth *store_net_auth(struct store_net *n, enum store_keys_kind kind);

@@ -11,8 +11,9 @@
 
 int object_check_name(const char *name, struct err *e)
 {
-    return store_name_is_valid(name) ? 0
-                                     : err_set(e, ERR_INVALID, "'%.100s' is not a valid object name", name);
+    return store_name_is_valid(name)
+               ? 0
+               : err_set(e, ERR_INVALID, "'%.100s' is not a valid object name", name);
 }
 
 void object_if_absent(struct s3_op *op)
@@ -77,7 +78,8 @@ static int read_all(struct store *s, const char *name, size_t max, struct buf *o
     return rc;
 }
 
-/* After a reply that was lost: is what is there what we sent? 0, ERR_CONFLICT, or why that cannot be said. */
+/* After a reply that was lost: is what is there what we sent? 0, ERR_CONFLICT, or why that cannot
+ * be said. */
 static int check_ours(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
     char sum[S3_BASE64_MAX], hex[SIGV4_HEX_MAX], ours[S3_BASE64_MAX];
@@ -91,7 +93,8 @@ static int check_ours(struct store *s, const char *name, const void *p, size_t n
         return err_set(e, ERR_UNAVAILABLE, "%s was there, and is gone", name);
     if ((uint64_t)size != n)
         return err_set(e, ERR_CONFLICT, "%s exists", name);
-    if (sum[0] && !strchr(sum, '-')) { /* not that of an upload in parts, which is a hash of hashes */
+    /* not that of an upload in parts, which is a hash of hashes */
+    if (sum[0] && !strchr(sum, '-')) {
         sigv4_sha256_hex(p, n, hex);
         s3_base64_of_hex(hex, ours);
         return str_eq(sum, ours) ? 0 : err_set(e, ERR_CONFLICT, "%s exists", name);
@@ -147,7 +150,8 @@ judge:
     return err_set(e, ERR_CONFLICT, "%s exists", name);
 }
 
-/* The bytes as they are sent are checked by the server: Amazon's by the SHA-256, the others' by the MD5. */
+/* The bytes as they are sent are checked by the server: Amazon's by the SHA-256, the others' by the
+ * MD5. */
 static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
 {
     const struct s3_request *r = &op->request;
@@ -161,8 +165,8 @@ static void add_sum(struct s3_op *op, char sum[S3_BASE64_MAX])
         s3_op_header(op, "Content-MD5", sum);
 }
 
-void object_put_op(
-    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct object_put *ret)
+void object_put_op(struct store *s, const char *name, const void *p, size_t n, const char *sha256,
+    struct object_put *ret)
 {
     ret->op = s3_op_make(object_client(s), "PUT", name, NULL);
     if (sha256)
@@ -210,10 +214,12 @@ int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err
     return rc;
 }
 
-/* One page: nothing of it counts before all of it was read, so that one that is torn can be asked for again. */
+/* One page: nothing of it counts before all of it was read, so that one that is torn can be asked
+ * for again. */
 struct listing {
-    int (*read)(const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e);
-    size_t skip;    /* bytes of the place's prefix */
+    int (*read)(
+        const char *body, size_t n, s3_key_fn fn, void *ctx, struct s3_page *page, struct err *e);
+    size_t skip; /* bytes of the place's prefix */
     const char *prefix;
     char before[S3_TOKEN_MAX]; /* the token of this page */
     struct s3_page page;
@@ -272,7 +278,8 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
         op.accept_ctx = &l;
         rc = s3_op_run(&op, e);
         if (rc == 0 && op.meaning != S3_DONE)
-            rc = s3_op_refused(&op, ERR_CONFIG, "there is nothing to list; is the bucket's name right?", e);
+            rc = s3_op_refused(
+                &op, ERR_CONFIG, "there is nothing to list; is the bucket's name right?", e);
         if (rc == 0)
             is_over = give_names(&l, fn, ctx) || l.page.is_last;
         s3_op_deinit(&op);
@@ -282,8 +289,9 @@ int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx
     return rc;
 }
 
-/* Google's and Azure's have batches too, of 100 removals each, as requests within a request; several requests at a time over
- * connections that are kept do as well, and each is tried again by itself. */
+/* Google's and Azure's have batches too, of 100 removals each, as requests within a request;
+ * several requests at a time over connections that are kept do as well, and each is tried again by
+ * itself. */
 #define REMOVERS 8
 
 struct removal {
@@ -326,7 +334,8 @@ int object_remove_each(struct store *s, const char *const *names, size_t n, stru
     struct removal r = {.store = s, .names = names, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[REMOVERS - 1];
     size_t started = 0;
-    int rc = n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
+    int rc =
+        n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = object_check_name(names[i], e);
     if (rc != 0)

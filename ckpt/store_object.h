@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the stores in buckets (S3, Google Cloud Storage) and containers (Azure) have in common. An object's key is the
- * prefix of the store's URL and then its name.
+ * What the stores in buckets (S3, Google Cloud Storage) and containers (Azure) have in common. An
+ * object's key is the prefix of the store's URL and then its name.
  */
 #ifndef BELAY_CKPT_STORE_OBJECT_H
 #define BELAY_CKPT_STORE_OBJECT_H
@@ -43,8 +43,8 @@ void object_if_absent(struct s3_op *op);
 /* The server answered 501 to it: says so, once. */
 void object_note_no_conditions(atomic_bool *fact, const struct s3_client *c, const char *what);
 
-/* Runs a conditional write. 0; ERR_CONFLICT; ERR_NOT_FOUND: the upload is gone, and nothing of ours is there. body is
- * what the object is to be. */
+/* Runs a conditional write. 0; ERR_CONFLICT; ERR_NOT_FOUND: the upload is gone, and nothing of ours
+ * is there. body is what the object is to be. */
 int object_write(
     struct store *s, const char *name, struct s3_op *op, const void *body, size_t n, struct err *e);
 
@@ -54,8 +54,8 @@ struct object_put {
     char sha256[SIGV4_HEX_MAX], sum[S3_BASE64_MAX];
 };
 /* sha256: of p in hex, NULL: not known. */
-void object_put_op(
-    struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct object_put *ret);
+void object_put_op(struct store *s, const char *name, const void *p, size_t n, const char *sha256,
+    struct object_put *ret);
 
 /* ---- As store_ops has them ---- */
 
@@ -64,7 +64,8 @@ int object_create_whole(
 int object_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e);
 int object_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e);
 int object_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e);
-/* With a request for each name, several at a time. An error is the first; what else was removed then is open. */
+/* With a request for each name, several at a time. An error is the first; what else was removed
+ * then is open. */
 int object_remove_each(struct store *s, const char *const *names, size_t n, struct err *e);
 void object_close(struct store *s);
 

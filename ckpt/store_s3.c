@@ -3,27 +3,31 @@
  * The store in a bucket of S3, or of Google's in its XML API.
  *
  * Invariants.
- *  1. An object appears whole or not at all, and is durable when create returns: that is S3's own promise, once the
- *     reply to a PUT, or to the completion of an upload, says so.
- *  2. create does not change what is there: `If-None-Match: *`. A reply that was lost leaves open whether the object is
- *     ours; what is there is then compared with what we sent, so that our own object is never a conflict.
- *  3. What was sent is what is stored: at S3 its SHA-256 is part of the signature, and given as the object's checksum.
+ *  1. An object appears whole or not at all, and is durable when create returns: that is S3's own
+ *     promise, once the reply to a PUT, or to the completion of an upload, says so.
+ *  2. create does not change what is there: `If-None-Match: *`. A reply that was lost leaves open
+ *     whether the object is ours; what is there is then compared with what we sent, so that our own
+ *     object is never a conflict.
+ *  3. What was sent is what is stored: at S3 its SHA-256 is part of the signature, and given as the
+ *     object's checksum.
  *
- * Google's bucket takes every object in one request, however large: its uploads in parts know no conditions. Its condition
- * is x-goog-if-generation-match: 0, its check of what was sent is the MD5, and objects are removed one by one.
+ * Google's bucket takes every object in one request, however large: its uploads in parts know no
+ * conditions. Its condition is x-goog-if-generation-match: 0, its check of what was sent is the
+ * MD5, and objects are removed one by one.
  *
- * A server without conditional writes (501) is remembered as such. There, create looks first and then writes, which is
- * not the same if two do it at once. The checkpoints do not rest on it: every name that a commit makes holds the number
- * of its attempt, a number is given to one node only, and a stale attempt finds the fence of the newer one in a listing.
- * Two that write one name at once would be two agents of one node with one attempt, which the lock of the agent's
- * directory rules out.
+ * A server without conditional writes (501) is remembered as such. There, create looks first and
+ * then writes, which is not the same if two do it at once. The checkpoints do not rest on it: every
+ * name that a commit makes holds the number of its attempt, a number is given to one node only, and
+ * a stale attempt finds the fence of the newer one in a listing. Two that write one name at once
+ * would be two agents of one node with one attempt, which the lock of the agent's directory rules
+ * out.
  *
- * Large objects are sent in parts. Some servers know the condition on a PUT but ignore it when an upload is
- * completed, or of a copy (Ceph), so the name is looked up before as well.
+ * Large objects are sent in parts. Some servers know the condition on a PUT but ignore it when an
+ * upload is completed, or of a copy (Ceph), so the name is looked up before as well.
  *
- * Not here: the bodies that are read are not checked against the store's checksum, for every chunk and manifest is
- * checked by its own hash. Uploads whose beginning was answered to nobody stay until the bucket's life-cycle rule for
- * incomplete uploads removes them.
+ * Not here: the bodies that are read are not checked against the store's checksum, for every chunk
+ * and manifest is checked by its own hash. Uploads whose beginning was answered to nobody stay
+ * until the bucket's life-cycle rule for incomplete uploads removes them.
  */
 #include "ckpt/store_s3.h"
 #include "base/log.h"
@@ -128,10 +132,12 @@ static void upload_abort(struct upload *u)
     free(query);
 }
 
-static int create_in_parts(struct store *s, const char *name, const char *p, size_t n, struct err *e)
+static int create_in_parts(
+    struct store *s, const char *name, const char *p, size_t n, struct err *e)
 {
     struct upload u = {.store = s, .name = name};
-    size_t part = atomic_load(&object_client(s)->facts->part_bytes), n_parts = (n + part - 1) / part;
+    size_t part = atomic_load(&object_client(s)->facts->part_bytes),
+           n_parts = (n + part - 1) / part;
     if (n_parts > S3_PARTS_MAX)
         return err_set(e, ERR_INVALID, "%s: %zu bytes are too many for one object", name, n);
     int rc = upload_begin(&u, e);
@@ -155,7 +161,8 @@ static int s3_put(
     if (rc != 0)
         return rc;
     bool in_parts = object_is_large(s, n) && object_client(s)->place.dialect == STORE_KEYS_AWS;
-    return in_parts ? create_in_parts(s, name, p, n, e) : object_create_whole(s, name, p, n, sha256, e);
+    return in_parts ? create_in_parts(s, name, p, n, e)
+                    : object_create_whole(s, name, p, n, sha256, e);
 }
 
 static int s3_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
@@ -183,15 +190,15 @@ static int remove_once(struct store *s, const char *body, size_t n, bool *ret_ag
     int rc = s3_op_run(&op, e);
     *ret_again = false;
     if (rc == 0 && op.meaning != S3_DONE)
-        rc =
-            s3_op_refused(&op, ERR_CONFIG, "there is nothing to remove from; is the bucket's name right?", e);
+        rc = s3_op_refused(
+            &op, ERR_CONFIG, "there is nothing to remove from; is the bucket's name right?", e);
     if (rc == 0 && s3_read_delete(buf_str(&op.reply.body), op.reply.body.len, &first, e) != 0)
         rc = s3_op_refused(&op, ERR_IO, e->text, e);
     if (rc == 0 && first.code[0]) {
         enum s3_meaning m = s3_judge(200, &first);
         *ret_again = m == S3_AGAIN || m == S3_UNSURE;
-        rc = err_set(e, *ret_again ? ERR_UNAVAILABLE : ERR_DENIED, "%.200s cannot be removed: %s: %.120s",
-            first.key, first.code, first.message);
+        rc = err_set(e, *ret_again ? ERR_UNAVAILABLE : ERR_DENIED,
+            "%.200s cannot be removed: %s: %.120s", first.key, first.code, first.message);
     }
     s3_op_deinit(&op);
     return rc;
@@ -203,7 +210,8 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
     bool again = true;
     if (object_client(s)->place.dialect != STORE_KEYS_AWS)
         return object_remove_each(s, names, n, e);
-    int rc = n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
+    int rc =
+        n > STORE_REMOVE_MAX ? err_set(e, ERR_INVALID, "more than %d names", STORE_REMOVE_MAX) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = object_check_name(names[i], e);
     if (rc != 0 || n == 0)
@@ -216,12 +224,13 @@ static int s3_remove(struct store *s, const char *const *names, size_t n, struct
 }
 
 /* Runs a copy of `from` to `to`, conditional or not. op.meaning as of s3_op_run. */
-static int copy(struct store *s, const char *from, const char *to, bool is_conditional, struct s3_op *ret_op,
-    struct err *e)
+static int copy(struct store *s, const char *from, const char *to, bool is_conditional,
+    struct s3_op *ret_op, struct err *e)
 {
     const struct s3_place *place = &object_client(s)->place;
     bool is_amazon = place->dialect == STORE_KEYS_AWS;
-    char *source = mem_printf("%s%s/%s%s", is_amazon ? "/" : "", place->bucket, place->prefix, from);
+    char *source =
+        mem_printf("%s%s/%s%s", is_amazon ? "/" : "", place->bucket, place->prefix, from);
     struct s3_op op = s3_op_make(object_client(s), "PUT", to, NULL);
     s3_op_header(&op, is_amazon ? "x-amz-copy-source" : "x-goog-copy-source", source);
     object_encrypted(&op);
@@ -250,8 +259,8 @@ static int s3_rename(struct store *s, const char *from, const char *to, struct e
     return rc == 0 ? s3_remove(s, names, 1, e) : rc;
 }
 
-/* A copy whose reply was lost and that finds its own work is done: what has the name is a copy of something, and who
- * asks for one only does so for content that the name stands for. */
+/* A copy whose reply was lost and that finds its own work is done: what has the name is a copy of
+ * something, and who asks for one only does so for content that the name stands for. */
 static int s3_link(struct store *s, const char *from, const char *to, struct err *e)
 {
     struct s3_client *c = object_client(s);
@@ -303,16 +312,19 @@ static const struct store_ops gs_ops = {
     .close = object_close,
 };
 
-int store_s3_open(const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
+int store_s3_open(
+    const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
 {
-    static const struct store_ops *const all[STORE_KEYS_KINDS] = {
-        [STORE_KEYS_AWS] = &s3_ops, [STORE_KEYS_GOOGLE] = &gs_ops, [STORE_KEYS_AZURE] = &store_az_ops};
+    static const struct store_ops *const all[STORE_KEYS_KINDS] = {[STORE_KEYS_AWS] = &s3_ops,
+        [STORE_KEYS_GOOGLE] = &gs_ops,
+        [STORE_KEYS_AZURE] = &store_az_ops};
     struct s3_place place;
     if (s3_place_parse(url, &place, e) != 0)
         return err_wrap(e, "store '%.200s'", url);
     if (!o->net) {
         s3_place_deinit(&place);
-        return err_set(e, ERR_UNSUPPORTED, "store '%.200s': there is no network here to reach it over", url);
+        return err_set(
+            e, ERR_UNSUPPORTED, "store '%.200s': there is no network here to reach it over", url);
     }
     object_open(&place, all[place.dialect], o, ret_store);
     return 0;

@@ -76,7 +76,8 @@ static int check_path(const char *path, struct err *e)
     if (workdir_is_path(path))
         return 0;
     return err_set(e, ERR_INVALID,
-        "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long and %d "
+        "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long and "
+        "%d "
         "directories deep",
         str_show(path, shown), WORKDIR_PATH_MAX, WORKDIR_DEPTH_MAX);
 }
@@ -113,7 +114,8 @@ int workdir_add_link(struct buf *out, const char *path, const char *target, stru
     int rc = check_path(path, e);
     if (rc == 0 && (!target[0] || !is_plain(target) || strlen(target) > WORKDIR_PATH_MAX))
         rc = err_set(e, ERR_INVALID,
-            "%s cannot be sent: where a link points to is UTF-8 without control characters, and at most %d "
+            "%s cannot be sent: where a link points to is UTF-8 without control characters, and at "
+            "most %d "
             "bytes long",
             str_show(path, shown), WORKDIR_PATH_MAX);
     if (rc == 0)
@@ -134,8 +136,8 @@ struct reading {
 static int wrong(const struct reading *r, const char *what)
 {
     char shown[STR_SHOW_MAX];
-    return err_set(r->e, ERR_INVALID, "line %zu of a working directory: expected %s, found %s", r->number,
-        what, str_show(r->line, shown));
+    return err_set(r->e, ERR_INVALID, "line %zu of a working directory: expected %s, found %s",
+        r->number, what, str_show(r->line, shown));
 }
 
 /* The word up to a blank, which becomes its end. NULL: there is none. */
@@ -152,7 +154,8 @@ static char *word(struct reading *r)
 static int read_mode(struct reading *r, mode_t *ret_mode)
 {
     const char *text = word(r);
-    if (!text || strlen(text) > 3 || strspn(text, "01234567") != strlen(text) || (text[0] == '0' && text[1]))
+    if (!text || strlen(text) > 3 || strspn(text, "01234567") != strlen(text) ||
+        (text[0] == '0' && text[1]))
         return wrong(r, "a mode of at most three octal digits");
     *ret_mode = (mode_t)strtoul(text, NULL, 8);
     return 0;
@@ -209,7 +212,8 @@ static bool has_place(const struct workdir *w, const char *path)
     if (!slash)
         return true;
     char *parent = mem_strndup(path, (size_t)(slash - path));
-    const struct workdir_entry *d = w->n ? bsearch(parent, w->v, w->n, sizeof(*w->v), by_path) : NULL;
+    const struct workdir_entry *d =
+        w->n ? bsearch(parent, w->v, w->n, sizeof(*w->v), by_path) : NULL;
     free(parent);
     return d && d->kind == WORKDIR_DIR;
 }
@@ -218,7 +222,8 @@ static int add_entry(struct reading *r, const struct workdir_entry *x)
 {
     struct workdir *w = r->w;
     if (w->n == WORKDIR_ENTRIES_MAX)
-        return err_set(r->e, ERR_INVALID, "a working directory has at most %d entries", WORKDIR_ENTRIES_MAX);
+        return err_set(
+            r->e, ERR_INVALID, "a working directory has at most %d entries", WORKDIR_ENTRIES_MAX);
     if (w->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 64;
         w->v = mem_resize(w->v, r->cap, sizeof(*w->v));
@@ -273,7 +278,8 @@ int workdir_parse(const char *p, size_t n, struct workdir *ret_workdir, struct e
     int rc = 0;
     if (n > WORKDIR_TEXT_BYTES)
         return err_set(e, ERR_INVALID,
-            "%zu bytes to say what is in a working directory, at most %u are allowed", n, WORKDIR_TEXT_BYTES);
+            "%zu bytes to say what is in a working directory, at most %u are allowed", n,
+            WORKDIR_TEXT_BYTES);
     if (n < first || memcmp(p, FIRST_LINE, first) != 0)
         return err_set(e, ERR_INVALID, "a working directory begins with the line belay-workdir 1");
     r.number = 1;
@@ -281,8 +287,8 @@ int workdir_parse(const char *p, size_t n, struct workdir *ret_workdir, struct e
         eol = memchr(at, '\n', (size_t)(end - at));
         r.number++;
         if (!eol || memchr(at, '\0', (size_t)(eol - at))) {
-            rc = err_set(
-                e, ERR_INVALID, "line %zu of a working directory: it has no end, or a NUL in it", r.number);
+            rc = err_set(e, ERR_INVALID,
+                "line %zu of a working directory: it has no end, or a NUL in it", r.number);
             break;
         }
         r.line = mem_strndup(at, (size_t)(eol - at));
@@ -319,7 +325,8 @@ int workdir_unpack(const char **p, size_t *n, struct workdir_piece *ret_piece, s
     if (len < HEX + 2 || strlen(header) != len || !is_hex(header) || header[HEX] != ' ' ||
         str_to_i64(header + HEX + 1, 1, WORKDIR_PIECE_BYTES, "size", &size, NULL) != 0 ||
         (size_t)size > *n - len - 1)
-        return err_set(e, ERR_INVALID, "expected pieces, each a hash, a size of 1 to %u and so many bytes",
+        return err_set(e, ERR_INVALID,
+            "expected pieces, each a hash, a size of 1 to %u and so many bytes",
             WORKDIR_PIECE_BYTES);
     memcpy(x.hash, header, HEX);
     x.hash[HEX] = '\0';

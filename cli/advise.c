@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: what is held and not used (advise_jobs.c). belay advise reserve: how many GPUs to reserve, from how many were held in the last weeks. The load is what jobs held; what they
- * waited for is not in it.
+ * belay advise: what is held and not used (advise_jobs.c). belay advise reserve: how many GPUs to
+ * reserve, from how many were held in the last weeks. The load is what jobs held; what they waited
+ * for is not in it.
  */
 #include "cli/advise.h"
 #include "cli/verbs.h"
@@ -17,16 +18,26 @@
 #define STEP_MS 3600000LL
 #define CURVE_POINTS 20
 
-enum { VAL_WEEKS = 1, VAL_POOL, VAL_RESERVED, VAL_ON_DEMAND, VAL_USER, VAL_RECLAIM, VAL_FORGOTTEN, VAL_FOR, VAL_VOLUMES };
+enum {
+    VAL_WEEKS = 1,
+    VAL_POOL,
+    VAL_RESERVED,
+    VAL_ON_DEMAND,
+    VAL_USER,
+    VAL_RECLAIM,
+    VAL_FORGOTTEN,
+    VAL_FOR,
+    VAL_VOLUMES
+};
 
 struct request {
     int64_t weeks;
     char *pool;
     char *user, *reclaim; /* NULL: not given */
     bool forgotten;
-    const char *volumes;  /* whose; NULL: not given */
-    int64_t for_ms;       /* -1: not given */
-    bool reserves;        /* an option was given that is reserve's */
+    const char *volumes;                   /* whose; NULL: not given */
+    int64_t for_ms;                        /* -1: not given */
+    bool reserves;                         /* an option was given that is reserve's */
     int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
     struct use use;
     double *held;
@@ -69,7 +80,8 @@ static int on_option(void *ctx, int val, const char *arg)
     if (val == VAL_POOL) {
         free(q->pool);
         q->pool = mem_strdup(arg);
-    } else if (str_to_uusd(arg, val == VAL_RESERVED ? &q->reserved_uusd : &q->on_demand_uusd, &e) != 0) {
+    } else if (str_to_uusd(arg, val == VAL_RESERVED ? &q->reserved_uusd : &q->on_demand_uusd, &e) !=
+               0) {
         cli_error("--%s: %s", val == VAL_RESERVED ? "reserved" : "on-demand", e.text);
         return CLI_USAGE;
     }
@@ -78,10 +90,13 @@ static int on_option(void *ctx, int val, const char *arg)
 
 static int64_t of_step(const struct request *q, size_t i, const char *key)
 {
-    return cli_int(json_object_get(json_array_get(json_object_get(q->use.reply, "steps"), i), q->use.unit), key, 0);
+    return cli_int(
+        json_object_get(json_array_get(json_object_get(q->use.reply, "steps"), i), q->use.unit),
+        key, 0);
 }
 
-/* Begins with the first hour in all of which there may have been nodes, and leaves out the last, which may be a part of one. */
+/* Begins with the first hour in all of which there may have been nodes, and leaves out the last,
+ * which may be a part of one. */
 static void fill_load(struct request *q)
 {
     size_t n = json_array_size(json_object_get(q->use.reply, "steps")), first = 0;
@@ -94,7 +109,8 @@ static void fill_load(struct request *q)
     for (size_t i = first; i + 1 < n; i++)
         q->held[q->load.n++] = (double)of_step(q, i, "held_ms") / STEP_MS;
     q->load.reserved_uusd_h = (double)q->reserved_uusd;
-    q->load.on_demand_uusd_h = q->on_demand_uusd > 0 ? (double)q->on_demand_uusd : q->use.on_demand_uusd_h;
+    q->load.on_demand_uusd_h =
+        q->on_demand_uusd > 0 ? (double)q->on_demand_uusd : q->use.on_demand_uusd_h;
 }
 
 static json_t *point_json(const struct request *q, int64_t size)
@@ -102,9 +118,12 @@ static json_t *point_json(const struct request *q, int64_t size)
     struct reserve_point p = reserve_at(&q->load, size);
     bool priced = q->load.reserved_uusd_h > 0 && q->load.on_demand_uusd_h > 0;
     json_t *o = json_pack("{s:I,s:f}", "size", (json_int_t)size, "use", p.use);
-    json_object_set_new(o, "reserved_uusd", priced ? json_integer(llround(p.reserved_uusd)) : json_null());
-    json_object_set_new(o, "beyond_uusd", priced ? json_integer(llround(p.beyond_uusd)) : json_null());
-    json_object_set_new(o, "cost_uusd", priced ? json_integer(llround(p.reserved_uusd) + llround(p.beyond_uusd)) : json_null());
+    json_object_set_new(
+        o, "reserved_uusd", priced ? json_integer(llround(p.reserved_uusd)) : json_null());
+    json_object_set_new(
+        o, "beyond_uusd", priced ? json_integer(llround(p.beyond_uusd)) : json_null());
+    json_object_set_new(o, "cost_uusd",
+        priced ? json_integer(llround(p.reserved_uusd) + llround(p.beyond_uusd)) : json_null());
     return o;
 }
 
@@ -122,13 +141,18 @@ static json_t *curve_json(const struct request *q, int64_t size, int64_t cheapes
 static json_t *result_json(const struct request *q)
 {
     int64_t size = reserve_size(&q->load), cheapest = reserve_cheapest(&q->load);
-    json_t *o = json_pack("{s:s,s:I,s:I,s:s,s:f,s:I}", "unit", q->use.unit, "weeks", (json_int_t)q->weeks, "hours", (json_int_t)q->load.n, "pools",
-        q->use.pools, "mean", reserve_mean(&q->load), "peak", (json_int_t)reserve_peak(&q->load));
-    json_object_set_new(o, "reserved_uusd_per_hour", q->reserved_uusd > 0 ? json_integer(q->reserved_uusd) : json_null());
-    json_object_set_new(o, "on_demand_uusd_per_hour", q->load.on_demand_uusd_h > 0 ? json_integer(llround(q->load.on_demand_uusd_h)) : json_null());
+    json_t *o = json_pack("{s:s,s:I,s:I,s:s,s:f,s:I}", "unit", q->use.unit, "weeks",
+        (json_int_t)q->weeks, "hours", (json_int_t)q->load.n, "pools", q->use.pools, "mean",
+        reserve_mean(&q->load), "peak", (json_int_t)reserve_peak(&q->load));
+    json_object_set_new(o, "reserved_uusd_per_hour",
+        q->reserved_uusd > 0 ? json_integer(q->reserved_uusd) : json_null());
+    json_object_set_new(o, "on_demand_uusd_per_hour",
+        q->load.on_demand_uusd_h > 0 ? json_integer(llround(q->load.on_demand_uusd_h))
+                                     : json_null());
     json_object_set_new(o, "size", json_integer((json_int_t)size));
     json_object_set_new(o, "use", json_real(reserve_at(&q->load, size).use));
-    json_object_set_new(o, "cheapest", cheapest >= 0 ? json_integer((json_int_t)cheapest) : json_null());
+    json_object_set_new(
+        o, "cheapest", cheapest >= 0 ? json_integer((json_int_t)cheapest) : json_null());
     json_object_set_new(o, "sizes", curve_json(q, size, cheapest));
     return o;
 }
@@ -166,8 +190,8 @@ static void print_curve(const json_t *result)
         cell_usd(t, p, "reserved_uusd");
         cell_usd(t, p, "beyond_uusd");
         cell_usd(t, p, "cost_uusd");
-        table_cell(t, "%s%s%s", at == size && size > 0 ? "by use" : "", at == size && size > 0 && at == cheapest ? ", " : "",
-            at == cheapest ? "cheapest" : "");
+        table_cell(t, "%s%s%s", at == size && size > 0 ? "by use" : "",
+            at == size && size > 0 && at == cheapest ? ", " : "", at == cheapest ? "cheapest" : "");
     }
     table_print(t);
 }
@@ -178,22 +202,29 @@ static void print_result(const struct request *q, const json_t *result)
     double use = json_real_value(json_object_get(result, "use"));
     const char *unit = q->use.unit[0] == 'g' ? "GPUs" : "cpus";
     char text[32];
-    printf("In the last %lld weeks, %zu hours of which there were nodes, jobs held %.1f %s on average and %lld at most in any hour (pools: %s).\n",
-        (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit, (long long)reserve_peak(&q->load), q->use.pools);
+    printf("In the last %lld weeks, %zu hours of which there were nodes, jobs held %.1f %s on "
+           "average and %lld at most in any hour (pools: %s).\n",
+        (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit,
+        (long long)reserve_peak(&q->load), q->use.pools);
     if (size == 0)
-        printf("Reserve none: even of one less than %.0f %% would have been used.\n", 100 * RESERVE_USE_LEAST);
+        printf("Reserve none: even of one less than %.0f %% would have been used.\n",
+            100 * RESERVE_USE_LEAST);
     else
-        printf("Reserve %lld: %.1f %% of them would have been used%s.\n", (long long)size, 100 * use,
-            use > RESERVE_USE_MOST ? "; more were hardly ever held" : "");
+        printf("Reserve %lld: %.1f %% of them would have been used%s.\n", (long long)size,
+            100 * use, use > RESERVE_USE_MOST ? "; more were hardly ever held" : "");
     printf("\n");
     print_curve(result);
     if (q->load.on_demand_uusd_h > 0)
-        printf("\nOn-demand: %s of one an hour%s.", cli_usd(llround(q->load.on_demand_uusd_h), text, sizeof text),
+        printf("\nOn-demand: %s of one an hour%s.",
+            cli_usd(llround(q->load.on_demand_uusd_h), text, sizeof text),
             q->on_demand_uusd > 0 ? "" : ", the list price of the nodes that were there");
     else
         printf("\nWhat one costs on-demand is not known of these nodes: --on-demand says it.");
-    printf("%s\n", q->reserved_uusd > 0 ? "" : " What a reserved one costs nobody but you knows: --reserved says it.");
-    printf("This is of what jobs held. What waited for room, or was not submitted for want of it, is not in it; nor is it known whether\n"
+    printf("%s\n", q->reserved_uusd > 0
+                       ? ""
+                       : " What a reserved one costs nobody but you knows: --reserved says it.");
+    printf("This is of what jobs held. What waited for room, or was not submitted for want of it, "
+           "is not in it; nor is it known whether\n"
            "the next weeks are like the last.\n");
 }
 
@@ -202,12 +233,16 @@ static int advise(struct request *q, const struct cli_args *a)
     struct err e;
     bool reserve = a->n_rest == 1 && str_eq(a->rest[0], "reserve");
     if (a->n_rest > 0 && !reserve) {
-        cli_error("advice on what? belay advise says what is held and not used, belay advise reserve how many GPUs to reserve");
+        cli_error("advice on what? belay advise says what is held and not used, belay advise "
+                  "reserve how many GPUs to reserve");
         return CLI_USAGE;
     }
     bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
-    if (reserve ? q->user || q->reclaim || forgotten : q->reserves || (q->user && q->reclaim) || (forgotten && (q->reclaim || !q->forgotten))) {
-        cli_error("these options do not go together: --user or --reclaim alone, --for and --volumes with --forgotten, the others with belay advise reserve");
+    if (reserve ? q->user || q->reclaim || forgotten
+                : q->reserves || (q->user && q->reclaim) ||
+                      (forgotten && (q->reclaim || !q->forgotten))) {
+        cli_error("these options do not go together: --user or --reclaim alone, --for and "
+                  "--volumes with --forgotten, the others with belay advise reserve");
         return CLI_USAGE;
     }
     if (q->forgotten)
@@ -246,16 +281,27 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
-    {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM, "save a job and put it aside until it is released", "JOB"},
-    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN, "checkpoints, held jobs, nodes and volumes that nobody has touched for a time, and what they cost a day", NULL},
-    {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR, "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
-    {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES, "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
-    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)", "POOL"},
-    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "reserve: what an hour of a reserved GPU costs", "USD"},
-    {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND, "reserve: what an hour of one costs on-demand (default: the list price of the nodes)", "USD"},
+    {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM,
+        "save a job and put it aside until it is released", "JOB"},
+    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN,
+        "checkpoints, held jobs, nodes and volumes that nobody has touched for a time, and what "
+        "they cost a day",
+        NULL},
+    {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR,
+        "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
+    {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES,
+        "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS,
+        "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",
+        "POOL"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
+        "reserve: what an hour of a reserved GPU costs", "USD"},
+    {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND,
+        "reserve: what an hour of one costs on-demand (default: the list price of the nodes)",
+        "USD"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_advise = {
-    "advise", "[reserve] [OPTION...]", "what is held and not used, and how many GPUs to reserve", run, options, false};
+const struct verb verb_advise = {"advise", "[reserve] [OPTION...]",
+    "what is held and not used, and how many GPUs to reserve", run, options, false};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved and put aside;
+ * belay advise: what is held and not used, by whom, and what it costs; --reclaim JOB: it is saved
+ * and put aside;
  * --forgotten: what nobody has touched for a time.
  */
 #include "cli/advise.h"
@@ -40,8 +41,10 @@ static void print_table(const json_t *items)
             table_cell(t, "%lld", (long long)cli_int(v, "job", 0));
         else
             table_cell(t, "-");
-        table_cell(t, "%s", json_is_integer(json_object_get(v, "node")) ? cli_text(v, "name") : "-");
-        table_cell(t, "%s", json_is_integer(json_object_get(v, "node")) ? "-" : cli_text(v, "name"));
+        table_cell(
+            t, "%s", json_is_integer(json_object_get(v, "node")) ? cli_text(v, "name") : "-");
+        table_cell(
+            t, "%s", json_is_integer(json_object_get(v, "node")) ? "-" : cli_text(v, "name"));
         table_cell(t, "%s", cli_text(v, "user"));
         usd_cell(t, v, "cost_uusd");
         usd_cell(t, v, "waste_uusd_per_hour");
@@ -70,7 +73,8 @@ static void print_advice(const json_t *reply)
         print_table(items);
         print_words(items);
     } else {
-        printf("Nothing stands out: %lld running jobs were looked at.\n", (long long)cli_int(reply, "looked_at", 0));
+        printf("Nothing stands out: %lld running jobs were looked at.\n",
+            (long long)cli_int(reply, "looked_at", 0));
     }
 }
 
@@ -99,7 +103,8 @@ static int show(json_t *v, bool json, void (*print)(const json_t *reply))
 
 static int most_first(const void *a, const void *b)
 {
-    int64_t x = cli_int(*(json_t *const *)a, "waste_uusd_per_hour", 0), y = cli_int(*(json_t *const *)b, "waste_uusd_per_hour", 0);
+    int64_t x = cli_int(*(json_t *const *)a, "waste_uusd_per_hour", 0),
+            y = cli_int(*(json_t *const *)b, "waste_uusd_per_hour", 0);
     return x > y ? -1 : x < y;
 }
 
@@ -137,7 +142,8 @@ int advise_ask(struct client *c, const char *user, json_t **ret_reply, struct er
         json_decref(page);
     } while (rc == 0 && after > 0);
     if (rc == 0)
-        *ret_reply = json_pack("{s:o,s:I}", "items", sorted(items), "looked_at", (json_int_t)looked_at);
+        *ret_reply =
+            json_pack("{s:o,s:I}", "items", sorted(items), "looked_at", (json_int_t)looked_at);
     json_decref(items);
     return rc;
 }
@@ -167,7 +173,8 @@ static void price_cell(struct table *t, const json_t *volume)
 
 static void print_volumes(const json_t *items)
 {
-    static const char *const columns[] = {"VOLUME", "ID", "PROVIDER", "PLACE", "TYPE", "OURS", "GIB", "USD/GIB-MONTH", "PRICE FROM", "SINCE", "USD/DAY"};
+    static const char *const columns[] = {"VOLUME", "ID", "PROVIDER", "PLACE", "TYPE", "OURS",
+        "GIB", "USD/GIB-MONTH", "PRICE FROM", "SINCE", "USD/DAY"};
     struct table *t = table_create();
     char text[64];
     size_t i;
@@ -181,7 +188,8 @@ static void print_volumes(const json_t *items)
             continue;
         table_row(t);
         table_cell(t, "%s", cli_text(v, "name"));
-        table_cell(t, "%s", str_eq(cli_text(v, "name"), cli_text(volume, "id")) ? "-" : cli_text(volume, "id"));
+        table_cell(t, "%s",
+            str_eq(cli_text(v, "name"), cli_text(volume, "id")) ? "-" : cli_text(volume, "id"));
         table_cell(t, "%s", cli_text(volume, "provider"));
         table_cell(t, "%s", cli_text(volume, cli_text(volume, "zone")[0] ? "zone" : "region"));
         table_cell(t, "%s", cli_text(volume, "type"));
@@ -199,9 +207,7 @@ static bool has_volumes(const json_t *items)
 {
     size_t i;
     json_t *v;
-    json_array_foreach(items, i, v)
-        if (json_is_object(json_object_get(v, "volume")))
-            return true;
+    json_array_foreach(items, i, v) if (json_is_object(json_object_get(v, "volume"))) return true;
     return false;
 }
 
@@ -210,22 +216,23 @@ static void print_unlisted(const json_t *reply)
     size_t i;
     json_t *v;
     json_array_foreach(json_object_get(reply, "unlisted"), i, v)
-        printf("\nThe volumes of pool %s (%s, %s) are not known: %s\n", cli_text(v, "pool"), cli_text(v, "provider"), cli_text(v, "region"),
-            cli_text(v, "text"));
+        printf("\nThe volumes of pool %s (%s, %s) are not known: %s\n", cli_text(v, "pool"),
+            cli_text(v, "provider"), cli_text(v, "region"), cli_text(v, "text"));
 }
 
 static void print_forgotten(const json_t *reply)
 {
     const json_t *items = json_object_get(reply, "items");
-    static const struct list_column columns[] = {{"WHAT", "code", COLUMN_TEXT}, {"JOB", "job", COLUMN_INT}, {"NODE", "node", COLUMN_INT},
-        {"NAME", "name", COLUMN_TEXT}, {"OWNER", "user", COLUMN_TEXT}, {"UNTOUCHED", "since", COLUMN_AGO}, {"BYTES", "bytes", COLUMN_INT},
-        {"USD/DAY", "uusd_per_day", COLUMN_USD}, {NULL, NULL, COLUMN_TEXT}};
+    static const struct list_column columns[] = {{"WHAT", "code", COLUMN_TEXT},
+        {"JOB", "job", COLUMN_INT}, {"NODE", "node", COLUMN_INT}, {"NAME", "name", COLUMN_TEXT},
+        {"OWNER", "user", COLUMN_TEXT}, {"UNTOUCHED", "since", COLUMN_AGO},
+        {"BYTES", "bytes", COLUMN_INT}, {"USD/DAY", "uusd_per_day", COLUMN_USD},
+        {NULL, NULL, COLUMN_TEXT}};
     char text[32];
     int64_t sum = 0;
     size_t i;
     json_t *v;
-    json_array_foreach(items, i, v)
-        sum += cli_int(v, "uusd_per_day", 0);
+    json_array_foreach(items, i, v) sum += cli_int(v, "uusd_per_day", 0);
     cli_duration(cli_int(reply, "for_ms", 0), text, sizeof(text));
     if (json_array_size(items) == 0) {
         printf("Nothing is there that nobody has touched for %s.\n", text);
@@ -233,10 +240,14 @@ static void print_forgotten(const json_t *reply)
         return;
     }
     list_table(items, columns);
-    printf("\n%zu thing%s that nobody has touched for %s", json_array_size(items), json_array_size(items) == 1 ? "" : "s", text);
-    printf("%s: %s a day.\n", json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "", cli_usd(sum, text, sizeof(text)));
+    printf("\n%zu thing%s that nobody has touched for %s", json_array_size(items),
+        json_array_size(items) == 1 ? "" : "s", text);
+    printf("%s: %s a day.\n",
+        json_is_true(json_object_get(reply, "more")) ? ", and there are more" : "",
+        cli_usd(sum, text, sizeof(text)));
     if (has_volumes(items)) {
-        printf("\nVolumes are attached to no machine. belay deletes none: look at what is on one, and delete it at the provider.\n\n");
+        printf("\nVolumes are attached to no machine. belay deletes none: look at what is on one, "
+               "and delete it at the provider.\n\n");
         print_volumes(items);
     }
     print_unlisted(reply);
@@ -266,7 +277,8 @@ int advise_reclaim(const char *text, bool json)
     if (v && json)
         cli_print_json(v);
     else if (v)
-        printf("job %lld is being saved, and put aside until belay release %lld\n", (long long)id, (long long)id);
+        printf("job %lld is being saved, and put aside until belay release %lld\n", (long long)id,
+            (long long)id);
     int rc = v ? CLI_OK : CLI_FAILED;
     json_decref(v);
     free(path);

@@ -26,8 +26,8 @@ static void tell(const json_t *v)
         list_table(differences, columns);
     if (found > shown)
         printf("and %lld more\n", found - shown);
-    printf("%lld difference%s: %lld machine%s of %lld pool%s, %lld instance%s in the database\n", found,
-        found == 1 ? "" : "s", (long long)cli_int(v, "machines", 0),
+    printf("%lld difference%s: %lld machine%s of %lld pool%s, %lld instance%s in the database\n",
+        found, found == 1 ? "" : "s", (long long)cli_int(v, "machines", 0),
         cli_int(v, "machines", 0) == 1 ? "" : "s", (long long)cli_int(v, "pools", 0),
         cli_int(v, "pools", 0) == 1 ? "" : "s", (long long)cli_int(v, "instances", 0),
         cli_int(v, "instances", 0) == 1 ? "" : "s");

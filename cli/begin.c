@@ -60,7 +60,8 @@ static bool read_count(const char *at, int64_t *ret_ms)
     static const struct {
         const char *unit;
         int64_t s;
-    } units[] = {{"", 1}, {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
+    } units[] = {
+        {"", 1}, {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
     int64_t count = 0;
     int digits = 0;
     for (; *at >= '0' && *at <= '9' && count < COUNT_MAX; at++, digits++)
@@ -124,7 +125,8 @@ static bool read_date(const char *text, struct tm *tm)
         return !*at || (*at == 'T' && read_time(at + 1, tm));
     }
     at = text;
-    if (strlen(text) == 6 && read_digits(&at, 2, 2, &v[0]) && read_digits(&at, 2, 2, &v[1]) && read_digits(&at, 2, 2, &v[2])) {
+    if (strlen(text) == 6 && read_digits(&at, 2, 2, &v[0]) && read_digits(&at, 2, 2, &v[1]) &&
+        read_digits(&at, 2, 2, &v[2])) {
         set_date(tm, 2000 + v[2], v[0], v[1]);
         return true;
     }
@@ -201,7 +203,9 @@ int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct e
     struct wall at;
     if (!parse(text, now, &at) && time_parse_iso(text, &at, NULL) != 0)
         return err_set(e, ERR_INVALID,
-            "expected a time such as now+1hour, 16:00, tomorrow, 2026-12-01, 2026-12-01T10:00, or with a Z behind it in UTC, found %s", str_show(text, shown));
+            "expected a time such as now+1hour, 16:00, tomorrow, 2026-12-01, 2026-12-01T10:00, or "
+            "with a Z behind it in UTC, found %s",
+            str_show(text, shown));
     if (at.ms < now.ms || at.ms - now.ms > AHEAD_MAX_MS)
         return err_set(e, ERR_INVALID, "%s is %s", str_show(text, shown),
             at.ms < now.ms ? "over" : "more than ten years ahead");

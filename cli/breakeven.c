@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay breakeven: what GPUs of one's own cost, item by item, against what the same work costs rented.
+ * belay breakeven: what GPUs of one's own cost, item by item, against what the same work costs
+ * rented.
  */
 #include "cli/verbs.h"
 
@@ -62,8 +63,9 @@ static const struct {
     int val;
     const char *name;
     enum own_figure figure;
-} own_options[] = {{VAL_NODES, "nodes", OWN_NODES}, {VAL_NODE_USD, "node-usd", OWN_NODE_USD}, {VAL_YEARS, "years", OWN_YEARS},
-    {VAL_KW, "kw", OWN_KW}, {VAL_PUE, "pue", OWN_PUE}, {VAL_KWH, "kwh", OWN_KWH}, {VAL_STAFF, "staff", OWN_STAFF}};
+} own_options[] = {{VAL_NODES, "nodes", OWN_NODES}, {VAL_NODE_USD, "node-usd", OWN_NODE_USD},
+    {VAL_YEARS, "years", OWN_YEARS}, {VAL_KW, "kw", OWN_KW}, {VAL_PUE, "pue", OWN_PUE},
+    {VAL_KWH, "kwh", OWN_KWH}, {VAL_STAFF, "staff", OWN_STAFF}};
 #define N_OWN_OPTIONS (sizeof own_options / sizeof own_options[0])
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -92,13 +94,15 @@ static int take_months(struct breakeven_plan *p, const char *arg, struct err *e)
     return rc;
 }
 
-static int take_option(struct request *q, int val, const char *arg, const char **ret_name, struct err *e)
+static int take_option(
+    struct request *q, int val, const char *arg, const char **ret_name, struct err *e)
 {
     for (size_t i = 0; i < N_OWN_OPTIONS; i++) {
         if (own_options[i].val != val)
             continue;
         *ret_name = own_options[i].name;
-        return plan_set(&q->plan.own[own_options[i].figure], &own_figures[own_options[i].figure], arg, e);
+        return plan_set(
+            &q->plan.own[own_options[i].figure], &own_figures[own_options[i].figure], arg, e);
     }
     switch (val) {
     case VAL_TYPE:
@@ -156,10 +160,13 @@ static int measure(struct request *q)
         cli_error("--utilization: %s", e.text);
         return CLI_FAILED;
     }
-    snprintf(source, sizeof source, "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %%, %.1f %% still run", (double)u.there_ms / 3600000,
-        u.unit[0] == 'g' ? "GPU" : "cpu", (long long)weeks, u.pools, 100.0 * (double)u.held_ms / (double)u.there_ms,
+    snprintf(source, sizeof source,
+        "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %%, %.1f %% still run",
+        (double)u.there_ms / 3600000, u.unit[0] == 'g' ? "GPU" : "cpu", (long long)weeks, u.pools,
+        100.0 * (double)u.held_ms / (double)u.there_ms,
         100.0 * (double)u.running_ms / (double)u.there_ms);
-    int rc = plan_measured(&q->plan, llround(use_productive(&u) * 100 * BREAKEVEN_MICRO), source, &e);
+    int rc =
+        plan_measured(&q->plan, llround(use_productive(&u) * 100 * BREAKEVEN_MICRO), source, &e);
     use_deinit(&u);
     if (rc != 0)
         cli_error("--utilization: %s", e.text);
@@ -191,9 +198,11 @@ static int take_interruptions(struct request *q)
 static int check_words(const struct request *q)
 {
     if (q->weeks > 0 && !q->measured)
-        cli_error("--weeks says of which weeks the utilisation is measured: --utilization measured");
+        cli_error(
+            "--weeks says of which weeks the utilisation is measured: --utilization measured");
     else if (q->pool && !q->measured && !str_eq(q->interruptions, "measured"))
-        cli_error("--pool says of which pool something is measured: --utilization measured, --interruptions measured");
+        cli_error("--pool says of which pool something is measured: --utilization measured, "
+                  "--interruptions measured");
     else
         return CLI_OK;
     return CLI_USAGE;
@@ -272,23 +281,41 @@ static const struct poptOption options[] = {
     {"node-usd", 0, POPT_ARG_STRING, NULL, VAL_NODE_USD, "what a node of one's own costs", "USD"},
     {"nodes", 'N', POPT_ARG_STRING, NULL, VAL_NODES, "so many of them (default 1)", "N"},
     {"years", 0, POPT_ARG_STRING, NULL, VAL_YEARS, "of depreciation (default 3)", "N"},
-    {"kw", 0, POPT_ARG_STRING, NULL, VAL_KW, "a GPU's share of its node's power at work (default the rated power of its board)", "KW"},
+    {"kw", 0, POPT_ARG_STRING, NULL, VAL_KW,
+        "a GPU's share of its node's power at work (default the rated power of its board)", "KW"},
     {"pue", 0, POPT_ARG_STRING, NULL, VAL_PUE, "of the data centre (default 1.56)", "N"},
     {"kwh", 0, POPT_ARG_STRING, NULL, VAL_KWH, "the price of a kWh (default 0.10)", "USD"},
-    {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF, "people who look after them (default: not counted)", "N"},
-    {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION, "which part of their hours is productive (default 80%), or measured: of belayd's nodes", "PERCENT|measured"},
+    {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF,
+        "people who look after them (default: not counted)", "N"},
+    {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION,
+        "which part of their hours is productive (default 80%), or measured: of belayd's nodes",
+        "PERCENT|measured"},
     {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "that are measured, 1 to 52 (default 4)", "N"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "which is measured (default: of utilisation the reserved ones)", "POOL"},
-    {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS, "how many of a hundred spot machines are taken back each hour (default 2), or measured: of belayd's", "PERCENT|measured"},
-    {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE, "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several", "PROVIDER/TYPE"},
-    {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE, "compare with GPUs at so much an hour each; several", "USD"},
-    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED, "compare with reserved GPUs: the months of the term, and the price of an hour of one, as 36=2.10; several", "MONTHS=USD"},
-    {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT, "compare with spot GPUs at so much an hour each; several", "USD"},
-    {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS, "over which costs are averaged, 1 to 60 (default 36)", "N"},
-    {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "print what is paid month by month too", NULL},
-    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file", "FILE"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
+        "which is measured (default: of utilisation the reserved ones)", "POOL"},
+    {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS,
+        "how many of a hundred spot machines are taken back each hour (default 2), or measured: of "
+        "belayd's",
+        "PERCENT|measured"},
+    {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE,
+        "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several",
+        "PROVIDER/TYPE"},
+    {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE,
+        "compare with GPUs at so much an hour each; several", "USD"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
+        "compare with reserved GPUs: the months of the term, and the price of an hour of one, as "
+        "36=2.10; several",
+        "MONTHS=USD"},
+    {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT,
+        "compare with spot GPUs at so much an hour each; several", "USD"},
+    {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS,
+        "over which costs are averaged, 1 to 60 (default 36)", "N"},
+    {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "print what is paid month by month too",
+        NULL},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file",
+        "FILE"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_breakeven = {
-    "breakeven", "[OPTION...] [FILE]", "rent or buy: what GPUs of one's own cost, and rented ones", run, options, false};
+const struct verb verb_breakeven = {"breakeven", "[OPTION...] [FILE]",
+    "rent or buy: what GPUs of one's own cost, and rented ones", run, options, false};

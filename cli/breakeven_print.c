@@ -49,7 +49,8 @@ static void cell_hour(struct table *t, double uusd)
 static const char *point_text(struct breakeven_point at, char out[TEXT_MAX])
 {
     if (at.where == OWN_ABOVE || at.where == OWN_BELOW)
-        snprintf(out, TEXT_MAX, "%s %.1f %%", breakeven_where_names[at.where], 100 * at.utilisation);
+        snprintf(
+            out, TEXT_MAX, "%s %.1f %%", breakeven_where_names[at.where], 100 * at.utilisation);
     else
         snprintf(out, TEXT_MAX, "%s", breakeven_where_names[at.where]);
     return out;
@@ -79,20 +80,24 @@ static bool is_of(const struct figure_info *info, unsigned market)
 }
 
 /* What was given needs no source; what is not counted is said in one line. */
-static void add_figures(struct table *t, const char *side, const struct figure_info *info, const struct figure *f, int n, unsigned market)
+static void add_figures(struct table *t, const char *side, const struct figure_info *info,
+    const struct figure *f, int n, unsigned market)
 {
     char number[PLAN_NUMBER_MAX];
     for (int i = 0; i < n; i++) {
         bool idle = info[i].needs > 0 && f[info[i].needs - 1].micro == 0;
-        if (!is_of(&info[i], market) || idle || f[i].origin == FIGURE_GIVEN || str_eq(f[i].source, FIGURE_NOT_COUNTED))
+        if (!is_of(&info[i], market) || idle || f[i].origin == FIGURE_GIVEN ||
+            str_eq(f[i].source, FIGURE_NOT_COUNTED))
             continue;
         table_row(t);
         table_cell(t, "%s", side);
         table_cell(t, "%s", info[i].key);
         table_cell(t, "%s", plan_number(f[i].micro, number));
-        table_cell(t, "%s%s%s", f[i].origin == FIGURE_CATALOGUE  ? "catalogue, "
-                                     : f[i].origin == FIGURE_MEASURED ? "measured, "
-                                                                      : "", f[i].source, f[i].source[0] ? "" : "-");
+        table_cell(t, "%s%s%s",
+            f[i].origin == FIGURE_CATALOGUE  ? "catalogue, "
+            : f[i].origin == FIGURE_MEASURED ? "measured, "
+                                             : "",
+            f[i].source, f[i].source[0] ? "" : "-");
     }
 }
 
@@ -109,15 +114,18 @@ static void print_figures(const struct breakeven_plan *p)
         table_cell(t, "own");
         table_cell(t, "utilisation_percent");
         table_cell(t, "%s", plan_number(p->utilisation.micro, number));
-        table_cell(t, "%s%s", p->utilisation.origin == FIGURE_MEASURED ? "measured, " : "", p->utilisation.source);
+        table_cell(t, "%s%s", p->utilisation.origin == FIGURE_MEASURED ? "measured, " : "",
+            p->utilisation.source);
     }
     add_figures(t, "own", own_figures, p->own, OWN_FIGURES, 0);
     for (size_t i = 0; i < p->n_rents; i++)
-        add_figures(t, p->rents[i].name, rent_figures, p->rents[i].f, RENT_FIGURES, RENT_BIT(p->rents[i].market));
+        add_figures(t, p->rents[i].name, rent_figures, p->rents[i].f, RENT_FIGURES,
+            RENT_BIT(p->rents[i].market));
     table_print(t);
 }
 
-static void print_not_counted(const char *side, const struct figure_info *info, const struct figure *f, int n, unsigned market)
+static void print_not_counted(const char *side, const struct figure_info *info,
+    const struct figure *f, int n, unsigned market)
 {
     bool any = false;
     for (int i = 0; i < n; i++) {
@@ -133,7 +141,8 @@ static void print_not_counted(const char *side, const struct figure_info *info, 
         printf(".\n");
 }
 
-static void add_item(struct table *t, const char *side, const char *item, int64_t cost, int months, double hours)
+static void add_item(
+    struct table *t, const char *side, const char *item, int64_t cost, int months, double hours)
 {
     table_row(t);
     table_cell(t, "%s", side);
@@ -144,7 +153,8 @@ static void add_item(struct table *t, const char *side, const char *item, int64_
 }
 
 /* Of rented machines what costs nothing is left out: what was not counted is said below. */
-static void add_side(struct table *t, const struct breakeven_side *s, bool rented, int months, double hours)
+static void add_side(
+    struct table *t, const struct breakeven_side *s, bool rented, int months, double hours)
 {
     for (size_t i = 0; i < s->n_items; i++) {
         int64_t cost = 0;
@@ -286,23 +296,29 @@ static void print_cash_flow(const struct breakeven_plan *p, const struct breakev
     table_print(t);
 }
 
-void breakeven_print(const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow)
+void breakeven_print(
+    const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow)
 {
     char all[TEXT_MAX], no_staff[TEXT_MAX], least[TEXT_MAX];
     double gpu_years = r->gpus * p->months / 12;
-    printf("%.0f GPUs, %.1f %% of their hours productive, over %d months. What is told of a GPU-hour is of a productive one.\n", r->gpus,
-        100 * r->utilisation, p->months);
+    printf("%.0f GPUs, %.1f %% of their hours productive, over %d months. What is told of a "
+           "GPU-hour is of a productive one.\n",
+        r->gpus, 100 * r->utilisation, p->months);
     printf("A GPU of one's own costs %s a year; without staff %s, hardware and power alone %s.\n",
         dollars(llround((double)side_cost(&r->own, ITEMS_ALL, p->months) / gpu_years), all),
-        dollars(llround((double)side_cost(&r->own, ITEMS_NO_STAFF, p->months) / gpu_years), no_staff),
-        dollars(llround((double)side_cost(&r->own, ITEMS_HARDWARE_POWER, p->months) / gpu_years), least));
+        dollars(
+            llround((double)side_cost(&r->own, ITEMS_NO_STAFF, p->months) / gpu_years), no_staff),
+        dollars(llround((double)side_cost(&r->own, ITEMS_HARDWARE_POWER, p->months) / gpu_years),
+            least));
     if (p->own[OWN_STAFF].micro == 0)
-        printf("No staff is counted: --staff, or staff in the file, says how many people look after them.\n");
+        printf("No staff is counted: --staff, or staff in the file, says how many people look "
+               "after them.\n");
     printf("\n");
     print_items(p, r);
     printf("\n");
     print_versus(p, r);
-    printf("\"But staff\" leaves staff out; \"hardware, power\" leaves all else out too. Paid back: less was paid for owning by then; until\n"
+    printf("\"But staff\" leaves staff out; \"hardware, power\" leaves all else out too. Paid "
+           "back: less was paid for owning by then; until\n"
            "the month in which it was more again, when hardware is bought anew.\n\n");
     print_over(p, r);
     printf("\n");
@@ -315,5 +331,6 @@ void breakeven_print(const struct breakeven_plan *p, const struct breakeven_resu
     print_figures(p);
     print_not_counted("own", own_figures, p->own, OWN_FIGURES, 0);
     for (size_t i = 0; i < p->n_rents; i++)
-        print_not_counted(p->rents[i].name, rent_figures, p->rents[i].f, RENT_FIGURES, RENT_BIT(p->rents[i].market));
+        print_not_counted(p->rents[i].name, rent_figures, p->rents[i].f, RENT_FIGURES,
+            RENT_BIT(p->rents[i].market));
 }

@@ -5,6 +5,7 @@
 #include "money/breakeven.h"
 
 /* All of it, for people; the months only if they are wanted. */
-void breakeven_print(const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow);
+void breakeven_print(
+    const struct breakeven_plan *p, const struct breakeven_result *r, bool cash_flow);
 
 #endif

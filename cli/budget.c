@@ -48,8 +48,10 @@ static void print_budget(const json_t *b)
         any = true;
     }
     printf("%s\n", any ? "" : "all jobs");
-    printf("period        %s%s%s, %s to %s\n", cli_text(b, "period"), json_is_string(json_object_get(b, "window")) ? " " : "",
-        json_is_string(json_object_get(b, "window")) ? cli_text(b, "window") : "", cli_text(b, "since"), cli_text(b, "until"));
+    printf("period        %s%s%s, %s to %s\n", cli_text(b, "period"),
+        json_is_string(json_object_get(b, "window")) ? " " : "",
+        json_is_string(json_object_get(b, "window")) ? cli_text(b, "window") : "",
+        cli_text(b, "since"), cli_text(b, "until"));
     printf("state         %s; at its limit: %s\n", cli_text(b, "state"), cli_text(b, "at_limit"));
     print_usd("cap", b, "cap_uusd", "");
     print_usd("spent", b, "spent_uusd", "");
@@ -90,7 +92,8 @@ static int act(const struct cli_args *a)
         return list_print("/api/v1/budgets", "budgets", columns, a->json);
     if (str_eq(action, "show") && a->n_rest == 2)
         return show(a->rest[1], a->json);
-    cli_error(str_eq(action, "show") ? "which budget? belay budget show NAME" : "expected belay budget [list], or belay budget show NAME");
+    cli_error(str_eq(action, "show") ? "which budget? belay budget show NAME"
+                                     : "expected belay budget [list], or belay budget show NAME");
     return CLI_USAGE;
 }
 
@@ -104,5 +107,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_budget = {
-    "budget", "[OPTION...] [list|show NAME]", "list budgets: what is spent, set aside and left of each", run, NULL, false};
+const struct verb verb_budget = {"budget", "[OPTION...] [list|show NAME]",
+    "list budgets: what is spent, set aside and left of each", run, NULL, false};

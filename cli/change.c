@@ -58,14 +58,16 @@ static bool is_saved_first(int64_t id)
 static void say(const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
-        printf("job %lld is being saved, then it is stopped and queued again. If the save fails it goes on "
+        printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
+               "goes on "
                "running: belay show %lld says so (--force stops it in any case)\n",
             (long long)id, (long long)id);
     else
         printf("job %lld %s\n", (long long)id, done);
 }
 
-static int change_one(const char *word, const char *action, const json_t *body, const char *done, bool json)
+static int change_one(
+    const char *word, const char *action, const json_t *body, const char *done, bool json)
 {
     int64_t id;
     if (str_eq(action, "cancel") && strchr(word, '_'))
@@ -113,12 +115,15 @@ const struct poptOption change_from_scratch[] = {FROM_SCRATCH, POPT_TABLEEND};
 
 const struct poptOption change_requeue[] = {
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE,
-        "stop the job even if it cannot be saved: what it did since its last checkpoint is lost then", NULL},
+        "stop the job even if it cannot be saved: what it did since its last checkpoint is lost "
+        "then",
+        NULL},
     FROM_SCRATCH,
     POPT_TABLEEND,
 };
 
-int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv)
+int change_jobs(
+    const struct verb *v, const char *action, const char *done, int argc, const char **argv)
 {
     struct cli_args a;
     struct wish w = {0};
@@ -131,7 +136,8 @@ int change_jobs(const struct verb *v, const char *action, const char *done, int 
     if (w.from_scratch || w.force)
         body = json_pack("{s:b}", w.from_scratch ? "from_scratch" : "force", 1);
     for (int i = 0; (rc == CLI_OK || rc == CLI_FAILED) && i < a.n_rest; i++) {
-        int one = change_one(a.rest[i], action, body, w.from_scratch ? "begins again from nothing" : done, a.json);
+        int one = change_one(
+            a.rest[i], action, body, w.from_scratch ? "begins again from nothing" : done, a.json);
         rc = one > rc ? one : rc;
     }
     json_decref(body);

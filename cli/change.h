@@ -16,8 +16,9 @@ extern const struct poptOption change_from_scratch[];
 /* Of requeue: that, and to do it though the save fails. */
 extern const struct poptOption change_requeue[];
 
-/* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled". The verb has no options but
- * change_from_scratch or change_requeue. */
-int change_jobs(const struct verb *v, const char *action, const char *done, int argc, const char **argv);
+/* POST /api/v1/jobs/N/<action> for every job on the command line; all are tried. done: "cancelled".
+ * The verb has no options but change_from_scratch or change_requeue. */
+int change_jobs(
+    const struct verb *v, const char *action, const char *done, int argc, const char **argv);
 
 #endif

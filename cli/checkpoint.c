@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked. Outside belay it does
- * nothing, so that a script needs no second way to run. save goes to belayd, the other actions (checkpoints.c) to the store.
+ * belay checkpoint. commit is libbelay for shells: called inside a job; belayd is not asked.
+ * Outside belay it does nothing, so that a script needs no second way to run. save goes to belayd,
+ * the other actions (checkpoints.c) to the store.
  */
 #include "cli/adopt.h"
 #include "cli/change.h"
@@ -13,7 +14,17 @@
 #include "ckpt/lib/belay.h"
 #include <stdlib.h>
 
-enum { VAL_PROGRESS = 1, VAL_TOTAL, VAL_STORE, VAL_CLUSTER, VAL_CONFIG, VAL_KEY_FILE, VAL_FORCE, VAL_WAIT, VAL_YES };
+enum {
+    VAL_PROGRESS = 1,
+    VAL_TOTAL,
+    VAL_STORE,
+    VAL_CLUSTER,
+    VAL_CONFIG,
+    VAL_KEY_FILE,
+    VAL_FORCE,
+    VAL_WAIT,
+    VAL_YES
+};
 
 struct given {
     int64_t progress, total; /* -1: not known */
@@ -26,7 +37,8 @@ static int take_number(struct given *g, int val, const char *arg)
     struct err e;
     const char *name = val == VAL_PROGRESS ? "--progress" : "--total";
     g->of_commit = true;
-    if (str_to_i64(arg, 0, INT64_MAX, name, val == VAL_PROGRESS ? &g->progress : &g->total, &e) == 0)
+    if (str_to_i64(arg, 0, INT64_MAX, name, val == VAL_PROGRESS ? &g->progress : &g->total, &e) ==
+        0)
         return CLI_OK;
     cli_error("%s", e.text);
     return CLI_USAGE;
@@ -73,7 +85,8 @@ static int commit(const struct given *c, bool json)
         return CLI_FAILED;
     }
     if (json) {
-        json_t *v = json_pack("{s:b,s:b}", "stop", belay_stopping(), "durable", belay_last_durable(NULL));
+        json_t *v =
+            json_pack("{s:b,s:b}", "stop", belay_stopping(), "durable", belay_last_durable(NULL));
         cli_print_json(v);
         json_decref(v);
     }
@@ -100,16 +113,16 @@ static int act(struct given *g, const struct cli_args *a)
     bool commits = str_eq(action, "commit"), asks = str_eq(action, "save"),
          adopts = str_eq(action, "adopt");
     if (!commits && !asks && !adopts && !checkpoints_has(action)) {
-        cli_error("%s%s%swhat about the checkpoint? commit, save, list, show, get, verify, pin, unpin, "
-                  "delete, export or adopt",
+        cli_error(
+            "%s%s%swhat about the checkpoint? commit, save, list, show, get, verify, pin, unpin, "
+            "delete, export or adopt",
             action[0] ? "\"" : "", action, action[0] ? "\" is not known: " : "");
         return CLI_USAGE;
     }
     if (commits ? g->of_store : g->of_commit) {
-        cli_error(
-            commits
-                ? "checkpoint commit goes to the job's agent and takes --progress, --total and --wait only"
-                : "--progress, --total and --wait are for belay checkpoint commit");
+        cli_error(commits ? "checkpoint commit goes to the job's agent and takes --progress, "
+                            "--total and --wait only"
+                          : "--progress, --total and --wait are for belay checkpoint commit");
         return CLI_USAGE;
     }
     if (asks && g->of_store) {
@@ -123,13 +136,15 @@ static int act(struct given *g, const struct cli_args *a)
         return CLI_USAGE;
     }
     if ((commits || adopts) && a->n_rest > 1) {
-        cli_error("unexpected word \"%s\" (belay checkpoint --help tells what it takes)", a->rest[1]);
+        cli_error(
+            "unexpected word \"%s\" (belay checkpoint --help tells what it takes)", a->rest[1]);
         return CLI_USAGE;
     }
     g->o.json = a->json;
     if (adopts)
         return adopt_run(&g->o, g->yes);
-    return commits ? commit(g, a->json) : checkpoints_run(&g->o, action, a->rest + 1, a->n_rest - 1);
+    return commits ? commit(g, a->json)
+                   : checkpoints_run(&g->o, action, a->rest + 1, a->n_rest - 1);
 }
 
 static int run(int argc, const char **argv)
@@ -151,13 +166,14 @@ static const struct poptOption options[] = {
     {"progress", 0, POPT_ARG_STRING, NULL, VAL_PROGRESS, "commit: the program's step", "N"},
     {"total", 0, POPT_ARG_STRING, NULL, VAL_TOTAL, "commit: its last step", "N"},
     {"wait", 0, POPT_ARG_NONE, NULL, VAL_WAIT, "commit: until it is durable", NULL},
-    {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE, "the store (default: BELAY_STORE, or what belayd says)",
-        "URL"},
+    {"store", 0, POPT_ARG_STRING, NULL, VAL_STORE,
+        "the store (default: BELAY_STORE, or what belayd says)", "URL"},
     {"cluster", 0, POPT_ARG_STRING, NULL, VAL_CLUSTER,
         "the cluster's name in it (default: BELAY_CLUSTER, or belay)", "NAME"},
     {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG, "both as belayd's configuration says", "FILE"},
     {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
-        "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state directory "
+        "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state "
+        "directory "
         "here)",
         "FILE"},
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
@@ -166,7 +182,9 @@ static const struct poptOption options[] = {
 };
 
 const struct verb verb_checkpoint = {"checkpoint",
-    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt [JOB[@ATTEMPT.SEQUENCE]] [DIR]",
-    "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, pin, delete "
+    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt "
+    "[JOB[@ATTEMPT.SEQUENCE]] [DIR]",
+    "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, "
+    "pin, delete "
     "those of a job; take over the store of a cluster that is gone",
     run, options, false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See checkpoints.h. What a user may do here is what the store lets them do: belayd is asked for nothing but where the store
- * is and, before something is deleted, whether the job still lives.
+ * See checkpoints.h. What a user may do here is what the store lets them do: belayd is asked for
+ * nothing but where the store is and, before something is deleted, whether the job still lives.
  */
 #include "cli/checkpoints.h"
 
@@ -42,8 +42,8 @@ struct action {
 
 static void print_id(const struct call *c, const char *done)
 {
-    printf("checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64 " %s\n", c->id.attempt, c->id.sequence,
-        c->job.job, done);
+    printf("checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64 " %s\n", c->id.attempt,
+        c->id.sequence, c->job.job, done);
 }
 
 static void print_bytes(int64_t bytes, char *text, size_t size)
@@ -53,8 +53,8 @@ static void print_bytes(int64_t bytes, char *text, size_t size)
 
 static json_t *json_id(const struct call *c)
 {
-    return json_pack("{s:I,s:I,s:I}", "job", (json_int_t)c->job.job, "attempt", (json_int_t)c->id.attempt,
-        "sequence", (json_int_t)c->id.sequence);
+    return json_pack("{s:I,s:I,s:I}", "job", (json_int_t)c->job.job, "attempt",
+        (json_int_t)c->id.attempt, "sequence", (json_int_t)c->id.sequence);
 }
 
 /* The answer of an action that has nothing more to say than that it was done. */
@@ -83,11 +83,12 @@ static int add_info(void *ctx, const struct ckpt_info *info)
         return 0;
     }
     time_format_iso(info->saved_at, saved);
-    json_array_append_new(ctx,
-        json_pack("{s:I,s:I,s:s,s:I,s:I,s:o,s:b}", "attempt", (json_int_t)info->id.attempt, "sequence",
-            (json_int_t)info->id.sequence, "saved_at", saved, "bytes", (json_int_t)info->bytes, "files",
-            (json_int_t)info->files, "progress",
-            info->progress < 0 ? json_null() : json_integer(info->progress), "pinned", (int)info->pinned));
+    json_array_append_new(
+        ctx, json_pack("{s:I,s:I,s:s,s:I,s:I,s:o,s:b}", "attempt", (json_int_t)info->id.attempt,
+                 "sequence", (json_int_t)info->id.sequence, "saved_at", saved, "bytes",
+                 (json_int_t)info->bytes, "files", (json_int_t)info->files, "progress",
+                 info->progress < 0 ? json_null() : json_integer(info->progress), "pinned",
+                 (int)info->pinned));
     return 0;
 }
 
@@ -106,8 +107,8 @@ static void print_list(const json_t *all)
     json_array_foreach(all, i, row)
     {
         table_row(t);
-        table_cell(
-            t, "%lld.%lld", (long long)cli_int(row, "attempt", 0), (long long)cli_int(row, "sequence", 0));
+        table_cell(t, "%lld.%lld", (long long)cli_int(row, "attempt", 0),
+            (long long)cli_int(row, "sequence", 0));
         if (json_is_true(json_object_get(row, "unreadable"))) {
             table_cell(t, "unreadable");
             table_cell(t, "-");
@@ -156,9 +157,9 @@ static const struct {
 
 static json_t *json_entry(const struct manifest_entry *entry)
 {
-    return json_pack("{s:s,s:s,s:s?,s:i,s:I,s:I}", "path", entry->path, "type", types[entry->type].name,
-        "target", entry->target, "mode", (int)entry->mode, "size", (json_int_t)entry->size, "mtime_ns",
-        (json_int_t)entry->mtime_ns);
+    return json_pack("{s:s,s:s,s:s?,s:i,s:I,s:I}", "path", entry->path, "type",
+        types[entry->type].name, "target", entry->target, "mode", (int)entry->mode, "size",
+        (json_int_t)entry->size, "mtime_ns", (json_int_t)entry->mtime_ns);
 }
 
 static void print_entries(const struct manifest *m)
@@ -167,10 +168,11 @@ static void print_entries(const struct manifest *m)
     struct table *t = table_create();
     time_format_iso(m->saved_at, saved);
     print_bytes(manifest_bytes(m), size, sizeof(size));
-    printf("checkpoint    %" PRId64 ".%" PRId64 " of job %" PRId64 " of cluster %s\n", m->id.attempt,
-        m->id.sequence, m->job, m->cluster);
+    printf("checkpoint    %" PRId64 ".%" PRId64 " of job %" PRId64 " of cluster %s\n",
+        m->id.attempt, m->id.sequence, m->job, m->cluster);
     printf("saved         %s\n", saved);
-    printf("holds         %s in %" PRId64 " files, %zu chunks\n", size, manifest_files(m), m->n_chunks);
+    printf("holds         %s in %" PRId64 " files, %zu chunks\n", size, manifest_files(m),
+        m->n_chunks);
     if (m->progress >= 0)
         printf("step          %" PRId64 "\n", m->progress);
     putchar('\n');
@@ -225,8 +227,8 @@ static int show(struct call *c, struct err *e)
 static char *absolute(const char *path)
 {
     char here[PATH_MAX];
-    char *whole =
-        path[0] == '/' || !getcwd(here, sizeof(here)) ? mem_strdup(path) : mem_printf("%s/%s", here, path);
+    char *whole = path[0] == '/' || !getcwd(here, sizeof(here)) ? mem_strdup(path)
+                                                                : mem_printf("%s/%s", here, path);
     for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--)
         whole[n - 1] = '\0';
     return whole;
@@ -255,7 +257,9 @@ static int get(struct call *c, struct err *e)
 static int verify(struct call *c, struct err *e)
 {
     int rc = ckpt_verify(&c->job, c->id, e);
-    return rc ? rc : say_done(c, "is whole: every byte is what was saved", json_pack("{s:b}", "whole", 1));
+    return rc ? rc
+              : say_done(
+                    c, "is whole: every byte is what was saved", json_pack("{s:b}", "whole", 1));
 }
 
 static int pin(struct call *c, struct err *e)
@@ -298,7 +302,8 @@ static int check_delete(const struct call *c, struct err *e)
         rc = has_ended(c, &ended, e);
         if (rc == 0 && !ended)
             rc = err_set(e, ERR_CONFLICT,
-                "it is the newest of a job that may be running, and what the job would resume from: --force "
+                "it is the newest of a job that may be running, and what the job would resume "
+                "from: --force "
                 "deletes it all "
                 "the same");
     }
@@ -338,8 +343,8 @@ static int write_archive(const char *tree, const char *file, struct err *e)
     return rc;
 }
 
-/* All of it is verified before the first byte of the archive leaves; for that it is on this disk for a while, beside
- * the archive, or in TMPDIR. */
+/* All of it is verified before the first byte of the archive leaves; for that it is on this disk
+ * for a while, beside the archive, or in TMPDIR. */
 static int export_archive(struct call *c, struct err *e)
 {
     bool to_stdout = str_eq(c->path, "-");
@@ -348,12 +353,14 @@ static int export_archive(struct call *c, struct err *e)
     struct err ignored;
     char unique[17];
     if (to_stdout && isatty(STDOUT_FILENO))
-        return err_set(e, ERR_INVALID, "an archive is not for a terminal: name a file, or pipe it into tar");
+        return err_set(
+            e, ERR_INVALID, "an archive is not for a terminal: name a file, or pipe it into tar");
     random_hex(8, unique);
-    char *file =
-        to_stdout ? mem_printf("%s/belay-export", base && base[0] ? base : "/tmp") : absolute(c->path);
+    char *file = to_stdout ? mem_printf("%s/belay-export", base && base[0] ? base : "/tmp")
+                           : absolute(c->path);
     char *tree = mem_printf("%s.%s", file, unique);
-    int rc = !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s is there already", file) : 0;
+    int rc =
+        !to_stdout && fs_exists(file) ? err_set(e, ERR_CONFLICT, "%s is there already", file) : 0;
     if (rc == 0)
         rc = ckpt_get(&c->job, c->id, tree, NULL, &stats, e);
     if (rc == 0)
@@ -459,7 +466,8 @@ static int with_store(const struct action *a, struct call *c, struct err *e)
     if (rc == 0)
         rc = keys_get(place.store, &net, e);
     if (rc == 0)
-        rc = store_open(place.store, &(struct store_options){.net = net, .existing = true}, &c->job.store, e);
+        rc = store_open(
+            place.store, &(struct store_options){.net = net, .existing = true}, &c->job.store, e);
     if (rc == 0) {
         c->job.cluster = place.cluster;
         if (a->takes_id && c->id.attempt == 0)

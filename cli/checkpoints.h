@@ -19,8 +19,8 @@ bool checkpoints_has(const char *action);
 int checkpoints_run(
     const struct checkpoints_options *o, const char *action, const char *const *words, int n_words);
 
-/* What the newest checkpoint of a job holds, as a new directory dir (absolute, its parent is there). *ret_progress: -1 if it
- * tells none. ERR_NOT_FOUND: the job has none (any more). */
+/* What the newest checkpoint of a job holds, as a new directory dir (absolute, its parent is
+ * there). *ret_progress: -1 if it tells none. ERR_NOT_FOUND: the job has none (any more). */
 int checkpoints_get_newest(int64_t job, const char *dir, int64_t *ret_progress, struct err *e);
 
 #endif

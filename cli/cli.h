@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the verbs of `belay` share. One file a verb; each exports one function and one popt table through
- * struct verb.
+ * What the verbs of `belay` share. One file a verb; each exports one function and one popt table
+ * through struct verb.
  *
- * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with --wait
- * the job's.
+ * Exit codes: 0 done; 1 belayd or the machine said no; 2 the command line or a file was wrong; with
+ * --wait the job's.
  */
 #ifndef BELAY_CLI_CLI_H
 #define BELAY_CLI_CLI_H
@@ -50,10 +50,10 @@ struct cli_args {
 /* One option that was given; arg is NULL when it takes none. 0, or CLI_USAGE after a report. */
 typedef int (*cli_option_fn)(void *ctx, int val, const char *arg);
 
-/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1: help was
- * printed. cli_args_deinit in every case. */
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option,
-    void *ctx, struct cli_args *ret_args);
+/* Parses argv. posix: options end at the first word. Reports what is wrong. 0, CLI_USAGE, or -1:
+ * help was printed. cli_args_deinit in every case. */
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
+    cli_option_fn on_option, void *ctx, struct cli_args *ret_args);
 void cli_args_deinit(struct cli_args *a);
 
 /* "belay: " and the text, on stderr. */
@@ -67,12 +67,14 @@ bool cli_job_id(const char *text, int64_t *ret_id);
 
 struct client; /* a connection's worth of belayd; blocking */
 
-/* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else BELAY_SOCKET, else
- * BELAY_HOME/belayd.sock (default ~/.local/share/belay), else /run/belay/belayd.sock. Does not connect yet.
+/* Finds belayd: BELAY_SERVER (https://, with BELAY_TOKEN_FILE and BELAY_CA_FILE), else
+ * BELAY_SOCKET, else BELAY_HOME/belayd.sock (default ~/.local/share/belay), else
+ * /run/belay/belayd.sock. Does not connect yet.
  */
 int client_create(struct client **ret_client, struct err *e);
 /* The belayd there (https://, without a slash at the end), with that token. */
-void client_create_at(const char *server, const char *ca_pem, const char *token, struct client **ret_client);
+void client_create_at(
+    const char *server, const char *ca_pem, const char *token, struct client **ret_client);
 void client_destroy(struct client *c);
 
 struct client_reply {
@@ -87,8 +89,8 @@ struct client_reply {
 int client_call(struct client *c, const char *method, const char *path, const json_t *body,
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
 /* POST of bytes as they are. */
-int client_call_bytes(struct client *c, const char *path, const void *p, size_t n, int64_t timeout_ms,
-    struct client_reply *ret_reply, struct err *e);
+int client_call_bytes(struct client *c, const char *path, const void *p, size_t n,
+    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e);
 void client_reply_deinit(struct client_reply *r);
 
 /* As client_call, parsed. */
@@ -98,7 +100,8 @@ int client_json(struct client *c, const char *method, const char *path, const js
 /* GET path for a verb: prints the error and gives NULL, or the value. */
 json_t *cli_get(const char *path);
 json_t *cli_post(const char *path, const json_t *body);
-json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms); /* for what takes minutes */
+/* for what takes minutes */
+json_t *cli_post_long(const char *path, const json_t *body, int64_t timeout_ms);
 
 /* The directory of a local belayd: BELAY_HOME or ~/.local/share/belay. The caller frees. */
 char *cli_home(void);
@@ -116,7 +119,8 @@ void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(pri
 void table_print(struct table *t); /* and frees */
 void table_print_to(struct table *t, FILE *out);
 
-/* Of a list without rows a table shows nothing: says so on stderr, to a person who looks at a terminal. */
+/* Of a list without rows a table shows nothing: says so on stderr, to a person who looks at a
+ * terminal. */
 void cli_say_empty(const char *text);
 
 /* "saved 65 %", "12 % more"; on_demand_uusd > 0. */
@@ -124,24 +128,30 @@ const char *cli_saved(int64_t cost_uusd, int64_t on_demand_uusd, char *mem, size
 
 /* JSON members for people: "-" when null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
-/* Adds the words of a list, or names and numbers of an object, "a,b" or "lego:4,shmem:1"; of anything else nothing. */
+/* Adds the words of a list, or names and numbers of an object, "a,b" or "lego:4,shmem:1"; of
+ * anything else nothing. */
 void cli_words(const json_t *v, struct buf *out);
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback);
 struct wall cli_time(const json_t *o, const char *key); /* WALL_NONE: absent, or no time */
-const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size); /* "3m10s" since an ISO time */
+/* "3m10s" since an ISO time */
+const char *cli_ago(const json_t *o, const char *key, char *mem, size_t size);
 const char *cli_duration(int64_t ms, char *mem, size_t size);
 const char *cli_usd(int64_t uusd, char *mem, size_t size);
 
 /* ---- jobs ---- */
 
-/* Waits for the job's end; prints its output as it comes when follow. *ret_exit is the job's exit code. */
+/* Waits for the job's end; prints its output as it comes when follow. *ret_exit is the job's exit
+ * code. */
 int cli_wait_job(struct client *c, int64_t id, bool follow, int *ret_exit, struct err *e);
 
-/* The job's events after *after, an array of the caller's, when there are any or some time has passed; *after is moved on.
- * Outlives a restart of belayd. */
-int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
-/* All that the call says, {"events": [...], "state": "running"...}, after wait_ms (at most 20000) at the latest. */
-int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e);
+/* The job's events after *after, an array of the caller's, when there are any or some time has
+ * passed; *after is moved on. Outlives a restart of belayd. */
+int cli_next_events(
+    struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e);
+/* All that the call says, {"events": [...], "state": "running"...}, after wait_ms (at most 20000)
+ * at the latest. */
+int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page,
+    struct err *e);
 
 /* Of a job's log, from the furthest of these. */
 struct log_part {
@@ -151,10 +161,12 @@ struct log_part {
     int64_t tail;          /* lines; 0: all */
 };
 
-/* The call for it: the first when next is negative, else the one that goes on at that offset. The caller frees. */
+/* The call for it: the first when next is negative, else the one that goes on at that offset. The
+ * caller frees. */
 char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_t wait_ms);
 
 /* Prints it; follow: until the job (or that attempt) has ended. */
-int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e);
+int cli_print_logs(
+    struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e);
 
 #endif

@@ -24,7 +24,7 @@ struct client {
     uv_loop_t loop;
     struct http_client *http; /* a uv_http_local for a socket */
     char *socket;             /* or: */
-    char *url;    /* https://host:port */
+    char *url;                /* https://host:port */
     char *authorization;
     char *ca_pem;
 };
@@ -59,7 +59,8 @@ char *cli_home(void)
 /* ---- finding belayd ---- */
 
 /* The file that a variable names. */
-static int read_named(const char *variable, const char *what, size_t max, struct buf *out, struct err *e)
+static int read_named(
+    const char *variable, const char *what, size_t max, struct buf *out, struct err *e)
 {
     const char *path = getenv(variable);
     if (!path)
@@ -90,7 +91,8 @@ static int use_server(struct client *c, const char *server, struct err *e)
 {
     struct buf token = {0}, ca = {0};
     if (!str_starts(server, "https://"))
-        return err_set(e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
+        return err_set(
+            e, ERR_CONFIG, "BELAY_SERVER: expected https://HOST:PORT, found \"%.100s\"", server);
     int rc = read_named("BELAY_CA_FILE", "the cluster's CA certificate", PEM_MAX, &ca, e);
     if (rc == 0)
         rc = read_token(&token, e);
@@ -145,7 +147,8 @@ int client_create(struct client **ret_client, struct err *e)
     return rc;
 }
 
-void client_create_at(const char *server, const char *ca_pem, const char *token, struct client **ret_client)
+void client_create_at(
+    const char *server, const char *ca_pem, const char *token, struct client **ret_client)
 {
     struct client *c = mem_alloc(sizeof(*c));
     c->url = mem_strdup(server);
@@ -179,8 +182,10 @@ static int error_of(const struct http_reply *r, struct err *e)
     const char *kind = NULL, *text = NULL;
     if (json_parse(buf_str(&r->body), r->body.len, 1 << 20, &v, NULL) == 0)
         json_unpack(v, "{s:{s:s,s:s}}", "error", "kind", &kind, "text", &text);
-    int rc = text ? err_set(e, err_kind_from_name(kind) ? err_kind_from_name(kind) : ERR_INTERNAL, "%s", text)
-                  : err_set(e, ERR_IO, "belayd answered with HTTP status %d and no reason", r->status);
+    int rc =
+        text ? err_set(e, err_kind_from_name(kind) ? err_kind_from_name(kind) : ERR_INTERNAL, "%s",
+                   text)
+             : err_set(e, ERR_IO, "belayd answered with HTTP status %d and no reason", r->status);
     json_decref(v);
     return rc;
 }
@@ -189,7 +194,8 @@ static void explain_unreachable(const struct client *c, struct err *e)
 {
     if (c->socket)
         err_set(e, ERR_UNAVAILABLE,
-            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or BELAY_SERVER",
+            "no belayd answers at %s: start one with \"belay up\", or set BELAY_SOCKET or "
+            "BELAY_SERVER",
             c->socket);
     else
         err_wrap(e, "no belayd answers at %s", c->url);
@@ -217,8 +223,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *r)
     }
 }
 
-static int call(struct client *c, const char *method, const char *path, const char *content_type, const void *p, size_t n,
-    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
+static int call(struct client *c, const char *method, const char *path, const char *content_type,
+    const void *p, size_t n, int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
     struct waiting w = {.client = c, .reply = ret_reply, .e = e};
     char *url = mem_printf("%s%s", c->url, path);
@@ -245,15 +251,17 @@ int client_call(struct client *c, const char *method, const char *path, const js
     int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
     char *text = body ? json_dump_text(body) : NULL;
-    int rc = call(c, method, path, "Content-Type: application/json", text, text ? strlen(text) : 0, timeout_ms, ret_reply, e);
+    int rc = call(c, method, path, "Content-Type: application/json", text, text ? strlen(text) : 0,
+        timeout_ms, ret_reply, e);
     free(text);
     return rc;
 }
 
-int client_call_bytes(struct client *c, const char *path, const void *p, size_t n, int64_t timeout_ms,
-    struct client_reply *ret_reply, struct err *e)
+int client_call_bytes(struct client *c, const char *path, const void *p, size_t n,
+    int64_t timeout_ms, struct client_reply *ret_reply, struct err *e)
 {
-    return call(c, "POST", path, "Content-Type: application/octet-stream", p, n, timeout_ms, ret_reply, e);
+    return call(
+        c, "POST", path, "Content-Type: application/octet-stream", p, n, timeout_ms, ret_reply, e);
 }
 
 void client_reply_deinit(struct client_reply *r)
@@ -261,8 +269,8 @@ void client_reply_deinit(struct client_reply *r)
     buf_deinit(&r->body);
 }
 
-static int call_for_json(struct client *c, const char *method, const char *path, const json_t *body, int64_t timeout_ms, json_t **ret_value,
-    struct err *e)
+static int call_for_json(struct client *c, const char *method, const char *path, const json_t *body,
+    int64_t timeout_ms, json_t **ret_value, struct err *e)
 {
     struct client_reply reply = {0};
     int rc = client_call(c, method, path, body, timeout_ms, &reply, e);
@@ -278,7 +286,8 @@ int client_json(struct client *c, const char *method, const char *path, const js
     return call_for_json(c, method, path, body, CALL_MS, ret_value, e);
 }
 
-static json_t *call_once(const char *method, const char *path, const json_t *body, int64_t timeout_ms)
+static json_t *call_once(
+    const char *method, const char *path, const json_t *body, int64_t timeout_ms)
 {
     struct client *c;
     struct err e = {0};

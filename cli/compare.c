@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See compare.h. The command runs here, as its user and with what is installed for them: neither belayd nor a node's agent
- * runs programs of users that are no jobs. Its standard output is our standard error, so that --json stays JSON.
+ * See compare.h. The command runs here, as its user and with what is installed for them: neither
+ * belayd nor a node's agent runs programs of users that are no jobs. Its standard output is our
+ * standard error, so that --json stays JSON.
  */
 #include "cli/compare.h"
 
@@ -53,19 +54,24 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
     if (rc == 0)
         rc = get_job(c, w->against, &other, e);
     const json_t *ended = json_object_get(other, "job");
-    if (rc == 0 && (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
+    if (rc == 0 &&
+        (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
         rc = err_set(e, ERR_INVALID,
-            "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes a run of "
+            "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes a "
+            "run of "
             "the same script that "
             "nothing disturbed; submit it once more, on demand say, and wait for its end",
-            (long long)w->against, cli_text(ended, "state"), (long long)cli_int(ended, "attempts", 0));
+            (long long)w->against, cli_text(ended, "state"),
+            (long long)cli_int(ended, "attempts", 0));
     else if (rc == 0 && (!json_is_object(json_object_get(drilled, "spec")) ||
                             !json_is_object(json_object_get(other, "spec"))))
-        rc = err_set(e, ERR_DENIED, "jobs %lld and %lld are not both yours: only their user can compare them",
+        rc = err_set(e, ERR_DENIED,
+            "jobs %lld and %lld are not both yours: only their user can compare them",
             (long long)job, (long long)w->against);
     else if (rc == 0 && !is_same_work(drilled, other))
         rc = err_set(e, ERR_INVALID,
-            "jobs %lld and %lld have not the same script, arguments and checkpoint method: their results say "
+            "jobs %lld and %lld have not the same script, arguments and checkpoint method: their "
+            "results say "
             "nothing of each other",
             (long long)job, (long long)w->against);
     json_decref(drilled);
@@ -86,8 +92,8 @@ static void become(const char *command, const char *undisturbed, const char *res
 }
 
 /* *ret_code: as sh tells it. */
-static int run_command(
-    const struct compare *w, const char *undisturbed, const char *resumed, int *ret_code, struct err *e)
+static int run_command(const struct compare *w, const char *undisturbed, const char *resumed,
+    int *ret_code, struct err *e)
 {
     int status = 0;
     pid_t pid = fork();
@@ -106,15 +112,17 @@ static int run_command(
         close(fd);
     if (n <= 0)
         return err_set(e, ERR_TIMEOUT,
-            "the command of --compare did not end within %lld s, and was killed: --compare-limit says how "
+            "the command of --compare did not end within %lld s, and was killed: --compare-limit "
+            "says how "
             "long it may take",
             (long long)w->limit_ms / 1000);
     *ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return *ret_code < CANNOT_RUN ? 0
-                                  : err_set(e, ERR_INVALID,
-                                        "the command of --compare could not be run to its end (exit code "
-                                        "%d), so nothing is known of the results",
-                                        *ret_code);
+    return *ret_code < CANNOT_RUN
+               ? 0
+               : err_set(e, ERR_INVALID,
+                     "the command of --compare could not be run to its end (exit code "
+                     "%d), so nothing is known of the results",
+                     *ret_code);
 }
 
 /* ---- both results ---- */
@@ -125,8 +133,8 @@ static int tell(
     char text[64] = "";
     if (code != 0)
         snprintf(text, sizeof(text), "--compare ended with exit code %d", code);
-    json_t *reply = NULL, *body = json_pack("{s:I,s:I,s:b,s:s}", "number", (json_int_t)drill, "with",
-                              (json_int_t)w->against, "equal", code == 0, "text", text);
+    json_t *reply = NULL, *body = json_pack("{s:I,s:I,s:b,s:s}", "number", (json_int_t)drill,
+                              "with", (json_int_t)w->against, "equal", code == 0, "text", text);
     char *path = mem_printf("/api/v1/jobs/%lld/compared", (long long)job);
     int rc = client_json(c, "POST", path, body, &reply, e);
     json_decref(reply);
@@ -140,15 +148,16 @@ static int fetch(int64_t job, const char *dir, int64_t *ret_progress, struct err
     int rc = checkpoints_get_newest(job, dir, ret_progress, e);
     if (rc == ERR_NOT_FOUND)
         return err_set(e, rc,
-            "job %lld has left no checkpoint to compare: the program has to commit its result as the last "
+            "job %lld has left no checkpoint to compare: the program has to commit its result as "
+            "the last "
             "thing it does, and "
             "--checkpoints-after (last, all) has to keep it",
             (long long)job);
     return rc;
 }
 
-static int compare_in(
-    struct client *c, const struct compare *w, int64_t job, int64_t drill, const char *dir, struct err *e)
+static int compare_in(struct client *c, const struct compare *w, int64_t job, int64_t drill,
+    const char *dir, struct err *e)
 {
     int64_t steps[2] = {-1, -1};
     int code = 0;
@@ -158,7 +167,8 @@ static int compare_in(
         rc = fetch(job, resumed, &steps[1], e);
     if (rc == 0 && steps[0] != steps[1])
         rc = err_set(e, ERR_CONFLICT,
-            "the last checkpoint of job %lld is of step %lld and that of job %lld of step %lld: the program "
+            "the last checkpoint of job %lld is of step %lld and that of job %lld of step %lld: "
+            "the program "
             "has to commit its "
             "result as the last thing it does",
             (long long)w->against, (long long)steps[0], (long long)job, (long long)steps[1]);
@@ -171,7 +181,8 @@ static int compare_in(
     return rc;
 }
 
-int compare_run(struct client *c, const struct compare *w, int64_t job, int64_t drill, struct err *e)
+int compare_run(
+    struct client *c, const struct compare *w, int64_t job, int64_t drill, struct err *e)
 {
     const char *base = getenv("TMPDIR");
     struct err ignored;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay completion bash|zsh|fish: a completion script, generated from the tables that --help is printed from.
- * What can be chosen from is read from there too: "any|spot|on-demand" are three words, "NAME" is none.
+ * belay completion bash|zsh|fish: a completion script, generated from the tables that --help is
+ * printed from. What can be chosen from is read from there too: "any|spot|on-demand" are three
+ * words, "NAME" is none.
  */
 #include "cli/verbs.h"
 
@@ -292,7 +293,8 @@ static void print_fish_verb(const struct verb *v)
 static void print_fish(void)
 {
     printf("# fish completion of belay, made by: belay completion fish\n"
-           "function __belay_verb -d 'whether the verb is this one; without arguments: whether there is none "
+           "function __belay_verb -d 'whether the verb is this one; without arguments: whether "
+           "there is none "
            "yet'\n"
            "    set -l words (commandline -opc)\n"
            "    test \"$words[2]\" = \"$argv[1]\"\n"

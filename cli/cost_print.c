@@ -20,7 +20,8 @@ static int64_t of_reclaims(const json_t *line)
 static char *next_key(const char **by)
 {
     size_t n = strcspn(*by, ",");
-    char *word = mem_strndup(*by, n), *name = str_starts(word, "label:") ? mem_strdup(word + 6) : mem_strdup(word);
+    char *word = mem_strndup(*by, n),
+         *name = str_starts(word, "label:") ? mem_strdup(word + 6) : mem_strdup(word);
     free(word);
     *by += n + ((*by)[n] == ',');
     return name;
@@ -46,7 +47,8 @@ static int64_t cost_of_data(const json_t *line)
 static void add_sums(struct table *t, const json_t *l, bool from_sums, bool has_data)
 {
     char text[32];
-    int64_t uusd = cli_int(l, "uusd", 0), on_demand = cli_int(l, "on_demand_uusd", 0), total = cli_int(l, "total_ms", 0);
+    int64_t uusd = cli_int(l, "uusd", 0), on_demand = cli_int(l, "on_demand_uusd", 0),
+            total = cli_int(l, "total_ms", 0);
     int64_t succeeded = cli_int(l, "succeeded", 0);
     add_count(t, json_object_get(l, "jobs"));
     table_cell(t, "%s", cli_usd(uusd, text, sizeof(text)));
@@ -90,7 +92,8 @@ static size_t add_columns(struct table *t, const char *by, bool from_sums, bool 
     return n_keys;
 }
 
-/* "done" of the total: what came of all that was spent under a value of a label, such as a model. */
+/* "done" of the total: what came of all that was spent under a value of a label, such as a
+ * model. */
 static void print_done(const json_t *total, const char *by)
 {
     const json_t *done = json_object_get(total, "done");
@@ -99,15 +102,17 @@ static void print_done(const json_t *total, const char *by)
     if (n == 0 || (!str_starts(by, "label:") && !str_eq(by, "project")))
         return;
     char *name = next_key(&by);
-    printf("%s: %lld with a job that succeeded, %s each with all that was tried\n", name, (long long)n,
-        cli_usd(cli_int(done, "uusd", 0) / n, text, sizeof(text)));
+    printf("%s: %lld with a job that succeeded, %s each with all that was tried\n", name,
+        (long long)n, cli_usd(cli_int(done, "uusd", 0) / n, text, sizeof(text)));
     free(name);
 }
 
 void cost_print_table(const json_t *v, const char *by)
 {
-    const json_t *total = json_object_get(v, "total"), *lines = json_object_get(v, "lines"), *l, *key;
-    bool from_sums = json_object_get(total, "spent_uusd") != NULL, has_data = cost_of_data(total) > 0;
+    const json_t *total = json_object_get(v, "total"), *lines = json_object_get(v, "lines"), *l,
+                 *key;
+    bool from_sums = json_object_get(total, "spent_uusd") != NULL,
+         has_data = cost_of_data(total) > 0;
     struct table *t = table_create();
     size_t i, k, n_keys = add_columns(t, by, from_sums, has_data);
     json_array_foreach(lines, i, l)
@@ -150,8 +155,10 @@ static void print_number(const json_t *v)
 
 static void print_csv_line(const json_t *l)
 {
-    static const char *const sums[] = {"jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
-    static const char *const kinds[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress", "storage"};
+    static const char *const sums[] = {
+        "jobs", "succeeded", "uusd", "on_demand_uusd", "useful_ms", "lost_ms", "total_ms"};
+    static const char *const kinds[] = {"useful", "lost", "boot", "start", "restore", "save",
+        "gang-wait", "idle", "egress", "storage"};
     const json_t *spent = json_object_get(l, "spent_uusd"), *key;
     size_t i;
     json_array_foreach(json_object_get(l, "keys"), i, key)
@@ -176,7 +183,9 @@ void cost_print_csv(const json_t *v, const char *by)
         printf("%s,", name);
         free(name);
     }
-    puts("jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_uusd,start_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd,storage_uusd");
+    puts(
+        "jobs,succeeded,uusd,on_demand_uusd,useful_ms,lost_ms,total_ms,useful_uusd,lost_uusd,boot_"
+        "uusd,start_uusd,restore_uusd,save_uusd,gang-wait_uusd,idle_uusd,egress_uusd,storage_uusd");
     json_array_foreach(json_object_get(v, "lines"), i, l)
     {
         print_csv_line(l);

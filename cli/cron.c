@@ -17,7 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VAL_NAME = 1, VAL_SCHEDULE, VAL_TZ, VAL_GAP, VAL_TWICE, VAL_OVERLAP, VAL_CATCH_UP, VAL_WRAP, VAL_LIMIT, VAL_USER };
+enum {
+    VAL_NAME = 1,
+    VAL_SCHEDULE,
+    VAL_TZ,
+    VAL_GAP,
+    VAL_TWICE,
+    VAL_OVERLAP,
+    VAL_CATCH_UP,
+    VAL_WRAP,
+    VAL_LIMIT,
+    VAL_USER
+};
 
 #define HISTORY_MAX 200
 
@@ -40,7 +51,9 @@ static int take_catch_up(struct wish *w, const char *arg)
         return CLI_OK;
     }
     if (strncmp(arg, "all:", 4) != 0 || str_to_i64(colon + 1, 1, 1000, "catch-up", &max, &e) != 0) {
-        cli_error("--catch-up: expected none, last, all, or all:N with N up to 1000, found \"%.60s\"", arg);
+        cli_error(
+            "--catch-up: expected none, last, all, or all:N with N up to 1000, found \"%.60s\"",
+            arg);
         return CLI_USAGE;
     }
     json_object_set_new(w->entry, "catch_up", json_string("all"));
@@ -65,8 +78,12 @@ static int take_limit(struct wish *w, const char *arg)
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    static const char *const members[] = {[VAL_NAME] = "name", [VAL_SCHEDULE] = "schedule", [VAL_TZ] = "zone",
-        [VAL_GAP] = "gap", [VAL_TWICE] = "twice", [VAL_OVERLAP] = "overlap"};
+    static const char *const members[] = {[VAL_NAME] = "name",
+        [VAL_SCHEDULE] = "schedule",
+        [VAL_TZ] = "zone",
+        [VAL_GAP] = "gap",
+        [VAL_TWICE] = "twice",
+        [VAL_OVERLAP] = "overlap"};
     struct wish *w = ctx;
     if (val >= CLI_JOB_FLAG) {
         w->job_flags = true;
@@ -95,11 +112,11 @@ static bool find_by_name(const char *word, int64_t *ret_id)
     int n = 0;
     if (!v)
         return false;
-    json_array_foreach(json_object_get(v, "crons"), i, c)
-        if (str_eq(cli_text(c, "name"), word)) {
-            *ret_id = cli_int(c, "id", 0);
-            n++;
-        }
+    json_array_foreach(json_object_get(v, "crons"), i, c) if (str_eq(cli_text(c, "name"), word))
+    {
+        *ret_id = cli_int(c, "id", 0);
+        n++;
+    }
     json_decref(v);
     if (n != 1)
         cli_error(n ? "several users have a cron entry \"%.60s\": give its number (belay cron list)"
@@ -111,7 +128,8 @@ static bool find_by_name(const char *word, int64_t *ret_id)
 static bool find(const char *word, int64_t *ret_id)
 {
     struct err e;
-    return str_to_i64(word, 1, INT64_MAX, "cron entry", ret_id, &e) == 0 || find_by_name(word, ret_id);
+    return str_to_i64(word, 1, INT64_MAX, "cron entry", ret_id, &e) == 0 ||
+           find_by_name(word, ret_id);
 }
 
 /* ---- list, history ---- */
@@ -127,7 +145,8 @@ static void print_list(const json_t *crons)
     size_t i;
     json_t *c;
     struct table *t = table_create();
-    static const char *const names[] = {"CRON", "NAME", "USER", "STATE", "SCHEDULE", "ZONE", "NEXT", "LAST JOB", NULL};
+    static const char *const names[] = {
+        "CRON", "NAME", "USER", "STATE", "SCHEDULE", "ZONE", "NEXT", "LAST JOB", NULL};
     for (int k = 0; names[k]; k++)
         table_column(t, names[k], k == 0 || k == 7);
     json_array_foreach(crons, i, c)
@@ -137,7 +156,8 @@ static void print_list(const json_t *crons)
         table_cell(t, "%lld", (long long)cli_int(c, "id", 0));
         table_cell(t, "%s", cli_text(c, "name"));
         table_cell(t, "%s", cli_text(c, "user"));
-        table_cell(t, "%s", json_is_string(json_object_get(c, "why")) ? "broken" : cli_text(c, "state"));
+        table_cell(
+            t, "%s", json_is_string(json_object_get(c, "why")) ? "broken" : cli_text(c, "state"));
         table_cell(t, "%s", cli_text(c, "schedule"));
         table_cell(t, "%s", cli_text(c, "zone"));
         table_cell(t, "%s", first_of(json_object_get(c, "upcoming")));
@@ -155,16 +175,18 @@ static void print_entry(const json_t *c)
 {
     size_t i;
     json_t *at;
-    printf("cron %lld   %s of %s, %s\n", (long long)cli_int(c, "id", 0), cli_text(c, "name"), cli_text(c, "user"),
-        cli_text(c, "state"));
+    printf("cron %lld   %s of %s, %s\n", (long long)cli_int(c, "id", 0), cli_text(c, "name"),
+        cli_text(c, "user"), cli_text(c, "state"));
     printf("  schedule    %s in %s\n", cli_text(c, "schedule"), cli_text(c, "zone"));
-    printf("  clocks      a time that they skip: %s; one that they show twice: %s\n", cli_text(c, "gap"), cli_text(c, "twice"));
+    printf("  clocks      a time that they skip: %s; one that they show twice: %s\n",
+        cli_text(c, "gap"), cli_text(c, "twice"));
     printf("  overlap     %s\n", cli_text(c, "overlap"));
     printf("  catch-up    %s", cli_text(c, "catch_up"));
     if (str_eq(cli_text(c, "catch_up"), "all"))
         printf(", at most %lld", (long long)cli_int(c, "catch_up_max", 0));
-    printf("\n  times       %lld started, %lld skipped, %lld missed\n", (long long)cli_int(c, "started", 0),
-        (long long)cli_int(c, "skipped", 0), (long long)cli_int(c, "missed", 0));
+    printf("\n  times       %lld started, %lld skipped, %lld missed\n",
+        (long long)cli_int(c, "started", 0), (long long)cli_int(c, "skipped", 0),
+        (long long)cli_int(c, "missed", 0));
     json_array_foreach(json_object_get(c, "waiting"), i, at)
         printf("  waiting     %s\n", json_string_value(at));
     json_array_foreach(json_object_get(c, "upcoming"), i, at)
@@ -227,7 +249,8 @@ static void print_runs(const json_t *runs)
             table_cell(t, "%lld", (long long)job);
         else
             table_cell(t, "-");
-        table_cell(t, "%s%s", json_is_true(json_object_get(r, "by_hand")) ? "by hand, " : "", cli_text(r, "text"));
+        table_cell(t, "%s%s", json_is_true(json_object_get(r, "by_hand")) ? "by hand, " : "",
+            cli_text(r, "text"));
     }
     table_print(t);
     if (json_array_size(runs) == 0)
@@ -243,7 +266,8 @@ static int history(const struct wish *w, const struct cli_args *a)
     }
     if (!find(a->rest[0], &id))
         return CLI_FAILED;
-    char *path = mem_printf("/api/v1/crons/%lld/runs?limit=%lld", (long long)id, (long long)w->limit);
+    char *path =
+        mem_printf("/api/v1/crons/%lld/runs?limit=%lld", (long long)id, (long long)w->limit);
     json_t *v = cli_get(path);
     free(path);
     if (v && a->json)
@@ -326,7 +350,8 @@ static int edit(struct wish *w, const char *word, const struct cli_args *a)
     }
     int rc = has_job ? take_job(w, "cron edit ENTRY", a->rest, a->n_rest) : CLI_OK;
     if (rc == CLI_OK && json_object_size(w->entry) == 0) {
-        cli_error("what is to be changed? --schedule, --tz, --overlap, --catch-up, --name, or the script");
+        cli_error("what is to be changed? --schedule, --tz, --overlap, --catch-up, --name, or the "
+                  "script");
         rc = CLI_USAGE;
     }
     if (rc != CLI_OK)
@@ -394,7 +419,8 @@ static int act(const char *action, struct wish *w, const char *entry, const stru
         return history(w, a);
     if (str_eq(action, "list"))
         return list(w, a);
-    cli_error("expected add, list, edit, pause, resume, run, remove or history, found \"%.60s\"", action);
+    cli_error(
+        "expected add, list, edit, pause, resume, run, remove or history, found \"%.60s\"", action);
     return CLI_USAGE;
 }
 
@@ -430,18 +456,28 @@ static int run(int argc, const char **argv)
 static const struct poptOption options[] = {
     {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME, "the entry's name; default: the job's", "NAME"},
     {"schedule", 0, POPT_ARG_STRING, NULL, VAL_SCHEDULE, "with edit: another schedule", "SCHEDULE"},
-    {"tz", 0, POPT_ARG_STRING, NULL, VAL_TZ, "the zone of the schedule, as Europe/Berlin; default UTC, or what TZ= before it says", "ZONE"},
-    {"dst-gap", 0, POPT_ARG_STRING, NULL, VAL_GAP, "a time that the clocks skip: at the moment they do, or not that day; default run", "run|skip"},
+    {"tz", 0, POPT_ARG_STRING, NULL, VAL_TZ,
+        "the zone of the schedule, as Europe/Berlin; default UTC, or what TZ= before it says",
+        "ZONE"},
+    {"dst-gap", 0, POPT_ARG_STRING, NULL, VAL_GAP,
+        "a time that the clocks skip: at the moment they do, or not that day; default run",
+        "run|skip"},
     {"dst-overlap", 0, POPT_ARG_STRING, NULL, VAL_TWICE,
-        "a time that they show twice: auto is first, and both if every hour is named", "auto|first|last|both"},
-    {"overlap", 0, POPT_ARG_STRING, NULL, VAL_OVERLAP, "a time while the job before lives; default skip", "skip|queue|replace"},
+        "a time that they show twice: auto is first, and both if every hour is named",
+        "auto|first|last|both"},
+    {"overlap", 0, POPT_ARG_STRING, NULL, VAL_OVERLAP,
+        "a time while the job before lives; default skip", "skip|queue|replace"},
     {"catch-up", 0, POPT_ARG_STRING, NULL, VAL_CATCH_UP,
-        "times while belayd was not there; all is at most 24, all:N another number; default last", "none|last|all"},
-    {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script", "COMMAND"},
-    {"limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT, "with history: so many times, at most 200; default 50", "NUMBER"},
+        "times while belayd was not there; all is at most 24, all:N another number; default last",
+        "none|last|all"},
+    {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script",
+        "COMMAND"},
+    {"limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT,
+        "with history: so many times, at most 200; default 50", "NUMBER"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with list: only of this user", "NAME"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_cron = {"cron", "[add|list|edit|pause|resume|run|remove|history] [OPTION...] [ENTRY|SCHEDULE SCRIPT [ARG...]]",
+const struct verb verb_cron = {"cron",
+    "[add|list|edit|pause|resume|run|remove|history] [OPTION...] [ENTRY|SCHEDULE SCRIPT [ARG...]]",
     "submit a job at the times of a schedule", run, options, true};

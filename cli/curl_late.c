@@ -5,7 +5,8 @@
 #include "cli/late.h"
 
 #define CURL_DISABLE_TYPECHECK
-#define curl_url_get curl_url_get_of_the_header /* whether it takes a const CURLU depends on the version */
+/* whether it takes a const CURLU depends on the version */
+#define curl_url_get curl_url_get_of_the_header
 #pragma GCC visibility push(hidden)
 #include <curl/curl.h>
 #undef curl_url_get
@@ -52,8 +53,9 @@ RETURNS(CURLUcode, curl_url_set, (CURLU *u, CURLUPart part, const char *text, un
 RETURNS(const char *, curl_url_strerror, (CURLUcode code), (code))
 /* clang-format on */
 
-/* The type of an option's value is in its number, in ranges of CURLOPTTYPE_OBJECTPOINT. Those that are neither long nor curl_off_t are
- * pointers, and POSIX has those to functions passed like all others. */
+/* The type of an option's value is in its number, in ranges of CURLOPTTYPE_OBJECTPOINT. Those that
+ * are neither long nor curl_off_t are pointers, and POSIX has those to functions passed like all
+ * others. */
 enum value { VALUE_LONG, VALUE_OFF_T, VALUE_POINTER };
 
 static enum value value_of(int option)

@@ -22,7 +22,9 @@ static int add_job(json_t *list, const char *kind, char *item, struct err *e)
     if (plus && !str_eq(kind, "after"))
         return err_set(e, ERR_INVALID, "+TIME goes with after:JOB+MINUTES only, not with %s", kind);
     if (under && str_eq(kind, "aftercorr"))
-        return err_set(e, ERR_INVALID, "aftercorr is on all tasks of an array: aftercorr:JOB, or afterok:JOB_TASK for one of them");
+        return err_set(e, ERR_INVALID,
+            "aftercorr is on all tasks of an array: aftercorr:JOB, or afterok:JOB_TASK for one of "
+            "them");
     if (plus)
         *plus++ = '\0';
     if (under)
@@ -45,7 +47,8 @@ static int add_job(json_t *list, const char *kind, char *item, struct err *e)
 
 static int add_term(json_t *list, char *term, struct err *e)
 {
-    static const char *const kinds[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
+    static const char *const kinds[] = {
+        "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
     const char *kind = strsep(&term, ":");
     char shown[STR_SHOW_MAX];
     size_t k = 0;
@@ -53,7 +56,8 @@ static int add_term(json_t *list, char *term, struct err *e)
         k++;
     if (!kinds[k])
         return err_set(e, ERR_INVALID,
-            "%s: expected after, afterany, afterok, afternotok or aftercorr and :JOB..., or singleton",
+            "%s: expected after, afterany, afterok, afternotok or aftercorr and :JOB..., or "
+            "singleton",
             str_show(kind, shown));
     if (str_eq(kind, "singleton")) {
         json_array_append_new(list, json_pack("{s:s}", "kind", kind));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay diagnose JOB: what holds a running job up, or held up one that has ended, from what its processes and GPUs did.
+ * belay diagnose JOB: what holds a running job up, or held up one that has ended, from what its
+ * processes and GPUs did.
  */
 #include "cli/verbs.h"
 
@@ -30,8 +31,10 @@ static void print_evidence(const json_t *finding)
 {
     size_t i;
     json_t *v;
-    json_array_foreach(json_object_get(finding, "evidence"), i, v) printf("%s%s %lld%s%s", i ? ", " : "      ", cli_text(v, "name"),
-        (long long)cli_int(v, "value", 0), json_string_length(json_object_get(v, "unit")) ? " " : "", json_string_value(json_object_get(v, "unit")));
+    json_array_foreach(json_object_get(finding, "evidence"), i, v) printf("%s%s %lld%s%s",
+        i ? ", " : "      ", cli_text(v, "name"), (long long)cli_int(v, "value", 0),
+        json_string_length(json_object_get(v, "unit")) ? " " : "",
+        json_string_value(json_object_get(v, "unit")));
     printf("\n");
 }
 
@@ -44,7 +47,8 @@ static void print_finding(const json_t *f, size_t n_ranks)
         printf(" (rank %lld)", (long long)cli_int(f, "rank", 0));
     printf(": %s\n", cli_text(f, "text"));
     print_evidence(f);
-    json_array_foreach(json_object_get(f, "remedies"), i, r) printf("    > %s\n", json_string_value(r));
+    json_array_foreach(json_object_get(f, "remedies"), i, r)
+        printf("    > %s\n", json_string_value(r));
 }
 
 static int64_t sum_of(const json_t *list, const char *key)
@@ -70,11 +74,13 @@ static void print_seen(const json_t *v)
     const json_t *ranks = json_object_get(v, "ranks"), *gpus = json_object_get(v, "gpus");
     int64_t ms = sum_of(ranks, "ms"), known = sum_of(gpus, "known_ms");
     char mem[32];
-    printf("job %lld, attempt %lld, looked at for %s: %.1f cpus in use", (long long)cli_int(v, "job", 0), (long long)cli_int(v, "attempt", 0),
+    printf("job %lld, attempt %lld, looked at for %s: %.1f cpus in use",
+        (long long)cli_int(v, "job", 0), (long long)cli_int(v, "attempt", 0),
         cli_duration(most_of(ranks, "ms"), mem, sizeof(mem)),
         ms > 0 ? (double)sum_of(ranks, "cpu_ms") / (double)ms * (double)json_array_size(ranks) : 0);
     if (known > 0)
-        printf(", %zu GPUs %lld %% busy", json_array_size(gpus), (long long)(sum_of(gpus, "busy_ms") * 100 / known));
+        printf(", %zu GPUs %lld %% busy", json_array_size(gpus),
+            (long long)(sum_of(gpus, "busy_ms") * 100 / known));
     printf("\n");
 }
 
@@ -85,12 +91,15 @@ static void print_result(const json_t *v)
     size_t i;
     json_t *f;
     if (json_array_size(ranks) == 0) {
-        printf("job %lld: nothing was seen of it in that time. Its node tells once a minute what it does.\n", (long long)cli_int(v, "job", 0));
+        printf("job %lld: nothing was seen of it in that time. Its node tells once a minute what "
+               "it does.\n",
+            (long long)cli_int(v, "job", 0));
         return;
     }
     print_seen(v);
     if (!json_is_true(json_object_get(v, "enough")))
-        printf("That is too little to say something: it takes %s.\n", cli_duration(cli_int(v, "least_ms", 0), mem, sizeof(mem)));
+        printf("That is too little to say something: it takes %s.\n",
+            cli_duration(cli_int(v, "least_ms", 0), mem, sizeof(mem)));
     else if (json_array_size(found) == 0)
         printf("Nothing holds it up that can be seen from outside.\n");
     json_array_foreach(found, i, f) print_finding(f, json_array_size(ranks));
@@ -105,7 +114,8 @@ static int run(int argc, const char **argv)
     if (rc == 0 && !cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id))
         rc = CLI_USAGE;
     if (rc == 0) {
-        char *query = q.over_ms > 0 ? mem_printf("?over_ms=%lld", (long long)q.over_ms) : mem_strdup("");
+        char *query =
+            q.over_ms > 0 ? mem_printf("?over_ms=%lld", (long long)q.over_ms) : mem_strdup("");
         char *path = mem_printf("/api/v1/jobs/%lld/diagnose%s", (long long)id, query);
         json_t *v = cli_get(path);
         if (v && a.json)
@@ -122,8 +132,10 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"over", 'o', POPT_ARG_STRING, NULL, VAL_OVER, "that are looked back on, up to now or its end (default 15m)", "TIME"},
+    {"over", 'o', POPT_ARG_STRING, NULL, VAL_OVER,
+        "that are looked back on, up to now or its end (default 15m)", "TIME"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_diagnose = {"diagnose", "[OPTION...] JOB", "say what holds a job up: disk, memory, network, GPUs", run, options, false};
+const struct verb verb_diagnose = {"diagnose", "[OPTION...] JOB",
+    "say what holds a job up: disk, memory, network, GPUs", run, options, false};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY lines,
- * #SBATCH lines and the command line alike. A #SBATCH flag that would change what the job means and is not
- * known here is refused by name; harmless ones are told and passed over.
+ * Directives and flags of jobs (see directives.h). One table says what every flag means, for #BELAY
+ * lines, #SBATCH lines and the command line alike. A #SBATCH flag that would change what the job
+ * means and is not known here is refused by name; harmless ones are told and passed over.
  */
 #include "cli/directives_private.h"
 
@@ -57,8 +57,8 @@ json_t *directive_object(json_t *spec, const char *key)
     return o;
 }
 
-int directive_number(
-    const struct directive_context *c, const char *key, const char *value, int64_t min, int64_t max, struct err *e)
+int directive_number(const struct directive_context *c, const char *key, const char *value,
+    int64_t min, int64_t max, struct err *e)
 {
     int64_t n;
     int rc = str_to_i64(value, min, max, key, &n, e);
@@ -90,7 +90,8 @@ static int apply_time(const struct directive_context *c, const char *value, stru
     int64_t ms;
     if (str_eq(value, "UNLIMITED") || str_eq(value, "INFINITE"))
         return 0;
-    /* The flag has Slurm's name, so its value means the same wherever it stands: a bare number is minutes. */
+    /* The flag has Slurm's name, so its value means the same wherever it stands: a bare number is
+     * minutes. */
     int rc = time_parse_duration(value, true, &ms, e);
     if (rc == 0)
         json_object_set_new(c->spec, "time_limit_ms", json_integer(ms));
@@ -170,10 +171,11 @@ static int apply_at(const struct directive_context *c, const char *value, struct
         int minutes;
         if (!daily_parse_time(p, is_utc ? 5 : n, &minutes))
             return err_set(e, ERR_INVALID,
-                "expected times of the day, as 06:00,18:30, or 06:00Z for UTC, found %s", SHOWN(value));
+                "expected times of the day, as 06:00,18:30, or 06:00Z for UTC, found %s",
+                SHOWN(value));
         if (!daily_add(&d, is_utc ? minutes : minutes_in_utc(minutes)))
-            return err_set(
-                e, ERR_INVALID, "expected at most %d times of the day, found %s", DAILY_MAX, SHOWN(value));
+            return err_set(e, ERR_INVALID, "expected at most %d times of the day, found %s",
+                DAILY_MAX, SHOWN(value));
         p = p[n] ? p + n + 1 : NULL;
     }
     daily_format(&d, text);
@@ -326,14 +328,16 @@ static int apply_chdir(const struct directive_context *c, const char *value, str
         return err_set(e, ERR_INVALID, "expected a directory, found nothing");
     if (value[0] != '/' && !getcwd(here, sizeof(here)))
         return err_set(e, ERR_INVALID,
-            "the current directory cannot be named: expected an absolute path, found %s", SHOWN(value));
+            "the current directory cannot be named: expected an absolute path, found %s",
+            SHOWN(value));
     char *path = value[0] == '/' ? mem_strdup(value) : mem_printf("%s/%s", here, value);
     json_object_set_new(c->spec, "cwd", json_text(path));
     free(path);
     return 0;
 }
 
-/* "upload" is what submission_bring reads, and takes out: belayd knows directories that were sent by their hash. */
+/* "upload" is what submission_bring reads, and takes out: belayd knows directories that were sent
+ * by their hash. */
 static int apply_workdir(const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"shared", "upload", NULL};
@@ -349,7 +353,10 @@ static int apply_workdir(const struct directive_context *c, const char *value, s
 static int apply_image(const struct directive_context *c, const char *value, struct err *e)
 {
     if (!*value || !str_is_utf8(value, strlen(value)))
-        return err_set(e, ERR_INVALID, "expected an image, such as docker.io/library/python:3.12 or /shared/tools.sif, found %s", SHOWN(value));
+        return err_set(e, ERR_INVALID,
+            "expected an image, such as docker.io/library/python:3.12 or /shared/tools.sif, found "
+            "%s",
+            SHOWN(value));
     json_object_set_new(directive_object(c->spec, "launch"), "image", json_text(value));
     return 0;
 }
@@ -377,13 +384,17 @@ static int apply_deadline(const struct directive_context *c, const char *value, 
     return rc;
 }
 
-#define FINISH_OF_DAY "finish_of_day" /* a key of the specification that directives_finish takes out again: the time of the day that finish_by_ms was told as */
+/* a key of the specification that directives_finish takes out again: the time of the day that
+ * finish_by_ms was told as */
+#define FINISH_OF_DAY "finish_of_day"
 
 /* One that 0 is not. */
 static int read_some_time(const char *value, int64_t *ret_ms, struct err *e)
 {
     int rc = time_parse_duration(value, true, ret_ms, e);
-    return rc == 0 && *ret_ms < 1000 ? err_set(e, ERR_INVALID, "expected a second at least, found %s", SHOWN(value)) : rc;
+    return rc == 0 && *ret_ms < 1000
+               ? err_set(e, ERR_INVALID, "expected a second at least, found %s", SHOWN(value))
+               : rc;
 }
 
 /* As --begin takes it, or "+8h": so long from the submit. */
@@ -393,14 +404,16 @@ static int apply_finish_by(const struct directive_context *c, const char *value,
     struct wall at;
     int64_t in_ms;
     int minute;
-    int rc = from_submit ? read_some_time(value + 1, &in_ms, e) : begin_parse(value, clock_wall(&clock_system), &at, e);
+    int rc = from_submit ? read_some_time(value + 1, &in_ms, e)
+                         : begin_parse(value, clock_wall(&clock_system), &at, e);
     if (rc != 0)
         return rc;
     json_object_del(c->spec, FINISH_OF_DAY);
     json_object_del(c->spec, from_submit ? "finish_by_ms" : "finish_in_ms");
     if (daily_parse_time(value, strlen(value), &minute))
         json_object_set_new(c->spec, FINISH_OF_DAY, json_string(value));
-    json_object_set_new(c->spec, from_submit ? "finish_in_ms" : "finish_by_ms", json_integer(from_submit ? in_ms : at.ms));
+    json_object_set_new(c->spec, from_submit ? "finish_in_ms" : "finish_by_ms",
+        json_integer(from_submit ? in_ms : at.ms));
     return 0;
 }
 
@@ -415,13 +428,15 @@ static int apply_work(const struct directive_context *c, const char *value, stru
 
 #define USD_MAX 1000000000LL
 
-static int apply_usd(const struct directive_context *c, const char *key, const char *value, struct err *e)
+static int apply_usd(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     int64_t uusd;
     char shown[STR_SHOW_MAX];
     int rc = str_to_uusd(value, &uusd, e);
     if (rc == 0 && (uusd <= 0 || uusd > USD_MAX * 1000000))
-        rc = err_set(e, ERR_INVALID, "expected more than 0 and at most %lld dollars, found %s", USD_MAX, str_show(value, shown));
+        rc = err_set(e, ERR_INVALID, "expected more than 0 and at most %lld dollars, found %s",
+            USD_MAX, str_show(value, shown));
     if (rc == 0)
         json_object_set_new(c->spec, key, json_integer(uusd));
     return rc;
@@ -432,12 +447,14 @@ static int apply_max_usd(const struct directive_context *c, const char *value, s
     return apply_usd(c, "max_uusd", value, e);
 }
 
-static int apply_max_usd_per_hour(const struct directive_context *c, const char *value, struct err *e)
+static int apply_max_usd_per_hour(
+    const struct directive_context *c, const char *value, struct err *e)
 {
     return apply_usd(c, "max_uusd_per_hour", value, e);
 }
 
-static int apply_kill_on_invalid_dep(const struct directive_context *c, const char *value, struct err *e)
+static int apply_kill_on_invalid_dep(
+    const struct directive_context *c, const char *value, struct err *e)
 {
     static const char *const names[] = {"yes", "no", NULL};
     int rc = one_of(value, names, e);
@@ -468,12 +485,14 @@ static int apply_nothing(const struct directive_context *c, const char *value, s
     return 0;
 }
 
-static int set_file(const struct directive_context *c, const char *key, const char *value, struct err *e)
+static int set_file(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     if (!*value)
         return err_set(e, ERR_INVALID, "expected a file, found nothing");
     if (!str_is_utf8(value, strlen(value)) || strlen(value) > PATTERN_PATH_MAX)
-        return err_set(e, ERR_INVALID, "a file's name is at most %d bytes of UTF-8", PATTERN_PATH_MAX);
+        return err_set(
+            e, ERR_INVALID, "a file's name is at most %d bytes of UTF-8", PATTERN_PATH_MAX);
     json_object_set_new(directive_object(c->spec, "launch"), key, json_text(value));
     return 0;
 }
@@ -513,30 +532,46 @@ static int apply_open_mode(const struct directive_context *c, const char *value,
 
 static const struct flag flags[] = {
     {{"job-name", 'J', "NAME", "the job's name"}, apply_name},
-    {{"partition", 'p', "POOL,...", "the pool to run in, or several: whichever lets it start first (default: any)"}, apply_pool},
+    {{"partition", 'p', "POOL,...",
+         "the pool to run in, or several: whichever lets it start first (default: any)"},
+        apply_pool},
     {{"pool", 0, "POOL,...", "the same"}, apply_pool},
     {{"cpus-per-task", 'c', "N", "CPUs (default 1)"}, directive_cpus},
-    {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2"}, directive_gpus_of_job},
+    {{"gpus", 'G', "N|MODEL:N", "GPUs (default 0), of this model: a100:2; or slices: 1g.10gb:2"},
+        directive_gpus_of_job},
     {{"gpu-memory", 0, "SIZE", "that each GPU has at least: 40G"}, directive_gpu_memory},
-    {{"gres", 0, "gpu:N,NAME:N", "the same, as Slurm writes it, and what nodes have by other names"}, directive_gres},
-    {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"}, directive_constraint},
-    {{"region", 0, "NAME,...", "only nodes in one of these regions of a provider: us-east-1,us-east-2"}, directive_region},
-    {{"zone", 0, "NAME,...", "only nodes in one of these zones: us-east-1a,us-east-1b"}, directive_zone},
-    {{"licenses", 'L', "NAME:N,...", "not before so many of the cluster's licences are free"}, directive_licences},
+    {{"gres", 0, "gpu:N,NAME:N",
+         "the same, as Slurm writes it, and what nodes have by other names"},
+        directive_gres},
+    {{"constraint", 'C', "FEATURES", "only nodes that have these features: a100&(ib|roce)"},
+        directive_constraint},
+    {{"region", 0, "NAME,...",
+         "only nodes in one of these regions of a provider: us-east-1,us-east-2"},
+        directive_region},
+    {{"zone", 0, "NAME,...", "only nodes in one of these zones: us-east-1a,us-east-1b"},
+        directive_zone},
+    {{"licenses", 'L', "NAME:N,...", "not before so many of the cluster's licences are free"},
+        directive_licences},
     {{"licences", 0, "NAME:N,...", "the same"}, directive_licences},
-    {{"exclusive", 0, NULL, "nobody else on its nodes, with all that they have; cpus, memory and GPUs are the least"}, directive_exclusive},
+    {{"exclusive", 0, NULL,
+         "nobody else on its nodes, with all that they have; cpus, memory and GPUs are the least"},
+        directive_exclusive},
     {{"gpus-per-node", 0, "N", "the same"}, directive_gpus},
     {{"gpus-per-task", 0, "N", "the same for each of --ntasks"}, directive_gpus_per_task},
     {{"cpus-per-gpu", 0, "N", "CPUs for each GPU"}, directive_cpus_per_gpu},
     {{"mem", 0, "SIZE", "memory: 512M, 4G (a bare number is MiB)"}, directive_memory},
     {{"mem-per-cpu", 0, "SIZE", "the same for each CPU"}, directive_memory_per_cpu},
     {{"mem-per-gpu", 0, "SIZE", "the same for each GPU"}, directive_memory_per_gpu},
-    {{"time", 't', "LIMIT", "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
+    {{"time", 't', "LIMIT",
+         "time limit of one attempt: 90m, 2h, 1:30:00; a bare number is minutes"},
         apply_time},
-    {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"}, apply_market},
-    {{"checkpoint", 0, "none|signal|coop|criu", "how the program takes part in checkpoints (default none)"},
+    {{"market", 0, "any|spot|on-demand", "which capacity may be bought (default any)"},
+        apply_market},
+    {{"checkpoint", 0, "none|signal|coop|criu",
+         "how the program takes part in checkpoints (default none)"},
         apply_checkpoint},
-    {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"}, apply_every},
+    {{"checkpoint-every", 0, "auto|TIME", "time between periodic saves (default auto)"},
+        apply_every},
     {{"checkpoint-at", 0, "HH:MM,...",
          "save at these times of the day as well, by this machine's clock; 06:00Z: UTC"},
         apply_at},
@@ -546,92 +581,135 @@ static const struct flag flags[] = {
          "what of them stays when the job has ended (default auto: all for some days)"},
         apply_after},
     {{"drill", 0, NULL,
-         "once it has saved or got somewhere, save, kill and resume it, and certify that it comes back"},
+         "once it has saved or got somewhere, save, kill and resume it, and certify that it comes "
+         "back"},
         apply_drill},
     {{"signal", 0, "[B:]SIG[@SECONDS]",
-         "sent once, so long before the time limit (default 60); B: to the script only. What --checkpoint signal sends (default "
+         "sent once, so long before the time limit (default 60); B: to the script only. What "
+         "--checkpoint signal sends (default "
          "USR1)"},
         apply_signal},
     {{"retries", 0, "N", "how often a failed program is tried again (default 0)"}, apply_retries},
     {{"label", 0, "NAME=VALUE", "a label, for the bill; may be repeated"}, apply_label},
-    {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"}, apply_account},
+    {{"account", 'A', "NAME", "the team whose share it uses; also --label account=NAME"},
+        apply_account},
     {{"team", 0, "NAME", "the team whose share it uses"}, apply_team},
     {{"qos", 'q', "NAME", "the class of the job, as belayd's configuration has them"}, apply_qos},
-    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later", "100"}, apply_nice},
+    {{"nice", 0, "MINUTES", "it stands in the queue as if submitted so much later", "100"},
+        apply_nice},
     {{"export", 0, "A,B=VALUE", "environment variables that the job gets; nothing else is passed"},
         directive_export},
     {{"chdir", 'D', "DIR", "working directory (default: the current one)"}, apply_chdir},
     {{"workdir", 0, "shared|upload",
-         "upload: send what is in it along, but for what .gitignore and .belayignore name; default shared: nodes have it"},
+         "upload: send what is in it along, but for what .gitignore and .belayignore name; default "
+         "shared: nodes have it"},
         apply_workdir},
-    {{"image", 0, "IMAGE", "run the script in this container image, with podman or apptainer: docker.io/library/python:3.12, or a .sif file"},
+    {{"image", 0, "IMAGE",
+         "run the script in this container image, with podman or apptainer: "
+         "docker.io/library/python:3.12, or a .sif file"},
         apply_image},
     {{"container-image", 0, "IMAGE", "the same"}, apply_image},
-    {{"array", 'a', "INDEXES", "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
+    {{"array", 'a', "INDEXES",
+         "a job of tasks, 0-99, 1,3,7 or 0-20:5, and %10: at most ten at once"},
         apply_array},
     {{"dependency", 'd', "KIND:JOB...",
-         "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, aftercorr:17, singleton; ? "
+         "not before other jobs: afterok:17:18,afterany:19, afternotok:17, after:17+MINUTES, "
+         "aftercorr:17, singleton; ? "
          "for any of them"},
         apply_dependency},
-    {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"}, apply_begin},
-    {{"kill-on-invalid-dep", 0, "yes|no", "end it when what it depends on can never come true (default), or let it wait"},
+    {{"begin", 'b', "TIME", "not before: now+1hour, 16:00, tomorrow, 2026-12-01T10:00"},
+        apply_begin},
+    {{"kill-on-invalid-dep", 0, "yes|no",
+         "end it when what it depends on can never come true (default), or let it wait"},
         apply_kill_on_invalid_dep},
-    {{"deadline", 0, "TIME", "end it if it waits when it could not have ended by then any more, by its time limit"}, apply_deadline},
-    {{"finish-by", 0, "TIME", "to be done by then, for the least money: on spot while there is time, else on-demand: 07:00 (of a cron entry each day's, in its zone), +8h, now+2days"},
+    {{"deadline", 0, "TIME",
+         "end it if it waits when it could not have ended by then any more, by its time limit"},
+        apply_deadline},
+    {{"finish-by", 0, "TIME",
+         "to be done by then, for the least money: on spot while there is time, else on-demand: "
+         "07:00 (of a cron entry each day's, in its zone), +8h, now+2days"},
         apply_finish_by},
-    {{"work", 0, "TIME", "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"}, apply_work},
-    {{"max-usd", 0, "USD", "it may cost so much in all: it is saved and parked before it does, until that is raised"}, apply_max_usd},
-    {{"max-usd-per-hour", 0, "USD", "only on nodes that cost no more an hour together: it waits for a lower price"}, apply_max_usd_per_hour},
-    {{"window", 0, "NAME", "only in this window of belayd's configuration; saved and parked at its end"}, apply_window},
+    {{"work", 0, "TIME",
+         "with --finish-by: how long it would run undisturbed (default: --time); 48h, 90m"},
+        apply_work},
+    {{"max-usd", 0, "USD",
+         "it may cost so much in all: it is saved and parked before it does, until that is raised"},
+        apply_max_usd},
+    {{"max-usd-per-hour", 0, "USD",
+         "only on nodes that cost no more an hour together: it waits for a lower price"},
+        apply_max_usd_per_hour},
+    {{"window", 0, "NAME",
+         "only in this window of belayd's configuration; saved and parked at its end"},
+        apply_window},
     {{"hold", 'H', NULL, "not before belay release"}, apply_hold},
-    {{"nodes", 'N', "N|MIN-MAX", "nodes, all of which start the job at once (default 1): as many as there are, from MIN to MAX"},
+    {{"nodes", 'N', "N|MIN-MAX",
+         "nodes, all of which start the job at once (default 1): as many as there are, from MIN to "
+         "MAX"},
         directive_nodes},
     {{"nodelist", 'w', "NODES", "only on these nodes: n[1-3,7]"}, directive_nodelist},
-    {{"nodefile", 'F', "FILE", "only on the nodes that are named in this file"}, directive_nodefile},
+    {{"nodefile", 'F', "FILE", "only on the nodes that are named in this file"},
+        directive_nodefile},
     {{"exclude", 'x', "NODES", "on none of these nodes"}, directive_exclude},
     {{"on-loss", 0, "shrink|wait",
-         "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default shrink)"},
+         "when one of MIN-MAX nodes is lost, go on with the others or wait for another (default "
+         "shrink)"},
         apply_on_loss},
-    {{"script-on", 0, "each|first", "the script starts on each of several nodes (default), or on the first, where srun starts tasks on all"},
+    {{"script-on", 0, "each|first",
+         "the script starts on each of several nodes (default), or on the first, where srun starts "
+         "tasks on all"},
         directive_script_on},
-    {{"ntasks", 'n', "N", "tasks that the script starts itself, with srun; CPUs are for each (default 1)"}, directive_tasks},
+    {{"ntasks", 'n', "N",
+         "tasks that the script starts itself, with srun; CPUs are for each (default 1)"},
+        directive_tasks},
     {{"ntasks-per-node", 0, "N", "the same"}, directive_tasks_per_node},
-    {{"ntasks-per-gpu", 0, "N", "the same for each GPU; with --ntasks: so many GPUs as that takes"}, directive_tasks_per_gpu},
+    {{"ntasks-per-gpu", 0, "N", "the same for each GPU; with --ntasks: so many GPUs as that takes"},
+        directive_tasks_per_gpu},
     {{"mincpus", 0, "N", "CPUs of each node, at least"}, directive_mincpus},
     {{"output", 'o', "FILE",
          "write the output there too; %j the job's number, %x its name (docs/slurm.md has all)"},
         apply_output},
     {{"error", 'e', "FILE", "and what goes to standard error there, instead"}, apply_error},
     {{"input", 'i', "FILE|URI,size=SIZE",
-         "standard input (default: none); or data that the program reads, whose way to an offer is part of that one's price: "
+         "standard input (default: none); or data that the program reads, whose way to an offer is "
+         "part of that one's price: "
          "s3://bucket/prefix,size=140G,place=aws/us-east-1"},
         apply_input},
     {{"stdin", 0, NULL, "its standard input stays open for belay attach"}, apply_stdin},
     {{"comment", 0, "TEXT", "accepted for Slurm's scripts; no effect"}, apply_nothing},
     {{"retry", 0, "END=N,...",
-         "how often it is queued again after an end as failed, timeout, node-lost, reclaimed, evicted, drained: a number, or "
+         "how often it is queued again after an end as failed, timeout, node-lost, reclaimed, "
+         "evicted, drained: a number, or "
          "unlimited"},
         apply_retry},
-    {{"requeue", 0, NULL, "queue it again after what the world does to it, whatever belayd's configuration says"}, apply_requeue},
+    {{"requeue", 0, NULL,
+         "queue it again after what the world does to it, whatever belayd's configuration says"},
+        apply_requeue},
     {{"no-requeue", 0, NULL, "never queue it again, but for what --retry says"}, apply_no_requeue},
     {{"mail-type", 0, "WHEN,...",
-         "mail at BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90; ALL, NONE; ARRAY_TASKS: of each task"},
+         "mail at BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90; ALL, NONE; "
+         "ARRAY_TASKS: of each task"},
         apply_mail_type},
     {{"mail-user", 0, "ADDRESS", "to whom (default: you)"}, apply_mail_user},
-    {{"notify", 0, "URL|@FILE", "a POST with JSON there at the changes of its state; may be repeated"}, apply_notify},
+    {{"notify", 0, "URL|@FILE",
+         "a POST with JSON there at the changes of its state; may be repeated"},
+        apply_notify},
     {{"open-mode", 0, "append|truncate",
          "of --output at each attempt (default: truncate at the first, then append)"},
         apply_open_mode},
-    {{"test-only", 0, NULL, "say when and where it would start and what it would cost; nothing is submitted (command line only)"},
+    {{"test-only", 0, NULL,
+         "say when and where it would start and what it would cost; nothing is submitted (command "
+         "line only)"},
         apply_nothing},
-    {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"}, apply_nothing},
+    {{"parsable", 0, NULL, "print the job's number and nothing else (command line only)"},
+        apply_nothing},
 };
 #define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
 
 static const struct flag *find(const char *name)
 {
     for (size_t i = 0; name && i < N_FLAGS; i++)
-        if (str_eq(flags[i].shown.name, name) || (name[0] && !name[1] && flags[i].shown.letter == name[0]))
+        if (str_eq(flags[i].shown.name, name) ||
+            (name[0] && !name[1] && flags[i].shown.letter == name[0]))
             return &flags[i];
     return NULL;
 }
@@ -664,14 +742,16 @@ static int refuse_unknown(const struct directive_context *c, const char *name, s
     char flag[80];
     snprintf(flag, sizeof(flag), "%s%s", name[0] && !name[1] ? "-" : "--", name);
     if (foreign_find(name))
-        return err_set(e, ERR_INVALID, "%s: %s is not supported: take it out if the job is right without it",
-            c->where, SHOWN(flag));
+        return err_set(e, ERR_INVALID,
+            "%s: %s is not supported: take it out if the job is right without it", c->where,
+            SHOWN(flag));
     return err_set(e, ERR_INVALID, "%s: %s is not known%s%s%s", c->where, SHOWN(flag),
         near ? "; did you mean --" : " (belay submit --help lists the flags)", near ? near : "",
         near ? "?" : "");
 }
 
-static int apply(const struct directive_context *c, const char *name, const char *value, struct err *e)
+static int apply(
+    const struct directive_context *c, const char *name, const char *value, struct err *e)
 {
     const struct flag *f = find(name);
     const struct foreign *other = f ? NULL : foreign_find(name);
@@ -687,14 +767,14 @@ static int apply(const struct directive_context *c, const char *name, const char
         return err_set(
             e, ERR_INVALID, "%s: --%s needs a value (%s)", c->where, f->shown.name, f->shown.value);
     if (!f->shown.value && value)
-        return err_set(
-            e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, f->shown.name, SHOWN(value));
+        return err_set(e, ERR_INVALID, "%s: --%s takes no value, found %s", c->where, f->shown.name,
+            SHOWN(value));
     int rc = f->apply(c, value, e);
     return rc == 0 ? 0 : err_wrap(e, "%s: --%s", c->where, f->shown.name);
 }
 
-int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
-    directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
+int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch,
+    json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
     struct directive_context c = {
         .where = where, .sbatch = sbatch, .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
@@ -705,14 +785,17 @@ int directives_apply_flag(const char *where, const char *name, const char *value
 static void tell_grace(const struct directive_context *c)
 {
     const json_t *grace = json_object_get(json_object_get(c->spec, "launch"), "grace");
-    const char *method = json_string_value(json_object_get(json_object_get(c->spec, "checkpoint"), "method"));
+    const char *method =
+        json_string_value(json_object_get(json_object_get(c->spec, "checkpoint"), "method"));
     int64_t limit_ms = json_integer_value(json_object_get(c->spec, "time_limit_ms"));
     if (!grace || (method && str_eq(method, "signal")))
         return;
     if (limit_ms == 0)
-        directive_warn(c, "--signal has no effect without --time: there is no limit before which it could be sent");
+        directive_warn(c, "--signal has no effect without --time: there is no limit before which "
+                          "it could be sent");
     else if (json_integer_value(json_object_get(grace, "before_ms")) >= limit_ms)
-        directive_warn(c, "--signal: the time limit is no longer than what it is to be sent before: it comes at the start");
+        directive_warn(c, "--signal: the time limit is no longer than what it is to be sent "
+                          "before: it comes at the start");
 }
 
 void directives_be_repeated(json_t *spec)
@@ -726,7 +809,8 @@ void directives_be_repeated(json_t *spec)
 
 int directives_finish(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx, struct err *e)
 {
-    const struct directive_context told = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    const struct directive_context told = {
+        .where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     json_object_del(spec, FINISH_OF_DAY);
     directives_finish_env(spec, warn_fn, warn_ctx);
     int rc = grace_check(spec, e);
@@ -774,7 +858,8 @@ static void split_flag(const char *word, char *name, size_t size, const char **r
 static bool next_is_value(const char *name, const char *rest)
 {
     const struct flag *f = find(name);
-    return directives_takes_value(name) && (!f || !f->shown.bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
+    return directives_takes_value(name) &&
+           (!f || !f->shown.bare || isdigit((unsigned char)rest[strspn(rest, " \t")]));
 }
 
 /* The flags of one line; a value may also be the next word. */
@@ -788,14 +873,16 @@ static int apply_line(const struct directive_context *c, const char *line, struc
     while (rc == 0 && next_word(&line, &word, &open_quote)) {
         const char *w = buf_str(&word);
         if (w[0] != '-' || !w[1]) {
-            rc = err_set(e, ERR_INVALID, "%s: expected flags like --time 2h, found %s", c->where, SHOWN(w));
+            rc = err_set(
+                e, ERR_INVALID, "%s: expected flags like --time 2h, found %s", c->where, SHOWN(w));
             break;
         }
         split_flag(w, name, sizeof(name), &value);
         if (!value && next_is_value(name, line) && next_word(&line, &next, &open_quote))
             value = buf_str(&next);
         if (open_quote)
-            rc = err_set(e, ERR_INVALID, "%s: the quote after %s is not closed", c->where, SHOWN(w));
+            rc =
+                err_set(e, ERR_INVALID, "%s: the quote after %s is not closed", c->where, SHOWN(w));
         else
             rc = apply(c, name, value, e);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a script says of itself: `#BELAY --flag value` and the common `#SBATCH` lines before its first
- * command, and the same flags on the command line, which win. Pure: text in, a job specification out.
+ * What a script says of itself: `#BELAY --flag value` and the common `#SBATCH` lines before its
+ * first command, and the same flags on the command line, which win. Pure: text in, a job
+ * specification out.
  */
 #ifndef BELAY_CLI_DIRECTIVES_H
 #define BELAY_CLI_DIRECTIVES_H
@@ -17,28 +18,31 @@
 /* A warning for people ("train.sh:4: ..."). */
 typedef void (*directive_warn_fn)(void *ctx, const char *text);
 
-/* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a JSON object
- * as in docs/api.md). ERR_INVALID names file and line. */
+/* Applies the directives of script (n bytes; file for error texts) to the specification `spec` (a
+ * JSON object as in docs/api.md). ERR_INVALID names file and line. */
 int directives_apply_script(const char *file, const char *script, size_t n, json_t *spec,
     directive_warn_fn warn, void *warn_ctx, struct err *e);
 
-/* Applies one flag as on the command line: name without dashes ("time", "c"), value NULL when it has none.
- * sbatch: Slurm's meaning of values (bare time is minutes). where is put before errors. */
-int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch, json_t *spec,
-    directive_warn_fn warn, void *warn_ctx, struct err *e);
+/* Applies one flag as on the command line: name without dashes ("time", "c"), value NULL when it
+ * has none. sbatch: Slurm's meaning of values (bare time is minutes). where is put before
+ * errors. */
+int directives_apply_flag(const char *where, const char *name, const char *value, bool sbatch,
+    json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
-/* Before any of them: the job comes through Slurm's names. It gets SLURM_* and, unless --export says otherwise, the
- * environment of this process, but for what looks like a secret. */
+/* Before any of them: the job comes through Slurm's names. It gets SLURM_* and, unless --export
+ * says otherwise, the environment of this process, but for what looks like a secret. */
 void directives_be_slurms(json_t *spec);
 
-/* When all have been applied, before directives_finish: it is submitted again and again, so a time of the day is told as one, for each day has it. */
+/* When all have been applied, before directives_finish: it is submitted again and again, so a time
+ * of the day is told as one, for each day has it. */
 void directives_be_repeated(json_t *spec);
 
-/* When all have been applied, before directives_finish: the job finds in its environment what was asked for (SLURM_NTASKS_PER_NODE). */
+/* When all have been applied, before directives_finish: the job finds in its environment what was
+ * asked for (SLURM_NTASKS_PER_NODE). */
 void directives_tell_slurm(json_t *spec);
 
-/* When all directives and flags have been applied, once: works out what hangs on several of them (tasks, memory for each
- * CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
+/* When all directives and flags have been applied, once: works out what hangs on several of them
+ * (tasks, memory for each CPU, the environment). ERR_INVALID, ERR_UNSUPPORTED. */
 int directives_finish(json_t *spec, directive_warn_fn warn, void *warn_ctx, struct err *e);
 
 /* True when the flag takes a value; NULL-safe; unknown flags: false. */
@@ -49,7 +53,8 @@ struct directive_flag {
     char letter;       /* 0: none */
     const char *value; /* what it takes, for help; NULL: nothing */
     const char *help;
-    const char *bare;  /* what it means without a value, in scripts and to sbatch; NULL: it needs one */
+    /* what it means without a value, in scripts and to sbatch; NULL: it needs one */
+    const char *bare;
 };
 /* The table of flags, for help, completions and the manual: entries 0 .. directives_count() - 1. */
 size_t directives_count(void);

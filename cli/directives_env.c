@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT_ALL "export_all" /* a key of the specification that directives_finish_env takes out again */
+/* a key of the specification that directives_finish_env takes out again */
+#define EXPORT_ALL "export_all"
 #define ENV_MAX 1000
 #define ENV_VALUE_MAX 65536
 
@@ -36,7 +37,8 @@ static int set_variable(const struct directive_context *c, const char *item, str
     return rc;
 }
 
-/* NONE, or A,B=value,... : what is named and nothing else, so that no secret travels by accident. */
+/* NONE, or A,B=value,... : what is named and nothing else, so that no secret travels by
+ * accident. */
 int directive_export(const struct directive_context *c, const char *value, struct err *e)
 {
     char *copy = mem_strdup(value), *save = NULL;
@@ -44,12 +46,14 @@ int directive_export(const struct directive_context *c, const char *value, struc
     int rc = 0;
     if (is_slurms)
         json_object_set_new(c->spec, EXPORT_ALL, json_false());
-    for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
+    for (char *item = strtok_r(copy, ",", &save); item && rc == 0;
+         item = strtok_r(NULL, ",", &save)) {
         if (str_eq(item, "ALL") && is_slurms)
             json_object_set_new(c->spec, EXPORT_ALL, json_true());
         else if (str_eq(item, "ALL"))
-            directive_warn(c, "--export ALL is not taken: a job's environment is stored, so name what it needs "
-                    "(--export A,B=1)");
+            directive_warn(c,
+                "--export ALL is not taken: a job's environment is stored, so name what it needs "
+                "(--export A,B=1)");
         else if (!str_eq(item, "NONE") && !str_eq(item, "NIL"))
             rc = set_variable(c, item, e);
     }
@@ -60,8 +64,8 @@ int directive_export(const struct directive_context *c, const char *value, struc
 /* Names under which secrets go: what a job is given is stored. */
 static bool may_be_secret(const char *name)
 {
-    static const char *const parts[] = {"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL",
-        "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
+    static const char *const parts[] = {"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE",
+        "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY"};
     if (str_ends(name, "_FILE") || str_ends(name, "_PATH") || str_ends(name, "_DIR"))
         return false;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -89,7 +93,8 @@ static bool is_of_this_process(const char *name)
 /* What the user's own environment has and no flag has set. */
 static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
 {
-    const struct directive_context c = {.where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
+    const struct directive_context c = {
+        .where = "command line", .spec = spec, .warn = warn_fn, .warn_ctx = warn_ctx};
     json_t *env = directive_object(spec, "env");
     struct buf secrets = {0};
     for (char **p = environ; *p && json_object_size(env) < ENV_MAX; p++) {
@@ -105,7 +110,8 @@ static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
     }
     if (secrets.len)
         directive_warn(&c,
-            "a job's environment is stored, so what looks like a secret stays here: %s (--export ALL,NAME "
+            "a job's environment is stored, so what looks like a secret stays here: %s (--export "
+            "ALL,NAME "
             "takes one along)",
             buf_str(&secrets));
     buf_deinit(&secrets);

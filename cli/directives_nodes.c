@@ -10,7 +10,8 @@
 
 #define NODEFILE_MAX (1 << 20)
 
-static int set_nodes(const struct directive_context *c, const char *key, const char *list, struct err *e)
+static int set_nodes(
+    const struct directive_context *c, const char *key, const char *list, struct err *e)
 {
     char folded[HOSTS_TEXT_MAX];
     int rc = hosts_fold(list, folded, e);
@@ -56,7 +57,8 @@ int directive_nodefile(const struct directive_context *c, const char *value, str
 int directives_finish_nodes(json_t *spec, struct err *e)
 {
     const char *list = json_string_value(json_object_get(spec, "nodelist"));
-    const json_t *said = json_object_get(spec, "nodes"), *least = json_object_get(spec, "nodes_min");
+    const json_t *said = json_object_get(spec, "nodes"),
+                 *least = json_object_get(spec, "nodes_min");
     bool by_slurm = json_is_true(json_object_get(spec, NODELIST_BY_SLURM));
     int64_t n = 0, wanted = json_integer_value(least ? least : said);
     int rc = list ? hosts_check(list, &n, e) : 0;
@@ -64,13 +66,16 @@ int directives_finish_nodes(json_t *spec, struct err *e)
     if (rc || !list)
         return rc;
     if (wanted > n)
-        return err_set(e, ERR_UNSUPPORTED, "--nodelist names %lld nodes, and --nodes asks for %lld: belay runs a job on the nodes that are named and on no others",
+        return err_set(e, ERR_UNSUPPORTED,
+            "--nodelist names %lld nodes, and --nodes asks for %lld: belay runs a job on the nodes "
+            "that are named and on no others",
             (long long)n, (long long)wanted);
     if (said || !by_slurm || n == 1)
         return 0;
     if (n > DIRECTIVES_NODES_MAX)
-        return err_set(e, ERR_INVALID, "--nodelist names %lld nodes, and a job may have %d: say with --nodes how many", (long long)n,
-            DIRECTIVES_NODES_MAX);
+        return err_set(e, ERR_INVALID,
+            "--nodelist names %lld nodes, and a job may have %d: say with --nodes how many",
+            (long long)n, DIRECTIVES_NODES_MAX);
     json_object_set_new(spec, "nodes", json_integer(n)); /* to Slurm it is all of them */
     json_object_set_new(spec, NODES_BY_SLURM, json_true());
     return 0;

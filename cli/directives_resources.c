@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags that say what a node has to give (see directives_private.h). How many tasks, CPUs and GPUs there are is known when
- * all has been read: till then the specification has keys of our own, which directives_finish_resources takes out again.
+ * The flags that say what a node has to give (see directives_private.h). How many tasks, CPUs and
+ * GPUs there are is known when all has been read: till then the specification has keys of our own,
+ * which directives_finish_resources takes out again.
  */
 #include "cli/directives_private.h"
 
@@ -25,8 +26,8 @@
 #define MINCPUS "mincpus"
 #define REGION "region" /* constraints, beside --constraint itself */
 #define ZONE "zone"
-#define GPUS_OF_JOB "gpus_of_job"       /* true: those are of all nodes together */
-#define CPUS_MAX 4096 /* belayd's limits for a job */
+#define GPUS_OF_JOB "gpus_of_job" /* true: those are of all nodes together */
+#define CPUS_MAX 4096             /* belayd's limits for a job */
 #define GPUS_MAX 64
 #define MIB_MAX (1LL << 30)
 #define DATA_MIB_MAX (1LL << 40)
@@ -47,7 +48,8 @@ int directive_nodes(const struct directive_context *c, const char *value, struct
         least[dash - value] = '\0';
     int rc = str_to_i64(most, 1, DIRECTIVES_NODES_MAX, "nodes", &n_most, e);
     if (!rc)
-        rc = str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
+        rc =
+            str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
     if (rc)
         return rc;
     if (!c->sbatch || !json_object_get(c->spec, NODES_BY_SLURM))
@@ -86,11 +88,13 @@ int directive_cpus_per_gpu(const struct directive_context *c, const char *value,
 }
 
 /* 1g.10gb:2: so many slices of GPUs, which are resources of their own; in place of GPUs. */
-static int set_slices(const struct directive_context *c, const char *key, const char *slice, const char *number, struct err *e)
+static int set_slices(const struct directive_context *c, const char *key, const char *slice,
+    const char *number, struct err *e)
 {
     int64_t n;
     if (!str_eq(key, "gpus"))
-        return err_set(e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
+        return err_set(
+            e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
     int rc = str_to_i64(number, 1, GPUS_MAX, "slices", &n, e);
     if (rc == 0) {
         json_object_del(c->spec, "gpus"); /* of a line above */
@@ -101,7 +105,8 @@ static int set_slices(const struct directive_context *c, const char *key, const 
 }
 
 /* 2, a100:2, a100 */
-static int set_gpus(const struct directive_context *c, const char *key, const char *value, struct err *e)
+static int set_gpus(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     const char *colon = strchr(value, ':');
     char *model = mem_strndup(value, strcspn(value, ":")), name[GPU_MODEL_MAX];
@@ -114,9 +119,10 @@ static int set_gpus(const struct directive_context *c, const char *key, const ch
         json_object_del(c->spec, "gpu_model"); /* likewise */
     } else {
         gpu_model(model, name); /* it passes over a sign, and -1 would be one GPU of a model "1" */
-        rc = name[0] && isalnum((unsigned char)value[0]) ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
-                 : err_set(e, ERR_INVALID,
-                       "expected N (0 .. %d), MODEL or MODEL:N, found %s", GPUS_MAX, SHOWN(value));
+        rc = name[0] && isalnum((unsigned char)value[0])
+                 ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
+                 : err_set(e, ERR_INVALID, "expected N (0 .. %d), MODEL or MODEL:N, found %s",
+                       GPUS_MAX, SHOWN(value));
         if (rc == 0)
             json_object_set_new(c->spec, "gpu_model", json_string(name));
     }
@@ -172,7 +178,8 @@ static json_t *counts_json(const struct counts *n)
     return o;
 }
 
-/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, with commas between: what a node gives. Whether one has it, belayd says. */
+/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, with commas between: what a node gives. Whether
+ * one has it, belayd says. */
 int directive_gres(const struct directive_context *c, const char *value, struct err *e)
 {
     struct counts named = {0};
@@ -180,10 +187,12 @@ int directive_gres(const struct directive_context *c, const char *value, struct 
     bool has_gpus = false;
     char *copy = mem_strdup(value), *save = NULL;
     int rc = *value ? 0 : err_set(e, ERR_INVALID, "expected gpu:N or NAME:N, found nothing");
-    for (char *item = strtok_r(copy, ",", &save); item && rc == 0; item = strtok_r(NULL, ",", &save)) {
+    for (char *item = strtok_r(copy, ",", &save); item && rc == 0;
+         item = strtok_r(NULL, ",", &save)) {
         bool is_gpus = str_eq(item, "gpu") || str_starts(item, "gpu:");
         if (is_gpus && has_gpus)
-            rc = err_set(e, ERR_UNSUPPORTED, "a job has GPUs of one kind: %s is the second", SHOWN(item));
+            rc = err_set(
+                e, ERR_UNSUPPORTED, "a job has GPUs of one kind: %s is the second", SHOWN(item));
         else if (is_gpus)
             rc = directive_gpus(c, item[3] ? item + 4 : "1", e);
         else if (!str_eq(item, "none"))
@@ -205,7 +214,8 @@ int directive_gres(const struct directive_context *c, const char *value, struct 
 int directive_licences(const struct directive_context *c, const char *value, struct err *e)
 {
     struct counts named = {0};
-    int rc = *value ? counts_parse(value, &named, e) : err_set(e, ERR_INVALID, "expected NAME or NAME:N, found nothing");
+    int rc = *value ? counts_parse(value, &named, e)
+                    : err_set(e, ERR_INVALID, "expected NAME or NAME:N, found nothing");
     if (rc == 0)
         json_object_set_new(c->spec, "licences", counts_json(&named));
     return rc;
@@ -222,7 +232,8 @@ int directive_exclusive(const struct directive_context *c, const char *value, st
 int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
 {
     struct constraint read;
-    char *text = mem_strdup(value), *from = strchr(text, '['), *to = from ? strchr(from, ']') : NULL;
+    char *text = mem_strdup(value), *from = strchr(text, '['),
+         *to = from ? strchr(from, ']') : NULL;
     bool same = false;
     if (to && !strchr(from + 1, '[')) {
         *from = '(';
@@ -242,8 +253,10 @@ int directive_constraint(const struct directive_context *c, const char *value, s
     return rc;
 }
 
-/* us-east-1a,us-east-1b are features of nodes there, of which one is wanted: (us-east-1a|us-east-1b) */
-static int set_places(const struct directive_context *c, const char *key, const char *value, struct err *e)
+/* us-east-1a,us-east-1b are features of nodes there, of which one is wanted:
+ * (us-east-1a|us-east-1b) */
+static int set_places(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
 {
     struct buf places = {0};
     struct constraint read;
@@ -252,7 +265,9 @@ static int set_places(const struct directive_context *c, const char *key, const 
     int rc = constraint_parse(buf_str(&places), &read, e);
     for (size_t i = 0; rc == 0 && read.text[i]; i++)
         if (strchr("&()", read.text[i]))
-            rc = err_set(e, ERR_INVALID, "expected names with commas between them, such as us-east-1a,us-east-1b, found %s", SHOWN(value));
+            rc = err_set(e, ERR_INVALID,
+                "expected names with commas between them, such as us-east-1a,us-east-1b, found %s",
+                SHOWN(value));
     if (rc == 0 && read.n_names == 0)
         json_object_del(c->spec, key);
     else if (rc == 0)
@@ -282,7 +297,8 @@ static int finish_places(json_t *spec, struct err *e)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *part = json_string_value(json_object_get(spec, keys[i]));
         if (part)
-            buf_printf(&all, "%s%s%s%s", all.len > 0 ? "&" : "", strchr(part, '|') ? "(" : "", part, strchr(part, '|') ? ")" : "");
+            buf_printf(&all, "%s%s%s%s", all.len > 0 ? "&" : "", strchr(part, '|') ? "(" : "", part,
+                strchr(part, '|') ? ")" : "");
     }
     int rc = constraint_parse(buf_str(&all), &read, e);
     if (rc == 0)
@@ -329,7 +345,8 @@ static int read_data(char *rest, json_t *data, struct err *e)
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
         is_known = is_known || (str_starts(uri, schemes[i]) && uri[strlen(schemes[i])]);
     if (!is_known)
-        return err_set(e, ERR_INVALID, "expected data at s3://, gs://, az:// or https://, or a file, found %s", SHOWN(uri));
+        return err_set(e, ERR_INVALID,
+            "expected data at s3://, gs://, az:// or https://, or a file, found %s", SHOWN(uri));
     place_by_uri(uri, data);
     while (rc == 0 && (word = strsep(&rest, ","))) {
         if (str_starts(word, "size="))
@@ -337,10 +354,14 @@ static int read_data(char *rest, json_t *data, struct err *e)
         else if (str_starts(word, "place="))
             json_object_set_new(data, "place", json_text(word + 6));
         else
-            rc = err_set(e, ERR_INVALID, "expected size=SIZE or place=PROVIDER/REGION behind the URI, found %s", SHOWN(word));
+            rc = err_set(e, ERR_INVALID,
+                "expected size=SIZE or place=PROVIDER/REGION behind the URI, found %s",
+                SHOWN(word));
     }
     if (rc == 0 && !json_object_get(data, "bytes"))
-        rc = err_set(e, ERR_INVALID, "how large it is has to be said, for belay does not look there: %s,size=140G", SHOWN(uri));
+        rc = err_set(e, ERR_INVALID,
+            "how large it is has to be said, for belay does not look there: %s,size=140G",
+            SHOWN(uri));
     return rc;
 }
 
@@ -351,7 +372,8 @@ int directive_data(const struct directive_context *c, const char *value, struct 
     int rc = read_data(copy, data, e);
     if (rc == 0) {
         json_object_set(c->spec, "input", data);
-        json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy)); /* which ends behind the URI now */
+        /* which ends behind the URI now */
+        json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy));
     }
     json_decref(data);
     free(copy);
@@ -375,8 +397,8 @@ int directive_memory(const struct directive_context *c, const char *value, struc
 }
 
 /* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
-static int set_memory_per(
-    const struct directive_context *c, const char *key, const char *other, const char *value, struct err *e)
+static int set_memory_per(const struct directive_context *c, const char *key, const char *other,
+    const char *value, struct err *e)
 {
     int64_t mib;
     int rc = str_to_mib(value, &mib, e);
@@ -433,7 +455,8 @@ static void set_nodes(json_t *spec, int64_t most, int64_t least)
         json_object_del(spec, "nodes_min");
 }
 
-/* Of several nodes by Slurm's words the script is on the first, which starts tasks on all with srun; by ours it is on each. */
+/* Of several nodes by Slurm's words the script is on the first, which starts tasks on all with
+ * srun; by ours it is on each. */
 static bool is_on_first(json_t *spec, bool by_slurm)
 {
     const char *told = json_string_value(json_object_get(spec, "script_on"));
@@ -470,17 +493,22 @@ static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
         return err_set(e, ERR_INVALID, "--ntasks-per-gpu: not together with %s",
             json_object_get(spec, GPUS_PER_TASK) ? "--gpus-per-task" : "--ntasks-per-node");
     if (gpus > 0 && tasks > 0 && (!of_job || tasks != gpus * each))
-        return err_set(e, ERR_INVALID, "--ntasks-per-gpu %lld: with %lld GPUs that is not --ntasks %lld: leave one of them out", (long long)each,
-            (long long)gpus, (long long)tasks);
+        return err_set(e, ERR_INVALID,
+            "--ntasks-per-gpu %lld: with %lld GPUs that is not --ntasks %lld: leave one of them "
+            "out",
+            (long long)each, (long long)gpus, (long long)tasks);
     if (gpus > 0) {
         json_object_set_new(spec, of_job ? NTASKS : TASKS_PER_NODE, json_integer(gpus * each));
         return 0;
     }
     if (tasks == 0)
-        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
+        return err_set(
+            e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
     gpus = (tasks + each - 1) / each;
     if (gpus > GPUS_MAX * number(spec, "nodes", 1))
-        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: %lld GPUs are more than the %d of a node allowed", (long long)gpus, GPUS_MAX);
+        return err_set(e, ERR_INVALID,
+            "--ntasks-per-gpu: %lld GPUs are more than the %d of a node allowed", (long long)gpus,
+            GPUS_MAX);
     json_object_set_new(spec, "gpus", json_integer(gpus));
     json_object_set_new(spec, GPUS_OF_JOB, json_true());
     return 0;
@@ -494,26 +522,31 @@ static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
     if (all > 0 && each > 0 && !json_object_get(spec, "nodes") && all > each) {
         int64_t nodes = (all + each - 1) / each;
         if (nodes > DIRECTIVES_NODES_MAX)
-            return err_set(e, ERR_INVALID, "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %d are allowed",
+            return err_set(e, ERR_INVALID,
+                "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %d are "
+                "allowed",
                 (long long)all, (long long)each, (long long)nodes, DIRECTIVES_NODES_MAX);
         set_nodes(spec, nodes, nodes);
         by_slurm = true;
     }
     int64_t nodes = number(spec, "nodes", 1);
     if (all > 0 && each > 0 && all > each * number(spec, "nodes_min", nodes))
-        return err_set(e, ERR_INVALID, "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, and it asks for %lld",
-            (long long)all, (long long)each, (long long)((all + each - 1) / each), (long long)number(spec, "nodes_min", nodes));
+        return err_set(e, ERR_INVALID,
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, and it asks for %lld",
+            (long long)all, (long long)each, (long long)((all + each - 1) / each),
+            (long long)number(spec, "nodes_min", nodes));
     if (is_on_first(spec, by_slurm))
         return tasks_of_first(spec, all, each, ret_tasks);
     *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
     if (nodes > 1 && *ret_tasks > 1)
         return err_set(e, ERR_UNSUPPORTED,
-            "--ntasks: a node runs one task of a job of several nodes; it can start others itself, or with --script-on first on all nodes");
+            "--ntasks: a node runs one task of a job of several nodes; it can start others itself, "
+            "or with --script-on first on all nodes");
     return 0;
 }
 
-static int multiply(
-    json_t *spec, const char *key, int64_t n, int64_t times, int64_t max, const char *what, struct err *e)
+static int multiply(json_t *spec, const char *key, int64_t n, int64_t times, int64_t max,
+    const char *what, struct err *e)
 {
     if (n * times > max)
         return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what,
@@ -528,7 +561,8 @@ static void divide_gpus(json_t *spec, int64_t nodes)
     const char *slice;
     json_t *n;
     if (json_object_get(spec, "gpus"))
-        json_object_set_new(spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
+        json_object_set_new(
+            spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
     json_object_foreach(json_object_get(spec, GPU_SLICES), slice, n)
         json_integer_set(n, (json_integer_value(n) + nodes - 1) / nodes);
 }
@@ -539,7 +573,9 @@ static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
     int64_t nodes = number(spec, "nodes_min", number(spec, "nodes", 1));
     if (take_true(spec, GPUS_OF_JOB) && nodes > 1)
         divide_gpus(spec, nodes);
-    int rc = gpus_each > 0 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e) : 0;
+    int rc = gpus_each > 0
+                 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e)
+                 : 0;
     int64_t gpus = number(spec, "gpus", 0);
     if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
         return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
@@ -570,13 +606,16 @@ void directives_tell_slurm(json_t *spec)
     bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB));
     const struct {
         const char *key, *name;
-    } told[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"}, {MIB_PER_GPU, "SLURM_MEM_PER_GPU"},
-        {"gpus", of_job ? "SLURM_GPUS" : "SLURM_GPUS_PER_NODE"}, {GPUS_PER_TASK, "SLURM_GPUS_PER_TASK"}, {CPUS_PER_GPU, "SLURM_CPUS_PER_GPU"},
-        {TASKS_PER_GPU, "SLURM_NTASKS_PER_GPU"}, {"team", "SLURM_JOB_ACCOUNT"}, {"qos", "SLURM_JOB_QOS"}};
+    } told[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"},
+        {MIB_PER_GPU, "SLURM_MEM_PER_GPU"}, {"gpus", of_job ? "SLURM_GPUS" : "SLURM_GPUS_PER_NODE"},
+        {GPUS_PER_TASK, "SLURM_GPUS_PER_TASK"}, {CPUS_PER_GPU, "SLURM_CPUS_PER_GPU"},
+        {TASKS_PER_GPU, "SLURM_NTASKS_PER_GPU"}, {"team", "SLURM_JOB_ACCOUNT"},
+        {"qos", "SLURM_JOB_QOS"}};
     json_t *env = directive_object(spec, "env");
     for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
         const json_t *v = json_object_get(spec, told[i].key);
-        char *text = json_is_integer(v) ? mem_printf("%lld", (long long)json_integer_value(v)) : NULL;
+        char *text =
+            json_is_integer(v) ? mem_printf("%lld", (long long)json_integer_value(v)) : NULL;
         if (text || json_is_string(v))
             json_object_set_new(env, told[i].name, json_text(text ? text : json_string_value(v)));
         free(text);
@@ -588,7 +627,8 @@ static int check_same_feature(json_t *spec, struct err *e)
     if (!take_true(spec, SAME_FEATURE) || number(spec, "nodes", 1) == 1)
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
-        "--constraint: that all nodes have the same one of [a|b] is for jobs on one node, for belay looks at each node by itself: ask for one of them, "
+        "--constraint: that all nodes have the same one of [a|b] is for jobs on one node, for "
+        "belay looks at each node by itself: ask for one of them, "
         "as -C a, or for (a|b) if each node may have another");
 }
 
@@ -605,12 +645,12 @@ int directives_finish_resources(json_t *spec, struct err *e)
     finish_slices(spec);
     rc = rc ? rc : finish_places(spec, e);
     if (rc == 0 && per_cpu > 0)
-        rc = multiply(
-            spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX, "--mem-per-cpu, in MiB", e);
+        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX,
+            "--mem-per-cpu, in MiB", e);
     if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
         return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
     if (rc == 0 && per_gpu > 0)
-        rc = multiply(
-            spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX, "--mem-per-gpu, in MiB", e);
+        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX,
+            "--mem-per-gpu, in MiB", e);
     return rc;
 }

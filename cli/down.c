@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay down: has what runs on this machine saved and queued again, then stops the agent and belayd. Nothing
- * is lost: `belay up` goes on where it was. A node that was drained here and is not stopped (the saves take
- * too long, an interrupt) takes jobs again.
+ * belay down: has what runs on this machine saved and queued again, then stops the agent and
+ * belayd. Nothing is lost: `belay up` goes on where it was. A node that was drained here and is not
+ * stopped (the saves take too long, an interrupt) takes jobs again.
  */
 #include "cli/local.h"
 #include "cli/verbs.h"
@@ -25,7 +25,7 @@ struct down {
     char *home;
     int64_t timeout_ms;
     struct client *client;
-    int64_t node; /* what our agent is to belayd; 0: nothing */
+    int64_t node;     /* what our agent is to belayd; 0: nothing */
     bool was_drained; /* by us */
 };
 
@@ -100,7 +100,8 @@ static int wait_for_saves(struct down *d, const sigset_t *signals, struct err *e
         const char *are = n == 1 ? " is" : "s are";
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
-                "%lld job%s still being saved after %lld s; nothing was stopped: look with belay list, or "
+                "%lld job%s still being saved after %lld s; nothing was stopped: look with belay "
+                "list, or "
                 "give "
                 "more time with --timeout",
                 (long long)n, are, (long long)d->timeout_ms / 1000);
@@ -119,8 +120,8 @@ static void undrain(struct down *d, struct err *e)
     if (post(d, "undrain", &why) == 0)
         err_set(e, e->kind, "%s. The node takes jobs again (undrained)", text);
     else
-        err_set(e, e->kind, "%s. The node stays drained (%s): belay nodes undrain %lld", text, why.text,
-            (long long)d->node);
+        err_set(e, e->kind, "%s. The node stays drained (%s): belay nodes undrain %lld", text,
+            why.text, (long long)d->node);
     free(text);
 }
 
@@ -159,7 +160,8 @@ static int stop_all(struct down *d, struct err *e)
     free(path);
     if (!up && local_has_tasks(d->home))
         return err_set(e, ERR_UNAVAILABLE,
-            "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing was "
+            "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing "
+            "was "
             "stopped: "
             "start it with belay up, then belay down");
     if (up) {
@@ -209,9 +211,10 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"timeout", 0, POPT_ARG_STRING, NULL, VAL_TIMEOUT, "how long saves may take (default 2m)", "TIME"},
+    {"timeout", 0, POPT_ARG_STRING, NULL, VAL_TIMEOUT, "how long saves may take (default 2m)",
+        "TIME"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_down = {
-    "down", CLI_NO_WORDS, "save what runs here, then stop belayd and the agent", run, options, false};
+const struct verb verb_down = {"down", CLI_NO_WORDS,
+    "save what runs here, then stop belayd and the agent", run, options, false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay drill JOB: saves, kills and resumes a running job, and says whether it came back as it was; with --compare also
- * whether its result is that of an undisturbed run, once it has one.
+ * belay drill JOB: saves, kills and resumes a running job, and says whether it came back as it was;
+ * with --compare also whether its result is that of an undisturbed run, once it has one.
  * belay drill --list: what drills there were.
  */
 #include "cli/drill.h"
@@ -22,14 +22,14 @@ enum { VAL_WITHOUT_NOTICE = 1, VAL_LIST, VAL_USER, VAL_COMPARE, VAL_AGAINST, VAL
 struct wanted {
     bool without_notice, list, limit_given;
     struct compare compare; /* its command is owned here */
-    struct buf path; /* of the list */
+    struct buf path;        /* of the list */
 };
 
 static int take_limit(struct wanted *w, const char *arg)
 {
     struct err e;
-    if (time_parse_duration(arg, false, &w->compare.limit_ms, &e) != 0 || w->compare.limit_ms < 1000 ||
-        w->compare.limit_ms > LIMIT_MAX_MS) {
+    if (time_parse_duration(arg, false, &w->compare.limit_ms, &e) != 0 ||
+        w->compare.limit_ms < 1000 || w->compare.limit_ms > LIMIT_MAX_MS) {
         cli_error("--compare-limit: expected a time from 1s to 1d, found \"%.60s\"", arg);
         return CLI_USAGE;
     }
@@ -83,10 +83,12 @@ static void print_saved(const json_t *d)
         return;
     str_format_bytes((uint64_t)cli_int(d, "bytes", 0), bytes, sizeof(bytes));
     printf("  checkpoint  %lld.%lld, %s, saved in %s", (long long)cli_int(ref, "attempt", 0),
-        (long long)cli_int(ref, "sequence", 0), bytes, cli_duration(cli_int(d, "save_ms", 0), took, sizeof(took)));
+        (long long)cli_int(ref, "sequence", 0), bytes,
+        cli_duration(cli_int(d, "save_ms", 0), took, sizeof(took)));
     if (cli_int(d, "saved_progress", -1) >= 0)
         printf(", at step %lld", (long long)cli_int(d, "saved_progress", -1));
-    printf(", %s notice\n", json_is_true(json_object_get(d, "without_notice")) ? "without" : "with");
+    printf(
+        ", %s notice\n", json_is_true(json_object_get(d, "without_notice")) ? "without" : "with");
     printf("  lost        %s", cli_duration(cli_int(d, "lost_ms", 0), took, sizeof(took)));
     if (cli_int(d, "lost_steps", -1) >= 0)
         printf(", %lld steps", (long long)cli_int(d, "lost_steps", -1));
@@ -99,8 +101,9 @@ static void print_resumed(const json_t *d)
     bool same = cli_int(d, "resumed_node", 0) == cli_int(d, "node", -1);
     if (cli_int(d, "resumed_attempt", 0) == 0)
         return;
-    printf("  resumed     attempt %lld on node %lld%s, restored in %s", (long long)cli_int(d, "resumed_attempt", 0),
-        (long long)cli_int(d, "resumed_node", 0), same ? " (the same, as no other was to be had)" : "",
+    printf("  resumed     attempt %lld on node %lld%s, restored in %s",
+        (long long)cli_int(d, "resumed_attempt", 0), (long long)cli_int(d, "resumed_node", 0),
+        same ? " (the same, as no other was to be had)" : "",
         cli_duration(cli_int(d, "restore_ms", 0), restored, sizeof(restored)));
     if (cli_int(d, "resume_ms", 0) > 0)
         printf(", %s after the kill", cli_duration(cli_int(d, "resume_ms", 0), took, sizeof(took)));
@@ -109,18 +112,20 @@ static void print_resumed(const json_t *d)
     putchar('\n');
     if (cli_int(d, "compared_with", 0) > 0)
         printf("  result      %s that of job %lld, which ran undisturbed\n",
-            str_eq(cli_text(d, "state"), "passed") ? "equals" : "is not", (long long)cli_int(d, "compared_with", 0));
+            str_eq(cli_text(d, "state"), "passed") ? "equals" : "is not",
+            (long long)cli_int(d, "compared_with", 0));
 }
 
 void drill_print(const json_t *d)
 {
-    printf("drill %lld.%lld   %s: %s\n", (long long)cli_int(d, "job", 0), (long long)cli_int(d, "number", 0), verdict(d),
-        cli_text(d, "text"));
+    printf("drill %lld.%lld   %s: %s\n", (long long)cli_int(d, "job", 0),
+        (long long)cli_int(d, "number", 0), verdict(d), cli_text(d, "text"));
     print_saved(d);
     print_resumed(d);
-    printf("  of          \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n", cli_text(d, "name"),
-        cli_text(d, "user"), cli_text(d, "method"), cli_text(d, "script_key"), cli_text(d, "asked_at"),
-        cli_text(d, "version"), (long long)cli_int(d, "method_version", 0));
+    printf("  of          \"%s\" of %s, %s, script %.12s, %s, belay %s, method %lld\n",
+        cli_text(d, "name"), cli_text(d, "user"), cli_text(d, "method"), cli_text(d, "script_key"),
+        cli_text(d, "asked_at"), cli_text(d, "version"),
+        (long long)cli_int(d, "method_version", 0));
 }
 
 static void print_list(const json_t *drills)
@@ -141,7 +146,8 @@ static void print_list(const json_t *drills)
     json_array_foreach(drills, i, d)
     {
         table_row(t);
-        table_cell(t, "%lld.%lld", (long long)cli_int(d, "job", 0), (long long)cli_int(d, "number", 0));
+        table_cell(
+            t, "%lld.%lld", (long long)cli_int(d, "job", 0), (long long)cli_int(d, "number", 0));
         table_cell(t, "%s", cli_text(d, "name"));
         table_cell(t, "%s", cli_text(d, "user"));
         table_cell(t, "%s", cli_ago(d, "asked_at", age, sizeof(age)));
@@ -207,9 +213,8 @@ static void print_events(const json_t *events, const char *since)
 {
     size_t i;
     json_t *ev;
-    json_array_foreach(events, i, ev)
-        if (strcmp(cli_text(ev, "at"), since) >= 0)
-            fprintf(stderr, "%s  %s\n", cli_text(ev, "at"), cli_text(ev, "text"));
+    json_array_foreach(events, i, ev) if (strcmp(cli_text(ev, "at"), since) >= 0)
+        fprintf(stderr, "%s  %s\n", cli_text(ev, "at"), cli_text(ev, "text"));
 }
 
 /* Until it is over; says what happens meanwhile unless quiet. */
@@ -220,7 +225,8 @@ static int follow(struct client *c, int64_t job, bool quiet, json_t **ret_drill,
         json_t *drill = NULL, *events = NULL;
         int rc = newest(c, job, &drill, e);
         if (rc == 0 && !drill)
-            rc = err_set(e, ERR_INTERNAL, "belayd has begun the drill of job %lld and does not tell it", (long long)job);
+            rc = err_set(e, ERR_INTERNAL,
+                "belayd has begun the drill of job %lld and does not tell it", (long long)job);
         if (rc == 0 && is_over(drill)) {
             *ret_drill = drill;
             return 0;
@@ -242,16 +248,20 @@ static void advise(const json_t *drill)
         cli_error("nothing is known of whether job %lld resumes: drill it again when it runs",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed") && cli_int(drill, "compared_with", 0) > 0)
-        cli_error("job %lld came back and made something else: what it saves is not all that its result depends on (random numbers, "
+        cli_error("job %lld came back and made something else: what it saves is not all that its "
+                  "result depends on (random numbers, "
                   "the order of the data; docs/checkpoints.md)",
             (long long)cli_int(drill, "job", 0));
     else if (str_eq(cli_text(drill, "state"), "failed"))
-        cli_error("job %lld goes on, but would not come through a reclaim as it should: belay show %lld and belay logs %lld say "
+        cli_error("job %lld goes on, but would not come through a reclaim as it should: belay show "
+                  "%lld and belay logs %lld say "
                   "more; docs/checkpoints.md says what a program has to do",
-            (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0));
+            (long long)cli_int(drill, "job", 0), (long long)cli_int(drill, "job", 0),
+            (long long)cli_int(drill, "job", 0));
 }
 
-/* One that has passed, or is under way, is what is compared: that of `submit --drill`, or of a `belay drill` before. */
+/* One that has passed, or is under way, is what is compared: that of `submit --drill`, or of a
+ * `belay drill` before. */
 static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w, struct err *e)
 {
     json_t *d = NULL;
@@ -262,14 +272,16 @@ static int begin_if_needed(struct client *c, int64_t job, const struct wanted *w
 }
 
 /* *drill becomes what is known of it afterwards. */
-static int compare(struct client *c, int64_t job, const struct wanted *w, bool quiet, json_t **drill, struct err *e)
+static int compare(struct client *c, int64_t job, const struct wanted *w, bool quiet,
+    json_t **drill, struct err *e)
 {
     int exit_code = 0;
     if (!quiet)
         fprintf(stderr, "it has resumed; its result is compared when it has ended\n");
     int rc = cli_wait_job(c, job, false, &exit_code, e);
     if (rc == 0 && exit_code != 0)
-        rc = err_set(e, ERR_CONFLICT, "job %lld has not succeeded, so there is no result to compare", (long long)job);
+        rc = err_set(e, ERR_CONFLICT,
+            "job %lld has not succeeded, so there is no result to compare", (long long)job);
     if (rc == 0)
         rc = compare_run(c, &w->compare, job, cli_int(*drill, "number", 0), e);
     if (rc != 0)
@@ -318,7 +330,8 @@ static int check_wanted(const struct wanted *w, int n_rest)
     else if (w->list && compares)
         wrong = "--list compares nothing: leave --compare and --against out";
     else if (compares && (!w->compare.command || !w->compare.against))
-        wrong = "--compare COMMAND and --against JOB go together: JOB is a run of the same script that nothing disturbed";
+        wrong = "--compare COMMAND and --against JOB go together: JOB is a run of the same script "
+                "that nothing disturbed";
     else if (w->compare.command && !w->compare.command[0])
         wrong = "--compare: which command?";
     if (wrong)
@@ -352,10 +365,13 @@ static const struct poptOption options[] = {
     {"without-notice", 0, POPT_ARG_NONE, NULL, VAL_WITHOUT_NOTICE,
         "kill it without a save: it has to resume from the checkpoint that it has", NULL},
     {"compare", 0, POPT_ARG_STRING, NULL, VAL_COMPARE,
-        "when the job has ended, run this here with two directories, the undisturbed result and its own: exit code 0 says that they are equal",
+        "when the job has ended, run this here with two directories, the undisturbed result and "
+        "its own: exit code 0 says that they are equal",
         "COMMAND"},
-    {"against", 0, POPT_ARG_STRING, NULL, VAL_AGAINST, "with --compare: the undisturbed run of the same script", "JOB"},
-    {"compare-limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT, "with --compare: how long the command may take; default 10m", "TIME"},
+    {"against", 0, POPT_ARG_STRING, NULL, VAL_AGAINST,
+        "with --compare: the undisturbed run of the same script", "JOB"},
+    {"compare-limit", 0, POPT_ARG_STRING, NULL, VAL_LIMIT,
+        "with --compare: how long the command may take; default 10m", "TIME"},
     {"list", 'l', POPT_ARG_NONE, NULL, VAL_LIST, "list drills, the newest first", NULL},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "with --list: only of this user's jobs", "NAME"},
     POPT_TABLEEND,

@@ -30,7 +30,8 @@ void estimate_print(const json_t *o, bool would)
 {
     const char *starts = would ? "would start" : "starts";
     char median[96], latest[96];
-    const char *node = json_string_value(json_object_get(o, "node")), *pool = json_string_value(json_object_get(o, "pool"));
+    const char *node = json_string_value(json_object_get(o, "node")),
+               *pool = json_string_value(json_object_get(o, "pool"));
     if (!json_is_object(o) || (json_is_true(json_object_get(o, "now")) && !would))
         return;
     if (json_is_true(json_object_get(o, "now"))) {
@@ -49,7 +50,8 @@ void estimate_print(const json_t *o, bool would)
     else
         printf(";\n  nobody can say when at the latest: %s\n", cli_text(o, "unknown"));
     if (!would && cli_int(o, "input_uusd", 0) > 0)
-        printf("  where reading its input from elsewhere costs %s, at each start\n", cli_usd(cli_int(o, "input_uusd", 0), median, sizeof(median)));
+        printf("  where reading its input from elsewhere costs %s, at each start\n",
+            cli_usd(cli_int(o, "input_uusd", 0), median, sizeof(median)));
 }
 
 /* "$0.42 ($0.10 to $0.80)" */
@@ -64,27 +66,33 @@ static void print_cost(const json_t *cost, int64_t tasks)
         printf("it would cost %s an hour; for how long it would run nobody can say\n", hour);
         return;
     }
-    printf("it would cost about %s (%s to %s)%s, at %s an hour%s\n", cli_usd(cli_int(cost, "expected_uusd", 0), expected, sizeof(expected)),
-        cli_usd(cli_int(cost, "least_uusd", 0), least, sizeof(least)), cli_usd(cli_int(cost, "most_uusd", 0), most, sizeof(most)),
+    printf("it would cost about %s (%s to %s)%s, at %s an hour%s\n",
+        cli_usd(cli_int(cost, "expected_uusd", 0), expected, sizeof(expected)),
+        cli_usd(cli_int(cost, "least_uusd", 0), least, sizeof(least)),
+        cli_usd(cli_int(cost, "most_uusd", 0), most, sizeof(most)),
         tasks > 1 ? " with all its tasks" : "", hour, tasks > 1 ? " each" : "");
     if (cli_int(cost, "input_uusd", 0) > 0)
-        printf("  %s of it for reading its input from elsewhere\n", cli_usd(cli_int(cost, "input_uusd", 0), hour, sizeof(hour)));
+        printf("  %s of it for reading its input from elsewhere\n",
+            cli_usd(cli_int(cost, "input_uusd", 0), hour, sizeof(hour)));
 }
 
 static void print_runs(const json_t *runs)
 {
     char expected[32], least[32], most[32];
     if (json_is_object(runs))
-        printf("it would run for about %s (%s to %s)\n", cli_duration(cli_int(runs, "expected_ms", 0), expected, sizeof(expected)),
+        printf("it would run for about %s (%s to %s)\n",
+            cli_duration(cli_int(runs, "expected_ms", 0), expected, sizeof(expected)),
             cli_duration(cli_int(runs, "least_ms", 0), least, sizeof(least)),
             cli_duration(cli_int(runs, "most_ms", 0), most, sizeof(most)));
 }
 
-/* "sbatch: Job 7 to start at 2026-11-22T05:10:00 using 8 processors on nodes n3 in partition lab" */
+/* "sbatch: Job 7 to start at 2026-11-22T05:10:00 using 8 processors on nodes n3 in partition
+ * lab" */
 static int print_as_slurm(const json_t *v, const char *program, int cpus)
 {
     const json_t *o = json_object_get(v, "estimate");
-    const char *node = json_string_value(json_object_get(o, "node")), *pool = json_string_value(json_object_get(o, "pool"));
+    const char *node = json_string_value(json_object_get(o, "node")),
+               *pool = json_string_value(json_object_get(o, "pool"));
     struct wall then = cli_time(o, "median");
     char at[32];
     struct tm tm;
@@ -95,9 +103,10 @@ static int print_as_slurm(const json_t *v, const char *program, int cpus)
     time_t t = (time_t)(then.ms / 1000);
     if (!localtime_r(&t, &tm) || strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
         return CLI_FAILED;
-    fprintf(stderr, "%s: Job %lld to start at %s using %lld processors on nodes %s in partition %s\n", program,
-        (long long)cli_int(v, "id", 0), at, (long long)(cpus * cli_int(v, "nodes", 1)), node ? node : "(to be launched)",
-        pool ? pool : "(null)");
+    fprintf(stderr,
+        "%s: Job %lld to start at %s using %lld processors on nodes %s in partition %s\n", program,
+        (long long)cli_int(v, "id", 0), at, (long long)(cpus * cli_int(v, "nodes", 1)),
+        node ? node : "(to be launched)", pool ? pool : "(null)");
     return CLI_OK;
 }
 

@@ -7,7 +7,8 @@
 
 #include "cli/cli.h"
 
-/* When it starts and where: an `estimate`; null prints nothing. would: the job is only asked about. */
+/* When it starts and where: an `estimate`; null prints nothing. would: the job is only asked
+ * about. */
 void estimate_print(const json_t *o, bool would);
 
 /* The answer of POST /api/v1/jobs/estimate: as `belay submit --test-only` prints it, or, slurm not NULL, as that one of Slurm's programs

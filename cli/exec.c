@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * belay exec JOB -- COMMAND: a command in a running job's cgroup, as its user, with its environment (cli/session.h). belay attach JOB:
- * the job's log, and what is typed goes to its standard input, by a command in it that writes there.
+ * the job's log, and what is typed goes to its standard input, by a command in it that writes
+ * there.
  */
 #include "cli/verbs.h"
 
@@ -47,9 +48,11 @@ static int on_option(void *ctx, int val, const char *arg)
     return CLI_OK;
 }
 
-static int exec_in(int64_t job, const struct choice *choice, const char **words, int n, int *ret_exit, struct err *e)
+static int exec_in(int64_t job, const struct choice *choice, const char **words, int n,
+    int *ret_exit, struct err *e)
 {
-    const struct session_ask ask = {.job = job, .rank = choice->rank, .words = words, .n_words = n, .tty = choice->tty};
+    const struct session_ask ask = {
+        .job = job, .rank = choice->rank, .words = words, .n_words = n, .tty = choice->tty};
     struct client *c = NULL;
     int rc = client_create(&c, e);
     if (rc == 0)
@@ -84,7 +87,8 @@ static int run(int argc, const char **argv)
         if (a.n_rest == 2 && dashes) {
             cli_error("which command? belay exec [-t] JOB -- COMMAND [ARG...]");
             rc = CLI_USAGE;
-        } else if (exec_in(job, &choice, a.rest + 1 + dashes, a.n_rest - 1 - dashes, &code, &e) != 0) {
+        } else if (exec_in(job, &choice, a.rest + 1 + dashes, a.n_rest - 1 - dashes, &code, &e) !=
+                   0) {
             cli_error("%s", e.text);
             rc = CLI_FAILED;
         } else {
@@ -114,20 +118,23 @@ struct attach_choice {
 };
 
 struct attached {
-    struct session s; /* id 0: output only */
+    struct session s;    /* id 0: output only */
     int64_t job, offset; /* offset: of what was typed */
     bool keep_open;
-    bool half;     /* the first of the two keys was */
-    bool fresh;    /* nothing was typed in this line */
-    bool ends;     /* the end was typed, or reached: the job is to read it */
+    bool half;  /* the first of the two keys was */
+    bool fresh; /* nothing was typed in this line */
+    bool ends;  /* the end was typed, or reached: the job is to read it */
     bool lets_go;
-    int ended_by;  /* the signal; 0: by nobody but its user */
+    int ended_by; /* the signal; 0: by nobody but its user */
 };
 
-/* The task's supervisor holds its input open until there is something in the second pipe, which is there until then. */
-static const char *const writer[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ] && exec cat >\"$BELAY_STDIN\"; exit 3"};
+/* The task's supervisor holds its input open until there is something in the second pipe, which is
+ * there until then. */
+static const char *const writer[] = {
+    "sh", "-c", "[ -p \"$BELAY_STDIN.end\" ] && exec cat >\"$BELAY_STDIN\"; exit 3"};
 static const char *const asker[] = {"sh", "-c", "[ -p \"$BELAY_STDIN.end\" ]"};
-static const char *const ender[] = {"sh", "-c", "[ ! -p \"$BELAY_STDIN.end\" ] || echo >\"$BELAY_STDIN.end\""};
+static const char *const ender[] = {
+    "sh", "-c", "[ ! -p \"$BELAY_STDIN.end\" ] || echo >\"$BELAY_STDIN.end\""};
 
 static int on_attach_option(void *ctx, int val, const char *arg)
 {
@@ -190,8 +197,8 @@ static void make_prompt(struct session *s)
     session_set_terminal(s, &t);
 }
 
-/* Of a terminal. False: it is one of the keys that are for us. Ctrl-d is the end where it would be that of a terminal: at the beginning of a
- * line, or the second time. */
+/* Of a terminal. False: it is one of the keys that are for us. Ctrl-d is the end where it would be
+ * that of a terminal: at the beginning of a line, or the second time. */
 static bool is_typed(struct attached *a, char key, struct buf *typed)
 {
     a->lets_go = a->half && key == CTRL_Q;
@@ -232,7 +239,8 @@ static bool take_typed(struct attached *a, int *ret_rc, struct err *e)
     return n > 0;
 }
 
-/* First the writer has to have ended, so that the job has all that was typed: a session that broke off ends nothing. */
+/* First the writer has to have ended, so that the job has all that was typed: a session that broke
+ * off ends nothing. */
 static int end_input(struct attached *a, struct err *e)
 {
     int code = -1, rc = session_hear(&a->s, HEAR_MS, &code, e);
@@ -241,10 +249,12 @@ static int end_input(struct attached *a, struct err *e)
     session_finish(&a->s);
     a->ends = false;
     if (rc == 0 && code != 0)
-        return err_set(e, ERR_CONFLICT, "what was typed was not all written to the job's input, which is not ended");
+        return err_set(e, ERR_CONFLICT,
+            "what was typed was not all written to the job's input, which is not ended");
     if (rc == 0)
         rc = run_in(a, ender, &code, e);
-    return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be ended") : rc;
+    return rc == 0 && code != 0 ? err_set(e, ERR_CONFLICT, "the job's input could not be ended")
+                                : rc;
 }
 
 static void tell_alive(struct attached *a)
@@ -253,7 +263,8 @@ static void tell_alive(struct attached *a)
     struct err e;
     char *path = mem_printf("/api/v1/channels/%lld/output?offset=0", (long long)a->s.id);
     if (a->s.id > 0)
-        client_call(a->s.client, "GET", path, NULL, CALL_MS, &reply, &e); /* one that is gone shows when something is typed */
+        /* one that is gone shows when something is typed */
+        client_call(a->s.client, "GET", path, NULL, CALL_MS, &reply, &e);
     client_reply_deinit(&reply);
     free(path);
 }
@@ -269,13 +280,14 @@ static bool take_signal(struct attached *a, int signals)
     return info.ssi_signo == SIGCHLD;
 }
 
-/* Until the log has ended, which its process tells by its own end, or somebody lets go. What fails because the job has ended is no
- * failure, so its end is waited for then. */
+/* Until the log has ended, which its process tells by its own end, or somebody lets go. What fails
+ * because the job has ended is no failure, so its end is waited for then. */
 static int type_on(struct attached *a, int signals, bool reads, struct err *e)
 {
     int rc = 0;
     while (!a->lets_go) {
-        struct pollfd p[2] = {{.fd = signals, .events = POLLIN}, {.fd = reads && rc == 0 ? STDIN_FILENO : -1, .events = POLLIN}};
+        struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+            {.fd = reads && rc == 0 ? STDIN_FILENO : -1, .events = POLLIN}};
         int n = poll(p, 2, rc != 0 ? END_MS : a->ends ? 0 : ALIVE_MS);
         if (n == 0 && rc != 0)
             return rc;
@@ -307,7 +319,8 @@ static void show_log(int64_t job, int64_t tail)
     _exit(rc == 0 ? 0 : 1);
 }
 
-static int follow_attached(struct attached *a, int64_t job, const struct attach_choice *choice, bool reads, struct err *e)
+static int follow_attached(
+    struct attached *a, int64_t job, const struct attach_choice *choice, bool reads, struct err *e)
 {
     sigset_t set;
     int status;
@@ -346,7 +359,8 @@ static int begin_typing(struct attached *a, struct err *e)
 
 static int attach(int64_t job, const struct attach_choice *choice, int *ret_exit, struct err *e)
 {
-    struct attached a = {.s.tty = isatty(STDIN_FILENO), .job = job, .keep_open = choice->keep_open, .fresh = true};
+    struct attached a = {
+        .s.tty = isatty(STDIN_FILENO), .job = job, .keep_open = choice->keep_open, .fresh = true};
     bool has = false;
     int rc = client_create(&a.s.client, e);
     if (rc == 0)
@@ -390,20 +404,24 @@ static int run_attach(int argc, const char **argv)
 }
 
 static const struct poptOption attach_options[] = {
-    {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "begin so many lines before the end of its output (default 10)", "N"},
+    {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL,
+        "begin so many lines before the end of its output (default 10)", "N"},
     {"no-stdin", 0, POPT_ARG_NONE, NULL, VAL_NO_STDIN, "only look", NULL},
-    {"keep-open", 0, POPT_ARG_NONE, NULL, VAL_KEEP_OPEN, "the end of what is read here is not that of the job's input", NULL},
+    {"keep-open", 0, POPT_ARG_NONE, NULL, VAL_KEEP_OPEN,
+        "the end of what is read here is not that of the job's input", NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_attach = {
-    "attach", "[OPTION...] JOB", "see a running job's output, and type to it", run_attach, attach_options, false};
+const struct verb verb_attach = {"attach", "[OPTION...] JOB",
+    "see a running job's output, and type to it", run_attach, attach_options, false};
 
 static const struct poptOption options[] = {
-    {"tty", 't', POPT_ARG_NONE, NULL, VAL_TTY, "with a terminal of its own there, for shells and editors", NULL},
-    {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK, "of a job on several nodes: on this one, from 0 (default 0)", "N"},
+    {"tty", 't', POPT_ARG_NONE, NULL, VAL_TTY,
+        "with a terminal of its own there, for shells and editors", NULL},
+    {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK,
+        "of a job on several nodes: on this one, from 0 (default 0)", "N"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_exec = {
-    "exec", "[OPTION...] JOB -- COMMAND [ARG...]", "run a command inside a running job", run, options, false};
+const struct verb verb_exec = {"exec", "[OPTION...] JOB -- COMMAND [ARG...]",
+    "run a command inside a running job", run, options, false};

@@ -48,7 +48,8 @@ char *cli_log_path(int64_t id, const struct log_part *part, int64_t next, int64_
     return buf_take(&path);
 }
 
-int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e)
+int cli_print_logs(
+    struct client *c, int64_t id, const struct log_part *part, bool follow, struct err *e)
 {
     bool met = false;
     int64_t next = -1;
@@ -71,12 +72,13 @@ int cli_print_logs(struct client *c, int64_t id, const struct log_part *part, bo
     }
 }
 
-int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e)
+int cli_next_page(
+    struct client *c, int64_t id, int64_t wait_ms, int64_t *after, json_t **ret_page, struct err *e)
 {
     struct client_reply reply = {0};
     bool met = true; /* it took the job */
-    char *path = mem_printf(
-        "/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id, (long long)*after, (long long)wait_ms);
+    char *path = mem_printf("/api/v1/jobs/%lld/events?after=%lld&wait_ms=%lld", (long long)id,
+        (long long)*after, (long long)wait_ms);
     int rc = patient_call(c, path, &met, &reply, e);
     free(path);
     if (rc == 0)
@@ -87,7 +89,8 @@ int cli_next_page(struct client *c, int64_t id, int64_t wait_ms, int64_t *after,
     return rc;
 }
 
-int cli_next_events(struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e)
+int cli_next_events(
+    struct client *c, int64_t id, int64_t *after, json_t **ret_events, struct err *e)
 {
     json_t *page = NULL;
     int rc = cli_next_page(c, id, WAIT_MS, after, &page, e);
@@ -105,8 +108,8 @@ static int wait_for_end(struct client *c, int64_t id, struct err *e)
         int rc = cli_next_page(c, id, WAIT_MS, &after, &v, e);
         if (rc != 0)
             return rc;
-        bool ended =
-            strcmp(cli_text(v, "state"), "ended") == 0 && json_array_size(json_object_get(v, "events")) == 0;
+        bool ended = strcmp(cli_text(v, "state"), "ended") == 0 &&
+                     json_array_size(json_object_get(v, "events")) == 0;
         json_decref(v);
         if (ended)
             return 0;

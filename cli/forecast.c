@@ -82,7 +82,8 @@ static int read_finish_by(const char *arg, int64_t *ret_within_ms)
 {
     struct wall at, now = clock_wall(&clock_system);
     struct err e;
-    if (time_parse_duration(arg + (*arg == '+'), false, ret_within_ms, NULL) == 0 && *ret_within_ms > 0)
+    if (time_parse_duration(arg + (*arg == '+'), false, ret_within_ms, NULL) == 0 &&
+        *ret_within_ms > 0)
         return CLI_OK;
     if (begin_parse(arg, now, &at, &e) != 0)
         return usage("finish-by", &e);
@@ -128,13 +129,18 @@ static int read_input(struct forecast *f, const char *arg)
 {
     struct err e;
     json_t *spec = json_object();
-    int rc = strstr(arg, "://") ? directives_apply_flag("--input", "input", arg, false, spec, no_warning, NULL, &e)
-                                : err_set(&e, ERR_INVALID, "--input: expected what it reads, as in s3://bucket/prefix,size=140G, found \"%.100s\"", arg);
+    int rc = strstr(arg, "://")
+                 ? directives_apply_flag("--input", "input", arg, false, spec, no_warning, NULL, &e)
+                 : err_set(&e, ERR_INVALID,
+                       "--input: expected what it reads, as in s3://bucket/prefix,size=140G, found "
+                       "\"%.100s\"",
+                       arg);
     const json_t *data = json_object_get(spec, "input");
     if (rc == 0) {
         const char *place = json_string_value(json_object_get(data, "place"));
         free(f->input);
-        f->o.job.extras = f->input = mem_printf("input=%s:%lld", place ? place : "store", (long long)cli_int(data, "bytes", 0));
+        f->o.job.extras = f->input = mem_printf(
+            "input=%s:%lld", place ? place : "store", (long long)cli_int(data, "bytes", 0));
     } else {
         cli_error("%s", e.text);
     }
@@ -220,8 +226,8 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
         if (i == 0)
             table_cell(t, "all, as belay chooses");
         else
-            table_cell(
-                t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type, market_names[l->offer.market]);
+            table_cell(t, "%s/%s/%s %s", l->offer.pool, l->offer.zone, l->offer.type,
+                market_names[l->offer.market]);
         cell_usd(t, l->mean_uusd);
         if (has_data)
             cell_usd(t, l->data_uusd);
@@ -234,19 +240,22 @@ static void print(const struct forecast *f, const struct outlook *list, size_t n
         else
             table_cell(t, "-");
         table_cell(t, "%.1f", l->reclaims);
-        without += i > 0 && l->offer.market == MARKET_SPOT && !market_find(&f->traces, &l->offer, &prices);
+        without +=
+            i > 0 && l->offer.market == MARKET_SPOT && !market_find(&f->traces, &l->offer, &prices);
     }
     table_print(t);
     if (without > 0)
         printf(
-            "\n%zu spot offers have no trace: they can always be had, and are never taken back.\n", without);
+            "\n%zu spot offers have no trace: they can always be had, and are never taken back.\n",
+            without);
 }
 
 static int load(struct forecast *f)
 {
     struct err e;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
-        cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE what it "
+        cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE "
+                  "what it "
                   "could run on");
         return CLI_USAGE;
     }

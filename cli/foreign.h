@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flags that sbatch has and belay has not. Of most a job would mean something else without it: they are refused by name.
- * Where only the place or the pace is another, that is told, or nothing is.
+ * The flags that sbatch has and belay has not. Of most a job would mean something else without it:
+ * they are refused by name. Where only the place or the pace is another, that is told, or nothing
+ * is.
  */
 #ifndef BELAY_CLI_FOREIGN_H
 #define BELAY_CLI_FOREIGN_H

@@ -16,9 +16,10 @@
 static const struct {
     const char *name;
     int number;
-} signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ABRT", SIGABRT}, {"KILL", SIGKILL}, {"ALRM", SIGALRM},
-    {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"URG", SIGURG}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
-    {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"WINCH", SIGWINCH}};
+} signals[] = {{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ABRT", SIGABRT},
+    {"KILL", SIGKILL}, {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+    {"URG", SIGURG}, {"CONT", SIGCONT}, {"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN},
+    {"TTOU", SIGTTOU}, {"WINCH", SIGWINCH}};
 
 int grace_signal(const char *name)
 {
@@ -53,11 +54,13 @@ static int parse_flags(const char *value, size_t n, bool *ret_script_only, struc
 {
     for (size_t i = 0; i < n; i++)
         if (value[i] == 'R' || value[i] == 'r')
-            return err_set(e, ERR_UNSUPPORTED, "R: is about reservations that jobs may overlap, and belay has none: leave R out");
+            return err_set(e, ERR_UNSUPPORTED,
+                "R: is about reservations that jobs may overlap, and belay has none: leave R out");
     if (n == 0)
         return 0;
     if (n > 1 || (value[0] != 'B' && value[0] != 'b'))
-        return err_set(e, ERR_INVALID, "expected [B:]SIGNAL[@SECONDS], found %s", str_show(value, (char[STR_SHOW_MAX]){0}));
+        return err_set(e, ERR_INVALID, "expected [B:]SIGNAL[@SECONDS], found %s",
+            str_show(value, (char[STR_SHOW_MAX]){0}));
     *ret_script_only = true;
     return 0;
 }
@@ -76,11 +79,14 @@ int grace_parse(const char *value, json_t *spec, struct err *e)
         memcpy(name, start, n);
     int number = grace_signal(name);
     if (number == 0)
-        return err_set(e, ERR_INVALID, "expected a signal, as USR1 or 10, found %s", str_show(value, (char[STR_SHOW_MAX]){0}));
-    if (start[n] && str_to_i64(start + n + 1, 0, SECONDS_MAX, "the seconds after @", &seconds, e) != 0)
+        return err_set(e, ERR_INVALID, "expected a signal, as USR1 or 10, found %s",
+            str_show(value, (char[STR_SHOW_MAX]){0}));
+    if (start[n] &&
+        str_to_i64(start + n + 1, 0, SECONDS_MAX, "the seconds after @", &seconds, e) != 0)
         return ERR_INVALID;
     json_object_set_new(sub_object(spec, "launch"), "grace",
-        json_pack("{s:i,s:I,s:b}", "signal", number, "before_ms", (json_int_t)(1000 * seconds), "script_only", (int)script_only));
+        json_pack("{s:i,s:I,s:b}", "signal", number, "before_ms", (json_int_t)(1000 * seconds),
+            "script_only", (int)script_only));
     if (can_be_handled(number))
         json_object_set_new(sub_object(spec, "checkpoint"), "signal", json_integer(number));
     return 0;
@@ -93,10 +99,13 @@ static int number_in(const json_t *launch)
 
 int grace_check(const json_t *spec, struct err *e)
 {
-    const char *method = json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method"));
+    const char *method =
+        json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method"));
     int number = number_in(json_object_get(spec, "launch"));
     if (method && str_eq(method, "signal") && !can_be_handled(number))
-        return err_set(e, ERR_INVALID, "--signal: with --checkpoint signal it has to be one that a program can handle, like USR1");
+        return err_set(e, ERR_INVALID,
+            "--signal: with --checkpoint signal it has to be one that a program can handle, like "
+            "USR1");
     return 0;
 }
 
@@ -115,5 +124,6 @@ void grace_format(const json_t *launch, struct buf *out)
         buf_adds(out, name);
     else
         buf_printf(out, "%d", number);
-    buf_printf(out, "@%lld", (long long)(json_integer_value(json_object_get(grace, "before_ms")) / 1000));
+    buf_printf(
+        out, "@%lld", (long long)(json_integer_value(json_object_get(grace, "before_ms")) / 1000));
 }

@@ -7,7 +7,8 @@
 
 static int run_hold(int argc, const char **argv)
 {
-    return change_jobs(&verb_hold, "hold", "is held: it is not started until it is released", argc, argv);
+    return change_jobs(
+        &verb_hold, "hold", "is held: it is not started until it is released", argc, argv);
 }
 
 static int run_release(int argc, const char **argv)
@@ -15,7 +16,7 @@ static int run_release(int argc, const char **argv)
     return change_jobs(&verb_release, "release", "is released", argc, argv);
 }
 
-const struct verb verb_hold = {
-    "hold", "[OPTION...] JOB...", "keep jobs from being started; what runs goes on", run_hold, NULL, false};
-const struct verb verb_release = {
-    "release", "[OPTION...] JOB...", "let held jobs be started again", run_release, change_from_scratch, false};
+const struct verb verb_hold = {"hold", "[OPTION...] JOB...",
+    "keep jobs from being started; what runs goes on", run_hold, NULL, false};
+const struct verb verb_release = {"release", "[OPTION...] JOB...", "let held jobs be started again",
+    run_release, change_from_scratch, false};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See ignore.h. A pattern with ** is matched a directory at a time, what is between two slashes by fnmatch(3).
+ * See ignore.h. A pattern with ** is matched a directory at a time, what is between two slashes by
+ * fnmatch(3).
  */
 #include "cli/ignore.h"
 
@@ -56,14 +57,15 @@ static int add(struct ignore *g, const char *p, size_t n, size_t line, struct er
         n--;
     }
     if (n == 0 || n > IGNORE_PATTERN_MAX || memchr(p, '\0', n))
-        return err_set(
-            e, ERR_INVALID, "line %zu: expected a pattern of 1 to %d bytes", line, IGNORE_PATTERN_MAX);
+        return err_set(e, ERR_INVALID, "line %zu: expected a pattern of 1 to %d bytes", line,
+            IGNORE_PATTERN_MAX);
     if (g->n == IGNORE_PATTERNS_MAX)
         return err_set(e, ERR_INVALID, "line %zu: at most %d patterns", line, IGNORE_PATTERNS_MAX);
     x.text = mem_strndup(p, n);
     if (count_stars(x.text) > IGNORE_STARS_MAX) {
         free(x.text);
-        return err_set(e, ERR_INVALID, "line %zu: at most %d times ** in a pattern", line, IGNORE_STARS_MAX);
+        return err_set(
+            e, ERR_INVALID, "line %zu: at most %d times ** in a pattern", line, IGNORE_STARS_MAX);
     }
     g->v = mem_resize(g->v, g->n + 1, sizeof(*g->v));
     g->v[g->n++] = x;

@@ -23,10 +23,10 @@ struct visit {
     struct client *c;
     int64_t job, after; /* after: of its events */
     struct session_ask ask;
-    bool runs, granted;   /* runs: somewhere; granted: it has been told that it does */
-    int code;             /* the command's; -1: not known */
-    char broke[400];      /* why it is not; "": it is */
-    char told[400];       /* what it waits for */
+    bool runs, granted; /* runs: somewhere; granted: it has been told that it does */
+    int code;           /* the command's; -1: not known */
+    char broke[400];    /* why it is not; "": it is */
+    char told[400];     /* what it waits for */
 };
 
 static void say(const struct visit *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -51,8 +51,10 @@ static int check(const struct submission *s, struct err *e)
         return err_set(e, ERR_INVALID, "an array has no command to be connected to");
     if (json_object_get(json_object_get(spec, "launch"), "input"))
         return err_set(e, ERR_INVALID, "its input comes from here: leave --input and --stdin out");
-    if (str_eq(json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method")), "criu"))
-        return err_set(e, ERR_INVALID, "a job that is checkpointed by CRIU cannot be entered: leave --checkpoint criu out");
+    if (str_eq(json_string_value(json_object_get(json_object_get(spec, "checkpoint"), "method")),
+            "criu"))
+        return err_set(e, ERR_INVALID,
+            "a job that is checkpointed by CRIU cannot be entered: leave --checkpoint criu out");
     if (s->json)
         return err_set(e, ERR_INVALID, "a session has no --json");
     return 0;
@@ -68,12 +70,14 @@ static int build(struct submission *s, const char *const *words, int n_words, st
         str_shell_quote(&script, words[i]);
     }
     buf_addc(&script, '\n');
-    int rc = submission_build(s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : words[0], NULL, 0, e);
+    int rc = submission_build(
+        s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : words[0], NULL, 0, e);
     buf_deinit(&script);
     if (rc == 0)
         rc = check(s, e);
     if (rc == 0 && !json_object_get(s->spec, "requeue"))
-        json_object_set_new(s->spec, "requeue", json_false()); /* who is in it would not be, the next time */
+        /* who is in it would not be, the next time */
+        json_object_set_new(s->spec, "requeue", json_false());
     if (rc == 0 && cli_int(s->spec, "nodes", 1) > 1)
         json_object_set_new(s->spec, "script_on", json_string("first"));
     return rc;
@@ -103,7 +107,8 @@ static bool has_started(const json_t *page)
 {
     size_t i;
     const json_t *event;
-    json_array_foreach(json_object_get(page, "events"), i, event) if (str_eq(cli_text(event, "kind"), "started")) return true;
+    json_array_foreach(json_object_get(page, "events"), i,
+        event) if (str_eq(cli_text(event, "kind"), "started")) return true;
     return false;
 }
 
@@ -115,7 +120,8 @@ static int wait_for_start(struct visit *v, bool *ret_ended, struct err *e)
         int rc = cli_next_page(v->c, v->job, wait_ms, &v->after, &page, e);
         if (rc != 0)
             return rc;
-        bool none = json_array_size(json_object_get(page, "events")) == 0, pending = str_eq(cli_text(page, "state"), "pending");
+        bool none = json_array_size(json_object_get(page, "events")) == 0,
+             pending = str_eq(cli_text(page, "state"), "pending");
         *ret_ended = none && str_eq(cli_text(page, "state"), "ended");
         v->runs = !pending && !*ret_ended && (v->runs || has_started(page));
         json_decref(page);
@@ -209,7 +215,8 @@ static int finish(const struct visit *v, struct err *e)
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)v->job);
     json_t *shown = NULL;
     int code = CLI_FAILED, rc = cli_wait_job(v->c, v->job, false, &code, e);
-    if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE)) /* else the host has heard the command's last word, and we have not */
+    /* else the host has heard the command's last word, and we have not */
+    if (v->broke[0] && (rc != 0 || code == INTERACTIVE_BROKE))
         submission_error(v->s, v->broke);
     if (rc == 0)
         rc = client_json(v->c, "GET", path, NULL, &shown, e);

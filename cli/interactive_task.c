@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An interactive job, inside (see interactive.h). The guest opens the pipe for writing as it begins, says so with a byte, and the
- * command's exit code with another; its end without that is a session that broke off.
+ * An interactive job, inside (see interactive.h). The guest opens the pipe for writing as it
+ * begins, says so with a byte, and the command's exit code with another; its end without that is a
+ * session that broke off.
  *
- * Signals that are sent to all of the task: the host stays for the guest's last word, and the guest for the command's. A shell on a
- * terminal passes SIGTERM over, so some time after it gets what says to it that the terminal is gone.
+ * Signals that are sent to all of the task: the host stays for the guest's last word, and the guest
+ * for the command's. A shell on a terminal passes SIGTERM over, so some time after it gets what
+ * says to it that the terminal is gone.
  */
 #include "cli/interactive.h"
 
@@ -41,7 +43,8 @@ static int open_pipe(int flags)
         return -1;
     }
     char *path = mem_printf("%s/guest", control);
-    int fd = mkfifo(path, 0600) == 0 || errno == EEXIST ? open(path, flags | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = mkfifo(path, 0600) == 0 || errno == EEXIST ? open(path, flags | O_CLOEXEC | O_NOFOLLOW)
+                                                        : -1;
     if (fd < 0)
         cli_error("%s cannot be used: %s", path, strerror(errno));
     free(path);
@@ -95,10 +98,14 @@ static bool tell_notice(bool told)
     if (json_parse(buf_str(&text), text.len, 65536, &v, &e) == 0) {
         const json_t *left = json_object_get(v, "seconds_left");
         if (json_is_number(left))
-            fprintf(stderr, "\r\nbelay: this node is taken back in %.0f seconds (%s), and with it what runs here\r\n",
+            fprintf(stderr,
+                "\r\nbelay: this node is taken back in %.0f seconds (%s), and with it what runs "
+                "here\r\n",
                 json_number_value(left), cli_text(v, "kind"));
         else
-            fprintf(stderr, "\r\nbelay: this node is taken back (%s), and with it what runs here\r\n", cli_text(v, "kind"));
+            fprintf(stderr,
+                "\r\nbelay: this node is taken back (%s), and with it what runs here\r\n",
+                cli_text(v, "kind"));
     }
     json_decref(v);
     buf_deinit(&text);

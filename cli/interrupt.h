@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that does not outlive who waits for it, as far as that is in its power: an interrupt cancels it.
+ * A job that does not outlive who waits for it, as far as that is in its power: an interrupt
+ * cancels it.
  */
 #ifndef BELAY_CLI_INTERRUPT_H
 #define BELAY_CLI_INTERRUPT_H

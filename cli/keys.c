@@ -58,7 +58,8 @@ static void wait_for(const struct asking *a, uv_loop_t *loop)
         uv_run(loop, UV_RUN_ONCE);
 }
 
-static void ask_aws(struct asking *a, uv_loop_t *loop, struct http_client *http, struct timers *timers)
+static void ask_aws(
+    struct asking *a, uv_loop_t *loop, struct http_client *http, struct timers *timers)
 {
     struct aws_credentials_wait wait = {0};
     struct aws_credential_source *source = NULL;
@@ -72,9 +73,11 @@ static void ask_aws(struct asking *a, uv_loop_t *loop, struct http_client *http,
     aws_credential_source_destroy(source);
 }
 
-static void ask_bearer(struct asking *a, uv_loop_t *loop, struct http_client *http, struct timers *timers)
+static void ask_bearer(
+    struct asking *a, uv_loop_t *loop, struct http_client *http, struct timers *timers)
 {
-    const struct bearer_options o = {.is_azure = a->kind == STORE_KEYS_AZURE, .http = http, .timers = timers};
+    const struct bearer_options o = {
+        .is_azure = a->kind == STORE_KEYS_AZURE, .http = http, .timers = timers};
     struct bearer *b = NULL;
     a->rc = bearer_create(&o, &b, a->e);
     if (a->rc == 0) {

@@ -7,8 +7,8 @@
 
 #include "ckpt/store_net.h"
 
-/* Of an s3:// store: the environment's, the credentials file's, or this machine's role; else *ret_net is NULL. Blocks.
- * store_net_destroy. */
+/* Of an s3:// store: the environment's, the credentials file's, or this machine's role; else
+ * *ret_net is NULL. Blocks. store_net_destroy. */
 int keys_get(const char *url, struct store_net **ret_net, struct err *e);
 
 #endif

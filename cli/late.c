@@ -11,6 +11,7 @@ void *late_find(const char *library, const char *name)
     void *f = lib ? dlsym(lib, name) : NULL;
     if (f)
         return f;
-    cli_error("this needs a library which cannot be loaded (%s): install the package that has %s", dlerror(), library);
+    cli_error("this needs a library which cannot be loaded (%s): install the package that has %s",
+        dlerror(), library);
     exit(CLI_FAILED);
 }

@@ -6,17 +6,20 @@
 int layout_make(const struct layout_ask *ask, struct layout *ret_layout, struct err *e)
 {
     int64_t each = ask->tasks_per_node > 0 ? ask->tasks_per_node : 1;
-    struct layout l = {.nodes = min_i64(ask->nodes_max > 0 ? ask->nodes_max : ask->job_nodes, ask->job_nodes)};
+    struct layout l = {
+        .nodes = min_i64(ask->nodes_max > 0 ? ask->nodes_max : ask->job_nodes, ask->job_nodes)};
     if (ask->nodes_min > ask->job_nodes)
-        return err_set(e, ERR_INVALID, "Only %lld node%s can be used, asked for %lld", (long long)ask->job_nodes,
-            ask->job_nodes == 1 ? "" : "s", (long long)ask->nodes_min);
+        return err_set(e, ERR_INVALID, "Only %lld node%s can be used, asked for %lld",
+            (long long)ask->job_nodes, ask->job_nodes == 1 ? "" : "s", (long long)ask->nodes_min);
     l.tasks = ask->tasks > 0 ? ask->tasks : l.nodes * each;
     l.nodes = min_i64(l.nodes, l.tasks);
     if (ask->tasks > 0 && ask->tasks_per_node > 0 && l.tasks > l.nodes * ask->tasks_per_node)
-        return err_set(e, ERR_INVALID, "%lld tasks on %lld node%s are more than %lld for each", (long long)l.tasks, (long long)l.nodes,
-            l.nodes == 1 ? "" : "s", (long long)ask->tasks_per_node);
+        return err_set(e, ERR_INVALID, "%lld tasks on %lld node%s are more than %lld for each",
+            (long long)l.tasks, (long long)l.nodes, l.nodes == 1 ? "" : "s",
+            (long long)ask->tasks_per_node);
     if (l.tasks > LAYOUT_TASKS_MAX)
-        return err_set(e, ERR_INVALID, "a step has at most %d tasks, asked for %lld", LAYOUT_TASKS_MAX, (long long)l.tasks);
+        return err_set(e, ERR_INVALID, "a step has at most %d tasks, asked for %lld",
+            LAYOUT_TASKS_MAX, (long long)l.tasks);
     *ret_layout = l;
     return 0;
 }

@@ -13,15 +13,29 @@
 #define PAGE 200
 #define LIMIT_MAX 100000
 
-enum { VAL_ALL = 1, VAL_ENDED, VAL_STATE, VAL_USER, VAL_TEAM, VAL_POOL, VAL_NAME, VAL_LABEL, VAL_SINCE, VAL_UNTIL, VAL_SORT, VAL_LIMIT,
-    VAL_WHY };
+enum {
+    VAL_ALL = 1,
+    VAL_ENDED,
+    VAL_STATE,
+    VAL_USER,
+    VAL_TEAM,
+    VAL_POOL,
+    VAL_NAME,
+    VAL_LABEL,
+    VAL_SINCE,
+    VAL_UNTIL,
+    VAL_SORT,
+    VAL_LIMIT,
+    VAL_WHY
+};
 
-/* What those that are listed are sorted by here; which they are, only belayd's own orders change. */
+/* What those that are listed are sorted by here; which they are, only belayd's own orders
+ * change. */
 static const struct sort_key {
     const char *name, *member;
     bool is_number;
-} sort_keys[] = {{"name", "name", false}, {"user", "user", false}, {"state", "state", false}, {"pool", "pool", false},
-    {"cost", "cost_uusd", true}, {"started", "started_at", false}};
+} sort_keys[] = {{"name", "name", false}, {"user", "user", false}, {"state", "state", false},
+    {"pool", "pool", false}, {"cost", "cost_uusd", true}, {"started", "started_at", false}};
 #define N_SORT_KEYS (sizeof(sort_keys) / sizeof(sort_keys[0]))
 
 struct choice {
@@ -65,7 +79,9 @@ static int add_sort(struct choice *c, const char *text, struct err *e)
             c->key = &sort_keys[i];
             return 0;
         }
-    return err_set(e, ERR_INVALID, "--sort: expected newest, oldest, ended, name, user, state, pool, cost or started, found %s",
+    return err_set(e, ERR_INVALID,
+        "--sort: expected newest, oldest, ended, name, user, state, pool, cost or started, found "
+        "%s",
         str_show(text, (char[STR_SHOW_MAX]){0}));
 }
 
@@ -80,8 +96,11 @@ static int add_states(struct choice *c, const char *states, struct err *e)
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    static const char *const plain[] = {
-        [VAL_USER] = "user", [VAL_TEAM] = "team", [VAL_POOL] = "pool", [VAL_NAME] = "name", [VAL_LABEL] = "label"};
+    static const char *const plain[] = {[VAL_USER] = "user",
+        [VAL_TEAM] = "team",
+        [VAL_POOL] = "pool",
+        [VAL_NAME] = "name",
+        [VAL_LABEL] = "label"};
     struct choice *c = ctx;
     struct err e;
     int rc = 0;
@@ -106,7 +125,9 @@ static int on_option(void *ctx, int val, const char *arg)
         rc = add_time(c, val == VAL_SINCE ? "since" : "until", arg, &e);
         break;
     case VAL_SORT:
-        rc = c->is_sort_given ? err_set(&e, ERR_INVALID, "--sort: one order is enough, and --ended has one") : add_sort(c, arg, &e);
+        rc = c->is_sort_given
+                 ? err_set(&e, ERR_INVALID, "--sort: one order is enough, and --ended has one")
+                 : add_sort(c, arg, &e);
         break;
     case VAL_LIMIT:
         rc = str_to_i64(arg, 1, LIMIT_MAX, "--limit", &c->limit, &e);
@@ -127,14 +148,16 @@ static int on_option(void *ctx, int val, const char *arg)
 /* ---- the list ---- */
 
 /* Page by page, up to the limit. *ret_next: where belayd would go on. */
-static int read_jobs(struct client *c, const struct choice *choice, json_t *all, json_t **ret_next, struct err *e)
+static int read_jobs(
+    struct client *c, const struct choice *choice, json_t *all, json_t **ret_next, struct err *e)
 {
     int64_t before = 0;
     do {
         struct buf path = {0};
         int64_t left = choice->limit - (int64_t)json_array_size(all);
         json_t *v = NULL;
-        buf_printf(&path, "/api/v1/jobs?limit=%lld%s", (long long)(left < PAGE ? left : PAGE), buf_str(&choice->query));
+        buf_printf(&path, "/api/v1/jobs?limit=%lld%s", (long long)(left < PAGE ? left : PAGE),
+            buf_str(&choice->query));
         if (before > 0)
             buf_printf(&path, "&before=%lld", (long long)before);
         int rc = client_json(c, "GET", buf_str(&path), NULL, &v, e);
@@ -203,8 +226,9 @@ static void print_jobs(const json_t *jobs, const struct choice *c)
     static const struct {
         const char *title;
         bool right;
-    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"STATE", false}, {"ATTEMPTS", true}, {"RECLAIMS", true},
-        {"PROGRESS", true}, {"NODE", false}, {"COST", true}, {"AGE", true}, {"WHY", false}};
+    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"STATE", false},
+        {"ATTEMPTS", true}, {"RECLAIMS", true}, {"PROGRESS", true}, {"NODE", false}, {"COST", true},
+        {"AGE", true}, {"WHY", false}};
     struct table *t = table_create();
     size_t i;
     json_t *job;
@@ -214,7 +238,8 @@ static void print_jobs(const json_t *jobs, const struct choice *c)
     table_print(t);
     if (json_array_size(jobs) == 0)
         cli_say_empty(
-            c->all ? "no such jobs" : "no such jobs that have not ended (belay list -a lists those that have, too)");
+            c->all ? "no such jobs"
+                   : "no such jobs that have not ended (belay list -a lists those that have, too)");
 }
 
 static int list(const struct choice *choice, bool json, struct err *e)
@@ -226,7 +251,8 @@ static int list(const struct choice *choice, bool json, struct err *e)
         rc = read_jobs(c, choice, all, &next, e);
     client_destroy(c);
     if (rc == 0) {
-        json_t *jobs = sorted(all, choice->key), *v = json_pack("{s:o,s:o}", "jobs", jobs, "next", next);
+        json_t *jobs = sorted(all, choice->key),
+               *v = json_pack("{s:o,s:o}", "jobs", jobs, "next", next);
         if (json)
             cli_print_json(v);
         else
@@ -254,20 +280,29 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "those that have ended, too", NULL},
-    {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED, "only those that have ended, the last that did first", NULL},
+    {"ended", 'e', POPT_ARG_NONE, NULL, VAL_ENDED,
+        "only those that have ended, the last that did first", NULL},
     {"state", 's', POPT_ARG_STRING, NULL, VAL_STATE,
-        "only in these: pending, running, cancelling, unfolded, ended, or how they ended: succeeded, failed, ...", "LIST"},
+        "only in these: pending, running, cancelling, unfolded, ended, or how they ended: "
+        "succeeded, failed, ...",
+        "LIST"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only these users'", "LIST"},
     {"account", 'A', POPT_ARG_STRING, NULL, VAL_TEAM, "only of these teams", "LIST"},
     {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "the same", "LIST"},
-    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "only those that may run in these pools, run there or ran there", "LIST"},
-    {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME, "only of this name, in which * is any text; again for more names", "NAME"},
-    {"label", 'l', POPT_ARG_STRING, NULL, VAL_LABEL, "only with this label, or NAME with any value; again for more labels, all of them",
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
+        "only those that may run in these pools, run there or ran there", "LIST"},
+    {"name", 0, POPT_ARG_STRING, NULL, VAL_NAME,
+        "only of this name, in which * is any text; again for more names", "NAME"},
+    {"label", 'l', POPT_ARG_STRING, NULL, VAL_LABEL,
+        "only with this label, or NAME with any value; again for more labels, all of them",
         "NAME=VALUE"},
     {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "without those that had ended by then", "TIME"},
-    {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "without those that were submitted later", "TIME"},
+    {"until", 0, POPT_ARG_STRING, NULL, VAL_UNTIL, "without those that were submitted later",
+        "TIME"},
     {"sort", 0, POPT_ARG_STRING, NULL, VAL_SORT,
-        "newest (default), oldest or ended; those listed by name, user, state, pool, cost or started", "KEY"},
+        "newest (default), oldest or ended; those listed by name, user, state, pool, cost or "
+        "started",
+        "KEY"},
     {"limit", 'n', POPT_ARG_STRING, NULL, VAL_LIMIT, "at most this many (default 50)", "N"},
     {"why", 0, POPT_ARG_NONE, NULL, VAL_WHY, "the first reason for which each waits", NULL},
     POPT_TABLEEND,

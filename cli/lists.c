@@ -30,9 +30,11 @@ static void print_used(struct table *t, const json_t *row, bool memory)
     if (!json_is_object(u) || cli_int(row, "jobs", 0) == 0)
         table_cell(t, "-");
     else if (memory)
-        table_cell(t, "%.1f/%.0f GiB", (double)cli_int(u, "memory_bytes", 0) / (1 << 30), (double)cli_int(row, "memory_mib", 0) / 1024);
+        table_cell(t, "%.1f/%.0f GiB", (double)cli_int(u, "memory_bytes", 0) / (1 << 30),
+            (double)cli_int(row, "memory_mib", 0) / 1024);
     else
-        table_cell(t, "%.1f/%lld", (double)cli_int(u, "cpu_milli", 0) / 1000, (long long)cli_int(row, "cpus", 0));
+        table_cell(t, "%.1f/%lld", (double)cli_int(u, "cpu_milli", 0) / 1000,
+            (long long)cli_int(row, "cpus", 0));
 }
 
 static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
@@ -129,8 +131,8 @@ static int no_options(void *ctx, int val, const char *arg)
     return CLI_USAGE;
 }
 
-int list_verb(const struct verb *verb, const char *path, const char *key, const struct list_column *columns, int argc,
-    const char **argv)
+int list_verb(const struct verb *verb, const char *path, const char *key,
+    const struct list_column *columns, int argc, const char **argv)
 {
     struct cli_args a;
     int rc = cli_parse(verb, argc, argv, false, no_options, NULL, &a);

@@ -10,10 +10,20 @@
 struct list_column {
     const char *title;
     const char *key;
-    enum { COLUMN_TEXT, COLUMN_INT, COLUMN_USD_H, COLUMN_AGO, COLUMN_DURATION, COLUMN_USD, COLUMN_YES, COLUMN_REAL,
+    enum {
+        COLUMN_TEXT,
+        COLUMN_INT,
+        COLUMN_USD_H,
+        COLUMN_AGO,
+        COLUMN_DURATION,
+        COLUMN_USD,
+        COLUMN_YES,
+        COLUMN_REAL,
         COLUMN_WORDS, /* a list, or names and numbers */
         COLUMN_OF, /* a number, and behind it what it may be at most, from key max_KEY: 3/10, 3/- */
-        COLUMN_CPUS_USED, COLUMN_MEMORY_USED /* of a node, what its tasks use, and what it has: 2.3/8, 11.5/64 GiB */ } kind;
+        COLUMN_CPUS_USED,
+        COLUMN_MEMORY_USED /* of a node, what its tasks use, and what it has: 2.3/8, 11.5/64 GiB */
+    } kind;
 };
 
 /* The rows as a table with these columns (ended by title NULL). */
@@ -30,7 +40,7 @@ extern const struct list_column node_columns[], offer_columns[];
 void offers_drop_withdrawn(json_t *offers);
 
 /* A verb that takes no arguments and only lists: list_print of it. Returns the exit code. */
-int list_verb(const struct verb *verb, const char *path, const char *key, const struct list_column *columns, int argc,
-    const char **argv);
+int list_verb(const struct verb *verb, const char *path, const char *key,
+    const struct list_column *columns, int argc, const char **argv);
 
 #endif

@@ -52,8 +52,8 @@ int local_use(const char *home, struct err *e)
 {
     const char *server = getenv("BELAY_SERVER");
     if (server && server[0])
-        return err_set(
-            e, ERR_CONFIG, "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
+        return err_set(e, ERR_CONFIG,
+            "BELAY_SERVER is set, and this is for this machine's own belayd: unset it first");
     char *socket = local_socket(home);
     setenv("BELAY_HOME", home, 1);
     setenv("BELAY_SOCKET", socket, 1);
@@ -73,9 +73,10 @@ int64_t local_node(const char *home)
 
 char *local_program(const char *name)
 {
-    /* Beside us or in sbin, which is not on everybody's PATH, when installed; one folder over in a build tree. */
-    static const char *const places[] = {
-        "%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../cloud/emulator/%s"};
+    /* Beside us or in sbin, which is not on everybody's PATH, when installed; one folder over in a
+     * build tree. */
+    static const char *const places[] = {"%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s",
+        "%s/../agent/%s", "%s/../cloud/emulator/%s"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';
@@ -191,7 +192,8 @@ int local_wait(pid_t pid, int64_t timeout_ms, bool (*ready)(void *ctx), void *ct
         if (poll(&p, 1, POLL_MS) > 0)
             rc = err_set(e, ERR_IO, "it ended at once");
         else if (clock_mono(&clock_system).ms >= end)
-            rc = err_set(e, ERR_TIMEOUT, "it was not ready within %lld s", (long long)timeout_ms / 1000);
+            rc = err_set(
+                e, ERR_TIMEOUT, "it was not ready within %lld s", (long long)timeout_ms / 1000);
     }
     if (fd >= 0)
         close(fd);

@@ -72,12 +72,14 @@ static int print_as_json(struct client *c, int64_t id, const struct log_part *pa
             rc = buf_add_limited(&all, buf_str(&reply.body), n, JSON_LOG_MAX, e);
         if (rc == ERR_INVALID && n > 0)
             err_set(e, ERR_INVALID,
-                "the log is larger than %u MiB: print it without --json, or its end with --tail", JSON_LOG_MAX >> 20);
+                "the log is larger than %u MiB: print it without --json, or its end with --tail",
+                JSON_LOG_MAX >> 20);
         next = reply.log_next;
         client_reply_deinit(&reply);
     }
     if (rc == 0) {
-        json_t *v = json_pack("{s:I,s:o}", "id", (json_int_t)id, "log", json_textn(buf_str(&all), all.len));
+        json_t *v =
+            json_pack("{s:I,s:o}", "id", (json_int_t)id, "log", json_textn(buf_str(&all), all.len));
         cli_print_json(v);
         json_decref(v);
     }
@@ -102,7 +104,8 @@ static int run(int argc, const char **argv)
     if (rc == 0) {
         int failed = client_create(&c, &e);
         if (failed == 0)
-            failed = a.json ? print_as_json(c, id, &choice.part, &e) : cli_print_logs(c, id, &choice.part, choice.follow, &e);
+            failed = a.json ? print_as_json(c, id, &choice.part, &e)
+                            : cli_print_logs(c, id, &choice.part, choice.follow, &e);
         client_destroy(c);
         if (failed != 0)
             cli_error("%s", e.text);
@@ -113,14 +116,19 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW, "go on until the job has ended, across attempts", NULL},
-    {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK, "of a job on several nodes: of this one, from 0 (default 0)",
-        "N"},
-    {"attempt", 0, POPT_ARG_STRING, NULL, VAL_ATTEMPT, "only of this attempt, without the lines at the seams", "N"},
-    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE, "begin with what came at this time, such as 20:44, or 10m (ago)", "TIME"},
+    {"follow", 'f', POPT_ARG_NONE, NULL, VAL_FOLLOW,
+        "go on until the job has ended, across attempts", NULL},
+    {"rank", 0, POPT_ARG_STRING, NULL, VAL_RANK,
+        "of a job on several nodes: of this one, from 0 (default 0)", "N"},
+    {"attempt", 0, POPT_ARG_STRING, NULL, VAL_ATTEMPT,
+        "only of this attempt, without the lines at the seams", "N"},
+    {"since", 0, POPT_ARG_STRING, NULL, VAL_SINCE,
+        "begin with what came at this time, such as 20:44, or 10m (ago)", "TIME"},
     {"tail", 'n', POPT_ARG_STRING, NULL, VAL_TAIL, "begin so many lines before the end", "N"},
-    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL_BYTES, "begin this many bytes before the end", "N"},
+    {"tail-bytes", 0, POPT_ARG_STRING, NULL, VAL_TAIL_BYTES, "begin this many bytes before the end",
+        "N"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_logs = {"logs", "[OPTION...] JOB", "print a job's output", run, options, false};
+const struct verb verb_logs = {
+    "logs", "[OPTION...] JOB", "print a job's output", run, options, false};

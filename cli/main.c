@@ -18,11 +18,13 @@
 
 static void usage(FILE *f)
 {
-    fprintf(f, "belay: batch jobs on the cheapest capacity there is, caught when it is taken away\n\n"
-               "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
+    fprintf(f,
+        "belay: batch jobs on the cheapest capacity there is, caught when it is taken away\n\n"
+        "usage: belay VERB [OPTION...] [ARGUMENT...]\n\n");
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit train.sh; belay "
+    fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit "
+               "train.sh; belay "
                "logs -f 1\n");
 }
 
@@ -76,7 +78,8 @@ static void print_job_keys(void)
 {
     const char *takes, *help;
     const struct updates_key *k;
-    puts("\nKeys, with the values of the flags of belay submit (none: as if it had said nothing of it):");
+    puts("\nKeys, with the values of the flags of belay submit (none: as if it had said nothing of "
+         "it):");
     for (size_t i = 0; (k = updates_key(i, &takes, &help)); i++) {
         char *word = mem_printf("%s=%s", k->key, takes);
         printf("  %-27s %s\n", word, help);
@@ -105,15 +108,15 @@ static int read_options(
         free(arg);
     }
     if (rc == 0 && val < -1) {
-        cli_error(
-            "%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0), poptStrerror(val), v->name);
+        cli_error("%s: %s (belay %s --help lists the options)", poptBadOption(pc, 0),
+            poptStrerror(val), v->name);
         rc = CLI_USAGE;
     }
     return rc;
 }
 
-int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli_option_fn on_option,
-    void *ctx, struct cli_args *ret_args)
+int cli_parse(const struct verb *v, int argc, const char **argv, bool posix,
+    cli_option_fn on_option, void *ctx, struct cli_args *ret_args)
 {
     static const struct poptOption none[] = {POPT_TABLEEND};
     struct poptOption *job_flags = v->job_flags ? job_flag_table() : NULL;
@@ -138,7 +141,8 @@ int cli_parse(const struct verb *v, int argc, const char **argv, bool posix, cli
     while (ret_args->rest && ret_args->rest[ret_args->n_rest])
         ret_args->n_rest++;
     if (rc == 0 && str_eq(v->arguments, CLI_NO_WORDS) && ret_args->n_rest > 0) {
-        cli_error("unexpected word \"%s\" (belay %s --help tells what it takes)", ret_args->rest[0], v->name);
+        cli_error("unexpected word \"%s\" (belay %s --help tells what it takes)", ret_args->rest[0],
+            v->name);
         rc = CLI_USAGE;
     }
     free(words);
@@ -161,18 +165,21 @@ static bool task_id(const char *text, int64_t *ret_id)
     int64_t id, n;
     struct err e;
     *index++ = '\0';
-    bool is_one = str_to_i64(array, 1, INT64_MAX, "job", &id, &e) == 0 && str_to_i64(index, 0, INT32_MAX, "task", &n, &e) == 0;
+    bool is_one = str_to_i64(array, 1, INT64_MAX, "job", &id, &e) == 0 &&
+                  str_to_i64(index, 0, INT32_MAX, "task", &n, &e) == 0;
     free(array);
     if (!is_one) {
         cli_error("expected a task such as 42_7, found \"%s\"", text);
         return false;
     }
-    char *path = mem_printf("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
+    char *path =
+        mem_printf("/api/v1/jobs?state=all&array=%lld&index=%lld", (long long)id, (long long)n);
     json_t *v = cli_get(path);
     free(path);
     *ret_id = cli_int(json_array_get(json_object_get(v, "jobs"), 0), "id", 0);
     if (v && *ret_id == 0)
-        cli_error("task %lld of job %lld has not begun, or there is none", (long long)n, (long long)id);
+        cli_error(
+            "task %lld of job %lld has not begun, or there is none", (long long)n, (long long)id);
     json_decref(v);
     return *ret_id > 0;
 }
@@ -202,7 +209,8 @@ static int finish(int rc)
 
 int main(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, ""); /* for the widths of characters; what we write and read is English, with points in numbers */
+    /* for the widths of characters; what we write and read is English, with points in numbers */
+    setlocale(LC_CTYPE, "");
     log_init("belay", LOG_WARN);
     const struct slurm_program *program = argc > 0 ? slurm_program_find(argv[0]) : NULL;
     const char *name = argc > 1 ? argv[1] : NULL;

@@ -146,7 +146,8 @@ static int run(int argc, const char **argv)
     else if (rc == 0 && w.racks)
         rc = list_print("/api/v1/racks", "racks", rack_columns, a.json);
     else if (rc == 0)
-        rc = list_print(w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
+        rc = list_print(
+            w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns, a.json);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }

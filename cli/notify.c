@@ -18,10 +18,11 @@
 static const struct {
     const char *name, *event; /* NULL: there is nothing of the kind */
     bool in_all;
-} types[] = {{"BEGIN", "begin", true}, {"END", "end", true}, {"FAIL", "fail", true}, {"REQUEUE", "requeue", true},
-    {"INVALID_DEPEND", "invalid-depend", true}, {"TIME_LIMIT", "time-limit", false}, {"TIME_LIMIT_50", "time-limit-50", false},
-    {"TIME_LIMIT_80", "time-limit-80", false}, {"TIME_LIMIT_90", "time-limit-90", false}, {"ARRAY_TASKS", "array-tasks", false},
-    {"STAGE_OUT", NULL, false}};
+} types[] = {{"BEGIN", "begin", true}, {"END", "end", true}, {"FAIL", "fail", true},
+    {"REQUEUE", "requeue", true}, {"INVALID_DEPEND", "invalid-depend", true},
+    {"TIME_LIMIT", "time-limit", false}, {"TIME_LIMIT_50", "time-limit-50", false},
+    {"TIME_LIMIT_80", "time-limit-80", false}, {"TIME_LIMIT_90", "time-limit-90", false},
+    {"ARRAY_TASKS", "array-tasks", false}, {"STAGE_OUT", NULL, false}};
 
 #define N_TYPES (sizeof(types) / sizeof(types[0]))
 
@@ -44,7 +45,8 @@ static int add_type(const char *word, bool wanted[N_TYPES], struct err *e)
     if (found)
         return 0;
     return err_set(e, ERR_INVALID,
-        "expected BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90, INVALID_DEPEND, ARRAY_TASKS, ALL or NONE, found %s",
+        "expected BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, TIME_LIMIT_50, _80, _90, INVALID_DEPEND, "
+        "ARRAY_TASKS, ALL or NONE, found %s",
         str_show(word, (char[STR_SHOW_MAX]){0}));
 }
 
@@ -70,7 +72,8 @@ int notify_types_parse(const char *value, json_t *spec, struct err *e)
 int notify_user_parse(const char *value, json_t *spec, struct err *e)
 {
     if (!*value || strlen(value) > ADDRESS_MAX || !str_is_utf8(value, strlen(value)))
-        return err_set(e, ERR_INVALID, "expected one address, as ann@example.com, found %s", str_show(value, (char[STR_SHOW_MAX]){0}));
+        return err_set(e, ERR_INVALID, "expected one address, as ann@example.com, found %s",
+            str_show(value, (char[STR_SHOW_MAX]){0}));
     json_object_set_new(notify_of(spec), "mail_user", json_string(value));
     return 0;
 }
@@ -79,7 +82,8 @@ static int add_url(const char *url, json_t *spec, struct err *e)
 {
     json_t *notify = notify_of(spec), *list = json_object_get(notify, "urls"), *item;
     size_t i;
-    if ((!str_starts(url, "https://") && !str_starts(url, "http://")) || strlen(url) > URL_BYTES_MAX || !str_is_utf8(url, strlen(url)))
+    if ((!str_starts(url, "https://") && !str_starts(url, "http://")) ||
+        strlen(url) > URL_BYTES_MAX || !str_is_utf8(url, strlen(url)))
         return err_set(e, ERR_INVALID, "expected https://HOST/PATH, or @FILE with such a line");
     if (!list) {
         list = json_array();
@@ -113,19 +117,22 @@ int notify_url_parse(const char *value, json_t *spec, struct err *e)
 
 void notify_format(const json_t *spec, const char *user, struct buf *out)
 {
-    const json_t *notify = json_object_get(spec, "notify"), *list = json_object_get(notify, "mail_types"), *item;
+    const json_t *notify = json_object_get(spec, "notify"),
+                 *list = json_object_get(notify, "mail_types"), *item;
     const char *to = json_string_value(json_object_get(notify, "mail_user"));
     size_t i;
     if (json_array_size(list) > 0)
         buf_printf(out, "mail to %s (", to && *to ? to : user);
     json_array_foreach(list, i, item)
     {
-        buf_printf(out, "%s%s", i ? ", " : "", json_string_value(item) ? json_string_value(item) : "");
+        buf_printf(
+            out, "%s%s", i ? ", " : "", json_string_value(item) ? json_string_value(item) : "");
     }
     if (json_array_size(list) > 0)
         buf_addc(out, ')');
     json_array_foreach(json_object_get(notify, "hosts"), i, item)
     {
-        buf_printf(out, "%s%s", out->len ? "; " : "", json_string_value(item) ? json_string_value(item) : "?");
+        buf_printf(out, "%s%s", out->len ? "; " : "",
+            json_string_value(item) ? json_string_value(item) : "?");
     }
 }

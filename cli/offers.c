@@ -72,5 +72,5 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_offers = {
-    "offers", CLI_NO_WORDS, "list what can be bought, with prices and what was learned", run, options, false};
+const struct verb verb_offers = {"offers", CLI_NO_WORDS,
+    "list what can be bought, with prices and what was learned", run, options, false};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of a step, on its own node (see parts.h): what it is told, and `srun --part`, which the session starts.
+ * A part of a step, on its own node (see parts.h): what it is told, and `srun --part`, which the
+ * session starts.
  *
  *     srun --part --fork--> relay --fork--> step_tasks
  *
- * The first ends when the connection stands, and the session with it. The relay sends what the tasks write, whole lines where it can,
- * and their exit code, passes signals on, and ends them when srun is gone. All of it is in the task's group, so none outlives the job.
+ * The first ends when the connection stands, and the session with it. The relay sends what the
+ * tasks write, whole lines where it can, and their exit code, passes signals on, and ends them when
+ * srun is gone. All of it is in the task's group, so none outlives the job.
  *
  * The environment is that of srun, but for what is of a node: that stays this one's.
  */
@@ -60,9 +62,10 @@ void part_format(const struct part *p, struct buf *out)
         n_args++;
     while (p->env[n_env])
         n_env++;
-    json_t *v = json_pack("{s:o,s:I,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:I,s:I}", "address", json_text(p->address), "port",
-        (json_int_t)p->port, "key", p->key, "step", (json_int_t)at->step, "tasks", (json_int_t)at->tasks, "nodes",
-        (json_int_t)at->nodes, "node", (json_int_t)at->node, "ids", ids, "nodelist", json_text(at->nodelist), "per_node",
+    json_t *v = json_pack("{s:o,s:I,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:I,s:I}", "address",
+        json_text(p->address), "port", (json_int_t)p->port, "key", p->key, "step",
+        (json_int_t)at->step, "tasks", (json_int_t)at->tasks, "nodes", (json_int_t)at->nodes,
+        "node", (json_int_t)at->node, "ids", ids, "nodelist", json_text(at->nodelist), "per_node",
         json_text(at->per_node), "n_args", n_args, "n_env", n_env);
     json_object_set_new(v, "output", opt(s->output));
     json_object_set_new(v, "error", opt(s->error));
@@ -111,7 +114,8 @@ static void read_ids(struct json_reader *r, struct part *p)
         json_reader_fail(r, "ids", "is empty");
 }
 
-static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t *ret_args, size_t *ret_env, struct err *e)
+static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t *ret_args,
+    size_t *ret_env, struct err *e)
 {
     struct json_reader r;
     json_reader_init(&r, v, "part", e);
@@ -165,7 +169,8 @@ static char **read_texts(const char **p, const char *end, size_t n)
 
 int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
 {
-    const char *newline = n > 0 ? memchr(text, '\n', n < META_MAX ? n : META_MAX) : NULL, *end = text + n;
+    const char *newline = n > 0 ? memchr(text, '\n', n < META_MAX ? n : META_MAX) : NULL,
+               *end = text + n;
     size_t n_args = 0, n_env = 0;
     bool programs = false;
     json_t *v = NULL;
@@ -184,7 +189,8 @@ int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
         ret_part->step.programs = ret_part->programs = next_text(&p, end);
     ret_part->argv = read_texts(&p, end, n_args);
     ret_part->env = read_texts(&p, end, n_env);
-    if (!ret_part->cwd || (programs && !ret_part->programs) || !ret_part->argv[n_args - 1] || (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
+    if (!ret_part->cwd || (programs && !ret_part->programs) || !ret_part->argv[n_args - 1] ||
+        (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
         return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
     return 0;
 }
@@ -214,8 +220,9 @@ void part_deinit(struct part *p)
 
 static bool is_of_node(const char *entry)
 {
-    static const char *const names[] = {"BELAY_CONTROL_DIR", "BELAY_NODE_RANK", "BELAY_NOTICE_FILE", "BELAY_CHECKPOINT_DIR", "BELAY_STDIN",
-        "BELAY_RESTORED_DIR", "BELAY_GPUS", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_CPUS_ON_NODE",
+    static const char *const names[] = {"BELAY_CONTROL_DIR", "BELAY_NODE_RANK", "BELAY_NOTICE_FILE",
+        "BELAY_CHECKPOINT_DIR", "BELAY_STDIN", "BELAY_RESTORED_DIR", "BELAY_GPUS",
+        "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_CPUS_ON_NODE",
         "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURMD_NODENAME"};
     size_t n = strcspn(entry, "=");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -255,7 +262,8 @@ static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
     struct part_tls **ret_tls, struct err *e)
 {
     const struct timeval wait = {.tv_sec = CONNECT_S}, none = {0};
-    const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    const struct addrinfo want = {
+        .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char port[16];
     int yes = 1;
@@ -330,7 +338,9 @@ static void send_held(struct relay *r, int which, bool all)
 {
     struct buf *b = &r->held[which];
     const char *last = b->len > 0 ? memrchr(b->data, '\n', b->len) : NULL;
-    size_t n = all || (!last && b->len > LINE_MAX_BYTES) ? b->len : last ? (size_t)(last - b->data) + 1 : 0;
+    size_t n = all || (!last && b->len > LINE_MAX_BYTES) ? b->len
+               : last                                    ? (size_t)(last - b->data) + 1
+                                                         : 0;
     if (n == 0)
         return;
     send_frame(r, which == 0 ? FRAME_OUT : FRAME_ERR, b->data, n);
@@ -340,7 +350,8 @@ static void send_held(struct relay *r, int which, bool all)
 /* False: there is nothing more (now). */
 static bool read_pipe(struct relay *r, int which)
 {
-    ssize_t n = r->pipes[which] < 0 ? 0 : read(r->pipes[which], buf_reserve(&r->held[which], 16384), 16384);
+    ssize_t n =
+        r->pipes[which] < 0 ? 0 : read(r->pipes[which], buf_reserve(&r->held[which], 16384), 16384);
     if (n > 0) {
         buf_commit(&r->held[which], (size_t)n);
         send_held(r, which, false);
@@ -390,8 +401,9 @@ static _Noreturn void relay(struct relay *r)
     bool ended = false;
     obey(r, &said); /* what came with the handshake */
     while (!ended && !r->gone) {
-        struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN}, {.fd = r->pipes[0], .events = POLLIN},
-            {.fd = r->pipes[1], .events = POLLIN}, {.fd = r->signals, .events = POLLIN}};
+        struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN},
+            {.fd = r->pipes[0], .events = POLLIN}, {.fd = r->pipes[1], .events = POLLIN},
+            {.fd = r->signals, .events = POLLIN}};
         struct signalfd_siginfo info;
         if (poll(p, 4, -1) < 0)
             continue;
@@ -480,7 +492,8 @@ int part_main(void)
     struct part p;
     struct err e;
     ssize_t n;
-    while ((n = read(STDIN_FILENO, buf_reserve(&text, 65536), 65536)) > 0 && text.len <= PART_BYTES_MAX)
+    while ((n = read(STDIN_FILENO, buf_reserve(&text, 65536), 65536)) > 0 &&
+           text.len <= PART_BYTES_MAX)
         buf_commit(&text, (size_t)n);
     int rc = part_parse(buf_str(&text), text.len, &p, &e), fd = -1;
     buf_wipe(&text);

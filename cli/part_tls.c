@@ -34,7 +34,7 @@ struct part_tls {
     struct buf unsent;
     part_key_fn key; /* srun's side */
     void *key_ctx;
-    int64_t part; /* who it is, or says that it is; -1: not known */
+    int64_t part;        /* who it is, or says that it is; -1: not known */
     const char *own_key; /* a part's side, while it connects */
     char identity[24];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See parts.h. A process for each part has it started (struct client waits for one call at a time), and ends with that; from then on
- * its connection is the part.
+ * See parts.h. A process for each part has it started (struct client waits for one call at a time),
+ * and ends with that; from then on its connection is the part.
  *
  * Whoever connects and does not show within HELLO_MS that it has a key is hung up; when there are
  * GUESTS_MAX of them, the oldest of the address that most have, so that a flood displaces itself
@@ -39,12 +39,12 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
 #define GUESTS_MAX 128
-#define AT_ONCE 16 /* connections that are accepted before the others are looked at */
+#define AT_ONCE 16   /* connections that are accepted before the others are looked at */
 #define NOT_KNOWN 75 /* exit code of who starts a part: whether that was started is not known */
 
 /* Somebody who has connected and not shown yet to have a key. */
 struct guest {
-    int fd; /* -1: none */
+    int fd;               /* -1: none */
     struct part_tls *tls; /* NULL: it has not said anything */
     struct in6_addr address;
     int64_t until_ms;
@@ -54,9 +54,9 @@ struct guest {
 struct remote {
     int64_t index; /* among the step's nodes */
     char key[PART_KEY_HEX + 1];
-    pid_t starter; /* 0: it has ended */
+    pid_t starter;    /* 0: it has ended */
     int64_t until_ms; /* it has to have connected; 0: not yet begun to count */
-    int fd;        /* -1: not connected, or not any more */
+    int fd;           /* -1: not connected, or not any more */
     struct part_tls *tls;
     struct buf in;
     bool was_there, ended;
@@ -118,7 +118,8 @@ int step_nodes_read(const char *control, struct step_nodes *ret_nodes, struct er
     {
         if (!json_is_string(name))
             json_reader_fail(&r, "nodes", "expected names");
-        ret_nodes->names[ret_nodes->n++] = mem_strdup(json_is_string(name) ? json_string_value(name) : "");
+        ret_nodes->names[ret_nodes->n++] =
+            mem_strdup(json_is_string(name) ? json_string_value(name) : "");
     }
     rc = json_reader_finish_lenient(&r);
     json_wipe(v);
@@ -150,19 +151,21 @@ static int listen_on(struct parts *p, int family, struct err *e)
     p->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p->listener >= 0 && family == AF_INET6)
         setsockopt(p->listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    if (p->listener < 0 || bind(p->listener, a, size) < 0 || listen(p->listener, LAYOUT_NODES_MAX) < 0 ||
-        getsockname(p->listener, a, &size) < 0)
+    if (p->listener < 0 || bind(p->listener, a, size) < 0 ||
+        listen(p->listener, LAYOUT_NODES_MAX) < 0 || getsockname(p->listener, a, &size) < 0)
         return err_errno(e, errno, "listening for the step's other nodes");
     p->port = ntohs(family == AF_INET6 ? six.sin6_port : four.sin_port);
     return 0;
 }
 
-/* A file that tasks of several nodes write to is srun's to write; one that each has for itself is its own. */
+/* A file that tasks of several nodes write to is srun's to write; one that each has for itself is
+ * its own. */
 static int open_shared(const struct parts *p, const char *pattern, int fallback)
 {
     if (!pattern || str_eq(pattern, "none") || pattern_tells_ranks(pattern))
         return fallback;
-    return step_open_file(p->ask.s, p->ask.step, pattern, 0, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC);
+    return step_open_file(
+        p->ask.s, p->ask.step, pattern, 0, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC);
 }
 
 int parts_create(const struct parts_ask *ask, struct parts **ret_parts, struct err *e)
@@ -282,7 +285,8 @@ static void wait_a_little(int64_t *delay_ms)
     *delay_ms = *delay_ms * 2 < RETRY_MAX_MS ? *delay_ms * 2 : RETRY_MAX_MS;
 }
 
-/* Of belayd, or of a node that is only being started, it is not the last word that they are not there. */
+/* Of belayd, or of a node that is only being started, it is not the last word that they are not
+ * there. */
 static int start_part(const struct parts *p, const struct remote *r, const struct buf *text)
 {
     static const char *const words[] = {"belay", "slurm", "srun", PART_FLAG};
@@ -364,7 +368,8 @@ void parts_reap(struct parts *p, pid_t pid, int status)
         if (r->starter != pid)
             continue;
         r->starter = 0;
-        bool unknown = WIFEXITED(status) && WEXITSTATUS(status) == NOT_KNOWN, fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        bool unknown = WIFEXITED(status) && WEXITSTATUS(status) == NOT_KNOWN,
+             fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (r->was_there || r->ended)
             return;
         if (fine || unknown)
@@ -406,7 +411,8 @@ static void send_signal(struct parts *p, struct remote *r, int signum)
     buf_deinit(&frame);
 }
 
-/* One that is not there yet is not to come: it has ended here and now, for whoever starts it may have done so already. */
+/* One that is not there yet is not to come: it has ended here and now, for whoever starts it may
+ * have done so already. */
 static void call_off(struct parts *p, struct remote *r)
 {
     if (r->starter > 0)
@@ -580,7 +586,9 @@ static void look_at_deadlines(struct parts *p)
     for (int64_t i = 0; i < p->n; i++) {
         struct remote *r = &p->all[i];
         if (!r->was_there && !r->ended && r->until_ms > 0 && now > r->until_ms)
-            fail(p, r, "its tasks were started, but it did not connect; can the job's nodes reach each other?");
+            fail(p, r,
+                "its tasks were started, but it did not connect; can the job's nodes reach each "
+                "other?");
     }
 }
 
@@ -608,7 +616,8 @@ bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n)
     if (n == 0)
         return false;
     for (int64_t i = 0; i < p->n; i++)
-        if (p->all[i].fd >= 0 && p->all[i].fd == fds[1 + GUESTS_MAX + i].fd && fds[1 + GUESTS_MAX + i].revents)
+        if (p->all[i].fd >= 0 && p->all[i].fd == fds[1 + GUESTS_MAX + i].fd &&
+            fds[1 + GUESTS_MAX + i].revents)
             bad |= read_part(p, &p->all[i]);
     for (int i = 0; i < GUESTS_MAX; i++)
         if (p->guests[i].fd >= 0 && p->guests[i].fd == fds[1 + i].fd && fds[1 + i].revents)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of a step that are on other nodes than srun, in a job whose script is on the first of several.
+ * The parts of a step that are on other nodes than srun, in a job whose script is on the first of
+ * several.
  *
  *     srun --belayd, agent--> belay slurm srun --part     started there in a session, with what it needs as its input
  *      ^                               |
@@ -12,8 +13,9 @@
  * (cli/part_tls.h), which the session, over TLS as well, brings to the part's standard input: it is
  * in no file, argument or environment.
  *
- * What srun needs for that the agent has put into the first node's control directory, for the job's user alone (struct step_nodes): a
- * token that is good for sessions with this attempt and nothing else.
+ * What srun needs for that the agent has put into the first node's control directory, for the job's
+ * user alone (struct step_nodes): a token that is good for sessions with this attempt and nothing
+ * else.
  */
 #ifndef BELAY_CLI_PARTS_H
 #define BELAY_CLI_PARTS_H
@@ -64,12 +66,16 @@ bool parts_start(struct parts *p);
 size_t parts_fds_max(const struct parts *p);
 size_t parts_poll(const struct parts *p, struct pollfd *fds);
 
-/* Deals with it, and with what did not come in time. True: one has ended with a code that is not 0. */
+/* Deals with it, and with what did not come in time. True: one has ended with a code that is not
+ * 0. */
 bool parts_handle(struct parts *p, const struct pollfd *fds, size_t n);
-void parts_reap(struct parts *p, pid_t pid, int status); /* of a process that may be one of theirs */
-void parts_signal(struct parts *p, int signum); /* parts that have not connected yet are called off */
+/* of a process that may be one of theirs */
+void parts_reap(struct parts *p, pid_t pid, int status);
+/* parts that have not connected yet are called off */
+void parts_signal(struct parts *p, int signum);
 bool parts_are_over(const struct parts *p);
-bool parts_have_failed(const struct parts *p); /* one was not started, or broke off: the step cannot go on */
+/* one was not started, or broke off: the step cannot go on */
+bool parts_have_failed(const struct parts *p);
 int parts_exit_code(const struct parts *p);
 
 /* ---- the other side ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See place.h. Of a configuration file only the places are read: belayd says what is wrong with the rest.
+ * See place.h. Of a configuration file only the places are read: belayd says what is wrong with the
+ * rest.
  */
 #include "cli/place.h"
 
@@ -128,8 +129,8 @@ int place_find(const struct place_options *o, struct place *ret_place, struct er
     if (rc == ERR_UNAVAILABLE && !(server && server[0]))
         rc = read_local(ret_place, e);
     if (rc == ERR_UNAVAILABLE)
-        err_wrap(
-            e, "which store is meant? name it with --store URL and --cluster NAME, or with --config FILE");
+        err_wrap(e, "which store is meant? name it with --store URL and --cluster NAME, or with "
+                    "--config FILE");
     if (rc == 0 && !o->config)
         find_key_file(ret_place);
     if (rc == 0 && cluster && !str_eq(cluster, ret_place->cluster)) {

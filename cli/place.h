@@ -10,7 +10,8 @@
 
 struct place {
     char *store, *cluster;
-    char *key_file; /* of encrypted checkpoints; NULL: none is named, and none is where it would be */
+    /* of encrypted checkpoints; NULL: none is named, and none is where it would be */
+    char *key_file;
 };
 
 /* What was given on the command line; NULL: nothing. Borrowed. */
@@ -19,9 +20,10 @@ struct place_options {
 };
 
 /* In this order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the configuration file; the belayd
- * that answers; the configuration of `belay up`. The key file: --key-file (BELAY_KEY_FILE); with a configuration file what
- * that says; else the first that there is in the state directory of `belay up` and in belayd's usual one. ERR_CONFIG or ERR_UNAVAILABLE says what to name. place_deinit in every
- * case. */
+ * that answers; the configuration of `belay up`. The key file: --key-file (BELAY_KEY_FILE); with a
+ * configuration file what that says; else the first that there is in the state directory of `belay
+ * up` and in belayd's usual one. ERR_CONFIG or ERR_UNAVAILABLE says what to name. place_deinit in
+ * every case. */
 int place_find(const struct place_options *o, struct place *ret_place, struct err *e);
 void place_deinit(struct place *p);
 

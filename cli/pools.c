@@ -107,15 +107,18 @@ static void print_rows(const char *title, const json_t *rows, const struct list_
     list_table(rows, c);
 }
 
-/* Machines that never joined. A console's lines come from a machine: no control characters of it reach the terminal. */
+/* Machines that never joined. A console's lines come from a machine: no control characters of it
+ * reach the terminal. */
 static void print_boots(const json_t *b)
 {
     if (!json_is_object(b))
         return;
-    printf("  machines in a row that never joined: %lld; the last was instance %lld: %s\n", (long long)cli_int(b, "failed", 0),
-        (long long)cli_int(b, "instance", 0), cli_text(b, "text"));
+    printf("  machines in a row that never joined: %lld; the last was instance %lld: %s\n",
+        (long long)cli_int(b, "failed", 0), (long long)cli_int(b, "instance", 0),
+        cli_text(b, "text"));
     if (json_is_true(json_object_get(b, "one_at_a_time")))
-        printf("  one machine at a time is launched to try again, the next %s%s\n", cli_text(b, "next_launch_at")[0] ? "not before " : "now",
+        printf("  one machine at a time is launched to try again, the next %s%s\n",
+            cli_text(b, "next_launch_at")[0] ? "not before " : "now",
             cli_text(b, "next_launch_at"));
     const char *console = cli_text(b, "console");
     if (console[0])
@@ -210,7 +213,8 @@ static void print_offers(const char *sign, const json_t *offers)
 /* True if there is a difference. */
 static bool print_diff(const json_t *changes)
 {
-    const json_t *pools = json_object_get(changes, "pools"), *limits = json_object_get(changes, "limits");
+    const json_t *pools = json_object_get(changes, "pools"),
+                 *limits = json_object_get(changes, "limits");
     size_t i;
     json_t *p;
     json_array_foreach(pools, i, p)
@@ -245,8 +249,8 @@ static json_t *request_of(const char *file, struct err *e)
     struct buf text = {0};
     json_t *request = NULL;
     if (fs_read(file, FILE_MAX, &text, e) == 0)
-        request =
-            json_pack("{s:o,s:o}", "file", json_text(file), "text", json_textn(buf_str(&text), text.len));
+        request = json_pack(
+            "{s:o,s:o}", "file", json_text(file), "text", json_textn(buf_str(&text), text.len));
     buf_deinit(&text);
     return request;
 }
@@ -298,7 +302,8 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(action, "apply") && a.n_rest == 2) {
         rc = apply(a.rest[1], &w, a.json);
     } else if (rc == 0) {
-        cli_error("belay pools, belay pools show [POOL], or belay pools apply [--dry-run|--yes] FILE");
+        cli_error(
+            "belay pools, belay pools show [POOL], or belay pools apply [--dry-run|--yes] FILE");
         rc = CLI_USAGE;
     }
     cli_args_deinit(&a);
@@ -307,9 +312,10 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "with apply: put it in force without asking", NULL},
-    {"dry-run", 'n', POPT_ARG_NONE, NULL, VAL_DRY_RUN, "with apply: only show what would change", NULL},
+    {"dry-run", 'n', POPT_ARG_NONE, NULL, VAL_DRY_RUN, "with apply: only show what would change",
+        NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_pools = {
-    "pools", "[OPTION...] [show [POOL] | apply FILE]", "list, show or change pools", run, options, false};
+const struct verb verb_pools = {"pools", "[OPTION...] [show [POOL] | apply FILE]",
+    "list, show or change pools", run, options, false};

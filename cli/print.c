@@ -89,7 +89,8 @@ void table_print(struct table *t)
 void table_print_to(struct table *t, FILE *out)
 {
     if (out != stdout)
-        scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER); /* how wide somebody's terminal is has no say in it */
+        /* how wide somebody's terminal is has no say in it */
+        scols_table_set_termforce(t->t, SCOLS_TERMFORCE_NEVER);
     scols_table_set_stream(t->t, out);
     scols_print_table(t->t);
     scols_unref_table(t->t);
@@ -117,8 +118,8 @@ void cli_words(const json_t *v, struct buf *out)
     json_t *item;
     json_array_foreach((json_t *)(uintptr_t)v, i, item)
         buf_printf(out, "%s%s", out->len > from ? "," : "", json_string_value(item));
-    json_object_foreach((json_t *)(uintptr_t)v, name, item)
-        buf_printf(out, "%s%s:%lld", out->len > from ? "," : "", name, (long long)json_integer_value(item));
+    json_object_foreach((json_t *)(uintptr_t)v, name, item) buf_printf(
+        out, "%s%s:%lld", out->len > from ? "," : "", name, (long long)json_integer_value(item));
 }
 
 int64_t cli_int(const json_t *o, const char *key, int64_t fallback)

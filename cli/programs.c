@@ -44,7 +44,8 @@ static bool next_line(struct lines *l)
 static int bad_line(const struct lines *l, const char *expected, const char *found, struct err *e)
 {
     char shown[STR_SHOW_MAX];
-    return err_set(e, ERR_INVALID, "line %d: expected %s, found %s", l->number, expected, str_show(found, shown));
+    return err_set(e, ERR_INVALID, "line %d: expected %s, found %s", l->number, expected,
+        str_show(found, shown));
 }
 
 /* ---- tasks ---- */
@@ -83,7 +84,8 @@ static bool is_end(const char *p)
 }
 
 /* *ret_rest: behind the tasks. *ret_place: the task's among them; -1: it is none of them. */
-static int find_task(const struct lines *l, int64_t task, int64_t *ret_place, const char **ret_rest, struct err *e)
+static int find_task(
+    const struct lines *l, int64_t task, int64_t *ret_place, const char **ret_rest, struct err *e)
 {
     const char *start = buf_str(&l->text), *p = start += strspn(start, BLANKS);
     int64_t before = 0, from, to, place = -1;
@@ -117,7 +119,8 @@ static const char *add_value(const char *p, int64_t task, int64_t place, struct 
 }
 
 /* 1: the next word is in out; 0: there are no more. ERR_INVALID */
-static int next_word(const struct lines *l, const char **at, int64_t task, int64_t place, struct buf *out, struct err *e)
+static int next_word(const struct lines *l, const char **at, int64_t task, int64_t place,
+    struct buf *out, struct err *e)
 {
     const char *p = *at + strspn(*at, BLANKS);
     bool quoted = false;
@@ -144,7 +147,8 @@ static int next_word(const struct lines *l, const char **at, int64_t task, int64
     return 1;
 }
 
-static int read_words(const struct lines *l, const char *rest, int64_t task, int64_t place, char *const *more, char ***ret_words, struct err *e)
+static int read_words(const struct lines *l, const char *rest, int64_t task, int64_t place,
+    char *const *more, char ***ret_words, struct err *e)
 {
     char **words = mem_array(1, sizeof(*words));
     struct buf word = {0};
@@ -177,7 +181,8 @@ void programs_free(char **words)
     free(words);
 }
 
-int programs_words(const char *text, int64_t task, char *const *more, char ***ret_words, struct err *e)
+int programs_words(
+    const char *text, int64_t task, char *const *more, char ***ret_words, struct err *e)
 {
     struct lines l = {.p = text};
     int64_t place = -1;
@@ -196,7 +201,8 @@ int programs_words(const char *text, int64_t task, char *const *more, char ***re
 /* ---- all of it ---- */
 
 /* Marks the tasks of the line. *ret_all: it is for all others. */
-static int take_tasks(const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
+static int take_tasks(
+    const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
 {
     const char *p = buf_str(&l->text) + strspn(buf_str(&l->text), BLANKS);
     int64_t from, to;
@@ -204,17 +210,20 @@ static int take_tasks(const struct lines *l, int64_t tasks, bool *taken, bool *r
     while (!*ret_all && !is_end(p)) {
         next_range(&p, &from, &to); /* has been looked at */
         if (to >= tasks)
-            return err_set(e, ERR_INVALID, "line %d: there is no task %lld: the step has %lld", l->number, (long long)to, (long long)tasks);
+            return err_set(e, ERR_INVALID, "line %d: there is no task %lld: the step has %lld",
+                l->number, (long long)to, (long long)tasks);
         for (int64_t i = from; i <= to; i++) {
             if (taken[i])
-                return err_set(e, ERR_INVALID, "line %d: task %lld has a program already", l->number, (long long)i);
+                return err_set(e, ERR_INVALID, "line %d: task %lld has a program already",
+                    l->number, (long long)i);
             taken[i] = true;
         }
     }
     return 0;
 }
 
-static int check_line(const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
+static int check_line(
+    const struct lines *l, int64_t tasks, bool *taken, bool *ret_all, struct err *e)
 {
     char *const none[] = {NULL};
     char **words = NULL;
@@ -235,7 +244,10 @@ int programs_check(const char *text, int64_t tasks, struct err *e)
     struct lines l = {.p = text};
     int rc = 0;
     while (rc == 0 && next_line(&l))
-        rc = all ? err_set(e, ERR_INVALID, "line %d: * is for all tasks that are left, and has to stand in the last line", l.number)
+        rc = all ? err_set(e, ERR_INVALID,
+                       "line %d: * is for all tasks that are left, and has to stand in the last "
+                       "line",
+                       l.number)
                  : check_line(&l, tasks, taken, &all, e);
     for (int64_t i = 0; rc == 0 && !all && i < tasks; i++)
         if (!taken[i])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks belayd for the parts of a report, puts them together, and prints them: as text, as JSON, or as a page (report.html) that shows the
- * same.
+ * Asks belayd for the parts of a report, puts them together, and prints them: as text, as JSON, or
+ * as a page (report.html) that shows the same.
  */
 #include "cli/report.h"
 
@@ -46,7 +46,8 @@ static void add_parameter(struct buf *path, const char *name, const char *value)
     str_url_encode(path, value, strlen(value));
 }
 
-/* GET of path for a period; of the team alone, if there is one and `of_team`. NULL once something has failed. */
+/* GET of path for a period; of the team alone, if there is one and `of_team`. NULL once something
+ * has failed. */
 static json_t *ask(struct asking *a, const char *path, int64_t from_ms, int64_t to_ms, bool of_team)
 {
     struct buf text = {0};
@@ -112,8 +113,10 @@ static json_t *days_json(const json_t *reply, int64_t from_ms, int64_t to_ms)
         const json_t *l = json_array_get(lines, next);
         bool is_there = l && str_eq(cli_text(l, "key"), iso);
         next += is_there;
-        json_array_append_new(list, json_pack("{s:s,s:I,s:I}", "day", iso, "uusd", (json_int_t)(is_there ? cli_int(l, "uusd", 0) : 0), "on_demand_uusd",
-                                        (json_int_t)(is_there ? cli_int(l, "on_demand_uusd", 0) : 0)));
+        json_array_append_new(
+            list, json_pack("{s:s,s:I,s:I}", "day", iso, "uusd",
+                      (json_int_t)(is_there ? cli_int(l, "uusd", 0) : 0), "on_demand_uusd",
+                      (json_int_t)(is_there ? cli_int(l, "on_demand_uusd", 0) : 0)));
     }
     return list;
 }
@@ -150,7 +153,8 @@ static json_t *advice_json(const json_t *reply, const json_t *users, const char 
     size_t i;
     json_array_foreach(json_object_get(reply, "items"), i, item)
     {
-        if ((!team || has_key(json_object_get(users, "lines"), cli_text(item, "user"))) && json_array_size(list) < LINES_SHOWN)
+        if ((!team || has_key(json_object_get(users, "lines"), cli_text(item, "user"))) &&
+            json_array_size(list) < LINES_SHOWN)
             json_array_append(list, item);
     }
     return list;
@@ -167,10 +171,14 @@ static json_t *make_report(struct asking *a)
     const struct report_options *o = a->o;
     int64_t from = o->from.ms, to = from + WEEK_MS, first = to - HISTORY_WEEKS * WEEK_MS;
     char iso_from[TIME_ISO_MAX], iso_to[TIME_ISO_MAX];
-    json_t *users = ask_week(a, "/api/v1/cost?by=user", true), *all = ask_week(a, "/api/v1/cost?by=kind", false);
-    json_t *before = ask(a, "/api/v1/cost?by=kind", from - WEEK_MS, from, true), *days = ask(a, "/api/v1/cost?by=day", first, to, true);
-    json_t *projects = ask_week(a, "/api/v1/cost?by=project", true), *pools = ask_week(a, "/api/v1/cost?by=pool", true);
-    json_t *jobs = ask_week(a, "/api/v1/cost/jobs?limit=" JOBS_SHOWN, true), *budgets = ask(a, "/api/v1/budgets", 0, 0, false);
+    json_t *users = ask_week(a, "/api/v1/cost?by=user", true),
+           *all = ask_week(a, "/api/v1/cost?by=kind", false);
+    json_t *before = ask(a, "/api/v1/cost?by=kind", from - WEEK_MS, from, true),
+           *days = ask(a, "/api/v1/cost?by=day", first, to, true);
+    json_t *projects = ask_week(a, "/api/v1/cost?by=project", true),
+           *pools = ask_week(a, "/api/v1/cost?by=pool", true);
+    json_t *jobs = ask_week(a, "/api/v1/cost/jobs?limit=" JOBS_SHOWN, true),
+           *budgets = ask(a, "/api/v1/budgets", 0, 0, false);
     json_t *advice = NULL, *report = NULL;
     if (a->rc == 0)
         a->rc = advise_ask(a->client, NULL, &advice, &a->e);
@@ -178,12 +186,18 @@ static json_t *make_report(struct asking *a)
         const json_t *total = json_object_get(users, "total");
         time_format_iso(o->from, iso_from);
         time_format_iso((struct wall){to}, iso_to);
-        report = json_pack("{s:o,s:s,s:s,s:O,s:I,s:I,s:O,s:O,s:O}", "team", o->team ? json_string(o->team) : json_null(), "from", iso_from, "to", iso_to, "total",
-            total, "before_uusd", (json_int_t)cli_int(json_object_get(before, "total"), "uusd", 0), "idle_uusd", (json_int_t)spent_on(all, "idle"),
-            "jobs_ended", json_object_get(total, "jobs"), "jobs_succeeded", json_object_get(total, "succeeded"), "jobs", json_object_get(jobs, "jobs"));
-        json_object_set_new(report, "restores_uusd", json_integer((json_int_t)spent_on(users, "restore")));
-        json_object_set_new(report, "egress_uusd", json_integer((json_int_t)spent_on(users, "egress")));
-        json_object_set_new(report, "storage_uusd", json_integer((json_int_t)spent_on(users, "storage")));
+        report = json_pack("{s:o,s:s,s:s,s:O,s:I,s:I,s:O,s:O,s:O}", "team",
+            o->team ? json_string(o->team) : json_null(), "from", iso_from, "to", iso_to, "total",
+            total, "before_uusd", (json_int_t)cli_int(json_object_get(before, "total"), "uusd", 0),
+            "idle_uusd", (json_int_t)spent_on(all, "idle"), "jobs_ended",
+            json_object_get(total, "jobs"), "jobs_succeeded", json_object_get(total, "succeeded"),
+            "jobs", json_object_get(jobs, "jobs"));
+        json_object_set_new(
+            report, "restores_uusd", json_integer((json_int_t)spent_on(users, "restore")));
+        json_object_set_new(
+            report, "egress_uusd", json_integer((json_int_t)spent_on(users, "egress")));
+        json_object_set_new(
+            report, "storage_uusd", json_integer((json_int_t)spent_on(users, "storage")));
         json_object_set_new(report, "users", dearest(users, false));
         json_object_set_new(report, "projects", dearest(projects, false));
         json_object_set_new(report, "pools", dearest(pools, true));
@@ -208,26 +222,33 @@ static void print_sums(const json_t *r, FILE *out)
 {
     const json_t *total = json_object_get(r, "total");
     char a[32], b[32];
-    int64_t uusd = cli_int(total, "uusd", 0), on_demand = cli_int(total, "on_demand_uusd", 0), before = cli_int(r, "before_uusd", 0);
-    int64_t lost = cli_int(json_object_get(total, "spent_uusd"), "lost", 0), restores = cli_int(r, "restores_uusd", 0);
+    int64_t uusd = cli_int(total, "uusd", 0), on_demand = cli_int(total, "on_demand_uusd", 0),
+            before = cli_int(r, "before_uusd", 0);
+    int64_t lost = cli_int(json_object_get(total, "spent_uusd"), "lost", 0),
+            restores = cli_int(r, "restores_uusd", 0);
     int64_t succeeded = cli_int(r, "jobs_succeeded", 0);
     fprintf(out, "spent               %s", cli_usd(uusd, a, sizeof a));
     if (before > 0)
-        fprintf(out, ", %.1f %% %s than the week before (%s)", fabs(percent(uusd - before, before)), uusd < before ? "less" : "more", cli_usd(before, b, sizeof b));
+        fprintf(out, ", %.1f %% %s than the week before (%s)", fabs(percent(uusd - before, before)),
+            uusd < before ? "less" : "more", cli_usd(before, b, sizeof b));
     fprintf(out, "\nthe same on-demand  %s", cli_usd(on_demand, a, sizeof a));
     if (on_demand > 0)
         fprintf(out, ", saved %.1f %%", percent(on_demand - uusd, on_demand));
-    fprintf(out, "\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n", cli_usd(lost, a, sizeof a), percent(lost, uusd),
-        cli_usd(restores, b, sizeof b));
+    fprintf(out, "\nlost to reclaims    %s, %.1f %%: work that was done again; restores %s\n",
+        cli_usd(lost, a, sizeof a), percent(lost, uusd), cli_usd(restores, b, sizeof b));
     if (cli_int(r, "egress_uusd", 0) > 0)
-        fprintf(out, "data                %s for checkpoints to and from a store elsewhere\n", cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
+        fprintf(out, "data                %s for checkpoints to and from a store elsewhere\n",
+            cli_usd(cli_int(r, "egress_uusd", 0), a, sizeof a));
     if (cli_int(r, "storage_uusd", 0) > 0)
-        fprintf(out, "checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
-    fprintf(out, "idle                %s, nodes that nobody used%s\n", cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
+        fprintf(
+            out, "checkpoints kept    %s\n", cli_usd(cli_int(r, "storage_uusd", 0), a, sizeof a));
+    fprintf(out, "idle                %s, nodes that nobody used%s\n",
+        cli_usd(cli_int(r, "idle_uusd", 0), a, sizeof a),
         json_is_null(json_object_get(r, "team")) ? "" : ", of all teams");
     fprintf(out, "jobs that ended     %lld", (long long)cli_int(r, "jobs_ended", 0));
     if (succeeded > 0)
-        fprintf(out, ", %lld succeeded, %s each with all that was tried", (long long)succeeded, cli_usd(uusd / succeeded, a, sizeof a));
+        fprintf(out, ", %lld succeeded, %s each with all that was tried", (long long)succeeded,
+            cli_usd(uusd / succeeded, a, sizeof a));
     fputc('\n', out);
 }
 
@@ -252,7 +273,8 @@ static void print_lines(const json_t *lines, const char *title, FILE *out)
         table_cell(t, "%s", cli_usd(uusd, text, sizeof text));
         table_cell(t, "%s", cli_usd(on_demand, text, sizeof text));
         table_cell(t, "%.0f %%", percent(on_demand - uusd, on_demand));
-        table_cell(t, "%s", cli_usd(cli_int(json_object_get(l, "spent_uusd"), "lost", 0), text, sizeof text));
+        table_cell(t, "%s",
+            cli_usd(cli_int(json_object_get(l, "spent_uusd"), "lost", 0), text, sizeof text));
         table_cell(t, "%.0f %%", percent(cli_int(l, "useful_ms", 0), cli_int(l, "total_ms", 0)));
     }
     table_print_to(t, out);
@@ -269,27 +291,35 @@ static void print_advice(const json_t *advice, FILE *out)
     {
         char text[32];
         if (json_is_integer(json_object_get(a, "job")))
-            fprintf(out, "  job %lld of %s: ", (long long)cli_int(a, "job", 0), cli_text(a, "user"));
+            fprintf(
+                out, "  job %lld of %s: ", (long long)cli_int(a, "job", 0), cli_text(a, "user"));
         else
             fprintf(out, "  node %s: ", cli_text(a, "name"));
-        fprintf(out, "%s, %s an hour. %s\n", cli_text(a, "text"), cli_usd(cli_int(a, "waste_uusd_per_hour", 0), text, sizeof text), cli_text(a, "remedy"));
+        fprintf(out, "%s, %s an hour. %s\n", cli_text(a, "text"),
+            cli_usd(cli_int(a, "waste_uusd_per_hour", 0), text, sizeof text),
+            cli_text(a, "remedy"));
     }
 }
 
 static void print_text(const json_t *r, FILE *out)
 {
-    static const struct list_column job_columns[] = {{"JOB", "id", COLUMN_INT}, {"NAME", "name", COLUMN_TEXT}, {"USER", "user", COLUMN_TEXT},
-        {"END", "end", COLUMN_TEXT}, {"COST", "cost_uusd", COLUMN_USD}, {"ON-DEMAND", "on_demand_uusd", COLUMN_USD}, {"DONE AGAIN", "lost_ms", COLUMN_DURATION},
-        {"RECLAIMS", "reclaims", COLUMN_INT}, {NULL, NULL, COLUMN_TEXT}};
-    static const struct list_column budget_columns[] = {{"BUDGET", "name", COLUMN_TEXT}, {"PERIOD", "period", COLUMN_TEXT}, {"SPENT", "spent_uusd", COLUMN_USD},
-        {"SET ASIDE", "aside_uusd", COLUMN_USD}, {"LEFT", "left_uusd", COLUMN_USD}, {"CAP", "cap_uusd", COLUMN_USD}, {"STATE", "state", COLUMN_TEXT},
+    static const struct list_column job_columns[] = {{"JOB", "id", COLUMN_INT},
+        {"NAME", "name", COLUMN_TEXT}, {"USER", "user", COLUMN_TEXT}, {"END", "end", COLUMN_TEXT},
+        {"COST", "cost_uusd", COLUMN_USD}, {"ON-DEMAND", "on_demand_uusd", COLUMN_USD},
+        {"DONE AGAIN", "lost_ms", COLUMN_DURATION}, {"RECLAIMS", "reclaims", COLUMN_INT},
+        {NULL, NULL, COLUMN_TEXT}};
+    static const struct list_column budget_columns[] = {{"BUDGET", "name", COLUMN_TEXT},
+        {"PERIOD", "period", COLUMN_TEXT}, {"SPENT", "spent_uusd", COLUMN_USD},
+        {"SET ASIDE", "aside_uusd", COLUMN_USD}, {"LEFT", "left_uusd", COLUMN_USD},
+        {"CAP", "cap_uusd", COLUMN_USD}, {"STATE", "state", COLUMN_TEXT},
         {NULL, NULL, COLUMN_TEXT}};
     const char *team = json_string_value(json_object_get(r, "team"));
     struct wall to = cli_time(r, "to");
     char last[TIME_ISO_MAX] = "";
     if (wall_is_set(to))
         time_format_iso((struct wall){to.ms - DAY_MS}, last);
-    fprintf(out, "belay: what %s%s spent from %.10s to %.10s (UTC)\n\n", team ? "team " : "all teams", team ? team : "", cli_text(r, "from"), last);
+    fprintf(out, "belay: what %s%s spent from %.10s to %.10s (UTC)\n\n",
+        team ? "team " : "all teams", team ? team : "", cli_text(r, "from"), last);
     print_sums(r, out);
     print_lines(json_object_get(r, "users"), "USER", out);
     print_lines(json_object_get(r, "projects"), "PROJECT", out);
@@ -335,12 +365,15 @@ static int text_of(const json_t *report, char **ret_text, struct err *e)
     return 0;
 }
 
-static int send_to(struct asking *a, const json_t *report, const char *text, const char *key, const char *to)
+static int send_to(
+    struct asking *a, const json_t *report, const char *text, const char *key, const char *to)
 {
     struct buf page = {0};
     const char *team = a->o->team;
-    char *subject = mem_printf("what %s%s spent from %.10s on", team ? "team " : "all teams", team ? team : "", cli_text(report, "from"));
-    json_t *said = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject), "text", json_text(text));
+    char *subject = mem_printf("what %s%s spent from %.10s on", team ? "team " : "all teams",
+        team ? team : "", cli_text(report, "from"));
+    json_t *said = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject),
+                             "text", json_text(text));
     page_fill(report_html, report, &page);
     json_object_set_new(body, "html", json_text(buf_str(&page)));
     a->rc = client_json(a->client, "POST", "/api/v1/cost/report", body, &said, &a->e);

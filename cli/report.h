@@ -11,7 +11,8 @@ struct report_options {
     const char *team; /* NULL: all */
     struct wall from; /* a Monday */
     const char *html; /* NULL: no page */
-    const char *mail, *post; /* an address, a URL: belayd sends it there, and nothing is printed; NULL: not */
+    /* an address, a URL: belayd sends it there, and nothing is printed; NULL: not */
+    const char *mail, *post;
     bool json;
 };
 

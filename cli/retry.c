@@ -11,7 +11,8 @@
 
 #define RETRIES_MAX 1000
 
-static const char *const ends[] = {"failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
+static const char *const ends[] = {
+    "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
 
 static bool is_end(const char *word)
 {
@@ -28,7 +29,9 @@ static int parse_one(char *item, json_t *retry, struct err *e)
     if (eq)
         *eq = '\0';
     if (!eq || !is_end(item))
-        return err_set(e, ERR_INVALID, "expected END=N with failed, timeout, node-lost, reclaimed, evicted or drained, found %s",
+        return err_set(e, ERR_INVALID,
+            "expected END=N with failed, timeout, node-lost, reclaimed, evicted or drained, found "
+            "%s",
             str_show(item, shown));
     bool unlimited = str_eq(eq + 1, "unlimited");
     int rc = unlimited ? 0 : str_to_i64(eq + 1, 0, RETRIES_MAX, item, &n, e);
@@ -56,7 +59,8 @@ void retry_format(const json_t *job, struct buf *out)
     const json_t *retry = json_object_get(job, "retry");
     for (size_t i = 0; ends[i] && json_is_object(retry); i++) {
         const json_t *one = json_object_get(retry, ends[i]), *limit = json_object_get(one, "limit");
-        int64_t most = json_integer_value(limit), used = json_integer_value(json_object_get(one, "used"));
+        int64_t most = json_integer_value(limit),
+                used = json_integer_value(json_object_get(one, "used"));
         buf_printf(out, "%s%s ", i ? ", " : "", ends[i]);
         if (!json_is_integer(limit))
             buf_adds(out, "any number");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay run COMMAND [ARG...]: submits one command, shows its output as it comes, returns its exit code. With --interactive or --tty the
- * command has its input from here (cli/interactive.h).
+ * belay run COMMAND [ARG...]: submits one command, shows its output as it comes, returns its exit
+ * code. With --interactive or --tty the command has its input from here (cli/interactive.h).
  */
 #include "cli/submit.h"
 
@@ -88,10 +88,12 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"tty", 'T', POPT_ARG_NONE, NULL, VAL_TTY, "its input and output are this terminal: for shells, editors, debuggers", NULL},
-    {"interactive", 'I', POPT_ARG_NONE, NULL, VAL_INTERACTIVE, "its input is this one's, as its output is, without a terminal", NULL},
+    {"tty", 'T', POPT_ARG_NONE, NULL, VAL_TTY,
+        "its input and output are this terminal: for shells, editors, debuggers", NULL},
+    {"interactive", 'I', POPT_ARG_NONE, NULL, VAL_INTERACTIVE,
+        "its input is this one's, as its output is, without a terminal", NULL},
     POPT_TABLEEND,
 };
 
-const struct verb verb_run = {
-    "run", "[OPTION...] COMMAND [ARG...]", "run one command as a job and show its output", run, options, true};
+const struct verb verb_run = {"run", "[OPTION...] COMMAND [ARG...]",
+    "run one command as a job and show its output", run, options, true};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sacct: what became of jobs. belay keeps no accounts of steps: each job has one line, as with sacct -X.
+ * sacct: what became of jobs. belay keeps no accounts of steps: each job has one line, as with
+ * sacct -X.
  */
 #include "cli/slurm_programs.h"
 
@@ -16,9 +17,11 @@
 
 #define DEFAULT_FORMAT "jobid,jobname,partition,account,alloccpus,state,exitcode"
 #define BRIEF_FORMAT "jobid,state,exitcode"
-#define LONG_FORMAT                                                                                                            \
-    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,"     \
-    "mincpu,ntasks,alloccpus,elapsed,state,exitcode,reqcpufreqmin,reqcpufreqmax,reqmem,consumedenergy,maxdiskread,"             \
+#define LONG_FORMAT                                                                                \
+    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,"     \
+    "maxrssnode,maxrsstask,averss,"                                                                \
+    "mincpu,ntasks,alloccpus,elapsed,state,exitcode,reqcpufreqmin,reqcpufreqmax,reqmem,"           \
+    "consumedenergy,maxdiskread,"                                                                  \
     "maxdiskwrite,reqtres,alloctres"
 
 static const struct slurm_field fields[] = {
@@ -146,7 +149,8 @@ static void add_line(struct sacct *s, const struct slurm_job *j)
     if (s->style == ALIGNED)
         slurm_format_line(&s->format, slurm_job_value, j, &s->out);
     else
-        slurm_format_plain(&s->format, s->delimiter, s->style == BARS_TRAILING, slurm_job_value, j, &s->out);
+        slurm_format_plain(
+            &s->format, s->delimiter, s->style == BARS_TRAILING, slurm_job_value, j, &s->out);
 }
 
 static void on_job(void *ctx, const struct slurm_job *j)
@@ -184,8 +188,10 @@ static void list_fields(void)
 
 static void help(void)
 {
-    puts("Usage: sacct [-a] [-j JOBS] [-u USERS] [--name NAMES] [-r PARTITIONS] [-s STATES] [-S TIME] [-E TIME]\n"
-         "             [-o FIELDS] [-n] [-p | -P] [--delimiter TEXT] [--json]\n\nShows what became of belay's jobs, today's unless -S or -j "
+    puts("Usage: sacct [-a] [-j JOBS] [-u USERS] [--name NAMES] [-r PARTITIONS] [-s STATES] [-S "
+         "TIME] [-E TIME]\n"
+         "             [-o FIELDS] [-n] [-p | -P] [--delimiter TEXT] [--json]\n\nShows what became "
+         "of belay's jobs, today's unless -S or -j "
          "says otherwise.\nFields:");
     list_fields();
 }
@@ -304,7 +310,8 @@ static int prepare(struct sacct *s)
         int what = s->format.pieces[i].field->what;
         s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_MAX_RSS_NODE;
         s->q.wants_reasons = s->q.wants_reasons || what == JOB_REASON;
-        s->q.wants_detail = s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS || slurm_is_usage(what);
+        s->q.wants_detail =
+            s->q.wants_detail || what == JOB_DIR || what == JOB_TASKS || slurm_is_usage(what);
     }
     s->q.wants_nodes = s->q.wants_nodes || s->nodes || s->json;
     s->q.wants_detail = s->q.wants_detail || s->json;
@@ -312,7 +319,10 @@ static int prepare(struct sacct *s)
         s->q.user = s->me;
     int rc = CLI_OK;
     if (s->start || !s->q.jobs)
-        rc = read_time(s->start ? s->start : s->q.states && s->end ? s->end : "today", &s->q.ended_after);
+        rc = read_time(s->start                ? s->start
+                       : s->q.states && s->end ? s->end
+                                               : "today",
+            &s->q.ended_after);
     return rc == CLI_OK && s->end ? read_time(s->end, &s->q.submitted_until) : rc;
 }
 
@@ -341,14 +351,18 @@ static int show(struct sacct *s)
 
 int sacct_main(int argc, char **argv)
 {
-    struct sacct s = {.q = {.program = "sacct", .ended = true, .ended_after = WALL_NONE, .submitted_until = WALL_NONE},
+    struct sacct s = {.q = {.program = "sacct",
+                          .ended = true,
+                          .ended_after = WALL_NONE,
+                          .submitted_until = WALL_NONE},
         .delimiter = "|",
         .jobs = json_array()};
     const struct passwd *me = getpwuid(getuid());
     int c, rc = -1;
     STR_COPY(s.me, me ? me->pw_name : "");
     optind = 0;
-    while (rc < 0 && (c = getopt_long(argc, argv, "aA:bcDeE:hj:lLM:nN:o:pPq:r:s:S:Tu:vVX", options, NULL)) != -1)
+    while (rc < 0 && (c = getopt_long(argc, argv, "aA:bcDeE:hj:lLM:nN:o:pPq:r:s:S:Tu:vVX", options,
+                          NULL)) != -1)
         rc = option(&s, c == 'h' ? VAL_HELP : c, argv[optind - 1]);
     if (rc < 0 && optind < argc) {
         slurm_error("sacct", "unexpected word: %s", argv[optind]);
@@ -357,7 +371,8 @@ int sacct_main(int argc, char **argv)
     if (rc < 0)
         rc = show(&s);
     slurm_format_deinit(&s.format);
-    struct buf *lists[] = {&s.jobs_named, &s.users, &s.job_names, &s.pools, &s.states, &s.accounts, &s.out};
+    struct buf *lists[] = {
+        &s.jobs_named, &s.users, &s.job_names, &s.pools, &s.states, &s.accounts, &s.out};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         buf_deinit(lists[i]);
     json_decref(s.jobs);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sbatch [OPTION...] [SCRIPT [ARG...]]: belay submit with Slurm's words, defaults and exit codes. What it does otherwise: the
- * environment goes along, output is written to slurm-%j.out, warnings come before the number.
+ * sbatch [OPTION...] [SCRIPT [ARG...]]: belay submit with Slurm's words, defaults and exit codes.
+ * What it does otherwise: the environment goes along, output is written to slurm-%j.out, warnings
+ * come before the number.
  */
 #include "cli/slurm_programs.h"
 
@@ -16,7 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VAL_HELP = 300, VAL_VERSION, VAL_WRAP, VAL_WAIT, VAL_QUIET, VAL_FOREIGN = 1000, VAL_FLAG = 2000 }; /* above all letters */
+/* above all letters */
+enum {
+    VAL_HELP = 300,
+    VAL_VERSION,
+    VAL_WRAP,
+    VAL_WAIT,
+    VAL_QUIET,
+    VAL_FOREIGN = 1000,
+    VAL_FLAG = 2000
+};
 
 struct sbatch {
     struct submission s;
@@ -24,11 +34,15 @@ struct sbatch {
 };
 
 /* argument: as getopt_long(3) has it */
-static void add_option(struct option *o, struct buf *letters, const char *name, char letter, int argument, int val)
+static void add_option(
+    struct option *o, struct buf *letters, const char *name, char letter, int argument, int val)
 {
     *o = (struct option){.name = name, .has_arg = argument, .val = val};
     if (letter)
-        buf_printf(letters, "%c%s", letter, argument == no_argument ? "" : argument == optional_argument ? "::" : ":");
+        buf_printf(letters, "%c%s", letter,
+            argument == no_argument         ? ""
+            : argument == optional_argument ? "::"
+                                            : ":");
 }
 
 static bool is_own(const char *name)
@@ -36,7 +50,8 @@ static bool is_own(const char *name)
     return str_eq(name, "wait") || str_eq(name, "wrap") || str_eq(name, "quiet");
 }
 
-/* Every flag of the table, and those that are refused or pass without effect. The caller frees both. */
+/* Every flag of the table, and those that are refused or pass without effect. The caller frees
+ * both. */
 static struct option *build_options(struct buf *letters)
 {
     size_t n = 0, n_foreign = 0;
@@ -51,7 +66,9 @@ static struct option *build_options(struct buf *letters)
     }
     for (size_t i = 0; i < n_foreign; i++) {
         const struct foreign *f = &foreign_flags[i];
-        int argument = !f->value ? no_argument : f->value[0] == '?' ? optional_argument : required_argument;
+        int argument = !f->value            ? no_argument
+                       : f->value[0] == '?' ? optional_argument
+                                            : required_argument;
         if (!is_own(f->name))
             add_option(&o[n++], letters, f->name, f->letter, argument, VAL_FOREIGN + (int)i);
     }
@@ -75,16 +92,22 @@ static int val_of(int c)
     for (int i = 0; foreign_flags[i].name; i++)
         if (foreign_flags[i].letter == c && !is_own(foreign_flags[i].name))
             return VAL_FOREIGN + i;
-    return c == 'h' ? VAL_HELP : c == 'V' ? VAL_VERSION : c == 'Q' ? VAL_QUIET : c == 'W' ? VAL_WAIT : 0;
+    return c == 'h'   ? VAL_HELP
+           : c == 'V' ? VAL_VERSION
+           : c == 'Q' ? VAL_QUIET
+           : c == 'W' ? VAL_WAIT
+                      : 0;
 }
 
 static void help(void)
 {
-    puts("Usage: sbatch [OPTION...] SCRIPT [ARG...] | --wrap=COMMAND\n\nSubmits a job script to belay.\n");
+    puts("Usage: sbatch [OPTION...] SCRIPT [ARG...] | --wrap=COMMAND\n\nSubmits a job script to "
+         "belay.\n");
     for (size_t i = 0; i < directives_count(); i++) {
         const struct directive_flag *f = directives_flag(i);
-        char *name = mem_printf("%c%c%c --%s%s%s", f->letter ? '-' : ' ', f->letter ? f->letter : ' ', f->letter ? ',' : ' ',
-            f->name, f->value ? "=" : "", f->value ? f->value : "");
+        char *name =
+            mem_printf("%c%c%c --%s%s%s", f->letter ? '-' : ' ', f->letter ? f->letter : ' ',
+                f->letter ? ',' : ' ', f->name, f->value ? "=" : "", f->value ? f->value : "");
         printf("  %-34s %s\n", name, f->help);
         free(name);
     }
@@ -105,7 +128,9 @@ static void add(struct sbatch *u, int val)
         u->s.quiet = true;
     } else {
         submission_add_named(&u->s,
-            val >= VAL_FLAG ? directives_flag((size_t)(val - VAL_FLAG))->name : foreign_flags[val - VAL_FOREIGN].name, optarg);
+            val >= VAL_FLAG ? directives_flag((size_t)(val - VAL_FLAG))->name
+                            : foreign_flags[val - VAL_FOREIGN].name,
+            optarg);
     }
 }
 
@@ -142,7 +167,8 @@ int sbatch_main(int argc, char **argv)
     int code = read_options(argc, argv, &u);
     bool submits = code < 0;
     if (code < 0)
-        code = submission_load(&u.s, "sbatch", u.wrap, (const char **)(uintptr_t)(argv + optind), argc - optind);
+        code = submission_load(
+            &u.s, "sbatch", u.wrap, (const char **)(uintptr_t)(argv + optind), argc - optind);
     if (code == 0 && submits)
         code = submission_send(&u.s);
     submission_deinit(&u.s);

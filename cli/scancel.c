@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scancel: ends jobs, by number or by what they have in common, or sends their processes a signal: by a session (cli/session.h) with each
- * rank, so that what is told as sent was taken by its node.
+ * scancel: ends jobs, by number or by what they have in common, or sends their processes a signal:
+ * by a session (cli/session.h) with each rank, so that what is told as sent was taken by its node.
  */
 #include "cli/slurm_programs.h"
 
@@ -54,9 +54,9 @@ struct scancel {
     struct slurm_query q;
     const char *nodes;
     bool quiet, verbose, picks; /* picks: by what jobs have in common */
-    int signal;     /* is sent, and the jobs go on; 0: they end */
-    const char *to; /* as session.h has it */
-    int rc;         /* of those that it was sent to so far */
+    int signal;                 /* is sent, and the jobs go on; 0: they end */
+    const char *to;             /* as session.h has it */
+    int rc;                     /* of those that it was sent to so far */
     char me[64];
     struct client *c;
     int64_t *ids;
@@ -72,7 +72,8 @@ static void on_job(void *ctx, const struct slurm_job *j)
     s->ids[s->n_ids++] = cli_int(j->job, "id", 0);
 }
 
-/* A job that has ended is what was wanted, and one that never was is none that runs, as to Slurm: -v tells. */
+/* A job that has ended is what was wanted, and one that never was is none that runs, as to Slurm:
+ * -v tells. */
 static int cancel(struct scancel *s, const char *shown, int64_t id, const char *tasks)
 {
     char *path = mem_printf("/api/v1/jobs/%lld/cancel", (long long)id);
@@ -84,13 +85,15 @@ static int cancel(struct scancel *s, const char *shown, int64_t id, const char *
     json_decref(v);
     if (rc == 0 || rc == ERR_CONFLICT) {
         if (s->verbose)
-            fprintf(stderr, rc == 0 ? "scancel: Terminating job %s\n" : "scancel: job %s has ended already\n",
+            fprintf(stderr,
+                rc == 0 ? "scancel: Terminating job %s\n" : "scancel: job %s has ended already\n",
                 shown);
         return CLI_OK;
     }
     bool never_was = id > 0 && rc == ERR_NOT_FOUND;
     if (never_was ? s->verbose : !s->quiet)
-        slurm_error("scancel", "Kill job error on job id %s: %s", shown, rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
+        slurm_error("scancel", "Kill job error on job id %s: %s", shown,
+            rc == ERR_NOT_FOUND ? "Invalid job id specified" : e.text);
     return never_was ? CLI_OK : CLI_FAILED;
 }
 
@@ -134,7 +137,8 @@ static void add_pieces(const struct scancel *s, size_t *at, json_t *pieces)
         while (*at < s->n_ids && s->ids[*at] == s->ids[*at - 1] + 1)
             (*at)++;
         char *text = from + 1 == *at ? mem_printf("%lld", (long long)s->ids[from])
-                                     : mem_printf("%lld-%lld", (long long)s->ids[from], (long long)s->ids[*at - 1]);
+                                     : mem_printf("%lld-%lld", (long long)s->ids[from],
+                                           (long long)s->ids[*at - 1]);
         json_array_append_new(pieces, json_string(text));
         free(text);
     }
@@ -149,13 +153,16 @@ static int cancel_picked(struct scancel *s)
         json_t *pieces = json_array(), *v = NULL, *body = json_pack("{s:o}", "jobs", pieces);
         struct err e = {0};
         add_pieces(s, &at, pieces);
-        rc = client_json(s->c, "POST", "/api/v1/jobs/cancel", body, &v, &e) == 0 ? CLI_OK : CLI_FAILED;
+        rc = client_json(s->c, "POST", "/api/v1/jobs/cancel", body, &v, &e) == 0 ? CLI_OK
+                                                                                 : CLI_FAILED;
         if (rc != CLI_OK)
             slurm_error("scancel", "%s", e.text);
         else if (s->verbose)
-            fprintf(stderr, "scancel: Terminating %lld jobs\n", (long long)cli_int(v, "cancelled", 0));
+            fprintf(
+                stderr, "scancel: Terminating %lld jobs\n", (long long)cli_int(v, "cancelled", 0));
         if (rc == CLI_OK && cli_int(v, "denied", 0) > 0) {
-            slurm_error("scancel", "%lld jobs are other users'", (long long)cli_int(v, "denied", 0));
+            slurm_error(
+                "scancel", "%lld jobs are other users'", (long long)cli_int(v, "denied", 0));
             rc = CLI_FAILED;
         }
         json_decref(body);
@@ -165,7 +172,8 @@ static int cancel_picked(struct scancel *s)
 }
 
 /* Until its node says that it was sent. *ret_code: 1 when nobody would hear it. */
-static int send_signal(struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
+static int send_signal(
+    struct client *c, const struct session_ask *ask, int *ret_code, struct err *e)
 {
     struct session s = {.client = c};
     *ret_code = -1;
@@ -186,7 +194,9 @@ static void signal_job(void *ctx, const struct slurm_job *j)
         return;
     if (!str_eq(state, "running")) {
         if (!s->quiet)
-            slurm_error("scancel", "Kill job error on job id %s: it is %s, and only a job that runs is sent a signal", shown, state);
+            slurm_error("scancel",
+                "Kill job error on job id %s: it is %s, and only a job that runs is sent a signal",
+                shown, state);
         s->rc = CLI_FAILED;
         return;
     }
@@ -196,7 +206,8 @@ static void signal_job(void *ctx, const struct slurm_job *j)
         int code;
         int rc = send_signal(s->c, &ask, &code, &e);
         if (rc == 0 && s->verbose)
-            fprintf(stderr, "scancel: Signal %d to job %s%s\n", s->signal, shown, code ? ": nobody hears it" : "");
+            fprintf(stderr, "scancel: Signal %d to job %s%s\n", s->signal, shown,
+                code ? ": nobody hears it" : "");
         if (rc == 0)
             continue;
         if (!s->quiet)
@@ -254,8 +265,10 @@ static int option(struct scancel *s, int c)
     } else if (c == 'M' && !slurm_is_this_cluster(optarg)) {
         return refuse("--clusters", "there is one");
     } else if (c == VAL_HELP) {
-        puts("Usage: scancel [-s SIGNAL [-b | -f]] [-n NAME] [-p PARTITION] [-t STATE] [-u USER] [--me] [-w NODE] [-Q] [-v] "
-             "[JOB...]\n\nEnds belay's jobs, or sends their programs (-b: their scripts, -f: both) a signal.");
+        puts("Usage: scancel [-s SIGNAL [-b | -f]] [-n NAME] [-p PARTITION] [-t STATE] [-u USER] "
+             "[--me] [-w NODE] [-Q] [-v] "
+             "[JOB...]\n\nEnds belay's jobs, or sends their programs (-b: their scripts, -f: both) "
+             "a signal.");
         return CLI_OK;
     } else if (c == 'V') {
         puts(SLURM_VERSION);
@@ -275,14 +288,16 @@ static void named_list(struct scancel *s, struct buf *list, char **words, int n)
 
 int scancel_main(int argc, char **argv)
 {
-    struct scancel s = {.q = {.program = "scancel", .ended_after = WALL_NONE, .submitted_until = WALL_NONE}};
+    struct scancel s = {
+        .q = {.program = "scancel", .ended_after = WALL_NONE, .submitted_until = WALL_NONE}};
     struct buf list = {0};
     struct err e;
     const struct passwd *me = getpwuid(getuid());
     int c, rc = -1;
     STR_COPY(s.me, me ? me->pw_name : "");
     optind = 0;
-    while (rc < 0 && (c = getopt_long(argc, argv, "A:bfHiM:n:p:q:QR:s:t:u:vVw:", options, NULL)) != -1)
+    while (
+        rc < 0 && (c = getopt_long(argc, argv, "A:bfHiM:n:p:q:QR:s:t:u:vVw:", options, NULL)) != -1)
         rc = option(&s, c);
     if (rc < 0 && optind == argc && !s.picks) {
         slurm_error("scancel", "No job identification provided");
@@ -292,7 +307,8 @@ int scancel_main(int argc, char **argv)
         slurm_error("scancel", "%s", e.text);
         rc = CLI_FAILED;
     }
-    bool ends = s.signal == 0 || (s.signal == SIGKILL && !s.to); /* a job whose programs are all killed has ended */
+    /* a job whose programs are all killed has ended */
+    bool ends = s.signal == 0 || (s.signal == SIGKILL && !s.to);
     s.to = s.to ? s.to : "programs";
     if (rc < 0 && (s.picks || !ends)) {
         named_list(&s, &list, argv + optind, argc - optind);

@@ -53,7 +53,8 @@ static void put(const struct scontrol *s, bool new_line, const char *name, const
     printf("%s%s=%s", !new_line ? " " : s->one_line ? " " : "\n   ", name, value);
 }
 
-static void put_value(const struct scontrol *s, bool new_line, const char *name, const struct slurm_job *j, int what)
+static void put_value(
+    const struct scontrol *s, bool new_line, const char *name, const struct slurm_job *j, int what)
 {
     struct buf text = {0};
     slurm_job_value(j, what, &text);
@@ -68,15 +69,20 @@ static void on_job(void *ctx, const struct slurm_job *j)
         bool new_line;
         const char *name;
         int what;
-    } rows[] = {{true, "Priority", JOB_PRIORITY}, {false, "Nice", JOB_NICE}, {false, "Account", JOB_ACCOUNT},
-        {false, "QOS", JOB_QOS}, {true, "JobState", JOB_STATE}, {false, "Reason", JOB_REASON},
-        {false, "Dependency", JOB_DEPENDENCY}, {true, "Requeue", -1}, {false, "Restarts", JOB_RESTARTS},
-        {false, "BatchFlag", -1}, {false, "ExitCode", JOB_EXIT}, {true, "RunTime", JOB_USED_LONG},
-        {false, "TimeLimit", JOB_LIMIT_LONG}, {true, "SubmitTime", JOB_SUBMITTED}, {false, "EligibleTime", JOB_ELIGIBLE}, {true, "StartTime", JOB_STARTED_LONG},
-        {false, "EndTime", JOB_ENDED_LONG}, {false, "Deadline", JOB_DEADLINE}, {true, "Partition", JOB_PARTITION}, {true, "ReqNodeList", JOB_NODES_WANTED}, {false, "ExcNodeList", JOB_NODES_EXCLUDED}, {true, "NodeList", JOB_NODES},
-        {true, "BatchHost", JOB_BATCH_HOST}, {true, "NumNodes", JOB_N_NODES}, {false, "NumCPUs", JOB_CPUS},
-        {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES}, {true, "MinMemoryNode", JOB_MEMORY},
-        {true, "Features", JOB_FEATURES}, {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},
+    } rows[] = {{true, "Priority", JOB_PRIORITY}, {false, "Nice", JOB_NICE},
+        {false, "Account", JOB_ACCOUNT}, {false, "QOS", JOB_QOS}, {true, "JobState", JOB_STATE},
+        {false, "Reason", JOB_REASON}, {false, "Dependency", JOB_DEPENDENCY}, {true, "Requeue", -1},
+        {false, "Restarts", JOB_RESTARTS}, {false, "BatchFlag", -1}, {false, "ExitCode", JOB_EXIT},
+        {true, "RunTime", JOB_USED_LONG}, {false, "TimeLimit", JOB_LIMIT_LONG},
+        {true, "SubmitTime", JOB_SUBMITTED}, {false, "EligibleTime", JOB_ELIGIBLE},
+        {true, "StartTime", JOB_STARTED_LONG}, {false, "EndTime", JOB_ENDED_LONG},
+        {false, "Deadline", JOB_DEADLINE}, {true, "Partition", JOB_PARTITION},
+        {true, "ReqNodeList", JOB_NODES_WANTED}, {false, "ExcNodeList", JOB_NODES_EXCLUDED},
+        {true, "NodeList", JOB_NODES}, {true, "BatchHost", JOB_BATCH_HOST},
+        {true, "NumNodes", JOB_N_NODES}, {false, "NumCPUs", JOB_CPUS},
+        {false, "NumTasks", JOB_TASKS}, {true, "TRES", JOB_TRES},
+        {true, "MinMemoryNode", JOB_MEMORY}, {true, "Features", JOB_FEATURES},
+        {false, "TresPerNode", JOB_GRES}, {true, "Licenses", JOB_LICENCES},
         {true, "Command", JOB_COMMAND}, {true, "WorkDir", JOB_DIR}, {true, "StdErr", JOB_ERROR},
         {true, "StdOut", JOB_OUTPUT}};
     s->shown++;
@@ -87,12 +93,14 @@ static void on_job(void *ctx, const struct slurm_job *j)
     struct buf user = {0};
     slurm_job_value(j, JOB_UID, &user);
     printf("JobId=%lld ", (long long)cli_int(j->job, "id", 0));
-    const char *indexes = strchr(cli_text(j->job, "ref"), '['), *at_once = indexes ? strchr(indexes, '%') : NULL;
+    const char *indexes = strchr(cli_text(j->job, "ref"), '['),
+               *at_once = indexes ? strchr(indexes, '%') : NULL;
     if (cli_int(j->job, "array_id", 0) > 0)
         printf("ArrayJobId=%lld ArrayTaskId=%lld ", (long long)cli_int(j->job, "array_id", 0),
             (long long)cli_int(j->job, "array_index", 0));
     else if (indexes)
-        printf("ArrayJobId=%lld ArrayTaskId=%.*s ", (long long)cli_int(j->job, "id", 0), (int)strcspn(indexes + 1, "%]"), indexes + 1);
+        printf("ArrayJobId=%lld ArrayTaskId=%.*s ", (long long)cli_int(j->job, "id", 0),
+            (int)strcspn(indexes + 1, "%]"), indexes + 1);
     if (at_once)
         printf("ArrayTaskThrottle=%.*s ", (int)strcspn(at_once + 1, "]"), at_once + 1);
     printf("JobName=%s", cli_text(j->job, "name"));
@@ -102,7 +110,9 @@ static void on_job(void *ctx, const struct slurm_job *j)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].what < 0)
             put(s, rows[i].new_line, rows[i].name,
-                str_eq(rows[i].name, "Requeue") && json_is_false(json_object_get(j->job, "requeue")) ? "0" : "1");
+                str_eq(rows[i].name, "Requeue") && json_is_false(json_object_get(j->job, "requeue"))
+                    ? "0"
+                    : "1");
         else
             put_value(s, rows[i].new_line, rows[i].name, j, rows[i].what);
     }
@@ -121,7 +131,8 @@ static int show_jobs(struct scontrol *s, const char *jobs)
         .wants_nodes = true,
         .wants_reasons = true,
         .wants_detail = true,
-        .ended_after = WALL_NONE, .submitted_until = WALL_NONE};
+        .ended_after = WALL_NONE,
+        .submitted_until = WALL_NONE};
     char tasks[SLURM_TASKS_MAX];
     int64_t id;
     if (jobs && !slurm_job_name(jobs, &id, tasks))
@@ -150,17 +161,23 @@ static const char *arch_of(const json_t *node)
 
 static void print_node(const struct scontrol *s, const json_t *n)
 {
-    static const char *const states[][2] = {
-        {"up", "IDLE"}, {"draining", "IDLE+DRAIN"}, {"noticed", "MIXED+DRAIN"}, {"lost", "DOWN*"}, {"gone", "DOWN"}};
+    static const char *const states[][2] = {{"up", "IDLE"}, {"draining", "IDLE+DRAIN"},
+        {"noticed", "MIXED+DRAIN"}, {"lost", "DOWN*"}, {"gone", "DOWN"}};
     const char *state = "UNKNOWN", *cut = s->one_line ? " " : "\n   ";
-    int64_t cpus = cli_int(n, "cpus", 0), used = cpus - cli_int(n, "cpus_free", cpus), mib = cli_int(n, "memory_mib", 0);
+    int64_t cpus = cli_int(n, "cpus", 0), used = cpus - cli_int(n, "cpus_free", cpus),
+            mib = cli_int(n, "memory_mib", 0);
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (str_eq(cli_text(n, "state"), states[i][0]))
-            state = !str_eq(states[i][0], "up") || used == 0 ? states[i][1] : used < cpus ? "MIXED" : "ALLOCATED";
-    printf("NodeName=%s Arch=%s CoresPerSocket=%lld%sCPUAlloc=%lld CPUEfctv=%lld CPUTot=%lld CPULoad=N/A%s", cli_text(n, "name"), arch_of(n),
-        (long long)cpus, cut, (long long)used, (long long)cpus, (long long)cpus, cut);
+            state = !str_eq(states[i][0], "up") || used == 0 ? states[i][1]
+                    : used < cpus                            ? "MIXED"
+                                                             : "ALLOCATED";
+    printf("NodeName=%s Arch=%s CoresPerSocket=%lld%sCPUAlloc=%lld CPUEfctv=%lld CPUTot=%lld "
+           "CPULoad=N/A%s",
+        cli_text(n, "name"), arch_of(n), (long long)cpus, cut, (long long)used, (long long)cpus,
+        (long long)cpus, cut);
     int address = (int)strcspn(cli_text(n, "address"), ":");
-    printf("NodeAddr=%.*s NodeHostName=%s Version=%s%s", address, cli_text(n, "address"), cli_text(n, "name"), cli_text(n, "version"), cut);
+    printf("NodeAddr=%.*s NodeHostName=%s Version=%s%s", address, cli_text(n, "address"),
+        cli_text(n, "name"), cli_text(n, "version"), cut);
     printf("RealMemory=%lld AllocMem=%lld FreeMem=N/A Sockets=1 Boards=1%s", (long long)mib,
         (long long)(mib - cli_int(n, "memory_free_mib", mib)), cut);
     struct buf words = {0};
@@ -171,12 +188,15 @@ static void print_node(const struct scontrol *s, const json_t *n)
     slurm_gres(n, "", &words);
     printf("Gres=%s%s", words.len ? buf_str(&words) : "(null)", cut);
     buf_deinit(&words);
-    printf("State=%s ThreadsPerCore=1%sPartitions=%s%s", state, cut, cli_text(n, "pool"), s->one_line ? "\n" : "\n\n");
+    printf("State=%s ThreadsPerCore=1%sPartitions=%s%s", state, cut, cli_text(n, "pool"),
+        s->one_line ? "\n" : "\n\n");
 }
 
 static int show_nodes(struct scontrol *s, const char *names)
 {
-    json_t *v = names && !slurm_is_hosts("scontrol", names) ? NULL : slurm_get("scontrol", s->c, "/api/v1/nodes");
+    json_t *v = names && !slurm_is_hosts("scontrol", names)
+                    ? NULL
+                    : slurm_get("scontrol", s->c, "/api/v1/nodes");
     const json_t *n;
     size_t i;
     if (!v)
@@ -195,7 +215,8 @@ static int show_nodes(struct scontrol *s, const char *names)
     return s->shown == 0 && names ? fail("Node %s not found", names) : CLI_OK;
 }
 
-static void print_partition(const struct scontrol *s, const json_t *p, const json_t *nodes, bool only)
+static void print_partition(
+    const struct scontrol *s, const json_t *p, const json_t *nodes, bool only)
 {
     struct buf names = {0}, folded = {0};
     int64_t cpus = 0, count = 0;
@@ -210,18 +231,21 @@ static void print_partition(const struct scontrol *s, const json_t *p, const jso
         cpus += cli_int(n, "cpus", 0);
         count++;
     }
-    printf("PartitionName=%s%sAllowGroups=ALL AllowAccounts=ALL AllowQos=ALL%sDefault=%s%sMaxNodes=%lld MaxTime=UNLIMITED MinNodes=1%s",
-        cli_text(p, "name"), cut, cut, only ? "YES" : "NO", cut, (long long)cli_int(p, "max_nodes", count), cut);
+    printf("PartitionName=%s%sAllowGroups=ALL AllowAccounts=ALL "
+           "AllowQos=ALL%sDefault=%s%sMaxNodes=%lld MaxTime=UNLIMITED MinNodes=1%s",
+        cli_text(p, "name"), cut, cut, only ? "YES" : "NO", cut,
+        (long long)cli_int(p, "max_nodes", count), cut);
     slurm_hosts_fold(buf_str(&names), &folded);
-    printf("Nodes=%s%sState=UP TotalCPUs=%lld TotalNodes=%lld%s", buf_str(&folded), cut, (long long)cpus, (long long)count,
-        s->one_line ? "\n" : "\n\n");
+    printf("Nodes=%s%sState=UP TotalCPUs=%lld TotalNodes=%lld%s", buf_str(&folded), cut,
+        (long long)cpus, (long long)count, s->one_line ? "\n" : "\n\n");
     buf_deinit(&folded);
     buf_deinit(&names);
 }
 
 static int show_partitions(struct scontrol *s, const char *names)
 {
-    json_t *v = slurm_get("scontrol", s->c, "/api/v1/pools"), *w = v ? slurm_get("scontrol", s->c, "/api/v1/nodes") : NULL;
+    json_t *v = slurm_get("scontrol", s->c, "/api/v1/pools"),
+           *w = v ? slurm_get("scontrol", s->c, "/api/v1/nodes") : NULL;
     const json_t *pools = json_object_get(v, "pools"), *p;
     size_t i;
     json_array_foreach(pools, i, p)
@@ -236,7 +260,9 @@ static int show_partitions(struct scontrol *s, const char *names)
     }
     json_decref(v);
     json_decref(w);
-    return !w ? CLI_FAILED : s->shown == 0 && names ? fail("Partition %s not found", names) : CLI_OK;
+    return !w                       ? CLI_FAILED
+           : s->shown == 0 && names ? fail("Partition %s not found", names)
+                                    : CLI_OK;
 }
 
 /* ---- hosts ---- */
@@ -315,7 +341,8 @@ static int write_script(struct scontrol *s, char **words, int n)
     if (n < 2 || strcasecmp(words[0], "batch_script") != 0)
         return fail("%s", "write: expected batch_script JOB [FILE]");
     int64_t id = slurm_job_number(words[1]);
-    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id), *own = mem_printf("slurm-%lld.sh", (long long)id);
+    char *path = mem_printf("/api/v1/jobs/%lld", (long long)id),
+         *own = mem_printf("slurm-%lld.sh", (long long)id);
     json_t *v = slurm_get("scontrol", s->c, path);
     const char *file = n > 2 ? words[2] : own;
     const char *script = json_string_value(json_object_get(json_object_get(v, "spec"), "script"));
@@ -382,7 +409,9 @@ static int act(struct scontrol *s, const char *verb, char **words, int n)
     }
     if (str_eq(verb, "write"))
         return write_script(s, words, n);
-    return fail("%s is not supported: show, update, hold, release, requeue, write batch_script and ping are", verb);
+    return fail("%s is not supported: show, update, hold, release, requeue, write batch_script and "
+                "ping are",
+        verb);
 }
 
 static void help(void)
@@ -392,7 +421,8 @@ static void help(void)
          "  show hostnames [LIST]     show hostlist HOSTS     requeue JOB...\n"
          "  hold JOB...               release JOB...          ping\n"
          "  write batch_script JOB [FILE]\n"
-         "  update JobId=JOB Name=Value...                    update NodeName=NODE State=DRAIN|RESUME");
+         "  update JobId=JOB Name=Value...                    update NodeName=NODE "
+         "State=DRAIN|RESUME");
 }
 
 static void print_list(const struct scontrol *s, const char *what)

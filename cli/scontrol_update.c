@@ -22,27 +22,37 @@
 /* Those that belay update has, with Slurm's meaning of values. */
 static const struct {
     const char *slurm, *key;
-} same[] = {{"JobName", "name"}, {"Name", "name"}, {"Partition", "partition"}, {"QOS", "qos"}, {"Nice", "nice"}, {"StartTime", "begin"},
-    {"EligibleTime", "begin"}, {"Deadline", "deadline"}, {"Dependency", "dependency"}, {"Account", "account"}, {"MinMemoryNode", "mem"},
-    {"Features", "constraint"}, {"Licenses", "licenses"}, {"ArrayTaskThrottle", "at-once"}, {"Requeue", "requeue"},
-    {"ReqNodeList", "nodelist"}, {"ExcNodeList", "exclude"}};
+} same[] = {{"JobName", "name"}, {"Name", "name"}, {"Partition", "partition"}, {"QOS", "qos"},
+    {"Nice", "nice"}, {"StartTime", "begin"}, {"EligibleTime", "begin"}, {"Deadline", "deadline"},
+    {"Dependency", "dependency"}, {"Account", "account"}, {"MinMemoryNode", "mem"},
+    {"Features", "constraint"}, {"Licenses", "licenses"}, {"ArrayTaskThrottle", "at-once"},
+    {"Requeue", "requeue"}, {"ReqNodeList", "nodelist"}, {"ExcNodeList", "exclude"}};
 
 /* Nothing of belay's depends on them. */
-static const char *const harmless[] = {"Comment", "AdminComment", "SystemComment", "WCKey", "BurstBuffer", "Profile", "ResetAccrueTime", "SiteFactor", NULL};
+static const char *const harmless[] = {"Comment", "AdminComment", "SystemComment", "WCKey",
+    "BurstBuffer", "Profile", "ResetAccrueTime", "SiteFactor", NULL};
 
 static const struct {
     const char *slurm, *instead;
-} refused[] = {{"Priority", "the order is worked out anew all the time: Nice= puts a job back, QOS= changes its class, scontrol hold keeps it"},
+} refused[] = {{"Priority", "the order is worked out anew all the time: Nice= puts a job back, "
+                            "QOS= changes its class, scontrol hold keeps it"},
     {"TimeMin", "belay does not shorten time limits: TimeLimit= sets the one that there is"},
     {"EndTime", "TimeLimit= says how long it may run from its start on"},
-    {"NumTasks", "submit the job again"}, {"CPUsPerTask", "NumCPUs= changes the CPUs of the job"}, {"NtasksPerNode", "submit the job again"},
-    {"MinCPUsNode", "NumCPUs= changes the CPUs of the job"}, {"MinTmpDiskNode", "submit the job again"}, {"Contiguous", "submit the job again"},
-    {"OverSubscribe", "belay update JOB exclusive=yes|no"}, {"Shared", "belay update JOB exclusive=yes|no"},
-    {"NodeList", "a running job keeps its nodes; ReqNodeList= is for those that wait"}, {"ReservationName", "belay has none"},
-    {"StdOut", "submit the job again"}, {"StdErr", "submit the job again"}, {"StdIn", "submit the job again"}, {"WorkDir", "submit the job again"},
-    {"MailType", "submit the job again"}, {"MailUser", "submit the job again"}, {"UserID", "a job stays its user's"},
-    {"Switches", "submit the job again"}, {"CoreSpec", "submit the job again"}, {"ThreadSpec", "submit the job again"},
-    {"ClusterFeatures", "submit the job again"}, {"Clusters", "submit the job again"}, {"DelayBoot", "submit the job again"}, {"Prefer", "Features= is what its nodes have to have"}};
+    {"NumTasks", "submit the job again"}, {"CPUsPerTask", "NumCPUs= changes the CPUs of the job"},
+    {"NtasksPerNode", "submit the job again"},
+    {"MinCPUsNode", "NumCPUs= changes the CPUs of the job"},
+    {"MinTmpDiskNode", "submit the job again"}, {"Contiguous", "submit the job again"},
+    {"OverSubscribe", "belay update JOB exclusive=yes|no"},
+    {"Shared", "belay update JOB exclusive=yes|no"},
+    {"NodeList", "a running job keeps its nodes; ReqNodeList= is for those that wait"},
+    {"ReservationName", "belay has none"}, {"StdOut", "submit the job again"},
+    {"StdErr", "submit the job again"}, {"StdIn", "submit the job again"},
+    {"WorkDir", "submit the job again"}, {"MailType", "submit the job again"},
+    {"MailUser", "submit the job again"}, {"UserID", "a job stays its user's"},
+    {"Switches", "submit the job again"}, {"CoreSpec", "submit the job again"},
+    {"ThreadSpec", "submit the job again"}, {"ClusterFeatures", "submit the job again"},
+    {"Clusters", "submit the job again"}, {"DelayBoot", "submit the job again"},
+    {"Prefer", "Features= is what its nodes have to have"}};
 
 static void on_warning(void *ctx, const char *text)
 {
@@ -60,12 +70,14 @@ static int refuse(const char *name, struct err *e)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         if (strcasecmp(refused[i].slurm, name) == 0)
-            return err_set(e, ERR_UNSUPPORTED, "%s cannot be changed: %s", refused[i].slurm, refused[i].instead);
+            return err_set(e, ERR_UNSUPPORTED, "%s cannot be changed: %s", refused[i].slurm,
+                refused[i].instead);
     return err_set(e, ERR_UNSUPPORTED, "Update of this parameter is not supported: %s", name);
 }
 
 /* 30, +30, -1:00:00, UNLIMITED. */
-static int put_limit(const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
+static int put_limit(
+    const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
 {
     int64_t now = cli_int(job, "time_limit_ms", 0), ms;
     if (!value[0])
@@ -76,7 +88,8 @@ static int put_limit(const char *value, const json_t *job, json_t *changes, char
     if (rc)
         return rc;
     if (now == 0)
-        return err_set(e, ERR_INVALID, "%s: it has no time limit that could be changed by that: say TimeLimit=TIME", value);
+        return err_set(e, ERR_INVALID,
+            "%s: it has no time limit that could be changed by that: say TimeLimit=TIME", value);
     now = value[0] == '+' ? now + ms : now - ms;
     if (now <= 0)
         return err_set(e, ERR_INVALID, "%s: nothing would be left of its time limit", value);
@@ -93,7 +106,9 @@ static int put_cpus(const char *value, const json_t *job, json_t *changes, struc
     if (rc)
         return rc;
     if (n % nodes != 0)
-        return err_set(e, ERR_UNSUPPORTED, "%lld CPUs are not the same number on each of %lld nodes", (long long)n, (long long)nodes);
+        return err_set(e, ERR_UNSUPPORTED,
+            "%lld CPUs are not the same number on each of %lld nodes", (long long)n,
+            (long long)nodes);
     json_object_set_new(changes, "cpus", json_integer(n / nodes));
     return 0;
 }
@@ -111,11 +126,13 @@ static int put_memory_per_cpu(const char *value, const json_t *job, json_t *chan
 }
 
 /* The script of a job that gets several is on the first of them, as Slurm has it. */
-static int put_nodes(const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
+static int put_nodes(
+    const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
 {
     int rc = put(changes, "nodes", value, told, e);
     json_object_del(changes, "nodes_by_slurm");
-    if (!rc && cli_int(job, "nodes", 1) == 1 && json_integer_value(json_object_get(changes, "nodes")) > 1)
+    if (!rc && cli_int(job, "nodes", 1) == 1 &&
+        json_integer_value(json_object_get(changes, "nodes")) > 1)
         json_object_set_new(changes, "script_on", json_string("first"));
     return rc;
 }
@@ -135,7 +152,8 @@ static int put_gres(const char *value, json_t *changes, char **told, struct err 
     return rc;
 }
 
-static int put_named(const char *name, const char *value, const json_t *job, json_t *changes, char **told, struct err *e)
+static int put_named(const char *name, const char *value, const json_t *job, json_t *changes,
+    char **told, struct err *e)
 {
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
         if (strcasecmp(same[i].slurm, name) == 0)
@@ -158,7 +176,8 @@ static int put_named(const char *name, const char *value, const json_t *job, jso
     return refuse(name, e);
 }
 
-int scontrol_update_word(const char *word, const json_t *job, json_t *changes, char **ret_told, struct err *e)
+int scontrol_update_word(
+    const char *word, const json_t *job, json_t *changes, char **ret_told, struct err *e)
 {
     const char *eq = strchr(word, '=');
     char shown[STR_SHOW_MAX];
@@ -194,7 +213,8 @@ static bool is_named(const char *word, const char *name)
 }
 
 /* What the words say of this job. False after a report. */
-static bool read_words(const struct update *u, const char *which, const json_t *job, json_t *changes)
+static bool read_words(
+    const struct update *u, const char *which, const json_t *job, json_t *changes)
 {
     struct err e = {0};
     int rc = 0;
@@ -216,7 +236,8 @@ static bool read_words(const struct update *u, const char *which, const json_t *
     return rc == 0;
 }
 
-/* Of an array what has not begun, or a job. only: of several, what does not say how many tasks run at once. */
+/* Of an array what has not begun, or a job. only: of several, what does not say how many tasks run
+ * at once. */
 static int update_one(const struct update *u, const char *which, const json_t *job, bool only)
 {
     json_t *changes = json_object(), *v = NULL;
@@ -242,13 +263,17 @@ static bool has_index(const char *tasks, int64_t index)
 }
 
 /* Tasks that have begun are jobs of their own; those of all that are named, or all. */
-static int update_tasks(const struct update *u, const char *which, const json_t *array, const char *tasks, int *seen)
+static int update_tasks(
+    const struct update *u, const char *which, const json_t *array, const char *tasks, int *seen)
 {
     int64_t before = 0;
     int rc = CLI_OK;
     do {
-        char *path = before ? mem_printf("/api/v1/jobs?state=active&limit=200&array=%lld&before=%lld", (long long)cli_int(array, "id", 0), (long long)before)
-                            : mem_printf("/api/v1/jobs?state=active&limit=200&array=%lld", (long long)cli_int(array, "id", 0));
+        char *path = before
+                         ? mem_printf("/api/v1/jobs?state=active&limit=200&array=%lld&before=%lld",
+                               (long long)cli_int(array, "id", 0), (long long)before)
+                         : mem_printf("/api/v1/jobs?state=active&limit=200&array=%lld",
+                               (long long)cli_int(array, "id", 0));
         json_t *v = slurm_get("scontrol", u->c, path);
         const json_t *task;
         size_t i;
@@ -283,7 +308,8 @@ static int update_array(const struct update *u, const json_t *detail, const char
     int more = rc == CLI_OK || *tasks ? update_tasks(u, which, job, tasks, &seen) : rc;
     rc = more > rc ? more : rc;
     if (rc == CLI_OK && seen == 0)
-        rc = *tasks ? fail(which, "none of these tasks has begun and not ended: those that have not begun are changed together, without _")
+        rc = *tasks ? fail(which, "none of these tasks has begun and not ended: those that have "
+                                  "not begun are changed together, without _")
                     : fail(which, "Job/step already completing or completed");
     free(which);
     return rc;
@@ -306,7 +332,8 @@ static int update_named(const struct update *u, const char *word)
     if (is_array)
         rc = update_array(u, v, tasks);
     else
-        rc = *tasks ? fail(word, "Invalid job id specified") : update_one(u, word, json_object_get(v, "job"), false);
+        rc = *tasks ? fail(word, "Invalid job id specified")
+                    : update_one(u, word, json_object_get(v, "job"), false);
     json_decref(v);
     return rc;
 }
@@ -334,7 +361,8 @@ static int update_jobs(const struct update *u, const char *list)
 
 static const struct {
     const char *state, *action;
-} states[] = {{"DRAIN", "drain"}, {"RESUME", "undrain"}, {"UNDRAIN", "undrain"}, {"IDLE", "undrain"}};
+} states[] = {
+    {"DRAIN", "drain"}, {"RESUME", "undrain"}, {"UNDRAIN", "undrain"}, {"IDLE", "undrain"}};
 
 /* "drain" or "undrain", or NULL after a report. */
 static const char *node_action(const struct update *u)
@@ -348,7 +376,8 @@ static const char *node_action(const struct update *u)
             if (strcasecmp(word + strlen("State="), states[k].state) == 0)
                 action = states[k].action;
         if (!is_named(word, "State") || !action) {
-            slurm_error("scontrol", "update: %s of a node is not supported: State=DRAIN and State=RESUME are", word);
+            slurm_error("scontrol",
+                "update: %s of a node is not supported: State=DRAIN and State=RESUME are", word);
             return NULL;
         }
     }
@@ -357,7 +386,8 @@ static const char *node_action(const struct update *u)
     return action;
 }
 
-static int change_node(const struct update *u, const json_t *nodes, const char *name, const char *action)
+static int change_node(
+    const struct update *u, const json_t *nodes, const char *name, const char *action)
 {
     const json_t *node, *found = NULL;
     size_t i;
@@ -373,7 +403,9 @@ static int change_node(const struct update *u, const json_t *nodes, const char *
     json_t *v = NULL;
     int rc = client_json(u->c, "POST", path, NULL, &v, &e) == 0 ? CLI_OK : fail(name, e.text);
     if (rc == CLI_OK && str_eq(action, "drain") && cli_int(found, "jobs", 0) > 0)
-        slurm_warn("scontrol", "%s: what runs there does not run to its end: it is saved, stopped and queued again", name);
+        slurm_warn("scontrol",
+            "%s: what runs there does not run to its end: it is saved, stopped and queued again",
+            name);
     json_decref(v);
     free(path);
     return rc;
@@ -393,7 +425,8 @@ static int update_nodes(const struct update *u, const char *list)
     char *save = NULL;
     if (!v)
         rc = CLI_FAILED;
-    for (char *name = v ? strtok_r((char *)(uintptr_t)buf_str(&names), "\n", &save) : NULL; name; name = strtok_r(NULL, "\n", &save)) {
+    for (char *name = v ? strtok_r((char *)(uintptr_t)buf_str(&names), "\n", &save) : NULL; name;
+         name = strtok_r(NULL, "\n", &save)) {
         int one = change_node(u, json_object_get(v, "nodes"), name, action);
         rc = one > rc ? one : rc;
     }
@@ -410,10 +443,12 @@ int scontrol_update(struct client *c, char **words, int n)
         const char *word = words[u.skip];
         for (size_t k = 0; of_jobs[k]; k++)
             if (is_named(word, of_jobs[k]))
-                return n > 1 ? update_jobs(&u, strchr(word, '=') + 1) : fail(word, "No changes specified");
+                return n > 1 ? update_jobs(&u, strchr(word, '=') + 1)
+                             : fail(word, "No changes specified");
         if (is_named(word, "NodeName"))
             return update_nodes(&u, strchr(word, '=') + 1);
     }
-    slurm_error("scontrol", "update: JobId=JOB or NodeName=NODE is needed; partitions are the pools of belayd's configuration");
+    slurm_error("scontrol", "update: JobId=JOB or NodeName=NODE is needed; partitions are the "
+                            "pools of belayd's configuration");
     return CLI_FAILED;
 }

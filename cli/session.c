@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See session.h. Two processes talk to belayd: this one has what comes, its child what goes (struct client makes one call at a time).
- * A thread waits for what would end us, so that neither the terminal nor the command is left as it was meanwhile.
+ * See session.h. Two processes talk to belayd: this one has what comes, its child what goes (struct
+ * client makes one call at a time). A thread waits for what would end us, so that neither the
+ * terminal nor the command is left as it was meanwhile.
  */
 #include "cli/session.h"
 
@@ -52,19 +53,21 @@ static void add_size(struct buf *out)
     struct winsize w = {0};
     if (ioctl(STDIN_FILENO, TIOCGWINSZ, &w) != 0)
         return;
-    const unsigned char b[4] = {(unsigned char)(w.ws_row >> 8), (unsigned char)w.ws_row, (unsigned char)(w.ws_col >> 8),
-        (unsigned char)w.ws_col};
+    const unsigned char b[4] = {(unsigned char)(w.ws_row >> 8), (unsigned char)w.ws_row,
+        (unsigned char)(w.ws_col >> 8), (unsigned char)w.ws_col};
     frame_add(out, FRAME_SIZE, b, sizeof(b));
 }
 
 /* ---- what goes: the child ---- */
 
-int session_post(const struct session *s, struct client *c, const struct buf *frames, int64_t *offset, struct err *e)
+int session_post(const struct session *s, struct client *c, const struct buf *frames,
+    int64_t *offset, struct err *e)
 {
     for (size_t at = 0; at < frames->len;) {
         struct client_reply reply = {0};
         json_t *v = NULL;
-        char *path = mem_printf("/api/v1/channels/%lld/input?offset=%lld", (long long)s->id, (long long)*offset);
+        char *path = mem_printf(
+            "/api/v1/channels/%lld/input?offset=%lld", (long long)s->id, (long long)*offset);
         size_t n = frames->len - at < POST_MAX ? frames->len - at : POST_MAX;
         int rc = client_call_bytes(c, path, frames->data + at, n, CALL_MS, &reply, e);
         free(path);
@@ -138,7 +141,8 @@ static void send_all(struct session *s, bool no_input)
     }
     while (rc == 0) {
         struct buf frames = {0};
-        struct pollfd p[2] = {{.fd = signals, .events = POLLIN}, {.fd = open ? STDIN_FILENO : -1, .events = POLLIN}};
+        struct pollfd p[2] = {
+            {.fd = signals, .events = POLLIN}, {.fd = open ? STDIN_FILENO : -1, .events = POLLIN}};
         if (poll(p, 2, -1) > 0) {
             if (p[0].revents)
                 read_signal(signals, &frames);
@@ -203,8 +207,8 @@ int session_hear(struct session *s, int64_t wait_ms, int *ret_exit, struct err *
     struct frame f;
     size_t used;
     int got, before = *ret_exit;
-    char *path = mem_printf("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%lld", (long long)s->id, (long long)s->taken,
-        (long long)wait_ms);
+    char *path = mem_printf("/api/v1/channels/%lld/output?offset=%lld&wait_ms=%lld",
+        (long long)s->id, (long long)s->taken, (long long)wait_ms);
     int rc = client_call(s->client, "GET", path, NULL, CALL_MS, &reply, e);
     free(path);
     if (rc == ERR_UNAVAILABLE || rc == ERR_IO || rc == ERR_TIMEOUT)
@@ -243,9 +247,12 @@ int session_begin(struct session *s, const struct session_ask *ask, struct err *
         json_array_append_new(command, json_text(ask->words[i]));
     if (ask->tty)
         ioctl(STDIN_FILENO, TIOCGWINSZ, &w);
-    json_t *body = ask->signal ? json_pack("{s:i,s:s,s:I}", "signal", ask->signal, "to", ask->to, "rank", (json_int_t)ask->rank)
-                               : json_pack("{s:O,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank", (json_int_t)ask->rank, "tty", (int)ask->tty,
-        "term", json_text(ask->tty && term ? term : ""), "rows", (int)w.ws_row, "columns", (int)w.ws_col);
+    json_t *body = ask->signal ? json_pack("{s:i,s:s,s:I}", "signal", ask->signal, "to", ask->to,
+                                     "rank", (json_int_t)ask->rank)
+                               : json_pack("{s:O,s:I,s:b,s:o,s:i,s:i}", "command", command, "rank",
+                                     (json_int_t)ask->rank, "tty", (int)ask->tty, "term",
+                                     json_text(ask->tty && term ? term : ""), "rows", (int)w.ws_row,
+                                     "columns", (int)w.ws_col);
     char *path = mem_printf("/api/v1/jobs/%lld/exec", (long long)ask->job);
     int rc = client_json(s->client, "POST", path, body, &v, e);
     free(path);
@@ -283,7 +290,8 @@ struct guard {
     pthread_t thread;
 };
 
-/* The next that is not to be passed on. What a terminal sends, the sender gets as well; what somebody else does, from us. */
+/* The next that is not to be passed on. What a terminal sends, the sender gets as well; what
+ * somebody else does, from us. */
 static int next_signal(const struct guard *g)
 {
     for (;;) {
@@ -361,7 +369,8 @@ static int attend(struct session *s, bool no_input, int *ret_exit, struct err *e
     return rc;
 }
 
-int session_run(struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e)
+int session_run(
+    struct client *c, const struct session_ask *ask, bool *ret_begun, int *ret_exit, struct err *e)
 {
     struct session s = {.client = c};
     s.tty = ask->tty && tcgetattr(STDIN_FILENO, &s.saved) == 0;
@@ -375,8 +384,8 @@ int session_run(struct client *c, const struct session_ask *ask, bool *ret_begun
     return rc;
 }
 
-int session_feed(struct client *c, const struct session_ask *ask, const void *p, size_t n, bool *ret_begun, int *ret_exit,
-    struct err *e)
+int session_feed(struct client *c, const struct session_ask *ask, const void *p, size_t n,
+    bool *ret_begun, int *ret_exit, struct err *e)
 {
     struct session s = {.client = c};
     struct buf frames = {0};

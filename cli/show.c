@@ -65,7 +65,8 @@ static void print_checkpoint(const json_t *job)
             printf(" and daily at %s UTC", cli_text(how, "at"));
         printf(", keep %lld", (long long)cli_int(how, "keep", 0));
         if (cli_int(how, "keep_every", 0) > 0)
-            printf(" and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));
+            printf(
+                " and each whose sequence %lld divides", (long long)cli_int(how, "keep_every", 0));
         putchar('\n');
     }
     if (!json_is_object(last))
@@ -84,12 +85,14 @@ static void print_priority(const json_t *job)
 {
     static const struct {
         const char *key, *what;
-    } parts[] = {{"fair_ms", "fair share"}, {"qos_ms", "QOS"}, {"size_ms", "size"}, {"nice_ms", "nice"}};
+    } parts[] = {
+        {"fair_ms", "fair share"}, {"qos_ms", "QOS"}, {"size_ms", "size"}, {"nice_ms", "nice"}};
     const json_t *p = json_object_get(job, "priority");
     char text[64];
     if (!json_is_object(p))
         return;
-    printf("priority      as if it had waited for %s: ", cli_duration(cli_int(p, "total_ms", 0), text, sizeof(text)));
+    printf("priority      as if it had waited for %s: ",
+        cli_duration(cli_int(p, "total_ms", 0), text, sizeof(text)));
     printf("its waiting %s", cli_duration(cli_int(p, "age_ms", 0), text, sizeof(text)));
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         int64_t ms = cli_int(p, parts[i].key, 0);
@@ -189,7 +192,8 @@ static void print_attempts(const json_t *attempts, const json_t *job)
 /* The certificate that covers it, and its own last drill when that is another. */
 static void print_drills(const json_t *v)
 {
-    const json_t *drills = json_object_get(v, "drills"), *certificate = json_object_get(v, "certificate");
+    const json_t *drills = json_object_get(v, "drills"),
+                 *certificate = json_object_get(v, "certificate");
     const json_t *last = json_array_get(drills, json_array_size(drills) - 1);
     if (json_is_object(certificate))
         drill_print(certificate);
@@ -203,8 +207,8 @@ static void print_nodes(const json_t *job)
     if (most == 1)
         return;
     if (least < most)
-        printf("%lld to %lld nodes (the last attempt has %lld; on a loss: %s), each with ", least, most,
-            (long long)cli_int(job, "ranks", 0), cli_text(job, "on_loss"));
+        printf("%lld to %lld nodes (the last attempt has %lld; on a loss: %s), each with ", least,
+            most, (long long)cli_int(job, "ranks", 0), cli_text(job, "on_loss"));
     else
         printf("%lld nodes, each with ", most);
     if (str_eq(cli_text(job, "script_on"), "first"))
@@ -215,7 +219,8 @@ static void print_retries(const json_t *job)
 {
     struct buf text = {0};
     retry_format(job, &text);
-    printf("retries       %s\n", json_is_false(json_object_get(job, "requeue")) ? "none: --no-requeue" : buf_str(&text));
+    printf("retries       %s\n",
+        json_is_false(json_object_get(job, "requeue")) ? "none: --no-requeue" : buf_str(&text));
     buf_deinit(&text);
 }
 
@@ -254,14 +259,16 @@ static void print_finish_by(const json_t *job)
 {
     struct wall by, ended;
     char in[32];
-    bool is_done = str_eq(cli_text(job, "end"), "succeeded") && time_parse_iso(cli_text(job, "ended_at"), &ended, NULL) == 0 &&
+    bool is_done = str_eq(cli_text(job, "end"), "succeeded") &&
+                   time_parse_iso(cli_text(job, "ended_at"), &ended, NULL) == 0 &&
                    time_parse_iso(cli_text(job, "finish_by"), &by, NULL) == 0;
     printf("finish by     %s", cli_text(job, "finish_by"));
     if (is_done) {
         cli_duration(ended.ms > by.ms ? ended.ms - by.ms : by.ms - ended.ms, in, sizeof in);
         printf(", done %s %s\n", in, ended.ms > by.ms ? "too late" : "before");
     } else {
-        printf(str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n", cli_text(job, "pace"));
+        printf(
+            str_eq(cli_text(job, "state"), "ended") ? "\n" : ", now %s\n", cli_text(job, "pace"));
     }
 }
 
@@ -270,7 +277,8 @@ static void print_times(const json_t *job)
     char usd[32];
     if (cli_int(job, "cron", 0) > 0)
         printf("cron          entry %lld, for %s\n", (long long)cli_int(job, "cron", 0),
-            json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at") : "no time: by hand");
+            json_is_string(json_object_get(job, "cron_at")) ? cli_text(job, "cron_at")
+                                                            : "no time: by hand");
     if (json_is_string(json_object_get(job, "begin_at")))
         printf("begins        not before %s\n", cli_text(job, "begin_at"));
     if (json_is_string(json_object_get(job, "finish_by")))
@@ -278,7 +286,8 @@ static void print_times(const json_t *job)
     if (json_is_integer(json_object_get(job, "max_uusd")))
         printf("max usd       %s in all\n", cli_usd(cli_int(job, "max_uusd", 0), usd, sizeof usd));
     if (json_is_integer(json_object_get(job, "max_uusd_per_hour")))
-        printf("max usd/h     %s\n", cli_usd(cli_int(job, "max_uusd_per_hour", 0), usd, sizeof usd));
+        printf(
+            "max usd/h     %s\n", cli_usd(cli_int(job, "max_uusd_per_hour", 0), usd, sizeof usd));
     if (json_is_string(json_object_get(job, "deadline_at")))
         printf("deadline      %s\n", cli_text(job, "deadline_at"));
 }
@@ -290,7 +299,8 @@ static void print_expects(const json_t *e)
         return;
     printf("              %s\n", cli_text(e, "why"));
     if (json_is_string(json_object_get(e, "done_at")))
-        printf("expected      done %s, with some bad luck %s, for %s more\n", cli_text(e, "done_at"), cli_text(e, "late_at"),
+        printf("expected      done %s, with some bad luck %s, for %s more\n",
+            cli_text(e, "done_at"), cli_text(e, "late_at"),
             cli_usd(cli_int(e, "cost_uusd", 0), usd, sizeof(usd)));
 }
 
@@ -300,7 +310,8 @@ static void print_extras(const json_t *job)
     struct buf words = {0};
     if (json_is_string(json_object_get(job, "gpu_model")) || cli_int(job, "gpu_memory_mib", 0) > 0)
         printf("gpus          %s, at least %lld MiB each\n",
-            json_is_string(json_object_get(job, "gpu_model")) ? cli_text(job, "gpu_model") : "of any model",
+            json_is_string(json_object_get(job, "gpu_model")) ? cli_text(job, "gpu_model")
+                                                              : "of any model",
             (long long)cli_int(job, "gpu_memory_mib", 0));
     if (json_is_string(json_object_get(job, "constraint")))
         printf("features      %s\n", cli_text(job, "constraint"));
@@ -315,7 +326,8 @@ static void print_extras(const json_t *job)
         char size[32];
         str_format_bytes((uint64_t)cli_int(input, "bytes", 0), size, sizeof size);
         const char *place = cli_text(input, "place");
-        printf("reads         %s, %s\n", size, str_eq(place, "store") ? "where the store of checkpoints is" : place);
+        printf("reads         %s, %s\n", size,
+            str_eq(place, "store") ? "where the store of checkpoints is" : place);
     }
     cli_words(json_object_get(job, "resources"), &words);
     if (words.len)
@@ -340,9 +352,12 @@ static void print_used(const json_t *v)
     char cpu[32], could[32], peak[32], asked[32];
     if (!used_of(v, &u))
         return;
-    int64_t cpus = cli_int(job, "cpus", 1) * u.ranks, asked_mib = cli_int(job, "memory_mib", 0) * u.ranks;
-    printf("cpu used      %s of %s on %lld cpus: %lld %%\n", cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
-        cli_duration(u.ran_ms * cpus, could, sizeof(could)), (long long)cpus, (long long)percent(u.cpu_ms, u.ran_ms * cpus));
+    int64_t cpus = cli_int(job, "cpus", 1) * u.ranks,
+            asked_mib = cli_int(job, "memory_mib", 0) * u.ranks;
+    printf("cpu used      %s of %s on %lld cpus: %lld %%\n",
+        cli_duration(u.cpu_ms, cpu, sizeof(cpu)),
+        cli_duration(u.ran_ms * cpus, could, sizeof(could)), (long long)cpus,
+        (long long)percent(u.cpu_ms, u.ran_ms * cpus));
     if (u.peak_sum == 0)
         return;
     str_format_bytes((uint64_t)u.peak_sum, peak, sizeof(peak));
@@ -357,11 +372,12 @@ static void print_job(const json_t *v)
 {
     const json_t *job = json_object_get(v, "job");
     char age[32], lost[32], limit[32], memory[32] = "no memory limit";
-    printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0), cli_text(job, "name"),
-        cli_text(job, "user"));
+    printf("job           %lld \"%s\" of %s\n", (long long)cli_int(job, "id", 0),
+        cli_text(job, "name"), cli_text(job, "user"));
     printf("state         %s", cli_text(job, "state"));
     if (str_eq(cli_text(job, "state"), "ended"))
-        printf(": %s, exit code %lld", cli_text(job, "end"), (long long)cli_int(job, "exit_code", 0));
+        printf(
+            ": %s, exit code %lld", cli_text(job, "end"), (long long)cli_int(job, "exit_code", 0));
     printf("\nsubmitted     %s ago\n", cli_ago(job, "submitted_at", age, sizeof(age)));
     if (cli_int(job, "memory_mib", 0) > 0)
         snprintf(memory, sizeof(memory), "%lld MiB", (long long)cli_int(job, "memory_mib", 0));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay simulate: what pool files would have made of a log of jobs. Needs no belayd: the same decisions run here, in virtual
- * time.
+ * belay simulate: what pool files would have made of a log of jobs. Needs no belayd: the same
+ * decisions run here, in virtual time.
  */
 #include "cli/verbs.h"
 
@@ -111,7 +111,8 @@ static int read_some_time(const char *option, const char *arg, int64_t *ret_ms)
     return usage(option, &e);
 }
 
-static int read_number(const char *option, const char *arg, int64_t min, int64_t max, int64_t *ret_n)
+static int read_number(
+    const char *option, const char *arg, int64_t min, int64_t max, int64_t *ret_n)
 {
     struct err e;
     return str_to_i64(arg, min, max, "number", ret_n, &e) == 0 ? CLI_OK : usage(option, &e);
@@ -208,12 +209,15 @@ static int no_jobs(const struct request *q, struct wall first, struct wall last,
 {
     char from[TIME_ISO_MAX], to[TIME_ISO_MAX];
     if (n == 0) {
-        cli_error("%s: there is no job in it that ran (%zu that never did)", q->jobs, q->log.n_never_ran);
+        cli_error(
+            "%s: there is no job in it that ran (%zu that never did)", q->jobs, q->log.n_never_ran);
         return CLI_USAGE;
     }
     time_format_iso(first, from);
     time_format_iso(last, to);
-    cli_error("%s: no job in it came in the time that --from, --to or --days say: its %zu jobs came from %s to %s", q->jobs, n, from, to);
+    cli_error("%s: no job in it came in the time that --from, --to or --days say: its %zu jobs "
+              "came from %s to %s",
+        q->jobs, n, from, to);
     return CLI_USAGE;
 }
 
@@ -231,7 +235,8 @@ static int load_log(struct request *q)
     if (q->days)
         q->to.ms = q->from.ms + q->days * DAY_MS;
     size_t n = q->log.n;
-    struct wall first = n > 0 ? q->log.jobs[0].submit : WALL_NONE, last = n > 0 ? q->log.jobs[n - 1].submit : WALL_NONE;
+    struct wall first = n > 0 ? q->log.jobs[0].submit : WALL_NONE,
+                last = n > 0 ? q->log.jobs[n - 1].submit : WALL_NONE;
     joblog_select(&q->log, q->from, q->to);
     return q->log.n > 0 ? CLI_OK : no_jobs(q, first, last, n);
 }
@@ -244,7 +249,8 @@ static int load_traces(struct request *q)
     for (size_t i = 0; rc == 0 && i < q->n_trace_words; i++) {
         const char *word = q->trace_words[i];
         if (history_is_database(word))
-            rc = history_read_traces(word, q->log.n > 0 ? q->log.jobs[0].submit : WALL_NONE, &q->traces, &e);
+            rc = history_read_traces(
+                word, q->log.n > 0 ? q->log.jobs[0].submit : WALL_NONE, &q->traces, &e);
         else
             rc = market_read(&q->traces, word, &e);
     }
@@ -255,7 +261,8 @@ static int load(struct request *q)
 {
     struct err e;
     if (q->n_pools == 0 || !q->jobs) {
-        cli_error("what is simulated? --pools FILE says what there is to run on, --jobs LOG what ran");
+        cli_error(
+            "what is simulated? --pools FILE says what there is to run on, --jobs LOG what ran");
         return CLI_USAGE;
     }
     if (q->days && wall_is_set(q->to)) {
@@ -451,8 +458,9 @@ static void print_sums(const struct study *s, size_t n)
 static const struct {
     const char *name;
     enum ledger_kind kind;
-} times[] = {{"USEFUL", LEDGER_USEFUL}, {"LOST", LEDGER_LOST}, {"BOOT", LEDGER_BOOT}, {"START", LEDGER_START}, {"RESTORE", LEDGER_RESTORE},
-    {"SAVE", LEDGER_SAVE}, {"GANG-WAIT", LEDGER_GANG_WAIT}, {"IDLE", LEDGER_IDLE}};
+} times[] = {{"USEFUL", LEDGER_USEFUL}, {"LOST", LEDGER_LOST}, {"BOOT", LEDGER_BOOT},
+    {"START", LEDGER_START}, {"RESTORE", LEDGER_RESTORE}, {"SAVE", LEDGER_SAVE},
+    {"GANG-WAIT", LEDGER_GANG_WAIT}, {"IDLE", LEDGER_IDLE}};
 #define TIMES (sizeof times / sizeof times[0])
 
 /* Only what jobs on several nodes may have is left out where there is none. */
@@ -472,7 +480,8 @@ static void print_pools(const struct study *s)
     struct table *t = table_create();
     bool has_data = s->r.spent[LEDGER_EGRESS] > 0;
     table_column(t, "POOL", false);
-    add_columns(t, (const char *const[]){"JOBS", "WAIT", "LATE", "COST", has_data ? "DATA" : NULL, NULL});
+    add_columns(
+        t, (const char *const[]){"JOBS", "WAIT", "LATE", "COST", has_data ? "DATA" : NULL, NULL});
     for (size_t k = 0; k < TIMES; k++)
         if (is_shown(s, times[k].kind))
             table_column(t, times[k].name, true);
@@ -512,14 +521,16 @@ static void print_racks(const struct study *s)
         table_cell(t, "%s", s->rack_options[i].name);
         table_cell(t, "%.2f", (double)s->rack_options[i].max_w / 1e3);
         table_cell(t, "%.2f", (double)s->racks[i].most_w / 1e3);
-        table_cell(t, "%.2f", s->r.end_ms > 0 ? s->racks[i].watt_ms / (double)s->r.end_ms / 1e3 : 0);
+        table_cell(
+            t, "%.2f", s->r.end_ms > 0 ? s->racks[i].watt_ms / (double)s->r.end_ms / 1e3 : 0);
     }
     table_print(t);
 }
 
 static void print_teams(const struct study *s)
 {
-    static const char *const names[] = {"JOBS", "COST", "WAIT", "MEDIAN", "P95", "LATE", "RECLAIMS", "LOST"};
+    static const char *const names[] = {
+        "JOBS", "COST", "WAIT", "MEDIAN", "P95", "LATE", "RECLAIMS", "LOST"};
     struct table *t = table_create();
     table_column(t, "TEAM", false);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -648,25 +659,30 @@ static int run(int argc, const char **argv)
 
 static const struct poptOption options[] = {
     {"pools", 'p', POPT_ARG_STRING, NULL, VAL_POOLS,
-        "what there is to run on: a file of pools, or a configuration of belayd's; several are compared",
+        "what there is to run on: a file of pools, or a configuration of belayd's; several are "
+        "compared",
         "FILE"},
     {"jobs", 'l', POPT_ARG_STRING, NULL, VAL_JOBS,
-        "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database", "FILE"},
+        "what ran: CSV, what sacct -P prints, .swf, the JSON of belay list, or belayd's database",
+        "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
-        "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's database; "
+        "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's "
+        "database; "
         "several",
         "FILE"},
     {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED,
         "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},
-    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM, "only jobs submitted from this moment on (2026-08-01)",
-        "TIME"},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
+        "only jobs submitted from this moment on (2026-08-01)", "TIME"},
     {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "only jobs submitted before this moment", "TIME"},
     {"days", 'd', POPT_ARG_STRING, NULL, VAL_DAYS,
         "only so many days of the log, from --from or its beginning", "N"},
-    {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER, "of a provider to a launch (default 2s)", "DURATION"},
-    {"gone", 0, POPT_ARG_STRING, NULL, VAL_GONE, "until a machine that is to end is not paid for any more (default 30s)", "DURATION"},
-    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT, "from the answer to the join of its machine (default 2m)",
+    {"answer", 0, POPT_ARG_STRING, NULL, VAL_ANSWER, "of a provider to a launch (default 2s)",
         "DURATION"},
+    {"gone", 0, POPT_ARG_STRING, NULL, VAL_GONE,
+        "until a machine that is to end is not paid for any more (default 30s)", "DURATION"},
+    {"boot", 0, POPT_ARG_STRING, NULL, VAL_BOOT,
+        "from the answer to the join of its machine (default 2m)", "DURATION"},
     {"restore", 0, POPT_ARG_STRING, NULL, VAL_RESTORE, "of a checkpoint (default 30s)", "DURATION"},
     {"save", 0, POPT_ARG_STRING, NULL, VAL_SAVE,
         "one save, of jobs of which the log does not say (default 15s)", "DURATION"},
@@ -674,16 +690,19 @@ static const struct poptOption options[] = {
         "such jobs cannot be saved, and begin again", NULL},
     {"notice", 0, POPT_ARG_STRING, NULL, VAL_NOTICE,
         "before a spot machine is taken back (default: the provider's)", "DURATION"},
-    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM, "begin so far into the traces (default 0)",
-        "DURATION"},
+    {"trace-from", 0, POPT_ARG_STRING, NULL, VAL_TRACE_FROM,
+        "begin so far into the traces (default 0)", "DURATION"},
     {"machines", 0, POPT_ARG_STRING, NULL, VAL_TRACE_TIMES,
-        "what a trace counts as one is so many machines (default: any number, while it is not 0)", "N"},
+        "what a trace counts as one is so many machines (default: any number, while it is not 0)",
+        "N"},
     {"after", 0, POPT_ARG_STRING, NULL, VAL_AFTER,
         "end so long after the last submit at the latest (default 30d)", "DURATION"},
-    {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED, "of which machines go when some have to (default 1)", "N"},
-    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file", "FILE"},
+    {"seed", 0, POPT_ARG_STRING, NULL, VAL_SEED,
+        "of which machines go when some have to (default 1)", "N"},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file",
+        "FILE"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_simulate = {
-    "simulate", CLI_NO_WORDS, "what other pools would have made of the jobs that ran", run, options, false};
+const struct verb verb_simulate = {"simulate", CLI_NO_WORDS,
+    "what other pools would have made of the jobs that ran", run, options, false};

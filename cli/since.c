@@ -16,6 +16,8 @@ int since_parse(const char *text, struct wall now, struct wall *ret_at, struct e
     }
     if (slurm_time_parse(text, now, ret_at, e) == 0)
         return 0;
-    return err_set(e, ERR_INVALID, "expected a time like 10m (ago), 20:44, today, 2026-11-21T20:44 or 2026-11-21T20:44:00Z, found %s",
+    return err_set(e, ERR_INVALID,
+        "expected a time like 10m (ago), 20:44, today, 2026-11-21T20:44 or 2026-11-21T20:44:00Z, "
+        "found %s",
         str_show(text, (char[STR_SHOW_MAX]){0}));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sinfo: belay's pools as partitions, and their nodes. What an elastic pool may still launch is shown as Slurm shows nodes that
- * are powered down: "idle~".
+ * sinfo: belay's pools as partitions, and their nodes. What an elastic pool may still launch is
+ * shown as Slurm shows nodes that are powered down: "idle~".
  */
 #include "cli/slurm_programs.h"
 
@@ -19,8 +19,36 @@
 #define NODES_LONG_FORMAT "%N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E"
 #define SUMMARY_FORMAT "%9P %.5a %.10l %.16F %N"
 
-enum value { POOL, POOL_BARE, AVAIL, LIMIT, N_NODES, STATE, STATE_LONG, NODES, CPUS, CPUS_AIOT, MEMORY, FREE_MEMORY, GRES, FEATURES, REASON,
-    NODES_AIOT, SIZE, ROOT, SHARE, GROUPS, ZERO, ONE, NULLS, SOCKETS, ADDRESS, VERSION, PREEMPT, LOAD };
+enum value {
+    POOL,
+    POOL_BARE,
+    AVAIL,
+    LIMIT,
+    N_NODES,
+    STATE,
+    STATE_LONG,
+    NODES,
+    CPUS,
+    CPUS_AIOT,
+    MEMORY,
+    FREE_MEMORY,
+    GRES,
+    FEATURES,
+    REASON,
+    NODES_AIOT,
+    SIZE,
+    ROOT,
+    SHARE,
+    GROUPS,
+    ZERO,
+    ONE,
+    NULLS,
+    SOCKETS,
+    ADDRESS,
+    VERSION,
+    PREEMPT,
+    LOAD
+};
 
 static const struct slurm_field fields[] = {
     {"available", 'a', "AVAIL", 0, AVAIL},
@@ -94,7 +122,7 @@ struct group {
     const char *pool;
     const char *state; /* Slurm's long word, lower case; "~" behind it: powered down */
     struct buf nodes;
-    int64_t n, cpus, memory_mib;             /* cpus, memory: of a node, the least of them */
+    int64_t n, cpus, memory_mib; /* cpus, memory: of a node, the least of them */
     int64_t cpus_used, cpus_all, n_used, n_idle, n_other, cpus_idle, cpus_other;
     bool is_default, varies;
     const json_t *node; /* the first */
@@ -127,7 +155,8 @@ static const char *node_state(const json_t *node, int64_t used)
 
 static const char *compact(const char *state)
 {
-    static const char *const names[][2] = {{"allocated", "alloc"}, {"mixed", "mix"}, {"draining", "drng"}, {"drained", "drain"}};
+    static const char *const names[][2] = {
+        {"allocated", "alloc"}, {"mixed", "mix"}, {"draining", "drng"}, {"drained", "drain"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (str_eq(names[i][0], state))
             return names[i][1];
@@ -157,7 +186,9 @@ static const char *why(const struct group *g)
     const char *notice = g->node ? cli_text(g->node, "notice") : "-";
     if (!str_eq(notice, "-"))
         return notice;
-    return str_starts(g->state, "dr") ? "drained" : str_starts(g->state, "down") ? "Not responding" : "none";
+    return str_starts(g->state, "dr")     ? "drained"
+           : str_starts(g->state, "down") ? "Not responding"
+                                          : "none";
 }
 
 static void value(const void *row, int what, struct buf *out)
@@ -192,12 +223,12 @@ static void value(const void *row, int what, struct buf *out)
         buf_printf(out, "%lld%s", (long long)g->cpus, g->varies ? "+" : "");
         return;
     case CPUS_AIOT:
-        buf_printf(out, "%lld/%lld/%lld/%lld", (long long)g->cpus_used, (long long)g->cpus_idle, (long long)g->cpus_other,
-            (long long)g->cpus_all);
+        buf_printf(out, "%lld/%lld/%lld/%lld", (long long)g->cpus_used, (long long)g->cpus_idle,
+            (long long)g->cpus_other, (long long)g->cpus_all);
         return;
     case NODES_AIOT:
-        buf_printf(out, "%lld/%lld/%lld/%lld", (long long)g->n_used, (long long)g->n_idle, (long long)g->n_other,
-            (long long)g->n);
+        buf_printf(out, "%lld/%lld/%lld/%lld", (long long)g->n_used, (long long)g->n_idle,
+            (long long)g->n_other, (long long)g->n);
         return;
     case MEMORY:
         buf_printf(out, "%lld%s", (long long)g->memory_mib, g->varies ? "+" : "");
@@ -253,11 +284,13 @@ static void value(const void *row, int what, struct buf *out)
 
 /* ---- gathering ---- */
 
-static struct group *find_group(struct sinfo *s, const char *pool, const char *state, const json_t *node)
+static struct group *find_group(
+    struct sinfo *s, const char *pool, const char *state, const json_t *node)
 {
     for (size_t i = 0; i < s->n_groups && !(s->by_node && node); i++) {
         struct group *g = &s->groups[i];
-        if ((!s->groups_pools || str_eq(g->pool, pool)) && (!s->groups_states || str_eq(g->state, state) || g->n == 0))
+        if ((!s->groups_pools || str_eq(g->pool, pool)) &&
+            (!s->groups_states || str_eq(g->state, state) || g->n == 0))
             return g;
     }
     s->groups = mem_resize(s->groups, s->n_groups + 1, sizeof(*s->groups));
@@ -280,7 +313,8 @@ static bool has_state(const struct sinfo *s, const char *state)
            (slurm_list_has(s->states, "drain") && str_starts(state, "dr"));
 }
 
-static void add_node(struct sinfo *s, const json_t *node, const char *pool, int64_t used, bool is_default)
+static void add_node(
+    struct sinfo *s, const json_t *node, const char *pool, int64_t used, bool is_default)
 {
     const char *state = node_state(node, used), *name = cli_text(node, "name");
     int64_t cpus = cli_int(node, "cpus", 0), mib = cli_int(node, "memory_mib", 0);
@@ -339,8 +373,10 @@ static void gather(struct sinfo *s, const json_t *pools, const json_t *nodes)
             live++;
         }
         add_dormant(s, pool, live, only);
-        if (s->n_groups == before && (s->groups_pools || before == 0) && !s->states && !s->nodes && !s->by_node && !s->dead)
-            *find_group(s, name, "n/a", NULL) = (struct group){.pool = name, .state = "n/a", .is_default = only};
+        if (s->n_groups == before && (s->groups_pools || before == 0) && !s->states && !s->nodes &&
+            !s->by_node && !s->dead)
+            *find_group(s, name, "n/a", NULL) =
+                (struct group){.pool = name, .state = "n/a", .is_default = only};
     }
 }
 
@@ -378,14 +414,17 @@ static json_t *node_json(const struct group *g)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(buf_str(&((const struct group *)a)->nodes), buf_str(&((const struct group *)b)->nodes));
+    return strcmp(
+        buf_str(&((const struct group *)a)->nodes), buf_str(&((const struct group *)b)->nodes));
 }
 
 static int max_width(const struct slurm_piece *p, size_t len)
 {
     size_t title = strlen(p->field->title);
     len = len < title ? title : len;
-    return p->width > 0 && (size_t)p->width < len ? p->width : (int)(len > SLURM_WIDTH_MAX ? SLURM_WIDTH_MAX : len);
+    return p->width > 0 && (size_t)p->width < len
+               ? p->width
+               : (int)(len > SLURM_WIDTH_MAX ? SLURM_WIDTH_MAX : len);
 }
 
 static void print(struct sinfo *s)
@@ -394,8 +433,11 @@ static void print(struct sinfo *s)
     json_t *list = json_array();
     if (s->by_node && s->n_groups > 1)
         qsort(s->groups, s->n_groups, sizeof(*s->groups), by_name);
-    for (size_t i = 0; i < s->format.n && s->by_node && !s->letters && !s->names; i++) /* as wide as the longest name, as Slurm does */
-        for (size_t k = 0; k < s->n_groups && s->format.pieces[i].field && s->format.pieces[i].field->what == NODES; k++)
+    /* as wide as the longest name, as Slurm does */
+    for (size_t i = 0; i < s->format.n && s->by_node && !s->letters && !s->names; i++)
+        for (size_t k = 0; k < s->n_groups && s->format.pieces[i].field &&
+                           s->format.pieces[i].field->what == NODES;
+             k++)
             s->format.pieces[i].width = max_width(&s->format.pieces[i], s->groups[k].nodes.len);
     if (!s->no_header)
         slurm_format_line(&s->format, value, NULL, &out);
@@ -420,18 +462,19 @@ static int read_format(struct sinfo *s)
 {
     struct err e;
     const char *from = getenv("SINFO_FORMAT");
-    const char *letters = s->letters                    ? s->letters
-                          : s->summary                  ? SUMMARY_FORMAT
-                          : s->by_node && s->long_form  ? NODES_LONG_FORMAT
-                          : s->by_node                  ? NODES_FORMAT
-                          : s->long_form                ? LONG_FORMAT
-                          : from && *from               ? from
-                                                        : DEFAULT_FORMAT;
+    const char *letters = s->letters                   ? s->letters
+                          : s->summary                 ? SUMMARY_FORMAT
+                          : s->by_node && s->long_form ? NODES_LONG_FORMAT
+                          : s->by_node                 ? NODES_FORMAT
+                          : s->long_form               ? LONG_FORMAT
+                          : from && *from              ? from
+                                                       : DEFAULT_FORMAT;
     int rc = s->names ? slurm_format_names(s->names, fields, &s->format, &e)
                       : slurm_format_letters(letters, fields, &s->format, &e);
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
         int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : ZERO;
-        s->groups_states = s->groups_states || what == STATE || what == STATE_LONG || what == REASON;
+        s->groups_states =
+            s->groups_states || what == STATE || what == STATE_LONG || what == REASON;
         s->groups_pools = s->groups_pools || what == POOL || what == POOL_BARE;
         bool names_host = s->format.pieces[i].field && s->format.pieces[i].field->letter == 'n';
         s->by_node = s->by_node || names_host || what == ADDRESS;
@@ -453,7 +496,8 @@ static int show(struct sinfo *s)
         return CLI_FAILED;
     }
     s->by_node = s->by_node || s->json;
-    json_t *pools = slurm_get("sinfo", c, "/api/v1/pools"), *nodes = pools ? slurm_get("sinfo", c, "/api/v1/nodes") : NULL;
+    json_t *pools = slurm_get("sinfo", c, "/api/v1/pools"),
+           *nodes = pools ? slurm_get("sinfo", c, "/api/v1/nodes") : NULL;
     if (nodes) {
         gather(s, json_object_get(pools, "pools"), json_object_get(nodes, "nodes"));
         fold(s);
@@ -468,7 +512,8 @@ static int show(struct sinfo *s)
 
 static void help(void)
 {
-    puts("Usage: sinfo [-h] [-l] [-N] [-s] [-R] [-d] [-r] [-p PARTITIONS] [-n NODES] [-t STATES] [-o FORMAT | -O FIELDS] [--json]\n\n"
+    puts("Usage: sinfo [-h] [-l] [-N] [-s] [-R] [-d] [-r] [-p PARTITIONS] [-n NODES] [-t STATES] "
+         "[-o FORMAT | -O FIELDS] [--json]\n\n"
          "Shows belay's pools and nodes as Slurm's sinfo does.");
     for (const struct slurm_field *f = fields; f->name; f++)
         printf("  %%%c  %s\n", f->letter, f->name);
@@ -501,8 +546,13 @@ static int option(struct sinfo *s, int c)
     else if (c == VAL_HELP || c == 'V')
         c == 'V' ? (void)puts(SLURM_VERSION) : help();
     else if (c == 'i' || c == 'M' || c == 'T')
-        slurm_error("sinfo", "%s is not supported", c == 'i' ? "--iterate" : c == 'M' ? "--clusters" : "--reservation");
-    return c == VAL_HELP || c == 'V' ? CLI_OK : c == 'i' || c == 'M' || c == 'T' || c == '?' ? CLI_FAILED : -1;
+        slurm_error("sinfo", "%s is not supported",
+            c == 'i'   ? "--iterate"
+            : c == 'M' ? "--clusters"
+                       : "--reservation");
+    return c == VAL_HELP || c == 'V'                      ? CLI_OK
+           : c == 'i' || c == 'M' || c == 'T' || c == '?' ? CLI_FAILED
+                                                          : -1;
 }
 
 int sinfo_main(int argc, char **argv)
@@ -510,7 +560,8 @@ int sinfo_main(int argc, char **argv)
     struct sinfo s = {0};
     int c, rc = -1;
     optind = 0;
-    while (rc < 0 && (c = getopt_long(argc, argv, "adehi:lM:n:No:O:p:rRst:TvV", options, NULL)) != -1)
+    while (
+        rc < 0 && (c = getopt_long(argc, argv, "adehi:lM:n:No:O:p:rRst:TvV", options, NULL)) != -1)
         rc = option(&s, c);
     if (rc < 0 && optind < argc) {
         slurm_error("sinfo", "Unrecognized option: %s", argv[optind]);

@@ -73,10 +73,12 @@ static bool read_width(const char **p, int *ret_width)
 
 static int refuse_width(const char *text, struct err *e)
 {
-    return err_set(e, ERR_INVALID, "a field is at most %d wide: found %s", SLURM_WIDTH_MAX, SHOWN(text));
+    return err_set(
+        e, ERR_INVALID, "a field is at most %d wide: found %s", SLURM_WIDTH_MAX, SHOWN(text));
 }
 
-int slurm_format_letters(const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
+int slurm_format_letters(
+    const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
 {
     struct buf before = {0};
     int rc = check_length(text, f, e);
@@ -118,7 +120,8 @@ int slurm_format_letters(const char *text, const struct slurm_field *fields, str
     return rc;
 }
 
-int slurm_format_names(const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
+int slurm_format_names(
+    const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
 {
     struct buf item = {0};
     int rc = check_length(text, f, e);
@@ -155,13 +158,15 @@ int slurm_format_names(const char *text, const struct slurm_field *fields, struc
     return rc;
 }
 
-int slurm_format_sacct(const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
+int slurm_format_sacct(
+    const char *text, const struct slurm_field *fields, struct slurm_format *f, struct err *e)
 {
     struct buf item = {0};
     int rc = check_length(text, f, e);
     while (rc == 0 && slurm_next_item(&text, &item)) {
         const char *word = buf_str(&item), *p = word + strcspn(word, "%");
-        struct slurm_piece piece = {.field = field_of_name(fields, word, (size_t)(p - word), true), .marks_cuts = true};
+        struct slurm_piece piece = {
+            .field = field_of_name(fields, word, (size_t)(p - word), true), .marks_cuts = true};
         if (!piece.field) {
             rc = err_set(e, ERR_INVALID, "Invalid field requested: %s", SHOWN(word));
             break;
@@ -173,7 +178,8 @@ int slurm_format_sacct(const char *text, const struct slurm_field *fields, struc
             piece.right = *++p != '-';
             p += !piece.right;
             if (!isdigit((unsigned char)*p) || !read_width(&p, &width) || *p || width == 0) {
-                rc = err_set(e, ERR_INVALID, "expected a width in 1 .. %d after %% in %s", SLURM_WIDTH_MAX, SHOWN(word));
+                rc = err_set(e, ERR_INVALID, "expected a width in 1 .. %d after %% in %s",
+                    SLURM_WIDTH_MAX, SHOWN(word));
                 break;
             }
             piece.width = width;
@@ -231,7 +237,8 @@ static void add_cell(struct buf *out, const struct slurm_piece *p, const char *t
         buf_addc(out, ' ');
 }
 
-static void get_text(const struct slurm_piece *p, slurm_value_fn value, const void *row, struct buf *text)
+static void get_text(
+    const struct slurm_piece *p, slurm_value_fn value, const void *row, struct buf *text)
 {
     buf_clear(text);
     buf_adds(text, "");
@@ -241,7 +248,8 @@ static void get_text(const struct slurm_piece *p, slurm_value_fn value, const vo
         buf_adds(text, p->field->title);
 }
 
-void slurm_format_line(const struct slurm_format *f, slurm_value_fn value, const void *row, struct buf *out)
+void slurm_format_line(
+    const struct slurm_format *f, slurm_value_fn value, const void *row, struct buf *out)
 {
     struct buf text = {0};
     for (size_t i = 0; i < f->n; i++) {
@@ -257,8 +265,8 @@ void slurm_format_line(const struct slurm_format *f, slurm_value_fn value, const
     buf_deinit(&text);
 }
 
-void slurm_format_plain(const struct slurm_format *f, const char *delimiter, bool trailing, slurm_value_fn value,
-    const void *row, struct buf *out)
+void slurm_format_plain(const struct slurm_format *f, const char *delimiter, bool trailing,
+    slurm_value_fn value, const void *row, struct buf *out)
 {
     struct buf text = {0};
     for (size_t i = 0; i < f->n; i++) {

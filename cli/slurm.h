@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the programs with Slurm's names share: squeue's, sinfo's and sacct's languages of output formats, Slurm's words for the
- * states of jobs, its forms of times, and its options. Everything above "belayd" is pure.
+ * What the programs with Slurm's names share: squeue's, sinfo's and sacct's languages of output
+ * formats, Slurm's words for the states of jobs, its forms of times, and its options. Everything
+ * above "belayd" is pure.
  */
 #ifndef BELAY_CLI_SLURM_H
 #define BELAY_CLI_SLURM_H
@@ -22,11 +23,11 @@
 
 /* One thing that can be shown. A table of them ends with a name NULL. */
 struct slurm_field {
-    const char *name;  /* in -O, and for sacct */
-    char letter;       /* after %; 0: it has none */
+    const char *name; /* in -O, and for sacct */
+    char letter;      /* after %; 0: it has none */
     const char *title;
-    int width;         /* sacct: unless a format says otherwise; negative: to the left */
-    int what;          /* for value */
+    int width; /* sacct: unless a format says otherwise; negative: to the left */
+    int what;  /* for value */
 };
 
 /* Adds the text of one thing. row NULL does not happen. */
@@ -38,7 +39,7 @@ struct slurm_piece {
     char *after;                     /* likewise behind it (-O "name:10/") */
     int width;                       /* 0: as wide as it is */
     bool right;
-    bool marks_cuts;                 /* a value that is too wide ends in '+' */
+    bool marks_cuts; /* a value that is too wide ends in '+' */
 };
 
 struct slurm_format {
@@ -46,29 +47,36 @@ struct slurm_format {
     size_t n;
 };
 
-/* "%.18i %9P|%j": % [.] [width] letter. ERR_INVALID names what is wrong. slurm_format_deinit in every case. */
-int slurm_format_letters(const char *text, const struct slurm_field *fields, struct slurm_format *ret_format, struct err *e);
+/* "%.18i %9P|%j": % [.] [width] letter. ERR_INVALID names what is wrong. slurm_format_deinit in
+ * every case. */
+int slurm_format_letters(const char *text, const struct slurm_field *fields,
+    struct slurm_format *ret_format, struct err *e);
 
 /* "jobid:10,name:.20": NAME[:[.][WIDTH][TEXT]], 20 wide unless it says otherwise. */
-int slurm_format_names(const char *text, const struct slurm_field *fields, struct slurm_format *ret_format, struct err *e);
+int slurm_format_names(const char *text, const struct slurm_field *fields,
+    struct slurm_format *ret_format, struct err *e);
 
-/* sacct's "jobid,state%20,elapsed%-12". Names may be any beginning of one that no other begins with. */
-int slurm_format_sacct(const char *text, const struct slurm_field *fields, struct slurm_format *ret_format, struct err *e);
+/* sacct's "jobid,state%20,elapsed%-12". Names may be any beginning of one that no other begins
+ * with. */
+int slurm_format_sacct(const char *text, const struct slurm_field *fields,
+    struct slurm_format *ret_format, struct err *e);
 
 void slurm_format_deinit(struct slurm_format *f);
 
 /* One line with its end: the titles when row is NULL. */
-void slurm_format_line(const struct slurm_format *f, slurm_value_fn value, const void *row, struct buf *out);
+void slurm_format_line(
+    const struct slurm_format *f, slurm_value_fn value, const void *row, struct buf *out);
 
 /* The same without widths, with this between the fields; trailing: behind the last, too. */
-void slurm_format_plain(const struct slurm_format *f, const char *delimiter, bool trailing, slurm_value_fn value,
-    const void *row, struct buf *out);
+void slurm_format_plain(const struct slurm_format *f, const char *delimiter, bool trailing,
+    slurm_value_fn value, const void *row, struct buf *out);
 
 /* ---- lists ---- */
 
 /* The next of "a, b,c", without blanks, into out; false at the end. */
 bool slurm_next_item(const char **list, struct buf *out);
-bool slurm_list_has(const char *list, const char *word); /* whatever the case of letters; NULL has everything */
+/* whatever the case of letters; NULL has everything */
+bool slurm_list_has(const char *list, const char *word);
 bool slurm_lists_meet(const char *list, const char *words); /* it has one of them */
 /* The same of names of nodes, where the list may be folded together: n[1-3,7]. */
 bool slurm_hosts_meet(const char *hosts, const char *names);
@@ -77,7 +85,8 @@ bool slurm_is_hosts(const char *program, const char *text); /* false: told as th
 /* Of --clusters: there is one, which is all of them. */
 bool slurm_is_this_cluster(const char *names);
 
-/* Calls on_index for each of "0-6,8-99:3%20", in order; what comes after a '%' is how many may run at once. */
+/* Calls on_index for each of "0-6,8-99:3%20", in order; what comes after a '%' is how many may run
+ * at once. */
 void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t index), void *ctx);
 
 /* Adds "n[1-2,10]" of names with commas between, and what is no such list as it is. */
@@ -88,7 +97,8 @@ int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 
 /* ---- times ---- */
 
-/* "2:05", "1:02:05", "3-01:02:05" as squeue; long_form: "00:02:05" as sacct. TIME_NONE_MS: "INVALID" */
+/* "2:05", "1:02:05", "3-01:02:05" as squeue; long_form: "00:02:05" as sacct. TIME_NONE_MS:
+ * "INVALID" */
 void slurm_time_used(int64_t ms, bool long_form, struct buf *out);
 
 /* A limit, likewise; 0: none. */
@@ -97,8 +107,9 @@ void slurm_time_limit(int64_t ms, bool long_form, struct buf *out);
 /* "2026-11-21T20:44:26" by this machine's clock; without a time the fallback. */
 void slurm_time_at(struct wall at, const char *fallback, struct buf *out);
 
-/* "2026-11-21", "2026-11-21T20:44[:26]", "20:44[:26]", "now", "now-2hours", "now+1day", "today", "midnight", "noon",
- * "yesterday", "tomorrow", "MMDD[YY]", "MM/DD[/YY]", "MM.DD[.YY]", by this machine's clock. ERR_INVALID. */
+/* "2026-11-21", "2026-11-21T20:44[:26]", "20:44[:26]", "now", "now-2hours", "now+1day", "today",
+ * "midnight", "noon", "yesterday", "tomorrow", "MMDD[YY]", "MM/DD[/YY]", "MM.DD[.YY]", by this
+ * machine's clock. ERR_INVALID. */
 int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e);
 
 /* ---- jobs ---- */
@@ -106,10 +117,13 @@ int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, str
 struct slurm_job {
     const json_t *job;    /* JOB of docs/api.md; borrowed */
     const json_t *detail; /* all of GET /jobs/ID, or NULL when only the list was read; borrowed */
-    const char *pools;    /* where it runs or ran; while it waits all that it may run in, with commas; "": not known; borrowed */
-    const char *nodes;    /* their names, with commas; "" unknown or none; borrowed */
-    const char *reason;   /* why it waits, in Slurm's words; borrowed */
-    const char *expected; /* when it will start, as belayd expects it; NULL: not asked, or not known */
+    /* where it runs or ran; while it waits all that it may run in, with commas; "": not known;
+     * borrowed */
+    const char *pools;
+    const char *nodes;  /* their names, with commas; "" unknown or none; borrowed */
+    const char *reason; /* why it waits, in Slurm's words; borrowed */
+    /* when it will start, as belayd expects it; NULL: not asked, or not known */
+    const char *expected;
 };
 
 struct slurm_state {
@@ -125,7 +139,8 @@ const struct slurm_state *slurm_job_state(const struct slurm_job *j);
 /* The state that a user's word or letters name ("running", "R", "CG"); NULL: there is none. */
 const struct slurm_state *slurm_state_find(const char *word);
 
-/* What a node or a job has of GPUs and named resources, "gpu:2,lego:4", with `before` in front of each; nothing if there is none. */
+/* What a node or a job has of GPUs and named resources, "gpu:2,lego:4", with `before` in front of
+ * each; nothing if there is none. */
 void slurm_gres(const json_t *row, const char *before, struct buf *out);
 
 /* ---- programs ---- */
@@ -159,39 +174,101 @@ struct slurm_query {
     const char *program;
     const char *user, *name, *pool, *states; /* lists with commas; NULL: any */
     const char *jobs;                        /* numbers, with commas; NULL: any */
-    bool ended;                              /* those that have, too; without numbers arrays only while something of them has not begun */
+    /* those that have, too; without numbers arrays only while something of them has not begun */
+    bool ended;
     bool wants_nodes, wants_reasons, wants_detail;
-    bool wants_starts; /* of the first STARTS_MAX that wait */
-    struct wall ended_after;                 /* or live; WALL_NONE */
-    struct wall submitted_until;             /* WALL_NONE */
+    bool wants_starts;           /* of the first STARTS_MAX that wait */
+    struct wall ended_after;     /* or live; WALL_NONE */
+    struct wall submitted_until; /* WALL_NONE */
 };
 
-/* Calls on_job for every job of the query, by number. 0, or the exit code after a report; a job that does not exist is
- * reported when strict. */
+/* Calls on_job for every job of the query, by number. 0, or the exit code after a report; a job
+ * that does not exist is reported when strict. */
 typedef void (*slurm_job_fn)(void *ctx, const struct slurm_job *j);
-int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, slurm_job_fn on_job, void *ctx);
+int slurm_each_job(
+    struct client *c, const struct slurm_query *q, bool strict, slurm_job_fn on_job, void *ctx);
 
 /* The number in "42", or of a name of its parts like "42.batch", "42.0". 0: it is none. */
 int64_t slurm_job_number(const char *text);
 
 #define SLURM_TASKS_MAX 1024 /* bytes of a list of tasks */
 
-/* Of an array also "42_7" and "42_[5-10,12]": *ret_id is 42, and ret_tasks what stands behind it, without brackets; else "". False:
- * it is neither. */
+/* Of an array also "42_7" and "42_[5-10,12]": *ret_id is 42, and ret_tasks what stands behind it,
+ * without brackets; else "". False: it is neither. */
 bool slurm_job_name(const char *text, int64_t *ret_id, char ret_tasks[SLURM_TASKS_MAX]);
 
 /* What jobs have to show: squeue's and sacct's tables hold these. */
 enum slurm_job_value {
-    JOB_ID, JOB_ID_RAW, JOB_ARRAY_ID, JOB_ARRAY_INDEX, JOB_NAME, JOB_USER, JOB_UID, JOB_PARTITION, JOB_STATE, JOB_STATE_SHORT, JOB_REASON, JOB_REASON_LIST, JOB_NODES,
-    JOB_N_NODES, JOB_CPUS, JOB_TASKS, JOB_MEMORY, JOB_ALL_MEMORY, JOB_GRES, JOB_TRES, JOB_USED, JOB_USED_LONG, JOB_USED_S, JOB_LIMIT, JOB_LIMIT_LONG,
-    JOB_LIMIT_MINUTES, JOB_LEFT, JOB_SUBMITTED, JOB_STARTED, JOB_ENDED, JOB_STARTED_LONG, JOB_ENDED_LONG, JOB_EXIT, JOB_ACCOUNT, JOB_QOS, JOB_PRIORITY,
-    JOB_DIR, JOB_COMMAND, JOB_OUTPUT, JOB_ERROR, JOB_COMMENT, JOB_RESTARTS, JOB_BATCH_HOST, JOB_CPU_TIME, JOB_CPU_TIME_S, JOB_NULL, JOB_NOTHING, JOB_CLUSTER,
-    JOB_SHARED, JOB_ZERO, JOB_FEATURES, JOB_LICENCES, JOB_NICE, JOB_DEPENDENCY, JOB_ELIGIBLE, JOB_DEADLINE, JOB_NODES_WANTED, JOB_TOTAL_CPU, JOB_AVE_CPU, JOB_MAX_RSS, JOB_AVE_RSS, JOB_USER_CPU, JOB_SYSTEM_CPU,
-    JOB_MAX_RSS_NODE, JOB_MAX_RSS_TASK,
+    JOB_ID,
+    JOB_ID_RAW,
+    JOB_ARRAY_ID,
+    JOB_ARRAY_INDEX,
+    JOB_NAME,
+    JOB_USER,
+    JOB_UID,
+    JOB_PARTITION,
+    JOB_STATE,
+    JOB_STATE_SHORT,
+    JOB_REASON,
+    JOB_REASON_LIST,
+    JOB_NODES,
+    JOB_N_NODES,
+    JOB_CPUS,
+    JOB_TASKS,
+    JOB_MEMORY,
+    JOB_ALL_MEMORY,
+    JOB_GRES,
+    JOB_TRES,
+    JOB_USED,
+    JOB_USED_LONG,
+    JOB_USED_S,
+    JOB_LIMIT,
+    JOB_LIMIT_LONG,
+    JOB_LIMIT_MINUTES,
+    JOB_LEFT,
+    JOB_SUBMITTED,
+    JOB_STARTED,
+    JOB_ENDED,
+    JOB_STARTED_LONG,
+    JOB_ENDED_LONG,
+    JOB_EXIT,
+    JOB_ACCOUNT,
+    JOB_QOS,
+    JOB_PRIORITY,
+    JOB_DIR,
+    JOB_COMMAND,
+    JOB_OUTPUT,
+    JOB_ERROR,
+    JOB_COMMENT,
+    JOB_RESTARTS,
+    JOB_BATCH_HOST,
+    JOB_CPU_TIME,
+    JOB_CPU_TIME_S,
+    JOB_NULL,
+    JOB_NOTHING,
+    JOB_CLUSTER,
+    JOB_SHARED,
+    JOB_ZERO,
+    JOB_FEATURES,
+    JOB_LICENCES,
+    JOB_NICE,
+    JOB_DEPENDENCY,
+    JOB_ELIGIBLE,
+    JOB_DEADLINE,
+    JOB_NODES_WANTED,
+    JOB_TOTAL_CPU,
+    JOB_AVE_CPU,
+    JOB_MAX_RSS,
+    JOB_AVE_RSS,
+    JOB_USER_CPU,
+    JOB_SYSTEM_CPU,
+    JOB_MAX_RSS_NODE,
+    JOB_MAX_RSS_TASK,
     JOB_NODES_EXCLUDED,
 };
 void slurm_job_value(const void *job, int what, struct buf *out);
-/* Those of them that tell what it used; they need the query's details, MAX_RSS_NODE its nodes, too. */
+/* Those of them that tell what it used; they need the query's details, MAX_RSS_NODE its nodes,
+ * too. */
 bool slurm_is_usage(int what);
 void slurm_used_value(const struct slurm_job *j, int what, struct buf *out);
 

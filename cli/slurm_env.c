@@ -10,45 +10,69 @@
 #include <strings.h>
 
 /* What the three ways to ask for a job have in common. */
-#define OF_JOBS(p)                                                                                                      \
-    {p "ACCOUNT", "account", VARIABLE_VALUE}, {p "CONSTRAINT", "constraint", VARIABLE_VALUE}, {p "CORE_SPEC", "core-spec", VARIABLE_VALUE},       \
-        {p "CPUS_PER_GPU", "cpus-per-gpu", VARIABLE_VALUE}, {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},                              \
-        {p "EXCLUSIVE", "exclusive", VARIABLE_SWITCH}, {p "GPUS", "gpus", VARIABLE_VALUE}, {p "GPUS_PER_NODE", "gpus-per-node", VARIABLE_VALUE},    \
-        {p "GPUS_PER_TASK", "gpus-per-task", VARIABLE_VALUE}, {p "GRES", "gres", VARIABLE_VALUE},                                        \
-        {p "MEM_PER_CPU", "mem-per-cpu", VARIABLE_VALUE}, {p "MEM_PER_GPU", "mem-per-gpu", VARIABLE_VALUE},                              \
-        {p "MEM_PER_NODE", "mem", VARIABLE_VALUE}, {p "NO_KILL", "no-kill", VARIABLE_SWITCH}, {p "OVERCOMMIT", "overcommit", VARIABLE_SWITCH},        \
-        {p "PARTITION", "partition", VARIABLE_VALUE}, {p "QOS", "qos", VARIABLE_VALUE}, {p "REQ_SWITCH", "switches", VARIABLE_VALUE},             \
-        {p "RESERVATION", "reservation", VARIABLE_VALUE}, {p "SIGNAL", "signal", VARIABLE_VALUE}, {p "SPREAD_JOB", "spread-job", VARIABLE_SWITCH},  \
-        {p "THREAD_SPEC", "thread-spec", VARIABLE_VALUE}, {p "TIMELIMIT", "time", VARIABLE_VALUE},                                       \
-        {p "USE_MIN_NODES", "use-min-nodes", VARIABLE_SWITCH}, {"SLURM_CLUSTERS", "clusters", VARIABLE_VALUE}
+#define OF_JOBS(p)                                                                                 \
+    {p "ACCOUNT", "account", VARIABLE_VALUE}, {p "CONSTRAINT", "constraint", VARIABLE_VALUE},      \
+        {p "CORE_SPEC", "core-spec", VARIABLE_VALUE},                                              \
+        {p "CPUS_PER_GPU", "cpus-per-gpu", VARIABLE_VALUE},                                        \
+        {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},                                            \
+        {p "EXCLUSIVE", "exclusive", VARIABLE_SWITCH}, {p "GPUS", "gpus", VARIABLE_VALUE},         \
+        {p "GPUS_PER_NODE", "gpus-per-node", VARIABLE_VALUE},                                      \
+        {p "GPUS_PER_TASK", "gpus-per-task", VARIABLE_VALUE}, {p "GRES", "gres", VARIABLE_VALUE},  \
+        {p "MEM_PER_CPU", "mem-per-cpu", VARIABLE_VALUE},                                          \
+        {p "MEM_PER_GPU", "mem-per-gpu", VARIABLE_VALUE},                                          \
+        {p "MEM_PER_NODE", "mem", VARIABLE_VALUE}, {p "NO_KILL", "no-kill", VARIABLE_SWITCH},      \
+        {p "OVERCOMMIT", "overcommit", VARIABLE_SWITCH},                                           \
+        {p "PARTITION", "partition", VARIABLE_VALUE}, {p "QOS", "qos", VARIABLE_VALUE},            \
+        {p "REQ_SWITCH", "switches", VARIABLE_VALUE},                                              \
+        {p "RESERVATION", "reservation", VARIABLE_VALUE}, {p "SIGNAL", "signal", VARIABLE_VALUE},  \
+        {p "SPREAD_JOB", "spread-job", VARIABLE_SWITCH},                                           \
+        {p "THREAD_SPEC", "thread-spec", VARIABLE_VALUE}, {p "TIMELIMIT", "time", VARIABLE_VALUE}, \
+        {p "USE_MIN_NODES", "use-min-nodes", VARIABLE_SWITCH},                                     \
+    {                                                                                              \
+        "SLURM_CLUSTERS", "clusters", VARIABLE_VALUE                                               \
+    }
 
-static const struct slurm_variable of_sbatch[] = {OF_JOBS("SBATCH_"), {"SBATCH_ARRAY_INX", "array", VARIABLE_VALUE},
-    {"SBATCH_BATCH", "batch", VARIABLE_VALUE}, {"SBATCH_CLUSTERS", "clusters", VARIABLE_VALUE}, {"SBATCH_CONTAINER", "container", VARIABLE_VALUE},
-    {"SBATCH_ERROR", "error", VARIABLE_VALUE}, {"SBATCH_EXPORT", "export", VARIABLE_VALUE}, {"SBATCH_GET_USER_ENV", "get-user-env", VARIABLE_SWITCH},
-    {"SBATCH_INPUT", "input", VARIABLE_VALUE}, {"SBATCH_JOB_NAME", "job-name", VARIABLE_VALUE}, {"SBATCH_NO_REQUEUE", "no-requeue", VARIABLE_SWITCH},
-    {"SBATCH_OPEN_MODE", "open-mode", VARIABLE_VALUE}, {"SBATCH_OUTPUT", "output", VARIABLE_VALUE}, {"SBATCH_REQUEUE", "requeue", VARIABLE_SWITCH},
-    {"SBATCH_WAIT", "wait", VARIABLE_SWITCH}, {NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable of_sbatch[] = {OF_JOBS("SBATCH_"),
+    {"SBATCH_ARRAY_INX", "array", VARIABLE_VALUE}, {"SBATCH_BATCH", "batch", VARIABLE_VALUE},
+    {"SBATCH_CLUSTERS", "clusters", VARIABLE_VALUE},
+    {"SBATCH_CONTAINER", "container", VARIABLE_VALUE}, {"SBATCH_ERROR", "error", VARIABLE_VALUE},
+    {"SBATCH_EXPORT", "export", VARIABLE_VALUE},
+    {"SBATCH_GET_USER_ENV", "get-user-env", VARIABLE_SWITCH},
+    {"SBATCH_INPUT", "input", VARIABLE_VALUE}, {"SBATCH_JOB_NAME", "job-name", VARIABLE_VALUE},
+    {"SBATCH_NO_REQUEUE", "no-requeue", VARIABLE_SWITCH},
+    {"SBATCH_OPEN_MODE", "open-mode", VARIABLE_VALUE}, {"SBATCH_OUTPUT", "output", VARIABLE_VALUE},
+    {"SBATCH_REQUEUE", "requeue", VARIABLE_SWITCH}, {"SBATCH_WAIT", "wait", VARIABLE_SWITCH},
+    {NULL, NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_salloc[] = {OF_JOBS("SALLOC_"), {"SALLOC_BURST_BUFFER", "bb", VARIABLE_VALUE},
-    {"SALLOC_CLUSTERS", "clusters", VARIABLE_VALUE}, {"SALLOC_CONTAINER", "container", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable of_salloc[] = {OF_JOBS("SALLOC_"),
+    {"SALLOC_BURST_BUFFER", "bb", VARIABLE_VALUE}, {"SALLOC_CLUSTERS", "clusters", VARIABLE_VALUE},
+    {"SALLOC_CONTAINER", "container", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_srun[] = {OF_JOBS("SLURM_"), {"SLURM_BURST_BUFFER", "bb", VARIABLE_VALUE},
-    {"SLURM_DEPENDENCY", "dependency", VARIABLE_VALUE}, {"SLURM_EXPORT_ENV", "export", VARIABLE_VALUE}, {"SLURM_JOB_NAME", "job-name", VARIABLE_VALUE},
-    {"SRUN_CONTAINER", "container", VARIABLE_VALUE}, {"SRUN_CPUS_PER_TASK", "cpus-per-task", VARIABLE_VALUE},
+static const struct slurm_variable of_srun[] = {OF_JOBS("SLURM_"),
+    {"SLURM_BURST_BUFFER", "bb", VARIABLE_VALUE},
+    {"SLURM_DEPENDENCY", "dependency", VARIABLE_VALUE},
+    {"SLURM_EXPORT_ENV", "export", VARIABLE_VALUE}, {"SLURM_JOB_NAME", "job-name", VARIABLE_VALUE},
+    {"SRUN_CONTAINER", "container", VARIABLE_VALUE},
+    {"SRUN_CPUS_PER_TASK", "cpus-per-task", VARIABLE_VALUE},
     {"SRUN_EXPORT_ENV", "export", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_squeue[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED}, {"SQUEUE_ACCOUNT", "account", VARIABLE_VALUE},
-    {"SQUEUE_FORMAT2", "Format", VARIABLE_VALUE}, {"SQUEUE_LICENSES", "licenses", VARIABLE_REFUSED}, {"SQUEUE_NAMES", "name", VARIABLE_VALUE}, {"SQUEUE_PARTITION", "partition", VARIABLE_VALUE},
-    {"SQUEUE_QOS", "qos", VARIABLE_VALUE}, {"SQUEUE_SORT", "sort", VARIABLE_VALUE}, {"SQUEUE_STATES", "states", VARIABLE_VALUE},
+static const struct slurm_variable of_squeue[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SQUEUE_ACCOUNT", "account", VARIABLE_VALUE}, {"SQUEUE_FORMAT2", "Format", VARIABLE_VALUE},
+    {"SQUEUE_LICENSES", "licenses", VARIABLE_REFUSED}, {"SQUEUE_NAMES", "name", VARIABLE_VALUE},
+    {"SQUEUE_PARTITION", "partition", VARIABLE_VALUE}, {"SQUEUE_QOS", "qos", VARIABLE_VALUE},
+    {"SQUEUE_SORT", "sort", VARIABLE_VALUE}, {"SQUEUE_STATES", "states", VARIABLE_VALUE},
     {"SQUEUE_USERS", "user", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_scancel[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED}, {"SCANCEL_ACCOUNT", "account", VARIABLE_REFUSED},
-    {"SCANCEL_INTERACTIVE", "interactive", VARIABLE_REFUSED}, {"SCANCEL_NAME", "name", VARIABLE_VALUE}, {"SCANCEL_PARTITION", "partition", VARIABLE_VALUE},
-    {"SCANCEL_QOS", "qos", VARIABLE_REFUSED}, {"SCANCEL_STATE", "state", VARIABLE_VALUE}, {"SCANCEL_USER", "user", VARIABLE_VALUE},
-    {"SCANCEL_VERBOSE", "verbose", VARIABLE_SWITCH}, {"SCANCEL_WCKEY", "wckey", VARIABLE_REFUSED}, {NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable of_scancel[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SCANCEL_ACCOUNT", "account", VARIABLE_REFUSED},
+    {"SCANCEL_INTERACTIVE", "interactive", VARIABLE_REFUSED},
+    {"SCANCEL_NAME", "name", VARIABLE_VALUE}, {"SCANCEL_PARTITION", "partition", VARIABLE_VALUE},
+    {"SCANCEL_QOS", "qos", VARIABLE_REFUSED}, {"SCANCEL_STATE", "state", VARIABLE_VALUE},
+    {"SCANCEL_USER", "user", VARIABLE_VALUE}, {"SCANCEL_VERBOSE", "verbose", VARIABLE_SWITCH},
+    {"SCANCEL_WCKEY", "wckey", VARIABLE_REFUSED}, {NULL, NULL, VARIABLE_VALUE}};
 
-static const struct slurm_variable of_sinfo[] = {
-    {"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED}, {"SINFO_PARTITION", "partition", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+static const struct slurm_variable of_sinfo[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SINFO_PARTITION", "partition", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
 
 static const struct slurm_variable none[] = {{NULL, NULL, VARIABLE_VALUE}};
 
@@ -67,7 +91,8 @@ const struct slurm_variable *slurm_variables(const char *program)
 static bool is_off(const struct slurm_variable *v, const char *value)
 {
     return !value || !*value ||
-           (v->kind != VARIABLE_VALUE && (str_eq(value, "0") || strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0));
+           (v->kind != VARIABLE_VALUE && (str_eq(value, "0") || strcasecmp(value, "no") == 0 ||
+                                             strcasecmp(value, "false") == 0));
 }
 
 const char *slurm_variable_value(const struct slurm_variable *v)
@@ -82,7 +107,8 @@ static int check_times(const char *program, struct err *e)
     char shown[STR_SHOW_MAX];
     if (!format || !*format || str_eq(format, "standard") || str_eq(program, "scancel"))
         return 0;
-    return err_set(e, ERR_INVALID, "SLURM_TIME_FORMAT=%s is not supported: unset it; times are written as 2026-11-22T12:00:00",
+    return err_set(e, ERR_INVALID,
+        "SLURM_TIME_FORMAT=%s is not supported: unset it; times are written as 2026-11-22T12:00:00",
         str_show(format, shown));
 }
 
@@ -94,7 +120,9 @@ static int make_words(const char *program, char ***ret_words, struct err *e)
     int rc = check_times(program, e);
     for (const struct slurm_variable *v = all; rc == 0 && v->name; v++, n++)
         if (v->kind == VARIABLE_REFUSED && slurm_variable_value(v))
-            rc = err_set(e, ERR_INVALID, "%s is not supported, as --%s is not: unset it if the command is right without it", v->name, v->flag);
+            rc = err_set(e, ERR_INVALID,
+                "%s is not supported, as --%s is not: unset it if the command is right without it",
+                v->name, v->flag);
     if (rc)
         return rc;
     char **words = mem_array(n + 1, sizeof(*words));
@@ -102,7 +130,8 @@ static int make_words(const char *program, char ***ret_words, struct err *e)
     for (const struct slurm_variable *v = all; v->name; v++) {
         const char *value = slurm_variable_value(v);
         if (value)
-            words[n++] = v->kind == VARIABLE_SWITCH ? mem_printf("--%s", v->flag) : mem_printf("--%s=%s", v->flag, value);
+            words[n++] = v->kind == VARIABLE_SWITCH ? mem_printf("--%s", v->flag)
+                                                    : mem_printf("--%s=%s", v->flag, value);
     }
     words[n] = NULL;
     *ret_words = words;
@@ -129,8 +158,10 @@ int slurm_program_run(const struct slurm_program *p, int argc, char **argv)
 {
     char **words;
     struct err e;
-    if (p->run == sbatch_main || p->run == salloc_main || p->run == srun_main || p->run == scontrol_main)
-        return p->run(argc, argv); /* of jobs they count more than the script, which submission.c sees to */
+    if (p->run == sbatch_main || p->run == salloc_main || p->run == srun_main ||
+        p->run == scontrol_main)
+        /* of jobs they count more than the script, which submission.c sees to */
+        return p->run(argc, argv);
     if (make_words(p->name, &words, &e) != 0) {
         slurm_error(p->name, "%s", e.text);
         return CLI_FAILED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Slurm's programs take from the environment, as the manuals of Slurm 22.05 list it: each variable stands for a flag of the
- * program, and counts less than that.
+ * What Slurm's programs take from the environment, as the manuals of Slurm 22.05 list it: each
+ * variable stands for a flag of the program, and counts less than that.
  */
 #ifndef BELAY_CLI_SLURM_ENV_H
 #define BELAY_CLI_SLURM_ENV_H
@@ -9,7 +9,8 @@
 enum slurm_variable_kind {
     VARIABLE_VALUE,
     VARIABLE_SWITCH, /* the flag takes no value: that the variable is set says it */
-    VARIABLE_REFUSED /* belay has no such flag, and without it something else would come of the command */
+    /* belay has no such flag, and without it something else would come of the command */
+    VARIABLE_REFUSED
 };
 
 struct slurm_variable {
@@ -17,8 +18,9 @@ struct slurm_variable {
     enum slurm_variable_kind kind;
 };
 
-/* Of this program: squeue, scancel, sinfo, and sbatch, salloc and srun (outside of a job), whose flags are those of jobs and refused
- * where they are read (directives.h). Ended by name NULL; what changes nothing in belay is not there. */
+/* Of this program: squeue, scancel, sinfo, and sbatch, salloc and srun (outside of a job), whose
+ * flags are those of jobs and refused where they are read (directives.h). Ended by name NULL; what
+ * changes nothing in belay is not there. */
 const struct slurm_variable *slurm_variables(const char *program);
 /* NULL: it is not set, or to nothing; a switch also to 0, no or false. */
 const char *slurm_variable_value(const struct slurm_variable *v);

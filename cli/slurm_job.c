@@ -15,11 +15,13 @@
 
 /* ---- states ---- */
 
-static const struct slurm_state states[] = {{"PENDING", "PD"}, {"CONFIGURING", "CF"}, {"RUNNING", "R"}, {"COMPLETING", "CG"},
-    {"COMPLETED", "CD"}, {"FAILED", "F"}, {"OUT_OF_MEMORY", "OOM"}, {"CANCELLED", "CA"}, {"TIMEOUT", "TO"},
-    {"PREEMPTED", "PR"}, {"NODE_FAIL", "NF"}, {"BOOT_FAIL", "BF"}, {"DEADLINE", "DL"}, {"SUSPENDED", "S"},
-    {"REQUEUED", "RQ"}, {"REQUEUE_HOLD", "RH"}, {"RESIZING", "RS"}, {"REVOKED", "RV"}, {"SIGNALING", "SI"},
-    {"SPECIAL_EXIT", "SE"}, {"STAGE_OUT", "SO"}, {"STOPPED", "ST"}, {NULL, NULL}};
+static const struct slurm_state states[] = {{"PENDING", "PD"}, {"CONFIGURING", "CF"},
+    {"RUNNING", "R"}, {"COMPLETING", "CG"}, {"COMPLETED", "CD"}, {"FAILED", "F"},
+    {"OUT_OF_MEMORY", "OOM"}, {"CANCELLED", "CA"}, {"TIMEOUT", "TO"}, {"PREEMPTED", "PR"},
+    {"NODE_FAIL", "NF"}, {"BOOT_FAIL", "BF"}, {"DEADLINE", "DL"}, {"SUSPENDED", "S"},
+    {"REQUEUED", "RQ"}, {"REQUEUE_HOLD", "RH"}, {"RESIZING", "RS"}, {"REVOKED", "RV"},
+    {"SIGNALING", "SI"}, {"SPECIAL_EXIT", "SE"}, {"STAGE_OUT", "SO"}, {"STOPPED", "ST"},
+    {NULL, NULL}};
 
 const struct slurm_state *slurm_state_find(const char *word)
 {
@@ -33,8 +35,8 @@ const struct slurm_state *slurm_state_find(const char *word)
 static const char *end_text(const struct slurm_job *j)
 {
     const json_t *attempts = json_object_get(j->detail, "attempts");
-    const char *text =
-        json_string_value(json_object_get(json_array_get(attempts, json_array_size(attempts) - 1), "text"));
+    const char *text = json_string_value(
+        json_object_get(json_array_get(attempts, json_array_size(attempts) - 1), "text"));
     return text ? text : "";
 }
 
@@ -42,9 +44,11 @@ static const char *ended_state(const struct slurm_job *j)
 {
     static const struct {
         const char *end, *state;
-    } ends[] = {{"succeeded", "COMPLETED"}, {"failed", "FAILED"}, {"checkpointed", "FAILED"}, {"user", "CANCELLED"},
-        {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"}, {"reclaimed", "PREEMPTED"}, {"evicted", "PREEMPTED"}, {"drained", "PREEMPTED"},
-        {"drilled", "PREEMPTED"}, {"store", "PREEMPTED"}, {"store-away", "PREEMPTED"}, {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
+    } ends[] = {{"succeeded", "COMPLETED"}, {"failed", "FAILED"}, {"checkpointed", "FAILED"},
+        {"user", "CANCELLED"}, {"timeout", "TIMEOUT"}, {"dependency", "CANCELLED"},
+        {"reclaimed", "PREEMPTED"}, {"evicted", "PREEMPTED"}, {"drained", "PREEMPTED"},
+        {"drilled", "PREEMPTED"}, {"store", "PREEMPTED"}, {"store-away", "PREEMPTED"},
+        {"node-lost", "NODE_FAIL"}, {"gang", "NODE_FAIL"}, {"capacity", "BOOT_FAIL"},
         {"budget", "DEADLINE"}, {"window", "DEADLINE"}, {"deadline", "DEADLINE"}};
     const char *end = cli_text(j->job, "end");
     if (str_eq(end, "failed") && strstr(end_text(j), "it used all of the"))
@@ -55,7 +59,8 @@ static const char *ended_state(const struct slurm_job *j)
     return "FAILED";
 }
 
-/* Time limits count from here: of a job that runs its attempt's start; to Slurm one that is queued again has not started. */
+/* Time limits count from here: of a job that runs its attempt's start; to Slurm one that is queued
+ * again has not started. */
 static struct wall start_of(const struct slurm_job *j)
 {
     const char *state = cli_text(j->job, "state");
@@ -83,7 +88,8 @@ static void slurm_job_exit(const struct slurm_job *j, int *ret_code, int *ret_si
     bool ended = str_eq(cli_text(j->job, "state"), "ended");
     int code = ended ? (int)cli_int(j->job, "exit_code", 0) : 0;
     const char *end = cli_text(j->job, "end");
-    bool killed = code > 128 && (!j->detail || strstr(end_text(j), "signal") || !str_eq(end, "failed"));
+    bool killed =
+        code > 128 && (!j->detail || strstr(end_text(j), "signal") || !str_eq(end, "failed"));
     *ret_code = killed ? 0 : code;
     *ret_signal = killed ? code - 128 : 0;
     if (ended && (str_eq(end, "user") || str_eq(end, "timeout"))) {
@@ -96,11 +102,15 @@ const char *slurm_reason(const char *code)
 {
     static const struct {
         const char *code, *reason;
-    } reasons[] = {{"no-pool", "PartitionDown"}, {"too-large", "PartitionNodeLimit"}, {"too-many-nodes", "PartitionNodeLimit"},
-        {"market", "BadConstraints"}, {"criu", "BadConstraints"}, {"queue-ahead", "Priority"}, {"priority", "Priority"},
-        {"held", "JobHeldUser"}, {"store", "JobHeldAdmin"}, {"store-away", "BeginTime"}, {"begin", "BeginTime"}, {"dependency", "Dependency"}, {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
-        {"array-limit", "JobArrayTaskLimit"}, {"licences", "Licenses"}, {"window", "BeginTime"}, {"max-running", "AssocMaxJobsLimit"},
-        {"max-gpus", "AssocGrpGRES"}, {"max-cpus", "AssocGrpCpuLimit"}, {"disk-full", "SystemFailure"}};
+    } reasons[] = {{"no-pool", "PartitionDown"}, {"too-large", "PartitionNodeLimit"},
+        {"too-many-nodes", "PartitionNodeLimit"}, {"market", "BadConstraints"},
+        {"criu", "BadConstraints"}, {"queue-ahead", "Priority"}, {"priority", "Priority"},
+        {"held", "JobHeldUser"}, {"store", "JobHeldAdmin"}, {"store-away", "BeginTime"},
+        {"begin", "BeginTime"}, {"dependency", "Dependency"},
+        {"dependency-never", "DependencyNeverSatisfied"}, {"limit", "AssocGrpNodeLimit"},
+        {"array-limit", "JobArrayTaskLimit"}, {"licences", "Licenses"}, {"window", "BeginTime"},
+        {"max-running", "AssocMaxJobsLimit"}, {"max-gpus", "AssocGrpGRES"},
+        {"max-cpus", "AssocGrpCpuLimit"}, {"disk-full", "SystemFailure"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (str_eq(reasons[i].code, code))
             return reasons[i].reason;
@@ -162,7 +172,8 @@ static void add_memory(struct buf *out, int64_t mib)
 
 static void add_tres(struct buf *out, const struct slurm_job *j)
 {
-    int64_t nodes = cli_int(j->job, "nodes", 1), mib = cli_int(j->job, "memory_mib", 0), gpus = cli_int(j->job, "gpus", 0);
+    int64_t nodes = cli_int(j->job, "nodes", 1), mib = cli_int(j->job, "memory_mib", 0),
+            gpus = cli_int(j->job, "gpus", 0);
     buf_printf(out, "cpu=%lld", (long long)n_cpus(j));
     if (mib > 0) {
         buf_adds(out, ",mem=");
@@ -199,11 +210,13 @@ static void add_reason(struct buf *out, const struct slurm_job *j)
         buf_adds(out, "None");
 }
 
-/* As the agent names it; on the machine that asks, relative paths are made absolute as they are there. */
+/* As the agent names it; on the machine that asks, relative paths are made absolute as they are
+ * there. */
 static void add_file(struct buf *out, const struct slurm_job *j, const char *key)
 {
     const json_t *launch = json_object_get(spec_of(j), "launch");
-    const char *pattern = json_string_value(json_object_get(launch, key)), *cwd = cli_text(spec_of(j), "cwd");
+    const char *pattern = json_string_value(json_object_get(launch, key)),
+               *cwd = cli_text(spec_of(j), "cwd");
     if (!pattern || !*pattern)
         pattern = json_string_value(json_object_get(launch, "output"));
     struct pattern_values v = {.job = cli_int(j->job, "id", 0),
@@ -318,7 +331,8 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         return;
     case JOB_TASKS: {
         const json_t *tasks = json_object_get(json_object_get(spec_of(j), "launch"), "tasks");
-        buf_printf(out, "%lld", (long long)(tasks ? json_integer_value(tasks) : cli_int(job, "nodes", 1)));
+        buf_printf(
+            out, "%lld", (long long)(tasks ? json_integer_value(tasks) : cli_int(job, "nodes", 1)));
         return;
     }
     case JOB_MEMORY:
@@ -334,16 +348,20 @@ void slurm_job_value(const void *row, int what, struct buf *out)
             buf_adds(out, "N/A");
         return;
     case JOB_FEATURES:
-        buf_adds(out, json_is_string(json_object_get(job, "constraint")) ? cli_text(job, "constraint") : "(null)");
+        buf_adds(out, json_is_string(json_object_get(job, "constraint"))
+                          ? cli_text(job, "constraint")
+                          : "(null)");
         return;
     case JOB_DEADLINE:
         slurm_time_at(cli_time(job, "deadline_at"), "N/A", out);
         return;
     case JOB_NODES_WANTED:
-        buf_adds(out, json_is_string(json_object_get(job, "nodelist")) ? cli_text(job, "nodelist") : "(null)");
+        buf_adds(out, json_is_string(json_object_get(job, "nodelist")) ? cli_text(job, "nodelist")
+                                                                       : "(null)");
         return;
     case JOB_NODES_EXCLUDED:
-        buf_adds(out, json_is_string(json_object_get(job, "exclude")) ? cli_text(job, "exclude") : "(null)");
+        buf_adds(out,
+            json_is_string(json_object_get(job, "exclude")) ? cli_text(job, "exclude") : "(null)");
         return;
     case JOB_LICENCES:
         before = out->len;
@@ -367,7 +385,8 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         return;
     case JOB_LIMIT_MINUTES:
         if (cli_int(job, "time_limit_ms", 0) > 0)
-            buf_printf(out, "%lld", (long long)((cli_int(job, "time_limit_ms", 0) + 59999) / 60000));
+            buf_printf(
+                out, "%lld", (long long)((cli_int(job, "time_limit_ms", 0) + 59999) / 60000));
         return;
     case JOB_LEFT:
         add_limit_left(out, j);
@@ -401,7 +420,8 @@ void slurm_job_value(const void *row, int what, struct buf *out)
         add_text(out, cli_text(job, "qos"), "normal");
         return;
     case JOB_PRIORITY:
-        buf_printf(out, "%lld", (long long)cli_int(job, "priority", str_eq(cli_text(job, "hold"), "none") ? 1 : 0));
+        buf_printf(out, "%lld",
+            (long long)cli_int(job, "priority", str_eq(cli_text(job, "hold"), "none") ? 1 : 0));
         return;
     case JOB_NICE:
         buf_printf(out, "%lld", (long long)cli_int(job, "nice", 0));
@@ -493,7 +513,8 @@ json_t *slurm_job_json(const struct slurm_job *j)
     json_object_set_new(o, "job_id", json_integer(cli_int(j->job, "id", 0)));
     json_object_set_new(o, "array_job_id", json_integer(cli_int(j->job, "array_id", 0)));
     json_object_set_new(o, "array_task_id",
-        cli_int(j->job, "array_index", -1) >= 0 ? json_integer(cli_int(j->job, "array_index", 0)) : json_null());
+        cli_int(j->job, "array_index", -1) >= 0 ? json_integer(cli_int(j->job, "array_index", 0))
+                                                : json_null());
     json_object_set_new(o, "name", value_text(j, JOB_NAME));
     json_object_set_new(o, "user_name", value_text(j, JOB_USER));
     json_object_set_new(o, "user_id", json_integer(uid_of(cli_text(j->job, "user"))));
@@ -507,12 +528,15 @@ json_t *slurm_job_json(const struct slurm_job *j)
     json_object_set_new(o, "cpus", json_integer(n_cpus(j)));
     json_object_set_new(o, "memory_per_node", json_integer(cli_int(j->job, "memory_mib", 0)));
     json_object_set_new(o, "tres_req_str", value_text(j, JOB_TRES));
-    json_object_set_new(o, "time_limit", json_integer((cli_int(j->job, "time_limit_ms", 0) + 59999) / 60000));
+    json_object_set_new(
+        o, "time_limit", json_integer((cli_int(j->job, "time_limit_ms", 0) + 59999) / 60000));
     json_object_set_new(o, "submit_time", seconds(j->job, "submitted_at"));
-    json_object_set_new(o, "start_time", json_integer(wall_is_set(start_of(j)) ? start_of(j).ms / 1000 : 0));
+    json_object_set_new(
+        o, "start_time", json_integer(wall_is_set(start_of(j)) ? start_of(j).ms / 1000 : 0));
     json_object_set_new(o, "end_time", seconds(j->job, "ended_at"));
     json_object_set_new(o, "exit_code", json_integer(code << 8 | signal));
-    json_object_set_new(o, "restart_cnt", json_integer(cli_int(j->job, "attempts", 1) > 1 ? cli_int(j->job, "attempts", 1) - 1 : 0));
+    json_object_set_new(o, "restart_cnt",
+        json_integer(cli_int(j->job, "attempts", 1) > 1 ? cli_int(j->job, "attempts", 1) - 1 : 0));
     json_object_set_new(o, "current_working_directory", value_text(j, JOB_DIR));
     json_object_set_new(o, "standard_output", value_text(j, JOB_OUTPUT));
     json_object_set_new(o, "standard_error", value_text(j, JOB_ERROR));

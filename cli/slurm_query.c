@@ -12,7 +12,7 @@
 
 #define REASONS_MAX 100 /* of jobs that are named, asked for one by one */
 #define PAGE 200
-#define WORDS_MAX 16 /* names in one parameter of belayd's, */
+#define WORDS_MAX 16      /* names in one parameter of belayd's, */
 #define NAME_MAX_BYTES 64 /* each shorter than this */
 
 json_t *slurm_get(const char *program, struct client *c, const char *path)
@@ -89,7 +89,9 @@ static void add_nodes(struct walk *w, const json_t *detail, const json_t *job, s
     size_t i;
     json_array_foreach(attempts, i, a)
     {
-        const char *name = cli_int(a, "attempt", 0) == cli_int(job, "attempts", 0) ? node_name(w, cli_int(a, "node", 0)) : NULL;
+        const char *name = cli_int(a, "attempt", 0) == cli_int(job, "attempts", 0)
+                               ? node_name(w, cli_int(a, "node", 0))
+                               : NULL;
         if (name)
             buf_printf(out, "%s%s", out->len ? "," : "", name);
     }
@@ -108,7 +110,8 @@ static void add_all_pools(struct walk *w, struct buf *out)
 
 static void add_pools(struct walk *w, const json_t *job, struct buf *out)
 {
-    const char *used = json_string_value(json_object_get(job, "pool_used")), *asked = json_string_value(json_object_get(job, "pool"));
+    const char *used = json_string_value(json_object_get(job, "pool_used")),
+               *asked = json_string_value(json_object_get(job, "pool"));
     if (used && !str_eq(cli_text(job, "state"), "pending"))
         buf_adds(out, used);
     else if (asked)
@@ -117,12 +120,14 @@ static void add_pools(struct walk *w, const json_t *job, struct buf *out)
         add_all_pools(w, out);
 }
 
-/* An array of which all has begun: its tasks tell of themselves. One that has ended has had no attempt, and ended as they did. */
+/* An array of which all has begun: its tasks tell of themselves. One that has ended has had no
+ * attempt, and ended as they did. */
 static bool is_all_tasks(const json_t *job)
 {
     const char *state = cli_text(job, "state"), *end = cli_text(job, "end");
-    return str_eq(state, "unfolded") || (str_eq(state, "ended") && cli_int(job, "attempts", 0) == 0 && !str_eq(end, "user") &&
-                                            !str_eq(end, "dependency") && !str_eq(end, "deadline"));
+    return str_eq(state, "unfolded") ||
+           (str_eq(state, "ended") && cli_int(job, "attempts", 0) == 0 && !str_eq(end, "user") &&
+               !str_eq(end, "dependency") && !str_eq(end, "deadline"));
 }
 
 static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
@@ -131,15 +136,16 @@ static bool is_wanted(const struct slurm_query *q, const struct slurm_job *j)
     struct wall ended = cli_time(j->job, "ended_at"), submitted = cli_time(j->job, "submitted_at");
     if (!q->jobs && is_all_tasks(j->job))
         return false;
-    if (q->states && !slurm_list_has(q->states, s->name) && !slurm_list_has(q->states, s->compact) &&
-        !slurm_list_has(q->states, "all"))
+    if (q->states && !slurm_list_has(q->states, s->name) &&
+        !slurm_list_has(q->states, s->compact) && !slurm_list_has(q->states, "all"))
         return false;
     if (wall_is_set(q->ended_after) && wall_is_set(ended) && ended.ms < q->ended_after.ms)
         return false;
-    if (wall_is_set(q->submitted_until) && wall_is_set(submitted) && submitted.ms > q->submitted_until.ms)
+    if (wall_is_set(q->submitted_until) && wall_is_set(submitted) &&
+        submitted.ms > q->submitted_until.ms)
         return false;
-    return slurm_list_has(q->user, cli_text(j->job, "user")) && slurm_list_has(q->name, cli_text(j->job, "name")) &&
-           slurm_lists_meet(q->pool, j->pools);
+    return slurm_list_has(q->user, cli_text(j->job, "user")) &&
+           slurm_list_has(q->name, cli_text(j->job, "name")) && slurm_lists_meet(q->pool, j->pools);
 }
 
 /* Takes nothing; detail NULL: read when the query wants it. */
@@ -149,15 +155,18 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
     struct buf nodes = {0}, pools = {0};
     json_t *own = NULL, *why = NULL, *start = NULL;
     char *path = mem_printf("/api/v1/jobs/%lld", (long long)cli_int(job, "id", 0));
-    bool pending = str_eq(cli_text(job, "state"), "pending"), ended = str_eq(cli_text(job, "state"), "ended");
+    bool pending = str_eq(cli_text(job, "state"), "pending"),
+         ended = str_eq(cli_text(job, "state"), "ended");
     if (!detail && str_eq(cli_text(job, "end"), "failed") && cli_int(job, "exit_code", 0) > 128)
-        j.detail = detail = own = slurm_get(w->q->program, w->c, path); /* out of memory, or killed? */
+        /* out of memory, or killed? */
+        j.detail = detail = own = slurm_get(w->q->program, w->c, path);
     add_pools(w, job, &pools);
     j.pools = buf_str(&pools);
     if (!is_wanted(w->q, &j))
         goto out;
     const char *node = json_string_value(json_object_get(job, "node"));
-    bool asks_attempts = w->q->wants_nodes && !pending && (ended || cli_int(job, "nodes", 1) > 1 || !node);
+    bool asks_attempts =
+        w->q->wants_nodes && !pending && (ended || cli_int(job, "nodes", 1) > 1 || !node);
     if (!detail && (asks_attempts || w->q->wants_detail))
         j.detail = own = slurm_get(w->q->program, w->c, path);
     if (asks_attempts)
@@ -172,14 +181,16 @@ static void visit(struct walk *w, const json_t *job, const json_t *detail)
         char *ask = mem_printf("%s/why?brief=1", path);
         w->reasons++;
         if (client_json(w->c, "GET", ask, NULL, &why, &e) == 0)
-            j.reason = slurm_reason(cli_text(json_array_get(json_object_get(why, "reasons"), 0), "code"));
+            j.reason =
+                slurm_reason(cli_text(json_array_get(json_object_get(why, "reasons"), 0), "code"));
         free(ask);
     }
     if (pending && w->q->wants_starts && w->starts++ < STARTS_MAX) {
         struct err e;
         char *ask = mem_printf("%s/why", path);
         if (client_json(w->c, "GET", ask, NULL, &start, &e) == 0)
-            j.expected = json_string_value(json_object_get(json_object_get(start, "estimate"), "median"));
+            j.expected =
+                json_string_value(json_object_get(json_object_get(start, "estimate"), "median"));
         free(ask);
     }
     j.nodes = buf_str(&nodes);
@@ -195,7 +206,8 @@ out:
 
 static int read_pages(struct walk *w, int64_t array, json_t *all);
 
-/* Of an array: what of it has not begun, then its tasks that have, in their order; index < 0: all. */
+/* Of an array: what of it has not begun, then its tasks that have, in their order; index < 0:
+ * all. */
 static int visit_tasks(struct walk *w, const json_t *detail, const char *tasks)
 {
     const json_t *job = json_object_get(detail, "job"), *task;
@@ -377,7 +389,8 @@ static int read_pages(struct walk *w, int64_t array, json_t *all)
     return rc;
 }
 
-int slurm_each_job(struct client *c, const struct slurm_query *q, bool strict, slurm_job_fn on_job, void *ctx)
+int slurm_each_job(
+    struct client *c, const struct slurm_query *q, bool strict, slurm_job_fn on_job, void *ctx)
 {
     struct walk w = {.c = c, .q = q, .on_job = on_job, .ctx = ctx};
     int rc;

@@ -154,11 +154,13 @@ void slurm_gres(const json_t *row, const char *before, struct buf *out)
     size_t from = out->len;
     char slice[GPU_MODEL_MAX];
     if (cli_int(row, "gpus", 0) > 0)
-        buf_printf(out, "%sgpu:%s%s%lld", before, json_string_value(json_object_get(row, "gpu_model")) ? cli_text(row, "gpu_model") : "",
-            json_string_value(json_object_get(row, "gpu_model")) ? ":" : "", (long long)cli_int(row, "gpus", 0));
+        buf_printf(out, "%sgpu:%s%s%lld", before,
+            json_string_value(json_object_get(row, "gpu_model")) ? cli_text(row, "gpu_model") : "",
+            json_string_value(json_object_get(row, "gpu_model")) ? ":" : "",
+            (long long)cli_int(row, "gpus", 0));
     json_object_foreach(json_object_get(row, "resources"), name, n)
-        buf_printf(out, "%s%s%s%s:%lld", out->len > from ? "," : "", before, gpu_slice(name, slice) ? "gpu:" : "", name,
-            (long long)json_integer_value(n));
+        buf_printf(out, "%s%s%s%s:%lld", out->len > from ? "," : "", before,
+            gpu_slice(name, slice) ? "gpu:" : "", name, (long long)json_integer_value(n));
 }
 
 void slurm_time_limit(int64_t ms, bool long_form, struct buf *out)
@@ -206,9 +208,9 @@ static bool read_now(const char *text, struct wall now, struct wall *ret_at)
         const char *name;
         int64_t ms;
     } units[] = {{"", 1000}, {"s", 1000}, {"second", 1000}, {"seconds", 1000}, {"m", 60000},
-        {"minute", 60000}, {"minutes", 60000}, {"h", 3600000}, {"hour", 3600000}, {"hours", 3600000},
-        {"d", 86400000}, {"day", 86400000}, {"days", 86400000}, {"w", 604800000}, {"week", 604800000},
-        {"weeks", 604800000}};
+        {"minute", 60000}, {"minutes", 60000}, {"h", 3600000}, {"hour", 3600000},
+        {"hours", 3600000}, {"d", 86400000}, {"day", 86400000}, {"days", 86400000},
+        {"w", 604800000}, {"week", 604800000}, {"weeks", 604800000}};
     if (strncasecmp(text, "now", 3) != 0)
         return false;
     *ret_at = now;
@@ -233,8 +235,8 @@ static bool read_day_name(const char *text, struct tm today, struct wall *ret_at
     static const struct {
         const char *name;
         int days, hour;
-    } names[] = {{"today", 0, 0}, {"midnight", 0, 0}, {"noon", 0, 12}, {"elevenses", 0, 11}, {"fika", 0, 15},
-        {"teatime", 0, 16}, {"yesterday", -1, 0}, {"tomorrow", 1, 0}};
+    } names[] = {{"today", 0, 0}, {"midnight", 0, 0}, {"noon", 0, 12}, {"elevenses", 0, 11},
+        {"fika", 0, 15}, {"teatime", 0, 16}, {"yesterday", -1, 0}, {"tomorrow", 1, 0}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcasecmp(text, names[i].name) == 0) {
             today.tm_mday += names[i].days;
@@ -247,9 +249,9 @@ static bool read_day_name(const char *text, struct tm today, struct wall *ret_at
 
 int slurm_time_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)
 {
-    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%H:%M:%S",
-        "%H:%M", "%m%d%y", "%m/%d/%y", "%m.%d.%y", "%m/%d", "%m.%d", "%m%d", "%m/%d-%H:%M:%S", "%m/%d-%H:%M",
-        "%m/%d/%y-%H:%M:%S", "%m/%d/%y-%H:%M"};
+    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d",
+        "%H:%M:%S", "%H:%M", "%m%d%y", "%m/%d/%y", "%m.%d.%y", "%m/%d", "%m.%d", "%m%d",
+        "%m/%d-%H:%M:%S", "%m/%d-%H:%M", "%m/%d/%y-%H:%M:%S", "%m/%d/%y-%H:%M"};
     struct tm today;
     time_t t = (time_t)(now.ms / 1000);
     localtime_r(&t, &today);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job used, in Slurm's words (see slurm.h): of its newest attempt, as all of its processes on a node, since belay counts no
- * tasks of their own.
+ * What a job used, in Slurm's words (see slurm.h): of its newest attempt, as all of its processes
+ * on a node, since belay counts no tasks of their own.
  */
 #include "cli/slurm.h"
 #include "cli/cli.h"
@@ -31,7 +31,8 @@ static void add_cpu(int64_t ms, struct buf *out)
 {
     int64_t s = ms / 1000;
     if (s < 3600)
-        buf_printf(out, "%02lld:%02lld.%03lld", (long long)(s / 60), (long long)(s % 60), (long long)(ms % 1000));
+        buf_printf(out, "%02lld:%02lld.%03lld", (long long)(s / 60), (long long)(s % 60),
+            (long long)(ms % 1000));
     else
         slurm_time_used(ms, true, out);
 }
@@ -42,7 +43,8 @@ static void add_kib(int64_t bytes, struct buf *out)
         buf_printf(out, "%lldK", (long long)(bytes + 1023) / 1024);
 }
 
-/* The nodes stand in the order of their ranks; one that belayd has forgotten is not among them, and then nobody can tell. */
+/* The nodes stand in the order of their ranks; one that belayd has forgotten is not among them, and
+ * then nobody can tell. */
 static void add_node_of(const struct slurm_job *j, int64_t rank, struct buf *out)
 {
     const char *nodes = j->nodes ? j->nodes : "";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay slurm PROGRAM [ARGUMENT...]: what the names sbatch, squeue and so on do, where they are not installed.
+ * belay slurm PROGRAM [ARGUMENT...]: what the names sbatch, squeue and so on do, where they are not
+ * installed.
  */
 #include "cli/slurm.h"
 #include "cli/verbs.h"
@@ -19,7 +20,8 @@ static int run(int argc, const char **argv)
     int rc = cli_parse(&verb_slurm, argc, argv, true, no_options, NULL, &a);
     const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
     if (rc == 0 && (!p || a.json)) {
-        cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, and its own options behind it");
+        cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, "
+                  "and its own options behind it");
         rc = CLI_USAGE;
     } else if (rc == 0) {
         rc = slurm_program_run(p, a.n_rest, (char **)(uintptr_t)a.rest);
@@ -28,5 +30,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_slurm = {
-    "slurm", "PROGRAM [ARGUMENT...]", "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false};
+const struct verb verb_slurm = {"slurm", "PROGRAM [ARGUMENT...]",
+    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SQLite, loaded when it is first called (cli/late.h). `belay simulate` and what else looks into a database of belayd's need it.
+ * SQLite, loaded when it is first called (cli/late.h). `belay simulate` and what else looks into a
+ * database of belayd's need it.
  */
 #include "cli/late.h"
 

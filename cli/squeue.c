@@ -18,7 +18,9 @@
 #define START_FORMAT "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R"
 #define LONG_FORMAT "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 
-#define REMEMBERED_MS (5 * 60 * 1000) /* jobs that have ended, in the list of all: as long as Slurm's MinJobAge is if nothing else is said */
+/* jobs that have ended, in the list of all: as long as Slurm's MinJobAge is if nothing else is
+ * said */
+#define REMEMBERED_MS (5 * 60 * 1000)
 
 static const struct slurm_field fields[] = {
     {"account", 'a', "ACCOUNT", 0, JOB_ACCOUNT},
@@ -188,7 +190,10 @@ static void on_job(void *ctx, const struct slurm_job *j)
         show_job(s, j);
         return;
     }
-    struct task t = {.s = s, .j = *j, .job = json_copy((json_t *)(uintptr_t)j->job), .array = cli_int(j->job, "id", 0)};
+    struct task t = {.s = s,
+        .j = *j,
+        .job = json_copy((json_t *)(uintptr_t)j->job),
+        .array = cli_int(j->job, "id", 0)};
     t.j.job = t.job;
     slurm_each_index(indexes + 1, show_task, &t);
     json_decref(t.job);
@@ -198,14 +203,16 @@ static void on_job(void *ctx, const struct slurm_job *j)
 static int compare_keys(const char *a, const char *b)
 {
     int64_t x, y;
-    if (str_to_i64(a, INT64_MIN, INT64_MAX, "", &x, NULL) == 0 && str_to_i64(b, INT64_MIN, INT64_MAX, "", &y, NULL) == 0)
+    if (str_to_i64(a, INT64_MIN, INT64_MAX, "", &x, NULL) == 0 &&
+        str_to_i64(b, INT64_MIN, INT64_MAX, "", &y, NULL) == 0)
         return (x > y) - (x < y);
     return strcmp(a, b);
 }
 
 static int compare_lines(const void *a, const void *b, void *ctx)
 {
-    const char *p = buf_str(&((const struct line *)a)->keys), *q = buf_str(&((const struct line *)b)->keys);
+    const char *p = buf_str(&((const struct line *)a)->keys),
+               *q = buf_str(&((const struct line *)b)->keys);
     int sign = 1;
     for (const char *s = ctx; *s; s++) {
         if (*s == '-' || *s == '+' || *s == ',') {
@@ -251,8 +258,10 @@ static int check_states(const char *list)
 
 static void help(void)
 {
-    puts("Usage: squeue [-h] [-l] [-j JOBS] [-u USERS] [--me] [-n NAMES] [-p PARTITIONS] [-t STATES] [-w NODES]\n"
-         "              [-r] [-o FORMAT | -O FIELDS] [-S KEYS] [--json]\n\nLists belay's jobs as Slurm's squeue does.");
+    puts("Usage: squeue [-h] [-l] [-j JOBS] [-u USERS] [--me] [-n NAMES] [-p PARTITIONS] [-t "
+         "STATES] [-w NODES]\n"
+         "              [-r] [-o FORMAT | -O FIELDS] [-S KEYS] [--json]\n\nLists belay's jobs as "
+         "Slurm's squeue does.");
     for (const struct slurm_field *f = fields; f->name; f++)
         if (f->letter)
             printf("  %%%c  %s\n", f->letter, f->name);
@@ -322,7 +331,8 @@ static int read_options(struct squeue *s, int argc, char **argv)
 {
     int c;
     optind = 0;
-    while ((c = getopt_long(argc, argv, "aA:hi:j::lM:n:o:O:p:Pq:rS:t:u:vVw:", options, NULL)) != -1) {
+    while (
+        (c = getopt_long(argc, argv, "aA:hi:j::lM:n:o:O:p:Pq:rS:t:u:vVw:", options, NULL)) != -1) {
         if (c == VAL_HELP || c == 'V') {
             c == 'V' ? (void)puts(SLURM_VERSION) : help();
             return 0;
@@ -336,7 +346,8 @@ static int read_options(struct squeue *s, int argc, char **argv)
                 c == 'i' ? "watch squeue does it" : "there is one");
             return CLI_FAILED;
         }
-        if (c == 'j' && !optarg && optind < argc && argv[optind][0] != '-') /* "-j 42", which getopt leaves a word */
+        /* "-j 42", which getopt leaves a word */
+        if (c == 'j' && !optarg && optind < argc && argv[optind][0] != '-')
             optarg = argv[optind++];
         option(s, c);
     }
@@ -351,18 +362,23 @@ static int read_format(struct squeue *s)
 {
     struct err e;
     const char *from = getenv("SQUEUE_FORMAT");
-    const char *letters = s->letters ? s->letters : s->q.wants_starts ? START_FORMAT : s->long_form ? LONG_FORMAT : from && *from ? from : DEFAULT_FORMAT;
+    const char *letters = s->letters          ? s->letters
+                          : s->q.wants_starts ? START_FORMAT
+                          : s->long_form      ? LONG_FORMAT
+                          : from && *from     ? from
+                                              : DEFAULT_FORMAT;
     int rc = s->names ? slurm_format_names(s->names, fields, &s->format, &e)
                       : slurm_format_letters(letters, fields, &s->format, &e);
     if (rc != 0)
         slurm_error("squeue", "%s", e.text);
     for (size_t i = 0; rc == 0 && i < s->format.n; i++) {
         int what = s->format.pieces[i].field ? s->format.pieces[i].field->what : JOB_NOTHING;
-        s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_REASON_LIST || what == JOB_BATCH_HOST;
+        s->q.wants_nodes = s->q.wants_nodes || what == JOB_NODES || what == JOB_REASON_LIST ||
+                           what == JOB_BATCH_HOST;
         s->q.wants_starts = s->q.wants_starts || what == JOB_STARTED;
         s->q.wants_reasons = s->q.wants_reasons || what == JOB_REASON || what == JOB_REASON_LIST;
-        s->q.wants_detail = s->q.wants_detail || what == JOB_DEPENDENCY || what == JOB_DIR || what == JOB_OUTPUT ||
-                            what == JOB_ERROR || what == JOB_TASKS;
+        s->q.wants_detail = s->q.wants_detail || what == JOB_DEPENDENCY || what == JOB_DIR ||
+                            what == JOB_OUTPUT || what == JOB_ERROR || what == JOB_TASKS;
     }
     s->q.wants_detail = s->q.wants_detail || s->json;
     s->q.wants_nodes = s->q.wants_nodes || s->nodes || s->json;
@@ -420,15 +436,20 @@ static int show(struct squeue *s)
 
 int squeue_main(int argc, char **argv)
 {
-    struct squeue s = {.q = {.program = "squeue", .ended_after = WALL_NONE, .submitted_until = WALL_NONE}, .jobs = json_array()};
+    struct squeue s = {
+        .q = {.program = "squeue", .ended_after = WALL_NONE, .submitted_until = WALL_NONE},
+        .jobs = json_array()};
     const struct passwd *me = getpwuid(getuid());
     STR_COPY(s.me, me ? me->pw_name : "");
     int rc = read_options(&s, argc, argv);
     if (rc < 0) {
         s.q.ended = s.q.states;
-        if (s.q.ended && !s.q.jobs) /* Slurm forgets them as soon, and tools ask for all of them again and again */
+        /* Slurm forgets them as soon, and tools ask for all of them again and again */
+        if (s.q.ended && !s.q.jobs)
             s.q.ended_after.ms = clock_wall(&clock_system).ms - REMEMBERED_MS;
-        s.q.states = s.q.states ? s.q.states : s.q.wants_starts ? "PENDING" : "PENDING,CONFIGURING,RUNNING,COMPLETING,SUSPENDED";
+        s.q.states = s.q.states         ? s.q.states
+                     : s.q.wants_starts ? "PENDING"
+                                        : "PENDING,CONFIGURING,RUNNING,COMPLETING,SUSPENDED";
         rc = show(&s);
     }
     for (size_t i = 0; i < s.n_lines; i++) {

@@ -2,11 +2,13 @@
  *
  * srun [OPTION...] COMMAND [ARG...]
  *
- * In a job it starts the tasks of a step on the job's nodes (cli/step.c). With --jobid it has an srun do that inside that job, which it
- * starts there in a session (cli/session.h). Elsewhere it submits a job that does, shows its output as it comes, and ends with its exit
- * code; an interrupt cancels the job. With --pty the command has this terminal (cli/interactive.h).
+ * In a job it starts the tasks of a step on the job's nodes (cli/step.c). With --jobid it has an
+ * srun do that inside that job, which it starts there in a session (cli/session.h). Elsewhere it
+ * submits a job that does, shows its output as it comes, and ends with its exit code; an interrupt
+ * cancels the job. With --pty the command has this terminal (cli/interactive.h).
  *
- * salloc [OPTION...] [COMMAND [ARG...]]: the same as srun --pty outside of a job; without a command it is a shell.
+ * salloc [OPTION...] [COMMAND [ARG...]]: the same as srun --pty outside of a job; without a command
+ * it is a shell.
  */
 #include "cli/slurm_programs.h"
 
@@ -25,9 +27,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VAL_HELP = 300, VAL_IGNORED, VAL_JOB, VAL_REFUSED, VAL_OVERLAP, VAL_JOBID, VAL_PTY, VAL_PROGRAMS, VAL_PROLOG, VAL_EPILOG, VAL_NONE };
+enum {
+    VAL_HELP = 300,
+    VAL_IGNORED,
+    VAL_JOB,
+    VAL_REFUSED,
+    VAL_OVERLAP,
+    VAL_JOBID,
+    VAL_PTY,
+    VAL_PROGRAMS,
+    VAL_PROLOG,
+    VAL_EPILOG,
+    VAL_NONE
+};
 
-/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. NONE: refused, unless its value is "none". */
+/* JOB: of the job that is submitted, without a meaning in one; the name is the flag's. NONE:
+ * refused, unless its value is "none". */
 static const struct option options[] = {
     {"account", required_argument, NULL, 'A'},
     {"accel-bind", required_argument, NULL, VAL_IGNORED},
@@ -162,8 +177,8 @@ struct srun {
     struct submission s;
     struct step step;
     enum place place;
-    int64_t job; /* 0: none is named */
-    bool shell;  /* without a command there is one */
+    int64_t job;   /* 0: none is named */
+    bool shell;    /* without a command there is one */
     bool programs; /* --multi-prog */
 };
 
@@ -220,11 +235,15 @@ static int read_relative(struct step *s)
 static int refuse(const struct srun *r, const char *name)
 {
     static const char *const reasons[][2] = {
-        {"bcast", "belay copies no programs to nodes: a directory that all of them have brings them, or --workdir upload of belay submit"},
-        {"prolog", "say it in front of srun, in the script"}, {"epilog", "say it behind srun, in the script"},
-        {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has none"}, {"x11", "belay forwards no displays"},
-        {"container", "the image that a job's script runs in is said at its submit, with --container-image"}, {"clusters", "there is one"},
-        {"no-allocate", "what runs on a node is a job"}};
+        {"bcast", "belay copies no programs to nodes: a directory that all of them have brings "
+                  "them, or --workdir upload of belay submit"},
+        {"prolog", "say it in front of srun, in the script"},
+        {"epilog", "say it behind srun, in the script"},
+        {"het-group", "all nodes of a job are alike"}, {"reservation", "belay has none"},
+        {"x11", "belay forwards no displays"},
+        {"container",
+            "the image that a job's script runs in is said at its submit, with --container-image"},
+        {"clusters", "there is one"}, {"no-allocate", "what runs on a node is a job"}};
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
         if (str_eq(reasons[i][0], name)) {
             slurm_error(r->step.program, "--%s is not supported: %s", name, reasons[i][1]);
@@ -242,7 +261,8 @@ static int set_hook(const struct srun *r, const char *name, const char **ret_pat
     return -1;
 }
 
-/* What counts in a job, and outside of one for the job's own srun. -1: go on; else the exit code. */
+/* What counts in a job, and outside of one for the job's own srun. -1: go on; else the exit
+ * code. */
 static int task_option(struct srun *r, int c, const char *name)
 {
     if (r->shell)
@@ -335,8 +355,9 @@ static int job_option(struct srun *r, int c, const char *name)
         return -1;
     }
     if (c == 'n' || c == 'N' || str_eq(name, "ntasks-per-node")) {
-        int rc = c == 'n' ? read_count(r, name, &r->step.tasks) : c == 'N' ? read_nodes(&r->step, optarg)
-                                                                        : read_count(r, name, &r->step.tasks_per_node);
+        int rc = c == 'n'   ? read_count(r, name, &r->step.tasks)
+                 : c == 'N' ? read_nodes(&r->step, optarg)
+                            : read_count(r, name, &r->step.tasks_per_node);
         if (rc >= 0)
             return rc;
     }
@@ -347,11 +368,14 @@ static int job_option(struct srun *r, int c, const char *name)
 static void help(const struct srun *r)
 {
     puts(r->shell ? "Usage: salloc [OPTION...] [COMMAND [ARG...]]\n\n"
-                    "Submits a job, and runs the command, or a shell, on the first of its nodes, with this terminal.\n"
+                    "Submits a job, and runs the command, or a shell, on the first of its nodes, "
+                    "with this terminal.\n"
                   : "Usage: srun [OPTION...] COMMAND [ARG...]\n\n"
-         "In a job, or with --jobid in that one: starts the command -n times on its nodes, within the CPUs of the job.\n"
-         "Elsewhere: submits a job that does, shows its output, and ends with its exit code. Of the options of sbatch\n"
-         "those of the job are taken.\n");
+                    "In a job, or with --jobid in that one: starts the command -n times on its "
+                    "nodes, within the CPUs of the job.\n"
+                    "Elsewhere: submits a job that does, shows its output, and ends with its exit "
+                    "code. Of the options of sbatch\n"
+                    "those of the job are taken.\n");
     for (const struct option *o = options; o->name; o++)
         if (o->val != VAL_IGNORED && o->val != VAL_REFUSED && o->val != VAL_NONE)
             printf("  --%s\n", o->name);
@@ -404,7 +428,8 @@ static int64_t own_job(const char *variable)
     return text && getenv("BELAY_CONTROL_DIR") ? slurm_job_number(text) : 0;
 }
 
-/* -1, or the exit code. A job that was not submitted in Slurm's way has none of its variables, and can be entered all the same. */
+/* -1, or the exit code. A job that was not submitted in Slurm's way has none of its variables, and
+ * can be entered all the same. */
 static int find_place(struct srun *r, int argc, char **argv)
 {
     const char *told = job_told(argc, argv);
@@ -424,12 +449,14 @@ static int find_place(struct srun *r, int argc, char **argv)
 
 /* ---- in another job ---- */
 
-/* An srun there has the job's nodes and knows its other steps; it reads the same options once more. */
+/* An srun there has the job's nodes and knows its other steps; it reads the same options once
+ * more. */
 static int enter(const struct srun *r, int argc, char **argv)
 {
     char *flag = mem_printf("--jobid=%lld", (long long)r->job);
     const char **words = mem_array((size_t)argc + 4, sizeof(*words));
-    const struct session_ask ask = {.job = r->job, .words = words, .n_words = argc + 3, .tty = r->step.pty};
+    const struct session_ask ask = {
+        .job = r->job, .words = words, .n_words = argc + 3, .tty = r->step.pty};
     struct client *c = NULL;
     struct err e = {0};
     int code = CLI_FAILED;
@@ -466,7 +493,8 @@ static void add_srun(const struct srun *r, struct buf *script)
     bool of_tasks = r->programs || s->prolog || s->epilog || s->labels;
     if (s->tasks <= 1 && s->tasks_per_node <= 1 && s->nodes_max <= 1 && !of_tasks)
         return;
-    buf_printf(script, " belay slurm srun%s%s", s->labels ? " -l" : "", r->programs ? " --multi-prog" : "");
+    buf_printf(script, " belay slurm srun%s%s", s->labels ? " -l" : "",
+        r->programs ? " --multi-prog" : "");
     add_hook(script, "--task-prolog", s->prolog);
     add_hook(script, "--task-epilog", s->epilog);
 }
@@ -474,7 +502,8 @@ static void add_srun(const struct srun *r, struct buf *script)
 static int submit(struct srun *r, char **words, int n)
 {
     if (r->step.pty && (r->programs || r->step.prolog || r->step.epilog))
-        return fail(r, "pty", "of a new job takes no --multi-prog, --task-prolog and --task-epilog");
+        return fail(
+            r, "pty", "of a new job takes no --multi-prog, --task-prolog and --task-epilog");
     if (r->step.pty)
         return interactive_run(&r->s, (const char *const *)words, n, true);
     struct buf script = {0};
@@ -487,8 +516,8 @@ static int submit(struct srun *r, char **words, int n)
     }
     buf_addc(&script, '\n');
     const char *slash = strrchr(words[0], '/');
-    int rc = submission_build(
-        &r->s, "(command)", buf_str(&script), script.len, slash ? slash + 1 : words[0], NULL, 0, &e);
+    int rc = submission_build(&r->s, "(command)", buf_str(&script), script.len,
+        slash ? slash + 1 : words[0], NULL, 0, &e);
     buf_deinit(&script);
     if (rc != 0) {
         submission_error(&r->s, e.text);
@@ -547,7 +576,9 @@ int salloc_main(int argc, char **argv)
     int code = read_options(&r, argc, argv);
     bool told = optind < argc, tty = isatty(STDIN_FILENO);
     if (code < 0)
-        code = told ? interactive_run(&r.s, (const char *const *)(argv + optind), argc - optind, tty) : interactive_run(&r.s, shell, 3, tty);
+        code = told
+                   ? interactive_run(&r.s, (const char *const *)(argv + optind), argc - optind, tty)
+                   : interactive_run(&r.s, shell, 3, tty);
     submission_deinit(&r.s);
     return code;
 }

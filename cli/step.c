@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which nodes a step gets, and when. What steps share of a job is in BELAY_CONTROL_DIR of the node where srun is: a file for each CPU
- * (of each node that it may start tasks on), locked by who uses it, one that is locked by who waits for CPUs (so that a large step is
- * not overtaken for ever), and one that grows by a byte with each step, which numbers them. All locks go with their process.
+ * Which nodes a step gets, and when. What steps share of a job is in BELAY_CONTROL_DIR of the node
+ * where srun is: a file for each CPU (of each node that it may start tasks on), locked by who uses
+ * it, one that is locked by who waits for CPUs (so that a large step is not overtaken for ever),
+ * and one that grows by a byte with each step, which numbers them. All locks go with their process.
  */
 #include "cli/step.h"
 
@@ -50,7 +51,8 @@ static int64_t number_of(const char *name, int64_t fallback)
 
 static int open_shared(const struct run *r, const char *name, int64_t number)
 {
-    char *path = number < 0 ? mem_printf("%s/%s", r->control, name) : mem_printf("%s/%s.%lld", r->control, name, (long long)number);
+    char *path = number < 0 ? mem_printf("%s/%s", r->control, name)
+                            : mem_printf("%s/%s.%lld", r->control, name, (long long)number);
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     free(path);
     return fd;
@@ -114,7 +116,8 @@ static bool find_room(struct run *r)
     return node == r->layout.nodes;
 }
 
-/* Until the job's other steps leave as many CPUs as this one wants; the job's time limit is the end of that. */
+/* Until the job's other steps leave as many CPUs as this one wants; the job's time limit is the end
+ * of that. */
 static int take_slots(struct run *r)
 {
     const struct timespec pause = {.tv_nsec = SLOT_WAIT_MS * 1000000L};
@@ -125,21 +128,25 @@ static int take_slots(struct run *r)
     }
     int64_t wanted = cpus_of(r, 0);
     if (wanted > r->cpus) {
-        slurm_error(r->s->program, "Unable to create step for job %lld: More processors requested than permitted",
+        slurm_error(r->s->program,
+            "Unable to create step for job %lld: More processors requested than permitted",
             (long long)r->job);
         return -1;
     }
     r->slots = mem_array((size_t)(wanted * r->layout.nodes), sizeof(*r->slots));
     int turn = open_shared(r, "srun.turn", -1);
     if (turn < 0 || flock(turn, LOCK_EX) != 0) {
-        slurm_error(r->s->program, "the job's directory %s cannot be used: %s", r->control, strerror(errno));
+        slurm_error(r->s->program, "the job's directory %s cannot be used: %s", r->control,
+            strerror(errno));
         if (turn >= 0)
             close(turn);
         return -1;
     }
     while (!find_room(r)) {
         if (!told)
-            fprintf(stderr, "%s: Job %lld step creation temporarily disabled, retrying (Requested nodes are busy)\n",
+            fprintf(stderr,
+                "%s: Job %lld step creation temporarily disabled, retrying (Requested nodes are "
+                "busy)\n",
                 r->s->program, (long long)r->job);
         told = true;
         nanosleep(&pause, NULL);
@@ -160,10 +167,12 @@ static int choose_nodes(struct run *r)
 {
     const struct step *s = r->s;
     struct err e;
-    if (hosts_check(s->nodelist ? s->nodelist : "", NULL, &e) != 0 || hosts_check(s->exclude ? s->exclude : "", NULL, &e) != 0)
+    if (hosts_check(s->nodelist ? s->nodelist : "", NULL, &e) != 0 ||
+        hosts_check(s->exclude ? s->exclude : "", NULL, &e) != 0)
         return refuse(r, e.text);
     for (int64_t rank = s->relative; rank < r->nodes.n; rank++)
-        if ((!s->nodelist || hosts_has(s->nodelist, r->nodes.names[rank])) && !(s->exclude && hosts_has(s->exclude, r->nodes.names[rank])))
+        if ((!s->nodelist || hosts_has(s->nodelist, r->nodes.names[rank])) &&
+            !(s->exclude && hosts_has(s->exclude, r->nodes.names[rank])))
             r->may[r->n_may++] = rank;
     return r->n_may > 0 ? 0 : refuse(r, "Requested nodes are not in the job");
 }
@@ -174,7 +183,9 @@ static int set_distribution(struct run *r)
     size_t n = strcspn(how, ":,");
     r->layout.cyclic = n == 6 && strncmp(how, "cyclic", n) == 0;
     bool block = (n == 5 && strncmp(how, "block", n) == 0) || (n == 1 && how[0] == '*');
-    return r->layout.cyclic || block ? 0 : refuse(r, "-m is block or cyclic between the nodes of a job");
+    return r->layout.cyclic || block
+               ? 0
+               : refuse(r, "-m is block or cyclic between the nodes of a job");
 }
 
 static int make_layout(struct run *r)
@@ -191,8 +202,10 @@ static int make_layout(struct run *r)
     if (layout_make(&ask, &r->layout, &e) != 0)
         return refuse(r, e.text);
     if (s->nodes_max > r->layout.nodes && !s->quiet)
-        fprintf(stderr, "%s: Warning: can't run %lld processes on %lld nodes, setting nnodes to %lld\n", s->program,
-            (long long)r->layout.tasks, (long long)s->nodes_max, (long long)r->layout.nodes);
+        fprintf(stderr,
+            "%s: Warning: can't run %lld processes on %lld nodes, setting nnodes to %lld\n",
+            s->program, (long long)r->layout.tasks, (long long)s->nodes_max,
+            (long long)r->layout.nodes);
     if (layout_count(&r->layout, 0) > STEP_TASKS_MAX)
         return refuse(r, "a node has at most 4096 tasks of a step");
     return set_distribution(r);
@@ -213,7 +226,8 @@ static int run_parts(struct run *r, char **argv)
     struct parts *parts = NULL;
     struct err e;
     int64_t ids[STEP_TASKS_MAX];
-    struct step_place place = {.step = next_step(r), .tasks = r->layout.tasks, .nodes = r->layout.nodes, .ids = ids};
+    struct step_place place = {
+        .step = next_step(r), .tasks = r->layout.tasks, .nodes = r->layout.nodes, .ids = ids};
     for (int64_t node = 0; node < r->layout.nodes; node++) {
         buf_printf(&names, "%s%s", node ? "," : "", r->nodes.names[r->ranks[node]]);
         for (int64_t i = 0; r->ranks[node] == 0 && i < layout_count(&r->layout, node); i++)
@@ -243,19 +257,22 @@ static int run_parts(struct run *r, char **argv)
 
 static int run_on_nodes(struct run *r, char **argv)
 {
-    if (choose_nodes(r) != 0 || make_layout(r) != 0 || check_programs(r->s, r->layout.tasks, argv[0]) != 0 || take_slots(r) != 0)
+    if (choose_nodes(r) != 0 || make_layout(r) != 0 ||
+        check_programs(r->s, r->layout.tasks, argv[0]) != 0 || take_slots(r) != 0)
         return 1;
     return run_parts(r, argv);
 }
 
 /* ---- on this node alone ---- */
 
-/* Of a job whose script is on each node, every srun numbers its tasks as if the others did the same. */
+/* Of a job whose script is on each node, every srun numbers its tasks as if the others did the
+ * same. */
 static int run_here(struct run *r, char **argv)
 {
     const struct step *s = r->s;
     const char *node = getenv("SLURMD_NODENAME");
-    int64_t nodes = number_of("SLURM_NNODES", 1), rank = number_of("SLURM_NODEID", 0), ids[STEP_TASKS_MAX];
+    int64_t nodes = number_of("SLURM_NNODES", 1), rank = number_of("SLURM_NODEID", 0),
+            ids[STEP_TASKS_MAX];
     bool nested = getenv("SLURM_STEP_ID");
     if (s->pty && (s->nodelist || s->exclude || s->relative > 0)) {
         slurm_error(s->program, "--pty: the task is where srun is: leave -w, -x and -r out");
@@ -264,11 +281,13 @@ static int run_here(struct run *r, char **argv)
     if (s->pty && !isatty(STDIN_FILENO) && !s->quiet)
         slurm_warn(s->program, "--pty: standard input is no terminal, and the task gets none");
     nodes = nodes > 0 && !nested ? nodes : 1;
-    int64_t all = number_of("SLURM_NTASKS", nodes) / nodes, n = s->tasks > 0 ? s->tasks : s->tasks_per_node;
+    int64_t all = number_of("SLURM_NTASKS", nodes) / nodes,
+            n = s->tasks > 0 ? s->tasks : s->tasks_per_node;
     n = s->pty ? 1 : n > 0 ? n : nested ? 1 : all;
     n = n < 1 ? 1 : n > STEP_TASKS_MAX ? STEP_TASKS_MAX : n;
     if (s->nodes_min > 1) {
-        slurm_error(s->program, "--nodes of more than 1 is for jobs whose script starts on the first of several nodes (--script-on first)");
+        slurm_error(s->program, "--nodes of more than 1 is for jobs whose script starts on the "
+                                "first of several nodes (--script-on first)");
         return 1;
     }
     r->n_may = 1;
@@ -293,10 +312,12 @@ static int run_here(struct run *r, char **argv)
 
 int step_run(const struct step *s, char **argv)
 {
-    struct run r = {.s = s, .control = getenv("BELAY_CONTROL_DIR"), .job = number_of("SLURM_JOB_ID", 0)};
+    struct run r = {
+        .s = s, .control = getenv("BELAY_CONTROL_DIR"), .job = number_of("SLURM_JOB_ID", 0)};
     struct err e;
     r.cpus = number_of("SLURM_CPUS_ON_NODE", INT32_MAX);
-    bool has_nodes = !s->pty && !getenv("SLURM_STEP_ID") && step_nodes_read(r.control, &r.nodes, &e) == 0 && r.nodes.n > 1;
+    bool has_nodes = !s->pty && !getenv("SLURM_STEP_ID") &&
+                     step_nodes_read(r.control, &r.nodes, &e) == 0 && r.nodes.n > 1;
     int code = has_nodes ? run_on_nodes(&r, argv) : run_here(&r, argv);
     release_slots(&r, 0);
     free(r.slots);

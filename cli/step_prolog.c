@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_prolog.h. It ends with the task's process, however that ends; what it says on standard error is the task's.
+ * See step_prolog.h. It ends with the task's process, however that ends; what it says on standard
+ * error is the task's.
  */
 #include "cli/step_prolog.h"
 
@@ -84,9 +85,12 @@ int step_prolog(const struct step *s)
     if (said.len <= SAID_MAX)
         step_prolog_obey(buf_str(&said), said.len);
     else
-        slurm_error(s->program, "--task-prolog: %s says more than %d bytes, and the task is not started", s->prolog, SAID_MAX);
+        slurm_error(s->program,
+            "--task-prolog: %s says more than %d bytes, and the task is not started", s->prolog,
+            SAID_MAX);
     if (code != 0)
-        slurm_error(s->program, "--task-prolog: %s ended with %d, and the task is not started", s->prolog, code);
+        slurm_error(s->program, "--task-prolog: %s ended with %d, and the task is not started",
+            s->prolog, code);
     code = code == 0 && said.len > SAID_MAX ? 1 : code;
     buf_deinit(&said);
     return code;

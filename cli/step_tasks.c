@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See step_tasks.h. One thread, one loop over a signalfd, the pipes of labelled output and what comes from other nodes.
+ * See step_tasks.h. One thread, one loop over a signalfd, the pipes of labelled output and what
+ * comes from other nodes.
  *
- * SIGUSR1 and SIGUSR2 are not caught: belay asks programs that do for a save, and would have it for an answer.
+ * SIGUSR1 and SIGUSR2 are not caught: belay asks programs that do for a save, and would have it for
+ * an answer.
  */
 #include "cli/step_tasks.h"
 
@@ -37,7 +39,7 @@ struct task {
     int status;
     int pipes[2]; /* read ends of stdout and stderr, with labels; -1 */
     struct buf lines[2];
-    pid_t epilog; /* 0: none runs */
+    pid_t epilog;            /* 0: none runs */
     int64_t epilog_until_ms; /* monotonic */
 };
 
@@ -86,9 +88,11 @@ static void keep_only(const char *list)
     for (char **p = old; *p; p++) {
         const char *rest = list;
         size_t len = strcspn(*p, "=");
-        bool keep = strncmp(*p, "SLURM", 5) == 0 || strncmp(*p, "BELAY_", 6) == 0 || strncmp(*p, "PATH=", 5) == 0;
+        bool keep = strncmp(*p, "SLURM", 5) == 0 || strncmp(*p, "BELAY_", 6) == 0 ||
+                    strncmp(*p, "PATH=", 5) == 0;
         while (!keep && slurm_next_item(&rest, &item))
-            keep = str_eq(buf_str(&item), "ALL") || (item.len == len && strncmp(*p, buf_str(&item), len) == 0);
+            keep = str_eq(buf_str(&item), "ALL") ||
+                   (item.len == len && strncmp(*p, buf_str(&item), len) == 0);
         if (keep)
             kept[n++] = *p;
     }
@@ -165,19 +169,27 @@ static int put(int fd, int at)
 static int set_files(const struct run *r, int64_t i, const int pipes[2])
 {
     const struct step *s = r->s;
-    bool is_own = s->output && pattern_tells_ranks(s->output), afresh = is_own || (r->p->ids[i] == 0 && !r->parts);
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | (afresh ? O_TRUNC : 0); /* what parts share was emptied before */
+    bool is_own = s->output && pattern_tells_ranks(s->output),
+         afresh = is_own || (r->p->ids[i] == 0 && !r->parts);
+    /* what parts share was emptied before */
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | (afresh ? O_TRUNC : 0);
     int rc = 0;
     if (s->input && !str_eq(s->input, "all"))
-        rc = put(str_eq(s->input, "none") ? open("/dev/null", O_RDONLY) : open_file(r, s->input, i, O_RDONLY), 0);
+        rc = put(str_eq(s->input, "none") ? open("/dev/null", O_RDONLY)
+                                          : open_file(r, s->input, i, O_RDONLY),
+            0);
     else if (r->p->ids[i] > 0)
         rc = put(open("/dev/null", O_RDONLY), 0);
     if (rc == 0 && s->output)
-        rc = put(str_eq(s->output, "none") ? open("/dev/null", O_WRONLY) : open_file(r, s->output, i, flags), 1);
+        rc = put(str_eq(s->output, "none") ? open("/dev/null", O_WRONLY)
+                                           : open_file(r, s->output, i, flags),
+            1);
     else if (rc == 0 && pipes[0] >= 0)
         rc = put(pipes[0], 1);
     if (rc == 0 && s->error)
-        rc = put(str_eq(s->error, "none") ? open("/dev/null", O_WRONLY) : open_file(r, s->error, i, flags), 2);
+        rc = put(str_eq(s->error, "none") ? open("/dev/null", O_WRONLY)
+                                          : open_file(r, s->error, i, flags),
+            2);
     else if (rc == 0 && s->output)
         rc = put(1, 2);
     else if (rc == 0 && pipes[1] >= 0)
@@ -246,7 +258,8 @@ static int start(struct run *r, int64_t i, char **argv)
 
 /* ---- what comes behind it ---- */
 
-/* In a group of its own, which is ended when its time is over. Its output is nobody's, as with Slurm. */
+/* In a group of its own, which is ended when its time is over. Its output is nobody's, as with
+ * Slurm. */
 static _Noreturn void be_epilog(const struct run *r, int64_t i)
 {
     setpgid(0, 0);
@@ -255,7 +268,8 @@ static _Noreturn void be_epilog(const struct run *r, int64_t i)
     if (put(null, STDIN_FILENO) != 0 || put(null, STDOUT_FILENO) != 0)
         _exit(1);
     execl(r->s->epilog, r->s->epilog, (char *)NULL);
-    slurm_error(r->s->program, "--task-epilog: %s cannot be run: %s", r->s->epilog, strerror(errno));
+    slurm_error(
+        r->s->program, "--task-epilog: %s cannot be run: %s", r->s->epilog, strerror(errno));
     _exit(1);
 }
 
@@ -297,7 +311,8 @@ static void take_epilog(const struct run *r, int64_t i, int status)
 {
     r->tasks[i].epilog = 0;
     if (WIFSIGNALED(status) && !r->s->quiet)
-        slurm_error(r->s->program, "%s: task %lld: its epilog was killed: it has %d s", r->node, (long long)r->p->ids[i], EPILOG_MS / 1000);
+        slurm_error(r->s->program, "%s: task %lld: its epilog was killed: it has %d s", r->node,
+            (long long)r->p->ids[i], EPILOG_MS / 1000);
 }
 
 /* ---- labelled output ---- */
@@ -319,7 +334,8 @@ static void relay(const struct run *r, int64_t i, int which)
     ssize_t n = read(t->pipes[which], buf_reserve(b, 4096), 4096);
     if (n > 0)
         buf_commit(b, (size_t)n);
-    for (char *end; b->len > 0 && ((end = memchr(b->data, '\n', b->len)) || b->len > LABEL_LINE_MAX);) {
+    for (char *end;
+         b->len > 0 && ((end = memchr(b->data, '\n', b->len)) || b->len > LABEL_LINE_MAX);) {
         size_t len = end ? (size_t)(end - b->data) + 1 : b->len;
         write_line(which, r->p->ids[i], b->data, len);
         buf_remove_front(b, len);
@@ -351,7 +367,8 @@ static void tell_end(const struct run *r, int64_t i, int status)
     if (WIFSIGNALED(status))
         slurm_error(r->s->program, "%s: task %lld: %s", r->node, task, strsignal(WTERMSIG(status)));
     else
-        slurm_error(r->s->program, "%s: task %lld: Exited with exit code %d", r->node, task, WEXITSTATUS(status));
+        slurm_error(r->s->program, "%s: task %lld: Exited with exit code %d", r->node, task,
+            WEXITSTATUS(status));
 }
 
 static void reap(struct run *r)
@@ -378,7 +395,8 @@ static bool is_over(const struct run *r)
     for (int64_t i = 0; i < r->p->n; i++)
         if (r->tasks[i].epilog > 0)
             return false;
-        else if (r->tasks[i].pid > 0 && (!r->tasks[i].ended || r->tasks[i].pipes[0] >= 0 || r->tasks[i].pipes[1] >= 0))
+        else if (r->tasks[i].pid > 0 &&
+                 (!r->tasks[i].ended || r->tasks[i].pipes[0] >= 0 || r->tasks[i].pipes[1] >= 0))
             return false;
     return true;
 }
@@ -387,7 +405,9 @@ static void read_signals(struct run *r)
 {
     struct signalfd_siginfo info;
     while (read(r->signals, &info, sizeof(info)) == sizeof(info))
-        if (info.ssi_signo != SIGCHLD && !(r->s->pty && isatty(STDIN_FILENO) && info.ssi_signo == SIGINT)) /* which the terminal sends to all */
+        /* which the terminal sends to all */
+        if (info.ssi_signo != SIGCHLD &&
+            !(r->s->pty && isatty(STDIN_FILENO) && info.ssi_signo == SIGINT))
             signal_all(r, (int)info.ssi_signo);
 }
 
@@ -409,9 +429,12 @@ static void wait_for_tasks(struct run *r)
     while (!is_over(r) || !parts_are_over(r->parts)) {
         p[0] = (struct pollfd){.fd = r->signals, .events = POLLIN};
         for (int64_t i = 0; i < r->p->n * 2; i++)
-            p[i + 1] = (struct pollfd){.fd = r->tasks[i / 2].pid > 0 ? r->tasks[i / 2].pipes[i % 2] : -1, .events = POLLIN};
+            p[i + 1] =
+                (struct pollfd){.fd = r->tasks[i / 2].pid > 0 ? r->tasks[i / 2].pipes[i % 2] : -1,
+                    .events = POLLIN};
         size_t n = parts_poll(r->parts, p + own);
-        if (poll(p, (nfds_t)(own + n), r->parts || has_epilogs(r) ? LOOK_MS : -1) < 0 && errno != EINTR)
+        if (poll(p, (nfds_t)(own + n), r->parts || has_epilogs(r) ? LOOK_MS : -1) < 0 &&
+            errno != EINTR)
             break;
         read_signals(r);
         reap(r);
@@ -431,7 +454,8 @@ static int exit_code(const struct run *r)
 {
     int code = parts_exit_code(r->parts);
     for (int64_t i = 0; i < r->p->n; i++) {
-        int status = r->tasks[i].status, one = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        int status = r->tasks[i].status,
+            one = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         if (r->tasks[i].pid > 0 && one > code)
             code = one;
     }
@@ -450,11 +474,11 @@ static void catch_signals(struct run *r)
     r->signals = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-
 int step_tasks(const struct step *s, const struct step_place *p, struct parts *parts, char **argv)
 {
     const char *node = getenv("SLURMD_NODENAME");
-    struct run r = {.s = s, .p = p, .parts = parts, .command = argv[0], .node = node ? node : "localhost"};
+    struct run r = {
+        .s = s, .p = p, .parts = parts, .command = argv[0], .node = node ? node : "localhost"};
     r.job = number_of("SLURM_JOB_ID", 0);
     r.tasks = mem_array((size_t)p->n, sizeof(*r.tasks));
     catch_signals(&r);

@@ -69,7 +69,8 @@ static int apply_flags(struct submission *s, struct err *e)
     json_array_foreach(s->flags, i, pair)
     {
         int rc = directives_apply_flag("command line", json_string_value(json_array_get(pair, 0)),
-            json_string_value(json_array_get(pair, 1)), s->slurm != NULL, s->spec, on_warning, s, e);
+            json_string_value(json_array_get(pair, 1)), s->slurm != NULL, s->spec, on_warning, s,
+            e);
         if (rc != 0)
             return rc;
     }
@@ -85,7 +86,8 @@ static int apply_variables(struct submission *s, struct err *e)
         if (value && str_eq(v->flag, "wait"))
             s->wait = true;
         else if (value)
-            rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : value, true, s->spec, on_warning, s, e);
+            rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : value,
+                true, s->spec, on_warning, s, e);
     }
     return rc;
 }
@@ -125,7 +127,8 @@ int submission_build(struct submission *s, const char *file, const char *script,
             "%s:1: a job script begins with #! and its interpreter, for example #!/bin/sh", file);
     if (first_line_has_cr(script, n))
         return err_set(e, ERR_INVALID,
-            "%s:1: the lines end as in DOS, so that its interpreter would not be found: sed -i 's/\\r$//' "
+            "%s:1: the lines end as in DOS, so that its interpreter would not be found: sed -i "
+            "'s/\\r$//' "
             "FILE mends "
             "them",
             file);
@@ -139,7 +142,8 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (s->slurm)
         directives_be_slurms(s->spec);
     if (s->default_output)
-        json_object_set_new(json_object_get(s->spec, "launch"), "output", json_string(s->default_output));
+        json_object_set_new(
+            json_object_get(s->spec, "launch"), "output", json_string(s->default_output));
     json_t *list = json_array();
     for (int i = 0; i < n_args; i++)
         json_array_append_new(list, json_text(args[i]));
@@ -178,7 +182,8 @@ static int load_wrapped(struct submission *s, const char *wrap, int n_words, str
     struct buf script = {0};
     if (n_words > 0)
         return err_set(e, ERR_INVALID,
-            "--wrap: it takes the place of a script and its arguments: put the whole command in quotes");
+            "--wrap: it takes the place of a script and its arguments: put the whole command in "
+            "quotes");
     if (!wrap[strspn(wrap, " \t\r\n")])
         return err_set(e, ERR_INVALID, "--wrap: expected a command");
     buf_printf(&script, "#!/bin/sh\n%s\n", wrap);
@@ -187,13 +192,14 @@ static int load_wrapped(struct submission *s, const char *wrap, int n_words, str
     return rc;
 }
 
-static int load_script(
-    struct submission *s, const char *verb, const char *path, const char **args, int n_args, struct err *e)
+static int load_script(struct submission *s, const char *verb, const char *path, const char **args,
+    int n_args, struct err *e)
 {
     struct buf script = {0};
     if (!path)
         return err_set(e, ERR_INVALID,
-            "which script? %s%s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND", s->slurm ? "" : "belay ", verb);
+            "which script? %s%s SCRIPT [ARG...], a script on standard input, or --wrap COMMAND",
+            s->slurm ? "" : "belay ", verb);
     const char *slash = strrchr(path, '/');
     bool is_input = str_eq(path, "-");
     int rc = read_script(path, &script, e);
@@ -207,12 +213,14 @@ static int load_script(
     return rc;
 }
 
-int submission_load(struct submission *s, const char *verb, const char *wrap, const char **words, int n_words)
+int submission_load(
+    struct submission *s, const char *verb, const char *wrap, const char **words, int n_words)
 {
     struct err e = {0};
     const char *path = n_words > 0 ? words[0] : isatty(STDIN_FILENO) ? NULL : "-";
     int rc = wrap ? load_wrapped(s, wrap, n_words, &e)
-                  : load_script(s, verb, path, n_words > 1 ? words + 1 : NULL, n_words > 1 ? n_words - 1 : 0, &e);
+                  : load_script(s, verb, path, n_words > 1 ? words + 1 : NULL,
+                        n_words > 1 ? n_words - 1 : 0, &e);
     if (rc == 0)
         return 0;
     submission_error(s, e.text);
@@ -238,18 +246,21 @@ static int wait_for(struct submission *s, struct client *c, int64_t id)
 static void warn_of_trouble(struct submission *s, const json_t *why, int64_t id)
 {
     static const char *const codes[] = {"no-pool", "market", "too-large", "no-node-fits"};
-    const json_t *reasons = json_object_get(why, "reasons"), *reason = json_array_get(reasons, 0), *warning;
+    const json_t *reasons = json_object_get(why, "reasons"), *reason = json_array_get(reasons, 0),
+                 *warning;
     char text[600];
     size_t i;
     for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         if (str_eq(cli_text(reason, "code"), codes[i])) {
-            snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id, cli_text(reason, "text"));
+            snprintf(text, sizeof(text), "job %lld waits until this changes: %s", (long long)id,
+                cli_text(reason, "text"));
             on_warning(s, text);
         }
     json_array_foreach(reasons, i, warning)
     {
         snprintf(text, sizeof(text), "job %lld: %s", (long long)id, cli_text(warning, "text"));
-        if (str_eq(cli_text(warning, "code"), "drill-required") || str_eq(cli_text(warning, "code"), "late"))
+        if (str_eq(cli_text(warning, "code"), "drill-required") ||
+            str_eq(cli_text(warning, "code"), "late"))
             on_warning(s, text);
     }
     json_array_foreach(json_object_get(why, "warnings"), i, warning)
@@ -265,7 +276,8 @@ int submission_bring(struct submission *s, struct client *c, struct err *e)
         return 0;
     if (!c && (rc = client_create(&own, e)) != 0)
         return rc;
-    rc = workdir_upload(c ? c : own, json_string_value(json_object_get(s->spec, "cwd")), on_warning, s, hash, e);
+    rc = workdir_upload(
+        c ? c : own, json_string_value(json_object_get(s->spec, "cwd")), on_warning, s, hash, e);
     client_destroy(own);
     if (rc != 0)
         return rc;
@@ -287,7 +299,8 @@ static int ask(struct submission *s)
     struct err e = {0};
     int code = CLI_OK, cpus = (int)cli_int(s->spec, "cpus", 1);
     json_object_del(s->spec, "workdir");
-    if (client_create(&c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs/estimate", s->spec, &reply, &e) != 0) {
+    if (client_create(&c, &e) != 0 ||
+        client_json(c, "POST", "/api/v1/jobs/estimate", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         code = e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
     } else if (s->json) {
@@ -308,7 +321,8 @@ int submission_send(struct submission *s)
     int code = CLI_FAILED;
     if (s->test_only)
         return ask(s);
-    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 || client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e) != 0) {
+    if (client_create(&c, &e) != 0 || submission_bring(s, c, &e) != 0 ||
+        client_json(c, "POST", "/api/v1/jobs?why=1", s->spec, &reply, &e) != 0) {
         submission_error(s, e.text);
         client_destroy(c);
         return e.kind == ERR_INVALID && !s->slurm ? CLI_USAGE : CLI_FAILED;
@@ -318,7 +332,8 @@ int submission_send(struct submission *s)
     json_object_del(reply, "why"); /* it is told as warnings */
     s->follow = s->follow && !s->json;
     if (s->slurm)
-        warn_of_trouble(s, why, id); /* what reads both streams takes the last word for the number */
+        /* what reads both streams takes the last word for the number */
+        warn_of_trouble(s, why, id);
     if (s->json)
         cli_print_json(reply);
     else if (!s->follow && !s->quiet)

@@ -47,10 +47,12 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"wait", 'W', POPT_ARG_NONE, NULL, VAL_WAIT, "wait for the job's end and return its exit code", NULL},
-    {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script", "COMMAND"},
+    {"wait", 'W', POPT_ARG_NONE, NULL, VAL_WAIT, "wait for the job's end and return its exit code",
+        NULL},
+    {"wrap", 0, POPT_ARG_STRING, NULL, VAL_WRAP, "submit this shell command instead of a script",
+        "COMMAND"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_submit = {
-    "submit", "[OPTION...] SCRIPT [ARG...] | --wrap COMMAND", "submit a job script", run, options, true};
+const struct verb verb_submit = {"submit", "[OPTION...] SCRIPT [ARG...] | --wrap COMMAND",
+    "submit a job script", run, options, true};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See tar.h. IEEE Std 1003.1-2017, pax: a header of 512 bytes; before it, where something does not fit into one, an
- * extended header whose records say it in full. "SCHILY.xattr." is how star, GNU tar and libarchive keep attributes.
+ * See tar.h. IEEE Std 1003.1-2017, pax: a header of 512 bytes; before it, where something does not
+ * fit into one, an extended header whose records say it in full. "SCHILY.xattr." is how star, GNU
+ * tar and libarchive keep attributes.
  */
 #include "cli/tar.h"
 
@@ -30,8 +31,8 @@
 #define LINK_BYTES_MAX 4096
 
 struct header {
-    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, target[100], magic[6],
-        version[2], uname[32], gname[32], major[8], minor[8], prefix[155], rest[12];
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, target[100],
+        magic[6], version[2], uname[32], gname[32], major[8], minor[8], prefix[155], rest[12];
 };
 _Static_assert(sizeof(struct header) == BLOCK, "a header is a block");
 
@@ -74,8 +75,9 @@ static void add_block(struct buf *out, const struct entry *entry)
     octal(h.gid, sizeof(h.gid), entry->st->st_gid <= ID_MAX_OCTAL ? entry->st->st_gid : 0);
     octal(h.size, sizeof(h.size), entry->size <= OCTAL_MAX ? entry->size : 0);
     octal(h.mtime, sizeof(h.mtime),
-        entry->st->st_mtim.tv_sec >= 0 && entry->st->st_mtim.tv_sec <= OCTAL_MAX ? entry->st->st_mtim.tv_sec
-                                                                                 : 0);
+        entry->st->st_mtim.tv_sec >= 0 && entry->st->st_mtim.tv_sec <= OCTAL_MAX
+            ? entry->st->st_mtim.tv_sec
+            : 0);
     memset(h.checksum, ' ', sizeof(h.checksum));
     for (size_t i = 0; i < sizeof(h); i++)
         sum += ((const unsigned char *)&h)[i];
@@ -117,8 +119,8 @@ static void add_times(struct buf *out, const struct timespec *t)
         seconds++;
         ns = 1000000000 - ns;
     }
-    snprintf(
-        text, sizeof(text), "%s%" PRId64 ".%09" PRId64, negative && seconds == 0 ? "-" : "", seconds, ns);
+    snprintf(text, sizeof(text), "%s%" PRId64 ".%09" PRId64, negative && seconds == 0 ? "-" : "",
+        seconds, ns);
     add_text(out, "mtime", text);
 }
 
@@ -126,7 +128,9 @@ static int add_xattrs(struct buf *out, const char *file, const char *path, struc
 {
     char *names = mem_alloc(XATTR_LIST_MAX), *value = mem_alloc(XATTR_LIST_MAX);
     ssize_t n = llistxattr(file, names, XATTR_LIST_MAX);
-    int rc = n < 0 && errno != ENOTSUP ? err_errno(e, errno, "list the attributes of '%.300s'", path) : 0;
+    int rc = n < 0 && errno != ENOTSUP
+                 ? err_errno(e, errno, "list the attributes of '%.300s'", path)
+                 : 0;
     for (const char *name = names; !rc && name < names + n; name += strlen(name) + 1) {
         if (!str_starts(name, "user."))
             continue;
@@ -190,7 +194,8 @@ static int write_content(struct tar *t, const struct entry *entry, const char *f
         if (n < 0)
             rc = err_errno(e, errno, "read '%.300s'", entry->path);
         else if (n == 0)
-            rc = err_set(e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was read", entry->path);
+            rc = err_set(
+                e, ERR_UNAVAILABLE, "'%.300s' became shorter while it was read", entry->path);
         else
             rc = fs_write_all(t->fd, t->copy, (size_t)n, e);
         left -= n > 0 ? n : 0;
@@ -206,8 +211,8 @@ static int write_link(struct tar *t, struct entry *entry, const char *file, stru
     if (n < 0)
         return err_errno(e, errno, "read the link '%.300s'", entry->path);
     if (n > LINK_BYTES_MAX)
-        return err_set(
-            e, ERR_UNSUPPORTED, "the link '%.300s' is longer than %d bytes", entry->path, LINK_BYTES_MAX);
+        return err_set(e, ERR_UNSUPPORTED, "the link '%.300s' is longer than %d bytes", entry->path,
+            LINK_BYTES_MAX);
     target[n] = '\0';
     entry->type = '2';
     entry->target = target;
@@ -256,7 +261,8 @@ static int write_entry(struct tar *t, const char *path, const FTSENT *found, str
         rc = err_errno(e, found->fts_errno, "read '%.300s'", path);
         break;
     default:
-        rc = err_set(e, ERR_UNSUPPORTED, "'%.300s' is no regular file, directory or symbolic link", path);
+        rc = err_set(
+            e, ERR_UNSUPPORTED, "'%.300s' is no regular file, directory or symbolic link", path);
         break;
     }
     free(dir);

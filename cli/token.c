@@ -112,7 +112,8 @@ static int run(int argc, const char **argv)
     } else if (rc == 0 && str_eq(action, "revoke") && a.n_rest == 2) {
         rc = revoke_one(a.rest[1], a.json);
     } else if (rc == 0) {
-        cli_error("belay token create [--join --pool POOL], belay token list, or belay token revoke ID");
+        cli_error(
+            "belay token create [--join --pool POOL], belay token list, or belay token revoke ID");
         rc = CLI_USAGE;
     }
     json_decref(request);
@@ -121,16 +122,15 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN, "a one-use token with which a machine joins a reserved pool",
-        NULL},
+    {"join", 0, POPT_ARG_NONE, NULL, VAL_JOIN,
+        "a one-use token with which a machine joins a reserved pool", NULL},
     {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "the pool it joins", "POOL"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "whose API token (default: yours)", "NAME"},
     {"admin", 0, POPT_ARG_NONE, NULL, VAL_ADMIN, "an administrator's", NULL},
     {"ttl", 0, POPT_ARG_STRING, NULL, VAL_TTL,
-        "how long it is good; 0: for ever (default: API 90d, join 1h)",
-        "TIME"},
+        "how long it is good; 0: for ever (default: API 90d, join 1h)", "TIME"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_token = {
-    "token", "[OPTION...] create|list|revoke [ID]", "make, list and revoke tokens", run, options, false};
+const struct verb verb_token = {"token", "[OPTION...] create|list|revoke [ID]",
+    "make, list and revoke tokens", run, options, false};

@@ -57,20 +57,25 @@ static void print_head(const json_t *s)
     int64_t uusd_h = cli_int(s, "uusd_h", 0), on_demand = cli_int(s, "on_demand_uusd_h", 0);
     strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&t, &tm));
     printf("belay %s, %s\n", cli_text(s, "cluster"), now);
-    printf("jobs   %lld running, %lld pending (%lld of them not to start yet)\n", (long long)part(s, "jobs", "running"),
-        (long long)part(s, "jobs", "pending"), (long long)part(s, "jobs", "waiting"));
-    printf("nodes  %lld up, %lld draining, %lld being reclaimed, %lld lost, %lld coming\n", (long long)part(s, "nodes", "up"),
-        (long long)part(s, "nodes", "draining"), (long long)part(s, "nodes", "noticed"), (long long)part(s, "nodes", "lost"),
+    printf("jobs   %lld running, %lld pending (%lld of them not to start yet)\n",
+        (long long)part(s, "jobs", "running"), (long long)part(s, "jobs", "pending"),
+        (long long)part(s, "jobs", "waiting"));
+    printf("nodes  %lld up, %lld draining, %lld being reclaimed, %lld lost, %lld coming\n",
+        (long long)part(s, "nodes", "up"), (long long)part(s, "nodes", "draining"),
+        (long long)part(s, "nodes", "noticed"), (long long)part(s, "nodes", "lost"),
         (long long)cli_int(s, "coming", 0));
-    printf("cpus   %lld of %lld, gpus %lld of %lld, memory %lld of %lld GiB\n", (long long)part(s, "cpus", "used"),
-        (long long)part(s, "cpus", "total"), (long long)part(s, "gpus", "used"), (long long)part(s, "gpus", "total"),
-        (long long)part(s, "memory_mib", "used") >> 10, (long long)part(s, "memory_mib", "total") >> 10);
+    printf("cpus   %lld of %lld, gpus %lld of %lld, memory %lld of %lld GiB\n",
+        (long long)part(s, "cpus", "used"), (long long)part(s, "cpus", "total"),
+        (long long)part(s, "gpus", "used"), (long long)part(s, "gpus", "total"),
+        (long long)part(s, "memory_mib", "used") >> 10,
+        (long long)part(s, "memory_mib", "total") >> 10);
     const json_t *usage = json_object_get(s, "usage");
     printf("in use %.1f cpus, %lld GiB of memory\n", (double)cli_int(usage, "cpu_milli", 0) / 1000,
         (long long)cli_int(usage, "memory_bytes", 0) >> 30);
     printf("cost   %s an hour", cli_usd(uusd_h, cost, sizeof(cost)));
     if (on_demand > 0)
-        printf(", %s on demand: %s", cli_usd(on_demand, full, sizeof(full)), cli_saved(uusd_h, on_demand, now, sizeof(now)));
+        printf(", %s on demand: %s", cli_usd(on_demand, full, sizeof(full)),
+            cli_saved(uusd_h, on_demand, now, sizeof(now)));
     puts("\n");
 }
 
@@ -94,7 +99,8 @@ static void print_pools(const json_t *pools)
     struct table *t = table_create();
     size_t i;
     json_t *p;
-    static const char *const titles[] = {"POOL", "NODES", "COMING", "JOBS", "CPUS", "IN USE", "MEMORY", "GPUS", "COST/H", NULL};
+    static const char *const titles[] = {
+        "POOL", "NODES", "COMING", "JOBS", "CPUS", "IN USE", "MEMORY", "GPUS", "COST/H", NULL};
     for (i = 0; titles[i]; i++)
         table_column(t, titles[i], i > 0);
     json_array_foreach(pools, i, p)
@@ -105,10 +111,12 @@ static void print_pools(const json_t *pools)
         table_cell(t, "%lld", (long long)count_nodes(p));
         table_cell(t, "%lld", (long long)cli_int(p, "coming", 0));
         table_cell(t, "%lld", (long long)cli_int(p, "jobs", 0));
-        table_cell(t, "%lld/%lld", (long long)part(p, "cpus", "used"), (long long)part(p, "cpus", "total"));
+        table_cell(t, "%lld/%lld", (long long)part(p, "cpus", "used"),
+            (long long)part(p, "cpus", "total"));
         table_cell(t, "%.1f", (double)part(p, "usage", "cpu_milli") / 1000);
         table_cell(t, "%s", memory_text(part(p, "usage", "memory_bytes"), memory, sizeof(memory)));
-        table_cell(t, "%lld/%lld", (long long)part(p, "gpus", "used"), (long long)part(p, "gpus", "total"));
+        table_cell(t, "%lld/%lld", (long long)part(p, "gpus", "used"),
+            (long long)part(p, "gpus", "total"));
         table_cell(t, "%s", cli_usd(cli_int(p, "uusd_h", 0), cost, sizeof(cost)));
     }
     table_print(t);
@@ -121,12 +129,14 @@ static void progress_text(const json_t *job, char *out, size_t size)
     if (done < 0)
         snprintf(out, size, "-");
     else if (total > 0)
-        snprintf(out, size, "%lld/%lld %3.0f %%", (long long)done, (long long)total, 100.0 * (double)done / (double)total);
+        snprintf(out, size, "%lld/%lld %3.0f %%", (long long)done, (long long)total,
+            100.0 * (double)done / (double)total);
     else
         snprintf(out, size, "%lld", (long long)done);
 }
 
-/* What of its cpus it uses; how much memory now, the most, and what it asked for. "-": its agents have not told (yet). */
+/* What of its cpus it uses; how much memory now, the most, and what it asked for. "-": its agents
+ * have not told (yet). */
 static void usage_cells(struct table *t, const json_t *job, int64_t nodes)
 {
     const json_t *u = json_object_get(job, "usage");
@@ -139,7 +149,8 @@ static void usage_cells(struct table *t, const json_t *job, int64_t nodes)
     }
     if (asked_mib > 0)
         memory_text(asked_mib << 20, asked, sizeof(asked));
-    table_cell(t, "%lld %%", (long long)(cli_int(u, "cpu_milli", 0) / (10 * cli_int(job, "cpus", 1) * nodes)));
+    table_cell(t, "%lld %%",
+        (long long)(cli_int(u, "cpu_milli", 0) / (10 * cli_int(job, "cpus", 1) * nodes)));
     table_cell(t, "%s/%s/%s", memory_text(cli_int(u, "memory_bytes", 0), now, sizeof(now)),
         memory_text(cli_int(u, "memory_peak_bytes", 0), peak, sizeof(peak)), asked);
 }
@@ -152,7 +163,8 @@ static void print_jobs(const json_t *jobs)
     static const struct {
         const char *title;
         bool right;
-    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"NODE", false}, {"CPUS", true}, {"CPU", true}, {"MEMORY/PEAK/ASKED", true}, {"GPUS", true}, {"STARTED", true},
+    } columns[] = {{"ID", true}, {"NAME", false}, {"USER", false}, {"NODE", false}, {"CPUS", true},
+        {"CPU", true}, {"MEMORY/PEAK/ASKED", true}, {"GPUS", true}, {"STARTED", true},
         {"PROGRESS", true}, {"SAVED", true}, {"COST", true}};
     for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         table_column(t, columns[i].title, columns[i].right);
@@ -171,7 +183,8 @@ static void print_jobs(const json_t *jobs)
         table_cell(t, "%lld", (long long)(cli_int(job, "gpus", 0) * nodes));
         table_cell(t, "%s", cli_ago(job, "started_at", started, sizeof(started)));
         table_cell(t, "%s", progress);
-        table_cell(t, "%s", cli_ago(json_object_get(job, "last_checkpoint"), "saved_at", saved, sizeof(saved)));
+        table_cell(t, "%s",
+            cli_ago(json_object_get(job, "last_checkpoint"), "saved_at", saved, sizeof(saved)));
         table_cell(t, "%s", cli_usd(cli_int(job, "cost_uusd", 0), cost, sizeof(cost)));
     }
     table_print(t);
@@ -189,14 +202,15 @@ static int64_t room(const json_t *summary)
     return left < 1 ? 1 : left > JOBS_DEFAULT ? JOBS_DEFAULT : left;
 }
 
-static int show(struct client *c, const struct choice *choice, bool clears, bool json, struct err *e)
+static int show(
+    struct client *c, const struct choice *choice, bool clears, bool json, struct err *e)
 {
     json_t *summary = NULL, *jobs = NULL;
     int rc = client_json(c, "GET", "/api/v1/summary", NULL, &summary, e);
     if (rc != 0)
         return rc;
-    char *path = mem_printf("/api/v1/jobs?state=running,cancelling&limit=%lld%s", (long long)(clears ? room(summary) : JOBS_DEFAULT),
-        buf_str(&choice->user));
+    char *path = mem_printf("/api/v1/jobs?state=running,cancelling&limit=%lld%s",
+        (long long)(clears ? room(summary) : JOBS_DEFAULT), buf_str(&choice->user));
     rc = client_json(c, "GET", path, NULL, &jobs, e);
     free(path);
     if (rc == 0 && json) {
@@ -250,10 +264,13 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"once", '1', POPT_ARG_NONE, NULL, VAL_ONCE, "once, and end; as it is when the output is no terminal", NULL},
-    {"every", 'd', POPT_ARG_STRING, NULL, VAL_EVERY, "so many seconds between two looks (default 2)", "SECONDS"},
+    {"once", '1', POPT_ARG_NONE, NULL, VAL_ONCE,
+        "once, and end; as it is when the output is no terminal", NULL},
+    {"every", 'd', POPT_ARG_STRING, NULL, VAL_EVERY,
+        "so many seconds between two looks (default 2)", "SECONDS"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "of the jobs only these users'", "LIST"},
     POPT_TABLEEND,
 };
 
-const struct verb verb_top = {"top", CLI_NO_WORDS, "show the cluster and what runs, again and again", run, options, false};
+const struct verb verb_top = {
+    "top", CLI_NO_WORDS, "show the cluster and what runs, again and again", run, options, false};

@@ -88,7 +88,8 @@ static int64_t size_of(const char *path)
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* What the log has from the offset on, at most its last SAID_MAX bytes in whole lines. Never NULL. */
+/* What the log has from the offset on, at most its last SAID_MAX bytes in whole lines. Never
+ * NULL. */
 static char *read_said(const char *log, int64_t from)
 {
     int64_t size = size_of(log);
@@ -106,14 +107,16 @@ static char *read_said(const char *log, int64_t from)
 }
 
 /* Why it did not start: all that it has printed since. */
-static void add_said(struct up *u, const char *program, const char *log, int64_t from, struct err *e)
+static void add_said(
+    struct up *u, const char *program, const char *log, int64_t from, struct err *e)
 {
     u->said = read_said(log, from);
     if (u->said[0])
         err_set(e, e->kind, "%s did not start: %.200s. It has printed (also in %.200s):", program,
             e->text, log);
     else
-        err_set(e, e->kind, "%s did not start: %.200s. It has printed nothing into %.200s", program, e->text, log);
+        err_set(e, e->kind, "%s did not start: %.200s. It has printed nothing into %.200s", program,
+            e->text, log);
 }
 
 /* Line by line, as nothing that changes the terminal. */
@@ -155,7 +158,8 @@ static int start_belayd(struct up *u, struct err *e)
     pid_t pid;
     int64_t from = size_of(log);
     int rc = u->config ? 0 : write_own_config(u, own, e);
-    const char *argv[] = {program, "--state", u->home, "--config", u->config ? u->config : own, NULL};
+    const char *argv[] = {
+        program, "--state", u->home, "--config", u->config ? u->config : own, NULL};
     if (rc == 0)
         rc = local_spawn(argv, log, &pid, e);
     if (rc == 0) {
@@ -264,8 +268,8 @@ static int write_agent_config(struct up *u, struct err *e)
     return rc;
 }
 
-/* What belayd knows of our agent's node, into u->node; false: it has none, or has not heard of it for
- * silent_ms. */
+/* What belayd knows of our agent's node, into u->node; false: it has none, or has not heard of it
+ * for silent_ms. */
 static bool find_node(struct up *u, int64_t silent_ms)
 {
     json_t *v = NULL, *node;
@@ -375,8 +379,8 @@ static void report(const struct up *u, bool json)
     }
     printf("belayd is up in %s\n", u->home);
     if (!u->node && !u->no_agent)
-        printf(
-            "no agent was started: no pool of the configuration is reserved, so this machine runs no jobs\n");
+        printf("no agent was started: no pool of the configuration is reserved, so this machine "
+               "runs no jobs\n");
     if (u->node)
         printf("node %s: %lld cpus, %lld MiB\n", cli_text(u->node, "name"),
             (long long)cli_int(u->node, "cpus", 0), (long long)cli_int(u->node, "memory_mib", 0));
@@ -413,11 +417,14 @@ static int run(int argc, const char **argv)
 }
 
 static const struct poptOption options[] = {
-    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG, "belayd's configuration (default: HOME/belayd.yaml)",
-        "FILE"},
-    {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs", NULL},
+    {"config", 'c', POPT_ARG_STRING, NULL, VAL_CONFIG,
+        "belayd's configuration (default: HOME/belayd.yaml)", "FILE"},
+    {"no-agent", 0, POPT_ARG_NONE, NULL, VAL_NO_AGENT, "only belayd; this machine runs no jobs",
+        NULL},
     {"cpus", 0, POPT_ARG_STRING, NULL, VAL_CPUS,
-        "give this machine so many cpus for jobs (default: as many as it has); counts when its agent first joins", "N"},
+        "give this machine so many cpus for jobs (default: as many as it has); counts when its "
+        "agent first joins",
+        "N"},
     POPT_TABLEEND,
 };
 

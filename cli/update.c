@@ -28,7 +28,8 @@ static int read_change(json_t *changes, const char *word, struct err *e)
     const char *eq = strchr(word, '=');
     char shown[STR_SHOW_MAX];
     if (!eq || eq == word)
-        return err_set(e, ERR_INVALID, "expected KEY=VALUE, such as time=2h, found %s", str_show(word, shown));
+        return err_set(
+            e, ERR_INVALID, "expected KEY=VALUE, such as time=2h, found %s", str_show(word, shown));
     char *key = mem_strndup(word, (size_t)(eq - word));
     int rc = updates_put(changes, key, eq + 1, false, on_warning, NULL, e);
     free(key);
@@ -37,7 +38,8 @@ static int read_change(json_t *changes, const char *word, struct err *e)
 
 static int read_changes(json_t *changes, const char **words, int n, struct err *e)
 {
-    int rc = n > 0 ? 0 : err_set(e, ERR_INVALID, "what is to change? belay update JOB KEY=VALUE...");
+    int rc =
+        n > 0 ? 0 : err_set(e, ERR_INVALID, "what is to change? belay update JOB KEY=VALUE...");
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_change(changes, words[i], e);
     return rc ? rc : updates_finish(changes, on_warning, NULL, e);
@@ -67,7 +69,8 @@ static int run_words(const struct cli_args *a)
         return CLI_USAGE;
     }
     if (!slurm_job_name(a->rest[0], &id, tasks)) {
-        cli_error("expected a job's number, 42, or a task, 42_7, found %s", str_show(a->rest[0], shown));
+        cli_error(
+            "expected a job's number, 42, or a task, 42_7, found %s", str_show(a->rest[0], shown));
         return CLI_USAGE;
     }
     json_t *changes = json_object();
@@ -91,5 +94,5 @@ static int run(int argc, const char **argv)
     return rc < 0 ? CLI_OK : rc;
 }
 
-const struct verb verb_update = {
-    "update", "[OPTION...] JOB KEY=VALUE...", "change what jobs were submitted with", run, NULL, false, true};
+const struct verb verb_update = {"update", "[OPTION...] JOB KEY=VALUE...",
+    "change what jobs were submitted with", run, NULL, false, true};

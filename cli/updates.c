@@ -9,20 +9,29 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct updates_key keys[] = {{"name", "job-name", NULL}, {"time", "time", "{\"time_limit_ms\": 0}"},
-    {"pool", "partition", "{\"pool\": \"\"}"}, {"partition", "partition", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
-    {"team", "team", "{\"team\": \"\"}"}, {"account", "team", "{\"team\": \"\"}"}, {"qos", "qos", "{\"qos\": \"\"}"},
-    {"nice", "nice", "{\"nice\": 0}"}, {"begin", "begin", "{\"begin_at_ms\": 0}"}, {"window", "window", "{\"window\": \"\"}"},
+static const struct updates_key keys[] = {{"name", "job-name", NULL},
+    {"time", "time", "{\"time_limit_ms\": 0}"}, {"pool", "partition", "{\"pool\": \"\"}"},
+    {"partition", "partition", "{\"pool\": \"\"}"}, {"market", "market", "{\"market\": \"any\"}"},
+    {"team", "team", "{\"team\": \"\"}"}, {"account", "team", "{\"team\": \"\"}"},
+    {"qos", "qos", "{\"qos\": \"\"}"}, {"nice", "nice", "{\"nice\": 0}"},
+    {"begin", "begin", "{\"begin_at_ms\": 0}"}, {"window", "window", "{\"window\": \"\"}"},
     {"deadline", "deadline", "{\"deadline_at_ms\": null}"},
-    {"finish-by", "finish-by", "{\"finish_by_ms\": null}"}, {"work", "work", "{\"work_ms\": null}"}, {"max-usd", "max-usd", "{\"max_uusd\": 0}"},
-    {"max-usd-per-hour", "max-usd-per-hour", "{\"max_uusd_per_hour\": 0}"}, {"nodelist", "nodelist", "{\"nodelist\": \"\"}"}, {"exclude", "exclude", "{\"exclude\": \"\"}"},
-    {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL}, {"mem", "mem", "{\"memory_mib\": 0}"},
-    {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"}, {"gres", "gres", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"},
-    {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"}, {"nodes", "nodes", NULL}, {"on-loss", "on-loss", NULL},
-    {"constraint", "constraint", "{\"constraint\": \"\"}"}, {"region", "region", NULL}, {"zone", "zone", NULL}, {"input", "input", "{\"input\": null}"},
-    {"licenses", "licenses", "{\"licences\": {}}"},
-    {"licences", "licenses", "{\"licences\": {}}"}, {"exclusive", NULL, "{\"exclusive\": false}", "yes|no", "no other job on its nodes"}, {"retries", "retries", NULL},
-    {"retry", "retry", NULL}, {"requeue", NULL, NULL, "yes|no", "whether it is queued again when its node is lost"},
+    {"finish-by", "finish-by", "{\"finish_by_ms\": null}"}, {"work", "work", "{\"work_ms\": null}"},
+    {"max-usd", "max-usd", "{\"max_uusd\": 0}"},
+    {"max-usd-per-hour", "max-usd-per-hour", "{\"max_uusd_per_hour\": 0}"},
+    {"nodelist", "nodelist", "{\"nodelist\": \"\"}"}, {"exclude", "exclude", "{\"exclude\": \"\"}"},
+    {"dependency", "dependency", "{\"depends\": []}"}, {"cpus", "cpus-per-task", NULL},
+    {"mem", "mem", "{\"memory_mib\": 0}"},
+    {"gpus", "gpus", "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0}"},
+    {"gres", "gres",
+        "{\"gpus\": 0, \"gpu_model\": \"\", \"gpu_memory_mib\": 0, \"resources\": {}}"},
+    {"gpu-memory", "gpu-memory", "{\"gpu_memory_mib\": 0}"}, {"nodes", "nodes", NULL},
+    {"on-loss", "on-loss", NULL}, {"constraint", "constraint", "{\"constraint\": \"\"}"},
+    {"region", "region", NULL}, {"zone", "zone", NULL}, {"input", "input", "{\"input\": null}"},
+    {"licenses", "licenses", "{\"licences\": {}}"}, {"licences", "licenses", "{\"licences\": {}}"},
+    {"exclusive", NULL, "{\"exclusive\": false}", "yes|no", "no other job on its nodes"},
+    {"retries", "retries", NULL}, {"retry", "retry", NULL},
+    {"requeue", NULL, NULL, "yes|no", "whether it is queued again when its node is lost"},
     {"at-once", NULL, "{\"at_once\": 0}", "N", "how many tasks of an array run at once"}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -58,10 +67,12 @@ static int unknown(const char *key, struct err *e)
 
 static int set_switch(json_t *changes, const char *key, const char *value, struct err *e)
 {
-    bool yes = str_eq(value, "yes") || str_eq(value, "1"), no = str_eq(value, "no") || str_eq(value, "0");
+    bool yes = str_eq(value, "yes") || str_eq(value, "1"),
+         no = str_eq(value, "no") || str_eq(value, "0");
     char shown[STR_SHOW_MAX];
     if (!yes && !no)
-        return err_set(e, ERR_INVALID, "%s: expected yes or no, found %s", key, str_show(value, shown));
+        return err_set(
+            e, ERR_INVALID, "%s: expected yes or no, found %s", key, str_show(value, shown));
     json_object_set_new(changes, key, json_boolean(yes));
     return 0;
 }
@@ -77,23 +88,31 @@ static int set_at_once(json_t *changes, const char *value, struct err *e)
 
 static bool is_reset(const struct updates_key *k, const char *value)
 {
-    bool no_limit = str_eq(k->key, "time") && (strcasecmp(value, "unlimited") == 0 || strcasecmp(value, "infinite") == 0 || str_eq(value, "0"));
-    return !*value || strcasecmp(value, "none") == 0 || no_limit || (str_eq(k->key, "mem") && str_eq(value, "0"));
+    bool no_limit =
+        str_eq(k->key, "time") && (strcasecmp(value, "unlimited") == 0 ||
+                                      strcasecmp(value, "infinite") == 0 || str_eq(value, "0"));
+    return !*value || strcasecmp(value, "none") == 0 || no_limit ||
+           (str_eq(k->key, "mem") && str_eq(value, "0"));
 }
 
 /* What a program finds as BELAY_INPUT was given to it at the submit. */
-static int set_data(json_t *changes, const char *value, bool slurm, directive_warn_fn warn, void *warn_ctx, struct err *e)
+static int set_data(json_t *changes, const char *value, bool slurm, directive_warn_fn warn,
+    void *warn_ctx, struct err *e)
 {
     if (!strstr(value, "://"))
-        return err_set(e, ERR_INVALID, "input: expected data, such as s3://bucket/prefix,size=140G: standard input cannot be changed after the submit");
+        return err_set(e, ERR_INVALID,
+            "input: expected data, such as s3://bucket/prefix,size=140G: standard input cannot be "
+            "changed after the submit");
     int rc = directives_apply_flag("update", "input", value, slurm, changes, warn, warn_ctx, e);
     json_object_del(changes, "env");
     if (rc == 0 && warn)
-        warn(warn_ctx, "input: offers are priced by this from now on; BELAY_INPUT of the job stays what it was submitted with");
+        warn(warn_ctx, "input: offers are priced by this from now on; BELAY_INPUT of the job stays "
+                       "what it was submitted with");
     return rc;
 }
 
-int updates_put(json_t *changes, const char *key, const char *value, bool slurm, directive_warn_fn warn, void *warn_ctx, struct err *e)
+int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
+    directive_warn_fn warn, void *warn_ctx, struct err *e)
 {
     const struct updates_key *k = NULL;
     for (size_t i = 0; i < N_KEYS && !k; i++)
@@ -109,12 +128,14 @@ int updates_put(json_t *changes, const char *key, const char *value, bool slurm,
         return 0;
     }
     if (str_eq(key, "constraint") && strchr(value, '['))
-        return err_set(e, ERR_UNSUPPORTED, "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
+        return err_set(e, ERR_UNSUPPORTED,
+            "constraint: [a|b] can be asked for at the submit, of one node, and not changed to");
     if (str_eq(key, "input"))
         return set_data(changes, value, slurm, warn, warn_ctx, e);
     if (k->flag)
         return directives_apply_flag("update", k->flag, value, slurm, changes, warn, warn_ctx, e);
-    return str_eq(key, "at-once") ? set_at_once(changes, value, e) : set_switch(changes, key, value, e);
+    return str_eq(key, "at-once") ? set_at_once(changes, value, e)
+                                  : set_switch(changes, key, value, e);
 }
 
 int updates_finish(json_t *changes, directive_warn_fn warn, void *warn_ctx, struct err *e)

@@ -45,7 +45,8 @@ static bool is_wanted(const json_t *pool, const char *name, bool elastic_too)
     return name || elastic_too || !json_is_true(json_object_get(pool, "elastic"));
 }
 
-static int64_t sum_of(const json_t *pools, const char *name, bool elastic_too, const char *unit, const char *key)
+static int64_t sum_of(
+    const json_t *pools, const char *name, bool elastic_too, const char *unit, const char *key)
 {
     int64_t sum = 0;
     size_t i;
@@ -78,7 +79,8 @@ static void name_pools(const json_t *pools, const char *name, bool elastic_too, 
     buf_deinit(&names);
 }
 
-int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms, struct use *ret_use, struct err *e)
+int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
+    struct use *ret_use, struct err *e)
 {
     struct use u = {.unit = "gpus"};
     int rc = ask(weeks, pool, step_ms, &u.reply, e);
@@ -97,8 +99,12 @@ int use_read(int64_t weeks, const char *pool, bool elastic_too, int64_t step_ms,
         return 0;
     }
     use_deinit(&u);
-    return err_set(e, ERR_NOT_FOUND, "no node of %s%s was there in the last %lld weeks%s", pool ? "the pool " : elastic_too ? "any pool" : "a reserved pool",
-        pool ? pool : "", (long long)weeks, pool || elastic_too ? "" : "; of elastic ones, say which: --pool");
+    return err_set(e, ERR_NOT_FOUND, "no node of %s%s was there in the last %lld weeks%s",
+        pool          ? "the pool "
+        : elastic_too ? "any pool"
+                      : "a reserved pool",
+        pool ? pool : "", (long long)weeks,
+        pool || elastic_too ? "" : "; of elastic ones, say which: --pool");
 }
 
 void use_deinit(struct use *u)
@@ -112,7 +118,8 @@ double use_productive(const struct use *u)
     return (double)(u->useful_ms + u->running_ms) / (double)u->there_ms;
 }
 
-int use_read_interruptions(const char *pool, double *ret_per_hour, char ret_text[USE_SOURCE_MAX], struct err *e)
+int use_read_interruptions(
+    const char *pool, double *ret_per_hour, char ret_text[USE_SOURCE_MAX], struct err *e)
 {
     struct client *c;
     json_t *reply, *o;
@@ -134,9 +141,10 @@ int use_read_interruptions(const char *pool, double *ret_per_hour, char ret_text
     }
     json_decref(reply);
     if (up_ms == 0)
-        return err_set(e, ERR_NOT_FOUND, "no spot machine%s%s has ended yet: give a number", pool ? " of the pool " : "", pool ? pool : "");
+        return err_set(e, ERR_NOT_FOUND, "no spot machine%s%s has ended yet: give a number",
+            pool ? " of the pool " : "", pool ? pool : "");
     *ret_per_hour = (double)reclaims * HOUR_MS / (double)up_ms;
-    snprintf(ret_text, USE_SOURCE_MAX, "%lld reclaims in %.0f machine-hours of spot%s%.60s", (long long)reclaims, (double)up_ms / HOUR_MS,
-        pool ? ", pool " : "", pool ? pool : "");
+    snprintf(ret_text, USE_SOURCE_MAX, "%lld reclaims in %.0f machine-hours of spot%s%.60s",
+        (long long)reclaims, (double)up_ms / HOUR_MS, pool ? ", pool " : "", pool ? pool : "");
     return 0;
 }

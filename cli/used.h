@@ -12,10 +12,10 @@
 /* Of the newest attempt, on all of its nodes. */
 struct used {
     int64_t cpu_ms, user_ms; /* the second: of the first, in user mode; 0: not known */
-    int64_t ran_ms;    /* from its start to its end, or now */
-    int64_t ranks;     /* nodes that told something */
-    int64_t peak_most; /* bytes, on the node that had the most; 0: not known */
-    int64_t peak_rank; /* of that node; -1: not known */
+    int64_t ran_ms;          /* from its start to its end, or now */
+    int64_t ranks;           /* nodes that told something */
+    int64_t peak_most;       /* bytes, on the node that had the most; 0: not known */
+    int64_t peak_rank;       /* of that node; -1: not known */
     int64_t peak_sum;
 };
 

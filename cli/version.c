@@ -38,8 +38,8 @@ static int run(int argc, const char **argv)
         } else {
             printf("belay %s\n", BELAY_VERSION);
             if (v)
-                printf("belayd %s, cluster %s, %s\n", cli_text(v, "version"), cli_text(v, "cluster"),
-                    cli_text(v, "listen"));
+                printf("belayd %s, cluster %s, %s\n", cli_text(v, "version"),
+                    cli_text(v, "cluster"), cli_text(v, "listen"));
         }
         json_decref(v);
     }

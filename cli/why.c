@@ -21,7 +21,8 @@ static void print_reasons(const json_t *v)
     json_t *r;
     printf("job %lld is %s\n", (long long)cli_int(v, "id", 0), cli_text(v, "state"));
     json_array_foreach(json_object_get(v, "reasons"), i, r) printf("  - %s\n", cli_text(r, "text"));
-    json_array_foreach(json_object_get(v, "warnings"), i, r) printf("  ! %s\n", cli_text(r, "text"));
+    json_array_foreach(json_object_get(v, "warnings"), i, r)
+        printf("  ! %s\n", cli_text(r, "text"));
     estimate_print(json_object_get(v, "estimate"), false);
     json_array_foreach(json_object_get(v, "changes"), i, r) printf("  > %s\n", cli_text(r, "text"));
 }

@@ -7,8 +7,8 @@
  *                          +--        v
  *                                is all as it was scanned? --> done
  *
- * A file is read twice at most. What it had when it was hashed is what is sent, or nothing: a piece that has another hash the second
- * time is not.
+ * A file is read twice at most. What it had when it was hashed is what is sent, or nothing: a piece
+ * that has another hash the second time is not.
  */
 #include "cli/workdir.h"
 
@@ -53,7 +53,8 @@ static int changed(const struct upload *u, const char *path)
 {
     char shown[STR_SHOW_MAX];
     return err_set(u->e, ERR_CONFLICT,
-        "%s changed while it was being sent: submit again when nothing writes there, or leave it out with "
+        "%s changed while it was being sent: submit again when nothing writes there, or leave it "
+        "out with "
         ".belayignore",
         str_show(path, shown));
 }
@@ -82,11 +83,13 @@ static int open_file(const struct upload *u, const struct found *f)
 }
 
 /* The i-th piece into u->piece. */
-static int read_piece(const struct upload *u, int fd, const struct found *f, size_t i, size_t *ret_n)
+static int read_piece(
+    const struct upload *u, int fd, const struct found *f, size_t i, size_t *ret_n)
 {
     size_t want = workdir_piece_bytes(f->st.st_size, i), have = 0;
     while (have < want) {
-        ssize_t n = pread(fd, u->piece + have, want - have, (off_t)(i * WORKDIR_PIECE_BYTES + have));
+        ssize_t n =
+            pread(fd, u->piece + have, want - have, (off_t)(i * WORKDIR_PIECE_BYTES + have));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -117,8 +120,8 @@ static int describe_file(struct upload *u, const struct found *f)
         }
     }
     if (rc == 0)
-        rc = workdir_add_file(
-            &u->text, f->path, f->st.st_mode, f->st.st_size, (const char(*)[CHUNK_HEX_SIZE])hashes, u->e);
+        rc = workdir_add_file(&u->text, f->path, f->st.st_mode, f->st.st_size,
+            (const char(*)[CHUNK_HEX_SIZE])hashes, u->e);
     if (fd >= 0)
         close(fd);
     free(hashes);
@@ -149,7 +152,8 @@ static int describe(struct upload *u)
     }
     if (rc == 0 && u->text.len > WORKDIR_TEXT_BYTES)
         rc = err_set(u->e, ERR_INVALID,
-            "the names of what is in %s are too long together: leave some out with .belayignore", u->dir);
+            "the names of what is in %s are too long together: leave some out with .belayignore",
+            u->dir);
     return rc;
 }
 
@@ -176,7 +180,8 @@ static bool may_help(const struct upload *u, int rc)
     return rc == ERR_THROTTLED || (u->was_there && (rc == ERR_UNAVAILABLE || rc == ERR_IO));
 }
 
-static int post(struct upload *u, const char *path, const struct buf *body, struct client_reply *ret_reply)
+static int post(
+    struct upload *u, const char *path, const struct buf *body, struct client_reply *ret_reply)
 {
     int rc = client_call_bytes(u->client, path, body->data, body->len, CALL_MS, ret_reply, u->e);
     for (int i = 0; may_help(u, rc) && i < TRIES; i++) {
@@ -272,7 +277,8 @@ static int send_all(struct upload *u, char ret_hash[CHUNK_HEX_SIZE])
     for (size_t i = 0; rc == 0 && missing > 0; i++) {
         if (i == rounds)
             return err_set(u->e, ERR_IO,
-                "belayd does not keep what it is sent of the working directory: its log may say why");
+                "belayd does not keep what it is sent of the working directory: its log may say "
+                "why");
         rc = put(u, ret_hash, &missing);
     }
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See workdir_scan.h. What git lists is walked by name, with the directories that it is in; what is a directory in that list (a
- * repository of its own) is walked as one.
+ * See workdir_scan.h. What git lists is walked by name, with the directories that it is in; what is
+ * a directory in that list (a repository of its own) is walked as one.
  */
 #include "cli/workdir_scan.h"
 
@@ -74,7 +74,8 @@ static int add(struct scanning *g, const char *path, const struct stat *st)
     if (!workdir_is_path(path)) {
         char shown[STR_SHOW_MAX];
         return err_set(g->e, ERR_INVALID,
-            "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long and %d "
+            "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long "
+            "and %d "
             "directories deep; rename "
             "it, or leave it out with .belayignore",
             str_show(path, shown), WORKDIR_PATH_MAX, WORKDIR_DEPTH_MAX);
@@ -83,8 +84,8 @@ static int add(struct scanning *g, const char *path, const struct stat *st)
         return 0;
     if (s->n == FOUND_MAX)
         return err_set(g->e, ERR_INVALID,
-            "more than %d entries: leave some out with .belayignore (at most %d can be sent)", FOUND_MAX,
-            WORKDIR_ENTRIES_MAX);
+            "more than %d entries: leave some out with .belayignore (at most %d can be sent)",
+            FOUND_MAX, WORKDIR_ENTRIES_MAX);
     if (s->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 256;
         s->v = mem_resize(s->v, g->cap, sizeof(*s->v));
@@ -154,7 +155,8 @@ static bool is_in_work_tree(const char *dir)
         char *git = mem_printf("%s/.git", at), *head = mem_printf("%s/HEAD", git);
         struct stat st;
         found = fs_exists(head) ||
-                (stat(git, &st) == 0 && S_ISREG(st.st_mode)); /* a file: of a work tree beside the first */
+                /* a file: of a work tree beside the first */
+                (stat(git, &st) == 0 && S_ISREG(st.st_mode));
         free(git);
         free(head);
         char *slash = strrchr(at, '/');
@@ -182,7 +184,8 @@ static void on_git(void *ctx, const struct err *e, const struct runner_result *r
         *a->e = *e;
         a->rc = err_wrap(a->e, "git, which knows what .gitignore leaves out");
     } else if (r->exit_code != 0) {
-        a->rc = err_set(a->e, ERR_INVALID, "git ls-files failed, which says what .gitignore leaves out: %s",
+        a->rc = err_set(a->e, ERR_INVALID,
+            "git ls-files failed, which says what .gitignore leaves out: %s",
             str_show(buf_str(&r->errors), shown));
     } else {
         buf_add(&a->list, r->output.data, r->output.len);
@@ -197,7 +200,8 @@ static int ask_git(const char *dir, struct buf *ret_list, struct err *e)
         .argv = argv, .timeout_ms = GIT_MS, .max_output_bytes = LIST_BYTES_MAX};
     struct asked a = {.e = e};
     uv_loop_t loop;
-    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* git does not read what the runner would write to it */
+    /* git does not read what the runner would write to it */
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&loop);
     struct runner *r = uv_runner_create(&loop);
     runner_start(r, &command, on_git, &a);
@@ -223,7 +227,8 @@ static bool add_parents(struct scanning *g, const char *path, int *ret_rc)
         int errnum = out || smap_get(&g->seen, parent) ? 0 : look(g, parent, &st);
         if (!out && !smap_get(&g->seen, parent) && errnum == 0 && S_ISDIR(st.st_mode))
             *ret_rc = add(g, parent, &st);
-        out = out || (!smap_get(&g->seen, parent) && *ret_rc == 0); /* it is gone, or no directory any more */
+        /* it is gone, or no directory any more */
+        out = out || (!smap_get(&g->seen, parent) && *ret_rc == 0);
         free(parent);
         if (out || *ret_rc != 0)
             return false;
@@ -313,13 +318,14 @@ static int refuse_size(const struct workdir_scan *s, int64_t bytes, struct err *
     for (size_t i = 0; i < n; i++) {
         str_format_bytes((uint64_t)v[i].bytes, size, sizeof(size));
         if (i < LARGEST)
-            buf_printf(
-                &list, "%s%s %s in %zu", i ? ", " : "", str_show(v[i].name, shown), size, v[i].entries);
+            buf_printf(&list, "%s%s %s in %zu", i ? ", " : "", str_show(v[i].name, shown), size,
+                v[i].entries);
         free(v[i].name);
     }
     str_format_bytes((uint64_t)bytes, size, sizeof(size));
     int rc = err_set(e, ERR_INVALID,
-        "%s in %zu entries are too much to send (at most 2 GiB in %d). The largest: %s. Name in .belayignore "
+        "%s in %zu entries are too much to send (at most 2 GiB in %d). The largest: %s. Name in "
+        ".belayignore "
         "what the job does not "
         "need, and put data where the nodes can read it",
         size, s->n, WORKDIR_ENTRIES_MAX, buf_str(&list));

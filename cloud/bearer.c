@@ -51,7 +51,9 @@ static int create_gcp(const struct bearer_options *o, struct bearer *b, struct e
     const char *host = environment("GCE_METADATA_HOST");
     char *url = host ? mem_printf("http://%s", host) : NULL;
     const struct gcp_credential_options g = {
-        .metadata_url = o->metadata_url ? o->metadata_url : url, .http = o->http, .timers = o->timers};
+        .metadata_url = o->metadata_url ? o->metadata_url : url,
+        .http = o->http,
+        .timers = o->timers};
     int rc = gcp_credential_source_create(&g, &b->gcp, e);
     free(url);
     return rc;

@@ -2,7 +2,8 @@
  *
  * The life of a driver's call (see call.h). Invariants:
  *  1. The completion runs once: in cloud_call_finish or in cloud_calls_cancel, whichever is first.
- *  2. A call that has been reported while its request was under way has no owner; it is freed when that ends.
+ *  2. A call that has been reported while its request was under way has no owner; it is freed when
+ *     that ends.
  */
 #include "cloud/call.h"
 
@@ -125,8 +126,8 @@ static void start(struct cloud_calls *s, struct cloud_call *c, const struct clou
     timer_start(s->timers, &c->timer, 0);
 }
 
-void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     c->done.launch = done;
     c->on_refused = l->refused;
@@ -159,30 +160,31 @@ void cloud_call_list(struct cloud_calls *s, struct cloud_call *c, const struct c
     start(s, c, ops, CLOUD_CALL_LIST, region, ctx);
 }
 
-void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_done_fn done, void *ctx)
+void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_done_fn done, void *ctx)
 {
     c->done.terminate = done;
     start(s, c, ops, CLOUD_CALL_TERMINATE, region, ctx);
 }
 
-void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_prices_fn done, void *ctx)
+void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_prices_fn done, void *ctx)
 {
     c->done.prices = done;
     start(s, c, ops, CLOUD_CALL_PRICES, region, ctx);
 }
 
-void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx)
 {
     c->done.volumes = done;
     c->cluster = cluster ? mem_strdup(cluster) : NULL;
     start(s, c, ops, CLOUD_CALL_VOLUMES, region, ctx);
 }
 
-void cloud_call_console(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_console_fn done, void *ctx)
+void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_console_fn done, void *ctx)
 {
     c->done.console = done;
     start(s, c, ops, CLOUD_CALL_CONSOLE, region, ctx);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One operation of a driver under way: a chain of HTTP requests, with pauses where the provider wants to be polled.
+ * One operation of a driver under way: a chain of HTTP requests, with pauses where the provider
+ * wants to be polled.
  *
  *   cloud_call_start --> timer(0) --> step() --> cloud_call_send --> on_reply() --> cloud_call_finish
  *                                      ^  ^                              |  |
  *                                      |  +----- cloud_call_again -------+  |
  *                                      +-------- cloud_call_pause ----------+
  *
- * The call owns what every driver would have to get right again: the caller's completion runs once and from the loop,
- * a driver that is destroyed tells its callers ERR_CANCELLED and leaves no request behind that writes into freed
- * memory, and a request that cannot be built is reported like one that was refused. A provider embeds the struct as
- * the first member of its own, which mem_alloc made, and supplies the ops.
+ * The call owns what every driver would have to get right again: the caller's completion runs once
+ * and from the loop, a driver that is destroyed tells its callers ERR_CANCELLED and leaves no
+ * request behind that writes into freed memory, and a request that cannot be built is reported like
+ * one that was refused. A provider embeds the struct as the first member of its own, which
+ * mem_alloc made, and supplies the ops.
  */
 #ifndef BELAY_CLOUD_CALL_H
 #define BELAY_CLOUD_CALL_H
@@ -35,18 +37,27 @@ struct cloud_call_ops {
     void (*step)(struct cloud_call *c);
     /* A reply, of any status; borrowed. */
     void (*on_reply)(struct cloud_call *c, const struct http_reply *reply);
-    /* Frees what the provider's struct holds (not the struct), waits for credentials included. NULL: nothing. */
+    /* Frees what the provider's struct holds (not the struct), waits for credentials included.
+     * NULL: nothing. */
     void (*deinit)(struct cloud_call *c);
     /* There was no reply, but the HTTP client's error. NULL: the call ends with it. */
     void (*on_silence)(struct cloud_call *c, const struct err *e);
-    const char *permission; /* that it needs, for the error when it is denied. NULL: the refusal says enough */
+    /* that it needs, for the error when it is denied. NULL: the refusal says enough */
+    const char *permission;
 };
 
-enum cloud_call_kind { CLOUD_CALL_LAUNCH, CLOUD_CALL_LIST, CLOUD_CALL_TERMINATE, CLOUD_CALL_PRICES, CLOUD_CALL_VOLUMES, CLOUD_CALL_CONSOLE };
+enum cloud_call_kind {
+    CLOUD_CALL_LAUNCH,
+    CLOUD_CALL_LIST,
+    CLOUD_CALL_TERMINATE,
+    CLOUD_CALL_PRICES,
+    CLOUD_CALL_VOLUMES,
+    CLOUD_CALL_CONSOLE
+};
 
 struct cloud_call {
-    /* Results: the one of its kind is handed to the completion when the call finishes without error. A listing is
-     * handed on without what is not of `cluster`. */
+    /* Results: the one of its kind is handed to the completion when the call finishes without
+     * error. A listing is handed on without what is not of `cluster`. */
     struct cloud_instance instance;
     struct cloud_instances instances;
     struct cloud_prices prices;
@@ -77,20 +88,23 @@ struct cloud_call {
     struct http_call *http;
 };
 
-/* Start c (zeroed but for what the provider has set) on its way; it frees itself after its completion has run. */
-void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+/* Start c (zeroed but for what the provider has set) on its way; it frees itself after its
+ * completion has run. */
+void cloud_call_launch(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const struct cloud_launch *l, cloud_launch_fn done,
+    void *ctx);
 void cloud_call_list(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
     const char *region, const char *cluster, cloud_list_fn done, void *ctx);
-void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_done_fn done, void *ctx);
-void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_prices_fn done, void *ctx);
-void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, const char *cluster, cloud_volumes_fn done, void *ctx);
+void cloud_call_terminate(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_done_fn done, void *ctx);
+void cloud_call_prices(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_prices_fn done, void *ctx);
+void cloud_call_volumes(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx);
 
-void cloud_call_console(struct cloud_calls *s, struct cloud_call *c, const struct cloud_call_ops *ops,
-    const char *region, cloud_console_fn done, void *ctx);
+void cloud_call_console(struct cloud_calls *s, struct cloud_call *c,
+    const struct cloud_call_ops *ops, const char *region, cloud_console_fn done, void *ctx);
 
 /* Copies them. */
 void cloud_call_add_words(struct cloud_call *c, const char *const *words, size_t n);

@@ -3,18 +3,20 @@
  * See catalogue.h. Linux, USD. A row: type, vCPUs, memory GiB, GPUs, model, MiB of one GPU,
  * on-demand and typical spot price in micro-dollars an hour (0: unknown).
  *
- * AWS, us-east-1. On-demand: the price table of the Karpenter AWS provider, of 2026-07-20.
- * Spot A: on-demand less the 30-day saving of the AWS Spot Instance Advisor on 2025-06-28.
- * Spot B: median over zones in SkyPilot's public catalogue, taken between mid-2025 and 2026 (p5.48xlarge:
+ * AWS, us-east-1. On-demand: the price table of the Karpenter AWS provider, of 2026-07-20. Spot A:
+ * on-demand less the 30-day saving of the AWS Spot Instance Advisor on 2025-06-28. Spot B: median
+ * over zones in SkyPilot's public catalogue, taken between mid-2025 and 2026 (p5.48xlarge:
  * us-west-2).
  *
- * Azure, eastus (ND96isr_H200_v5: westus2). On-demand: the price table of the Karpenter Azure provider, of 2026-06-18.
- * Spot: SkyPilot's public catalogue, taken about 2024 to 2025; 0 too where it was the on-demand price.
+ * Azure, eastus (ND96isr_H200_v5: westus2). On-demand: the price table of the Karpenter Azure
+ * provider, of 2026-06-18. Spot: SkyPilot's public catalogue, taken about 2024 to 2025; 0 too where
+ * it was the on-demand price.
  *
- * GCP, us-central1 (a3-megagpu-8g: us-east4): both from the table of Cyclenerd's google-cloud-pricing-cost-calculator,
- * of 2026-07-30. Google changes spot prices about once a month.
- * N1 and what is attached to it, us-central1. On-demand: Google's list. Spot: SkyPilot's public catalogue, taken between
- * mid-2025 and 2026, in which those of GPUs move by a third and more from one snapshot to the next.
+ * GCP, us-central1 (a3-megagpu-8g: us-east4): both from the table of Cyclenerd's
+ * google-cloud-pricing-cost-calculator, of 2026-07-30. Google changes spot prices about once a
+ * month. N1 and what is attached to it, us-central1. On-demand: Google's list. Spot: SkyPilot's
+ * public catalogue, taken between mid-2025 and 2026, in which those of GPUs move by a third and
+ * more from one snapshot to the next.
  */
 #include "cloud/catalogue.h"
 #include "base/buf.h"
@@ -108,7 +110,8 @@
     X("c2-standard-16", 16, 64, 0, "", 0, 835200, 398700)                \
     X("c3-highcpu-88", 88, 176, 0, "", 0, 3742300, 917000)
 
-/* The price table of Lambda as SkyPilot's public catalogue had it between mid-2025 and 2026; the same in every region. */
+/* The price table of Lambda as SkyPilot's public catalogue had it between mid-2025 and 2026; the
+ * same in every region. */
 #define LAMBDA_TYPES(X) \
     X("gpu_1x_a10", 30, 200, 1, "A10", 24576, 1290000, 0)                  \
     X("gpu_1x_a6000", 14, 100, 1, "RTX A6000", 49152, 1090000, 0)          \
@@ -121,7 +124,7 @@
     X("cpu_4x_general", 4, 16, 0, "", 0, 200000, 0)
 /* clang-format on */
 
-#define ROW(provider, name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                                 \
+#define ROW(provider, name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot)                       \
     {provider, name, vcpu, (int64_t)(gib)*GIB_MIB, gpu, model, gpu_mib, on_demand, spot},
 #define NAME(name, vcpu, gib, gpu, model, gpu_mib, on_demand, spot) name,
 
@@ -138,8 +141,8 @@ static const char *const gcp_names[] = {GCP_TYPES(NAME) NULL};
 static const char *const lambda_names[] = {LAMBDA_TYPES(NAME) NULL};
 static const char *const no_names[] = {NULL};
 
-/* The limits are those of Compute Engine's table of GPU models for N1, its limits of memory included: 6.5 GiB for each vCPU is
- * what the largest N1 machines have anyway. */
+/* The limits are those of Compute Engine's table of GPU models for N1, its limits of memory
+ * included: 6.5 GiB for each vCPU is what the largest N1 machines have anyway. */
 static const struct catalogue_gpu gpus[] = {
     {"p4", "nvidia-tesla-p4", "P4", 8192, 600000, 223600, {24, 48, 96, 0}},
     {"p100", "nvidia-tesla-p100", "P100", 16384, 1460000, 584000, {16, 32, 96, 0}},
@@ -222,7 +225,8 @@ static int read_gpus(const char *text, struct catalogue_parts *p, struct err *e)
     struct buf known = {0};
     str_list_names(&known, name, gpu_names);
     err_set(e, ERR_CONFIG,
-        "%s is not what can be attached to a machine: expected a GPU, as in n1-standard-8+t4, or several, as "
+        "%s is not what can be attached to a machine: expected a GPU, as in n1-standard-8+t4, or "
+        "several, as "
         "in "
         "n1-standard-16+2xt4; %s",
         str_show(text, shown), buf_str(&known));
@@ -235,18 +239,21 @@ static int check_parts(const char *provider, const struct catalogue_parts *p, st
     const struct catalogue_type *machine = find_row(provider, p->machine);
     int32_t max = catalogue_gpu_max_vcpus(p->gpu, p->n_gpus);
     if (!catalogue_takes_gpus(p->machine))
-        return err_set(
-            e, ERR_CONFIG, "no GPU can be attached to %s: only N1 machine types take some", p->machine);
+        return err_set(e, ERR_CONFIG,
+            "no GPU can be attached to %s: only N1 machine types take some", p->machine);
     if (max == 0)
-        return err_set(e, ERR_CONFIG, "no machine can have %d GPUs %s: expected 1, 2, 4%s", (int)p->n_gpus,
-            p->gpu->name, p->gpu->max_vcpus[CATALOGUE_GPU_COUNTS - 1] ? " or 8" : "");
+        return err_set(e, ERR_CONFIG, "no machine can have %d GPUs %s: expected 1, 2, 4%s",
+            (int)p->n_gpus, p->gpu->name,
+            p->gpu->max_vcpus[CATALOGUE_GPU_COUNTS - 1] ? " or 8" : "");
     if (machine && machine->vcpus > max)
-        return err_set(e, ERR_CONFIG, "%s has %d vCPUs; with %d of the GPU %s it may have %d at most",
-            p->machine, (int)machine->vcpus, (int)p->n_gpus, p->gpu->name, (int)max);
+        return err_set(e, ERR_CONFIG,
+            "%s has %d vCPUs; with %d of the GPU %s it may have %d at most", p->machine,
+            (int)machine->vcpus, (int)p->n_gpus, p->gpu->name, (int)max);
     return 0;
 }
 
-int catalogue_split(const char *provider, const char *type, struct catalogue_parts *ret_parts, struct err *e)
+int catalogue_split(
+    const char *provider, const char *type, struct catalogue_parts *ret_parts, struct err *e)
 {
     struct catalogue_parts p = {0};
     char shown[STR_SHOW_MAX];
@@ -255,8 +262,8 @@ int catalogue_split(const char *provider, const char *type, struct catalogue_par
     if (strlen(type) < sizeof(p.machine))
         memcpy(p.machine, type, n);
     if (!str_is_name(p.machine, sizeof(p.machine) - 1))
-        return err_set(
-            e, ERR_CONFIG, "%s is not the provider's name of an instance type", str_show(type, shown));
+        return err_set(e, ERR_CONFIG, "%s is not the provider's name of an instance type",
+            str_show(type, shown));
     int rc = plus ? read_gpus(plus + 1, &p, e) : 0;
     if (rc == 0 && plus)
         rc = check_parts(provider, &p, e);
@@ -280,7 +287,8 @@ static struct catalogue_type add_gpus(
     return t;
 }
 
-int catalogue_find(const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e)
+int catalogue_find(
+    const char *provider, const char *type, struct catalogue_type *ret_type, struct err *e)
 {
     const struct catalogue_type *row = find_row(provider, type);
     struct catalogue_parts p = {0};
@@ -316,10 +324,12 @@ const char *catalogue_region(const char *provider, const char *type)
 static const char *spot_source(const char *provider, const char *type)
 {
     if (str_eq(provider, "aws"))
-        return str_eq(type, "p5.48xlarge") ? "typical spot price of 2025 or 2026, us-west-2" : "typical spot price of 2025 or 2026, us-east-1";
+        return str_eq(type, "p5.48xlarge") ? "typical spot price of 2025 or 2026, us-west-2"
+                                           : "typical spot price of 2025 or 2026, us-east-1";
     if (str_eq(provider, "azure"))
         return "typical spot price of 2024 or 2025";
-    return str_starts(type, "n1-") ? "typical spot price of 2025 or 2026, us-central1" : "spot price of 2026-07-30";
+    return str_starts(type, "n1-") ? "typical spot price of 2025 or 2026, us-central1"
+                                   : "spot price of 2026-07-30";
 }
 
 const char *catalogue_source(const char *provider, const char *type, bool spot)
@@ -329,15 +339,17 @@ const char *catalogue_source(const char *provider, const char *type, bool spot)
     if (str_eq(provider, "aws"))
         return "list price of 2026-07-20, us-east-1";
     if (str_eq(provider, "azure"))
-        return str_eq(type, "Standard_ND96isr_H200_v5") ? "list price of 2026-06-18, westus2" : "list price of 2026-06-18, eastus";
+        return str_eq(type, "Standard_ND96isr_H200_v5") ? "list price of 2026-06-18, westus2"
+                                                        : "list price of 2026-06-18, eastus";
     if (str_eq(provider, "gcp"))
-        return str_eq(type, "a3-megagpu-8g")  ? "list price of 2026-07-30, us-east4"
-               : str_starts(type, "n1-") ? "list price, us-central1"
-                                         : "list price of 2026-07-30, us-central1";
+        return str_eq(type, "a3-megagpu-8g") ? "list price of 2026-07-30, us-east4"
+               : str_starts(type, "n1-")     ? "list price, us-central1"
+                                             : "list price of 2026-07-30, us-central1";
     return "list price of 2025 or 2026, all regions";
 }
 
-/* c7g.4xlarge, r8gd.metal: a g behind the generation. Not g5g of g5.xlarge, whose g stands before it. */
+/* c7g.4xlarge, r8gd.metal: a g behind the generation. Not g5g of g5.xlarge, whose g stands before
+ * it. */
 static bool is_arm_of_aws(const char *type)
 {
     size_t n = strcspn(type, "0123456789");
@@ -362,7 +374,8 @@ const char *catalogue_arch(const char *provider, const char *type)
     else if (str_eq(provider, "azure"))
         arm = is_arm_of_azure(type);
     else if (str_eq(provider, "gcp"))
-        arm = str_starts(type, "t2a-") || str_starts(type, "c4a-") || str_starts(type, "n4a-") || str_starts(type, "a4x-");
+        arm = str_starts(type, "t2a-") || str_starts(type, "c4a-") || str_starts(type, "n4a-") ||
+              str_starts(type, "a4x-");
     else if (str_eq(provider, "lambda"))
         arm = strstr(type, "gh200") != NULL;
     else

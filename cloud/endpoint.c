@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* What the name or address of a host and its port are written with. */
-static const char host_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]";
+static const char host_bytes[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]";
 
 /* True for 127.x.y.z, [::1] and localhost, with or without a port. */
 static bool is_loopback(const char *host, size_t n)
@@ -30,15 +31,17 @@ int cloud_endpoint(const char *provider, const char *url, char **ret_url, struct
 {
     bool https = str_starts(url, "https://");
     if (!https && !str_starts(url, "http://"))
-        return err_set(e, ERR_CONFIG, "%s endpoint \"%.128s\": expected https://HOST[:PORT]/", provider, url);
+        return err_set(
+            e, ERR_CONFIG, "%s endpoint \"%.128s\": expected https://HOST[:PORT]/", provider, url);
     const char *host = strstr(url, "://") + 3;
     size_t n = strcspn(host, "/");
     if (n == 0 || n > 255 || strspn(host, host_bytes) < n || (host[n] && !str_eq(host + n, "/")))
-        return err_set(
-            e, ERR_CONFIG, "%s endpoint \"%.128s\": expected a host and nothing after it", provider, url);
+        return err_set(e, ERR_CONFIG,
+            "%s endpoint \"%.128s\": expected a host and nothing after it", provider, url);
     if (!https && !is_loopback(host, n))
         return err_set(e, ERR_CONFIG,
-            "%s endpoint \"%.128s\": plain http would show requests to the network; use https:// (http:// is "
+            "%s endpoint \"%.128s\": plain http would show requests to the network; use https:// "
+            "(http:// is "
             "for "
             "this machine's own address only)",
             provider, url);
@@ -55,7 +58,8 @@ int cloud_metadata(const char *usual, const char *url, char **ret_url, struct er
     if (n > 0 && host[n - 1] == '/')
         n--;
     if (n == 0 || strspn(host, host_bytes) < n)
-        return err_set(e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like %s", url, usual);
+        return err_set(
+            e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like %s", url, usual);
     *ret_url = mem_strndup(url, strlen("http://") + n);
     return 0;
 }

@@ -11,7 +11,7 @@
  * ERR_INVALID. */
 int http_date_parse(const char *text, struct wall *ret_wall, struct err *e);
 
-#define HTTP_DATE_MAX 40 /* with the NUL */
+#define HTTP_DATE_MAX 40                                       /* with the NUL */
 void http_date_write(struct wall at, char out[HTTP_DATE_MAX]); /* in the same form */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the readers of all providers have in common (see notice_reader.h): rounds and their backoff, and callbacks
- * in which the reader may be stopped.
+ * What the readers of all providers have in common (see notice_reader.h): rounds and their backoff,
+ * and callbacks in which the reader may be stopped.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -20,7 +20,8 @@
 
 static const struct notice_provider *const providers[] = {
     &aws_notice_provider, &azure_notice_provider, &gcp_notice_provider};
-const char *const notice_provider_names[] = {"none", "aws", "azure", "gcp", "lambda", "static", NULL};
+const char *const notice_provider_names[] = {
+    "none", "aws", "azure", "gcp", "lambda", "static", NULL};
 
 const char *notice_kind_name(enum notice_kind k)
 {
@@ -123,7 +124,9 @@ int notice_parse_time(const char *text, struct wall *ret_wall, struct err *e)
     if (n + sizeof("GMT") > sizeof(utc))
         return err_set(e, ERR_INVALID, "a time of %zu bytes", strlen(text));
     snprintf(utc, sizeof(utc), "%.*s%s", (int)n, text,
-        !offset ? "" : n > 0 && text[n - 1] == ' ' ? "GMT" : "Z");
+        !offset                       ? ""
+        : n > 0 && text[n - 1] == ' ' ? "GMT"
+                                      : "Z");
     if (http_date_parse(utc, &at, NULL) != 0 && time_parse_iso(utc, &at, NULL) != 0) {
         char shown[STR_SHOW_MAX];
         return err_set(e, ERR_INVALID,
@@ -140,8 +143,8 @@ static void count_round(struct notice_reader *r, const struct err *e)
         log_info("metadata service answers again", log_i("failures", r->failures));
     r->failures = e ? r->failures + 1 : 0;
     if (e && r->failures == FAILURES_TO_LOG)
-        log_warn(
-            "metadata service fails: a notice would not be seen", log_i("failures", r->failures), log_err(e));
+        log_warn("metadata service fails: a notice would not be seen",
+            log_i("failures", r->failures), log_err(e));
 }
 
 /* False when the reader is gone. */
@@ -201,7 +204,8 @@ static const struct notice_provider *find_provider(const char *name)
     return NULL;
 }
 
-struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o)
+struct notice_reader *notice_reader_start(
+    const char *provider, const struct notice_reader_options *o)
 {
     const struct notice_provider *p = find_provider(provider);
     struct notice_reader *r = NULL;
@@ -209,8 +213,8 @@ struct notice_reader *notice_reader_start(const char *provider, const struct not
     if (is_silent(provider))
         return NULL;
     if (!p) {
-        log_error(
-            "no notice reader for this provider: reclaims come unannounced", log_s("provider", provider));
+        log_error("no notice reader for this provider: reclaims come unannounced",
+            log_s("provider", provider));
         return NULL;
     }
     if (p->create(o, &r, &e) != 0) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the agent, which sees
- * nothing else of a provider; how each is read is in cloud/PROVIDER/notice.h.
+ * Notice readers: watch a node's metadata endpoint and say when the provider warns. Used by the
+ * agent, which sees nothing else of a provider; how each is read is in cloud/PROVIDER/notice.h.
  *
- * Only a reply that parses as a notice is one. A time-out, a 5xx or garbage is neither "notice" nor "all clear": it is
- * counted, retried with backoff, and logged when it lasts.
+ * Only a reply that parses as a notice is one. A time-out, a 5xx or garbage is neither "notice" nor
+ * "all clear": it is counted, retried with backoff, and logged when it lasts.
  */
 #ifndef BELAY_CLOUD_NOTICE_H
 #define BELAY_CLOUD_NOTICE_H
@@ -34,11 +34,13 @@ struct notice_identity {
     char life_cycle[16]; /* "spot" "on-demand", "" unknown */
 };
 
-/* Each kind is reported once per event; a reclaim after a rebalance is reported; an end of a notice never is.
+/* Each kind is reported once per event; a reclaim after a rebalance is reported; an end of a notice
+ * never is.
  */
 typedef void (*notice_fn)(void *ctx, const struct notice *n);
 /* e NULL on success. */
-typedef void (*notice_identity_fn)(void *ctx, const struct err *e, const struct notice_identity *id);
+typedef void (*notice_identity_fn)(
+    void *ctx, const struct err *e, const struct notice_identity *id);
 
 struct notice_reader; /* one per agent */
 
@@ -48,22 +50,26 @@ struct notice_reader_options {
     struct http_client *http;
     struct timers *timers;
     notice_fn on_notice;
-    void (*on_looked)(void *ctx);   /* after notice_reader_look; NULL: not wanted */
-    notice_identity_fn on_identity; /* once, after the first identity read succeeded or 10 tries failed */
+    void (*on_looked)(void *ctx); /* after notice_reader_look; NULL: not wanted */
+    /* once, after the first identity read succeeded or 10 tries failed */
+    notice_identity_fn on_identity;
     void *ctx;
 };
 
 /* The names that notice_reader_start knows, "none" first, NULL-terminated; static. */
 extern const char *const notice_provider_names[];
 
-/* The reader for one of these providers. Starts at once. One that announces nothing ("none", "lambda", "static"), or a base_url that is none (logged): NULL. */
-struct notice_reader *notice_reader_start(const char *provider, const struct notice_reader_options *o);
-/* What had to be saved before the reclaim is committed: the node may go. A provider that takes an approval gets it, and
- * may then end the node before its deadline; others do nothing. Not before a reclaim was told; a repeat does nothing.
- * Does not block; may be called inside on_notice. NULL fine. */
+/* The reader for one of these providers. Starts at once. One that announces nothing ("none",
+ * "lambda", "static"), or a base_url that is none (logged): NULL. */
+struct notice_reader *notice_reader_start(
+    const char *provider, const struct notice_reader_options *o);
+/* What had to be saved before the reclaim is committed: the node may go. A provider that takes an
+ * approval gets it, and may then end the node before its deadline; others do nothing. Not before a
+ * reclaim was told; a repeat does nothing. Does not block; may be called inside on_notice. NULL
+ * fine. */
 void notice_reader_acknowledge(struct notice_reader *r);
-/* The metadata service is asked now; on_looked runs, not inside, when a reading that began after this
- * has succeeded, and after on_notice if it found one. NULL fine. */
+/* The metadata service is asked now; on_looked runs, not inside, when a reading that began after
+ * this has succeeded, and after on_notice if it found one. NULL fine. */
 void notice_reader_look(struct notice_reader *r);
 /* How long this provider lets a machine that it switches off shut down; 0: not known. NULL fine. */
 int64_t notice_reader_shutdown_ms(const struct notice_reader *r);

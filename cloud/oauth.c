@@ -7,7 +7,8 @@
  *                                    \         \--- old one not over -> done, with the old one
  *                                     \-------- else -----------------> done, with the error
  *
- * A token's end is kept on the monotonic clock, from when it was asked for: the wall clock of this machine has no say.
+ * A token's end is kept on the monotonic clock, from when it was asked for: the wall clock of this
+ * machine has no say.
  */
 #include "cloud/oauth.h"
 #include "base/json.h"
@@ -18,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RENEW_BEFORE_MS SECONDS_MS(240) /* metadata services have a newer one 5 minutes before the end */
+/* metadata services have a newer one 5 minutes before the end */
+#define RENEW_BEFORE_MS SECONDS_MS(240)
 #define RENEW_PAUSE_MS SECONDS_MS(30)
 #define LIFE_MAX_S 86400
 #define DESCRIPTION_MAX 300
@@ -242,7 +244,8 @@ static int parse_token(
     json_reader_init(&r, object, "", e);
     const char *text = json_req_str(&r, "access_token", OAUTH_TOKEN_MAX);
     if (text && (!*text || !is_visible(text)))
-        json_reader_fail(&r, "access_token", "empty, or with a character that cannot be in a header");
+        json_reader_fail(
+            &r, "access_token", "empty, or with a character that cannot be in a header");
     int64_t life = read_life(&r, usual_s);
     rc = json_reader_finish_lenient(&r);
     if (rc == 0) {
@@ -275,13 +278,15 @@ static int parse_refusal(int status, const char *body, size_t n, struct err *e)
         description[0] ? ": " : "", description);
 }
 
-int oauth_parse_reply(int status, const char *body, size_t n, struct oauth_token *ret_token, struct err *e)
+int oauth_parse_reply(
+    int status, const char *body, size_t n, struct oauth_token *ret_token, struct err *e)
 {
     return oauth_parse_exchange(status, body, n, 0, ret_token, e);
 }
 
-int oauth_parse_exchange(
-    int status, const char *body, size_t n, int64_t life_s, struct oauth_token *ret_token, struct err *e)
+int oauth_parse_exchange(int status, const char *body, size_t n, int64_t life_s,
+    struct oauth_token *ret_token, struct err *e)
 {
-    return status == 200 ? parse_token(body, n, life_s, ret_token, e) : parse_refusal(status, body, n, e);
+    return status == 200 ? parse_token(body, n, life_s, ret_token, e)
+                         : parse_refusal(status, body, n, e);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How long an answer of a metadata service is waited for: a time-out doubles it, up to 30 s, until
- * an answer comes within the usual time. A service that always takes three seconds would never be heard
- * within two.
+ * an answer comes within the usual time. A service that always takes three seconds would never be
+ * heard within two.
  */
 #ifndef BELAY_CLOUD_PATIENCE_H
 #define BELAY_CLOUD_PATIENCE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The providers that belay knows, and what a pool's file may say to each. The configuration is read by these tables, so
- * that a provider is one entry here and one folder.
+ * The providers that belay knows, and what a pool's file may say to each. The configuration is read
+ * by these tables, so that a provider is one entry here and one folder.
  */
 #ifndef BELAY_CLOUD_PROVIDER_H
 #define BELAY_CLOUD_PROVIDER_H
@@ -19,9 +19,11 @@ enum cloud_setting_kind {
 /* What a pool of the provider can ask for; with it, which keys its file has. */
 enum cloud_offers {
     CLOUD_OFFERS_ZONES, /* zones x types x markets */
-    CLOUD_OFFERS_REGION, /* types, on-demand: the region is the smallest place, and stands for the zone */
-    CLOUD_OFFERS_HOSTS   /* one, of owned machines that the pool's file describes, as many as its setting "hosts" has; its
-                            region, zone and type are the provider's name */
+    /* types, on-demand: the region is the smallest place, and stands for the zone */
+    CLOUD_OFFERS_REGION,
+    /* one, of owned machines that the pool's file describes, as many as its setting "hosts" has;
+     * its region, zone and type are the provider's name */
+    CLOUD_OFFERS_HOSTS
 };
 
 /* One key of a pool of this provider. */
@@ -30,8 +32,8 @@ struct cloud_setting {
     enum cloud_setting_kind kind;
     size_t max;         /* bytes of a text, words of a list */
     const char *needed; /* what it is, for the error when it is missing; NULL: it may be */
-    /* Its instances are looked for there: it stays as it is while the pool has any. Each word of a list is a place of its
-     * own, which stays while an instance is at it: see is_at. */
+    /* Its instances are looked for there: it stays as it is while the pool has any. Each word of a
+     * list is a place of its own, which stays while an instance is at it: see is_at. */
     bool is_place;
 };
 
@@ -39,7 +41,8 @@ struct cloud_setting {
 struct cloud_setup {
     const struct cloud_provider *provider;
     const char
-        *values[CLOUD_SETTINGS_MAX]; /* by the provider's table; NULL: absent. Read with cloud_setup_get */
+        /* by the provider's table; NULL: absent. Read with cloud_setup_get */
+        *values[CLOUD_SETTINGS_MAX];
     const char *region;
     const char *endpoint;     /* of the API; NULL: the real one */
     const char *credentials;  /* a file; NULL: the provider's usual order */
@@ -51,16 +54,18 @@ struct cloud_setup {
 };
 
 struct cloud_provider {
-    const char *name;                     /* "aws" */
+    const char *name; /* "aws" */
     enum cloud_offers offers;
     const struct cloud_setting *settings; /* ends with a zeroed one */
-    bool has_fleets; /* its launches can be answered from several offers: cloud_launch.alternatives */
+    /* its launches can be answered from several offers: cloud_launch.alternatives */
+    bool has_fleets;
     int64_t paid_minimum_ms; /* an instance is billed for so long at least */
-    /* Plain sh, defines end_machine(), by which an instance has itself deleted (scheduler/power_off.sh says what it can use);
-     * NULL: one that is switched off is gone. */
+    /* Plain sh, defines end_machine(), by which an instance has itself deleted
+     * (scheduler/power_off.sh says what it can use); NULL: one that is switched off is gone. */
     const char *end_script;
     int (*create)(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e);
-    /* Whether an instance of this id is looked for at this word of a list that is_place. NULL: there is no such list. */
+    /* Whether an instance of this id is looked for at this word of a list that is_place. NULL:
+     * there is no such list. */
     bool (*is_at)(const char *word, const char *id);
 };
 

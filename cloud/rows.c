@@ -51,7 +51,8 @@ int cloud_prices_keep(struct cloud_prices *l, const struct cloud_price *p, struc
 {
     for (size_t i = 0; i < l->n; i++) {
         struct cloud_price *known = &l->list[i];
-        if (known->market == p->market && str_eq(known->type, p->type) && str_eq(known->zone, p->zone)) {
+        if (known->market == p->market && str_eq(known->type, p->type) &&
+            str_eq(known->zone, p->zone)) {
             if (p->since.ms > known->since.ms)
                 *known = *p;
             return 0;

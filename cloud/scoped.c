@@ -26,7 +26,8 @@
 #define FORM "application/x-www-form-urlencoded"
 #define AUTHORIZATION "Authorization: "
 #define BEARER "Bearer "
-#define KEY_EARLY_MS SECONDS_MS(15 * 60) /* a key of Azure's begins so much before now: clocks differ */
+/* a key of Azure's begins so much before now: clocks differ */
+#define KEY_EARLY_MS SECONDS_MS(15 * 60)
 /* What is exchanged at Google should last nearly as long as it can. */
 #define FRESH_MS SECONDS_MS(45 * 60)
 #define AZURE_LIFE_MIN_MS SECONDS_MS(10)
@@ -63,7 +64,8 @@ static void free_call(struct scoped_call *c)
     free(c);
 }
 
-static void finish(struct scoped_call *c, const struct err *e, const struct scoped_credentials *credentials)
+static void finish(
+    struct scoped_call *c, const struct err *e, const struct scoped_credentials *credentials)
 {
     scoped_fn done = c->done;
     void *ctx = c->ctx;
@@ -90,13 +92,14 @@ static int64_t left_ms(const struct scoped *s, const struct http_reply *reply, s
     return end.ms - theirs.ms;
 }
 
-static int read_aws(
-    struct scoped_call *c, const struct http_reply *reply, struct scoped_credentials *ret, struct err *e)
+static int read_aws(struct scoped_call *c, const struct http_reply *reply,
+    struct scoped_credentials *ret, struct err *e)
 {
     struct aws_credentials keys;
     unsigned remedies = 0;
     if (reply->status != 200) {
-        int rc = sts_parse_error(reply->status, buf_str(&reply->body), reply->body.len, &remedies, e);
+        int rc =
+            sts_parse_error(reply->status, buf_str(&reply->body), reply->body.len, &remedies, e);
         if (remedies & STS_REMEDY_CREDENTIALS)
             aws_credentials_refused(c->s->keys);
         if (remedies & STS_REMEDY_CLOCK)
@@ -114,12 +117,13 @@ static int read_aws(
     return rc;
 }
 
-static int read_google(
-    struct scoped_call *c, const struct http_reply *reply, struct scoped_credentials *ret, struct err *e)
+static int read_google(struct scoped_call *c, const struct http_reply *reply,
+    struct scoped_credentials *ret, struct err *e)
 {
     struct oauth_token token;
     int64_t left_s = c->source_left_ms > 1000 ? c->source_left_ms / 1000 : 1;
-    int rc = gcp_downscope_parse(reply->status, buf_str(&reply->body), reply->body.len, left_s, &token, e);
+    int rc = gcp_downscope_parse(
+        reply->status, buf_str(&reply->body), reply->body.len, left_s, &token, e);
     if (rc == 0) {
         STR_COPY(ret->token, token.text);
         ret->left_ms = SECONDS_MS(token.expires_in_s);
@@ -130,8 +134,8 @@ static int read_google(
     return rc;
 }
 
-static int read_azure(
-    struct scoped_call *c, const struct http_reply *reply, struct scoped_credentials *ret, struct err *e)
+static int read_azure(struct scoped_call *c, const struct http_reply *reply,
+    struct scoped_credentials *ret, struct err *e)
 {
     const struct scoped_options *o = &c->s->o;
     struct sas_key key;
@@ -159,8 +163,9 @@ static int read_azure(
 
 static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)
 {
-    static int (*const read[])(struct scoped_call *, const struct http_reply *, struct scoped_credentials *,
-        struct err *) = {[SCOPED_AWS] = read_aws, [SCOPED_GOOGLE] = read_google, [SCOPED_AZURE] = read_azure};
+    static int (*const read[])(struct scoped_call *, const struct http_reply *,
+        struct scoped_credentials *, struct err *) = {
+        [SCOPED_AWS] = read_aws, [SCOPED_GOOGLE] = read_google, [SCOPED_AZURE] = read_azure};
     struct scoped_call *c = ctx;
     struct scoped_credentials credentials = {0};
     struct err bad;
@@ -183,7 +188,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
 /* ---- requests ---- */
 
 /* lines: of the header; wiped and freed. */
-static void post(struct scoped_call *c, const char *url, const struct buf *body, char **lines, size_t n)
+static void post(
+    struct scoped_call *c, const char *url, const struct buf *body, char **lines, size_t n)
 {
     struct http_request r = {.method = "POST",
         .url = url,
@@ -202,8 +208,8 @@ static void post(struct scoped_call *c, const char *url, const struct buf *body,
     }
 }
 
-static int sign(const struct scoped_call *c, const struct aws_credentials *keys, const struct buf *body,
-    char *lines[HTTP_HEADERS_MAX], size_t *ret_n, struct err *e)
+static int sign(const struct scoped_call *c, const struct aws_credentials *keys,
+    const struct buf *body, char *lines[HTTP_HEADERS_MAX], size_t *ret_n, struct err *e)
 {
     const struct scoped *s = c->s;
     char timestamp[SIGV4_TIMESTAMP_MAX], hash[SIGV4_HEX_MAX], host[512];
@@ -219,8 +225,10 @@ static int sign(const struct scoped_call *c, const struct aws_credentials *keys,
         .headers = headers,
         .n_headers = keys->session_token[0] ? 4 : 3,
         .body_sha256 = hash};
-    const struct sigv4_scope scope = {.timestamp = timestamp, .region = s->o.region, .service = "sts"};
-    int rc = sigv4_authorization(&request, &scope, keys->access_key, keys->secret_key, &authorization, e);
+    const struct sigv4_scope scope = {
+        .timestamp = timestamp, .region = s->o.region, .service = "sts"};
+    int rc = sigv4_authorization(
+        &request, &scope, keys->access_key, keys->secret_key, &authorization, e);
     for (size_t i = 1; rc == 0 && i < request.n_headers; i++) /* Host is the client's own */
         lines[n++] = mem_printf("%s: %s", headers[i].name, headers[i].value);
     if (rc == 0)
@@ -343,8 +351,8 @@ static int check_aws(const struct scoped_options *o, struct err *e)
     /* Servers other than Amazon's have limits of their own. */
     int64_t least_s = o->sts_url ? 1 : STS_LIFE_MIN_S;
     if (!o->role_arn)
-        return err_set(
-            e, ERR_INVALID, "store_role is needed: the ARN of the role that belayd assumes for each job");
+        return err_set(e, ERR_INVALID,
+            "store_role is needed: the ARN of the role that belayd assumes for each job");
     int rc = sts_check_role(o->role_arn, e);
     if (rc != 0)
         return err_wrap(e, "store_role");
@@ -389,7 +397,8 @@ static char *usual_sts(const struct scoped_options *o)
 {
     if (o->kind == SCOPED_GOOGLE)
         return mem_strdup(GCP_STS_URL);
-    return mem_printf("https://sts.%s.amazonaws.com%s", o->region, str_starts(o->region, "cn-") ? ".cn" : "");
+    return mem_printf(
+        "https://sts.%s.amazonaws.com%s", o->region, str_starts(o->region, "cn-") ? ".cn" : "");
 }
 
 static int set_address(struct scoped *s, const struct scoped_options *o, struct err *e)

@@ -4,8 +4,8 @@
  *
  *     {"metadata": {"gap_seconds": 300}, "data": [4, 4, 3, ...], "prices": [0.918, ...]}
  *
- * The format of the "Can't Be Late" traces (Wu et al., NSDI '24). prices, if present, are dollars an hour,
- * one a tick.
+ * The format of the "Can't Be Late" traces (Wu et al., NSDI '24). prices, if present, are dollars
+ * an hour, one a tick.
  */
 #ifndef BELAY_CLOUD_TRACE_H
 #define BELAY_CLOUD_TRACE_H

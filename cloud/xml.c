@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See xml.h. expat reads; what it tells becomes an array of nodes in document order, whose names and texts lie in one
- * buffer. All text of an element before its first child is one string; what stands between children is dropped.
+ * See xml.h. expat reads; what it tells becomes an array of nodes in document order, whose names
+ * and texts lie in one buffer. All text of an element before its first child is one string; what
+ * stands between children is dropped.
  *
- * Why expat: with a store in S3 the agent reads XML, and libxml2 brings ICU's data, which doubles the bundle that every
- * new machine fetches.
+ * Why expat: with a store in S3 the agent reads XML, and libxml2 brings ICU's data, which doubles
+ * the bundle that every new machine fetches.
  */
 #include "cloud/xml.h"
 #include "base/mem.h"
@@ -102,7 +103,8 @@ static void on_text(void *ctx, const char *p, int n)
         buf_add(&r->x->texts, p, (size_t)n);
 }
 
-static void on_doctype(void *ctx, const char *name, const char *system, const char *public, int has_subset)
+static void on_doctype(
+    void *ctx, const char *name, const char *system, const char *public, int has_subset)
 {
     (void)name, (void)system, (void)public, (void)has_subset;
     stop(ctx, "a document type declaration");
@@ -112,7 +114,8 @@ static int set_parse_error(const struct reader *r, const char *bytes, size_t n, 
 {
     if (xml_looks_like_html(bytes, n))
         return err_set(e, ERR_INVALID, "expected XML, found an HTML page of %zu bytes", n);
-    return err_set(e, ERR_INVALID, "expected XML, found %zu bytes that are none from line %lu on: %s", n,
+    return err_set(e, ERR_INVALID,
+        "expected XML, found %zu bytes that are none from line %lu on: %s", n,
         (unsigned long)XML_GetCurrentLineNumber(r->parser),
         r->why ? r->why : XML_ErrorString(XML_GetErrorCode(r->parser)));
 }
@@ -209,8 +212,9 @@ bool xml_looks_like_html(const char *bytes, size_t n)
 {
     size_t head = n > 512 ? 512 : n;
     for (size_t i = 0; i + 5 <= head; i++)
-        if (bytes[i] == '<' && (strncasecmp(bytes + i, "<html", 5) == 0 ||
-                                   (i + 14 <= head && strncasecmp(bytes + i, "<!doctype html", 14) == 0)))
+        if (bytes[i] == '<' &&
+            (strncasecmp(bytes + i, "<html", 5) == 0 ||
+                (i + 14 <= head && strncasecmp(bytes + i, "<!doctype html", 14) == 0)))
             return true;
     return false;
 }

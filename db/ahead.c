@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two shelves: the thread fills one while the caller empties the other. A shelf that is not full is the last.
+ * Two shelves: the thread fills one while the caller empties the other. A shelf that is not full is
+ * the last.
  */
 #include "db/ahead.h"
 
@@ -75,7 +76,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-struct ahead *ahead_start(struct statements *statements, enum table_id table, const char *tail, const void *blank, size_t size)
+struct ahead *ahead_start(struct statements *statements, enum table_id table, const char *tail,
+    const void *blank, size_t size)
 {
     struct ahead *a = mem_alloc(sizeof(*a));
     *a = (struct ahead){.blank = blank, .size = size};

@@ -39,7 +39,8 @@ int db_read_ledger_nodes(struct db_reader *r, db_ledger_node_fn fn, void *ctx, s
 
     query_init_text(&q, r->statements,
         "SELECT n.id, ifnull(sum(l.node_ms), 0) AS sum_ms, n.attempts_ms + n.idle_ms AS row_ms"
-        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id HAVING sum_ms <> row_ms ORDER BY n.id",
+        " FROM nodes n LEFT JOIN ledger l ON l.node = n.id WHERE n.instance = 0 GROUP BY n.id "
+        "HAVING sum_ms <> row_ms ORDER BY n.id",
         e);
     while (query_step(&q)) {
         struct ledger_node node = {
@@ -59,7 +60,8 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
     query_init_text(&q, r->statements,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
-        " FROM ledger WHERE job <> 0 AND kind NOT IN ('egress', 'storage') GROUP BY job, attempt, node"
+        " FROM ledger WHERE job <> 0 AND kind NOT IN ('egress', 'storage') GROUP BY job, attempt, "
+        "node"
         " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
         e);
     while (query_step(&q)) {
@@ -78,34 +80,49 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
 
 /* ---- sums by day and month ---- */
 
-/* What of two things there should be the same of: the sums of all of one less all of the other, where they are not nothing. */
-#define DIFFERENCES(what, first, second) \
-    "SELECT " what ", sum(ms), sum(uusd), sum(ended) FROM (" first " UNION ALL " second ")" \
-    " GROUP BY since, labels, team, user, pool, type, market, kind" \
-    " HAVING sum(ms) <> 0 OR sum(node_ms) <> 0 OR sum(uusd) <> 0 OR sum(on_demand_uusd) <> 0 OR sum(ended) <> 0 OR sum(succeeded) <> 0"
+/* What of two things there should be the same of: the sums of all of one less all of the other,
+ * where they are not nothing. */
+#define DIFFERENCES(what, first, second)                                                           \
+    "SELECT " what ", sum(ms), sum(uusd), sum(ended) FROM (" first " UNION ALL " second ")"        \
+    " GROUP BY since, labels, team, user, pool, type, market, kind"                                \
+    " HAVING sum(ms) <> 0 OR sum(node_ms) <> 0 OR sum(uusd) <> 0 OR sum(on_demand_uusd) <> 0 OR "  \
+    "sum(ended) <> 0 OR sum(succeeded) <> 0"
 #define LESS "-ms, -node_ms, -uusd, -on_demand_uusd, -ended, -succeeded"
-#define NAMED "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || coalesce(nullif(kind, ''), 'jobs')"
+#define NAMED                                                                                      \
+    "coalesce(nullif(user, ''), '-') || ' of ' || coalesce(nullif(team, ''), '-') || ', ' || "     \
+    "coalesce(nullif(kind, ''), 'jobs')"
 
 /* Sums by day with all told apart against another set: span ?1, detail ?2. */
 static const char of_sets[] = DIFFERENCES("date(since * 86400, 'unixepoch') || ', ' || " NAMED,
-    "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start of month') AS INTEGER) / 86400 END AS since,"
-    " (?2 = 7) * labels AS labels, iif(?2 & 1, team, '') AS team, iif(?2 & 1, user, '') AS user, iif(?2 & 2, pool, '') AS pool,"
+    "SELECT CASE ?1 WHEN 1 THEN since ELSE CAST(strftime('%s', since * 86400, 'unixepoch', 'start "
+    "of month') AS INTEGER) / 86400 END AS since,"
+    " (?2 = 7) * labels AS labels, iif(?2 & 1, team, '') AS team, iif(?2 & 1, user, '') AS user, "
+    "iif(?2 & 2, pool, '') AS pool,"
     " iif(?2 & 2, type, '') AS type, iif(?2 & 2, market, '') AS market, kind,"
-    " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail = 7",
-    "SELECT since, labels, team, user, pool, type, market, kind, " LESS " FROM cost_sums WHERE span = ?1 AND detail = ?2");
+    " ms, node_ms, uusd, on_demand_uusd, ended, succeeded FROM cost_sums WHERE span = 1 AND detail "
+    "= 7",
+    "SELECT since, labels, team, user, pool, type, market, kind, " LESS
+    " FROM cost_sums WHERE span = ?1 AND detail = ?2");
 
-/* ... and against the ledger and the jobs. What there is in a node may have changed since, so types are not told apart. */
-#define OF_JOB \
-    " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END" \
-    " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
+/* ... and against the ledger and the jobs. What there is in a node may have changed since, so types
+ * are not told apart. */
+#define OF_JOB                                                                                     \
+    " LEFT JOIN job_label_sets s ON s.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END"  \
+    " LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND " \
+    "t.name = 'team'"
 static const char of_rows[] = DIFFERENCES(NAMED,
-    "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, on_demand_uusd, ended, succeeded"
+    "SELECT 0 AS since, labels, team, user, pool, '' AS type, market, kind, ms, node_ms, uusd, "
+    "on_demand_uusd, ended, succeeded"
     " FROM cost_sums WHERE span = 1 AND detail = 7",
-    "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), coalesce(n.pool, i.pool, ''), '',"
-    " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, 0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
+    "SELECT 0, ifnull(s.labels, 0), coalesce(t.value, j.team, ''), ifnull(j.user, ''), "
+    "coalesce(n.pool, i.pool, ''), '',"
+    " coalesce(n.market, i.market, ''), l.kind, -l.ms, -l.node_ms, -l.uusd, -l.on_demand_uusd, 0, "
+    "0 FROM ledger l LEFT JOIN jobs j ON j.id = l.job" OF_JOB
     " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
-    " UNION ALL SELECT 0, ifnull(s.labels, 0), ifnull(t.value, j.team), j.user, '', '', '', '', 0, 0, 0, 0, -1, -(j.end_kind = 'succeeded')"
-    " FROM jobs j" OF_JOB " WHERE j.state = 'ended' AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)");
+    " UNION ALL SELECT 0, ifnull(s.labels, 0), ifnull(t.value, j.team), j.user, '', '', '', '', 0, "
+    "0, 0, 0, -1, -(j.end_kind = 'succeeded')"
+    " FROM jobs j" OF_JOB
+    " WHERE j.state = 'ended' AND NOT EXISTS (SELECT 1 FROM arrays WHERE job = j.id)");
 
 struct gaps {
     struct db_reader *r;
@@ -114,7 +131,8 @@ struct gaps {
     struct err *e;
 };
 
-static int differences(const struct gaps *g, const char *text, int64_t span, int64_t detail, const char *of)
+static int differences(
+    const struct gaps *g, const char *text, int64_t span, int64_t detail, const char *of)
 {
     struct query q;
     query_init_text(&q, g->r->statements, text, g->e);
@@ -123,8 +141,10 @@ static int differences(const struct gaps *g, const char *text, int64_t span, int
         query_i64(&q, 2, detail);
     }
     while (query_step(&q)) {
-        char *said = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of, (const char *)sqlite3_column_text(q.stmt, 0),
-            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2), (long long)sqlite3_column_int64(q.stmt, 3));
+        char *said = mem_printf("%s, %s: by %lld ms, %lld uusd and %lld jobs", of,
+            (const char *)sqlite3_column_text(q.stmt, 0),
+            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2),
+            (long long)sqlite3_column_int64(q.stmt, 3));
         int answer = g->fn(g->ctx, said);
         free(said);
         if (!query_goes_on(&q, answer))
@@ -137,7 +157,7 @@ static int differences(const struct gaps *g, const char *text, int64_t span, int
 struct days {
     struct day_sum {
         int64_t ms, uusd;
-    } *sums;
+    } * sums;
     int64_t n;
 };
 
@@ -167,14 +187,20 @@ static int of_days(const struct gaps *g)
     struct days d = {0};
     struct query q;
     int rc = add_days(g, &d);
-    query_init_text(&q, g->r->statements, "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY since", g->e);
+    query_init_text(&q, g->r->statements,
+        "SELECT since, sum(ms), sum(uusd) FROM cost_sums WHERE span = 1 AND detail = 3 GROUP BY "
+        "since",
+        g->e);
     while (rc == 0 && query_step(&q)) {
         int64_t day = sqlite3_column_int64(q.stmt, 0);
         struct day_sum sum = day < d.n ? d.sums[day] : (struct day_sum){0};
-        int64_t ms = sqlite3_column_int64(q.stmt, 1) - sum.ms, uusd = sqlite3_column_int64(q.stmt, 2) - sum.uusd;
+        int64_t ms = sqlite3_column_int64(q.stmt, 1) - sum.ms,
+                uusd = sqlite3_column_int64(q.stmt, 2) - sum.uusd;
         char iso[TIME_ISO_MAX];
         time_format_iso((struct wall){day * DAY_MS}, iso);
-        char *said = mem_printf("the sums of %.10s are not what its stretches add up to: by %lld ms and %lld uusd", iso, (long long)ms, (long long)uusd);
+        char *said = mem_printf(
+            "the sums of %.10s are not what its stretches add up to: by %lld ms and %lld uusd", iso,
+            (long long)ms, (long long)uusd);
         int answer = ms != 0 || uusd != 0 ? g->fn(g->ctx, said) : 0;
         free(said);
         if (!query_goes_on(&q, answer))
@@ -192,15 +218,20 @@ int db_read_rollup_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, str
     if (rc == 0)
         rc = of_days(&g);
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_DAY, DETAIL_ALL, "the sums by day are not those with labels");
+        rc = differences(
+            &g, of_sets, SPAN_DAY, DETAIL_ALL, "the sums by day are not those with labels");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_ALL, "the sums by month are not those by day");
+        rc = differences(
+            &g, of_sets, SPAN_MONTH, DETAIL_ALL, "the sums by month are not those by day");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_LABELS, "the sums by month and label are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_LABELS,
+            "the sums by month and label are not those by day");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_PEOPLE, "the sums by month and user are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_PEOPLE,
+            "the sums by month and user are not those by day");
     if (rc == 0)
-        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_MACHINES, "the sums by month and machine are not those by day");
+        rc = differences(&g, of_sets, SPAN_MONTH, DETAIL_MACHINES,
+            "the sums by month and machine are not those by day");
     return rc;
 }
 
@@ -208,12 +239,14 @@ int db_read_job_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struct
 {
     struct query q;
     query_init_text(&q, r->statements,
-        "SELECT j.id, j.cost_uusd, ifnull(l.uusd, 0) FROM jobs j LEFT JOIN (SELECT job, sum(uusd) AS uusd FROM ledger GROUP BY job) l ON l.job = j.id"
+        "SELECT j.id, j.cost_uusd, ifnull(l.uusd, 0) FROM jobs j LEFT JOIN (SELECT job, sum(uusd) "
+        "AS uusd FROM ledger GROUP BY job) l ON l.job = j.id"
         " WHERE j.cost_uusd <> ifnull(l.uusd, 0) ORDER BY j.id",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf("job %lld has cost %lld uusd, and the ledger has %lld", (long long)sqlite3_column_int64(q.stmt, 0),
-            (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2));
+        char *said = mem_printf("job %lld has cost %lld uusd, and the ledger has %lld",
+            (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1),
+            (long long)sqlite3_column_int64(q.stmt, 2));
         int answer = fn(ctx, said);
         free(said);
         if (!query_goes_on(&q, answer))
@@ -228,14 +261,17 @@ int db_read_data_gaps(struct db_reader *r, db_rollup_gap_fn fn, void *ctx, struc
     query_init_text(&q, r->statements,
         "SELECT job, attempt, node, kind, sum(uusd) AS more FROM"
         " (SELECT job, attempt, node, kind, uusd FROM ledger WHERE kind IN ('egress', 'storage')"
-        " UNION ALL SELECT job, attempt, node, 'egress', -egress_uusd FROM attempts WHERE state = 'ended' AND egress_uusd <> 0"
+        " UNION ALL SELECT job, attempt, node, 'egress', -egress_uusd FROM attempts WHERE state = "
+        "'ended' AND egress_uusd <> 0"
         " UNION ALL SELECT job, 0, 0, 'storage', -uusd FROM stored)"
         " GROUP BY job, attempt, node, kind HAVING more <> 0",
         e);
     while (query_step(&q)) {
-        char *said = mem_printf("job %lld, attempt %lld on node %lld: the ledger has %lld uusd of %s more than its row",
-            (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1), (long long)sqlite3_column_int64(q.stmt, 2),
-            (long long)sqlite3_column_int64(q.stmt, 4), (const char *)sqlite3_column_text(q.stmt, 3));
+        char *said = mem_printf(
+            "job %lld, attempt %lld on node %lld: the ledger has %lld uusd of %s more than its row",
+            (long long)sqlite3_column_int64(q.stmt, 0), (long long)sqlite3_column_int64(q.stmt, 1),
+            (long long)sqlite3_column_int64(q.stmt, 2), (long long)sqlite3_column_int64(q.stmt, 4),
+            (const char *)sqlite3_column_text(q.stmt, 3));
         int answer = fn(ctx, said);
         free(said);
         if (!query_goes_on(&q, answer))

@@ -1,34 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of what a job has done is not in the checkpoint that an attempt was restored from, and so has to be done again, though the ledger
- * calls it useful: the newest checkpoint was damaged when it was wanted, say, and one before it had to do.
+ * How much of what a job has done is not in the checkpoint that an attempt was restored from, and
+ * so has to be done again, though the ledger calls it useful: the newest checkpoint was damaged
+ * when it was wanted, say, and one before it had to do.
  *
- * That is all that the ledger has as useful of the attempts before, less what is in the checkpoint: the time from the start of its attempt to the
- * moment when it was taken, without what saves held up, and what was in the checkpoint that this attempt had been restored from, and so on.
+ * That is all that the ledger has as useful of the attempts before, less what is in the checkpoint:
+ * the time from the start of its attempt to the moment when it was taken, without what saves held
+ * up, and what was in the checkpoint that this attempt had been restored from, and so on.
  */
 #include "db/conn.h"
 #include "db/query.h"
 #include "db/reader.h"
 
-/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. Of one
- * that was never told of (its node was lost first) that of the newest told one before it in its
- * attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt on the way
- * is not known. */
-#define DONE \
-    "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT a.restored_attempt, a.restored_sequence FROM way w" \
-    " JOIN attempts a ON a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0 AND a.restored_attempt < w.attempt WHERE w.attempt > 0)," \
-    " done (ms) AS (SELECT (SELECT CASE WHEN a.started_at IS NOT NULL THEN" \
-    " ifnull((SELECT max(c.saved_at) - ifnull(a.gathered_at, a.started_at) - sum(c.pause_ms) FROM checkpoints c" \
-    " WHERE c.job = ?1 AND c.attempt = w.attempt AND c.sequence <= w.sequence), 0) END" \
-    " FROM attempts a WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w WHERE w.attempt > 0)"
+/* Of each checkpoint on the way back to the beginning, the time since the start of its attempt. Of
+ * one that was never told of (its node was lost first) that of the newest told one before it in its
+ * attempt, or 0: what came after is not useful in the ledger. NULL: the start of an attempt on the
+ * way is not known. */
+#define DONE                                                                                       \
+    "WITH RECURSIVE way (attempt, sequence) AS (SELECT ?2, ?3 UNION ALL SELECT "                   \
+    "a.restored_attempt, a.restored_sequence FROM way w"                                           \
+    " JOIN attempts a ON a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0 AND "                 \
+    "a.restored_attempt < w.attempt WHERE w.attempt > 0),"                                         \
+    " done (ms) AS (SELECT (SELECT CASE WHEN a.started_at IS NOT NULL THEN"                        \
+    " ifnull((SELECT max(c.saved_at) - ifnull(a.gathered_at, a.started_at) - sum(c.pause_ms) "     \
+    "FROM checkpoints c"                                                                           \
+    " WHERE c.job = ?1 AND c.attempt = w.attempt AND c.sequence <= w.sequence), 0) END"            \
+    " FROM attempts a WHERE a.job = ?1 AND a.attempt = w.attempt AND a.rank = 0) FROM way w "      \
+    "WHERE w.attempt > 0)"
 
-int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored, int64_t *ret_ms, struct err *e)
+int db_read_behind(struct db_reader *r, int64_t job, int64_t attempt, struct ckpt_ref restored,
+    int64_t *ret_ms, struct err *e)
 {
     struct query q;
     query_init_text(&q, r->statements,
-        DONE " SELECT (SELECT ifnull(sum(l.ms), 0) FROM ledger l JOIN attempts a ON a.job = l.job AND a.attempt = l.attempt AND a.node = l.node AND a.rank = 0"
+        DONE " SELECT (SELECT ifnull(sum(l.ms), 0) FROM ledger l JOIN attempts a ON a.job = l.job "
+             "AND a.attempt = l.attempt AND a.node = l.node AND a.rank = 0"
              " WHERE l.job = ?1 AND l.attempt < ?4 AND l.kind = 'useful')"
-             " - CASE WHEN EXISTS (SELECT 1 FROM done WHERE ms IS NULL) THEN NULL ELSE (SELECT ifnull(sum(ms), 0) FROM done) END",
+             " - CASE WHEN EXISTS (SELECT 1 FROM done WHERE ms IS NULL) THEN NULL ELSE (SELECT "
+             "ifnull(sum(ms), 0) FROM done) END",
         e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, restored.attempt);
@@ -45,7 +54,8 @@ int db_read_was_behind(
 {
     struct query q;
     query_init_text(&q, r->statements,
-        "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt >= ?2 AND attempt < ?3 AND"
+        "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt >= ?2 AND attempt < ?3 "
+        "AND"
         " behind_ms > 0)",
         e);
     query_i64(&q, 1, job);

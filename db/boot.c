@@ -14,7 +14,8 @@ int db_boot(struct db *d, struct db_meta *ret_meta, struct err *e)
     if (query_finish(&q) != 0)
         return err_wrap(e, "the database %s", d->path);
     if (!found)
-        return err_set(e, ERR_CORRUPT, "%s has lost its meta row: put a backup in its place", d->path);
+        return err_set(
+            e, ERR_CORRUPT, "%s has lost its meta row: put a backup in its place", d->path);
     *ret_meta = meta;
     return 0;
 }

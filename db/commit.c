@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One tick's changes, in one transaction, by statements that were prepared when the database was opened.
+ * One tick's changes, in one transaction, by statements that were prepared when the database was
+ * opened.
  *
  * Which failures have surely rolled back, and may so be answered with ERR_NO_SPACE:
  *  1. Anything before COMMIT: no frame in the log carries the commit mark yet.
- *  2. In COMMIT, a *write* that found no room: SQLite marks the last frame it writes, so a write that failed
- * means a mark that is not whole (its checksum says so after a crash too). Not sure: a COMMIT that failed in
- * fsync, or in growing the shared index, which SQLite does after the mark is on disk. Then the kind is ERR_IO
- * even if the reason was a full disk. And whatever it was, the transaction must be closed afterwards; if
- * SQLite cannot say so, nothing is sure.
+ *  2. In COMMIT, a *write* that found no room: SQLite marks the last frame it writes, so a write
+ *     that failed
+ * means a mark that is not whole (its checksum says so after a crash too). Not sure: a COMMIT that
+ * failed in fsync, or in growing the shared index, which SQLite does after the mark is on disk.
+ * Then the kind is ERR_IO even if the reason was a full disk. And whatever it was, the transaction
+ * must be closed afterwards; if SQLite cannot say so, nothing is sure.
  */
 #include "db/conn.h"
 #include "db/rollup.h"
@@ -61,8 +63,8 @@ static bool write_rows(
 
 #define WRITE(d, table, rows, n, f) write_rows(d, table, rows, n, sizeof(*(rows)), f)
 
-static bool write_of_spec(
-    struct db *d, sqlite3_stmt *s, const char *what, int64_t job, const char *json, struct failure *f)
+static bool write_of_spec(struct db *d, sqlite3_stmt *s, const char *what, int64_t job,
+    const char *json, struct failure *f)
 {
     sqlite3_bind_int64(s, 1, job);
     int code = sqlite3_bind_text(s, 2, json, -1, SQLITE_STATIC);
@@ -79,8 +81,10 @@ static bool write_labels(struct db *d, const struct changes *c, struct failure *
         const struct spec_change *s = &c->specs[i];
         if (s->labels_json && strcmp(s->labels_json, "{}") != 0 &&
             (!write_of_spec(d, d->labels, "job_labels", s->job, s->labels_json, f) ||
-                !write_of_spec(d, d->rollup.statements[ROLLUP_SET], "label_sets", s->job, s->labels_json, f) ||
-                !write_of_spec(d, d->rollup.statements[ROLLUP_SET_OF_JOB], "job_label_sets", s->job, s->labels_json, f)))
+                !write_of_spec(
+                    d, d->rollup.statements[ROLLUP_SET], "label_sets", s->job, s->labels_json, f) ||
+                !write_of_spec(d, d->rollup.statements[ROLLUP_SET_OF_JOB], "job_label_sets", s->job,
+                    s->labels_json, f)))
             return false;
         if (s->launch_json && strstr(s->launch_json, "\"workdir\"") &&
             !write_of_spec(d, d->workdirs, "job_workdirs", s->job, s->launch_json, f))
@@ -133,7 +137,8 @@ static bool write_rollups(struct db *d, const struct changes *c, struct failure 
     return true;
 }
 
-static bool thin(struct db *d, const struct db_batch *b, sqlite3_stmt *s, const char *what, struct failure *f)
+static bool thin(
+    struct db *d, const struct db_batch *b, sqlite3_stmt *s, const char *what, struct failure *f)
 {
     static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
     for (int i = 0; i < LOAD_SPANS; i++) {
@@ -150,8 +155,8 @@ static bool thin(struct db *d, const struct db_batch *b, sqlite3_stmt *s, const 
 
 static bool write_counters(struct db *d, const struct changes *c, struct failure *f)
 {
-    const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
-        c->next_cron, c->next_extras};
+    const int64_t values[] = {c->next_job, c->next_node, c->next_instance, c->next_history,
+        c->next_offer, c->next_cron, c->next_extras};
     for (int i = 0; i < 7; i++)
         sqlite3_bind_int64(d->counters, i + 1, values[i]);
     return step(d, d->counters, "counters", f);
@@ -163,7 +168,8 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
     return WRITE(d, TABLE_POOLS, c->pools, c->n_pools, f) &&
            WRITE(d, TABLE_OFFERS, c->offers, c->n_offers, f) &&
            WRITE(d, TABLE_INSTANCES, c->instances, c->n_instances, f) &&
-           WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) && WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
+           WRITE(d, TABLE_NODES, c->nodes, c->n_nodes, f) &&
+           WRITE(d, TABLE_JOBS, c->jobs, c->n_jobs, f) &&
            WRITE(d, TABLE_SPECS, c->specs, c->n_specs, f) && write_labels(d, c, f) &&
            WRITE(d, TABLE_LEFTOVERS, c->leftovers, c->n_leftovers, f) &&
            WRITE(d, TABLE_STORED, c->stored, c->n_stored, f) &&
@@ -176,18 +182,20 @@ static bool write_batch(struct db *d, const struct db_batch *b, struct failure *
            WRITE(d, TABLE_CRONS, c->crons, c->n_crons, f) &&
            WRITE(d, TABLE_CRON_JOBS, c->cron_jobs, c->n_cron_jobs, f) &&
            WRITE(d, TABLE_CRON_RUNS, c->cron_runs, c->n_cron_runs, f) &&
-           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) && write_late_costs(d, c, f) &&
-           WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
+           WRITE(d, TABLE_OUTBOX, c->outbox, c->n_outbox, f) && delete_told(d, c, f) &&
+           write_late_costs(d, c, f) && WRITE(d, TABLE_ATTEMPTS, c->attempts, c->n_attempts, f) &&
            WRITE(d, TABLE_CHECKPOINTS, c->checkpoints, c->n_checkpoints, f) &&
            WRITE(d, TABLE_HISTORY, c->history, c->n_history, f) &&
            WRITE(d, TABLE_LEDGER, c->ledger, c->n_ledger, f) && write_rollups(d, c, f) &&
            WRITE(d, TABLE_TASK_LOADS, b->loads.tasks, b->loads.n_tasks, f) &&
            WRITE(d, TABLE_GPU_LOADS, b->loads.gpus, b->loads.n_gpus, f) &&
-           thin(d, b, d->thin_task_loads, "task_loads", f) && thin(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
+           thin(d, b, d->thin_task_loads, "task_loads", f) &&
+           thin(d, b, d->thin_gpu_loads, "gpu_loads", f) &&
            WRITE(d, TABLE_TOKENS, b->tokens, b->n_tokens, f) && write_counters(d, c, f);
 }
 
-/* SQLite may have rolled back by itself. True: it is certain that no transaction is open any more. */
+/* SQLite may have rolled back by itself. True: it is certain that no transaction is open any
+ * more. */
 static bool roll_back(struct db *d)
 {
     if (!sqlite3_get_autocommit(d->sql))
@@ -202,9 +210,11 @@ static int fail(struct db *d, const struct failure *f, bool in_commit, struct er
 
     sql_err(e, d->sql, f->code, "commit to %s, %s", d->path, f->what);
     if (!roll_back(d))
-        return err_set(e, ERR_IO, "commit to %s, %s: failed, and so did the rollback", d->path, f->what);
+        return err_set(
+            e, ERR_IO, "commit to %s, %s: failed, and so did the rollback", d->path, f->what);
     if (no_room && sure)
-        return err_set(e, ERR_NO_SPACE, "commit to %s: no space left for it; it is tried again", d->path);
+        return err_set(
+            e, ERR_NO_SPACE, "commit to %s: no space left for it; it is tried again", d->path);
     e->kind = e->kind == ERR_NO_SPACE ? ERR_IO : e->kind;
     return e->kind;
 }
@@ -215,7 +225,8 @@ int db_commit(struct db *d, const struct db_batch *b, struct err *e)
     struct err scrap;
     bool in_commit = false;
 
-    assert(sqlite3_get_autocommit(d->sql)); /* an open transaction is a reader's that was not finished */
+    /* an open transaction is a reader's that was not finished */
+    assert(sqlite3_get_autocommit(d->sql));
     if (step(d, d->begin, "begin", &f) && write_batch(d, b, &f)) {
         in_commit = true;
         if (step(d, d->end, "end", &f))

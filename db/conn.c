@@ -10,7 +10,8 @@
 
 bool sql_is_full(int code, int errnum)
 {
-    return code == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT));
+    return code == SQLITE_FULL ||
+           ((code & 0xff) == SQLITE_IOERR && (errnum == ENOSPC || errnum == EDQUOT));
 }
 
 static enum err_kind kind_of(int code, int errnum)
@@ -47,7 +48,8 @@ int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     if (kind == ERR_NO_SPACE)
         return err_set(e, kind, "%s: no space left on the disk (SQLite %d)", what, code);
     /* An injected code is not what the connection last met: then only the code speaks. */
-    const char *words = sqlite3_extended_errcode(sql) == code ? sqlite3_errmsg(sql) : sqlite3_errstr(code);
+    const char *words =
+        sqlite3_extended_errcode(sql) == code ? sqlite3_errmsg(sql) : sqlite3_errstr(code);
     return err_set(e, kind, "%s: %s (SQLite %d)", what, words, code);
 }
 

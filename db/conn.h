@@ -12,7 +12,13 @@
 #define DB_BUSY_MS 5000
 
 /* rollup.c's, prepared once. */
-enum rollup_statement { ROLLUP_SET, ROLLUP_SET_OF_JOB, ROLLUP_COST, ROLLUP_JOBS, ROLLUP_STATEMENTS };
+enum rollup_statement {
+    ROLLUP_SET,
+    ROLLUP_SET_OF_JOB,
+    ROLLUP_COST,
+    ROLLUP_JOBS,
+    ROLLUP_STATEMENTS
+};
 struct rollup {
     sqlite3_stmt *statements[ROLLUP_STATEMENTS];
     struct buf ids; /* of the jobs that are being counted: a JSON array */
@@ -35,12 +41,13 @@ struct db {
     int fail_code;
 };
 
-/* True for the failures that say "no room": SQLITE_FULL, or an I/O error that the system explains with ENOSPC
- * or EDQUOT. */
+/* True for the failures that say "no room": SQLITE_FULL, or an I/O error that the system explains
+ * with ENOSPC or EDQUOT. */
 bool sql_is_full(int code, int errnum);
 
 /* Fills e with the text and SQLite's own words for code. ERR_NO_SPACE, ERR_CORRUPT, ERR_INTERNAL (a
- * constraint: our bug), ERR_CANCELLED, else ERR_IO. Out of memory aborts. sql is the connection it failed on. */
+ * constraint: our bug), ERR_CANCELLED, else ERR_IO. Out of memory aborts. sql is the connection it
+ * failed on. */
 int sql_err(struct err *e, sqlite3 *sql, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over the ledger. A stretch counts in the periods in which it was, in each by its share of the time; rows are
- * written when a stretch is over, so the bill of a period is final when all that ran in it has ended. Boot and idle time
- * belongs to no job and no user: it stands under the empty key.
+ * Sums over the ledger. A stretch counts in the periods in which it was, in each by its share of
+ * the time; rows are written when a stretch is over, so the bill of a period is final when all that
+ * ran in it has ended. Boot and idle time belongs to no job and no user: it stands under the empty
+ * key.
  *
- * Invariant: whatever moments a time is cut at, the sums of its pieces add up to the sum of the whole, to the
- * micro-dollar. The share of a piece is what was due at its end less what was due at its beginning, both rounded down.
+ * Invariant: whatever moments a time is cut at, the sums of its pieces add up to the sum of the
+ * whole, to the micro-dollar. The share of a piece is what was due at its end less what was due at
+ * its beginning, both rounded down.
  */
 #include "base/str.h"
 #include "db/conn.h"
@@ -17,31 +19,34 @@
 static const struct {
     const char *by, *key;
 } groupings[] = {
-    {"job", "nullif(l.job, 0)"}, {"user", "j.user"}, {"pool", "coalesce(n.pool, i.pool)"}, {"kind", "l.kind"},
-    {"day", "strftime('%Y-%m-%d', p.a / 1000, 'unixepoch')"}, /* UTC */
+    {"job", "nullif(l.job, 0)"}, {"user", "j.user"}, {"pool", "coalesce(n.pool, i.pool)"},
+    {"kind", "l.kind"}, {"day", "strftime('%Y-%m-%d', p.a / 1000, 'unixepoch')"}, /* UTC */
 };
 
-/* The pieces of the stretches that are wanted: from a to b of one that began at start and took d ms. Cut at ?1 and ?2, and,
- * if ?4, at every midnight. s is d in units of u ms, so that no product overflows. */
-#define PIECES                                                                                               \
-    "WITH RECURSIVE piece (id, start, d, u, s, a, b, z) AS ("                                                \
-    " SELECT id, start, d, u, d / u, a, " CUT(                                                               \
-        "a") ", z FROM ("                                                                                    \
-             "  SELECT rowid AS id, start, to_at - start AS d,"                                              \
-             "   CASE WHEN to_at - start > 3000000000 THEN 1000 ELSE 1 END AS u,"                            \
-             "   max(start, ?1) AS a, min(to_at, ?2) AS z"                                                   \
-             "  FROM (SELECT rowid, min(ifnull(from_at, to_at), to_at) AS start, to_at FROM ledger WHERE "   \
-             "to_at >= ?1)"                                                                                  \
-             "  WHERE start < ?2 AND (to_at > ?1 OR start = to_at))"                                         \
+/* The pieces of the stretches that are wanted: from a to b of one that began at start and took d
+ * ms. Cut at ?1 and ?2, and, if ?4, at every midnight. s is d in units of u ms, so that no product
+ * overflows. */
+#define PIECES                                                                                     \
+    "WITH RECURSIVE piece (id, start, d, u, s, a, b, z) AS ("                                      \
+    " SELECT id, start, d, u, d / u, a, " CUT(                                                     \
+        "a") ", z FROM ("                                                                          \
+             "  SELECT rowid AS id, start, to_at - start AS d,"                                    \
+             "   CASE WHEN to_at - start > 3000000000 THEN 1000 ELSE 1 END AS u,"                  \
+             "   max(start, ?1) AS a, min(to_at, ?2) AS z"                                         \
+             "  FROM (SELECT rowid, min(ifnull(from_at, to_at), to_at) AS start, to_at FROM "      \
+             "ledger WHERE "                                                                       \
+             "to_at >= ?1)"                                                                        \
+             "  WHERE start < ?2 AND (to_at > ?1 OR start = to_at))"                               \
              " UNION ALL SELECT id, start, d, u, s, b, " CUT("b") ", z FROM piece WHERE b < z) "
 #define CUT(from) "CASE WHEN ?4 THEN min(z, (" from " / 86400000 + 1) * 86400000) ELSE z END"
 
 /* What is due of a value after x ms of the stretch; and so of the piece. */
 #define DUE(value, x) "(" value " / p.s * (" x " / p.u) + " value " %% p.s * (" x " / p.u) / p.s)"
-#define SHARE(value)                                                                                         \
-    "(CASE WHEN p.b - p.start >= p.d THEN " value " ELSE " DUE(value,                                        \
-        "(p.b - p.start)") " END"                                                                            \
-                           " - CASE WHEN p.a = p.start THEN 0 ELSE " DUE(value, "(p.a - p.start)") " END)"
+#define SHARE(value)                                                                               \
+    "(CASE WHEN p.b - p.start >= p.d THEN " value                                                  \
+    " ELSE " DUE(value, "(p.b - p.start)") " END"                                                  \
+                                           " - CASE WHEN p.a = p.start THEN 0 ELSE " DUE(          \
+                                               value, "(p.a - p.start)") " END)"
 
 static const char *key_of(const char *by, struct err *e)
 {
@@ -66,8 +71,8 @@ static struct cost_line line_of(sqlite3_stmt *s)
     return line;
 }
 
-int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from, struct wall to,
-    db_cost_fn fn, void *ctx, struct err *e)
+int db_read_cost(struct db_reader *r, const char *by, const char *user, struct wall from,
+    struct wall to, db_cost_fn fn, void *ctx, struct err *e)
 {
     const char *key = key_of(by, e);
     struct buf text = {0};
@@ -76,13 +81,48 @@ int db_read_cost(struct db_reader *r, const char *by, const char *user, struct w
     if (!key)
         return ERR_INVALID;
     buf_printf(&text,
-        PIECES "SELECT %s AS key, count(DISTINCT nullif(l.job, 0)),"
-               " sum(" SHARE("l.uusd") "), sum(" SHARE("l.on_demand_uusd") "),"
-               " sum(CASE l.kind WHEN 'useful' THEN " SHARE("l.ms") " ELSE 0 END),"
-               " sum(CASE l.kind WHEN 'lost' THEN " SHARE("l.ms") " ELSE 0 END), sum(" SHARE("l.ms") ")"
-               " FROM piece p JOIN ledger l ON l.rowid = p.id LEFT JOIN jobs j ON j.id = l.job"
-               " LEFT JOIN nodes n ON n.id = l.node LEFT JOIN instances i ON i.id = l.instance"
-               " %s GROUP BY key ORDER BY key",
+        PIECES
+        "SELECT %s AS key, count(DISTINCT nullif(l.job, 0)),"
+        " sum(" SHARE("l.uusd") "), sum(" SHARE(
+            "l.on_demand_uusd") "),"
+                                " sum(CASE l.kind WHEN 'useful' THEN " SHARE(
+                                    "l.ms") " ELSE 0 END),"
+                                            " sum(CASE l.kind WHEN 'lost' THEN " SHARE(
+                                                "l.ms") " ELSE 0 END), sum(" SHARE("l.ms") ")"
+                                                                                           " FROM "
+                                                                                           "piece "
+                                                                                           "p JOIN "
+                                                                                           "ledger "
+                                                                                           "l ON "
+                                                                                           "l."
+                                                                                           "rowid "
+                                                                                           "= p.id "
+                                                                                           "LEFT "
+                                                                                           "JOIN "
+                                                                                           "jobs j "
+                                                                                           "ON "
+                                                                                           "j.id = "
+                                                                                           "l.job"
+                                                                                           " LEFT "
+                                                                                           "JOIN "
+                                                                                           "nodes "
+                                                                                           "n ON "
+                                                                                           "n.id = "
+                                                                                           "l.node "
+                                                                                           "LEFT "
+                                                                                           "JOIN "
+                                                                                           "instanc"
+                                                                                           "es i "
+                                                                                           "ON "
+                                                                                           "i.id = "
+                                                                                           "l."
+                                                                                           "instanc"
+                                                                                           "e"
+                                                                                           " %s "
+                                                                                           "GROUP "
+                                                                                           "BY key "
+                                                                                           "ORDER "
+                                                                                           "BY key",
         key, user ? "WHERE j.user = ?3" : "");
     query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or weeks are asked for, what is before and
- * after them by day. Labels, and in months people and machines, are told apart only where one is asked for.
+ * Reads the sums that rollup.c keeps. Whole months of the period are read as such unless days or
+ * weeks are asked for, what is before and after them by day. Labels, and in months people and
+ * machines, are told apart only where one is asked for.
  */
 #include "db/cost_sums.h"
 
@@ -12,11 +13,12 @@
 
 #include <string.h>
 
-/* What a key needs besides what is told apart for it (DETAIL_...): days; FROM_LEDGER: of jobs it is not known. */
+/* What a key needs besides what is told apart for it (DETAIL_...): days; FROM_LEDGER: of jobs it is
+ * not known. */
 enum { FROM_DAY = 8, FROM_LEDGER = 16 };
 
 static const struct key {
-    const char *by, *column; /* what rows are put together by first, */
+    const char *by, *column;    /* what rows are put together by first, */
     const char *before, *after; /* and what is around it when they are few */
     int needs;
 } known_keys[] = {
@@ -27,12 +29,15 @@ static const struct key {
     {"market", "market", "", "", DETAIL_MACHINES | FROM_LEDGER},
     {"kind", "kind", "", "", FROM_LEDGER},
     {"day", "since", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY},
-    {"week", "since - (since + 3) % 7", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')", FROM_DAY}, /* its Monday */
+    /* its Monday */
+    {"week", "since - (since + 3) % 7", "strftime('%Y-%m-%d', ", " * 86400, 'unixepoch')",
+        FROM_DAY},
     {"month", "since", "strftime('%Y-%m', ", " * 86400, 'unixepoch')", 0},
 };
 /* Its name is a parameter, behind the others: ?12 for the first key. */
-static const struct key label_key = {"label", "labels", "ifnull((SELECT json_extract(labels_json, '$.\"' || ?", " || '\"') FROM label_sets WHERE id = ",
-    DETAIL_LABELS};
+static const struct key label_key = {"label", "labels",
+    "ifnull((SELECT json_extract(labels_json, '$.\"' || ?",
+    " || '\"') FROM label_sets WHERE id = ", DETAIL_LABELS};
 
 #define FIRST_LABEL 12 /* the parameter */
 
@@ -44,7 +49,9 @@ struct keys {
 
 static bool read_key(const char *word, const struct key **ret_key, char label[CORE_NAME_MAX])
 {
-    const char *name = str_eq(word, "project") ? word : str_starts(word, "label:") ? word + 6 : NULL;
+    const char *name = str_eq(word, "project")      ? word
+                       : str_starts(word, "label:") ? word + 6
+                                                    : NULL;
     if (name) {
         *ret_key = &label_key;
         str_copy(label, CORE_NAME_MAX, name);
@@ -65,10 +72,12 @@ static int read_keys(const char *by, struct keys *ret_keys, struct err *e)
     STR_COPY(copy, by);
     for (const char *word; (word = strsep(&rest, ",")) != NULL; k.n++) {
         if (strlen(by) >= sizeof copy || k.n == COST_KEYS_MAX)
-            return err_set(e, ERR_INVALID, "cost by '%.40s...': at most %d at once", by, COST_KEYS_MAX);
+            return err_set(
+                e, ERR_INVALID, "cost by '%.40s...': at most %d at once", by, COST_KEYS_MAX);
         if (!read_key(word, &k.of[k.n], k.labels[k.n]))
             return err_set(e, ERR_INVALID,
-                "cost by '%.40s': it must be job, or some of user, team, project, pool, type, market, kind, day, week, month and label:NAME, "
+                "cost by '%.40s': it must be job, or some of user, team, project, pool, type, "
+                "market, kind, day, week, month and label:NAME, "
                 "separated by commas",
                 word);
         k.needs |= k.of[k.n]->needs;
@@ -98,11 +107,14 @@ static void add_rows(const struct keys *k, struct buf *out)
     for (int i = 0; i < k->n; i++) {
         buf_printf(out, "%s AS k%d, ", k->of[i]->column, i);
     }
-    buf_printf(out,
-        "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) AS ended, sum(succeeded) AS succeeded"
-        " FROM (SELECT 31 AS span, ?1 AS detail, ?2 AS a, ?3 AS b UNION ALL SELECT 1, ?1 | 3, ?4, ?5 UNION ALL SELECT 1, ?1 | 3, ?6, ?7) v"
-        " CROSS JOIN cost_sums s WHERE s.span = v.span AND s.detail = v.detail AND s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
-        " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR kind <> '') GROUP BY kind");
+    buf_printf(out, "kind, sum(ms) AS ms, sum(uusd) AS uusd, sum(on_demand_uusd) AS od, sum(ended) "
+                    "AS ended, sum(succeeded) AS succeeded"
+                    " FROM (SELECT 31 AS span, ?1 AS detail, ?2 AS a, ?3 AS b UNION ALL SELECT 1, "
+                    "?1 | 3, ?4, ?5 UNION ALL SELECT 1, ?1 | 3, ?6, ?7) v"
+                    " CROSS JOIN cost_sums s WHERE s.span = v.span AND s.detail = v.detail AND "
+                    "s.since >= v.a AND s.since < v.b AND (?8 IS NULL OR user = ?8)"
+                    " AND (?9 IS NULL OR team = ?9) AND (?10 IS NULL OR pool = ?10) AND (?11 OR "
+                    "kind <> '') GROUP BY kind");
     for (int i = 0; i < k->n; i++)
         buf_printf(out, ", k%d", i);
     buf_printf(out, ")");
@@ -120,9 +132,12 @@ static void add_text(const struct keys *k, int i, struct buf *out)
 static void add_statement(const struct keys *k, struct buf *out)
 {
     add_rows(k, out);
-    buf_printf(out, " SELECT sum(ended), sum(succeeded), sum(uusd), sum(od)" SUM_OF("useful", "ms") SUM_OF("lost", "ms") ", sum(ms)" SUM_OF(
-                        "useful", "uusd") SUM_OF("lost", "uusd") SUM_OF("boot", "uusd") SUM_OF("start", "uusd") SUM_OF("restore", "uusd") SUM_OF("save", "uusd")
-                        SUM_OF("gang-wait", "uusd") SUM_OF("idle", "uusd") SUM_OF("egress", "uusd") SUM_OF("storage", "uusd"));
+    buf_printf(out,
+        " SELECT sum(ended), sum(succeeded), sum(uusd), sum(od)" SUM_OF("useful", "ms")
+            SUM_OF("lost", "ms") ", sum(ms)" SUM_OF("useful", "uusd") SUM_OF("lost", "uusd")
+                SUM_OF("boot", "uusd") SUM_OF("start", "uusd") SUM_OF("restore", "uusd")
+                    SUM_OF("save", "uusd") SUM_OF("gang-wait", "uusd") SUM_OF("idle", "uusd")
+                        SUM_OF("egress", "uusd") SUM_OF("storage", "uusd"));
     for (int i = 0; i < k->n; i++) {
         buf_printf(out, ", ");
         add_text(k, i, out);
@@ -139,8 +154,10 @@ static void add_statement(const struct keys *k, struct buf *out)
 /* Whole months as such, and the days before and after. */
 static void bind_period(struct query *q, const struct cost_query *c, bool by_day)
 {
-    int64_t from = wall_is_set(c->from) ? rollup_day(c->from.ms) : 0, to = wall_is_set(c->to) ? rollup_day(c->to.ms + DAY_MS - 1) : rollup_day(INT64_MAX) + 1;
-    int64_t first = rollup_month(from) == from ? from : rollup_next_month(from), last = wall_is_set(c->to) ? rollup_month(to) : to;
+    int64_t from = wall_is_set(c->from) ? rollup_day(c->from.ms) : 0,
+            to = wall_is_set(c->to) ? rollup_day(c->to.ms + DAY_MS - 1) : rollup_day(INT64_MAX) + 1;
+    int64_t first = rollup_month(from) == from ? from : rollup_next_month(from),
+            last = wall_is_set(c->to) ? rollup_month(to) : to;
     if (by_day || first >= last)
         first = last = to;
     const int64_t parts[] = {first, last, from, first, last, to};
@@ -165,7 +182,8 @@ static int read_line(sqlite3_stmt *s, int n_keys, db_cost_sum_fn fn, void *ctx)
     return fn(ctx, keys, &line);
 }
 
-int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e)
+int db_read_cost_sums(
+    struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e)
 {
     struct buf text = {0};
     struct query q;
@@ -176,7 +194,8 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
     add_statement(&k, &text);
     query_init_text(&q, r->statements, buf_str(&text), e);
     buf_deinit(&text);
-    int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) | (c->pool ? DETAIL_MACHINES : 0);
+    int detail = (k.needs & DETAIL_LABELS) | (c->user || c->team ? DETAIL_PEOPLE : 0) |
+                 (c->pool ? DETAIL_MACHINES : 0);
     query_i64(&q, 1, detail ? detail : DETAIL_MACHINES); /* months and kinds: of the fewest */
     bind_period(&q, c, (k.needs & FROM_DAY) != 0);
     const char *const only[] = {c->user, c->team, c->pool};
@@ -194,16 +213,20 @@ int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_s
 
 /* ---- jobs ---- */
 
-int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit, db_dear_job_fn fn, void *ctx, struct err *e)
+int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
+    db_dear_job_fn fn, void *ctx, struct err *e)
 {
     struct query q;
     int rc = query_check_limit(limit, e);
     if (rc != 0)
         return rc;
     query_init_text(&q, r->statements,
-        "SELECT j.id, j.name, j.user, ifnull(t.value, j.team) AS charged, j.end_kind, j.cost_uusd, j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at"
-        " FROM jobs j LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END AND t.name = 'team'"
-        " WHERE j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2 AND (?3 IS NULL OR j.user = ?3) AND (?4 IS NULL OR charged = ?4)"
+        "SELECT j.id, j.name, j.user, ifnull(t.value, j.team) AS charged, j.end_kind, j.cost_uusd, "
+        "j.on_demand_uusd, j.lost_ms, j.reclaims, j.ended_at"
+        " FROM jobs j LEFT JOIN job_labels t ON t.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
+        "j.array_id END AND t.name = 'team'"
+        " WHERE j.state = 'ended' AND j.ended_at >= ?1 AND j.ended_at < ?2 AND (?3 IS NULL OR "
+        "j.user = ?3) AND (?4 IS NULL OR charged = ?4)"
         " ORDER BY j.cost_uusd DESC, j.id LIMIT ?5",
         e);
     query_i64(&q, 1, wall_is_set(c->from) ? c->from.ms : INT64_MIN);

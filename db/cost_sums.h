@@ -10,28 +10,33 @@
 #define COST_KEYS_MAX 4
 #define COST_BY_MAX (COST_KEYS_MAX * (CORE_NAME_MAX + 8))
 
-/* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else whose share a job used), pool, type (of
- * the machine, or what there is in a node that nobody rents out), market, kind, day, week (its Monday), month, label:NAME and project,
- * which is short for label:project; else ERR_INVALID. from and to count by the day that they are in, to by the one before if it is a
- * midnight. user, team, pool: only theirs; NULL: all. */
+/* by: one to COST_KEYS_MAX, separated by commas, of user, team (the label of that name, or else
+ * whose share a job used), pool, type (of the machine, or what there is in a node that nobody rents
+ * out), market, kind, day, week (its Monday), month, label:NAME and project, which is short for
+ * label:project; else ERR_INVALID. from and to count by the day that they are in, to by the one
+ * before if it is a midnight. user, team, pool: only theirs; NULL: all. */
 struct cost_query {
     const char *by, *user, *team, *pool;
     struct wall from, to;
 };
 
-/* What is added up. jobs and succeeded: of those that ended then; by pool, type, market and kind, or of one pool, it is not known: 0. */
+/* What is added up. jobs and succeeded: of those that ended then; by pool, type, market and kind,
+ * or of one pool, it is not known: 0. */
 struct cost_sum {
     int64_t jobs, succeeded;
     int64_t uusd, on_demand_uusd, useful_ms, lost_ms, total_ms;
     int64_t spent_uusd[LEDGER_KINDS];
 };
 
-/* keys: a value for each of by, borrowed for the call. "" is what is no job's, or has no such label. By these values, in order. */
+/* keys: a value for each of by, borrowed for the call. "" is what is no job's, or has no such
+ * label. By these values, in order. */
 typedef int (*db_cost_sum_fn)(void *ctx, const char *const keys[], const struct cost_sum *sum);
-int db_read_cost_sums(struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e);
+int db_read_cost_sums(
+    struct db_reader *r, const struct cost_query *c, db_cost_sum_fn fn, void *ctx, struct err *e);
 
-/* What of the jobs that ended from one moment to before another (WALL_NONE: open) cost most, those first; of a user, of whom a team is charged
- * for (as above), or of all (NULL). limit: 1 .. 1000, else ERR_INVALID. */
+/* What of the jobs that ended from one moment to before another (WALL_NONE: open) cost most, those
+ * first; of a user, of whom a team is charged for (as above), or of all (NULL). limit: 1 .. 1000,
+ * else ERR_INVALID. */
 struct dear_job {
     int64_t id;
     const char *name, *user, *team, *end; /* borrowed for the call */
@@ -39,9 +44,11 @@ struct dear_job {
     struct wall ended_at;
 };
 typedef int (*db_dear_job_fn)(void *ctx, const struct dear_job *job);
-int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit, db_dear_job_fn fn, void *ctx, struct err *e);
+int db_read_dear_jobs(struct db_reader *r, const struct cost_query *c, int32_t limit,
+    db_dear_job_fn fn, void *ctx, struct err *e);
 
-/* How many keys there are in by, and whether it is known how many jobs ended of each; ERR_INVALID as above. */
+/* How many keys there are in by, and whether it is known how many jobs ended of each; ERR_INVALID
+ * as above. */
 int db_cost_keys(const char *by, bool *ret_jobs_known, struct err *e);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of jobs. A statement has two parts: its *base*, which an index answers in the order of the list, and the filters, which
- * are held against the rows that come. Where they let few through, a page ends after JOBS_LOOKED_AT_MAX rows: its *floor* is the
- * last of those, found beforehand on the index alone.
+ * The list of jobs. A statement has two parts: its *base*, which an index answers in the order of
+ * the list, and the filters, which are held against the rows that come. Where they let few through,
+ * a page ends after JOBS_LOOKED_AT_MAX rows: its *floor* is the last of those, found beforehand on
+ * the index alone.
  */
 #include "db/db.h"
 #include "db/query.h"
@@ -60,7 +61,8 @@ static void bind(const struct conditions *c, int n, struct query *q)
 
 static bool is_live_only(const struct job_filter *f)
 {
-    return f->sort != JOBS_BY_END && f->ends == 0 && f->states != 0 && (f->states & ~JOBS_LIVE) == 0;
+    return f->sort != JOBS_BY_END && f->ends == 0 && f->states != 0 &&
+           (f->states & ~JOBS_LIVE) == 0;
 }
 
 /* Those that an index of its user's answers. */
@@ -93,7 +95,8 @@ static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, stru
 {
     struct query q;
     bool found = false;
-    query_init_text(&q, r->statements, "SELECT ended_at FROM jobs WHERE id = ?1 AND state = 'ended' AND ended_at IS NOT NULL", e);
+    query_init_text(&q, r->statements,
+        "SELECT ended_at FROM jobs WHERE id = ?1 AND state = 'ended' AND ended_at IS NOT NULL", e);
     query_i64(&q, 1, id);
     if (query_step(&q)) {
         *ret_ended_ms = sqlite3_column_int64(q.stmt, 0);
@@ -106,8 +109,8 @@ static int read_end(struct db_reader *r, int64_t id, int64_t *ret_ended_ms, stru
 }
 
 /* Behind this job in the order (but for it), or up to it (and it). */
-static int add_bound(
-    struct conditions *c, struct db_reader *r, const struct job_filter *f, int64_t id, bool behind, struct err *e)
+static int add_bound(struct conditions *c, struct db_reader *r, const struct job_filter *f,
+    int64_t id, bool behind, struct err *e)
 {
     static const char *const signs[3][2] = {
         [JOBS_NEWEST] = {">=", "<"}, [JOBS_OLDEST] = {"<=", ">"}, [JOBS_BY_END] = {">=", "<"}};
@@ -125,14 +128,16 @@ static int add_bound(
 
 static const char *order_of(const struct job_filter *f)
 {
-    static const char *const orders[] = {
-        [JOBS_NEWEST] = "ORDER BY id DESC", [JOBS_OLDEST] = "ORDER BY id", [JOBS_BY_END] = "ORDER BY ended_at DESC, id DESC"};
+    static const char *const orders[] = {[JOBS_NEWEST] = "ORDER BY id DESC",
+        [JOBS_OLDEST] = "ORDER BY id",
+        [JOBS_BY_END] = "ORDER BY ended_at DESC, id DESC"};
     return orders[f->sort];
 }
 
 /* ---- what is held against the rows ---- */
 
-/* The names of a machine's states or of a list's items, with these bits; all of them constants of ours. */
+/* The names of a machine's states or of a list's items, with these bits; all of them constants of
+ * ours. */
 static void add_states(struct buf *out, uint32_t bits)
 {
     const char *sep = "";
@@ -185,7 +190,8 @@ static void filter_words(struct conditions *c, const char *column, const struct 
     buf_adds(out, ")");
 }
 
-/* While it waits it may run in one of them, for it names it or none; else its newest attempt is or was in one. */
+/* While it waits it may run in one of them, for it names it or none; else its newest attempt is or
+ * was in one. */
 static void filter_pools(struct conditions *c, const struct job_words *w)
 {
     if (w->n == 0)
@@ -195,8 +201,9 @@ static void filter_pools(struct conditions *c, const struct job_words *w)
     buf_adds(out, "CASE WHEN state = 'pending' OR attempts = 0 THEN pool = ''");
     for (size_t i = 0; i < w->n; i++)
         buf_printf(out, " OR instr(',' || pool || ',', ',' || ?%d || ',')", text(c, w->words[i]));
-    buf_adds(out, " ELSE EXISTS (SELECT 1 FROM attempts a JOIN nodes n ON n.id = a.node"
-                  " WHERE a.job = jobs.id AND a.attempt = jobs.attempts AND a.rank = 0 AND n.pool IN (");
+    buf_adds(out,
+        " ELSE EXISTS (SELECT 1 FROM attempts a JOIN nodes n ON n.id = a.node"
+        " WHERE a.job = jobs.id AND a.attempt = jobs.attempts AND a.rank = 0 AND n.pool IN (");
     for (int i = first; i <= c->n; i++)
         buf_printf(out, "%s?%d", i > first ? ", " : "", i);
     buf_adds(out, ")) END");
@@ -215,7 +222,8 @@ static char *glob_of(const char *name)
     return buf_take(&out);
 }
 
-static void filter_names(struct conditions *c, const struct job_words *w, char *globs[JOB_WORDS_MAX])
+static void filter_names(
+    struct conditions *c, const struct job_words *w, char *globs[JOB_WORDS_MAX])
 {
     if (w->n == 0)
         return;
@@ -233,7 +241,8 @@ static void filter_labels(struct conditions *c, const struct job_filter *f)
     for (size_t i = 0; i < f->n_labels; i++) {
         struct buf *out = also(c);
         buf_printf(out,
-            "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.job = CASE jobs.array_id WHEN 0 THEN jobs.id ELSE jobs.array_id END"
+            "EXISTS (SELECT 1 FROM job_labels AS l WHERE l.job = CASE jobs.array_id WHEN 0 THEN "
+            "jobs.id ELSE jobs.array_id END"
             " AND l.name = ?%d",
             text(c, f->labels[i].name));
         if (f->labels[i].value)
@@ -242,7 +251,8 @@ static void filter_labels(struct conditions *c, const struct job_filter *f)
     }
 }
 
-static void add_filters(struct conditions *c, const struct job_filter *f, char *globs[JOB_WORDS_MAX])
+static void add_filters(
+    struct conditions *c, const struct job_filter *f, char *globs[JOB_WORDS_MAX])
 {
     filter_states(c, f);
     if (!user_is_base(f))
@@ -259,13 +269,15 @@ static void add_filters(struct conditions *c, const struct job_filter *f, char *
 
 /* ---- the list ---- */
 
-/* The last row that this page looks at; 0: it looks at all there are. base: the first n_base values, and this text. */
-static int find_floor(struct db_reader *r, const struct job_filter *f, const struct conditions *c, const char *base,
-    int n_base, int64_t *ret_floor, struct err *e)
+/* The last row that this page looks at; 0: it looks at all there are. base: the first n_base
+ * values, and this text. */
+static int find_floor(struct db_reader *r, const struct job_filter *f, const struct conditions *c,
+    const char *base, int n_base, int64_t *ret_floor, struct err *e)
 {
     struct buf statement = {0};
     struct query q;
-    buf_printf(&statement, "SELECT id FROM jobs %s %s LIMIT 1 OFFSET %d", base, order_of(f), JOBS_LOOKED_AT_MAX - 1);
+    buf_printf(&statement, "SELECT id FROM jobs %s %s LIMIT 1 OFFSET %d", base, order_of(f),
+        JOBS_LOOKED_AT_MAX - 1);
     query_init_text(&q, r->statements, buf_str(&statement), e);
     bind(c, n_base, &q);
     if (query_step(&q))
@@ -275,8 +287,9 @@ static int find_floor(struct db_reader *r, const struct job_filter *f, const str
 }
 
 /* Of the node that its newest attempt is or was on. */
-#define POOL_USED \
-    ", (SELECT n.pool FROM attempts a JOIN nodes n ON n.id = a.node WHERE a.job = jobs.id AND a.attempt = jobs.attempts AND a.rank = 0)"
+#define POOL_USED                                                                                  \
+    ", (SELECT n.pool FROM attempts a JOIN nodes n ON n.id = a.node WHERE a.job = jobs.id AND "    \
+    "a.attempt = jobs.attempts AND a.rank = 0)"
 
 static void read_pool(const struct query *q, char ret_pool[CORE_NAME_MAX])
 {
@@ -284,15 +297,16 @@ static void read_pool(const struct query *q, char ret_pool[CORE_NAME_MAX])
     str_copy(ret_pool, CORE_NAME_MAX, pool ? pool : "");
 }
 
-static int walk(struct db_reader *r, const struct job_filter *f, struct conditions *c, int64_t floor, db_job_fn fn, void *ctx,
-    int64_t *ret_next, struct err *e)
+static int walk(struct db_reader *r, const struct job_filter *f, struct conditions *c,
+    int64_t floor, db_job_fn fn, void *ctx, int64_t *ret_next, struct err *e)
 {
     struct job_row row = {.queued_mono = MONO_NONE};
     struct query q;
     int32_t n = 0;
     bool goes_on = true;
     buf_printf(&c->text, " %s LIMIT ?%d", order_of(f), number(c, f->limit));
-    query_init_with(&q, r->statements, TABLE_JOBS, f->pool_used ? POOL_USED : "", buf_str(&c->text), e);
+    query_init_with(
+        &q, r->statements, TABLE_JOBS, f->pool_used ? POOL_USED : "", buf_str(&c->text), e);
     bind(c, c->n, &q);
     for (; goes_on && query_next(&q, &row); n++) {
         if (f->pool_used)
@@ -305,8 +319,8 @@ static int walk(struct db_reader *r, const struct job_filter *f, struct conditio
     return rc;
 }
 
-int db_read_jobs(
-    struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx, int64_t *ret_next, struct err *e)
+int db_read_jobs(struct db_reader *r, const struct job_filter *f, db_job_fn fn, void *ctx,
+    int64_t *ret_next, struct err *e)
 {
     struct conditions c = {0};
     char *globs[JOB_WORDS_MAX] = {0};

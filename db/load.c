@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: every row that is still alive, each kind before the ones that refer to it. What has ended stays
- * in the file; the *_live indexes make it cost nothing here.
+ * Recovery: every row that is still alive, each kind before the ones that refer to it. What has
+ * ended stays in the file; the *_live indexes make it cost nothing here.
  */
 #include "db/ahead.h"
 #include "db/conn.h"
@@ -44,7 +44,8 @@ static int load_instances(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_INSTANCES, "WHERE state <> 'gone' ORDER BY id", e);
-    while (query_next(&q, &row) && query_goes_on(&q, model_load_instance(l->model, &row, l->now, e)))
+    while (
+        query_next(&q, &row) && query_goes_on(&q, model_load_instance(l->model, &row, l->now, e)))
         ;
     return query_finish(&q);
 }
@@ -66,10 +67,13 @@ static int load_labels(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT j.id, s.labels_json FROM jobs AS j JOIN job_label_sets AS o ON o.job = j.id JOIN label_sets AS s ON s.id = o.labels"
-        " WHERE j.state <> 'ended' ORDER BY j.id", e);
+        "SELECT j.id, s.labels_json FROM jobs AS j JOIN job_label_sets AS o ON o.job = j.id JOIN "
+        "label_sets AS s ON s.id = o.labels"
+        " WHERE j.state <> 'ended' ORDER BY j.id",
+        e);
     while (query_step(&q))
-        if (!query_goes_on(&q, model_load_labels(l->model, sqlite3_column_int64(q.stmt, 0), (const char *)sqlite3_column_text(q.stmt, 1), e)))
+        if (!query_goes_on(&q, model_load_labels(l->model, sqlite3_column_int64(q.stmt, 0),
+                                   (const char *)sqlite3_column_text(q.stmt, 1), e)))
             break;
     return query_finish(&q);
 }
@@ -79,7 +83,8 @@ static int load_jobs(const struct loading *l, struct err *e)
     struct job_row blank = {.queued_mono = MONO_NONE};
     table_clear_rare(&tables[TABLE_JOBS], &blank);
     const struct job_row *row;
-    struct ahead *a = ahead_start(l->statements, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
+    struct ahead *a = ahead_start(
+        l->statements, TABLE_JOBS, "WHERE state <> 'ended' ORDER BY id", &blank, sizeof(blank));
     int rc = 0;
 
     while (rc == 0 && (row = ahead_next(a)) != NULL)
@@ -92,7 +97,8 @@ static int load_attempts(const struct loading *l, struct err *e)
     struct attempt_row row = {0};
     struct query q;
 
-    query_init(&q, l->statements, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt, rank", e);
+    query_init(
+        &q, l->statements, TABLE_ATTEMPTS, "WHERE state <> 'ended' ORDER BY job, attempt, rank", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_attempt(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -149,15 +155,19 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON j.id = f.job"
-        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
-        " WHERE f.state <> 'done' ORDER BY j.id", e);
+        "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON "
+        "j.id = f.job"
+        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
+        "j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
+        " WHERE f.state <> 'done' ORDER BY j.id",
+        e);
     while (query_step(&q)) {
         row.id = sqlite3_column_int64(q.stmt, 0);
         STR_COPY(row.team, (const char *)sqlite3_column_text(q.stmt, 1));
         STR_COPY(row.user, (const char *)sqlite3_column_text(q.stmt, 2));
         STR_COPY(row.name, (const char *)sqlite3_column_text(q.stmt, 3));
-        if (!query_goes_on(&q, model_load_leftover_of(l->model, &row, (const char *)sqlite3_column_text(q.stmt, 4), e)))
+        if (!query_goes_on(&q, model_load_leftover_of(l->model, &row,
+                                   (const char *)sqlite3_column_text(q.stmt, 4), e)))
             break;
     }
     return query_finish(&q);
@@ -169,7 +179,8 @@ static int load_extras(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_EXTRAS,
-        "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended') ORDER BY id", e);
+        "WHERE id IN (SELECT extras FROM jobs WHERE extras <> 0 AND state <> 'ended') ORDER BY id",
+        e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_extras(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -196,7 +207,8 @@ static int load_certificates(const struct loading *l, struct err *e)
         "WHERE state = 'passed' AND script_key <> '' AND NOT EXISTS (SELECT 1 FROM drills AS d"
         " WHERE d.state IN ('passed', 'failed') AND d.script_key = drills.script_key"
         " AND (d.ended_at, d.job, d.number) > (drills.ended_at, drills.job, drills.number))"
-        " ORDER BY job, number", e);
+        " ORDER BY job, number",
+        e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_certificate(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -208,7 +220,9 @@ static int load_arrays(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_ARRAYS,
-        "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended') ORDER BY job", e);
+        "WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.job AND jobs.state <> 'ended') "
+        "ORDER BY job",
+        e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_array(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -221,8 +235,10 @@ static int load_dependencies(const struct loading *l, struct err *e)
     struct query q;
 
     query_init(&q, l->statements, TABLE_DEPENDENCIES,
-        "WHERE state IN ('waits', 'never') AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = dependencies.job AND jobs.state <> 'ended')"
-        " ORDER BY job, on_job", e);
+        "WHERE state IN ('waits', 'never') AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = "
+        "dependencies.job AND jobs.state <> 'ended')"
+        " ORDER BY job, on_job",
+        e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_dependency(l->model, &row, e)))
         ;
     return query_finish(&q);
@@ -234,9 +250,12 @@ static int load_task_ends(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND array_id <> 0 AND array_id IN"
-        " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN (d.job, d.on_job)"
-        " AND a.state <> 'ended') ORDER BY array_id, array_index", e);
+        "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND "
+        "array_id <> 0 AND array_id IN"
+        " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN "
+        "(d.job, d.on_job)"
+        " AND a.state <> 'ended') ORDER BY array_id, array_index",
+        e);
     while (query_step(&q)) {
         const struct task_end row = {.array = sqlite3_column_int64(q.stmt, 0),
             .array_index = sqlite3_column_int(q.stmt, 1),
@@ -252,7 +271,8 @@ static int load_drills(const struct loading *l, struct err *e)
     struct drill_row row = {0};
     struct query q;
 
-    query_init(&q, l->statements, TABLE_DRILLS, "WHERE state IN ('stopping', 'queued', 'resumed') ORDER BY job", e);
+    query_init(&q, l->statements, TABLE_DRILLS,
+        "WHERE state IN ('stopping', 'queued', 'resumed') ORDER BY job", e);
     while (query_next(&q, &row) && query_goes_on(&q, model_load_drill(l->model, &row, e)))
         ;
     return query_finish(&q);

@@ -6,12 +6,14 @@
 #include <stdio.h>
 
 /* By their key, so no row is looked at in vain. */
-static void ask(struct query *q, struct db_reader *r, enum table_id t, const char *of, int64_t job, int64_t attempt, int64_t span_ms, int64_t from,
-    struct err *e)
+static void ask(struct query *q, struct db_reader *r, enum table_id t, const char *of, int64_t job,
+    int64_t attempt, int64_t span_ms, int64_t from, struct err *e)
 {
     char tail[200];
-    snprintf(tail, sizeof(tail), "WHERE job = ?1 AND attempt BETWEEN ?2 AND ?3 AND span_ms = ?4 AND at >= ?5 ORDER BY attempt, %s, at LIMIT %d", of,
-        LOADS_READ_MAX);
+    snprintf(tail, sizeof(tail),
+        "WHERE job = ?1 AND attempt BETWEEN ?2 AND ?3 AND span_ms = ?4 AND at >= ?5 ORDER BY "
+        "attempt, %s, at LIMIT %d",
+        of, LOADS_READ_MAX);
     query_init(q, r->statements, t, tail, e);
     query_i64(q, 1, job);
     query_i64(q, 2, attempt > 0 ? attempt : 0);
@@ -20,8 +22,8 @@ static void ask(struct query *q, struct db_reader *r, enum table_id t, const cha
     query_i64(q, 5, from);
 }
 
-int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_task_load_fn fn, void *ctx,
-    struct err *e)
+int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms,
+    int64_t from, db_task_load_fn fn, void *ctx, struct err *e)
 {
     struct task_load_row row;
     struct query q;
@@ -31,8 +33,8 @@ int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_
     return query_finish(&q);
 }
 
-int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_gpu_load_fn fn, void *ctx,
-    struct err *e)
+int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms,
+    int64_t from, db_gpu_load_fn fn, void *ctx, struct err *e)
 {
     struct gpu_load_row row;
     struct query q;

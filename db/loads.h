@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What attempts and GPUs did (base/load.h): a row for each minute, for each ten, and for each hour of it, added to as it is told, so
- * that the finer ones can go first and nothing has to be added up then.
+ * What attempts and GPUs did (base/load.h): a row for each minute, for each ten, and for each hour
+ * of it, added to as it is told, so that the finer ones can go first and nothing has to be added up
+ * then.
  */
 #ifndef BELAY_DB_LOADS_H
 #define BELAY_DB_LOADS_H
@@ -15,7 +16,10 @@
 struct db_reader;
 
 #define LOAD_SPANS 3
-#define LOAD_SPANS_MS {60000, 600000, 3600000}
+#define LOAD_SPANS_MS                                                                              \
+    {                                                                                              \
+        60000, 600000, 3600000                                                                     \
+    }
 #define LOADS_THINNED 1000 /* rows of each kind that one commit removes at most */
 
 /* A row that is there already is added to. */
@@ -43,17 +47,18 @@ struct loads_batch {
     size_t n_tasks;
     struct gpu_load_row *gpus;
     size_t n_gpus;
-    int64_t from[LOAD_SPANS]; /* wall ms: of each span, what begins before goes, LOADS_THINNED of it; 0: nothing does */
+    /* wall ms: of each span, what begins before goes, LOADS_THINNED of it; 0: nothing does */
+    int64_t from[LOAD_SPANS];
 };
 
-/* Those of one span that begin at from (wall ms) or later, by rank or GPU, then by time, at most LOADS_READ_MAX. attempt 0: all of the
- * job's. */
+/* Those of one span that begin at from (wall ms) or later, by rank or GPU, then by time, at most
+ * LOADS_READ_MAX. attempt 0: all of the job's. */
 #define LOADS_READ_MAX 100000
 typedef int (*db_task_load_fn)(void *ctx, const struct task_load_row *row);
 typedef int (*db_gpu_load_fn)(void *ctx, const struct gpu_load_row *row);
-int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_task_load_fn fn, void *ctx,
-    struct err *e);
-int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms, int64_t from, db_gpu_load_fn fn, void *ctx,
-    struct err *e);
+int db_read_task_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms,
+    int64_t from, db_task_load_fn fn, void *ctx, struct err *e);
+int db_read_gpu_loads(struct db_reader *r, int64_t job, int64_t attempt, int64_t span_ms,
+    int64_t from, db_gpu_load_fn fn, void *ctx, struct err *e);
 
 #endif

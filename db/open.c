@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening: the lock first, so that nothing below happens twice at once; then the file (ours alone to read: it
- * holds the cluster's secret), its header, the connection, the migrations, and the statements that every
- * commit uses.
+ * Opening: the lock first, so that nothing below happens twice at once; then the file (ours alone
+ * to read: it holds the cluster's secret), its header, the connection, the migrations, and the
+ * statements that every commit uses.
  */
 #include "db/conn.h"
 
@@ -91,11 +91,13 @@ static int check_file(const char *path, struct err *e)
 
 static int set_pragmas(struct db *d, struct err *e)
 {
-    /* FULL: a commit is on disk when it returns. The WAL is moved into the file every 16 MiB, by the writer.
+    /* FULL: a commit is on disk when it returns. The WAL is moved into the file every 16 MiB, by
+     * the writer.
      */
-    static const char pragmas[] = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
-                                  "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536;"
-                                  "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
+    static const char pragmas[] =
+        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
+        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536;"
+        "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
     int64_t readable;
     sqlite3_stmt *s = NULL;
     int rc = 0, code;
@@ -103,7 +105,8 @@ static int set_pragmas(struct db *d, struct err *e)
     sqlite3_busy_timeout(d->sql, DB_BUSY_MS);
     if ((rc = sql_get_i64(d->sql, "PRAGMA schema_version", &readable, e)) != 0)
         return rc;
-    if ((code = sqlite3_prepare_v2(d->sql, "PRAGMA journal_mode = WAL", -1, &s, NULL)) != SQLITE_OK ||
+    if ((code = sqlite3_prepare_v2(d->sql, "PRAGMA journal_mode = WAL", -1, &s, NULL)) !=
+            SQLITE_OK ||
         (code = sqlite3_step(s)) != SQLITE_ROW)
         rc = sql_err(e, d->sql, code, "turn on write-ahead logging");
     else if (!is_memory(d->path) && !str_eq((const char *)sqlite3_column_text(s, 0), "wal"))
@@ -114,8 +117,9 @@ static int set_pragmas(struct db *d, struct err *e)
     return rc != 0 ? rc : sql_exec(d->sql, pragmas, e);
 }
 
-#define THIN(table, key)                                                                                     \
-    "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table " WHERE span_ms = ?1 AND at < ?2 ORDER BY at LIMIT ?3)"
+#define THIN(table, key)                                                                           \
+    "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                         \
+    " WHERE span_ms = ?1 AND at < ?2 ORDER BY at LIMIT ?3)"
 
 static int prepare_all(struct db *d, struct err *e)
 {
@@ -128,21 +132,29 @@ static int prepare_all(struct db *d, struct err *e)
         (rc = sql_prepare(d->sql,
              "UPDATE meta SET next_job = max(next_job, ?1), next_node = max(next_node, ?2),"
              " next_instance = max(next_instance, ?3), next_history = max(next_history, ?4),"
-             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6), next_extras = max(next_extras, ?7)"
+             " next_offer = max(next_offer, ?5), next_cron = max(next_cron, ?6), next_extras = "
+             "max(next_extras, ?7)"
              " WHERE next_job < ?1 OR next_node < ?2 OR next_instance < ?3 OR next_history < ?4 OR "
              "next_offer < ?5 OR next_cron < ?6 OR next_extras < ?7",
              &d->counters, e)) != 0 ||
-        (rc = sql_prepare(
-             d->sql, "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) THEN ?2 END) WHERE type = 'text'",
+        (rc = sql_prepare(d->sql,
+             "INSERT INTO job_labels SELECT ?1, key, value FROM json_each(CASE WHEN json_valid(?2) "
+             "THEN ?2 END) WHERE type = 'text'",
              &d->labels, e)) != 0 ||
         (rc = sql_prepare(d->sql,
-             "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) THEN ?2 END) WHERE key = 'workdir' AND"
+             "INSERT INTO job_workdirs SELECT ?1, value FROM json_each(CASE WHEN json_valid(?2) "
+             "THEN ?2 END) WHERE key = 'workdir' AND"
              " type = 'text'",
              &d->workdirs, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
-        (rc = sql_prepare(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost, e)) != 0 ||
-        (rc = sql_prepare(d->sql, THIN("task_loads", "job, attempt, rank, span_ms, at"), &d->thin_task_loads, e)) != 0 ||
-        (rc = sql_prepare(d->sql, THIN("gpu_loads", "job, attempt, node, gpu, span_ms, at"), &d->thin_gpu_loads, e)) != 0 ||
+        (rc = sql_prepare(
+             d->sql, "DELETE FROM outbox WHERE event = ?1 AND target = ?2", &d->told, e)) != 0 ||
+        (rc = sql_prepare(d->sql,
+             "UPDATE jobs SET cost_uusd = cost_uusd + ?2, plain = 0 WHERE id = ?1", &d->late_cost,
+             e)) != 0 ||
+        (rc = sql_prepare(d->sql, THIN("task_loads", "job, attempt, rank, span_ms, at"),
+             &d->thin_task_loads, e)) != 0 ||
+        (rc = sql_prepare(d->sql, THIN("gpu_loads", "job, attempt, node, gpu, span_ms, at"),
+             &d->thin_gpu_loads, e)) != 0 ||
         (rc = rollup_prepare(&d->rollup, d->sql, e)) != 0)
         return rc;
     for (int t = TABLE_META + 1; t < TABLE_COUNT && rc == 0; t++) {
@@ -196,8 +208,12 @@ int db_empty(struct db *d, struct err *e)
     int rc;
 
     assert(is_memory(d->path));
-    buf_adds(&text, "BEGIN; REPLACE INTO meta (one, belay_version, cluster_uid, secret) SELECT one, belay_version, cluster_uid, secret FROM meta;");
-    query_init_text(&q, &d->statements, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE 'sqlite%'", e);
+    buf_adds(&text, "BEGIN; REPLACE INTO meta (one, belay_version, cluster_uid, secret) SELECT "
+                    "one, belay_version, cluster_uid, secret FROM meta;");
+    query_init_text(&q, &d->statements,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE "
+        "'sqlite%'",
+        e);
     while (query_step(&q))
         buf_printf(&text, "DELETE FROM %s;", (const char *)sqlite3_column_text(q.stmt, 0));
     buf_adds(&text, "COMMIT");

@@ -16,12 +16,14 @@ void query_init_text(struct query *q, struct statements *of, const char *text, s
     take(q, text, &q->stmt);
 }
 
-void query_init(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
+void query_init(
+    struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
 {
     query_init_with(q, of, table, "", tail, e);
 }
 
-void query_init_with(struct query *q, struct statements *of, enum table_id table, const char *more, const char *tail, struct err *e)
+void query_init_with(struct query *q, struct statements *of, enum table_id table, const char *more,
+    const char *tail, struct err *e)
 {
     struct buf text = {0};
 
@@ -32,7 +34,8 @@ void query_init_with(struct query *q, struct statements *of, enum table_id table
     buf_deinit(&text);
 }
 
-void query_init_plain(struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
+void query_init_plain(
+    struct query *q, struct statements *of, enum table_id table, const char *tail, struct err *e)
 {
     const struct table *t = &tables[table];
     struct buf text = {0};
@@ -52,7 +55,8 @@ void query_init_plain(struct query *q, struct statements *of, enum table_id tabl
 static void check(struct query *q, int code)
 {
     if (q->rc == 0 && code != SQLITE_OK)
-        q->rc = sql_err(q->e, q->of->sql, code, "read %s", q->table ? q->table->name : "the database");
+        q->rc =
+            sql_err(q->e, q->of->sql, code, "read %s", q->table ? q->table->name : "the database");
 }
 
 void query_i64(struct query *q, int parameter, int64_t value)
@@ -99,7 +103,8 @@ bool query_next(struct query *q, void *row)
         return false;
     if (q->whole && !table_is_plain(q->stmt))
         return read_whole(q, row);
-    return (q->rc = table_read(q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
+    return (q->rc = table_read(
+                q->table, q->whole ? TABLE_USUAL : TABLE_WHOLE, q->stmt, row, q->e)) == 0;
 }
 
 bool query_goes_on(struct query *q, int answer)

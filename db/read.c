@@ -42,7 +42,8 @@ int db_read_spec(struct db_reader *r, int64_t job, struct spec_change *ret_spec,
     struct query q;
     int rc;
 
-    query_init(&q, r->statements, TABLE_SPECS, "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
+    query_init(&q, r->statements, TABLE_SPECS,
+        "WHERE job = coalesce((SELECT nullif(array_id, 0) FROM jobs WHERE id = ?1), ?1)", e);
     query_i64(&q, 1, job);
     bool found = query_next(&q, &row);
     if ((rc = query_finish(&q)) != 0)
@@ -61,9 +62,11 @@ int db_workdir_is_wanted(struct db_reader *r, const char *hash, bool *ret_wanted
     query_init_text(&q, r->statements,
         "SELECT 1 FROM job_workdirs AS w WHERE w.hash = ?1 AND"
         " (EXISTS (SELECT 1 FROM jobs WHERE jobs.id = w.job AND jobs.state <> 'ended') OR"
-        " EXISTS (SELECT 1 FROM jobs AS task WHERE task.array_id = w.job AND task.array_id <> 0 AND task.state <> 'ended'))"
+        " EXISTS (SELECT 1 FROM jobs AS task WHERE task.array_id = w.job AND task.array_id <> 0 "
+        "AND task.state <> 'ended'))"
         " UNION ALL SELECT 1 FROM crons JOIN cron_jobs ON cron_jobs.cron = crons.id"
-        " WHERE crons.state <> 'removed' AND json_extract(job_json, '$.launch.workdir') = ?1 LIMIT 1",
+        " WHERE crons.state <> 'removed' AND json_extract(job_json, '$.launch.workdir') = ?1 LIMIT "
+        "1",
         e);
     query_text(&q, 1, hash);
     bool found = query_step(&q);
@@ -96,8 +99,8 @@ int db_read_attempts(struct db_reader *r, int64_t job, db_attempt_fn fn, void *c
     return query_finish(&q);
 }
 
-int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit, db_history_fn fn,
-    void *ctx, struct err *e)
+int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t limit,
+    db_history_fn fn, void *ctx, struct err *e)
 {
     struct history_row row = {0};
     struct query q;
@@ -106,7 +109,9 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
     if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
     query_init(&q, r->statements, TABLE_HISTORY,
-        job ? "WHERE id > ?1 AND job = ?3 ORDER BY id LIMIT ?2" : "WHERE id > ?1 ORDER BY id LIMIT ?2", e);
+        job ? "WHERE id > ?1 AND job = ?3 ORDER BY id LIMIT ?2"
+            : "WHERE id > ?1 ORDER BY id LIMIT ?2",
+        e);
     query_i64(&q, 1, after);
     query_i64(&q, 2, limit);
     if (job)
@@ -116,12 +121,15 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
     return query_finish(&q);
 }
 
-int db_read_failed_saves(struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e)
+int db_read_failed_saves(
+    struct db_reader *r, int64_t job, int64_t attempt, int64_t node, int64_t *ret_n, struct err *e)
 {
     struct query q;
 
     query_init_text(&q, r->statements,
-        "SELECT count(*) FROM history WHERE job = ?1 AND attempt = ?2 AND node = ?3 AND kind = 'save-failed'", e);
+        "SELECT count(*) FROM history WHERE job = ?1 AND attempt = ?2 AND node = ?3 AND kind = "
+        "'save-failed'",
+        e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);
     query_i64(&q, 3, node);
@@ -129,12 +137,14 @@ int db_read_failed_saves(struct db_reader *r, int64_t job, int64_t attempt, int6
     return query_finish(&q);
 }
 
-int db_read_checkpoints(struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e)
+int db_read_checkpoints(
+    struct db_reader *r, int64_t job, db_checkpoint_fn fn, void *ctx, struct err *e)
 {
     struct checkpoint_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_CHECKPOINTS, "WHERE job = ?1 ORDER BY attempt DESC, sequence DESC", e);
+    query_init(&q, r->statements, TABLE_CHECKPOINTS,
+        "WHERE job = ?1 ORDER BY attempt DESC, sequence DESC", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -147,7 +157,9 @@ int db_read_crons(struct db_reader *r, const char *user, db_cron_fn fn, void *ct
     struct query q;
 
     query_init(&q, r->statements, TABLE_CRONS,
-        user ? "WHERE state <> 'removed' AND user = ?1 ORDER BY id" : "WHERE state <> 'removed' ORDER BY id", e);
+        user ? "WHERE state <> 'removed' AND user = ?1 ORDER BY id"
+             : "WHERE state <> 'removed' ORDER BY id",
+        e);
     if (user)
         query_text(&q, 1, user);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
@@ -194,8 +206,8 @@ int db_read_cron_job(struct db_reader *r, int64_t id, char **ret_json, struct er
     return 0;
 }
 
-int db_read_cron_runs(
-    struct db_reader *r, int64_t id, int64_t before, int32_t limit, db_cron_run_fn fn, void *ctx, struct err *e)
+int db_read_cron_runs(struct db_reader *r, int64_t id, int64_t before, int32_t limit,
+    db_cron_run_fn fn, void *ctx, struct err *e)
 {
     struct cron_run_row row = {0};
     struct query q;
@@ -203,7 +215,8 @@ int db_read_cron_runs(
 
     if ((rc = query_check_limit(limit, e)) != 0)
         return rc;
-    query_init(&q, r->statements, TABLE_CRON_RUNS, "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
+    query_init(&q, r->statements, TABLE_CRON_RUNS,
+        "WHERE cron = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3", e);
     query_i64(&q, 1, id);
     query_i64(&q, 2, before > 0 ? before : INT64_MAX);
     query_i64(&q, 3, limit);
@@ -224,7 +237,8 @@ int db_read_leftover(struct db_reader *r, int64_t job, struct leftover_row *ret_
     if ((rc = query_finish(&q)) != 0)
         return rc;
     if (!found)
-        return err_set(e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
+        return err_set(
+            e, ERR_NOT_FOUND, "job %lld has left nothing that is cleaned", (long long)job);
     *ret_row = row;
     return 0;
 }
@@ -258,7 +272,9 @@ int db_read_array_ends(struct db_reader *r, int64_t job, struct array_ends *ret,
         return rc;
     bits_init(&a.succeeded, ranges_last(&a.all) + 1);
     query_init_text(&q, r->statements,
-        "SELECT array_index FROM jobs WHERE array_id = ?1 AND array_id <> 0 AND state = 'ended' AND end_kind = 'succeeded'", e);
+        "SELECT array_index FROM jobs WHERE array_id = ?1 AND array_id <> 0 AND state = 'ended' "
+        "AND end_kind = 'succeeded'",
+        e);
     query_i64(&q, 1, job);
     while (query_step(&q))
         bits_set(&a.succeeded, sqlite3_column_int(q.stmt, 0));
@@ -287,12 +303,14 @@ int db_read_extras(struct db_reader *r, int64_t id, struct extras_row *ret_row, 
     return 0;
 }
 
-int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char ret_pool[CORE_NAME_MAX], struct err *e)
+int db_read_pool_used(
+    struct db_reader *r, int64_t job, int64_t attempt, char ret_pool[CORE_NAME_MAX], struct err *e)
 {
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_NODES, "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
+    query_init(&q, r->statements, TABLE_NODES,
+        "WHERE id = (SELECT node FROM attempts WHERE job = ?1 AND attempt = ?2 AND rank = 0)", e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, attempt);
     bool found = query_next(&q, &row);
@@ -302,12 +320,14 @@ int db_read_pool_used(struct db_reader *r, int64_t job, int64_t attempt, char re
     return rc;
 }
 
-int db_read_dependencies(struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e)
+int db_read_dependencies(
+    struct db_reader *r, int64_t job, db_dependency_fn fn, void *ctx, struct err *e)
 {
     struct dependency_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_DEPENDENCIES, "WHERE job = ?1 ORDER BY on_job, of_task, task, kind", e);
+    query_init(&q, r->statements, TABLE_DEPENDENCIES,
+        "WHERE job = ?1 ORDER BY on_job, of_task, task, kind", e);
     query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
@@ -326,7 +346,8 @@ int db_read_job_drills(struct db_reader *r, int64_t job, db_drill_fn fn, void *c
     return query_finish(&q);
 }
 
-int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_drill_fn fn, void *ctx, struct err *e)
+int db_read_drills(
+    struct db_reader *r, const char *user, int32_t limit, db_drill_fn fn, void *ctx, struct err *e)
 {
     struct drill_row row = {0};
     struct query q;
@@ -346,7 +367,8 @@ int db_read_drills(struct db_reader *r, const char *user, int32_t limit, db_dril
     return query_finish(&q);
 }
 
-int db_read_certificate(struct db_reader *r, const char *script_key, struct drill_row *ret_row, struct err *e)
+int db_read_certificate(
+    struct db_reader *r, const char *script_key, struct drill_row *ret_row, struct err *e)
 {
     struct drill_row row = {0};
     struct query q;
@@ -371,7 +393,8 @@ int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx,
     struct ledger_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_LEDGER, job ? "WHERE job = ?1 ORDER BY rowid" : "ORDER BY rowid", e);
+    query_init(&q, r->statements, TABLE_LEDGER,
+        job ? "WHERE job = ?1 ORDER BY rowid" : "ORDER BY rowid", e);
     if (job)
         query_i64(&q, 1, job);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
@@ -384,25 +407,28 @@ int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx,
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_NODES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+    query_init(&q, r->statements, TABLE_NODES,
+        live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
 }
 
-int db_read_instances(struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e)
+int db_read_instances(
+    struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e)
 {
     struct instance_row row = {0};
     struct query q;
 
-    query_init(
-        &q, r->statements, TABLE_INSTANCES, live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
+    query_init(&q, r->statements, TABLE_INSTANCES,
+        live_only ? "WHERE state <> 'gone' ORDER BY id" : "ORDER BY id", e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
 }
 
-int db_read_newest_instances(struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e)
+int db_read_newest_instances(
+    struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e)
 {
     struct instance_row row = {0};
     struct query q;
@@ -425,7 +451,8 @@ int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e
     return query_finish(&q);
 }
 
-int db_read_token_by_hash(struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e)
+int db_read_token_by_hash(
+    struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e)
 {
     struct token_row row = {0};
     struct query q;

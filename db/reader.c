@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The read-only connection. It takes part in nothing: a statement sees the last commit there was when it
- * began.
+ * The read-only connection. It takes part in nothing: a statement sees the last commit there was
+ * when it began.
  */
 #include "db/reader.h"
 
@@ -23,8 +23,9 @@ static int check_version(sqlite3 *sql, struct err *e)
         return rc;
     if (version == DB_SCHEMA_VERSION)
         return 0;
-    return err_set(e, ERR_CONFIG, "it has schema %lld, this is belay " BELAY_VERSION " with schema %d",
-        (long long)version, DB_SCHEMA_VERSION);
+    return err_set(e, ERR_CONFIG,
+        "it has schema %lld, this is belay " BELAY_VERSION " with schema %d", (long long)version,
+        DB_SCHEMA_VERSION);
 }
 
 static int open_sql(struct db_reader *r, const char *path, struct err *e)
@@ -33,13 +34,14 @@ static int open_sql(struct db_reader *r, const char *path, struct err *e)
 
     if (access(path, F_OK) != 0)
         return err_errno(e, errno, "look for it");
-    code = sqlite3_open_v2(
-        path, &r->own.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    code = sqlite3_open_v2(path, &r->own.sql,
+        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
         return sql_err(e, r->own.sql, code, "open");
     sqlite3_busy_timeout(r->own.sql, DB_BUSY_MS);
     if ((rc = sql_exec(r->own.sql,
-             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF", e)) != 0)
+             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF",
+             e)) != 0)
         return rc;
     return check_version(r->own.sql, e);
 }
@@ -76,7 +78,8 @@ int db_reader_begin(struct db_reader *r, struct err *e)
 
 void db_reader_end(struct db_reader *r)
 {
-    sqlite3_exec(r->statements->sql, "ROLLBACK", NULL, NULL, NULL); /* of nothing; it may have ended by itself, after a failure */
+    /* of nothing; it may have ended by itself, after a failure */
+    sqlite3_exec(r->statements->sql, "ROLLBACK", NULL, NULL, NULL);
 }
 
 static int is_cancelled(void *cancel)

@@ -8,7 +8,7 @@
 #include "db/conn.h"
 
 #define DAY_MS 86400000LL
-#define SPAN_DAY 1    /* cost_sums.span */
+#define SPAN_DAY 1 /* cost_sums.span */
 #define SPAN_MONTH 31
 /* cost_sums.detail, bits: what is told apart besides kinds; the rest is "", or 0. */
 #define DETAIL_PEOPLE 1   /* teams and users; alone of months only */
@@ -18,18 +18,22 @@
 
 /* With their parameters bound. The caller steps and resets them, in its transaction. */
 sqlite3_stmt *rollup_cost(struct rollup *r, const struct ledger_row *piece); /* of one day */
-/* Of the n jobs, whose rows are written, those that have ended, from *at on, and on one day; *at goes on behind them. NULL: there are no more. */
+/* Of the n jobs, whose rows are written, those that have ended, from *at on, and on one day; *at
+ * goes on behind them. NULL: there are no more. */
 sqlite3_stmt *rollup_jobs(struct rollup *r, const struct job_row *jobs, size_t n, size_t *at);
 
-/* The next piece of a stretch, within one UTC day: *day is INT64_MIN for the first and INT64_MAX after the last. */
+/* The next piece of a stretch, within one UTC day: *day is INT64_MIN for the first and INT64_MAX
+ * after the last. */
 void rollup_piece(const struct ledger_row *r, int64_t *day, struct ledger_row *ret_piece);
 
-/* Days since 1970, UTC: of a moment, from 0 up; of the first of the month that a day is in, and of the next month. */
+/* Days since 1970, UTC: of a moment, from 0 up; of the first of the month that a day is in, and of
+ * the next month. */
 int64_t rollup_day(int64_t ms);
 int64_t rollup_month(int64_t day);
 int64_t rollup_next_month(int64_t day);
 
-/* All of them from the ledger and the jobs that have ended, where there are none yet: after a migration, in its transaction. */
+/* All of them from the ledger and the jobs that have ended, where there are none yet: after a
+ * migration, in its transaction. */
 int rollup_all(sqlite3 *sql, struct err *e);
 
 #endif

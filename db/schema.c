@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Migrations: migrations[v - 1] takes the schema from v - 1 to v. A text that was released is never changed;
- * a new version is a new text that states the difference. tests/db keeps a copy of each released schema.
+ * Migrations: migrations[v - 1] takes the schema from v - 1 to v. A text that was released is never
+ * changed; a new version is a new text that states the difference. tests/db keeps a copy of each
+ * released schema.
  *
  * An index exists because a named statement needs it:
  *   *_live          recovery and the lists of what is there: what has ended costs nothing
@@ -249,9 +250,9 @@ static const char schema_1[] =
     " revoked INTEGER NOT NULL"
     ") STRICT;";
 
-/* What an instance has cost is kept stretch by stretch, since prices change while it runs; limits of pools, and what was
- * learned of offers; what jobs that ended have left in the store; drills; jobs of several nodes, of which an attempt has a
- * row for each. */
+/* What an instance has cost is kept stretch by stretch, since prices change while it runs; limits
+ * of pools, and what was learned of offers; what jobs that ended have left in the store; drills;
+ * jobs of several nodes, of which an attempt has a row for each. */
 static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN max_gpus INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE pools ADD COLUMN max_uusd_h INTEGER NOT NULL DEFAULT 0;"
@@ -522,7 +523,8 @@ static const char schema_2[] =
     "ALTER TABLE pools ADD COLUMN resources TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN arch TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE jobs ADD COLUMN evicted_at INTEGER;"
-    "ALTER TABLE jobs ADD COLUMN plain INTEGER NOT NULL DEFAULT 0;" /* who changes a row by hand leaves or makes it 0: it is read whole then */
+    /* who changes a row by hand leaves or makes it 0: it is read whole then */
+    "ALTER TABLE jobs ADD COLUMN plain INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE offers ADD COLUMN gpu_model TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE offers ADD COLUMN gpu_memory_mib INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE nodes ADD COLUMN gpu_model TEXT NOT NULL DEFAULT '';"
@@ -610,7 +612,8 @@ static const char schema_2[] =
     ") STRICT;"
     "CREATE TABLE cost_sums ("
     " span INTEGER NOT NULL," /* 1: a day, 31: a month */
-    " detail INTEGER NOT NULL," /* what is told apart besides kinds, bits: 1 people, 2 machines, 4 sets of labels */
+    /* what is told apart besides kinds, bits: 1 people, 2 machines, 4 sets of labels */
+    " detail INTEGER NOT NULL,"
     " since INTEGER NOT NULL," /* its first day: days since 1970, UTC */
     " labels INTEGER NOT NULL,"
     " team TEXT NOT NULL,"
@@ -695,10 +698,12 @@ static const char schema_2[] =
     " CASE i.state WHEN 'gone' THEN max(i.ended_at - i.launched_at, 0) - sum(CASE WHEN l.job = 0 THEN l.ms ELSE 0 END)"
     " ELSE i.attempts_ms END AS rest FROM ledger AS l JOIN instances AS i ON i.id = l.instance GROUP BY l.instance) AS s"
     " WHERE ledger.rowid = s.first;"
-    "UPDATE ledger SET kind = 'start' WHERE kind = 'restore' AND attempt = 1;"; /* there was nothing to restore */
+    /* there was nothing to restore */
+    "UPDATE ledger SET kind = 'start' WHERE kind = 'restore' AND attempt = 1;";
 /* clang-format on */
 
-/* Pools whose machines never join. Bit 10 of `mail` was NOTIFY_ARRAY_TASKS, and is NOTIFY_BOOTS now. */
+/* Pools whose machines never join. Bit 10 of `mail` was NOTIFY_ARRAY_TASKS, and is NOTIFY_BOOTS
+ * now. */
 /* clang-format off */
 static const char schema_3[] =
     "ALTER TABLE pools ADD COLUMN boots_failed INTEGER NOT NULL DEFAULT 0;"
@@ -711,12 +716,14 @@ static const char schema_3[] =
     "UPDATE jobs SET mail = mail + 1024 WHERE mail & 1024;";
 /* clang-format on */
 
-static const char schema_4[] = "ALTER TABLE jobs ADD COLUMN from_attempt INTEGER NOT NULL DEFAULT 0;";
+static const char schema_4[] =
+    "ALTER TABLE jobs ADD COLUMN from_attempt INTEGER NOT NULL DEFAULT 0;";
 
 static const char schema_5[] = "ALTER TABLE attempts ADD COLUMN requeue_asked_at INTEGER;";
 
 static const char *const migrations[] = {schema_1, schema_2, schema_3, schema_4, schema_5};
-_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
+_Static_assert(
+    sizeof(migrations) / sizeof(migrations[0]) == DB_SCHEMA_VERSION, "one text a version");
 
 /* The meta row: what makes this cluster this cluster. */
 static int make_meta(sqlite3 *sql, struct err *e)
@@ -728,8 +735,8 @@ static int make_meta(sqlite3 *sql, struct err *e)
     random_hex(8, uid);
     random_hex(32, secret);
     if ((rc = sql_prepare(sql,
-             "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '', ?1, ?2)", &s, e)) !=
-        0)
+             "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '', ?1, ?2)",
+             &s, e)) != 0)
         return rc;
     sqlite3_bind_text(s, 1, uid, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, secret, -1, SQLITE_STATIC);
@@ -756,14 +763,16 @@ static int apply(sqlite3 *sql, int version, struct err *e)
     return sql_exec(sql, stamp, e);
 }
 
-/* The last step of a way that began before version 2 sums up the ledger too: with the code of now, so on the newest schema. */
+/* The last step of a way that began before version 2 sums up the ledger too: with the code of now,
+ * so on the newest schema. */
 static int migrate_to(sqlite3 *sql, int version, int from, struct err *e)
 {
     int rc;
 
     if ((rc = sql_exec(sql, "BEGIN IMMEDIATE", e)) != 0)
         return rc;
-    if ((rc = apply(sql, version, e)) == 0 && (version < DB_SCHEMA_VERSION || from >= 2 || (rc = rollup_all(sql, e)) == 0) &&
+    if ((rc = apply(sql, version, e)) == 0 &&
+        (version < DB_SCHEMA_VERSION || from >= 2 || (rc = rollup_all(sql, e)) == 0) &&
         (rc = sql_exec(sql, "COMMIT", e)) == 0)
         return 0;
     sqlite3_exec(sql, "ROLLBACK", NULL, NULL, NULL);
@@ -775,7 +784,8 @@ static int refuse_newer(sqlite3 *sql, const char *path, int64_t version, struct 
     sqlite3_stmt *s = NULL;
     const char *needed = NULL;
 
-    /* A schema we do not know: if even this row has changed, the message is the poorer, nothing else. */
+    /* A schema we do not know: if even this row has changed, the message is the poorer, nothing
+     * else. */
     if (sqlite3_prepare_v2(sql, "SELECT belay_version FROM meta", -1, &s, NULL) == SQLITE_OK &&
         sqlite3_step(s) == SQLITE_ROW)
         needed = (const char *)sqlite3_column_text(s, 0);
@@ -783,7 +793,8 @@ static int refuse_newer(sqlite3 *sql, const char *path, int64_t version, struct 
         "%s was written by a newer belay (schema %lld, this is belay " BELAY_VERSION
         " with schema %d): install belay "
         "%.40s or newer",
-        path, (long long)version, DB_SCHEMA_VERSION, needed ? needed : "of the release that wrote it");
+        path, (long long)version, DB_SCHEMA_VERSION,
+        needed ? needed : "of the release that wrote it");
     sqlite3_finalize(s);
     return rc;
 }
@@ -799,8 +810,8 @@ static int check_ours(sqlite3 *sql, const char *path, struct err *e)
         return rc;
     if (id == DB_APPLICATION_ID || objects == 0)
         return 0;
-    return err_set(
-        e, ERR_CORRUPT, "%s is an SQLite database, but not belay's: give belay a path of its own", path);
+    return err_set(e, ERR_CORRUPT,
+        "%s is an SQLite database, but not belay's: give belay a path of its own", path);
 }
 
 int schema_migrate(sqlite3 *sql, const char *path, struct err *e)
@@ -812,7 +823,8 @@ int schema_migrate(sqlite3 *sql, const char *path, struct err *e)
         (rc = sql_get_i64(sql, "PRAGMA user_version", &version, e)) != 0)
         return rc;
     if (version < 0)
-        return err_set(e, ERR_CORRUPT, "%s: its schema number %lld cannot be", path, (long long)version);
+        return err_set(
+            e, ERR_CORRUPT, "%s: its schema number %lld cannot be", path, (long long)version);
     if (version > DB_SCHEMA_VERSION)
         return refuse_newer(sql, path, version, e);
     for (int v = (int)version + 1; v <= DB_SCHEMA_VERSION; v++)

@@ -48,7 +48,8 @@ static bool is_read(const struct column *c, enum table_part part)
     return part == TABLE_WHOLE || !c->is_rare;
 }
 
-void table_select_sql(const struct table *t, enum table_part part, const char *more, struct buf *out)
+void table_select_sql(
+    const struct table *t, enum table_part part, const char *more, struct buf *out)
 {
     buf_adds(out, "SELECT ");
     for (int i = 0; i < t->n_columns; i++)
@@ -152,7 +153,8 @@ static int bind_column(const struct column *c, sqlite3_stmt *s, int i, const cha
     case COLUMN_BOOL:
         return sqlite3_bind_int64(s, i, *(const bool *)p);
     case COLUMN_OPTIONAL:
-        return i64_at(p) == INT64_MIN ? sqlite3_bind_null(s, i) : sqlite3_bind_int64(s, i, i64_at(p));
+        return i64_at(p) == INT64_MIN ? sqlite3_bind_null(s, i)
+                                      : sqlite3_bind_int64(s, i, i64_at(p));
     case COLUMN_NEW_ID:
         return i64_at(p) == 0 ? sqlite3_bind_null(s, i) : sqlite3_bind_int64(s, i, i64_at(p));
     case COLUMN_NAMED:
@@ -175,7 +177,8 @@ int table_bind(const struct table *t, sqlite3_stmt *s, const void *row)
     int code = SQLITE_OK;
     for (int i = 0; i < t->n_columns && code == SQLITE_OK; i++)
         code = t->columns[i].type == COLUMN_PLAIN ? sqlite3_bind_int64(s, i + 1, is_plain(t, row))
-                                                  : bind_column(&t->columns[i], s, i + 1, (const char *)row + t->columns[i].offset);
+                                                  : bind_column(&t->columns[i], s, i + 1,
+                                                        (const char *)row + t->columns[i].offset);
     return code;
 }
 
@@ -244,7 +247,8 @@ static bool read_column(const struct column *c, sqlite3_stmt *s, int i, char *p)
     return false;
 }
 
-int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e)
+int table_read(
+    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e)
 {
     for (int i = 0, at = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a row struct lies in its table. A column is named once, in columns.c; the statements that write and read
- * a row are made from there, so a new field is one line there and one migration in schema.c.
+ * How a row struct lies in its table. A column is named once, in columns.c; the statements that
+ * write and read a row are made from there, so a new field is one line there and one migration in
+ * schema.c.
  *
- * States and kinds are stored by their names, not by their numbers: the file stays readable with any SQLite,
- * and a reordered enum cannot change what an old row means. Times and progress that are not known are NULL.
+ * States and kinds are stored by their names, not by their numbers: the file stays readable with
+ * any SQLite, and a reordered enum cannot change what an old row means. Times and progress that are
+ * not known are NULL.
  */
 #ifndef BELAY_DB_TABLE_H
 #define BELAY_DB_TABLE_H
@@ -18,12 +20,13 @@ enum column_type {
     COLUMN_I64,
     COLUMN_I32,
     COLUMN_BOOL,
-    COLUMN_OPTIONAL, /* int64_t; INT64_MIN (WALL_NONE, PROGRESS_NONE) is NULL */
-    COLUMN_NEW_ID,   /* int64_t key; 0 lets SQLite give the next one */
-    COLUMN_NAMED,    /* an enum, stored by name */
-    COLUMN_TEXT,     /* char[size] */
+    COLUMN_OPTIONAL,  /* int64_t; INT64_MIN (WALL_NONE, PROGRESS_NONE) is NULL */
+    COLUMN_NEW_ID,    /* int64_t key; 0 lets SQLite give the next one */
+    COLUMN_NAMED,     /* an enum, stored by name */
+    COLUMN_TEXT,      /* char[size] */
     COLUMN_TEXT_HEAP, /* char *, malloc'd; NULL is NULL */
-    COLUMN_PLAIN      /* no member: 1 where no rare column has anything in it. The last of its table */
+    /* no member: 1 where no rare column has anything in it. The last of its table */
+    COLUMN_PLAIN
 };
 
 /* Of two rows with the same key, in a table that replaces. Sums have to stay below INT64_MAX. */
@@ -36,7 +39,9 @@ struct column {
     const char *const *names; /* COLUMN_NAMED: one of the two */
     const struct sm *sm;
     enum column_merge merges;
-    bool is_rare; /* most rows have nothing there: 0, the first name, "" or NULL. In a table with a COLUMN_PLAIN */
+    /* most rows have nothing there: 0, the first name, "" or NULL. In a table with a
+     * COLUMN_PLAIN */
+    bool is_rare;
 };
 
 struct table {
@@ -83,13 +88,18 @@ extern const struct table tables[TABLE_COUNT];
 void table_insert_sql(const struct table *t, struct buf *out);
 /* What is read of a row: all columns, or, of a table with a COLUMN_PLAIN, all that are not rare. */
 enum table_part { TABLE_WHOLE, TABLE_USUAL };
-/* SELECT of those columns, in their order, with no WHERE yet. more: what else, behind the columns: ", x"; or "". */
-void table_select_sql(const struct table *t, enum table_part part, const char *more, struct buf *out);
+/* SELECT of those columns, in their order, with no WHERE yet. more: what else, behind the columns:
+ * ", x"; or "". */
+void table_select_sql(
+    const struct table *t, enum table_part part, const char *more, struct buf *out);
 
-/* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite code. */
+/* Binds the row's columns from parameter 1 on. Texts are borrowed until the next bind. A SQLite
+ * code. */
 int table_bind(const struct table *t, sqlite3_stmt *s, const void *row);
-/* Reads the current result row. ERR_CORRUPT names the table, the row and the column that cannot be. */
-int table_read(const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
+/* Reads the current result row. ERR_CORRUPT names the table, the row and the column that cannot
+ * be. */
+int table_read(
+    const struct table *t, enum table_part part, sqlite3_stmt *s, void *row, struct err *e);
 /* Of a result row of TABLE_USUAL: there is no more to it than that. */
 bool table_is_plain(sqlite3_stmt *s);
 /* Nothing in any rare column. */

@@ -2,8 +2,9 @@
  *
  * How much of the nodes there was in a period, and how much of that the ledger calls useful.
  *
- * Invariant: as in cost.c, whatever moments a time is cut at, the parts of a stretch add up to the whole of it, to the
- * millisecond times cpus or GPUs: a part is what was due at its end less what was due at its beginning, both rounded down.
+ * Invariant: as in cost.c, whatever moments a time is cut at, the parts of a stretch add up to the
+ * whole of it, to the millisecond times cpus or GPUs: a part is what was due at its end less what
+ * was due at its beginning, both rounded down.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -64,13 +65,16 @@ static int64_t due(const struct stretch *s, int64_t at)
 {
     if (at <= s->start)
         return 0;
-    return at >= s->end ? s->ms : (int64_t)((__extension__(__int128) s->ms) * (at - s->start) / (s->end - s->start));
+    return at >= s->end
+               ? s->ms
+               : (int64_t)((__extension__(__int128) s->ms) * (at - s->start) / (s->end - s->start));
 }
 
 static void add_stretch(struct use *u, const struct stretch *s)
 {
     const struct use_of *of = u->of;
-    int64_t a = s->start > of->from.ms ? s->start : of->from.ms, b = s->end < of->to.ms ? s->end : of->to.ms;
+    int64_t a = s->start > of->from.ms ? s->start : of->from.ms,
+            b = s->end < of->to.ms ? s->end : of->to.ms;
     if (a >= b)
         return;
     struct use_pool *p = find_pool(u, s);
@@ -78,8 +82,10 @@ static void add_stretch(struct use *u, const struct stretch *s)
     add_sum(&p->cpus, s->part, ms * s->cpus);
     add_sum(&p->gpus, s->part, ms * s->gpus);
     if (s->part == PART_THERE)
-        p->on_demand_uusd += (int64_t)((__extension__(__int128) s->on_demand_uusd_h) * ms / 3600000);
-    for (int64_t i = of->step_ms > 0 ? (a - of->from.ms) / of->step_ms : 0; a < b && of->step_ms > 0; i++) {
+        p->on_demand_uusd +=
+            (int64_t)((__extension__(__int128) s->on_demand_uusd_h) * ms / 3600000);
+    for (int64_t i = of->step_ms > 0 ? (a - of->from.ms) / of->step_ms : 0;
+         a < b && of->step_ms > 0; i++) {
         int64_t end = of->from.ms + (i + 1) * of->step_ms, until = end < b ? end : b;
         ms = due(s, until) - due(s, a);
         add_sum(&u->steps[i].cpus, s->part, ms * s->cpus);
@@ -88,7 +94,8 @@ static void add_stretch(struct use *u, const struct stretch *s)
     }
 }
 
-/* What a statement here gives: pool, elastic, cpus, gpus, start, end, ms, useful or not, on-demand price. */
+/* What a statement here gives: pool, elastic, cpus, gpus, start, end, ms, useful or not, on-demand
+ * price. */
 static int walk(struct use *u, struct db_reader *r, const char *text, enum part part, struct err *e)
 {
     struct query q;
@@ -113,26 +120,35 @@ static int walk(struct use *u, struct db_reader *r, const char *text, enum part 
 
 /* Of each of a job's nodes; who has nodes for itself has all of them. */
 #define HELD(what) "CASE WHEN x.text LIKE '%exclusive=yes%' THEN n." what " ELSE j." what " END"
-#define OF_JOB                                                                                               \
-    " JOIN jobs j ON j.id = a.job JOIN nodes n ON n.id = a.node LEFT JOIN extras x ON x.id = j.extras "
+#define OF_JOB                                                                                     \
+    " JOIN jobs j ON j.id = a.job JOIN nodes n ON n.id = a.node LEFT JOIN extras x ON x.id = "     \
+    "j.extras "
 #define NODE_COLUMNS "SELECT n.pool, n.instance <> 0, "
 
-int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *steps, db_use_fn fn, void *ctx, struct err *e)
+int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *steps, db_use_fn fn,
+    void *ctx, struct err *e)
 {
     struct use u = {.of = of, .steps = steps};
     int rc = walk(&u, r,
-        NODE_COLUMNS "n.cpus, n.gpus, n.joined_at, ifnull(n.gone_at, ?2), ifnull(n.gone_at, ?2) - n.joined_at, 0, n.on_demand_uusd_h"
-                     " FROM nodes n WHERE n.joined_at < ?2 AND ifnull(n.gone_at, ?2) > ?1 ORDER BY n.pool",
+        NODE_COLUMNS
+        "n.cpus, n.gpus, n.joined_at, ifnull(n.gone_at, ?2), ifnull(n.gone_at, ?2) - n.joined_at, "
+        "0, n.on_demand_uusd_h"
+        " FROM nodes n WHERE n.joined_at < ?2 AND ifnull(n.gone_at, ?2) > ?1 ORDER BY n.pool",
         PART_THERE, e);
     if (rc == 0)
         rc = walk(&u, r,
-            NODE_COLUMNS HELD("cpus") ", " HELD("gpus") ", min(ifnull(a.from_at, a.to_at), a.to_at), a.to_at, a.ms, a.kind = 'useful', 0"
-                         " FROM ledger a" OF_JOB "WHERE a.to_at > ?1 AND a.job <> 0 AND ifnull(a.from_at, a.to_at) < ?2",
+            NODE_COLUMNS HELD("cpus") ", " HELD(
+                "gpus") ", min(ifnull(a.from_at, a.to_at), a.to_at), a.to_at, a.ms, a.kind = "
+                        "'useful', 0"
+                        " FROM ledger a" OF_JOB
+                        "WHERE a.to_at > ?1 AND a.job <> 0 AND ifnull(a.from_at, a.to_at) < ?2",
             PART_USEFUL, e);
     if (rc == 0)
         rc = walk(&u, r,
-            NODE_COLUMNS HELD("cpus") ", " HELD("gpus") ", a.assigned_at, ?2, ?2 - a.assigned_at, 0, 0"
-                         " FROM attempts a" OF_JOB "WHERE a.state <> 'ended' AND a.assigned_at < ?2 AND ?1 < ?2",
+            NODE_COLUMNS HELD("cpus") ", " HELD(
+                "gpus") ", a.assigned_at, ?2, ?2 - a.assigned_at, 0, 0"
+                        " FROM attempts a" OF_JOB
+                        "WHERE a.state <> 'ended' AND a.assigned_at < ?2 AND ?1 < ?2",
             PART_RUNNING, e);
     for (size_t i = 0; rc == 0 && i < u.n_pools; i++)
         rc = fn(ctx, &u.pools[i]);

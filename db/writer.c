@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread that owns the write connection. It is handed one batch at a time; its fsync is the window in
- * which the loop gathers the next one.
+ * The thread that owns the write connection. It is handed one batch at a time; its fsync is the
+ * window in which the loop gathers the next one.
  *
  *   IDLE --- start ---> WORK --- commit ended ---> DONE --- finished asked ---> IDLE
  */
@@ -29,7 +29,8 @@ struct db_writer {
     struct err err;
 };
 
-/* The batch to commit, or NULL when it is time to stop. A batch that was accepted is always committed first.
+/* The batch to commit, or NULL when it is time to stop. A batch that was accepted is always
+ * committed first.
  */
 static const struct db_batch *wait_for_work(struct db_writer *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job in C that takes part in checkpoints: it walks N steps of a linear congruential generator and prints
- * the last number, which shows whether a step was lost or done twice.
+ * A job in C that takes part in checkpoints: it walks N steps of a linear congruential generator
+ * and prints the last number, which shows whether a step was lost or done twice.
  *
  *     cc -o counter counter.c $(pkg-config --cflags --libs belay)
  *     belay submit --checkpoint coop --wrap './counter 200000000'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What holds for every error about bytes from outside: its kind is what was returned, and its text is one line
- * of UTF-8 that a terminal can show.
+ * What holds for every error about bytes from outside: its kind is what was returned, and its text
+ * is one line of UTF-8 that a terminal can show.
  */
 #ifndef BELAY_FUZZ_CHECK_H
 #define BELAY_FUZZ_CHECK_H

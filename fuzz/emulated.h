@@ -16,8 +16,11 @@
 
 static inline void emulated_start(struct region *r, struct journal *journal)
 {
-    static const struct region_options options = {
-        .name = "us-east-1", .account = "111122223333", .seed = 1, .boot_delay_ms = 1000, .notice_ms = 2000};
+    static const struct region_options options = {.name = "us-east-1",
+        .account = "111122223333",
+        .seed = 1,
+        .boot_delay_ms = 1000,
+        .notice_ms = 2000};
     struct market_pool *pools = mem_array(2, sizeof(*pools));
     log_set_level(LOG_ERROR);
     for (int i = 0; i < 2; i++) {
@@ -30,7 +33,8 @@ static inline void emulated_start(struct region *r, struct journal *journal)
 }
 
 /* n more in us-east-1a, with a role and a tag, that need a metadata token; they run 2 s later. */
-static inline struct reservation *emulated_launch(struct region *r, enum cloud_market market, int64_t n)
+static inline struct reservation *emulated_launch(
+    struct region *r, enum cloud_market market, int64_t n)
 {
     struct launch_spec spec = {.market = market,
         .type = "g6.xlarge",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's configuration: one that keeps its limits, or an error with file and line, and nothing else.
+ * The agent's configuration: one that keeps its limits, or an error with file and line, and nothing
+ * else.
  */
 #include "agent/config.h"
 #include "fuzz/check.h"
@@ -13,7 +14,8 @@ static void check_config(const struct config *c)
 {
     char token[129];
     struct err e = {0};
-    assert(str_starts(c->server, "https://") && !str_ends(c->server, "/") && !str_ends(c->metadata, "/"));
+    assert(str_starts(c->server, "https://") && !str_ends(c->server, "/") &&
+           !str_ends(c->metadata, "/"));
     assert(strstr(c->ca_pem, "-----BEGIN CERTIFICATE-----") && c->dir[0] == '/');
     assert(c->name[0] && c->cpus >= 0 && c->memory_mib >= 0 && c->orphan_timeout_ms >= 0);
     assert(config_is_elastic(c) == !str_eq(c->provider, "none"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The target of a request to belayd: at most one route is meant, with the numbers that stand in the path; a
- * query parameter is in its range, or is answered with 400 and its fallback is kept.
+ * The target of a request to belayd: at most one route is meant, with the numbers that stand in the
+ * path; a query parameter is in its range, or is answered with 400 and its fallback is kept.
  */
 #include "base/mem.h"
 #include "base/vtimers.h"
@@ -20,7 +20,8 @@ static const char *const routes[] = {"/api/v1/jobs", "/api/v1/jobs/#", "/api/v1/
     "/api/v1/jobs/#/logs", "/api/v1/nodes/#/drain", "/metrics", "/agent/v1/output/#/#"};
 #define N_ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-/* The path that the route has with these numbers is the one given, but for zeros before a number. */
+/* The path that the route has with these numbers is the one given, but for zeros before a
+ * number. */
 static void check_path(const char *route, const int64_t ids[2], const char *path)
 {
     char number[24];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Azure: calls, one a line, METHOD TARGET BODY, of a region with two pools; what begins with META goes to
- * the metadata service of the first machine, META METHOD TARGET BODY. Whatever was asked, the reply is JSON (or a leaf's
- * text) with a status of HTTP's, no more runs than there is room for, and parts belong to machines that are there.
+ * The emulator's Azure: calls, one a line, METHOD TARGET BODY, of a region with two pools; what
+ * begins with META goes to the metadata service of the first machine, META METHOD TARGET BODY.
+ * Whatever was asked, the reply is JSON (or a leaf's text) with a status of HTTP's, no more runs
+ * than there is room for, and parts belong to machines that are there.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,8 +32,8 @@ struct world {
     char *authorization;
 };
 
-static void start(
-    struct world *w, const struct region_options *o, const struct arm_account *account, struct arm_auth *auth)
+static void start(struct world *w, const struct region_options *o,
+    const struct arm_account *account, struct arm_auth *auth)
 {
     struct market_pool *pools = mem_array(2, sizeof(*pools));
     struct buf token = {0};
@@ -93,8 +94,8 @@ static char *word(const char **at, const char *end)
     return text;
 }
 
-static void call_api(
-    struct world *w, const char *method, const char *path, const char *query, const char *body, size_t n)
+static void call_api(struct world *w, const char *method, const char *path, const char *query,
+    const char *body, size_t n)
 {
     const struct arm_request q = {.method = method,
         .path = path,
@@ -115,11 +116,15 @@ static void call_api(
     arm_reply_deinit(&reply);
 }
 
-static void call_metadata(
-    struct world *w, const char *method, const char *path, const char *query, const char *body, size_t n)
+static void call_metadata(struct world *w, const char *method, const char *path, const char *query,
+    const char *body, size_t n)
 {
-    const struct arm_metadata_request q = {
-        .method = method, .path = path, .query = query, .metadata = "true", .body = body, .body_len = n};
+    const struct arm_metadata_request q = {.method = method,
+        .path = path,
+        .query = query,
+        .metadata = "true",
+        .body = body,
+        .body_len = n};
     struct arm_metadata_reply reply;
     if (w->region.n_instances == 0)
         return;
@@ -156,9 +161,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .seed = 1,
         .boot_delay_ms = 1000,
         .notice_ms = 2000};
-    static const struct arm_account account = {.subscription = SUBSCRIPTION, .page = 2, .retry_after_s = 1};
+    static const struct arm_account account = {
+        .subscription = SUBSCRIPTION, .page = 2, .retry_after_s = 1};
     static const struct arm_client clients[] = {{"c", "s"}};
-    struct arm_auth auth = {.tenant = "t", .clients = clients, .n_clients = 1, .token_ttl_ms = TOKEN_TTL_MS};
+    struct arm_auth auth = {
+        .tenant = "t", .clients = clients, .n_clients = 1, .token_ttl_ms = TOKEN_TTL_MS};
     struct world w;
     const char *at = (const char *)data, *end = at + size;
     log_set_level(LOG_ERROR);

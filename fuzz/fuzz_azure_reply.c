@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's replies. The first byte chooses who reads the rest: '0' a machine, '1' machines, '2' tagged resources, '3'
- * power states, '4' prices, '5' an operation, '6' a resource's progress, '7' Scheduled Events, '9' disks,
- * anything else a refusal.
+ * Azure's replies. The first byte chooses who reads the rest: '0' a machine, '1' machines, '2'
+ * tagged resources, '3' power states, '4' prices, '5' an operation, '6' a resource's progress, '7'
+ * Scheduled Events, '9' disks, anything else a refusal.
  */
 #include "base/str.h"
 #include "cloud/azure/arm.h"
@@ -87,7 +87,8 @@ static int read_disks(const char *body, size_t n, struct err *e)
     int rc = arm_parse_disks(body, n, "eastus", &l, next, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++) {
         const struct cloud_volume *v = &l.list[i];
-        assert(strchr(v->name, '/') && strlen(v->name) < sizeof(v->name) && strlen(v->id) < sizeof(v->id));
+        assert(strchr(v->name, '/') && strlen(v->name) < sizeof(v->name) &&
+               strlen(v->id) < sizeof(v->id));
         assert(v->gib >= 0 && v->gib <= CLOUD_VOLUME_GIB_MAX);
     }
     assert(rc != 0 || strlen(next) <= ARM_URL_MAX);
@@ -127,11 +128,14 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int (*const readers[])(const char *, size_t, struct err *) = {read_vm, read_vms, read_tagged,
-        read_power, read_prices, read_operation, read_progress, read_events, read_disks, read_refusal};
+    static int (*const readers[])(const char *, size_t, struct err *) = {read_vm, read_vms,
+        read_tagged, read_power, read_prices, read_operation, read_progress, read_events,
+        read_disks, read_refusal};
     if (size == 0)
         return 0;
-    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0') : data[0] == '9' ? 8 : 9;
+    size_t which = data[0] >= '0' && data[0] < '8' ? (size_t)(data[0] - '0')
+                   : data[0] == '9'                ? 8
+                                                   : 9;
     struct err e = {0};
     int rc = readers[which]((const char *)data + 1, size - 1, &e);
     assert(rc == 0 || (rc == (int)e.kind && e.text[0] && strlen(e.text) < ERR_TEXT_MAX));

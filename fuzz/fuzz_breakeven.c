@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_figures(const struct figure *f, const struct figure_info *info, int n)
 {
     for (int i = 0; i < n; i++)
-        assert(f[i].origin == FIGURE_DEFAULT || (f[i].micro >= info[i].min && f[i].micro <= info[i].max));
+        assert(f[i].origin == FIGURE_DEFAULT ||
+               (f[i].micro >= info[i].min && f[i].micro <= info[i].max));
 }
 
 static void check_side(const struct breakeven_side *s)
@@ -25,13 +26,15 @@ static void check_side(const struct breakeven_side *s)
         cost += side_cost(s, ITEM_BIT(kind), BREAKEVEN_MONTHS);
         cash += side_cash(s, ITEM_BIT(kind), BREAKEVEN_MONTHS);
     }
-    assert(cost == side_cost(s, ITEMS_ALL, BREAKEVEN_MONTHS) && cash == side_cash(s, ITEMS_ALL, BREAKEVEN_MONTHS));
+    assert(cost == side_cost(s, ITEMS_ALL, BREAKEVEN_MONTHS) &&
+           cash == side_cash(s, ITEMS_ALL, BREAKEVEN_MONTHS));
     assert(cost >= 0 && cash >= cost); /* value that is left is not below 0 */
 }
 
 static void check_versus(const struct breakeven_versus *v)
 {
-    assert(v->month >= 0 && v->month <= BREAKEVEN_MONTHS && (v->behind_again == 0 || v->behind_again > v->month));
+    assert(v->month >= 0 && v->month <= BREAKEVEN_MONTHS &&
+           (v->behind_again == 0 || v->behind_again > v->month));
     assert(isfinite(v->all.utilisation) && v->all.utilisation >= 0 && v->all.utilisation <= 1);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chunk as it lies in the store. Three bytes say how long its content should be, the rest is the object: it
- * must not unpack to anything but what has the hash. Packed by us, the same bytes come back.
+ * A chunk as it lies in the store. Three bytes say how long its content should be, the rest is the
+ * object: it must not unpack to anything but what has the hash. Packed by us, the same bytes come
+ * back.
  */
 #include "ckpt/chunk.h"
 #include "base/mem.h"
@@ -57,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4)
         return 0;
-    size_t expected = ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % CKPT_CHUNK_BYTES + 1;
+    size_t expected =
+        ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % CKPT_CHUNK_BYTES + 1;
     unpack_foreign(the_work(), data + 3, size - 3, expected);
     if (size - 3 <= CKPT_CHUNK_BYTES)
         round_trip(the_work(), data + 3, size - 3);

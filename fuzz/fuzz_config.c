@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's configuration: one that keeps its limits, or an error with file and line, and nothing else.
+ * belayd's configuration: one that keeps its limits, or an error with file and line, and nothing
+ * else.
  */
 #include "base/buf.h"
 #include "fuzz/check.h"
@@ -16,7 +17,8 @@ static void check_pool(const struct config_pool *p)
     assert(p->row.elastic == (p->n_offers > 0));
     for (size_t i = 0; i < p->n_offers; i++) {
         const struct offer_row *o = &p->offers[i];
-        assert(str_eq(o->pool, p->row.name) && str_is_name(o->zone, CORE_NAME_MAX - 1) && o->type[0]);
+        assert(
+            str_eq(o->pool, p->row.name) && str_is_name(o->zone, CORE_NAME_MAX - 1) && o->type[0]);
         for (size_t k = 0; k < i && i < 64; k++)
             assert(!str_eq(o->zone, p->offers[k].zone) || !str_eq(o->type, p->offers[k].type) ||
                    o->market != p->offers[k].market);
@@ -37,8 +39,10 @@ static void check_config(const struct config *c)
     assert(c->listen_host[0] && c->listen_port >= 0 && c->listen_port <= 65535);
     assert(!c->server_url[0] || str_starts(c->server_url, "https://"));
     assert(c->n_names <= CONFIG_NAMES_MAX && c->n_pools <= CONFIG_POOLS_MAX);
-    assert(c->lease_ms >= 1000 && c->sync_ms >= 1 && c->sync_ms < c->lease_ms && c->kill_wait_ms >= 0);
-    assert(c->sweep_ms >= 100 && c->busy_sweep_ms >= 100 && c->price_ms >= 100 && c->orphan_ms >= 1000);
+    assert(
+        c->lease_ms >= 1000 && c->sync_ms >= 1 && c->sync_ms < c->lease_ms && c->kill_wait_ms >= 0);
+    assert(c->sweep_ms >= 100 && c->busy_sweep_ms >= 100 && c->price_ms >= 100 &&
+           c->orphan_ms >= 1000);
     size_t n_offers = 0;
     for (size_t i = 0; i < c->n_pools; i++) {
         check_pool(&c->pools[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job asks of nodes by name, and sets and numbers of such names: what was read is written so that the same is read again.
+ * What a job asks of nodes by name, and sets and numbers of such names: what was read is written so
+ * that the same is read again.
  */
 #include "base/counts.h"
 #include "base/feature.h"
@@ -41,7 +42,8 @@ static void look_at_counts(const char *text)
         return;
     }
     counts_format(&c, out);
-    assert(counts_parse(out, &again, &e) == 0 && counts_cover(&c, &again) && counts_cover(&again, &c));
+    assert(
+        counts_parse(out, &again, &e) == 0 && counts_cover(&c, &again) && counts_cover(&again, &c));
     counts_format(&again, out_again);
     assert(str_eq(out, out_again));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program writes into its control directory: the numbers of commits and progress, and names. Lines up
- * to the first empty one are files to be there, the rest is what is in each. Every commit is answered once.
+ * What a program writes into its control directory: the numbers of commits and progress, and names.
+ * Lines up to the first empty one are files to be there, the rest is what is in each. Every commit
+ * is answered once.
  */
 #include "agent/control.h"
 #include "base/fs.h"
@@ -23,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_numbers(int rc, const struct control_numbers *n, const struct err *e)
 {
     if (rc == 0)
-        assert((n->done >= 0 || n->done == CONTROL_NONE) && (n->total >= 0 || n->total == CONTROL_NONE));
+        assert((n->done >= 0 || n->done == CONTROL_NONE) &&
+               (n->total >= 0 || n->total == CONTROL_NONE));
     else
         check_error(rc, e);
 }
@@ -88,7 +90,8 @@ static void answer_all(struct control *c, int n_files)
     struct err e = {0};
     int64_t k, last = 0;
     for (; control_next_commit(c, &k) == CONTROL_COMMIT; n_files--) {
-        assert(k > last && n_files > 0 && is_there(dir, "commit", k) && !is_there(dir, "result", k));
+        assert(
+            k > last && n_files > 0 && is_there(dir, "commit", k) && !is_there(dir, "result", k));
         int rc = control_read_commit(c, k, &numbers, &e);
         check_numbers(rc, &numbers, &e);
         control_answer(c, k, &(struct control_answer){.attempt = 1, .sequence = k});

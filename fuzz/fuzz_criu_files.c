@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of a job's open files, which comes from a store: absolute names within the limits, or an error and nothing else.
+ * The list of a job's open files, which comes from a store: absolute names within the limits, or an
+ * error and nothing else.
  */
 #include "agent/criu_files.h"
 #include "base/mem.h"
@@ -20,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == 0) {
         assert(f.n <= CRIU_FILES_MAX);
         for (size_t i = 0; i < f.n; i++)
-            assert(
-                f.files[i].path[0] == '/' && strlen(f.files[i].path) < PATH_MAX && f.files[i].mode <= 07777);
+            assert(f.files[i].path[0] == '/' && strlen(f.files[i].path) < PATH_MAX &&
+                   f.files[i].mode <= 07777);
         criu_files_deinit(&f);
     } else {
         check_error(rc, &e);

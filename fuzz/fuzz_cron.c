@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A crontab line: what is read has a next time, which is later, a minute that it names, and the first from any moment between.
+ * A crontab line: what is read has a next time, which is later, a minute that it names, and the
+ * first from any moment between.
  */
 #include "base/cron.h"
 #include "base/mem.h"
@@ -17,15 +18,19 @@ static void check_times(const struct cron *c)
     const struct time_zone z = {.name = "Odd", .n = 3, .spans = spans};
     struct wall at = {SECONDS_MS(1599990000)};
     for (int k = 0; k < 20; k++) {
-        struct wall next = cron_next(c, &z, k % 2 ? CRON_GAP_SKIP : CRON_GAP_RUN, (enum cron_twice)(k / 2 % 4), at);
+        struct wall next = cron_next(
+            c, &z, k % 2 ? CRON_GAP_SKIP : CRON_GAP_RUN, (enum cron_twice)(k / 2 % 4), at);
         if (!wall_is_set(next))
             break;
         int64_t at_s = next.ms / 1000, local_s = at_s + zone_offset_s(&z, at_s);
         assert(next.ms > at.ms && next.ms % 1000 == 0);
         assert(at_s == 1600000000 ||
-               ((c->minutes >> (local_s / 60 % 60) & 1) && (c->hours >> (local_s / 3600 % 24) & 1) && local_s % 60 == 0));
+               ((c->minutes >> (local_s / 60 % 60) & 1) &&
+                   (c->hours >> (local_s / 3600 % 24) & 1) && local_s % 60 == 0));
         struct wall middle = {at.ms + (next.ms - at.ms) / 2};
-        assert(cron_next(c, &z, k % 2 ? CRON_GAP_SKIP : CRON_GAP_RUN, (enum cron_twice)(k / 2 % 4), middle).ms == next.ms);
+        assert(cron_next(c, &z, k % 2 ? CRON_GAP_SKIP : CRON_GAP_RUN, (enum cron_twice)(k / 2 % 4),
+                   middle)
+                   .ms == next.ms);
         at = next;
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificate request of a machine that joins: PEM, or DER that is made PEM here, because few changes of a
- * PEM are still one. What is taken gets a certificate, the same key gives the same hash; the rest an error.
+ * The certificate request of a machine that joins: PEM, or DER that is made PEM here, because few
+ * changes of a PEM are still one. What is taken gets a certificate, the same key gives the same
+ * hash; the rest an error.
  */
 #include "base/fs.h"
 #include "base/log.h"

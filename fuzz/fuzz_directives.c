@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A script's #BELAY and #SBATCH lines; or, when the input begins with '-', one flag of the command line. What
- * is taken is a specification that can be sent, and taking it a second time changes nothing.
+ * A script's #BELAY and #SBATCH lines; or, when the input begins with '-', one flag of the command
+ * line. What is taken is a specification that can be sent, and taking it a second time changes
+ * nothing.
  */
 #include "base/mem.h"
 #include "cli/directives.h"
@@ -19,7 +20,8 @@ static void on_warning(void *ctx, const char *text)
 
 static int apply_script(const char *text, size_t n, json_t *spec, struct err *e)
 {
-    return directives_apply_script("train.sh", text, n, spec, on_warning, (void *)(uintptr_t) "train.sh:", e);
+    return directives_apply_script(
+        "train.sh", text, n, spec, on_warning, (void *)(uintptr_t) "train.sh:", e);
 }
 
 /* "-name=value" or "-name" */
@@ -28,8 +30,8 @@ static int apply_flag(const char *text, size_t n, json_t *spec, struct err *e)
     char *name = mem_strndup(text + 1, n - 1), *value = strchr(name, '=');
     if (value)
         *value++ = '\0';
-    int rc = directives_apply_flag(
-        "command line", name, value, false, spec, on_warning, (void *)(uintptr_t) "command line:", e);
+    int rc = directives_apply_flag("command line", name, value, false, spec, on_warning,
+        (void *)(uintptr_t) "command line:", e);
     free(name);
     return rc;
 }
@@ -37,7 +39,8 @@ static int apply_flag(const char *text, size_t n, json_t *spec, struct err *e)
 static void check_range(const json_t *o, const char *key, int64_t min, int64_t max)
 {
     const json_t *v = json_object_get(o, key);
-    assert(!v || (json_is_integer(v) && json_integer_value(v) >= min && json_integer_value(v) <= max));
+    assert(
+        !v || (json_is_integer(v) && json_integer_value(v) >= min && json_integer_value(v) <= max));
     (void)v, (void)min, (void)max;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's metadata service. A line is a request: METHOD PATH TOKEN TTL, where TOKEN is '@' for the one
- * given last, and '-' is a header that is absent. The role's keys are told to no request without a token.
+ * The emulator's metadata service. A line is a request: METHOD PATH TOKEN TTL, where TOKEN is '@'
+ * for the one given last, and '-' is a header that is absent. The role's keys are told to no
+ * request without a token.
  */
 #include "cloud/emulator/ec2_metadata.h"
 #include "fuzz/check.h"
@@ -24,8 +25,8 @@ static const char *given(const char *word)
     return !word || str_eq(word, "-") ? NULL : word;
 }
 
-static void check_reply(
-    const struct ec2_metadata_request *r, const struct visitor *v, const struct ec2_metadata_reply *reply)
+static void check_reply(const struct ec2_metadata_request *r, const struct visitor *v,
+    const struct ec2_metadata_reply *reply)
 {
     static const int statuses[] = {200, 400, 401, 403, 404, 405};
     size_t i = 0;

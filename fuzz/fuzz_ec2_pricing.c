@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's price list: requests, one a line, of a region with two pools. Whatever was asked, the reply is JSON; what
- * the driver's parser makes of one that succeeded is the price that the market has.
+ * The emulator's price list: requests, one a line, of a region with two pools. Whatever was asked,
+ * the reply is JSON; what the driver's parser makes of one that succeeded is the price that the
+ * market has.
  */
 #include "cloud/emulator/ec2_pricing.h"
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1' DescribeInstances, '2'
- * TerminateInstances, '3' spot prices, '4' CreateFleet, '5'
- * launch templates, '6' placement scores, '7' volumes, '8' consoles, anything else a refusal.
+ * EC2's replies. The first byte chooses who reads the rest: '0' RunInstances, '1'
+ * DescribeInstances, '2' TerminateInstances, '3' spot prices, '4' CreateFleet, '5' launch
+ * templates, '6' placement scores, '7' volumes, '8' consoles, anything else a refusal.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -137,9 +137,9 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int (*const readers[])(const char *, size_t, struct err *) = {
-        read_launch, read_list, read_terminate, read_prices, read_fleet, read_templates, read_scores,
-        read_volumes, read_console, read_refusal};
+    static int (*const readers[])(const char *, size_t, struct err *) = {read_launch, read_list,
+        read_terminate, read_prices, read_fleet, read_templates, read_scores, read_volumes,
+        read_console, read_refusal};
     if (size == 0)
         return 0;
     size_t which = data[0] >= '0' && data[0] < '9' ? (size_t)(data[0] - '0') : 9;

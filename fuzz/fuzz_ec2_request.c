@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's API: calls, one a line, of a region with two pools. Whatever was asked, the reply is XML
- * with a status that EC2 uses, and no more runs than there is room for.
+ * The emulator's API: calls, one a line, of a region with two pools. Whatever was asked, the reply
+ * is XML with a status that EC2 uses, and no more runs than there is room for.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -44,7 +44,8 @@ static void check(const struct region *r, const struct ec2_reply *reply)
                r->market.pools[i].in_use[CLOUD_ON_DEMAND] <= ROOM);
 }
 
-static void call(struct region *r, struct ec2_store *store, const char *text, size_t n, struct wall now)
+static void call(
+    struct region *r, struct ec2_store *store, const char *text, size_t n, struct wall now)
 {
     const struct ec2_account account = {.store = store};
     struct form form = {0};
@@ -61,8 +62,11 @@ static void call(struct region *r, struct ec2_store *store, const char *text, si
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct region_options options = {
-        .name = "us-east-1", .account = "111122223333", .seed = 1, .boot_delay_ms = 1000, .notice_ms = 2000};
+    static const struct region_options options = {.name = "us-east-1",
+        .account = "111122223333",
+        .seed = 1,
+        .boot_delay_ms = 1000,
+        .notice_ms = 2000};
     struct region r;
     struct journal journal = {0};
     struct ec2_store store = {0};

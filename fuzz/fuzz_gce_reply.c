@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest: '0' an operation, '1'
- * an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token, '6' the name of a type, '7' disks, '8' consoles,
- * anything else a refusal.
+ * Compute Engine's replies, and what stands before them. The first byte chooses who reads the rest:
+ * '0' an operation, '1' an instance, '2' a listing, '3' preemptions, '4' a key file, '5' a token,
+ * '6' the name of a type, '7' disks, '8' consoles, anything else a refusal.
  */
 #include "base/mem.h"
 #include "cloud/catalogue.h"
@@ -40,8 +40,9 @@ static int read_type(const char *text, size_t n, struct err *e)
         assert(str_eq(again, type) && strlen(type) < CLOUD_NAME_MAX);
         assert((p.gpu != NULL) == (p.n_gpus > 0));
     }
-    assert(found == 0 ? rc == 0 && str_eq(t.type, type) && t.gpus >= p.n_gpus && t.on_demand_uusd_h > 0
-                      : found == other.kind);
+    assert(found == 0
+               ? rc == 0 && str_eq(t.type, type) && t.gpus >= p.n_gpus && t.on_demand_uusd_h > 0
+               : found == other.kind);
     assert(rc == 0 || found != 0);
     free(type);
     return rc;
@@ -53,8 +54,8 @@ static void check_instance(const struct cloud_instance *i)
     assert(slash && strlen(i->id) < sizeof(i->id) && str_starts(i->id, i->zone));
     check_name(i->zone);
     check_name(slash + 1);
-    assert(
-        i->type[0] == '\0' || strspn(i->type, "abcdefghijklmnopqrstuvwxyz0123456789-+") == strlen(i->type));
+    assert(i->type[0] == '\0' ||
+           strspn(i->type, "abcdefghijklmnopqrstuvwxyz0123456789-+") == strlen(i->type));
     assert(strlen(i->token) < sizeof(i->token) && strlen(i->cluster) < sizeof(i->cluster));
     assert(str_is_utf8(i->reason, strlen(i->reason)));
     assert(!i->reclaimed || i->state == CLOUD_GONE);
@@ -135,7 +136,8 @@ static int read_key(const char *body, size_t n, struct err *e)
     if (rc == 0) {
         assert(key.client_email[0] && key.private_key_pem[0]);
         (void)gcp_token_uri_is_trusted(key.token_uri, "https://compute.googleapis.com");
-        rc = gcp_key_assertion(&key, "https://oauth2.googleapis.com/token", (struct wall){0}, &assertion, e);
+        rc = gcp_key_assertion(
+            &key, "https://oauth2.googleapis.com/token", (struct wall){0}, &assertion, e);
         OPENSSL_cleanse(&key, sizeof(key));
     }
     assert(rc == 0 || assertion.len == 0);
@@ -174,8 +176,9 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int (*const readers[])(const char *, size_t, struct err *) = {read_operation, read_instance,
-        read_list, read_preempted, read_key, read_token, read_type, read_disks, read_console, read_refusal};
+    static int (*const readers[])(const char *, size_t, struct err *) = {read_operation,
+        read_instance, read_list, read_preempted, read_key, read_token, read_type, read_disks,
+        read_console, read_refusal};
     struct err e = {0};
     if (size == 0)
         return 0;

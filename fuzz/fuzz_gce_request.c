@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Compute Engine: requests, one a line, of a region with two pools, one of them with GPUs attached and a quota
- * of these. A line is METHOD TARGET BODY; before
- * the method '@' asks the metadata server of the first instance, '!' leaves the token out, and '$' makes of the target an
- * assertion that is shown as the token. Every answer has a status of Google's and, from the API, is JSON; no more runs
- * than there is room for, and nobody gets in without a token.
+ * The emulator's Compute Engine: requests, one a line, of a region with two pools, one of them with
+ * GPUs attached and a quota of these. A line is METHOD TARGET BODY; before the method '@' asks the
+ * metadata server of the first instance, '!' leaves the token out, and '$' makes of the target an
+ * assertion that is shown as the token. Every answer has a status of Google's and, from the API, is
+ * JSON; no more runs than there is room for, and nobody gets in without a token.
  */
 #include "cloud/emulator/gce_api.h"
 #include "fuzz/check.h"
@@ -87,11 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static EVP_PKEY *key; /* to make one takes longer than a thousand requests */
     char *text = mem_strndup((const char *)data, size), *rest = text;
-    struct visit v = {.now = {EMULATED_NOON_MS}, .gce = {.rate_limit = 1000, .role_ttl_ms = TOKEN_TTL_MS}};
+    struct visit v = {
+        .now = {EMULATED_NOON_MS}, .gce = {.rate_limit = 1000, .role_ttl_ms = TOKEN_TTL_MS}};
     struct gce_account *agent = &v.gce.auth.accounts[0];
     emulated_start(&v.region, &v.journal);
     STR_COPY(v.region.market.pools[1].type, "n1-standard-8+t4");
-    v.gce.quotas[v.gce.n_quotas++] = (struct gce_quota){.name = "NVIDIA_T4_GPUS", .limit = GPUS_MAX};
+    v.gce.quotas[v.gce.n_quotas++] =
+        (struct gce_quota){.name = "NVIDIA_T4_GPUS", .limit = GPUS_MAX};
     STR_COPY(agent->email, "a@p.example");
     if (!key) {
         int rc = gce_auth_make_key(agent, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists of hosts: what was taken has as many names as it says, knows each of them, and nothing around them.
+ * Lists of hosts: what was taken has as many names as it says, knows each of them, and nothing
+ * around them.
  */
 #include "base/hosts.h"
 #include "base/mem.h"
@@ -28,9 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int64_t n_folded;
         assert(hosts_check(folded, &n_folded, &e) == 0 && n_folded <= n);
         assert(hosts_fold(folded, again, &e) == 0 && str_eq(folded, again));
-        for (at = (struct hosts_at){0}, found = 0; hosts_next(text, &at, name) && found < 64; found++)
+        for (at = (struct hosts_at){0}, found = 0; hosts_next(text, &at, name) && found < 64;
+             found++)
             assert(hosts_has(folded, name));
-        for (at = (struct hosts_at){0}, found = 0; hosts_next(folded, &at, name) && found < 64; found++)
+        for (at = (struct hosts_at){0}, found = 0; hosts_next(folded, &at, name) && found < 64;
+             found++)
             assert(hosts_has(text, name));
     }
     hosts_has(text, "n10"); /* of what was not checked: nothing is read that is not there */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a local server answers. The first byte says how the rest is cut into pieces: never a crash, and the outcome is the same
- * as of the whole in one.
+ * What a local server answers. The first byte says how the rest is cut into pieces: never a crash,
+ * and the outcome is the same as of the whole in one.
  */
 #include "base/uv/http_reading.h"
 #include "fuzz/check.h"
@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert((rc == 0) == (rc_cut == 0));
     if (rc == 0) {
         const struct http_reply *a = &whole.reply, *b = &cut.reply;
-        assert(a->status == b->status && a->n_headers == b->n_headers && a->body.len == b->body.len);
+        assert(
+            a->status == b->status && a->n_headers == b->n_headers && a->body.len == b->body.len);
         assert(memcmp(buf_str(&a->body), buf_str(&b->body), a->body.len) == 0);
         for (size_t i = 0; i < a->n_headers; i++)
             assert(strcmp(a->headers[i], b->headers[i]) == 0);

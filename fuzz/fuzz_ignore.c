@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns up to the first NUL, behind it a path: nothing that is written in one keeps the matcher from an answer.
+ * Patterns up to the first NUL, behind it a path: nothing that is written in one keeps the matcher
+ * from an answer.
  */
 #include "base/mem.h"
 #include "cli/ignore.h"
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_strndup((const char *)data, size);
     size_t n = strlen(text);
-    char *path = n < size ? mem_strndup((const char *)data + n + 1, size - n - 1) : mem_strdup("a/b/c.tmp");
+    char *path =
+        n < size ? mem_strndup((const char *)data + n + 1, size - n - 1) : mem_strdup("a/b/c.tmp");
     struct ignore g;
     struct err e = {0};
     int rc = ignore_parse(text, n, &g, &e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata services of AWS, Azure and Google: a notice reader or a source of role credentials talks
- * to a service that plays the input. The first byte chooses: 'c' role credentials, 'g' Google's notices,
- * 'z' Azure's, else AWS's. After it a line is one reply: a digit for the status, then the body; what
- * stands before its first '|', if there is one, is the Date header. With Google the body is its ETag, too.
- * After the last line every request times out.
+ * The metadata services of AWS, Azure and Google: a notice reader or a source of role credentials
+ * talks to a service that plays the input. The first byte chooses: 'c' role credentials, 'g'
+ * Google's notices, 'z' Azure's, else AWS's. After it a line is one reply: a digit for the status,
+ * then the body; what stands before its first '|', if there is one, is the Date header. With Google
+ * the body is its ETag, too. After the last line every request times out.
  */
 #include "base/list.h"
 #include "base/log.h"
@@ -54,14 +54,16 @@ static void on_timer(struct timer *t, void *ctx)
         const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
         const char *stop = newline ? newline : s->end;
         const char *bar = memchr(s->at, '|', (size_t)(stop - s->at));
-        char *date = mem_printf("Date: %.*s", bar ? (int)(bar - s->at < 64 ? bar - s->at : 64) : 0, s->at);
+        char *date =
+            mem_printf("Date: %.*s", bar ? (int)(bar - s->at < 64 ? bar - s->at : 64) : 0, s->at);
         if (bar) {
             reply.headers[reply.n_headers++] = date;
             s->at = bar + 1;
         }
         buf_add(&reply.body, s->at, (size_t)(stop - s->at));
         s->at = newline ? newline + 1 : s->end;
-        char *etag = mem_printf("ETag: %.200s", buf_str(&reply.body)), flavor[] = "Metadata-Flavor: Google";
+        char *etag = mem_printf("ETag: %.200s", buf_str(&reply.body)),
+             flavor[] = "Metadata-Flavor: Google";
         if (s->is_google) {
             reply.headers[reply.n_headers++] = flavor;
             reply.headers[reply.n_headers++] = etag;
@@ -83,8 +85,9 @@ static struct http_call *service_start(
         assert(!strpbrk(r->headers[i], "\r\n"));
     assert(!strpbrk(r->url, "\r\n #"));
     const char *query = strchr(r->url, '?');
-    assert(!query || s->is_azure || (s->is_google && str_starts(query, "?wait_for_change=true&last_etag=") &&
-                         !strpbrk(query + 1, "?/%")));
+    assert(!query || s->is_azure ||
+           (s->is_google && str_starts(query, "?wait_for_change=true&last_etag=") &&
+               !strpbrk(query + 1, "?/%")));
     *call = (struct http_call){.service = s, .done = done, .ctx = ctx};
     timer_init(&call->timer, on_timer, call);
     timer_start(s->timers, &call->timer, 1);
@@ -100,9 +103,9 @@ static void service_cancel(struct http_client *c, struct http_call *call)
 
 static void on_notice(void *ctx, const struct notice *n)
 {
-    assert(n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM || n->kind == NOTICE_MAINTENANCE);
-    if (n->kind == NOTICE_RECLAIM)
-    {
+    assert(
+        n->kind == NOTICE_REBALANCE || n->kind == NOTICE_RECLAIM || n->kind == NOTICE_MAINTENANCE);
+    if (n->kind == NOTICE_RECLAIM) {
         const struct service *s = ctx;
         int64_t left_ms = n->deadline.ms - n->seen.ms;
         int64_t mono_left_ms = n->deadline_mono.ms - clock_mono(s->timers->clock).ms;
@@ -136,7 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct vtimers vt;
     struct err e;
-    struct service s = {.client = {.start = service_start, .cancel = service_cancel}, .timers = &vt.timers};
+    struct service s = {
+        .client = {.start = service_start, .cancel = service_cancel}, .timers = &vt.timers};
     struct aws_credential_options options = {.http = &s.client, .timers = &vt.timers};
     struct notice_reader_options reader_options = {.http = &s.client,
         .timers = &vt.timers,
@@ -164,8 +168,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ;
         assert(answers == 1);
     } else {
-        struct notice_reader *reader = notice_reader_start(
-            s.is_google ? "gcp" : s.is_azure ? "azure" : "aws", &reader_options);
+        struct notice_reader *reader = notice_reader_start(s.is_google  ? "gcp"
+                                                           : s.is_azure ? "azure"
+                                                                        : "aws",
+            &reader_options);
         for (int steps = 0; steps < 10000 && s.at < s.end; steps++)
             vtimers_run_next(&vt);
         notice_reader_stop(reader);

@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&l, CHECK_PATTERN, sizeof l);
     if (size == 0)
         return 0;
-    int rc = joblog_parse(data[0] == 's' ? "log.swf" : "log", (const char *)data + 1, size - 1, &l, &e);
+    int rc =
+        joblog_parse(data[0] == 's' ? "log.swf" : "log", (const char *)data + 1, size - 1, &l, &e);
     if (rc != 0) {
         check_error(rc, &e);
         check_untouched(&l, sizeof l);
@@ -23,9 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < l.n; i++) {
         const struct log_job *j = &l.jobs[i];
-        assert(j->work_ms > 0 && j->work_ms <= JOBLOG_RUN_MAX_MS && j->need.cpus >= 1 && j->need.gpus >= 0);
-        assert(j->need.memory_mib >= 0 && j->nodes >= 1 && j->nodes <= JOB_NODES_MAX && wall_is_set(j->submit));
-        assert(j->save_ms >= JOBLOG_UNSAID && j->ckpt_bytes >= JOBLOG_UNSAID && j->time_limit_ms >= 0);
+        assert(j->work_ms > 0 && j->work_ms <= JOBLOG_RUN_MAX_MS && j->need.cpus >= 1 &&
+               j->need.gpus >= 0);
+        assert(j->need.memory_mib >= 0 && j->nodes >= 1 && j->nodes <= JOB_NODES_MAX &&
+               wall_is_set(j->submit));
+        assert(
+            j->save_ms >= JOBLOG_UNSAID && j->ckpt_bytes >= JOBLOG_UNSAID && j->time_limit_ms >= 0);
         assert(i == 0 || l.jobs[i - 1].submit.ms <= j->submit.ms);
         struct extras x;
         assert(!j->extras || (extras_parse(j->extras, &x, &e) == 0 && x.input.bytes > 0));

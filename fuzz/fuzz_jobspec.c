@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a submit: a job specification that keeps its limits and, written out again, is read as the same;
- * or an error, and nothing else.
+ * The body of a submit: a job specification that keeps its limits and, written out again, is read
+ * as the same; or an error, and nothing else.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
@@ -53,7 +53,9 @@ static json_t *to_json(const struct jobspec *s)
     for (int k = 0; k < RETRY_KINDS; k++)
         if (r->retries.n[k] != 0 && r->retries.n[k] != RETRIES_USUAL)
             json_object_set_new(retry, retry_kind_names[k],
-                r->retries.n[k] == RETRIES_UNLIMITED ? json_null() : json_integer(r->retries.n[k] == RETRIES_NEVER ? 0 : r->retries.n[k]));
+                r->retries.n[k] == RETRIES_UNLIMITED
+                    ? json_null()
+                    : json_integer(r->retries.n[k] == RETRIES_NEVER ? 0 : r->retries.n[k]));
     json_object_set_new(o, "retry", retry);
     json_object_set_new(o, "team", json_text(r->team));
     json_object_set_new(o, "qos", json_text(r->qos));

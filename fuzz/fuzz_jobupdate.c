@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a change of a job: fields that are named and within their limits, or an error, and nothing else.
+ * The body of a change of a job: fields that are named and within their limits, or an error, and
+ * nothing else.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
@@ -12,7 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct job_row row = {.id = 1, .name = "job", .user = "ann", .need = {2, 1, 1024}, .nodes = 4, .nodes_min = 2, .ckpt_keep = 3};
+    const struct job_row row = {.id = 1,
+        .name = "job",
+        .user = "ann",
+        .need = {2, 1, 1024},
+        .nodes = 4,
+        .nodes_min = 2,
+        .ckpt_keep = 3};
     const struct jobupdate_of of = {.row = &row, .extras = "constraint=a&b", .launch_json = "{}"};
     struct jobupdate u;
     struct err e = {0};
@@ -28,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct job_row *r = &u.to.row;
     assert(u.fields > 0);
-    assert(r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0 && r->time_limit_ms >= 0);
+    assert(
+        r->need.cpus >= 1 && r->need.gpus >= 0 && r->need.memory_mib >= 0 && r->time_limit_ms >= 0);
     assert(r->nodes_min >= 1 && r->nodes >= r->nodes_min && r->nodes <= JOB_NODES_MAX);
     const struct event ev = jobupdate_event(&u, row.id, "ann");
     assert(ev.type == EV_UPDATE && ev.update.job == row.id);

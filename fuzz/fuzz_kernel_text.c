@@ -18,14 +18,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t a, b;
     const char *at = text;
     if (kernel_stat(text, &s))
-        assert(s.cpu_ticks >= 0 && s.faults >= 0 && s.threads >= 0 && s.start_ticks >= 0 && s.pages >= 0 && s.blocked_ticks >= 0);
-    assert(kernel_number(text) >= -1 && kernel_value(text, "pgmajfault") >= -1 && kernel_pressure_ms(text) >= -1);
+        assert(s.cpu_ticks >= 0 && s.faults >= 0 && s.threads >= 0 && s.start_ticks >= 0 &&
+               s.pages >= 0 && s.blocked_ticks >= 0);
+    assert(kernel_number(text) >= -1 && kernel_value(text, "pgmajfault") >= -1 &&
+           kernel_pressure_ms(text) >= -1);
     if (kernel_io(text, &a, &b))
         assert(a >= 0 && b >= 0);
     if (kernel_cpu(text, &a, &b))
         assert(a >= 0 && b >= 0);
     while (kernel_net_next(&at, &net))
-        assert(net.name[0] && strlen(net.name) < KERNEL_NAME_MAX && net.in_bytes >= 0 && net.out_bytes >= 0);
+        assert(net.name[0] && strlen(net.name) < KERNEL_NAME_MAX && net.in_bytes >= 0 &&
+               net.out_bytes >= 0);
     if (kernel_group(text, group, sizeof(group)))
         assert(group[0] == '/' && group[1]);
     free(text);

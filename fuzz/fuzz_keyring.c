@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's check of who signed. Lines: the target, the Authorization header, the date, a token; the rest
- * is the body. As it is, it must be refused, in XML; signed by us it must be taken, and refused again when one
- * byte of the body is another.
+ * The emulator's check of who signed. Lines: the target, the Authorization header, the date, a
+ * token; the rest is the body. As it is, it must be refused, in XML; signed by us it must be taken,
+ * and refused again when one byte of the body is another.
  */
 #include "cloud/emulator/ec2_api.h"
 #include "cloud/emulator/keyring.h"
@@ -30,7 +30,8 @@ static void check_refused(struct region *r, const char *code, const struct err *
     buf_deinit(&reply.body);
 }
 
-static void check_foreign(struct region *r, const struct keyring *k, char *const lines[4], const char *body)
+static void check_foreign(
+    struct region *r, const struct keyring *k, char *const lines[4], const char *body)
 {
     const struct sigv4_header headers[] = {{"Host", "h"}, {"Authorization", lines[1]},
         {"X-Amz-Date", lines[2]}, {"X-Amz-Security-Token", lines[3]}};

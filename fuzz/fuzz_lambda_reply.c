@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda's replies. The first byte chooses who reads the rest: '0' launch, '1' instances, '2' terminate, '3' types,
- * '4' an API key, anything else a refusal.
+ * Lambda's replies. The first byte chooses who reads the rest: '0' launch, '1' instances, '2'
+ * terminate, '3' types, '4' an API key, anything else a refusal.
  */
 #include "cloud/lambda/api.h"
 #include "check.h"

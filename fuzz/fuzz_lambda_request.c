@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's Lambda Cloud: requests, one a line, of a region with two pools. A line is METHOD TARGET BODY; '!' before
- * the method makes of the target an Authorization header that is shown instead of the right one. Every answer has a status
- * of Lambda's and is JSON, but for the proxy's; no more runs than there is room for, and nobody gets in without a key.
+ * The emulator's Lambda Cloud: requests, one a line, of a region with two pools. A line is METHOD
+ * TARGET BODY; '!' before the method makes of the target an Authorization header that is shown
+ * instead of the right one. Every answer has a status of Lambda's and is JSON, but for the proxy's;
+ * no more runs than there is room for, and nobody gets in without a key.
  */
 #include "cloud/emulator/lambda_cloud.h"
 #include "fuzz/check.h"
@@ -63,7 +64,8 @@ static void ask(struct visit *v, char *line)
         .n_headers = 1,
         .body = !is_stranger && rest ? rest : "",
         .body_len = !is_stranger && rest ? strlen(rest) : 0};
-    const struct front_site site = {.region = &v->region, .state = &v->cloud, .now = v->now, .clock = v->now};
+    const struct front_site site = {
+        .region = &v->region, .state = &v->cloud, .now = v->now, .clock = v->now};
     struct front_reply reply = {.status = 200};
     region_advance(&v->region, v->now);
     lambda_cloud_api(&site, &r, &reply);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users and the configuration give for notices: addresses, URLs, hosts and ranges, sealed texts. What is taken holds nothing
- * that could end a header, be an option, or be shown as something else.
+ * What users and the configuration give for notices: addresses, URLs, hosts and ranges, sealed
+ * texts. What is taken holds nothing that could end a header, be an option, or be shown as
+ * something else.
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
@@ -49,8 +50,10 @@ static void url(const char *text)
 
 static void range(const char *text)
 {
-    const struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct sockaddr_in metadata = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xa9fea9fe)};
+    const struct sockaddr_in here = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in metadata = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xa9fea9fe)};
     const struct notify_own own = {0};
     struct notify_guard g = {0};
     struct err e = {0};

@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     int rc = part_parse((const char *)data, size, &p, &e);
     if (rc == 0) {
-        assert(strlen(p.key) == PART_KEY_HEX && p.argv[0] && p.cwd && p.place.nodelist && p.place.per_node);
+        assert(strlen(p.key) == PART_KEY_HEX && p.argv[0] && p.cwd && p.place.nodelist &&
+               p.place.per_node);
         assert(p.place.n >= 1 && p.place.n <= STEP_TASKS_MAX && p.port >= 1 && p.port <= 65535);
         for (int64_t i = 0; i < p.place.n; i++)
             assert(p.place.ids[i] >= 0 && p.place.ids[i] < p.place.tasks);

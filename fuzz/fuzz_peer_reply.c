@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent is answered, by belayd or by a proxy in between. The first byte chooses the status, the rest
- * is the body. Only belayd's own words make a "not found", for which an agent forgets what it has.
+ * What an agent is answered, by belayd or by a proxy in between. The first byte chooses the status,
+ * the rest is the body. Only belayd's own words make a "not found", for which an agent forgets what
+ * it has.
  */
 #include "agent/peer.h"
 #include "base/json.h"
@@ -14,7 +15,8 @@ static bool says_not_found(const struct buf *body)
 {
     json_t *v = NULL;
     bool says = json_parse(buf_str(body), body->len, SIZE_MAX, &v, NULL) == 0 &&
-                str_eq(json_string_value(json_object_get(json_object_get(v, "error"), "kind")), "not-found");
+                str_eq(json_string_value(json_object_get(json_object_get(v, "error"), "kind")),
+                    "not-found");
     json_decref(v);
     return says;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which program each task of a step runs: what was taken has one for each of them, and what was not is told.
+ * Which program each task of a step runs: what was taken has one for each of them, and what was not
+ * is told.
  */
 #include "base/mem.h"
 #include "cli/programs.h"

@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = mem_strndup((const char *)data, size), out[RANGES_TEXT_MAX], again[RANGES_TEXT_MAX];
+    char *text = mem_strndup((const char *)data, size), out[RANGES_TEXT_MAX],
+         again[RANGES_TEXT_MAX];
     struct ranges s, t;
     struct err e = {0};
     int rc = ranges_parse(text, &s, &e);

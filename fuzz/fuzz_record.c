@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the agent reads back from a task's directory; the first byte chooses which record. An agent that is not
- * root runs tasks as its own user, so a program can have written them. The functions that do without a file
- * are static in agent/record.c.
+ * What the agent reads back from a task's directory; the first byte chooses which record. An agent
+ * that is not root runs tasks as its own user, so a program can have written them. The functions
+ * that do without a file are static in agent/record.c.
  */
 #include "agent/record.c"
 
@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    const struct wire_table *t = data[0] == 's' ? &state_table : data[0] == 'x' ? &exit_table : &start_table;
+    const struct wire_table *t = data[0] == 's'   ? &state_table
+                                 : data[0] == 'x' ? &exit_table
+                                                  : &start_table;
     void *m = mem_alloc(t->size);
     struct err e = {0};
     memset(m, CHECK_PATTERN, t->size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is posted to the emulator's /events, a body a line, to a region where instances run: what it does is
- * told as JSON that can be written, no more runs than there was room for, and the region's books add up.
+ * What is posted to the emulator's /events, a body a line, to a region where instances run: what it
+ * does is told as JSON that can be written, no more runs than there was room for, and the region's
+ * books add up.
  */
 #include "cloud/emulator/control.h"
 #include "fuzz/check.h"
@@ -35,7 +36,8 @@ static void post(struct region *r, const char *text, size_t n, struct wall now)
     check_json(control_state(&r, 1, now));
     for (size_t i = 0; i < r->market.n_pools; i++)
         for (int m = 0; m < 2; m++)
-            assert(r->market.pools[i].in_use[m] >= 0 && r->market.pools[i].in_use[m] <= EMULATED_ROOM);
+            assert(
+                r->market.pools[i].in_use[m] >= 0 && r->market.pools[i].in_use[m] <= EMULATED_ROOM);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies of an S3 store. The first byte chooses who reads the rest: '0' a list, '1' an upload's beginning, '2' a copy's
- * result, '3' a removal, '4' a refusal, '6' a list of Azure's; '5' is the URL of a store.
+ * Replies of an S3 store. The first byte chooses who reads the rest: '0' a list, '1' an upload's
+ * beginning, '2' a copy's result, '3' a removal, '4' a refusal, '6' a list of Azure's; '5' is the
+ * URL of a store.
  */
 #include "check.h"
 #include "ckpt/s3.h"
@@ -83,9 +84,13 @@ static int read_refusal(const char *body, size_t n, struct err *e)
 static int read_url(const char *text, size_t n, struct err *e)
 {
     static const struct store_keys all[STORE_KEYS_KINDS] = {
-        [STORE_KEYS_AWS] = {.kind = STORE_KEYS_AWS, .access_key = "A", .secret_key = "S", .token = "T"},
+        [STORE_KEYS_AWS] = {.kind = STORE_KEYS_AWS,
+            .access_key = "A",
+            .secret_key = "S",
+            .token = "T"},
         [STORE_KEYS_GOOGLE] = {.kind = STORE_KEYS_GOOGLE, .token = "T"},
-        [STORE_KEYS_AZURE] = {.kind = STORE_KEYS_AZURE, .is_signature = true, .token = "sv=1&sig=T"}};
+        [STORE_KEYS_AZURE] = {
+            .kind = STORE_KEYS_AZURE, .is_signature = true, .token = "sv=1&sig=T"}};
     char *url = mem_strndup(text, n);
     struct s3_place p;
     int rc = s3_place_parse(url, &p, e);
@@ -94,8 +99,8 @@ static int read_url(const char *text, size_t n, struct err *e)
             .method = "GET", .key = "chunks/1", .query = "uploads=", .sha256 = S3_EMPTY_SHA256};
         struct s3_signed s;
         struct err bad;
-        assert(p.bucket[0] && p.shown[0] && (p.region[0] || p.dialect != STORE_KEYS_AWS) && p.host[0] &&
-               (!p.prefix[0] || str_ends(p.prefix, "/")));
+        assert(p.bucket[0] && p.shown[0] && (p.region[0] || p.dialect != STORE_KEYS_AWS) &&
+               p.host[0] && (!p.prefix[0] || str_ends(p.prefix, "/")));
         if (s3_sign(&p, &r, &all[p.dialect], (struct wall){0}, &s, &bad) == 0) {
             assert(str_starts(s.url, p.root) && !strpbrk(s.url, "\r\n "));
             s3_signed_deinit(&s);

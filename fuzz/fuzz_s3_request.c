@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's S3: calls, one a line, METHOD TARGET BODY, without signatures. Whatever was asked, the reply has a
- * status of HTTP's, errors are XML with a code, and the sum of what is stored is right.
+ * The emulator's S3: calls, one a line, METHOD TARGET BODY, without signatures. Whatever was asked,
+ * the reply has a status of HTTP's, errors are XML with a code, and the sum of what is stored is
+ * right.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -23,7 +24,8 @@ static void check_sum(const struct s3_objects *o)
     for (size_t k = 0; k < o->n_buckets; k++)
         for (size_t i = 0; i < o->buckets[k].n; i++) {
             sum += o->buckets[k].objects[i]->data.len;
-            assert(i == 0 || strcmp(o->buckets[k].objects[i - 1]->key, o->buckets[k].objects[i]->key) < 0);
+            assert(i == 0 ||
+                   strcmp(o->buckets[k].objects[i - 1]->key, o->buckets[k].objects[i]->key) < 0);
         }
     LIST_FOREACH (&o->uploads, l) {
         const struct s3_upload *u = LIST_ENTRY(l, struct s3_upload, link);
@@ -63,7 +65,8 @@ static void call(struct s3_account *account, struct faults *faults, char *line)
         .body = rest ? rest : "",
         .body_len = rest ? strlen(rest) : 0};
     struct front_reply reply = {.status = 200};
-    struct s3_call c = {.account = account, .request = &r, .faults = faults, .now = {1000}, .reply = &reply};
+    struct s3_call c = {
+        .account = account, .request = &r, .faults = faults, .now = {1000}, .reply = &reply};
     if (s3_api_route(&c))
         s3_api_run(&c);
     check_reply(&reply);

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == 0) {
         while (o.command && o.command[n])
             n++;
-        assert(o.signal ? !o.command && o.signal >= 1 && o.signal <= 64 && o.to <= SHELL_TO_ALL : n >= 1 && n <= SHELL_WORDS_MAX);
+        assert(o.signal ? !o.command && o.signal >= 1 && o.signal <= 64 && o.to <= SHELL_TO_ALL
+                        : n >= 1 && n <= SHELL_WORDS_MAX);
         assert(memchr(o.term, 0, sizeof(o.term)));
         shell_order_deinit(&o);
     } else {

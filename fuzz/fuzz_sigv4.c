@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checking a signature on a request from outside. Lines: the target, a header's value, the list of signed
- * headers, the Authorization header.
+ * Checking a signature on a request from outside. Lines: the target, a header's value, the list of
+ * signed headers, the Authorization header.
  */
 #include "base/mem.h"
 #include "base/str.h"

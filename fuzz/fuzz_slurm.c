@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Formats of output, lists of hosts, times and names of files, as scripts give them: nothing that is read breaks a limit, and
- * what was taken can be written.
+ * Formats of output, lists of hosts, times and names of files, as scripts give them: nothing that
+ * is read breaks a limit, and what was taken can be written.
  */
 #include "base/mem.h"
 #include "base/pattern.h"
@@ -15,8 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -12, 0}, {"name", 'j', "NAME", 10, 1},
-    {"state", 't', "ST", 10, 2}, {NULL, 0, NULL, 0, 0}};
+static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -12, 0},
+    {"name", 'j', "NAME", 10, 1}, {"state", 't', "ST", 10, 2}, {NULL, 0, NULL, 0, 0}};
 
 static void value(const void *row, int what, struct buf *out)
 {
@@ -25,8 +25,8 @@ static void value(const void *row, int what, struct buf *out)
 
 static void formats(const char *text)
 {
-    int (*const parsers[])(const char *, const struct slurm_field *, struct slurm_format *, struct err *) = {
-        slurm_format_letters, slurm_format_names, slurm_format_sacct};
+    int (*const parsers[])(const char *, const struct slurm_field *, struct slurm_format *,
+        struct err *) = {slurm_format_letters, slurm_format_names, slurm_format_sacct};
     for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]); i++) {
         struct slurm_format f;
         struct buf out = {0};
@@ -71,7 +71,9 @@ static void words(const char *text)
 /* A word of scontrol update. */
 static void update(const char *text)
 {
-    json_t *job = json_pack("{s:i,s:i,s:I}", "nodes", 2, "cpus", 4, "time_limit_ms", (json_int_t)3600000), *changes = json_object();
+    json_t *job = json_pack(
+               "{s:i,s:i,s:I}", "nodes", 2, "cpus", 4, "time_limit_ms", (json_int_t)3600000),
+           *changes = json_object();
     struct err e = {0};
     char *told;
     int rc = scontrol_update_word(text, job, changes, &told, &e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names that a store lists, which anybody who can write there chooses: one that is read as a checkpoint's or
- * an attempt's is the name that we would give it.
+ * Names that a store lists, which anybody who can write there chooses: one that is read as a
+ * checkpoint's or an attempt's is the name that we would give it.
  */
 #include "base/mem.h"
 #include "ckpt/layout.h"

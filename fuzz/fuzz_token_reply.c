@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies of the services that scoped credentials are made with. The first byte chooses who reads the rest: '0' a role that
- * was assumed, '1' its refusal, '2' a token that was exchanged, '3' a user delegation key (and what it signs), anything else
- * that key's refusal.
+ * Replies of the services that scoped credentials are made with. The first byte chooses who reads
+ * the rest: '0' a role that was assumed, '1' its refusal, '2' a token that was exchanged, '3' a
+ * user delegation key (and what it signs), anything else that key's refusal.
  */
 #include "base/str.h"
 #include "cloud/aws/sts.h"
@@ -25,7 +25,8 @@ static int read_role(const char *body, size_t n, struct err *e)
 {
     struct aws_credentials c;
     int rc = sts_parse_assume_role(body, n, &c, e);
-    assert(rc != 0 || (c.access_key[0] && c.secret_key[0] && c.session_token[0] && wall_is_set(c.expires)));
+    assert(rc != 0 ||
+           (c.access_key[0] && c.secret_key[0] && c.session_token[0] && wall_is_set(c.expires)));
     assert(rc != 0 || (is_header_text(c.access_key) && is_header_text(c.session_token)));
     return rc;
 }
@@ -42,13 +43,15 @@ static int read_exchange(const char *body, size_t n, struct err *e)
 {
     struct oauth_token t;
     int rc = gcp_downscope_parse(n % 2 ? 200 : 400, body, n, 600, &t, e);
-    assert(rc != 0 || (t.text[0] && is_header_text(t.text) && t.expires_in_s >= 1 && t.expires_in_s <= 600));
+    assert(rc != 0 ||
+           (t.text[0] && is_header_text(t.text) && t.expires_in_s >= 1 && t.expires_in_s <= 600));
     return rc;
 }
 
 static int read_key(const char *body, size_t n, struct err *e)
 {
-    const struct sas_scope scope = {.account = "lab1", .container = "jobs", .expiry = {1787400000000}};
+    const struct sas_scope scope = {
+        .account = "lab1", .container = "jobs", .expiry = {1787400000000}};
     struct sas_key key;
     struct buf query = {0};
     int rc = sas_parse_key(body, n, &key, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decodes must encode, and decode again to the same; and so it does after a space, with which it is read by way of a tree of JSON.
+ * What decodes must encode, and decode again to the same; and so it does after a space, with which
+ * it is read by way of a tree of JSON.
  */
 #include "base/wire/wire.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The messages of a join, of its answer and of a renewal; the first byte chooses. What decodes must encode,
- * and decode again to the same.
+ * The messages of a join, of its answer and of a renewal; the first byte chooses. What decodes must
+ * encode, and decode again to the same.
  */
 #include "base/mem.h"
 #include "base/wire/wire.h"
@@ -11,28 +11,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ROUND_TRIP(type)                                                                                     \
-    static void type##_round_trip(const char *p, size_t n)                                                   \
-    {                                                                                                        \
-        struct type *m = mem_alloc(sizeof(*m)), *back = mem_alloc(sizeof(*back));                            \
-        struct buf first = {0}, second = {0};                                                                \
-        struct err e = {0};                                                                                  \
-        memset(m, CHECK_PATTERN, sizeof(*m));                                                                \
-        int rc = type##_decode(p, n, m, &e);                                                                 \
-        if (rc == 0) {                                                                                       \
-            type##_encode(m, &first);                                                                        \
-            rc = type##_decode(first.data, first.len, back, &e);                                             \
-            assert(rc == 0);                                                                                 \
-            type##_encode(back, &second);                                                                    \
-            assert(str_eq(first.data, second.data));                                                         \
-        } else {                                                                                             \
-            check_error(rc, &e);                                                                             \
-            check_untouched(m, sizeof(*m));                                                                  \
-        }                                                                                                    \
-        buf_deinit(&first);                                                                                  \
-        buf_deinit(&second);                                                                                 \
-        free(m);                                                                                             \
-        free(back);                                                                                          \
+#define ROUND_TRIP(type)                                                                           \
+    static void type##_round_trip(const char *p, size_t n)                                         \
+    {                                                                                              \
+        struct type *m = mem_alloc(sizeof(*m)), *back = mem_alloc(sizeof(*back));                  \
+        struct buf first = {0}, second = {0};                                                      \
+        struct err e = {0};                                                                        \
+        memset(m, CHECK_PATTERN, sizeof(*m));                                                      \
+        int rc = type##_decode(p, n, m, &e);                                                       \
+        if (rc == 0) {                                                                             \
+            type##_encode(m, &first);                                                              \
+            rc = type##_decode(first.data, first.len, back, &e);                                   \
+            assert(rc == 0);                                                                       \
+            type##_encode(back, &second);                                                          \
+            assert(str_eq(first.data, second.data));                                               \
+        } else {                                                                                   \
+            check_error(rc, &e);                                                                   \
+            check_untouched(m, sizeof(*m));                                                        \
+        }                                                                                          \
+        buf_deinit(&first);                                                                        \
+        buf_deinit(&second);                                                                       \
+        free(m);                                                                                   \
+        free(back);                                                                                \
     }
 
 ROUND_TRIP(wire_join)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users send as a working directory, and what agents are given: texts, packs and questions. A text that is taken is what would
- * be written of it again, and all that it names stays below the directory.
+ * What users send as a working directory, and what agents are given: texts, packs and questions. A
+ * text that is taken is what would be written of it again, and all that it names stays below the
+ * directory.
  */
 #include "base/mem.h"
 #include "ckpt/workdir.h"
@@ -19,9 +20,10 @@ static void write_again(const struct workdir *w, struct buf *out)
         const struct workdir_entry *x = &w->v[i];
         const char(*hashes)[CHUNK_HEX_SIZE] =
             x->pieces ? (const char(*)[CHUNK_HEX_SIZE])w->hashes + x->piece : NULL;
-        int rc = x->kind == WORKDIR_DIR    ? workdir_add_dir(out, x->path, x->mode, &e)
-                 : x->kind == WORKDIR_LINK ? workdir_add_link(out, x->path, x->target, &e)
-                                           : workdir_add_file(out, x->path, x->mode, x->size, hashes, &e);
+        int rc = x->kind == WORKDIR_DIR ? workdir_add_dir(out, x->path, x->mode, &e)
+                 : x->kind == WORKDIR_LINK
+                     ? workdir_add_link(out, x->path, x->target, &e)
+                     : workdir_add_file(out, x->path, x->mode, x->size, hashes, &e);
         assert(rc == 0 && workdir_is_path(x->path));
     }
 }

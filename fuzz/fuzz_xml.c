@@ -19,7 +19,8 @@ static void walk(const struct xml_node *node, int depth)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         xml_text_cut(node, names[i], text, sizeof(text));
         assert(str_is_utf8(text, strlen(text)));
-        for (const struct xml_node *c = xml_child(node, names[i]); c && depth < WALK_DEPTH; c = xml_next(c)) {
+        for (const struct xml_node *c = xml_child(node, names[i]); c && depth < WALK_DEPTH;
+             c = xml_next(c)) {
             assert(str_eq(xml_name(c), names[i]));
             walk(c, depth + 1);
         }

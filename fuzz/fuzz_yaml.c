@@ -57,9 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct yaml_node *root;
     struct err e = {0};
-    int lines = 2;                    /* an error may be told of the line behind the last */
-    for (size_t i = 0; i < size; i++) /* YAML's line breaks; U+0085, U+2028 and U+2029 end in these bytes */
-        lines += data[i] == '\n' || data[i] == '\r' || data[i] == 0x85 || data[i] == 0xA8 || data[i] == 0xA9;
+    int lines = 2; /* an error may be told of the line behind the last */
+    /* YAML's line breaks; U+0085, U+2028 and U+2029 end in these bytes */
+    for (size_t i = 0; i < size; i++)
+        lines += data[i] == '\n' || data[i] == '\r' || data[i] == 0x85 || data[i] == 0xA8 ||
+                 data[i] == 0xA9;
     if (yaml_parse("f", (const char *)data, size, &root, &e) == 0) {
         check_tree(root, lines, 1);
         read_mapping(root, lines);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a fuzz target over every file of the corpus directories in argv, where there is no libFuzzer to do it.
+ * Runs a fuzz target over every file of the corpus directories in argv, where there is no libFuzzer
+ * to do it.
  */
 #include "base/fs.h"
 
@@ -47,7 +48,8 @@ static int replay_directory(const char *path)
     if (n >= 0)
         free(entries);
     printf("%s: %d inputs\n", path, replayed);
-    return failed == 0 && replayed > 0 ? 0 : -1; /* a corpus that is not there is a mistake in the build */
+    /* a corpus that is not there is a mistake in the build */
+    return failed == 0 && replayed > 0 ? 0 : -1;
 }
 
 int main(int argc, char **argv)

@@ -2,8 +2,8 @@
  *
  * See breakeven.h, which has the formulas.
  *
- * Invariant: of whatever is bought, the costs of its months add up to its price less its resale, to the micro-dollar; so after its
- * life what was paid and what it cost are the same.
+ * Invariant: of whatever is bought, the costs of its months add up to its price less its resale, to
+ * the micro-dollar; so after its life what was paid and what it cost are the same.
  */
 #include "money/breakeven.h"
 
@@ -68,7 +68,8 @@ double breakeven_lost(double interruptions_h, double at_risk_h)
 
 /* ---- items ---- */
 
-static struct breakeven_item *add_item(struct breakeven_side *s, enum breakeven_kind kind, const char *name)
+static struct breakeven_item *add_item(
+    struct breakeven_side *s, enum breakeven_kind kind, const char *name)
 {
     struct breakeven_item *i = &s->items[s->n_items++];
     i->kind = kind;
@@ -122,16 +123,20 @@ static int life_of(const struct breakeven_plan *p)
     return (int)lround(value(&p->own[OWN_YEARS]) * 12);
 }
 
-/* What is there grows smaller when better machines are bought in its place: so do the costs that follow its size. */
-static void own_hardware(struct world *w, struct breakeven_side *s, double ret_size[BREAKEVEN_MONTHS])
+/* What is there grows smaller when better machines are bought in its place: so do the costs that
+ * follow its size. */
+static void own_hardware(
+    struct world *w, struct breakeven_side *s, double ret_size[BREAKEVEN_MONTHS])
 {
     const struct figure *f = w->plan->own;
-    struct breakeven_item *hardware = add_item(s, ITEM_HARDWARE, "hardware"), *spares = add_item(s, ITEM_SPARES, "spares"),
+    struct breakeven_item *hardware = add_item(s, ITEM_HARDWARE, "hardware"),
+                          *spares = add_item(s, ITEM_SPARES, "spares"),
                           *maintenance = add_item(s, ITEM_MAINTENANCE, "maintenance");
     double price = value(&f[OWN_NODES]) * (double)f[OWN_NODE_USD].micro;
     int life = life_of(w->plan);
     for (int m = 0; m < BREAKEVEN_MONTHS; m += life) {
-        double size = m > 0 ? size_then(w->w, m) : 1, paid = price * size * (m > 0 ? share(&f[OWN_REFRESH]) : 1);
+        double size = m > 0 ? size_then(w->w, m) : 1,
+               paid = price * size * (m > 0 ? share(&f[OWN_REFRESH]) : 1);
         buy(hardware, m, life, amount(w, paid), amount(w, paid * share(&f[OWN_RESALE])));
         buy(spares, m, life, amount(w, paid * share(&f[OWN_SPARES])), 0);
         for (int k = m; k < m + life && k < BREAKEVEN_MONTHS; k++) {
@@ -141,16 +146,22 @@ static void own_hardware(struct world *w, struct breakeven_side *s, double ret_s
     }
 }
 
-static void own_running(struct world *w, struct breakeven_side *s, const double size[BREAKEVEN_MONTHS])
+static void own_running(
+    struct world *w, struct breakeven_side *s, const double size[BREAKEVEN_MONTHS])
 {
     const struct figure *f = w->plan->own;
-    struct breakeven_item *power = add_item(s, ITEM_POWER, "power"), *space = add_item(s, ITEM_SPACE, "space"),
-                          *network = add_item(s, ITEM_NETWORK, "network"), *staff = add_item(s, ITEM_STAFF, "staff");
-    double kwh = value(&f[OWN_KW]) * w->productive_h + value(&f[OWN_IDLE_KW]) * (w->wall_h - w->productive_h);
-    double power_uusd = kwh * value(&f[OWN_PUE]) * (double)f[OWN_KWH].micro * times(w->w->power_times);
+    struct breakeven_item *power = add_item(s, ITEM_POWER, "power"),
+                          *space = add_item(s, ITEM_SPACE, "space"),
+                          *network = add_item(s, ITEM_NETWORK, "network"),
+                          *staff = add_item(s, ITEM_STAFF, "staff");
+    double kwh = value(&f[OWN_KW]) * w->productive_h +
+                 value(&f[OWN_IDLE_KW]) * (w->wall_h - w->productive_h);
+    double power_uusd =
+        kwh * value(&f[OWN_PUE]) * (double)f[OWN_KWH].micro * times(w->w->power_times);
     double space_uusd = value(&f[OWN_NODES]) * (double)f[OWN_SPACE_NODE].micro +
                         w->gpus * value(&f[OWN_KW]) * (double)f[OWN_SPACE_KW].micro;
-    double network_uusd = (double)f[OWN_NETWORK_MONTH].micro + w->productive_h * (double)f[OWN_NETWORK_HOUR].micro;
+    double network_uusd =
+        (double)f[OWN_NETWORK_MONTH].micro + w->productive_h * (double)f[OWN_NETWORK_HOUR].micro;
     for (int m = 0; m < BREAKEVEN_MONTHS; m++) {
         pay(power, m, amount(w, power_uusd * size[m]));
         pay(space, m, amount(w, space_uusd * size[m]));
@@ -199,7 +210,8 @@ static void rent_reserved(struct world *w, const struct breakeven_rent *r, struc
     }
 }
 
-/* What is rented by the hour: in each month `of` micro-dollars, as many as today's machines would take. */
+/* What is rented by the hour: in each month `of` micro-dollars, as many as today's machines would
+ * take. */
 static double pay_hours(struct world *w, struct breakeven_item *i, double of)
 {
     for (int m = 0; m < BREAKEVEN_MONTHS; m++)
@@ -207,16 +219,19 @@ static double pay_hours(struct world *w, struct breakeven_item *i, double of)
     return of;
 }
 
-static void rent_by_the_hour(struct world *w, const struct breakeven_rent *r, struct breakeven_side *s)
+static void rent_by_the_hour(
+    struct world *w, const struct breakeven_rent *r, struct breakeven_side *s)
 {
     double uusd = price_of(r, RENT_USD_HOUR) * w->productive_h, all;
     if (r->market == RENT_SPOT) {
-        double interruptions = share(&r->f[RENT_INTERRUPTIONS]), without = share(&r->f[RENT_WITHOUT_SPOT]);
+        double interruptions = share(&r->f[RENT_INTERRUPTIONS]),
+               without = share(&r->f[RENT_WITHOUT_SPOT]);
         uusd *= times(w->w->spot_times) * (1 - without);
         all = pay_hours(w, add_item(s, ITEM_MACHINES, "spot machines"), uusd);
         all += pay_hours(w, add_item(s, ITEM_LOST, "work lost to interruptions"),
             uusd * breakeven_lost(interruptions, value(&r->f[RENT_AT_RISK]) / 60));
-        all += pay_hours(w, add_item(s, ITEM_RESTARTS, "restarts"), uusd * interruptions * value(&r->f[RENT_RESTART]) / 60);
+        all += pay_hours(w, add_item(s, ITEM_RESTARTS, "restarts"),
+            uusd * interruptions * value(&r->f[RENT_RESTART]) / 60);
         all += pay_hours(w, add_item(s, ITEM_SAVES, "saves"), uusd * share(&r->f[RENT_SAVING]));
         all += pay_hours(w, add_item(s, ITEM_ON_DEMAND, "on-demand, while there is no spot"),
             price_of(r, RENT_ON_DEMAND_USD_HOUR) * w->productive_h * without);
@@ -234,13 +249,17 @@ static void rent_side(struct world *w, const struct breakeven_rent *r, struct br
         rent_reserved(w, r, s);
     else
         rent_by_the_hour(w, r, s);
-    struct breakeven_item *egress = add_item(s, ITEM_EGRESS, "egress"), *storage = add_item(s, ITEM_STORAGE, "storage"),
+    struct breakeven_item *egress = add_item(s, ITEM_EGRESS, "egress"),
+                          *storage = add_item(s, ITEM_STORAGE, "storage"),
                           *staff = add_item(s, ITEM_STAFF, "staff");
-    double traffic = value(&r->f[RENT_EGRESS_GB]) * BREAKEVEN_MONTH_DAYS * (double)r->f[RENT_EGRESS_USD].micro;
+    double traffic =
+        value(&r->f[RENT_EGRESS_GB]) * BREAKEVEN_MONTH_DAYS * (double)r->f[RENT_EGRESS_USD].micro;
     for (int m = 0; m < BREAKEVEN_MONTHS; m++) {
         pay(egress, m, amount(w, traffic));
-        pay(storage, m, amount(w, value(&r->f[RENT_STORAGE_GB]) * (double)r->f[RENT_STORAGE_USD].micro));
-        pay(staff, m, amount(w, value(&r->f[RENT_STAFF]) * (double)r->f[RENT_STAFF_USD].micro / 12));
+        pay(storage, m,
+            amount(w, value(&r->f[RENT_STORAGE_GB]) * (double)r->f[RENT_STORAGE_USD].micro));
+        pay(staff, m,
+            amount(w, value(&r->f[RENT_STAFF]) * (double)r->f[RENT_STAFF_USD].micro / 12));
     }
 }
 
@@ -250,17 +269,21 @@ struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeve
 {
     double gap = own.fixed - rent.fixed, slope = rent.productive - own.productive;
     double at = slope != 0 ? gap / slope : -1;
-    double when_idle = own.fixed - rent.fixed, when_full = own.fixed + own.productive - rent.fixed - rent.productive;
+    double when_idle = own.fixed - rent.fixed,
+           when_full = own.fixed + own.productive - rent.fixed - rent.productive;
     if (when_idle <= 0 && when_full <= 0)
         return (struct breakeven_point){.where = OWN_ALWAYS};
     if (when_idle > 0 && when_full > 0)
         return (struct breakeven_point){.where = OWN_NEVER};
-    return (struct breakeven_point){.where = when_idle > 0 ? OWN_ABOVE : OWN_BELOW, .utilisation = at};
+    return (struct breakeven_point){
+        .where = when_idle > 0 ? OWN_ABOVE : OWN_BELOW, .utilisation = at};
 }
 
-static struct world world_of(const struct breakeven_plan *p, const struct breakeven_what_if *w, double utilisation)
+static struct world world_of(
+    const struct breakeven_plan *p, const struct breakeven_what_if *w, double utilisation)
 {
-    struct world of = {.plan = p, .w = w, .gpus = value(&p->own[OWN_NODES]) * value(&p->own[OWN_GPUS])};
+    struct world of = {
+        .plan = p, .w = w, .gpus = value(&p->own[OWN_NODES]) * value(&p->own[OWN_GPUS])};
     of.wall_h = of.gpus * BREAKEVEN_MONTH_HOURS;
     of.productive_h = of.wall_h * utilisation;
     return of;
@@ -278,8 +301,8 @@ struct sides {
     bool too_much;
 };
 
-static void fill_sides(
-    const struct breakeven_plan *p, const struct breakeven_what_if *w, double utilisation, struct sides *s)
+static void fill_sides(const struct breakeven_plan *p, const struct breakeven_what_if *w,
+    double utilisation, struct sides *s)
 {
     struct world of = world_of(p, w, utilisation);
     own_side(&of, &s->own);
@@ -289,13 +312,13 @@ static void fill_sides(
 }
 
 /* From the costs without use and in full use. */
-static struct breakeven_line line_of(const struct breakeven_plan *p, const struct breakeven_side *idle,
-    const struct breakeven_side *full, unsigned kinds)
+static struct breakeven_line line_of(const struct breakeven_plan *p,
+    const struct breakeven_side *idle, const struct breakeven_side *full, unsigned kinds)
 {
     double hours = world_of(p, &(struct breakeven_what_if){0}, 1).wall_h * p->months;
     double fixed = (double)side_cost(idle, kinds, p->months);
-    return (struct breakeven_line){
-        .fixed = fixed / hours, .productive = ((double)side_cost(full, kinds, p->months) - fixed) / hours};
+    return (struct breakeven_line){.fixed = fixed / hours,
+        .productive = ((double)side_cost(full, kinds, p->months) - fixed) / hours};
 }
 
 static int64_t cash_in(const struct breakeven_side *s, int month)
@@ -306,7 +329,8 @@ static int64_t cash_in(const struct breakeven_side *s, int month)
     return total;
 }
 
-static void find_month(const struct breakeven_side *own, const struct breakeven_side *rent, struct breakeven_versus *v)
+static void find_month(
+    const struct breakeven_side *own, const struct breakeven_side *rent, struct breakeven_versus *v)
 {
     int64_t ahead = 0; /* what owning has been paid less for by then */
     for (int m = 0; m < BREAKEVEN_MONTHS && !v->behind_again; m++) {
@@ -318,20 +342,23 @@ static void find_month(const struct breakeven_side *own, const struct breakeven_
     }
 }
 
-static void compare(const struct breakeven_plan *p, const struct sides *now, const struct sides *idle,
-    const struct sides *full, size_t i, struct breakeven_versus *v)
+static void compare(const struct breakeven_plan *p, const struct sides *now,
+    const struct sides *idle, const struct sides *full, size_t i, struct breakeven_versus *v)
 {
     *v = (struct breakeven_versus){.line = line_of(p, &idle->rents[i], &full->rents[i], ITEMS_ALL)};
-    struct breakeven_line rent_no_staff = line_of(p, &idle->rents[i], &full->rents[i], ITEMS_NO_STAFF);
+    struct breakeven_line rent_no_staff =
+        line_of(p, &idle->rents[i], &full->rents[i], ITEMS_NO_STAFF);
     v->all = breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_ALL), v->line);
-    v->without_staff = breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_NO_STAFF), rent_no_staff);
-    v->hardware_power = breakeven_meet(
-        line_of(p, &idle->own, &full->own, ITEMS_HARDWARE_POWER), rent_no_staff);
+    v->without_staff =
+        breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_NO_STAFF), rent_no_staff);
+    v->hardware_power =
+        breakeven_meet(line_of(p, &idle->own, &full->own, ITEMS_HARDWARE_POWER), rent_no_staff);
     find_month(&now->own, &now->rents[i], v);
 }
 
 /* sides[3]: as it is, idle, in full use; idle and full stay those of the world. */
-static bool fill_world(const struct breakeven_plan *p, const struct breakeven_what_if *w, struct sides *s)
+static bool fill_world(
+    const struct breakeven_plan *p, const struct breakeven_what_if *w, struct sides *s)
 {
     fill_sides(p, w, utilisation_in(p, w), &s[0]);
     fill_sides(p, w, 0, &s[1]);
@@ -339,8 +366,8 @@ static bool fill_world(const struct breakeven_plan *p, const struct breakeven_wh
     return !s[0].too_much && !s[1].too_much && !s[2].too_much;
 }
 
-static bool fill_outcome(
-    const struct breakeven_plan *p, const struct breakeven_what_if *w, struct sides *s, struct breakeven_outcome *o)
+static bool fill_outcome(const struct breakeven_plan *p, const struct breakeven_what_if *w,
+    struct sides *s, struct breakeven_outcome *o)
 {
     bool fits = fill_world(p, w, s);
     double hours = world_of(p, w, utilisation_in(p, w)).productive_h * p->months;
@@ -352,7 +379,8 @@ static bool fill_outcome(
     return fits;
 }
 
-int breakeven_run(const struct breakeven_plan *p, struct breakeven_result *ret_result, struct err *e)
+int breakeven_run(
+    const struct breakeven_plan *p, struct breakeven_result *ret_result, struct err *e)
 {
     const struct breakeven_what_if as_it_is = {0};
     struct sides *s = mem_array(3, sizeof *s);
@@ -373,5 +401,7 @@ int breakeven_run(const struct breakeven_plan *p, struct breakeven_result *ret_r
     }
     free(s);
     return fits ? 0
-                : err_set(e, ERR_INVALID, "more than $2,000,000,000 in one purchase or one month cannot be added up: is a figure in the wrong unit?");
+                : err_set(e, ERR_INVALID,
+                      "more than $2,000,000,000 in one purchase or one month cannot be added up: "
+                      "is a figure in the wrong unit?");
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rent or buy: what GPUs of one's own cost, item by item and month by month, against each way to rent the same work. Pure: no
- * clock, no files, the same plan gives the same numbers.
+ * Rent or buy: what GPUs of one's own cost, item by item and month by month, against each way to
+ * rent the same work. Pure: no clock, no files, the same plan gives the same numbers.
  *
- * Units. Money is integer micro-dollars where it is added up; rates are doubles. A year has 8760 hours and a month 730 (8760 / 12);
- * what is given by the day counts 30 days a month, as bills of storage and egress do. G is the number of GPUs owned, u the
- * utilisation, the share of all their hours that is productive. There are two kinds of hours:
+ * Units. Money is integer micro-dollars where it is added up; rates are doubles. A year has 8760
+ * hours and a month 730 (8760 / 12); what is given by the day counts 30 days a month, as bills of
+ * storage and egress do. G is the number of GPUs owned, u the utilisation, the share of all their
+ * hours that is productive. There are two kinds of hours:
  *     wall hours            G x 730 a month: a GPU that is owned or reserved costs in each
  *     productive hours      G x 730 x u a month: the work, which is the same however it is done
  *
@@ -18,21 +19,25 @@
  *     network               a line by the month (wall), traffic by the productive hour
  *     staff                 people x salary / 12                                         wall
  *     other                 by the month, or once, spread over the depreciation          wall
- * When the depreciation is over the hardware is bought again (refresh: at this share of the first price).
+ * When the depreciation is over the hardware is bought again (refresh: at this share of the first
+ * price).
  *
  * Renting, a month, p being the price of a GPU-hour.
  *     on-demand             p x productive hours x (1 + share of boot and idle time)
  *     reserved              p x wall hours, used or not, for the term, and then for another
- *     spot                  p x productive hours x (1 + r x (work at risk + restart) + saves), r interruptions an hour: to the first
- *                           order, that is, what is lost is not lost again while it is done again. Hours in which there is no spot
+ *     spot                  p x productive hours x (1 + r x (work at risk + restart) + saves), r
+ *                           interruptions an hour: to the first order, that is, what is lost is not
+ *                           lost again while it is done again. Hours in which there is no spot
  *                           machine cost the on-demand price.
  *     egress, storage, staff, as given
  *
- * Each item has two rows of months: cash, when it is paid, and cost, which spreads what is bought over its life. What cash is ahead of
- * cost is the value that is left. The month of break-even is by cash, all else by cost. Break-even utilisation: both sides' costs are
- * straight lines over u, F + V x u; they meet at (F_own - F_rent) / (V_rent - V_own).
+ * Each item has two rows of months: cash, when it is paid, and cost, which spreads what is bought
+ * over its life. What cash is ahead of cost is the value that is left. The month of break-even is
+ * by cash, all else by cost. Break-even utilisation: both sides' costs are straight lines over u, F
+ * + V x u; they meet at (F_own - F_rent) / (V_rent - V_own).
  *
- * Left out: interest and taxes (they can be given as other items), and that prices change unless a what-if says so.
+ * Left out: interest and taxes (they can be given as other items), and that prices change unless a
+ * what-if says so.
  */
 #ifndef BELAY_MONEY_BREAKEVEN_H
 #define BELAY_MONEY_BREAKEVEN_H
@@ -124,7 +129,8 @@ extern const struct figure_info rent_figures[RENT_FIGURES];
 
 enum rent_market { RENT_ON_DEMAND, RENT_RESERVED, RENT_SPOT };
 extern const char *const rent_market_names[];
-#define FIGURE_NOT_COUNTED "not counted: nothing was said of it" /* the source of figures that are 0 for that reason */
+/* the source of figures that are 0 for that reason */
+#define FIGURE_NOT_COUNTED "not counted: nothing was said of it"
 
 struct breakeven_rent {
     char name[BREAKEVEN_NAME_MAX];
@@ -143,8 +149,12 @@ struct breakeven_what_if {
     char name[BREAKEVEN_NAME_MAX];
     double utilisation_points; /* added; the utilisation stays within 1 and 100 % */
     double spot_times, power_times;
-    double better_times; /* machines that do so many times the work for the same money are there to be rented and bought... */
-    int better_after;    /* ...after so many months. What is owned and reserved stays what it is to the end of its time */
+    /* machines that do so many times the work for the same money are there to be rented and
+     * bought... */
+    double better_times;
+    /* ...after so many months. What is owned and reserved stays what it is to the end of its
+     * time */
+    int better_after;
 };
 
 struct breakeven_plan {
@@ -197,14 +207,16 @@ struct breakeven_side {
     char name[BREAKEVEN_NAME_MAX];
     struct breakeven_item items[BREAKEVEN_ITEMS_MAX];
     size_t n_items;
-    int64_t owed[BREAKEVEN_MONTHS]; /* after each month: what a term that was begun obliges to pay still */
+    /* after each month: what a term that was begun obliges to pay still */
+    int64_t owed[BREAKEVEN_MONTHS];
 };
 
 /* The sums of the items of these kinds over the first months. */
 int64_t side_cash(const struct breakeven_side *s, unsigned kinds, int months);
 int64_t side_cost(const struct breakeven_side *s, unsigned kinds, int months);
 
-/* Where owning costs less: above this utilisation, below it, always or never (within 0 and 100 %). */
+/* Where owning costs less: above this utilisation, below it, always or never (within 0 and 100
+ * %). */
 enum breakeven_where { OWN_ALWAYS, OWN_NEVER, OWN_ABOVE, OWN_BELOW };
 extern const char *const breakeven_where_names[];
 struct breakeven_point {
@@ -212,16 +224,20 @@ struct breakeven_point {
     double utilisation; /* 0 .. 1, of the middle two */
 };
 
-/* A cost over the utilisation: of each wall hour, and of each productive hour besides; micro-dollars of one GPU. */
+/* A cost over the utilisation: of each wall hour, and of each productive hour besides;
+ * micro-dollars of one GPU. */
 struct breakeven_line {
     double fixed, productive;
 };
 struct breakeven_point breakeven_meet(struct breakeven_line own, struct breakeven_line rent);
 
 struct breakeven_versus {
-    struct breakeven_line line;                                 /* of renting */
-    struct breakeven_point all, without_staff, hardware_power; /* the last: of owning nothing but these two */
-    int month;        /* at the end of which owning has been paid less for than renting, from 1; 0: not within BREAKEVEN_MONTHS */
+    struct breakeven_line line; /* of renting */
+    /* the last: of owning nothing but these two */
+    struct breakeven_point all, without_staff, hardware_power;
+    /* at the end of which owning has been paid less for than renting, from 1; 0: not within
+     * BREAKEVEN_MONTHS */
+    int month;
     int behind_again; /* a later one in which that is no longer so; 0: none */
 };
 
@@ -241,11 +257,13 @@ struct breakeven_result {
 };
 
 /* ERR_INVALID: sums beyond what can be added up. *ret_result is large: not for the stack. */
-int breakeven_run(const struct breakeven_plan *p, struct breakeven_result *ret_result, struct err *e);
+int breakeven_run(
+    const struct breakeven_plan *p, struct breakeven_result *ret_result, struct err *e);
 
 /* ---- parts, for tests and texts ---- */
 
-/* GPU-hours lost in each hour of a GPU that is interrupted so often an hour, with so many hours' work at risk each time. */
+/* GPU-hours lost in each hour of a GPU that is interrupted so often an hour, with so many hours'
+ * work at risk each time. */
 double breakeven_lost(double interruptions_h, double at_risk_h);
 
 #endif

@@ -35,7 +35,8 @@ static json_t *months_json(const int64_t v[BREAKEVEN_MONTHS])
     return a;
 }
 
-static json_t *item_json(const struct breakeven_item *i, const struct breakeven_plan *p, double productive_hours)
+static json_t *item_json(
+    const struct breakeven_item *i, const struct breakeven_plan *p, double productive_hours)
 {
     json_t *o = json_object();
     int64_t cost = 0;
@@ -70,7 +71,8 @@ static json_t *line_json(struct breakeven_line l)
     return o;
 }
 
-static json_t *side_json(const struct breakeven_side *s, struct breakeven_line line, const struct breakeven_plan *p, double productive_hours)
+static json_t *side_json(const struct breakeven_side *s, struct breakeven_line line,
+    const struct breakeven_plan *p, double productive_hours)
 {
     json_t *o = json_object(), *items = json_array(), *over = json_array(), *paid = json_array();
     int64_t so_far = 0;
@@ -84,7 +86,8 @@ static json_t *side_json(const struct breakeven_side *s, struct breakeven_line l
         json_array_append_new(paid, json_integer((json_int_t)so_far));
     }
     set(o, "name", json_text(s->name));
-    set_int(o, "uusd_per_productive_gpu_hour", llround((double)side_cost(s, ITEMS_ALL, p->months) / productive_hours));
+    set_int(o, "uusd_per_productive_gpu_hour",
+        llround((double)side_cost(s, ITEMS_ALL, p->months) / productive_hours));
     set(o, "items", items);
     set(o, "over", over);
     set(o, "paid_so_far_uusd", paid);
@@ -112,7 +115,8 @@ static json_t *versus_json(const struct breakeven_versus *v)
     return o;
 }
 
-static json_t *outcome_json(const struct breakeven_plan *p, size_t at, const struct breakeven_outcome *outcome)
+static json_t *outcome_json(
+    const struct breakeven_plan *p, size_t at, const struct breakeven_outcome *outcome)
 {
     const struct breakeven_what_if *w = &p->what_ifs[at];
     json_t *o = json_object(), *rents = json_array();
@@ -140,15 +144,19 @@ static json_t *years_json(const struct breakeven_plan *p, const struct breakeven
     json_t *o = json_object();
     double years = r->gpus * p->months / 12;
     set_int(o, "all", llround((double)side_cost(&r->own, ITEMS_ALL, p->months) / years));
-    set_int(o, "without_staff", llround((double)side_cost(&r->own, ITEMS_NO_STAFF, p->months) / years));
-    set_int(o, "hardware_and_power", llround((double)side_cost(&r->own, ITEMS_HARDWARE_POWER, p->months) / years));
+    set_int(
+        o, "without_staff", llround((double)side_cost(&r->own, ITEMS_NO_STAFF, p->months) / years));
+    set_int(o, "hardware_and_power",
+        llround((double)side_cost(&r->own, ITEMS_HARDWARE_POWER, p->months) / years));
     return o;
 }
 
-static json_t *rent_json(const struct breakeven_plan *p, const struct breakeven_result *r, size_t at)
+static json_t *rent_json(
+    const struct breakeven_plan *p, const struct breakeven_result *r, size_t at)
 {
     const struct breakeven_rent *rent = &p->rents[at];
-    json_t *figures = json_array(), *o = side_json(&r->rents[at], r->versus[at].line, p, r->productive_hours);
+    json_t *figures = json_array(),
+           *o = side_json(&r->rents[at], r->versus[at].line, p, r->productive_hours);
     for (int i = 0; i < RENT_FIGURES; i++)
         if (rent_figures[i].markets == 0 || (rent_figures[i].markets & RENT_BIT(rent->market)))
             json_array_append_new(figures, figure_json(&rent_figures[i], &rent->f[i]));
@@ -160,8 +168,10 @@ static json_t *rent_json(const struct breakeven_plan *p, const struct breakeven_
 
 json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r)
 {
-    static const struct figure_info utilisation = {.key = "utilisation_percent", .unit = "% of a GPU's hours"};
-    json_t *o = json_object(), *figures = json_array(), *rents = json_array(), *what_ifs = json_array();
+    static const struct figure_info utilisation = {
+        .key = "utilisation_percent", .unit = "% of a GPU's hours"};
+    json_t *o = json_object(), *figures = json_array(), *rents = json_array(),
+           *what_ifs = json_array();
     set(o, "gpus", json_real(r->gpus));
     set(o, "utilisation", json_real(r->utilisation));
     set_int(o, "months", p->months);

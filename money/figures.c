@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The figures of a plan: what they are called, within which limits, and what stands in for one that is not given. A stand-in
- * says where it is from, or that it is assumed; what cannot be assumed is not counted, and said to be so.
+ * The figures of a plan: what they are called, within which limits, and what stands in for one that
+ * is not given. A stand-in says where it is from, or that it is assumed; what cannot be assumed is
+ * not counted, and said to be so.
  */
 #include "money/breakeven.h"
 

@@ -13,7 +13,8 @@
 
 const char *plan_number(int64_t micro, char out[PLAN_NUMBER_MAX])
 {
-    snprintf(out, PLAN_NUMBER_MAX, "%s%lld.%06lld", micro < 0 ? "-" : "", (long long)(micro < 0 ? -micro : micro) / BREAKEVEN_MICRO,
+    snprintf(out, PLAN_NUMBER_MAX, "%s%lld.%06lld", micro < 0 ? "-" : "",
+        (long long)(micro < 0 ? -micro : micro) / BREAKEVEN_MICRO,
         (long long)(micro < 0 ? -micro : micro) % BREAKEVEN_MICRO);
     for (size_t n = strlen(out); out[n - 1] == '0' || out[n - 1] == '.'; n--) {
         bool point = out[n - 1] == '.';
@@ -30,7 +31,8 @@ static void set_default(struct figure *f, const struct figure_info *info)
     STR_COPY(f->source, info->source);
 }
 
-static void set_from(struct figure *f, int64_t micro, enum breakeven_origin origin, const char *source)
+static void set_from(
+    struct figure *f, int64_t micro, enum breakeven_origin origin, const char *source)
 {
     *f = (struct figure){.micro = micro, .origin = origin};
     STR_COPY(f->source, source);
@@ -43,15 +45,17 @@ int plan_set(struct figure *f, const struct figure_info *info, const char *text,
     struct err not_read;
     if (str_to_uusd(text, &micro, &not_read) != 0 || micro < info->min || micro > info->max ||
         (info->whole && micro % BREAKEVEN_MICRO != 0))
-        return err_set(e, ERR_INVALID, "expected %s in %s .. %s%s%s, found %s", info->whole ? "a whole number" : "a number",
-            plan_number(info->min, min), plan_number(info->max, max), info->unit[0] ? ", " : "", info->unit,
+        return err_set(e, ERR_INVALID, "expected %s in %s .. %s%s%s, found %s",
+            info->whole ? "a whole number" : "a number", plan_number(info->min, min),
+            plan_number(info->max, max), info->unit[0] ? ", " : "", info->unit,
             str_show(text, shown));
     set_from(f, micro, FIGURE_GIVEN, "");
     return 0;
 }
 
-static const struct figure_info utilisation_info = {"utilisation_percent", "% of a GPU's hours", BREAKEVEN_MICRO,
-    100LL * BREAKEVEN_MICRO, 80LL * BREAKEVEN_MICRO, "assumed: --utilization measured asks belayd", false, 0, 0};
+static const struct figure_info utilisation_info = {"utilisation_percent", "% of a GPU's hours",
+    BREAKEVEN_MICRO, 100LL * BREAKEVEN_MICRO, 80LL * BREAKEVEN_MICRO,
+    "assumed: --utilization measured asks belayd", false, 0, 0};
 
 int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err *e)
 {
@@ -66,17 +70,23 @@ int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err 
     if (!percent && micro <= BREAKEVEN_MICRO)
         micro *= 100;
     if (micro < utilisation_info.min || micro > utilisation_info.max)
-        return err_set(e, ERR_INVALID, "expected 1%% to 100%%, or the word measured, found %s", str_show(text, shown));
+        return err_set(e, ERR_INVALID, "expected 1%% to 100%%, or the word measured, found %s",
+            str_show(text, shown));
     set_from(&p->utilisation, micro, FIGURE_GIVEN, "");
     return 0;
 }
 
-int plan_measured(struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e)
+int plan_measured(
+    struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e)
 {
     char number[PLAN_NUMBER_MAX];
     if (micro_percent < utilisation_info.min)
-        return err_set(e, ERR_INVALID, "only %s %% was productive (%s): that is too little to divide by; give a number", plan_number(micro_percent, number), source);
-    set_from(&p->utilisation, micro_percent < utilisation_info.max ? micro_percent : utilisation_info.max, FIGURE_MEASURED, source);
+        return err_set(e, ERR_INVALID,
+            "only %s %% was productive (%s): that is too little to divide by; give a number",
+            plan_number(micro_percent, number), source);
+    set_from(&p->utilisation,
+        micro_percent < utilisation_info.max ? micro_percent : utilisation_info.max,
+        FIGURE_MEASURED, source);
     return 0;
 }
 
@@ -106,7 +116,8 @@ static int find_type(const char *text, struct catalogue_type *ret_type, struct e
     for (int i = 0; slash && providers[i]; i++)
         if (strlen(providers[i]) == (size_t)(slash - text) && str_starts(text, providers[i]))
             return catalogue_find(providers[i], slash + 1, ret_type, e);
-    return err_set(e, ERR_INVALID, "expected PROVIDER/TYPE of aws, azure, gcp or lambda, as aws/p5.48xlarge, found %s",
+    return err_set(e, ERR_INVALID,
+        "expected PROVIDER/TYPE of aws, azure, gcp or lambda, as aws/p5.48xlarge, found %s",
         str_show(text, shown));
 }
 
@@ -116,11 +127,14 @@ static void take_from_catalogue(struct breakeven_rent *r, const struct catalogue
     bool spot = r->market == RENT_SPOT;
     int64_t uusd_h = spot ? t->spot_uusd_h : t->on_demand_uusd_h;
     if (r->f[RENT_USD_HOUR].origin == FIGURE_DEFAULT && uusd_h > 0)
-        set_from(&r->f[RENT_USD_HOUR], uusd_h, FIGURE_CATALOGUE, catalogue_source(t->provider, t->type, spot));
+        set_from(&r->f[RENT_USD_HOUR], uusd_h, FIGURE_CATALOGUE,
+            catalogue_source(t->provider, t->type, spot));
     if (r->f[RENT_GPUS].origin == FIGURE_DEFAULT && t->gpus > 0)
-        set_from(&r->f[RENT_GPUS], (int64_t)t->gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE, "of the type");
+        set_from(
+            &r->f[RENT_GPUS], (int64_t)t->gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE, "of the type");
     if (spot && r->f[RENT_ON_DEMAND_USD_HOUR].origin == FIGURE_DEFAULT)
-        set_from(&r->f[RENT_ON_DEMAND_USD_HOUR], t->on_demand_uusd_h, FIGURE_CATALOGUE, catalogue_source(t->provider, t->type, false));
+        set_from(&r->f[RENT_ON_DEMAND_USD_HOUR], t->on_demand_uusd_h, FIGURE_CATALOGUE,
+            catalogue_source(t->provider, t->type, false));
     STR_COPY(r->gpu_model, t->gpu_model);
 }
 
@@ -128,19 +142,23 @@ static void name_rent(struct breakeven_rent *r, const char *what)
 {
     char term[32] = "";
     if (r->market == RENT_RESERVED)
-        snprintf(term, sizeof term, ", %lld months", (long long)r->f[RENT_TERM].micro / BREAKEVEN_MICRO);
-    snprintf(r->name, sizeof r->name, "%.32s%s%.12s%s", what, what[0] ? " " : "", rent_market_names[r->market], term);
+        snprintf(
+            term, sizeof term, ", %lld months", (long long)r->f[RENT_TERM].micro / BREAKEVEN_MICRO);
+    snprintf(r->name, sizeof r->name, "%.32s%s%.12s%s", what, what[0] ? " " : "",
+        rent_market_names[r->market], term);
 }
 
 static struct breakeven_rent *next_rent(struct breakeven_plan *p, struct err *e)
 {
     if (p->n_rents < BREAKEVEN_RENTS_MAX)
         return &p->rents[p->n_rents++];
-    err_set(e, ERR_INVALID, "more than %d ways to rent cannot be compared at once", BREAKEVEN_RENTS_MAX);
+    err_set(e, ERR_INVALID, "more than %d ways to rent cannot be compared at once",
+        BREAKEVEN_RENTS_MAX);
     return NULL;
 }
 
-static int add_found(struct breakeven_plan *p, enum rent_market market, const struct catalogue_type *t, struct err *e)
+static int add_found(struct breakeven_plan *p, enum rent_market market,
+    const struct catalogue_type *t, struct err *e)
 {
     char what[BREAKEVEN_NAME_MAX];
     struct breakeven_rent *r = next_rent(p, e);
@@ -161,16 +179,20 @@ int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e)
     if (rc != 0)
         return rc;
     if (t.gpus == 0)
-        return err_set(e, ERR_INVALID, "%s has no GPUs: what is compared here is the GPU-hour", t.type);
+        return err_set(
+            e, ERR_INVALID, "%s has no GPUs: what is compared here is the GPU-hour", t.type);
     rc = add_found(p, RENT_ON_DEMAND, &t, e);
     if (rc == 0 && t.spot_uusd_h > 0)
         rc = add_found(p, RENT_SPOT, &t, e);
     for (size_t i = 0; rc == 0 && names[i]; i++)
-        if (!str_eq(t.provider, RENT_LAMBDA) && catalogue_find(RENT_LAMBDA, names[i], &other, NULL) == 0 &&
-            str_eq(other.gpu_model, t.gpu_model) && other.gpus == t.gpus && other.gpu_memory_mib == t.gpu_memory_mib)
+        if (!str_eq(t.provider, RENT_LAMBDA) &&
+            catalogue_find(RENT_LAMBDA, names[i], &other, NULL) == 0 &&
+            str_eq(other.gpu_model, t.gpu_model) && other.gpus == t.gpus &&
+            other.gpu_memory_mib == t.gpu_memory_mib)
             rc = add_found(p, RENT_ON_DEMAND, &other, e);
     if (p->own[OWN_GPUS].origin == FIGURE_DEFAULT)
-        set_from(&p->own[OWN_GPUS], (int64_t)t.gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE, "as many as the machine that it is compared with");
+        set_from(&p->own[OWN_GPUS], (int64_t)t.gpus * BREAKEVEN_MICRO, FIGURE_CATALOGUE,
+            "as many as the machine that it is compared with");
     return rc;
 }
 
@@ -183,11 +205,15 @@ static const char *read_term(struct breakeven_rent *r, const char *text, struct 
     snprintf(months, sizeof months, "%.*s", (int)(n < sizeof months ? n : 0), text);
     if (n > 0 && plan_set(&r->f[RENT_TERM], &rent_figures[RENT_TERM], months, e) == 0)
         return equals + 1;
-    err_set(e, ERR_INVALID, "expected MONTHS=USD, the term in months, 1 to 60, and dollars of a GPU-hour, as 36=2.10, found %s", str_show(text, shown));
+    err_set(e, ERR_INVALID,
+        "expected MONTHS=USD, the term in months, 1 to 60, and dollars of a GPU-hour, as 36=2.10, "
+        "found %s",
+        str_show(text, shown));
     return NULL;
 }
 
-int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e)
+int plan_add_price(
+    struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e)
 {
     char made[BREAKEVEN_NAME_MAX];
     struct breakeven_rent *r = next_rent(p, e);
@@ -203,7 +229,8 @@ int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char
     return 0;
 }
 
-int plan_interruptions(struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e)
+int plan_interruptions(
+    struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e)
 {
     int rc = err_set(e, ERR_INVALID, "no spot machines are compared");
     for (size_t i = 0; i < p->n_rents; i++) {
@@ -275,7 +302,8 @@ static void read_rent_figures(struct yaml_reader *r, struct breakeven_rent *rent
         if (info->markets == 0 || (info->markets & RENT_BIT(rent->market)))
             read_figure(r, info, &rent->f[i]);
         else if (yaml_opt(r, info->key))
-            yaml_reader_fail(r, yaml_opt(r, info->key), "is not of %s machines", rent_market_names[rent->market]);
+            yaml_reader_fail(r, yaml_opt(r, info->key), "is not of %s machines",
+                rent_market_names[rent->market]);
     }
 }
 
@@ -287,7 +315,9 @@ static void read_gpu_price(struct yaml_reader *r, struct breakeven_rent *rent)
     if (!n)
         return;
     if (rent->f[RENT_USD_HOUR].origin == FIGURE_GIVEN || rent->f[RENT_GPUS].origin == FIGURE_GIVEN)
-        yaml_reader_fail(r, n, "is the price of one GPU: usd_per_hour and gpus are another way to say it, give one of them");
+        yaml_reader_fail(r, n,
+            "is the price of one GPU: usd_per_hour and gpus are another way to say it, give one of "
+            "them");
     else if (n->type != YAML_SCALAR)
         yaml_reader_fail(r, n, "expected a number, found a list or a mapping");
     else if (plan_set(&price, &rent_figures[RENT_USD_HOUR], n->text, &e) != 0)
@@ -300,26 +330,31 @@ static void read_gpu_price(struct yaml_reader *r, struct breakeven_rent *rent)
 
 static void read_type(struct yaml_reader *r, struct breakeven_rent *rent, const char **ret_what)
 {
-    const char *type = yaml_opt_str(r, "type", 2 * CATALOGUE_NAME_MAX, NULL), *region = yaml_opt_str(r, "region", CATALOGUE_NAME_MAX, NULL);
+    const char *type = yaml_opt_str(r, "type", 2 * CATALOGUE_NAME_MAX, NULL),
+               *region = yaml_opt_str(r, "region", CATALOGUE_NAME_MAX, NULL);
     struct catalogue_type t;
     struct err e;
     *ret_what = type ? type : "";
     if (region && !type)
-        yaml_reader_fail(r, yaml_opt(r, "region"), "is of a type of the catalogue: give type too, or leave it out");
+        yaml_reader_fail(r, yaml_opt(r, "region"),
+            "is of a type of the catalogue: give type too, or leave it out");
     bool priced = rent->f[RENT_USD_HOUR].origin == FIGURE_GIVEN;
     if (!type || r->rc || (priced && find_type(type, &t, NULL) != 0))
         return;
     if (find_type(type, &t, &e) != 0) {
-        yaml_reader_fail(r, yaml_opt(r, "type"), "%s; with usd_per_hour and gpus it need not be in the catalogue", e.text);
+        yaml_reader_fail(r, yaml_opt(r, "type"),
+            "%s; with usd_per_hour and gpus it need not be in the catalogue", e.text);
         return;
     }
     const char *known = catalogue_region(t.provider, t.type);
     if (!priced && region && known[0] && !str_eq(region, known)) {
-        yaml_reader_fail(r, yaml_opt(r, "region"), "the catalogue has prices of %s alone: give usd_per_hour", known);
+        yaml_reader_fail(r, yaml_opt(r, "region"),
+            "the catalogue has prices of %s alone: give usd_per_hour", known);
         return;
     }
     if (t.gpus == 0)
-        yaml_reader_fail(r, yaml_opt(r, "type"), "%s has no GPUs: what is compared here is the GPU-hour", t.type);
+        yaml_reader_fail(r, yaml_opt(r, "type"),
+            "%s has no GPUs: what is compared here is the GPU-hour", t.type);
     else
         take_from_catalogue(rent, &t);
 }
@@ -328,12 +363,18 @@ static void check_rent(struct yaml_reader *r, const struct breakeven_rent *rent)
 {
     const struct figure *f = rent->f;
     if (f[RENT_USD_HOUR].micro == 0)
-        yaml_reader_fail(r, NULL, "what does it cost? %s", rent->market == RENT_SPOT ? "The catalogue has no spot price of it: give usd_per_hour"
-                                                                              : "Give usd_per_hour and gpus, usd_per_gpu_hour, or a type that the catalogue has");
-    else if (rent->market == RENT_RESERVED && f[RENT_USD_HOUR].origin == FIGURE_CATALOGUE && f[RENT_DISCOUNT].origin == FIGURE_DEFAULT)
-        yaml_reader_fail(r, NULL, "the catalogue has no prices of reserved machines: give usd_per_hour, or discount_percent off the on-demand price");
+        yaml_reader_fail(r, NULL, "what does it cost? %s",
+            rent->market == RENT_SPOT
+                ? "The catalogue has no spot price of it: give usd_per_hour"
+                : "Give usd_per_hour and gpus, usd_per_gpu_hour, or a type that the catalogue has");
+    else if (rent->market == RENT_RESERVED && f[RENT_USD_HOUR].origin == FIGURE_CATALOGUE &&
+             f[RENT_DISCOUNT].origin == FIGURE_DEFAULT)
+        yaml_reader_fail(r, NULL,
+            "the catalogue has no prices of reserved machines: give usd_per_hour, or "
+            "discount_percent off the on-demand price");
     else if (f[RENT_WITHOUT_SPOT].micro > 0 && f[RENT_ON_DEMAND_USD_HOUR].micro == 0)
-        yaml_reader_fail(r, NULL, "without_spot_percent needs on_demand_usd_per_hour, which is paid then");
+        yaml_reader_fail(
+            r, NULL, "without_spot_percent needs on_demand_usd_per_hour, which is paid then");
 }
 
 static void read_rents(struct yaml_reader *top, struct breakeven_plan *p)
@@ -344,7 +385,8 @@ static void read_rents(struct yaml_reader *top, struct breakeven_plan *p)
         struct yaml_reader r;
         const char *what = "";
         yaml_reader_init(&r, top->file, list->items[i], top->e);
-        init_rent(rent, (enum rent_market)yaml_opt_enum(&r, "market", rent_market_names, RENT_ON_DEMAND));
+        init_rent(
+            rent, (enum rent_market)yaml_opt_enum(&r, "market", rent_market_names, RENT_ON_DEMAND));
         read_rent_figures(&r, rent);
         read_gpu_price(&r, rent);
         read_type(&r, rent, &what);
@@ -372,7 +414,8 @@ static double read_number(struct yaml_reader *r, const char *key, double min, do
         if (v >= min && v <= max)
             return v;
     }
-    yaml_reader_fail(r, n, "expected a number in %g .. %g, found %s", min, max, n->type == YAML_SCALAR ? str_show(n->text, shown) : "a list or a mapping");
+    yaml_reader_fail(r, n, "expected a number in %g .. %g, found %s", min, max,
+        n->type == YAML_SCALAR ? str_show(n->text, shown) : "a list or a mapping");
     return 0;
 }
 
@@ -394,8 +437,11 @@ static void read_what_ifs(struct yaml_reader *top, struct breakeven_plan *p)
             yaml_reader_fail(&r, NULL, "\"name\" is missing");
         if (w->better_after > 0 && w->better_times == 0)
             yaml_reader_fail(&r, NULL, "after_months is of better_times: give both");
-        if (w->utilisation_points == 0 && w->spot_times == 0 && w->power_times == 0 && w->better_times == 0)
-            yaml_reader_fail(&r, NULL, "what is different? utilisation_points, spot_price_times, power_price_times, or better_times and after_months");
+        if (w->utilisation_points == 0 && w->spot_times == 0 && w->power_times == 0 &&
+            w->better_times == 0)
+            yaml_reader_fail(&r, NULL,
+                "what is different? utilisation_points, spot_price_times, power_price_times, or "
+                "better_times and after_months");
         top->rc = yaml_reader_finish(&r);
     }
 }
@@ -424,8 +470,8 @@ int plan_read(const char *file, const char *text, size_t n, struct breakeven_pla
 static const struct {
     const char *model;
     int64_t watts;
-} boards[] = {{"V100", 300}, {"A100", 400}, {"H100", 700}, {"H100 PCIe", 350}, {"H200", 700}, {"B200", 1000}, {"T4", 70},
-    {"L4", 72}, {"A10", 150}, {"L40S", 350}, {"RTX A6000", 300}};
+} boards[] = {{"V100", 300}, {"A100", 400}, {"H100", 700}, {"H100 PCIe", 350}, {"H200", 700},
+    {"B200", 1000}, {"T4", 70}, {"L4", 72}, {"A10", 150}, {"L40S", 350}, {"RTX A6000", 300}};
 
 static void choose_power(struct breakeven_plan *p)
 {
@@ -434,7 +480,10 @@ static void choose_power(struct breakeven_plan *p)
     for (size_t i = 0; kw->origin == FIGURE_DEFAULT && i < sizeof boards / sizeof boards[0]; i++) {
         if (!str_eq(p->rents[0].gpu_model, boards[i].model))
             continue;
-        snprintf(source, sizeof source, "assumed: rated power of the board, %s (NVIDIA's data sheet), without the rest of its node: measure it at the socket", boards[i].model);
+        snprintf(source, sizeof source,
+            "assumed: rated power of the board, %s (NVIDIA's data sheet), without the rest of its "
+            "node: measure it at the socket",
+            boards[i].model);
         set_from(kw, boards[i].watts * (BREAKEVEN_MICRO / 1000), FIGURE_DEFAULT, source);
         break;
     }
@@ -446,7 +495,9 @@ static void add_usual(struct breakeven_plan *p)
 {
     static const struct breakeven_what_if usual[] = {
         {.name = "utilisation falls by 10 points", .utilisation_points = -10},
-        {.name = "a generation 3 times better after 18 months", .better_times = 3, .better_after = 18},
+        {.name = "a generation 3 times better after 18 months",
+            .better_times = 3,
+            .better_after = 18},
         {.name = "spot prices double", .spot_times = 2},
     };
     p->n_what_ifs = sizeof usual / sizeof usual[0];
@@ -456,10 +507,12 @@ static void add_usual(struct breakeven_plan *p)
 int plan_complete(struct breakeven_plan *p, struct err *e)
 {
     if (p->own[OWN_NODE_USD].micro == 0)
-        return err_set(e, ERR_INVALID, "what does a node cost? own: {node_usd: 425000} in the file, or --node-usd 425000");
+        return err_set(e, ERR_INVALID,
+            "what does a node cost? own: {node_usd: 425000} in the file, or --node-usd 425000");
     if (p->n_rents == 0)
         return err_set(e, ERR_INVALID,
-            "what is it compared with? rent: in the file, --type PROVIDER/TYPE for a machine of the catalogue, or --price for dollars of a GPU-hour");
+            "what is it compared with? rent: in the file, --type PROVIDER/TYPE for a machine of "
+            "the catalogue, or --price for dollars of a GPU-hour");
     choose_power(p);
     if (!p->what_ifs_given)
         add_usual(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making a plan for breakeven.h: from a file, from single figures and offers of the catalogue, and completed with what stands in
- * for what was not said. docs/breakeven.md describes the file.
+ * Making a plan for breakeven.h: from a file, from single figures and offers of the catalogue, and
+ * completed with what stands in for what was not said. docs/breakeven.md describes the file.
  */
 #ifndef BELAY_MONEY_PLAN_H
 #define BELAY_MONEY_PLAN_H
@@ -11,8 +11,10 @@
 /* All stand-ins, nothing to compare with. */
 void plan_init(struct breakeven_plan *ret_plan);
 
-/* Reads a file's n bytes over a plan that was just initialised. ERR_INVALID: with the line, and what to do. */
-int plan_read(const char *file, const char *text, size_t n, struct breakeven_plan *p, struct err *e);
+/* Reads a file's n bytes over a plan that was just initialised. ERR_INVALID: with the line, and
+ * what to do. */
+int plan_read(
+    const char *file, const char *text, size_t n, struct breakeven_plan *p, struct err *e);
 
 /* One figure from a text, as "0.56"; what it says wins over what was there. ERR_INVALID. */
 int plan_set(struct figure *f, const struct figure_info *info, const char *text, struct err *e);
@@ -21,19 +23,26 @@ int plan_set(struct figure *f, const struct figure_info *info, const char *text,
 int plan_set_utilisation(struct breakeven_plan *p, const char *text, struct err *e);
 
 /* What was measured, in millionths of a percent; source says where. Below 1 %: ERR_INVALID. */
-int plan_measured(struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e);
+int plan_measured(
+    struct breakeven_plan *p, int64_t micro_percent, const char *source, struct err *e);
 
-/* Adds machines of the catalogue, "azure/Standard_ND96isr_H100_v5": on-demand, spot if it knows a price, and the machines of Lambda
- * that have the same GPUs. ERR_INVALID, ERR_NOT_FOUND: with the nearest. */
+/* Adds machines of the catalogue, "azure/Standard_ND96isr_H100_v5": on-demand, spot if it knows a
+ * price, and the machines of Lambda that have the same GPUs. ERR_INVALID, ERR_NOT_FOUND: with the
+ * nearest. */
 int plan_add_type(struct breakeven_plan *p, const char *type, struct err *e);
 
-/* Adds GPUs at so much an hour each: "5.25"; reserved ones with their term in months, "36=2.10". ERR_INVALID. */
-int plan_add_price(struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e);
+/* Adds GPUs at so much an hour each: "5.25"; reserved ones with their term in months, "36=2.10".
+ * ERR_INVALID. */
+int plan_add_price(
+    struct breakeven_plan *p, enum rent_market market, const char *usd_gpu_hour, struct err *e);
 
-/* Says of all spot machines that are compared how often they are interrupted; wins over the file. ERR_INVALID: there are none. */
-int plan_interruptions(struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e);
+/* Says of all spot machines that are compared how often they are interrupted; wins over the file.
+ * ERR_INVALID: there are none. */
+int plan_interruptions(
+    struct breakeven_plan *p, const struct figure *percent_an_hour, struct err *e);
 
-/* Fills in what depends on what was said, the usual what-ifs if none was given, and says what is missing. ERR_INVALID. */
+/* Fills in what depends on what was said, the usual what-ifs if none was given, and says what is
+ * missing. ERR_INVALID. */
 int plan_complete(struct breakeven_plan *p, struct err *e);
 
 /* A figure as people write it: "0.56". */

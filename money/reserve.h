@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many GPUs (or cpus) to reserve, from how many were held over time: a base of them is paid whether it is used or not, what goes
- * beyond it is rented by the hour. Pure.
+ * How many GPUs (or cpus) to reserve, from how many were held over time: a base of them is paid
+ * whether it is used or not, what goes beyond it is rented by the hour. Pure.
  *
  * Of a base of s, over n steps in which h[i] were held on average:
  *     use        sum of min(h[i], s) / (s x n)                       falls as s grows
- *     cost       s x n x price of a reserved hour + sum of max(h[i] - s, 0) x price on-demand, for each hour of a step
- * The base to have is the largest whose use would have been at least RESERVE_USE_LEAST, but never more than were ever held. Where
- * what is held hardly changes, more than RESERVE_USE_MOST of that is used.
+ *     cost       s x n x price of a reserved hour + sum of max(h[i] - s, 0) x price on-demand, for
+ *                each hour of a step
+ * The base to have is the largest whose use would have been at least RESERVE_USE_LEAST, but never
+ * more than were ever held. Where what is held hardly changes, more than RESERVE_USE_MOST of that
+ * is used.
  */
 #ifndef BELAY_MONEY_RESERVE_H
 #define BELAY_MONEY_RESERVE_H
@@ -27,7 +29,7 @@ struct reserve_load {
 
 struct reserve_point {
     int64_t size;
-    double use; /* 0 .. 1; of none 0 */
+    double use;                        /* 0 .. 1; of none 0 */
     double reserved_uusd, beyond_uusd; /* of the whole time: their sum is the cost */
 };
 

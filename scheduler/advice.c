@@ -54,17 +54,20 @@ static void warn_of_pool(
     if (m->job != m->of->id)
         snprintf(whose, sizeof(whose), "one of job %lld did", (long long)m->job);
     snprintf(text, sizeof(text),
-        "a save takes %s (%s); %s gives %s (pool %s): a reclaim there costs what was done since the save "
+        "a save takes %s (%s); %s gives %s (pool %s): a reclaim there costs what was done since "
+        "the save "
         "before it",
         took, whose, p->row.provider, notice, p->row.name);
-    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
+    json_array_append_new(
+        list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));
 }
 
 static void warn_of_vain(json_t *list, const struct job_row *job)
 {
     char text[256];
     snprintf(text, sizeof(text),
-        "%d times in a row it was restored and began again from before its checkpoint, and never got beyond step %lld: it does not go on from what it saved",
+        "%d times in a row it was restored and began again from before its checkpoint, and never "
+        "got beyond step %lld: it does not go on from what it saved",
         (int)job->in_vain, (long long)job->best_progress);
     json_array_append_new(list, json_pack("{s:s,s:o}", "code", "in-vain", "text", json_text(text)));
 }

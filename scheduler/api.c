@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's front: who asks, which route, and answering later. The routes are in api_jobs.c, api_cluster.c,
- * api_pools.c, api_audit.c, api_agents.c and metrics.c; long polls in watch.c.
+ * The API's front: who asks, which route, and answering later. The routes are in api_jobs.c,
+ * api_cluster.c, api_pools.c, api_audit.c, api_agents.c and metrics.c; long polls in watch.c.
  */
 #include "scheduler/api_private.h"
 
@@ -113,7 +113,8 @@ void api_reply_json(struct http_exchange *x, int status, json_t *v)
 
 static void reply_status(struct http_exchange *x, int status, const struct err *e)
 {
-    json_t *error = json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
+    json_t *error =
+        json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
     api_reply_json(x, status, json_pack("{s:o}", "error", error));
 }
 
@@ -224,8 +225,8 @@ void api_look(struct request *q, api_look_fn fn, int64_t arg)
 
 /* ---- asking ---- */
 
-bool api_query_i64(
-    struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value)
+bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_value)
 {
     struct err e;
     const char *text = http_request_query(q->x, name);
@@ -255,7 +256,8 @@ bool api_query_state(struct request *q, const char *some, bool *ret_all)
     *ret_all = str_eq(text, "all");
     if (!text || *ret_all || str_eq(text, some))
         return true;
-    api_reply_failure(q->x, ERR_INVALID, "state: expected %s or all, found %s", some, str_show(text, shown));
+    api_reply_failure(
+        q->x, ERR_INVALID, "state: expected %s or all, found %s", some, str_show(text, shown));
     return false;
 }
 
@@ -284,7 +286,8 @@ bool api_need_admin(struct request *q)
 
 /* ---- who asks ---- */
 
-/* The system's list of users is a file that is read anew for each question, or a service elsewhere. */
+/* The system's list of users is a file that is read anew for each question, or a service
+ * elsewhere. */
 #define LOCAL_USER_MS 10000
 
 static void find_local(struct local_user *l, uid_t uid, struct mono now)
@@ -331,7 +334,8 @@ static int find_token(const struct api *a, const char *token, struct token_row *
     ca_sha256_hex(token, hash);
     struct wall now = clock_wall(a->o.timers->clock);
     int rc = db_read_token_by_hash(a->o.reader, hash, t, e);
-    if (rc == 0 && (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
+    if (rc == 0 &&
+        (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
         return err_set(e, ERR_NOT_FOUND, "the token is no longer good");
     return rc;
 }
@@ -371,8 +375,9 @@ static bool identify_by_token(struct request *q)
         return false;
     }
     if (rc != 0)
-        return refuse(q, "the token is not known, has expired or was revoked: ask an administrator for "
-                         "a new one (belay token create)");
+        return refuse(q,
+            "the token is not known, has expired or was revoked: ask an administrator for "
+            "a new one (belay token create)");
     token_uses_note(q->api->token_uses, &t);
     STR_COPY(q->caller.user, t.user);
     q->caller.admin = t.admin;
@@ -385,7 +390,8 @@ static bool identify_session(struct request *q)
     if (!token || token[0] != 'j' || !strchr(token, '.'))
         return identify_by_token(q);
     return find_step(q->api, token, &q->caller) ||
-           refuse(q, "this is not the token of an attempt that runs: a job may start tasks in itself as long as it does");
+           refuse(q, "this is not the token of an attempt that runs: a job may start tasks in "
+                     "itself as long as it does");
 }
 
 static bool has_node_cert(const struct http_server_request *r)
@@ -399,8 +405,8 @@ static bool is_node(const struct api *a, const struct http_server_request *r)
     return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
 }
 
-void api_identify(
-    void *ctx, struct http_exchange *x, const struct http_server_request *r, struct http_identity *ret)
+void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
+    struct http_identity *ret)
 {
     struct token_row t;
     struct caller step;
@@ -427,7 +433,8 @@ static bool identify_node(struct request *q)
         return true;
     if (has_node_cert(q->r)) {
         api_reply_failure(q->x, ERR_NOT_FOUND,
-            "node %lld is not one of this cluster's any more: its instance has ended or it was deleted",
+            "node %lld is not one of this cluster's any more: its instance has ended or it was "
+            "deleted",
             (long long)api_node_of_cn(q->r->peer_cn));
         return false;
     }
@@ -444,8 +451,8 @@ static bool identify_machine(struct request *q)
     if (is_node(q->api, q->r))
         return true;
     if (!token)
-        return refuse(
-            q, "this is for machines: it needs a join token that was not used yet, or a node's certificate");
+        return refuse(q, "this is for machines: it needs a join token that was not used yet, or a "
+                         "node's certificate");
     int rc = api_check_join_token(q->api, token, &e);
     if (rc == 0)
         return true;
@@ -546,11 +553,12 @@ bool api_route(size_t i, const char **ret_method, const char **ret_path)
     return true;
 }
 
-static void refuse_method(struct http_exchange *x, const struct http_server_request *r, const char *allowed)
+static void refuse_method(
+    struct http_exchange *x, const struct http_server_request *r, const char *allowed)
 {
     struct err e;
-    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/api.md", r->method, r->path,
-        allowed);
+    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/api.md", r->method,
+        r->path, allowed);
     http_reply_add_header(x, "Allow", allowed);
     reply_status(x, 405, &e);
 }
@@ -594,7 +602,8 @@ static bool volumes_place(void *ctx, size_t i, struct volumes_place *ret_place)
     if (i >= c->n_pools)
         return false;
     const struct config_pool *p = &c->pools[i];
-    *ret_place = (struct volumes_place){.pool = p->row.name, .region = p->row.region, .driver = pools_driver(a->o.pools, p)};
+    *ret_place = (struct volumes_place){
+        .pool = p->row.name, .region = p->row.region, .driver = pools_driver(a->o.pools, p)};
     return true;
 }
 
@@ -603,9 +612,12 @@ struct api *api_create(const struct api_options *o)
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
     a->asides = asides_create(o->loop, o->timers, o->db_path);
-    a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
-    a->stored = log_quota_create(
-        &(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
+    a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place,
+        .ctx = a,
+        .timers = o->timers,
+        .cluster_uid = o->meta->cluster_uid});
+    a->stored =
+        log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
     a->token_uses = token_uses_create(
         &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
     turns_init(&a->turns, o->timers, ask_for_moment, a);

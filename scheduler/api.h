@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is committed.
- * Writes are posted to the tick and answered after its commit.
+ * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is
+ * committed. Writes are posted to the tick and answered after its commit.
  */
 #ifndef BELAY_SCHEDULER_API_H
 #define BELAY_SCHEDULER_API_H
@@ -42,8 +42,9 @@ struct api_options {
     uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
 };
 
-#define API_BODY_MAX (9u << 20)           /* a wire message, with room */
-#define API_STRANGER_BODY_MAX (64u << 10) /* without a certificate, token or UNIX socket: enough to join */
+#define API_BODY_MAX (9u << 20) /* a wire message, with room */
+/* without a certificate, token or UNIX socket: enough to join */
+#define API_STRANGER_BODY_MAX (64u << 10)
 
 struct api;
 
@@ -53,12 +54,14 @@ void api_destroy(struct api *a); /* NULL is fine */
 /* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
 void api_set_server_url(struct api *a, const char *url);
 
-/* The handler of both listeners, and whose connections and bytes are counted together (http_identify_fn). */
+/* The handler of both listeners, and whose connections and bytes are counted together
+ * (http_identify_fn). */
 void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
-void api_identify(
-    void *ctx, struct http_exchange *x, const struct http_server_request *r, struct http_identity *ret);
+void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
+    struct http_identity *ret);
 
-/* A listener whose figures /metrics is to have; borrowed until it has stopped, when no request comes any more. */
+/* A listener whose figures /metrics is to have; borrowed until it has stopped, when no request
+ * comes any more. */
 void api_add_listener(struct api *a, const struct http_server *s);
 
 /* After a commit: answers long polls for which there is something new. */

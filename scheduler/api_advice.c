@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is held and not used: GET /api/v1/advice, and giving it back: POST /api/v1/jobs/N/reclaim. The judging is telemetry/advise.c's.
+ * What is held and not used: GET /api/v1/advice, and giving it back: POST /api/v1/jobs/N/reclaim.
+ * The judging is telemetry/advise.c's.
  */
 #include "scheduler/api_private.h"
 #include "scheduler/job_loads.h"
@@ -37,7 +38,9 @@ static int add_wait(void *ctx, const struct ledger_row *l)
 /* Of what has not ended the ledger does not know yet. */
 static void add_live(const struct asking *x, const struct attempt *a, struct advise_job *j)
 {
-    int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at) ? a->row.gathered_at.ms - a->row.started_at.ms : 0;
+    int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at)
+                         ? a->row.gathered_at.ms - a->row.started_at.ms
+                         : 0;
     int64_t ran = wall_is_set(a->row.assigned_at) ? x->now.wall.ms - a->row.assigned_at.ms : 0;
     j->gang_wait_ms += waited > 0 ? waited : 0;
     j->total_ms += ran > 0 ? ran : 0;
@@ -57,8 +60,11 @@ static bool is_starved(const struct asking *x, const struct job_loads *recent)
     struct finding found[FINDING_CODES];
     struct diagnose_rank *ranks = mem_array(recent->n_ranks, sizeof(*ranks));
     struct diagnose_gpu *gpus = mem_array(recent->n_gpus, sizeof(*gpus));
-    const struct diagnose_input in = {
-        .ranks = ranks, .n_ranks = recent->n_ranks, .gpus = gpus, .n_gpus = recent->n_gpus, .limits = &x->api->o.config->telemetry.diagnose};
+    const struct diagnose_input in = {.ranks = ranks,
+        .n_ranks = recent->n_ranks,
+        .gpus = gpus,
+        .n_gpus = recent->n_gpus,
+        .limits = &x->api->o.config->telemetry.diagnose};
     bool starved = false;
     job_loads_for_diagnose(recent, ranks, gpus);
     size_t n = diagnose(&in, found);
@@ -74,20 +80,25 @@ static int64_t cost_so_far(const struct asking *x, const struct job *job)
     int64_t sum = job->row.cost_uusd;
     LIST_FOREACH (&job->ranks, l) {
         int64_t uusd, on_demand_uusd;
-        core_cost_so_far(LIST_ENTRY(l, struct attempt, in_job), x->now.wall, &uusd, &on_demand_uusd);
+        core_cost_so_far(
+            LIST_ENTRY(l, struct attempt, in_job), x->now.wall, &uusd, &on_demand_uusd);
         sum += uusd;
     }
     return sum;
 }
 
-static void add_item(struct asking *x, const struct job *job, const struct advice *a, int64_t cost_uusd, int64_t uusd_h)
+static void add_item(struct asking *x, const struct job *job, const struct advice *a,
+    int64_t cost_uusd, int64_t uusd_h)
 {
     const struct job_row *r = &job->row;
-    json_array_append_new(x->items, json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code", advice_code_names[a->code], "job",
-                                        (json_int_t)r->id, "node", "name", json_text(r->name), "user", json_text(r->user), "pool",
-                                        json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text), "remedy", json_text(a->remedy), "cost_uusd",
-                                        (json_int_t)cost_uusd, "uusd_per_hour", (json_int_t)uusd_h, "waste_uusd_per_hour",
-                                        (json_int_t)a->waste_uusd_h, "can_reclaim", (int)(r->method != CKPT_NONE)));
+    json_array_append_new(
+        x->items, json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
+                      advice_code_names[a->code], "job", (json_int_t)r->id, "node", "name",
+                      json_text(r->name), "user", json_text(r->user), "pool",
+                      json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text),
+                      "remedy", json_text(a->remedy), "cost_uusd", (json_int_t)cost_uusd,
+                      "uusd_per_hour", (json_int_t)uusd_h, "waste_uusd_per_hour",
+                      (json_int_t)a->waste_uusd_h, "can_reclaim", (int)(r->method != CKPT_NONE)));
 }
 
 /* All that it costs, since it was last where it is now. */
@@ -95,14 +106,19 @@ static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *o
 {
     struct advice *a = &out[n];
     *a = (struct advice){.code = ADVICE_IN_VAIN, .waste_uusd_h = uusd_h};
-    snprintf(a->text, sizeof(a->text), "%d times in a row it was restored and began again from before its checkpoint, and never got beyond step %lld",
+    snprintf(a->text, sizeof(a->text),
+        "%d times in a row it was restored and began again from before its checkpoint, and never "
+        "got beyond step %lld",
         (int)r->in_vain, (long long)r->best_progress);
-    snprintf(a->remedy, sizeof(a->remedy), "have the program go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is 1: belay drill JOB shows whether it does");
+    snprintf(a->remedy, sizeof(a->remedy),
+        "have the program go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is "
+        "1: belay drill JOB shows whether it does");
     return n + 1;
 }
 
 /* What is told of it, with what it did in both times. */
-static void judge(struct asking *x, const struct job *job, const struct job_loads *recent, const struct job_loads *all)
+static void judge(struct asking *x, const struct job *job, const struct job_loads *recent,
+    const struct job_loads *all)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     const struct attempt *first = job_attempt(job);
@@ -146,12 +162,14 @@ static void judge(struct asking *x, const struct job *job, const struct job_load
     free(gpus);
 }
 
-/* What it did lately and what it did in all are of one commit: of something that only the second has seen, nothing is said. */
+/* What it did lately and what it did in all are of one commit: of something that only the second
+ * has seen, nothing is said. */
 static void look_at_job(struct asking *x, const struct job *job)
 {
     const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
     const struct model *m = tick_model(x->api->o.tick);
-    struct wall recently = {x->now.wall.ms - limits->idle_ms}, before = {x->now.wall.ms - limits->size_ms};
+    struct wall recently = {x->now.wall.ms - limits->idle_ms},
+                before = {x->now.wall.ms - limits->size_ms};
     struct job_loads recent = {0}, all = {0};
     struct err e;
     int rc = db_reader_begin(x->api->o.reader, &e);
@@ -179,12 +197,16 @@ static void look_at_node(struct asking *x, const struct node *n)
         return;
     time_format_duration(ms / 1000 * 1000, idle, sizeof(idle));
     snprintf(text, sizeof(text), "no job has been on it for %s", idle);
-    json_array_append_new(x->items, json_pack("{s:s,s:n,s:I,s:o,s:n,s:o,s:o,s:s,s:n,s:I,s:I,s:b}", "code", advice_code_names[ADVICE_IDLE_NODE], "job",
-                                        "node", (json_int_t)n->row.id, "name", json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text", json_text(text),
-                                        "remedy", n->instance ? "a shorter idle_timeout of its pool, or belay nodes drain NODE, gives it back"
-                                                              : "give it back, or let others have it: belay nodes drain NODE keeps jobs away",
-                                        "cost_uusd", "uusd_per_hour", (json_int_t)n->row.price_uusd_h, "waste_uusd_per_hour",
-                                        (json_int_t)n->row.price_uusd_h, "can_reclaim", 0));
+    json_array_append_new(x->items,
+        json_pack("{s:s,s:n,s:I,s:o,s:n,s:o,s:o,s:s,s:n,s:I,s:I,s:b}", "code",
+            advice_code_names[ADVICE_IDLE_NODE], "job", "node", (json_int_t)n->row.id, "name",
+            json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text", json_text(text),
+            "remedy",
+            n->instance
+                ? "a shorter idle_timeout of its pool, or belay nodes drain NODE, gives it back"
+                : "give it back, or let others have it: belay nodes drain NODE keeps jobs away",
+            "cost_uusd", "uusd_per_hour", (json_int_t)n->row.price_uusd_h, "waste_uusd_per_hour",
+            (json_int_t)n->row.price_uusd_h, "can_reclaim", 0));
 }
 
 /* ---- all of them ---- */
@@ -208,7 +230,8 @@ static void find_jobs(const struct asking *x, struct page *p)
     LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after || (x->user && !str_eq(x->user, a->job->row.user)))
+            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after ||
+                (x->user && !str_eq(x->user, a->job->row.user)))
                 continue;
             if (p->n == room) {
                 room = room ? 2 * room : 64;
@@ -233,10 +256,12 @@ static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit
 
 void api_advice(struct request *q)
 {
-    struct asking x = {.api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
+    struct asking x = {
+        .api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
     struct page p = {0};
     int64_t limit;
-    if (!api_query_i64(q, "after", 0, INT64_MAX, 0, &p.after) || !api_query_i64(q, "limit", 1, PAGE_JOBS_MAX, PAGE_JOBS_MAX, &limit))
+    if (!api_query_i64(q, "after", 0, INT64_MAX, 0, &p.after) ||
+        !api_query_i64(q, "limit", 1, PAGE_JOBS_MAX, PAGE_JOBS_MAX, &limit))
         return;
     x.items = json_array();
     find_jobs(&x, &p);
@@ -244,8 +269,10 @@ void api_advice(struct request *q)
     if (!x.user && p.after == 0)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
             look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
-    api_reply_json(q->x, 200, json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"), "looked_at", (json_int_t)n, "next",
-                                  api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
+    api_reply_json(q->x, 200,
+        json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"),
+            "looked_at", (json_int_t)n, "next",
+            api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
     free(p.jobs);
 }
 
@@ -262,14 +289,17 @@ static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct e
 {
     const struct reclaiming *c = ctx;
     const struct job *job = model_job(tick_model(t), c->job);
-    struct event hold = {.type = EV_HOLD, .hold = {.job = c->job}}, requeue = {.type = EV_REQUEUE, .requeue = {.job = c->job}};
+    struct event hold = {.type = EV_HOLD, .hold = {.job = c->job}},
+                 requeue = {.type = EV_REQUEUE, .requeue = {.job = c->job}};
     STR_COPY(hold.hold.by, c->by);
     STR_COPY(requeue.requeue.by, c->by);
     if (!job || job->row.state != JOB_RUNNING)
-        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to take back", (long long)c->job);
+        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to take back",
+            (long long)c->job);
     if (job->row.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %lld takes no part in checkpoints: what it has done would be lost. Ask its owner, or belay requeue or belay cancel it all the same",
+            "job %lld takes no part in checkpoints: what it has done would be lost. Ask its owner, "
+            "or belay requeue or belay cancel it all the same",
             (long long)c->job);
     int rc = tick_apply(t, &requeue, ret_id, e);
     return rc ? rc : tick_apply(t, &hold, ret_id, e);

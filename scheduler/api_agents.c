@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agents' side of the API: join, certificate renewal, sync, output (base/wire/wire.h is the reference).
+ * The agents' side of the API: join, certificate renewal, sync, output (base/wire/wire.h is the
+ * reference).
  *
- * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored as a
- * hash. An instance's is derived from the cluster's secret and the instance's id, so that a launch repeated
- * after a crash carries the same user data; that it serves once is kept by the instance's row, which knows
- * the key that joined.
+ * Join tokens are of two kinds. A reserved node's is a row, made by `belay token create` and stored
+ * as a hash. An instance's is derived from the cluster's secret and the instance's id, so that a
+ * launch repeated after a crash carries the same user data; that it serves once is kept by the
+ * instance's row, which knows the key that joined.
  */
 #include "scheduler/api_private.h"
 
@@ -69,7 +70,8 @@ static int64_t instance_of_token(const struct api *a, const char *token)
     return str_secret_eq(expected, token) ? id : CORE_ID_NONE;
 }
 
-/* rc: of looking for the row. key_hash NULL: any key is another than the one that it was used with. */
+/* rc: of looking for the row. key_hash NULL: any key is another than the one that it was used
+ * with. */
 static int check_join_token(
     int rc, const struct token_row *row, const char *key_hash, struct wall now, struct err *e)
 {
@@ -82,8 +84,8 @@ static int check_join_token(
             "the join token was used already, by another machine; each serves once: make a new "
             "one with belay token create --join");
     if (!wall_is_set(row->used_at) && wall_is_set(row->expires_at) && row->expires_at.ms <= now.ms)
-        return err_set(
-            e, ERR_DENIED, "the join token has expired: make a new one with belay token create --join");
+        return err_set(e, ERR_DENIED,
+            "the join token has expired: make a new one with belay token create --join");
     return 0;
 }
 
@@ -110,8 +112,9 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e)
     if (id != CORE_ID_NONE) {
         const struct instance *i = model_instance(tick_model(a->o.tick), id);
         if (!i || i->row.state == INSTANCE_ENDING || i->node)
-            return err_set(e, ERR_DENIED, "the join token of instance %lld is of no use any more: %s",
-                (long long)id, i && i->node ? "it was used already" : "the instance is being ended, or gone");
+            return err_set(e, ERR_DENIED,
+                "the join token of instance %lld is of no use any more: %s", (long long)id,
+                i && i->node ? "it was used already" : "the instance is being ended, or gone");
         return 0;
     }
     ca_sha256_hex(token, hash);
@@ -121,8 +124,8 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e)
     return check_join_token(rc, &row, NULL, clock_wall(a->o.timers->clock), e);
 }
 
-static int apply_join(
-    struct joining *j, struct tick *t, int64_t instance, const char *pool, int64_t *ret_id, struct err *e)
+static int apply_join(struct joining *j, struct tick *t, int64_t instance, const char *pool,
+    int64_t *ret_id, struct err *e)
 {
     struct node_row node = {.total = {.cpus = (int32_t)j->join.cpus,
                                 .gpus = (int32_t)j->join.gpus,
@@ -194,7 +197,8 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
     struct api *a = j->later->api;
     struct http_exchange *x = later_take(j->later);
     if (e)
-        log_warn("a join was refused", log_s("host", j->join.host), log_s("address", j->address), log_err(e));
+        log_warn("a join was refused", log_s("host", j->join.host), log_s("address", j->address),
+            log_err(e));
     if (x && e)
         http_reply_err(x, e);
     else if (x)
@@ -232,7 +236,8 @@ void api_agent_renew(struct request *q)
     if (rc == 0)
         rc = ca_csr_key_hash(m.csr_pem, key_hash, &e);
     if (rc == 0 && !n)
-        rc = err_set(&e, ERR_NOT_FOUND, "node %lld is not one of this cluster's any more", (long long)node);
+        rc = err_set(
+            &e, ERR_NOT_FOUND, "node %lld is not one of this cluster's any more", (long long)node);
     else if (rc == 0 && !str_eq(key_hash, n->row.key_hash))
         rc = err_set(&e, ERR_DENIED,
             "a certificate is renewed for the key with which the node joined, not for another");
@@ -310,21 +315,25 @@ static void take_tails(struct api *a, int64_t node, const struct wire_status *st
 {
     for (size_t i = 0; i < st->n_tails; i++) {
         const struct wire_tail *t = &st->tails[i];
-        const struct attempt *live = job_attempt_on(model_job(tick_model(a->o.tick), t->job), t->attempt, node);
+        const struct attempt *live =
+            job_attempt_on(model_job(tick_model(a->o.tick), t->job), t->attempt, node);
         size_t n = strlen(t->hex) / 2;
         char *bytes = mem_alloc(n + 1);
         int64_t size;
         struct err e;
         if (live && str_unhex(t->hex, bytes, n)) {
-            if (logs_append(a->o.logs, a->o.reader, t->job, t->attempt, live->row.rank, t->offset, bytes, n, &size, &e) != 0)
-                log_warn("the last of a job's output cannot be kept", log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
+            if (logs_append(a->o.logs, a->o.reader, t->job, t->attempt, live->row.rank, t->offset,
+                    bytes, n, &size, &e) != 0)
+                log_warn("the last of a job's output cannot be kept", log_i("job", t->job),
+                    log_i("attempt", t->attempt), log_err(&e));
             api_output_grew(a, t->job);
         }
         free(bytes);
     }
 }
 
-/* A status that waits until the output before it is on disk: once its ends are stored, their agent forgets theirs. */
+/* A status that waits until the output before it is on disk: once its ends are stored, their agent
+ * forgets theirs. */
 struct parked_status {
     struct api *api;
     struct later *later;
@@ -418,7 +427,8 @@ static void tell_size(struct request *q, int32_t rank, bool ends, int64_t size)
         return;
     }
     struct parked_output *p = mem_alloc(sizeof(*p));
-    *p = (struct parked_output){.later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size};
+    *p = (struct parked_output){
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .size = size};
     syncer_wait(logs->syncer, on_output_synced, p);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is read of the database and may take long, a year of the ledger say: on a thread, by a connection of its own, so that the loop goes on
- * answering. Two at a time, so that an audit does not hold up who asks what was spent, in the order in which they were asked for; who has gone,
- * or has waited as long as he may, is not read for any more.
+ * What is read of the database and may take long, a year of the ledger say: on a thread, by a
+ * connection of its own, so that the loop goes on answering. Two at a time, so that an audit does
+ * not hold up who asks what was spent, in the order in which they were asked for; who has gone, or
+ * has waited as long as he may, is not read for any more.
  *
  * Invariants.
- *  1. The thread touches its aside, what that was given, and the reader; the loop touches of a running one only what it may not (x, and
+ *  1. The thread touches its aside, what that was given, and the reader; the loop touches of a
+ *     running one only what it may not (x, and
  * cancel, which is atomic).
  *  2. An aside is freed once: by the loop, when its thread has ended, or while it is in the queue.
  */
@@ -29,7 +31,7 @@ struct slot {
 
 struct aside {
     struct asides *in;
-    struct slot *slot; /* NULL: in the queue */
+    struct slot *slot;       /* NULL: in the queue */
     struct http_exchange *x; /* NULL: answered, or gone */
     struct link in_queue;
     char user[CORE_NAME_MAX];
@@ -151,7 +153,9 @@ static void give_up(struct aside *s)
 static void on_timeout(void *ctx, struct http_exchange *x)
 {
     struct aside *s = ctx;
-    api_reply_failure(x, ERR_TIMEOUT, "this was not read within %lld s, with what others had asked for before: ask for a shorter time, or for less at once",
+    api_reply_failure(x, ERR_TIMEOUT,
+        "this was not read within %lld s, with what others had asked for before: ask for a shorter "
+        "time, or for less at once",
         (long long)(s->wait_ms / 1000));
     give_up(s);
 }
@@ -197,7 +201,9 @@ void api_aside(const struct api *a, struct http_exchange *x, const char *user, i
 {
     struct asides *in = a->asides;
     if (in->n_queued >= ASIDES_MAX) {
-        api_reply_failure(x, ERR_UNAVAILABLE, "%d such questions wait already to be read from the database: ask again later", ASIDES_MAX);
+        api_reply_failure(x, ERR_UNAVAILABLE,
+            "%d such questions wait already to be read from the database: ask again later",
+            ASIDES_MAX);
         drop(of);
         return;
     }

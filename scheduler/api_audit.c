@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's route for an audit: lists every pool's machines at once, and when the last answer is there and all that the model holds is on
- * disk, holds what they said against the database. That reads all of it, so it is done aside, with copies of what is asked for in the pools.
+ * The API's route for an audit: lists every pool's machines at once, and when the last answer is
+ * there and all that the model holds is on disk, holds what they said against the database. That
+ * reads all of it, so it is done aside, with copies of what is asked for in the pools.
  */
 #include "scheduler/api_private.h"
 
@@ -49,10 +50,12 @@ static void add_difference(void *ctx, const struct audit_difference *d)
             d->region[0] ? json_text(d->region) : json_null(), "pool",
             d->pool[0] ? json_text(d->pool) : json_null(), "instance",
             api_json_opt(d->instance, CORE_ID_NONE), "provider_id",
-            d->provider_id[0] ? json_text(d->provider_id) : json_null(), "text", json_text(d->text)));
+            d->provider_id[0] ? json_text(d->provider_id) : json_null(), "text",
+            json_text(d->text)));
 }
 
-/* Whether the listing could have seen an instance is for its driver to say, so before the thread begins. */
+/* Whether the listing could have seen an instance is for its driver to say, so before the thread
+ * begins. */
 static void find_hidden(struct auditing *g)
 {
     LIST_FOREACH (model_instances(tick_model(g->api->o.tick)), l) {
@@ -140,8 +143,9 @@ static int audit_aside(struct db_reader *r, void *of, json_t **ret_reply, struct
     audit_get_counts(a, &n);
     audit_destroy(a);
     if (rc == 0)
-        *ret_reply = json_pack("{s:I,s:I,s:I,s:I,s:O}", "pools", (json_int_t)n.pools, "machines", (json_int_t)n.machines, "instances", (json_int_t)n.rows,
-            "found", (json_int_t)n.differences, "differences", g->differences);
+        *ret_reply = json_pack("{s:I,s:I,s:I,s:I,s:O}", "pools", (json_int_t)n.pools, "machines",
+            (json_int_t)n.machines, "instances", (json_int_t)n.rows, "found",
+            (json_int_t)n.differences, "differences", g->differences);
     return rc;
 }
 
@@ -169,7 +173,8 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
         drop(g);
         return;
     }
-    g->config = (struct config){.pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
+    g->config = (struct config){
+        .pools = mem_dup(c->pools, c->n_pools * sizeof(*c->pools)), .n_pools = c->n_pools};
     find_hidden(g);
     api_aside(g->api, x, "", READ_WAIT_MS, audit_aside, g, drop);
 }
@@ -203,8 +208,11 @@ void api_audit(struct request *q)
     }
     struct auditing *g = mem_alloc(sizeof(*g));
     const struct config *c = pools_in_force(a->o.pools);
-    *g = (struct auditing){.api = a, .later = later_create(a, q->x, AUDIT_WAIT_MS), .n_waited_for = 1,
-        .settle_ms = a->o.config->settle_ms, .differences = json_array()};
+    *g = (struct auditing){.api = a,
+        .later = later_create(a, q->x, AUDIT_WAIT_MS),
+        .n_waited_for = 1,
+        .settle_ms = a->o.config->settle_ms,
+        .differences = json_array()};
     a->auditing = true;
     for (size_t i = 0; i < c->n_pools; i++) {
         struct cloud_driver *d = pools_driver(a->o.pools, &c->pools[i]);

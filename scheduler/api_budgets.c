@@ -16,8 +16,8 @@ static json_t *match_json(const struct budget_options *o)
     json_t *labels = json_object();
     for (size_t k = 0; k < o->n_labels; k++)
         json_object_set_new(labels, o->labels[k].name, json_text(o->labels[k].value));
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "team", opt_text(o->team), "user", opt_text(o->user), "pool", opt_text(o->pool), "job",
-        opt_text(o->job), "labels", labels);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "team", opt_text(o->team), "user", opt_text(o->user),
+        "pool", opt_text(o->pool), "job", opt_text(o->job), "labels", labels);
 }
 
 static json_t *budget_json(const struct budget_view *v)
@@ -27,10 +27,15 @@ static json_t *budget_json(const struct budget_view *v)
     int64_t left = o->cap_uusd - v->spent_uusd - v->aside_uusd;
     for (size_t k = 0; k < o->n_alerts; k++)
         json_array_append_new(parts, json_integer(o->alert_pct[k]));
-    json_t *b = json_pack("{s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", json_text(o->name), "match", match_json(o), "period", budget_period_names[o->period],
-        "window", o->window ? json_text(o->window->name) : json_null(), "zone", o->zone ? json_text(o->zone->name) : json_null(), "at_limit",
+    json_t *b = json_pack("{s:o,s:o,s:s,s:o,s:o,s:s,s:o}", "name", json_text(o->name), "match",
+        match_json(o), "period", budget_period_names[o->period], "window",
+        o->window ? json_text(o->window->name) : json_null(), "zone",
+        o->zone ? json_text(o->zone->name) : json_null(), "at_limit",
         budget_action_names[o->at_limit], "alert_at", parts);
-    json_object_set_new(b, "state", json_string(!v->is_open ? "outside" : v->is_closed ? "used-up" : "open"));
+    json_object_set_new(b, "state",
+        json_string(!v->is_open    ? "outside"
+                    : v->is_closed ? "used-up"
+                                   : "open"));
     json_object_set_new(b, "since", api_json_time(v->since));
     json_object_set_new(b, "until", api_json_time(v->until));
     json_object_set_new(b, "cap_uusd", json_integer(o->cap_uusd));
@@ -43,7 +48,8 @@ static json_t *budget_json(const struct budget_view *v)
     return b;
 }
 
-static void tell_budgets(const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void tell_budgets(
+    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     const struct wall now = tick_now(api->o.tick).wall;
     json_t *rows = json_array();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /api/v1/jobs/cancel: many jobs at once, in one commit. What has ended, is not there or is somebody else's is left alone
- * and counted.
+ * POST /api/v1/jobs/cancel: many jobs at once, in one commit. What has ended, is not there or is
+ * somebody else's is left alone and counted.
  */
 #include "scheduler/api_private.h"
 
@@ -67,8 +67,8 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
         http_reply_err(x, e);
     else if (x)
         api_reply_json(x, 200,
-            json_pack("{s:I, s:I, s:I}", "cancelled", (json_int_t)c->n_cancelled, "ended", (json_int_t)c->n_ended, "denied",
-                (json_int_t)c->n_denied));
+            json_pack("{s:I, s:I, s:I}", "cancelled", (json_int_t)c->n_cancelled, "ended",
+                (json_int_t)c->n_ended, "denied", (json_int_t)c->n_denied));
     free(c);
 }
 
@@ -84,7 +84,8 @@ static int parse_piece(const char *text, int64_t *ret_first, int64_t *ret_last, 
     int rc = str_to_i64(first, 1, INT64_MAX - 1, "a job's number", ret_first, e);
     *ret_last = *ret_first;
     if (!rc && text[n])
-        rc = str_to_i64(text + n + 1, *ret_first, INT64_MAX - 1, "the last job's number", ret_last, e);
+        rc = str_to_i64(
+            text + n + 1, *ret_first, INT64_MAX - 1, "the last job's number", ret_last, e);
     return rc;
 }
 

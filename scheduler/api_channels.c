@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions with running jobs (belay exec): two streams of bytes between a client and an agent, relayed in memory.
+ * Sessions with running jobs (belay exec): two streams of bytes between a client and an agent,
+ * relayed in memory.
  *
  *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent is told its number --> claim --> streams
  *
@@ -26,7 +27,8 @@
 #define CHANNELS_MAX 256
 #define OF_USER_MAX 16
 #define OF_JOB_MAX 8
-#define STEPS_MAX 2048 /* of jobs with themselves, beside those; they carry what starts a step and end with that */
+/* of jobs with themselves, beside those; they carry what starts a step and end with that */
+#define STEPS_MAX 2048
 #define STEPS_OF_JOB_MAX 512
 #define STEPS_OF_USER_MAX 1024
 #define FULL_MAX                                                                                   \
@@ -50,7 +52,7 @@ struct channel {
     int64_t id, job, attempt, node;
     int32_t rank;
     char user[CORE_NAME_MAX];
-    json_t *order; /* as the agent is told it */
+    json_t *order;        /* as the agent is told it */
     bool of_job;          /* a job's own: for a step of its own */
     bool claimed, closed; /* closed: of no more use to the agent */
     char why[160];        /* it broke off */
@@ -160,19 +162,21 @@ static void on_gone(void *ctx, struct http_exchange *x)
     unpark(s->reader == p ? &s->reader : &s->writer);
 }
 
-static void park(
-    struct channel *ch, struct stream *s, struct parked **place, struct http_exchange *x, int64_t size, int64_t wait_ms)
+static void park(struct channel *ch, struct stream *s, struct parked **place,
+    struct http_exchange *x, int64_t size, int64_t wait_ms)
 {
     struct parked *p = mem_alloc(sizeof(*p));
     *p = (struct parked){.channel = ch, .stream = s, .x = x, .size = size};
     *place = p;
-    http_exchange_wait(x, wait_ms, place == &s->reader ? on_reader_timeout : on_writer_timeout, on_gone, p);
+    http_exchange_wait(
+        x, wait_ms, place == &s->reader ? on_reader_timeout : on_writer_timeout, on_gone, p);
 }
 
 /* ---- streams ---- */
 
 /* What follows on what is there is taken, a repetition dropped, a gap told by the size. */
-static void stream_write(struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
+static void stream_write(
+    struct request *q, struct channel *ch, struct stream *s, int64_t offset, bool ends)
 {
     int64_t end = s->start + (int64_t)s->data.len, n = (int64_t)q->r->body_len;
     bool has_room = s->data.len <= (ch->of_job ? STREAM_MAX : FULL_MAX);
@@ -191,10 +195,12 @@ static void stream_write(struct request *q, struct channel *ch, struct stream *s
         reply_size(q->x, end);
 }
 
-static void stream_read(struct request *q, struct channel *ch, struct stream *s, int64_t offset, int64_t wait_ms)
+static void stream_read(
+    struct request *q, struct channel *ch, struct stream *s, int64_t offset, int64_t wait_ms)
 {
     if (offset < s->start || offset > s->start + (int64_t)s->data.len) {
-        api_reply_failure(q->x, ERR_INVALID, "offset: expected %lld .. %lld: what was before is gone", (long long)s->start,
+        api_reply_failure(q->x, ERR_INVALID,
+            "offset: expected %lld .. %lld: what was before is gone", (long long)s->start,
             (long long)s->start + (long long)s->data.len);
         return;
     }
@@ -274,7 +280,8 @@ void api_channels_destroy_all(struct api *a)
 {
     LIST_FOREACH (&a->channels, n) {
         struct channel *ch = LIST_ENTRY(n, struct channel, in_api);
-        ch->up.reader = ch->up.writer = ch->down.reader = ch->down.writer = NULL; /* the server has ended them */
+        /* the server has ended them */
+        ch->up.reader = ch->up.writer = ch->down.reader = ch->down.writer = NULL;
         channel_free(ch);
     }
 }
@@ -317,15 +324,19 @@ static int check_limits(const struct api *a, const struct channel *new, struct e
     }
     if (new->of_job &&
         (of_job >= STEPS_OF_JOB_MAX || of_user >= STEPS_OF_USER_MAX || all >= STEPS_MAX))
-        return err_set(e, ERR_UNAVAILABLE, "too many steps are being started at once: try again later");
+        return err_set(
+            e, ERR_UNAVAILABLE, "too many steps are being started at once: try again later");
     if (new->of_job)
         return 0;
     if (of_job >= OF_JOB_MAX)
-        return err_set(e, ERR_CONFLICT, "job %lld has %d sessions already: end one of them", (long long)new->job, OF_JOB_MAX);
+        return err_set(e, ERR_CONFLICT, "job %lld has %d sessions already: end one of them",
+            (long long)new->job, OF_JOB_MAX);
     if (of_user >= OF_USER_MAX)
-        return err_set(e, ERR_CONFLICT, "%s has %d sessions already: end one of them", new->user, OF_USER_MAX);
+        return err_set(
+            e, ERR_CONFLICT, "%s has %d sessions already: end one of them", new->user, OF_USER_MAX);
     if (all >= CHANNELS_MAX)
-        return err_set(e, ERR_UNAVAILABLE, "there are %d sessions already: try again later", CHANNELS_MAX);
+        return err_set(
+            e, ERR_UNAVAILABLE, "there are %d sessions already: try again later", CHANNELS_MAX);
     return 0;
 }
 
@@ -343,7 +354,8 @@ static int find_rank(struct channel *ch, const struct job *job, struct err *e)
             ch->node = a->row.node;
             return 0;
         }
-    return err_set(e, ERR_CONFLICT, "rank %d of job %lld does not run", (int)ch->rank, (long long)ch->job);
+    return err_set(
+        e, ERR_CONFLICT, "rank %d of job %lld does not run", (int)ch->rank, (long long)ch->job);
 }
 
 static int apply_beginning(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
@@ -375,7 +387,8 @@ static void on_begun(void *ctx, const struct err *e, int64_t id)
         free(ch);
         return;
     }
-    ch->id = (ch->api->o.meta->boots << 32) + ++ch->api->n_channels; /* of no channel of before a restart */
+    /* of no channel of before a restart */
+    ch->id = (ch->api->o.meta->boots << 32) + ++ch->api->n_channels;
     ch->client_at = ch->agent_at = now_of(ch->api);
     timer_init(&ch->look, on_look, ch);
     timer_start(ch->api->o.timers, &ch->look, LOOK_MS);
@@ -431,16 +444,19 @@ static json_t *read_command(struct json_reader *r, char text[CORE_TEXT_MAX])
     check_words(r, words);
     bool tty = json_opt_bool(r, "tty", false);
     json_opt_strcpy(r, "term", term, sizeof(term), "");
-    int64_t rows = json_opt_i64(r, "rows", 0, 65535, 0), columns = json_opt_i64(r, "columns", 0, 65535, 0);
+    int64_t rows = json_opt_i64(r, "rows", 0, 65535, 0),
+            columns = json_opt_i64(r, "columns", 0, 65535, 0);
     if (r->rc == 0 && term[0] && !str_is_name(term, sizeof(term) - 1))
         json_reader_fail(r, "term", "is not the name of a terminal");
     if (r->rc != 0)
         return NULL;
     describe(words, text);
-    return json_pack("{s:O,s:b,s:s,s:I,s:I}", "command", words, "tty", (int)tty, "term", term, "rows", (json_int_t)rows, "columns", (json_int_t)columns);
+    return json_pack("{s:O,s:b,s:s,s:I,s:I}", "command", words, "tty", (int)tty, "term", term,
+        "rows", (json_int_t)rows, "columns", (json_int_t)columns);
 }
 
-/* {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}, or a signal; false after an error reply. */
+/* {"command": ["sh"], "rank": 0, "tty": true, "term": "xterm", "rows": 24, "columns": 80}, or a
+ * signal; false after an error reply. */
 static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT_MAX])
 {
     struct json_reader r;
@@ -463,7 +479,8 @@ static bool read_exec(struct request *q, struct channel *ch, char text[CORE_TEXT
 void api_jobs_exec(struct request *q)
 {
     if (q->caller.job && q->caller.job != q->id) {
-        api_reply_failure(q->x, ERR_DENIED, "job %lld may start tasks in itself only", (long long)q->caller.job);
+        api_reply_failure(
+            q->x, ERR_DENIED, "job %lld may start tasks in itself only", (long long)q->caller.job);
         return;
     }
     if (!q->caller.job && !api_may_change_job(q, "run a command in"))
@@ -498,9 +515,11 @@ static struct channel *of_client(struct request *q)
 {
     struct channel *ch = find(q);
     if (!ch)
-        api_reply_failure(q->x, ERR_NOT_FOUND, "there is no session %lld: it has ended, or belayd was restarted, which ends all",
+        api_reply_failure(q->x, ERR_NOT_FOUND,
+            "there is no session %lld: it has ended, or belayd was restarted, which ends all",
             (long long)q->id);
-    else if (q->caller.job ? ch->job != q->caller.job || !ch->of_job : !q->caller.admin && !str_eq(ch->user, q->caller.user))
+    else if (q->caller.job ? ch->job != q->caller.job || !ch->of_job
+                           : !q->caller.admin && !str_eq(ch->user, q->caller.user))
         api_reply_failure(q->x, ERR_DENIED, "session %lld is %s's", (long long)q->id, ch->user);
     else {
         ch->client_at = now_of(q->api);
@@ -521,8 +540,8 @@ void api_channel_output(struct request *q)
 {
     int64_t offset, wait_ms;
     struct channel *ch;
-    if (api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset) && api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) &&
-        (ch = of_client(q)))
+    if (api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) && (ch = of_client(q)))
         stream_read(q, ch, &ch->up, offset, wait_ms);
 }
 
@@ -530,7 +549,8 @@ void api_channel_input(struct request *q)
 {
     int64_t offset;
     struct channel *ch;
-    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) && is_small(q) && (ch = of_client(q)))
+    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) && is_small(q) &&
+        (ch = of_client(q)))
         stream_write(q, ch, &ch->down, offset, false);
 }
 
@@ -553,7 +573,8 @@ static struct channel *of_agent(struct request *q)
         ch->agent_at = now_of(q->api);
         return ch;
     }
-    api_reply_failure(q->x, ERR_NOT_FOUND, "there is no session %lld for this node (any more)", (long long)q->id);
+    api_reply_failure(
+        q->x, ERR_NOT_FOUND, "there is no session %lld for this node (any more)", (long long)q->id);
     return NULL;
 }
 
@@ -574,8 +595,8 @@ void api_agent_channel_output(struct request *q)
 {
     int64_t offset, ends;
     struct channel *ch;
-    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) && api_query_i64(q, "end", 0, 1, 0, &ends) && is_small(q) &&
-        (ch = of_agent(q)))
+    if (api_query_i64(q, "offset", 0, INT64_MAX / 2, 0, &offset) &&
+        api_query_i64(q, "end", 0, 1, 0, &ends) && is_small(q) && (ch = of_agent(q)))
         stream_write(q, ch, &ch->up, offset, ends == 1);
 }
 
@@ -583,7 +604,7 @@ void api_agent_channel_input(struct request *q)
 {
     int64_t offset, wait_ms;
     struct channel *ch;
-    if (api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset) && api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) &&
-        (ch = of_agent(q)))
+    if (api_query_i64(q, "offset", 0, INT64_MAX, 0, &offset) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) && (ch = of_agent(q)))
         stream_read(q, ch, &ch->down, offset, wait_ms);
 }

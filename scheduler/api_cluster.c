@@ -18,7 +18,8 @@
 /* ---- lists ---- */
 
 /* {"name": list}, or the error. Takes list. */
-static void reply_list(struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
+static void reply_list(
+    struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
 {
     if (rc != 0) {
         json_decref(list);
@@ -76,7 +77,8 @@ static int add_token(void *ctx, const struct token_row *t)
     return 0;
 }
 
-static void tell_nodes(const struct api *a, struct http_exchange *x, const struct model *model, int64_t all)
+static void tell_nodes(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t all)
 {
     struct err e;
     struct node_list l = {.model = model, .now = tick_now(a->o.tick).mono, .nodes = json_array()};
@@ -97,11 +99,12 @@ void api_instances_list(struct request *q)
     if (!api_query_state(q, "live", &all))
         return;
     json_t *list = json_array();
-    reply_list(
-        q->x, "instances", list, db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
+    reply_list(q->x, "instances", list,
+        db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
 }
 
-static void tell_offers(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+static void tell_offers(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     struct offer_list l = {.model = model, .now = tick_now(a->o.tick), .offers = json_array()};
     struct err e;
@@ -206,8 +209,8 @@ static void on_token_stored(void *ctx, const struct err *e, int64_t id)
         http_reply_err(x, &not_there);
     else if (x)
         api_reply_json(x, 201,
-            json_pack("{s:I,s:s,s:s,s:s,s:o}", "id", (json_int_t)stored.id, "token", n->token, "ca_pem",
-                ca_pem(a->o.ca), "server", a->server_url, "expires_at",
+            json_pack("{s:I,s:s,s:s,s:s,s:o}", "id", (json_int_t)stored.id, "token", n->token,
+                "ca_pem", ca_pem(a->o.ca), "server", a->server_url, "expires_at",
                 api_json_time(stored.expires_at)));
     explicit_bzero(n->token, sizeof(n->token));
     free(n);
@@ -228,24 +231,27 @@ static void choose_pool(struct json_reader *r, const struct pools *pools, char p
         used = strlen(names);
     }
     if (pool[0] && (!asked || asked->row.elastic))
-        json_reader_fail(r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", pool);
+        json_reader_fail(
+            r, "pool", "there is no reserved pool \"%s\" (belay pools lists them)", pool);
     else if (!pool[0] && n == 0)
-        json_reader_fail(r, "pool", "there is no reserved pool to join (belay pools lists all pools)");
+        json_reader_fail(
+            r, "pool", "there is no reserved pool to join (belay pools lists all pools)");
     else if (!pool[0] && n > 1)
         json_reader_fail(r, "pool", "say which reserved pool it joins with --pool: %s", names);
     else if (!pool[0])
         str_copy(pool, CORE_NAME_MAX, found->row.name);
 }
 
-static int read_token_request(struct request *q, const json_t *body, struct token_row *row, struct err *e)
+static int read_token_request(
+    struct request *q, const json_t *body, struct token_row *row, struct err *e)
 {
     static const char *const kinds[] = {"api", "join", NULL};
     struct json_reader r;
     json_reader_init(&r, body, "", e);
     row->join = json_req_enum(&r, "kind", kinds) == 1;
     if (!row->join && json_object_get(body, "pool"))
-        json_reader_fail(
-            &r, "pool", "only a join token has a pool: ask for kind join (belay token create --join)");
+        json_reader_fail(&r, "pool",
+            "only a join token has a pool: ask for kind join (belay token create --join)");
     if (row->join && (json_object_get(body, "user") || json_object_get(body, "admin")))
         json_reader_fail(&r, "kind", "a join token is a machine's: it has neither user nor admin");
     int64_t usual_ms = row->join ? JOIN_TTL_DEFAULT_MS : q->api->o.config->api_token_ms;
@@ -319,7 +325,8 @@ static int revoke_token(void *ctx, struct tick *t, int64_t *ret_id, struct err *
     if (rc != 0)
         return rc;
     if (v->found.id == 0)
-        return err_set(e, ERR_NOT_FOUND, "there is no token %lld (belay token list)", (long long)v->id);
+        return err_set(
+            e, ERR_NOT_FOUND, "there is no token %lld (belay token list)", (long long)v->id);
     v->found.revoked = true;
     tick_put_token(t, &v->found);
     *ret_id = v->id;
@@ -349,7 +356,7 @@ void api_version(struct request *q)
 {
     const struct api *a = q->api;
     api_reply_json(q->x, 200,
-        json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "version", BELAY_VERSION, "cluster", a->o.config->cluster,
-            "cluster_uid", a->o.meta->cluster_uid, "user", q->caller.user, "admin", (int)q->caller.admin,
-            "listen", a->server_url, "store", a->o.config->store));
+        json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "version", BELAY_VERSION, "cluster",
+            a->o.config->cluster, "cluster_uid", a->o.meta->cluster_uid, "user", q->caller.user,
+            "admin", (int)q->caller.admin, "listen", a->server_url, "store", a->o.config->store));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was spent: from the sums by day and month that are kept with the ledger, or, by job and where a period does not begin and end at
- * midnight, from its stretches.
+ * What was spent: from the sums by day and month that are kept with the ledger, or, by job and
+ * where a period does not begin and end at midnight, from its stretches.
  */
 #include "scheduler/api_private.h"
 
@@ -38,8 +38,10 @@ static json_t *count_or_null(const struct costs *c, int64_t n)
 
 static json_t *sum_json(const struct costs *c, const struct cost_sum *s)
 {
-    json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I}", "jobs", count_or_null(c, s->jobs), "uusd", (json_int_t)s->uusd, "on_demand_uusd",
-        (json_int_t)s->on_demand_uusd, "useful_ms", (json_int_t)s->useful_ms, "lost_ms", (json_int_t)s->lost_ms, "total_ms", (json_int_t)s->total_ms);
+    json_t *o = json_pack("{s:o,s:I,s:I,s:I,s:I,s:I}", "jobs", count_or_null(c, s->jobs), "uusd",
+        (json_int_t)s->uusd, "on_demand_uusd", (json_int_t)s->on_demand_uusd, "useful_ms",
+        (json_int_t)s->useful_ms, "lost_ms", (json_int_t)s->lost_ms, "total_ms",
+        (json_int_t)s->total_ms);
     if (!c->from_sums)
         return o;
     json_t *spent = json_object();
@@ -53,7 +55,10 @@ static json_t *sum_json(const struct costs *c, const struct cost_sum *s)
 static int add_line(struct costs *c, const char *const keys[], const struct cost_sum *s)
 {
     if (json_array_size(c->lines) >= LINES_MAX)
-        return err_set(c->e, ERR_INVALID, "more than %d lines: ask for a shorter time (from, to), for one user's, or by something else", LINES_MAX);
+        return err_set(c->e, ERR_INVALID,
+            "more than %d lines: ask for a shorter time (from, to), for one user's, or by "
+            "something else",
+            LINES_MAX);
     json_t *o = sum_json(c, s), *list = json_array();
     struct buf all = {0};
     for (int i = 0; i < c->n_keys; i++) {
@@ -89,8 +94,13 @@ static int add_sum(void *ctx, const char *const keys[], const struct cost_sum *s
 static int add_stretches(void *ctx, const struct cost_line *l)
 {
     const char *const keys[] = {l->key};
-    return add_line(ctx, keys, &(struct cost_sum){.jobs = l->jobs, .uusd = l->uusd, .on_demand_uusd = l->on_demand_uusd, .useful_ms = l->useful_ms,
-        .lost_ms = l->lost_ms, .total_ms = l->total_ms});
+    return add_line(ctx, keys,
+        &(struct cost_sum){.jobs = l->jobs,
+            .uusd = l->uusd,
+            .on_demand_uusd = l->on_demand_uusd,
+            .useful_ms = l->useful_ms,
+            .lost_ms = l->lost_ms,
+            .total_ms = l->total_ms});
 }
 
 static bool is_midnight(struct wall w)
@@ -102,10 +112,13 @@ static bool is_midnight(struct wall w)
 static bool is_by_stretches(const struct cost_query *c)
 {
     bool exact = !is_midnight(c->from) || !is_midnight(c->to), some = c->team || c->pool;
-    return str_eq(c->by, "job") || (!some && exact && (str_eq(c->by, "user") || str_eq(c->by, "pool") || str_eq(c->by, "kind") || str_eq(c->by, "day")));
+    return str_eq(c->by, "job") || (!some && exact &&
+                                       (str_eq(c->by, "user") || str_eq(c->by, "pool") ||
+                                           str_eq(c->by, "kind") || str_eq(c->by, "day")));
 }
 
-static int read_costs(struct db_reader *r, const struct cost_query *q, struct costs *c, struct err *e)
+static int read_costs(
+    struct db_reader *r, const struct cost_query *q, struct costs *c, struct err *e)
 {
     if (!is_by_stretches(q)) {
         c->from_sums = true;
@@ -114,7 +127,8 @@ static int read_costs(struct db_reader *r, const struct cost_query *q, struct co
         return c->n_keys < 0 ? c->n_keys : db_read_cost_sums(r, q, add_sum, c, e);
     }
     if (q->team || q->pool)
-        return err_set(e, ERR_INVALID, "by=job: of all teams and pools; a team's or a pool's are by user, day or others");
+        return err_set(e, ERR_INVALID,
+            "by=job: of all teams and pools; a team's or a pool's are by user, day or others");
     c->n_keys = 1;
     c->jobs_known = true;
     return db_read_cost(r, q->by, q->user, q->from, q->to, add_stretches, c, e);
@@ -128,7 +142,8 @@ static json_t *total_json(const struct costs *c, const char *by)
     if (!adds_up)
         json_object_set_new(t, "jobs", json_null());
     if (c->from_sums && c->jobs_known && c->n_keys == 1)
-        json_object_set_new(t, "done", json_pack("{s:I,s:I}", "keys", (json_int_t)c->done, "uusd", (json_int_t)c->done_uusd));
+        json_object_set_new(t, "done",
+            json_pack("{s:I,s:I}", "keys", (json_int_t)c->done, "uusd", (json_int_t)c->done_uusd));
     return t;
 }
 
@@ -136,7 +151,8 @@ static json_t *total_json(const struct costs *c, const char *by)
 static struct asked *ask(struct request *q, const char *fallback_by)
 {
     struct asked a = {0};
-    if (!api_query_time(q, "from", &a.of.from) || !api_query_time(q, "to", &a.of.to) || !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &a.limit))
+    if (!api_query_time(q, "from", &a.of.from) || !api_query_time(q, "to", &a.of.to) ||
+        !api_query_i64(q, "limit", 1, JOBS_MAX, JOBS_DEFAULT, &a.limit))
         return NULL;
     const char *by = http_request_query(q->x, "by");
     a.of.by = a.by = mem_strdup(by ? by : fallback_by);
@@ -178,10 +194,12 @@ void api_cost(struct request *q)
 
 static int add_job(void *ctx, const struct dear_job *j)
 {
-    json_array_append_new(ctx, json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name", json_text(j->name), "user",
-                                   json_text(j->user), "team", json_text(j->team), "end", j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
-                                   (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims", (json_int_t)j->reclaims, "ended_at",
-                                   api_json_time(j->ended_at)));
+    json_array_append_new(
+        ctx, json_pack("{s:I,s:o,s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:o}", "id", (json_int_t)j->id, "name",
+                 json_text(j->name), "user", json_text(j->user), "team", json_text(j->team), "end",
+                 j->end, "cost_uusd", (json_int_t)j->uusd, "on_demand_uusd",
+                 (json_int_t)j->on_demand_uusd, "lost_ms", (json_int_t)j->lost_ms, "reclaims",
+                 (json_int_t)j->reclaims, "ended_at", api_json_time(j->ended_at)));
     return 0;
 }
 

@@ -17,7 +17,8 @@ static void init_row(struct cron_row *r)
 }
 
 /* The schedule may begin with its zone, which may not be said twice. */
-static void read_schedule(struct json_reader *r, const char *text, bool has_zone, struct cron_row *row)
+static void read_schedule(
+    struct json_reader *r, const char *text, bool has_zone, struct cron_row *row)
 {
     struct cron c;
     struct err e;
@@ -38,9 +39,10 @@ static void read_schedule(struct json_reader *r, const char *text, bool has_zone
     STR_COPY(row->schedule, text);
 }
 
-/* ERR_INVALID with the path of what is wrong. The job: into *ret_spec, zeroed when there is none; job_json is borrowed. */
-static int read_entry(struct request *q, const json_t *body, struct cron_row *row, struct jobspec *ret_spec,
-    const json_t **ret_job, struct err *e)
+/* ERR_INVALID with the path of what is wrong. The job: into *ret_spec, zeroed when there is none;
+ * job_json is borrowed. */
+static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
+    struct jobspec *ret_spec, const json_t **ret_job, struct err *e)
 {
     struct json_reader r;
     char shown[STR_SHOW_MAX];
@@ -49,17 +51,23 @@ static int read_entry(struct request *q, const json_t *body, struct cron_row *ro
     json_reader_init(&r, body, "cron", e);
     json_opt_strcpy(&r, "name", row->name, sizeof(row->name), row->name);
     json_opt_strcpy(&r, "zone", row->zone, sizeof(row->zone), row->zone);
-    read_schedule(&r, json_opt_str(&r, "schedule", CRON_TEXT_MAX - 1, row->schedule), has_zone, row);
+    read_schedule(
+        &r, json_opt_str(&r, "schedule", CRON_TEXT_MAX - 1, row->schedule), has_zone, row);
     row->gap = (enum cron_gap)json_opt_enum(&r, "gap", cron_gap_names, row->gap);
     row->twice = (enum cron_twice)json_opt_enum(&r, "twice", cron_twice_names, row->twice);
-    row->overlap = (enum cron_overlap)json_opt_enum(&r, "overlap", cron_overlap_names, row->overlap);
-    row->catch_up = (enum cron_catch_up)json_opt_enum(&r, "catch_up", cron_catch_up_names, row->catch_up);
-    row->catch_up_max = (int32_t)json_opt_i64(&r, "catch_up_max", 1, CRON_CATCH_UP_MAX, row->catch_up_max);
+    row->overlap =
+        (enum cron_overlap)json_opt_enum(&r, "overlap", cron_overlap_names, row->overlap);
+    row->catch_up =
+        (enum cron_catch_up)json_opt_enum(&r, "catch_up", cron_catch_up_names, row->catch_up);
+    row->catch_up_max =
+        (int32_t)json_opt_i64(&r, "catch_up_max", 1, CRON_CATCH_UP_MAX, row->catch_up_max);
     *ret_job = json_opt_object(&r, "job");
     if (r.rc == 0 && !str_is_name(row->name, sizeof(row->name) - 1))
-        json_reader_fail(&r, "name", "expected letters, digits, '.', '_' and '-', found %s", str_show(row->name, shown));
+        json_reader_fail(&r, "name", "expected letters, digits, '.', '_' and '-', found %s",
+            str_show(row->name, shown));
     if (r.rc == 0 && zones_load(q->api->o.zones, row->zone, &zone, &(struct err){0}) != 0)
-        json_reader_fail(&r, "zone", "there is no time zone %s on belayd's machine; names are as Europe/Berlin, or UTC",
+        json_reader_fail(&r, "zone",
+            "there is no time zone %s on belayd's machine; names are as Europe/Berlin, or UTC",
             str_show(row->zone, shown));
     int rc = json_reader_finish(&r);
     if (rc == 0 && *ret_job)
@@ -72,13 +80,17 @@ static int check_job(const struct request *q, const struct jobspec *s, struct er
 {
     if (pools_check_names(q->api->o.pools, s->row.pool, "spec", e) != 0)
         return ERR_INVALID;
-    if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 || s->row.finish_ms > 0)
+    if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 ||
+        s->row.finish_ms > 0)
         return err_set(e, ERR_INVALID,
-            "spec: jobs of a cron entry begin when its schedule says, and depend on no other: leave %s",
-            s->n_depends > 0           ? "the dependency out"
+            "spec: jobs of a cron entry begin when its schedule says, and depend on no other: "
+            "leave %s",
+            s->n_depends > 0         ? "the dependency out"
             : s->row.deadline_ms > 0 ? "the deadline out"
-            : s->row.finish_ms > 0   ? "the moment to be done by out, or say how long after each submit that is, or at what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
-                                     : "the time to begin out");
+            : s->row.finish_ms > 0
+                ? "the moment to be done by out, or say how long after each submit that is, or at "
+                  "what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
+                : "the time to begin out");
     if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
         return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
     int rc = api_check_window(q->api, &s->row, e);
@@ -110,7 +122,8 @@ static void put(struct request *q, struct cron_row *row)
     if (rc == 0 && job)
         rc = check_job(q, &s, &e);
     if (rc == 0 && !job && row->id == CORE_ID_NONE)
-        rc = err_set(&e, ERR_INVALID, "cron.job: missing: what is to be submitted, as for POST /api/v1/jobs");
+        rc = err_set(&e, ERR_INVALID,
+            "cron.job: missing: what is to be submitted, as for POST /api/v1/jobs");
     struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = row}};
     STR_COPY(s.row.user, row->user);
     if (rc == 0 && job)
@@ -154,8 +167,9 @@ static bool find(struct request *q, const char *to_change, struct cron_row *ret_
     }
     if (!to_change || q->caller.admin || str_eq(ret_row->user, q->caller.user))
         return true;
-    api_reply_failure(q->x, ERR_DENIED, "cron entry %lld is %s's: only they or an administrator can %s it",
-        (long long)q->id, ret_row->user, to_change);
+    api_reply_failure(q->x, ERR_DENIED,
+        "cron entry %lld is %s's: only they or an administrator can %s it", (long long)q->id,
+        ret_row->user, to_change);
     return false;
 }
 
@@ -210,7 +224,8 @@ struct listing {
 static int add_cron(void *ctx, const struct cron_row *row)
 {
     struct listing *l = ctx;
-    json_array_append_new(l->list, api_json_cron(row, model_cron(tick_model(l->api->o.tick), row->id)));
+    json_array_append_new(
+        l->list, api_json_cron(row, model_cron(tick_model(l->api->o.tick), row->id)));
     return 0;
 }
 
@@ -227,7 +242,8 @@ void api_crons_list(struct request *q)
 }
 
 /* The job may hold what its user would not show to others. */
-static int read_job(const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
+static int read_job(
+    const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
 {
     char *text;
     *ret_job = json_null();
@@ -252,7 +268,8 @@ void api_crons_show(struct request *q)
         http_reply_err(q->x, &e);
     else
         api_reply_json(q->x, 200,
-            json_pack("{s:o,s:o}", "cron", api_json_cron(&row, model_cron(tick_model(q->api->o.tick), row.id)), "job", job));
+            json_pack("{s:o,s:o}", "cron",
+                api_json_cron(&row, model_cron(tick_model(q->api->o.tick), row.id)), "job", job));
 }
 
 static int add_run(void *ctx, const struct cron_run_row *row)
@@ -269,8 +286,8 @@ void api_crons_runs(struct request *q)
     struct cron_row row;
     int64_t before, limit;
     struct err e;
-    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &before) || !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) ||
-        !find(q, NULL, &row))
+    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &before) ||
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !find(q, NULL, &row))
         return;
     struct listing l = {.api = q->api, .list = json_array()};
     if (db_read_cron_runs(q->api->o.reader, q->id, before, (int32_t)limit, add_run, &l, &e) != 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job did and what holds it up: GET /api/v1/jobs/N/diagnose. The judging is telemetry/diagnose.c's.
+ * What a job did and what holds it up: GET /api/v1/jobs/N/diagnose. The judging is
+ * telemetry/diagnose.c's.
  */
 #include "scheduler/api_private.h"
 #include "scheduler/job_loads.h"
@@ -16,8 +17,9 @@ static json_t *evidence_json(const struct finding *f)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < f->n_evidence; i++)
-        json_array_append_new(list, json_pack("{s:s,s:I,s:s}", "name", f->evidence[i].name, "value", (json_int_t)f->evidence[i].value, "unit",
-                                        f->evidence[i].unit));
+        json_array_append_new(
+            list, json_pack("{s:s,s:I,s:s}", "name", f->evidence[i].name, "value",
+                      (json_int_t)f->evidence[i].value, "unit", f->evidence[i].unit));
     return list;
 }
 
@@ -26,8 +28,9 @@ static json_t *finding_json(const struct finding *f)
     json_t *list = json_array();
     for (const char *const *r = f->remedies; *r; r++)
         json_array_append_new(list, json_string(*r));
-    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o}", "code", finding_code_names[f->code], "rank", (int)f->rank, "gpu", api_json_opt(f->gpu, -1), "text",
-        json_text(f->text), "evidence", evidence_json(f), "remedies", list);
+    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o}", "code", finding_code_names[f->code], "rank",
+        (int)f->rank, "gpu", api_json_opt(f->gpu, -1), "text", json_text(f->text), "evidence",
+        evidence_json(f), "remedies", list);
 }
 
 static json_t *task_json(const struct task_load *l)
@@ -96,13 +99,17 @@ static json_t *ranks_json(const struct job_loads *l)
     return list;
 }
 
-static json_t *reply_json(const struct request *q, const struct job_row *row, const struct job_loads *l, struct wall from)
+static json_t *reply_json(
+    const struct request *q, const struct job_row *row, const struct job_loads *l, struct wall from)
 {
     struct finding found[FINDING_CODES];
     struct diagnose_rank *ranks = mem_array(l->n_ranks, sizeof(*ranks));
     struct diagnose_gpu *gpus = mem_array(l->n_gpus, sizeof(*gpus));
-    const struct diagnose_input in = {
-        .ranks = ranks, .n_ranks = l->n_ranks, .gpus = gpus, .n_gpus = l->n_gpus, .limits = &q->api->o.config->telemetry.diagnose};
+    const struct diagnose_input in = {.ranks = ranks,
+        .n_ranks = l->n_ranks,
+        .gpus = gpus,
+        .n_gpus = l->n_gpus,
+        .limits = &q->api->o.config->telemetry.diagnose};
     json_t *list = json_array(), *gpu_list = json_array();
     job_loads_for_diagnose(l, ranks, gpus);
     size_t n = diagnose(&in, found);
@@ -110,8 +117,9 @@ static json_t *reply_json(const struct request *q, const struct job_row *row, co
         json_array_append_new(list, finding_json(&found[i]));
     for (size_t i = 0; i < l->n_gpus; i++)
         json_array_append_new(gpu_list, gpu_json(&l->gpus[i]));
-    json_t *o = json_pack("{s:I,s:I,s:o,s:b,s:o,s:o,s:o}", "job", (json_int_t)row->id, "attempt", (json_int_t)l->attempt, "from", api_json_time(from),
-        "enough", (int)diagnose_is_enough(&in), "findings", list, "ranks", ranks_json(l), "gpus", gpu_list);
+    json_t *o = json_pack("{s:I,s:I,s:o,s:b,s:o,s:o,s:o}", "job", (json_int_t)row->id, "attempt",
+        (json_int_t)l->attempt, "from", api_json_time(from), "enough", (int)diagnose_is_enough(&in),
+        "findings", list, "ranks", ranks_json(l), "gpus", gpu_list);
     json_object_set_new(o, "least_ms", json_integer(in.limits->least_ms));
     free(ranks);
     free(gpus);
@@ -142,8 +150,10 @@ void api_jobs_diagnose(struct request *q)
         return;
     }
     struct wall now = clock_wall(q->api->o.timers->clock);
-    struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : now, from = {to.ms - over_ms};
-    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from, finest(c, now.ms - from.ms), &e);
+    struct wall to = row.state == JOB_ENDED && wall_is_set(row.ended_at) ? row.ended_at : now,
+                from = {to.ms - over_ms};
+    rc = job_loads_read(&l, q->api->o.reader, tick_model(q->api->o.tick), &row, from,
+        finest(c, now.ms - from.ms), &e);
     if (rc == 0)
         api_reply_json(q->x, 200, reply_json(q, &row, &l, from));
     else

@@ -31,8 +31,10 @@ static void on_looked(void *ctx, const struct err *e, int64_t none)
     struct err bad;
     (void)none;
     if (x) {
-        json_t *why = api_why_brief(sub->api, e ? NULL : tick_model(sub->api->o.tick), sub->id, &bad);
-        api_reply_json(x, 201, json_pack("{s:I,s:o}", "id", (json_int_t)sub->id, "why", why ? why : json_null()));
+        json_t *why =
+            api_why_brief(sub->api, e ? NULL : tick_model(sub->api->o.tick), sub->id, &bad);
+        api_reply_json(x, 201,
+            json_pack("{s:I,s:o}", "id", (json_int_t)sub->id, "why", why ? why : json_null()));
     }
     free(sub);
 }
@@ -63,7 +65,8 @@ static int note_task(void *ctx, const struct job_row *row)
 }
 
 /* A task's row. One that was cancelled before it began, of an array that has ended, has none. */
-static int read_task(const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
+static int read_task(
+    const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
 {
     const struct job_filter f = {.array = a->on, .index = a->task, .limit = 1};
     struct array_row array;
@@ -79,7 +82,8 @@ static int read_task(const struct api *api, const struct depend_ask *a, struct j
     return rc;
 }
 
-/* What is stored of an array whose tasks those of this one wait for, unless the model knows: whoever asks frees it. */
+/* What is stored of an array whose tasks those of this one wait for, unless the model knows:
+ * whoever asks frees it. */
 static int read_array(const struct api *api, struct depend_ask *a, struct err *e)
 {
     const struct job *on = model_job(tick_model(api->o.tick), a->on);
@@ -92,8 +96,8 @@ static int read_array(const struct api *api, struct depend_ask *a, struct err *e
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* How the jobs ended that it depends on and that the model no longer knows: they are on the disk, but for those that end in
- * this tick, and those the model does know. */
+/* How the jobs ended that it depends on and that the model no longer knows: they are on the disk,
+ * but for those that end in this tick, and those the model does know. */
 int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_depends; i++) {
@@ -133,11 +137,13 @@ static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct e
     return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
 }
 
-/* What a certificate of one job is worth for another: the same user runs the same script with the same method. Arguments may
- * differ, since they are what changes from run to run; so may what the script calls, which is not looked at. */
+/* What a certificate of one job is worth for another: the same user runs the same script with the
+ * same method. Arguments may differ, since they are what changes from run to run; so may what the
+ * script calls, which is not looked at. */
 void api_script_key(struct jobspec *s)
 {
-    char *text = mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
+    char *text =
+        mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
     ca_sha256_hex(text, s->row.script_key);
     free(text);
 }
@@ -146,7 +152,8 @@ int api_check_window(const struct api *a, const struct job_row *r, struct err *e
 {
     if (!r->window[0] || core_window(tick_model(a->o.tick), r->window))
         return 0;
-    return err_set(e, ERR_INVALID, "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
+    return err_set(e, ERR_INVALID,
+        "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
 }
 
 int api_check_method(const struct api *a, const struct job_row *r, struct err *e)
@@ -154,8 +161,10 @@ int api_check_method(const struct api *a, const struct job_row *r, struct err *e
     if (r->method != CKPT_CRIU || a->o.config->encryption != ENCRYPTION_NONE)
         return 0;
     return err_set(e, ERR_INVALID,
-        "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs encrypted "
-        "checkpoints: set encryption: client in belayd's configuration and restart belayd, or submit the "
+        "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs "
+        "encrypted "
+        "checkpoints: set encryption: client in belayd's configuration and restart belayd, or "
+        "submit the "
         "job with \"coop\" or \"signal\"");
 }
 
@@ -193,8 +202,10 @@ void api_jobs_submit(struct request *q)
     if (!api_query_i64(q, "why", 0, 1, 0, &why) || !api_read_submission(q, &s))
         return;
     struct submission *sub = mem_alloc(sizeof(*sub));
-    *sub = (struct submission){
-        .api = q->api, .s = s, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS), .wants_why = why};
+    *sub = (struct submission){.api = q->api,
+        .s = s,
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS),
+        .wants_why = why};
     tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
 }
 
@@ -205,8 +216,8 @@ static json_t *priority_json(const struct api *api, const struct job *j)
     struct priority p;
     core_priority(tick_model(api->o.tick), j, clock_wall(api->o.timers->clock), &p);
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "total_ms", (json_int_t)p.total_ms, "age_ms",
-        (json_int_t)p.age_ms, "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms, "size_ms",
-        (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
+        (json_int_t)p.age_ms, "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms,
+        "size_ms", (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
 }
 
 /* What its processes use, as their agents told last, on all of its nodes; null: nobody has. */
@@ -221,14 +232,16 @@ static json_t *usage_json(const struct job *j)
         bytes += a->memory_bytes;
         peak += a->row.memory_peak;
     }
-    return cpu_ms + bytes == 0 ? json_null()
-                               : json_pack("{s:I,s:o,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_user_ms",
-                                     api_json_opt(user_ms, 0), "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
+    return cpu_ms + bytes == 0
+               ? json_null()
+               : json_pack("{s:I,s:o,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_user_ms",
+                     api_json_opt(user_ms, 0), "cpu_milli", (json_int_t)cpu_milli, "memory_bytes",
+                     (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
 }
 
-/* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that the row does
- * not know is not committed yet), what that attempt has cost by now, and its progress, which is stored only when
- * something else is. */
+/* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that
+ * the row does not know is not committed yet), what that attempt has cost by now, and its progress,
+ * which is stored only when something else is. */
 static json_t *job_json(const struct api *api, const struct job_row *row, const struct job *j)
 {
     const struct attempt *a = j ? job_attempt(j) : NULL;
@@ -246,8 +259,8 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
         return api_json_job(&live, NULL);
     LIST_FOREACH (&j->ranks, l) {
         int64_t uusd, on_demand_uusd;
-        core_cost_so_far(
-            LIST_ENTRY(l, struct attempt, in_job), clock_wall(api->o.timers->clock), &uusd, &on_demand_uusd);
+        core_cost_so_far(LIST_ENTRY(l, struct attempt, in_job), clock_wall(api->o.timers->clock),
+            &uusd, &on_demand_uusd);
         live.cost_uusd += uusd;
         live.on_demand_uusd += on_demand_uusd;
     }
@@ -262,7 +275,8 @@ static json_t *job_json(const struct api *api, const struct job_row *row, const 
     return o;
 }
 
-/* How people name it: "42", a task "42_7", an array with its tasks that have not begun "42_[8-99%10]". */
+/* How people name it: "42", a task "42_7", an array with its tasks that have not begun
+ * "42_[8-99%10]". */
 static json_t *ref_json(const struct job_row *row, const struct array_row *a)
 {
     char text[RANGES_TEXT_MAX + 64], limit[16] = "";
@@ -277,8 +291,10 @@ static json_t *ref_json(const struct job_row *row, const struct array_row *a)
     return json_text(text);
 }
 
-/* Where its newest attempt is, or was: of one that has ended as it is stored; NULL: that is to be read. */
-static json_t *pool_used(const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
+/* Where its newest attempt is, or was: of one that has ended as it is stored; NULL: that is to be
+ * read. */
+static json_t *pool_used(
+    const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
 {
     const struct attempt *a = j ? job_attempt(j) : NULL;
     char name[CORE_NAME_MAX];
@@ -297,7 +313,8 @@ static json_t *pool_used(const struct api *api, const struct job_row *row, const
 
 json_t *api_live_job(const struct api *api, const struct job_row *row, const char *stored_pool)
 {
-    const struct job *j = row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
+    const struct job *j =
+        row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
     const struct array *a = j ? j->array : NULL;
     json_t *o = job_json(api, row, j);
     json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
@@ -310,7 +327,8 @@ json_t *api_live_job(const struct api *api, const struct job_row *row, const cha
     return o;
 }
 
-/* Of a job that is to be done by some moment: what it waits for or pays for, when it is expected to be done, and for how much more. */
+/* Of a job that is to be done by some moment: what it waits for or pays for, when it is expected to
+ * be done, and for how much more. */
 static json_t *expects_json(const struct api *api, int64_t id)
 {
     const struct model *m = tick_model(api->o.tick);
@@ -321,8 +339,9 @@ static json_t *expects_json(const struct api *api, int64_t id)
     if (!j || !core_pace_why(m, j, now, why, sizeof(why)))
         return json_null();
     bool known = core_pace_expects(m, j, now, &o);
-    return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at", known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(),
-        "late_at", known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",
+    return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at",
+        known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(), "late_at",
+        known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",
         known ? json_integer(o.uusd) : json_null());
 }
 
@@ -362,7 +381,8 @@ static json_t *notify_json(const char *text)
     }
     json_array_foreach(json_object_get(o, "urls"), i, item)
     {
-        json_array_append_new(hosts, notify_sealed_host(json_string_value(item), host) ? json_string(host) : json_null());
+        json_array_append_new(hosts,
+            notify_sealed_host(json_string_value(item), host) ? json_string(host) : json_null());
     }
     json_object_del(o, "urls");
     json_object_set_new(o, "hosts", hosts);
@@ -377,7 +397,8 @@ static json_t *spec_json(const struct spec_change *s)
     json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
     json_object_set_new(o, "cwd", json_text(s->cwd));
     json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
-    json_object_set_new(o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
+    json_object_set_new(
+        o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
     json_object_set_new(o, "notify", notify_json(s->notify_json));
     return o;
 }
@@ -415,7 +436,8 @@ void api_jobs_show(struct request *q)
     struct array_row array;
     bool left = false;
     struct err e;
-    json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(), *ledger = json_array();
+    json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(),
+           *ledger = json_array();
     json_t *drills = json_array(), *depends = json_array();
     int rc = db_read_job(r, q->id, &row, &e);
     if (rc == 0)
@@ -439,8 +461,8 @@ void api_jobs_show(struct request *q)
     }
     if (rc == 0) {
         json_object_set_new(o, "job", api_live_job(q->api, &row, NULL));
-        json_object_set_new(
-            o, "array", db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
+        json_object_set_new(o, "array",
+            db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
         json_object_set_new(o, "expects", expects_json(q->api, q->id));
         json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
         json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
@@ -466,7 +488,8 @@ void api_jobs_events(struct request *q)
     int64_t after, wait_ms;
     if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
         api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
-        api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
+        api_watch(
+            q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
 }
 
 /* A time before 1970 is as good as none. */
@@ -512,7 +535,8 @@ void api_jobs_logs(struct request *q)
 {
     struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
     int64_t wait_ms, rank;
-    if (!api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) || !read_since(q, &of.part.since) ||
+    if (!api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
+        !read_since(q, &of.part.since) ||
         !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
         !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||
         !api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) ||
@@ -537,8 +561,9 @@ static bool may_judge(struct request *q, const char *what, struct job_row *ret_r
         return false;
     }
     if (!q->caller.admin && !str_eq(ret_row->user, q->caller.user)) {
-        api_reply_failure(q->x, ERR_DENIED, "job %lld is %s's: only they or an administrator can %s it",
-            (long long)q->id, ret_row->user, what);
+        api_reply_failure(q->x, ERR_DENIED,
+            "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
+            ret_row->user, what);
         return false;
     }
     return true;
@@ -614,13 +639,14 @@ void api_jobs_cancel(struct request *q)
     struct cancelling *c = mem_alloc(sizeof(*c));
     c->tasks = tasks;
     c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    c->ev = (struct event){.type = EV_CANCEL, .cancel = {.job = q->id, .tasks = tasks.n ? &c->tasks : NULL}};
+    c->ev = (struct event){
+        .type = EV_CANCEL, .cancel = {.job = q->id, .tasks = tasks.n ? &c->tasks : NULL}};
     STR_COPY(c->ev.cancel.by, q->caller.user);
     tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
 }
 
-/* {"from_scratch": true}, {"force": true}, or no body at all. ret_force may be NULL: there is no such
- * key. False after an error reply. */
+/* {"from_scratch": true}, {"force": true}, or no body at all. ret_force may be NULL: there is no
+ * such key. False after an error reply. */
 static bool read_from_scratch(struct request *q, bool *ret_from_scratch, bool *ret_force)
 {
     struct json_reader r;
@@ -662,7 +688,8 @@ void api_jobs_hold(struct request *q)
 
 void api_jobs_release(struct request *q)
 {
-    struct event ev = {.type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
+    struct event ev = {
+        .type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
     STR_COPY(ev.release.by, q->caller.user);
     if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch, NULL))
         tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
@@ -728,7 +755,8 @@ static bool read_compared(struct request *q, int64_t *ret_number, struct event *
     *ret_number = json_req_i64(&r, "number", 1, INT64_MAX);
     ret_event->compared.with = json_req_i64(&r, "with", 1, INT64_MAX);
     ret_event->compared.equal = json_req_bool(&r, "equal");
-    json_opt_strcpy(&r, "text", ret_event->compared.text, sizeof(ret_event->compared.text), "they differ");
+    json_opt_strcpy(
+        &r, "text", ret_event->compared.text, sizeof(ret_event->compared.text), "they differ");
     int rc = json_reader_finish(&r);
     json_decref(body);
     if (rc != 0)
@@ -741,11 +769,13 @@ static int check_compared(struct request *q, const struct job_row *row, int64_t 
 {
     struct job_row other;
     int rc = row->end != END_SUCCEEDED
-                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result", (long long)q->id)
+                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result",
+                       (long long)q->id)
                  : db_read_job(q->api->o.reader, with, &other, e);
     if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
         rc = err_set(e, ERR_CONFLICT,
-            "job %lld has not succeeded in a single attempt: it is not an undisturbed run", (long long)with);
+            "job %lld has not succeeded in a single attempt: it is not an undisturbed run",
+            (long long)with);
     else if (rc == 0 && !str_eq(other.script_key, row->script_key))
         rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld",
             (long long)with, (long long)q->id);
@@ -765,7 +795,8 @@ void api_jobs_compared(struct request *q)
     if (rc == 0)
         rc = db_read_job_drills(q->api->o.reader, q->id, find_drill, &f, &e);
     if (rc == 0 && f.row.number == 0)
-        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
+        rc = err_set(
+            &e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
     if (rc != 0) {
         http_reply_err(q->x, &e);
         return;
@@ -783,8 +814,8 @@ void api_drills_list(struct request *q)
         json_decref(list);
         return;
     }
-    if (db_read_drills(
-            q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit, add_drill, list, &e) == 0) {
+    if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit,
+            add_drill, list, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
     } else {
         json_decref(list);

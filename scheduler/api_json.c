@@ -58,7 +58,8 @@ static json_t *json_ref(struct ckpt_ref ref)
 {
     if (ref.attempt == 0)
         return json_null();
-    return json_pack("{s:I,s:I}", "attempt", (json_int_t)ref.attempt, "sequence", (json_int_t)ref.sequence);
+    return json_pack(
+        "{s:I,s:I}", "attempt", (json_int_t)ref.attempt, "sequence", (json_int_t)ref.sequence);
 }
 
 static void set(json_t *o, const char *key, json_t *v)
@@ -94,7 +95,8 @@ static json_t *retry_json(const struct job_row *j)
     json_t *o = json_object();
     for (int k = 0; k < RETRY_KINDS; k++)
         set(o, retry_kind_names[k],
-            json_pack("{s:o,s:i}", "limit", api_json_opt(j->retries.n[k], RETRIES_UNLIMITED), "used", (int)j->used[k]));
+            json_pack("{s:o,s:i}", "limit", api_json_opt(j->retries.n[k], RETRIES_UNLIMITED),
+                "used", (int)j->used[k]));
     return o;
 }
 
@@ -117,7 +119,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
     set_i(o, "nodes", j->nodes);
     set_i(o, "nodes_min", j->nodes_min);
-    set(o, "on_loss", j->nodes_min < j->nodes ? json_string(gang_loss_names[j->on_loss]) : json_null());
+    set(o, "on_loss",
+        j->nodes_min < j->nodes ? json_string(gang_loss_names[j->on_loss]) : json_null());
     set(o, "script_on", json_string(script_on_names[j->script_on]));
     set(o, "ranks", api_json_opt(j->ranks, 0));
     set_need(o, &j->need);
@@ -149,7 +152,8 @@ json_t *api_json_job(const struct job_row *j, const char *node_name)
     set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
     set(o, "hold", json_string(hold_names[j->hold]));
     set(o, "begin_at", api_json_time(j->begin_at));
-    set(o, "deadline_at", j->deadline_ms ? api_json_time((struct wall){j->deadline_ms}) : json_null());
+    set(o, "deadline_at",
+        j->deadline_ms ? api_json_time((struct wall){j->deadline_ms}) : json_null());
     set(o, "finish_by", j->finish_ms ? api_json_time((struct wall){j->finish_ms}) : json_null());
     set(o, "work_ms", api_json_opt(j->work_ms, 0));
     set(o, "pace", j->finish_ms ? json_string(pace_names[j->pace]) : json_null());
@@ -288,7 +292,8 @@ json_t *api_json_drill(const struct drill_row *d)
 json_t *api_json_leftover(const struct leftover_row *l)
 {
     json_t *o = json_object();
-    bool is_over = l->closed && !wall_is_set(l->last_at); /* it is only looked how much stays, for the bill */
+    /* it is only looked how much stays, for the bill */
+    bool is_over = l->closed && !wall_is_set(l->last_at);
     enum leftover_state state = is_over ? LEFTOVER_DONE : l->state;
     set(o, "state", json_string(sm_name(&leftover_sm, state)));
     set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
@@ -312,7 +317,8 @@ json_t *api_json_attempt(const struct attempt_row *a)
     set(o, "restored", json_ref(a->restored));
     set(o, "restored_progress", api_json_opt(a->restored_progress, PROGRESS_NONE));
     set(o, "restored_bytes", api_json_opt(a->restored_bytes, 0));
-    set(o, "fetched_bytes", a->restored_bytes > 0 ? json_integer(a->restored_bytes - a->nearby_bytes) : json_null());
+    set(o, "fetched_bytes",
+        a->restored_bytes > 0 ? json_integer(a->restored_bytes - a->nearby_bytes) : json_null());
     set_i(o, "restore_ms", a->restore_ms);
     set_i(o, "behind_ms", a->behind_ms);
     set_i(o, "save_ms", a->save_ms);
@@ -391,7 +397,8 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
     set_need(o, &n->total);
     set(o, "market", json_string(market_names[n->market]));
     set_i(o, "price_uusd_h", n->price_uusd_h);
-    set(o, "notice", n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
+    set(o, "notice",
+        n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
     set(o, "notice_deadline", api_json_time(n->notice_deadline));
     set(o, "joined_at", api_json_time(n->joined_at));
     set(o, "gone_at", api_json_time(n->gone_at));
@@ -422,7 +429,9 @@ json_t *api_json_node(const struct node_row *n, const struct node *live, struct 
             cpu_milli += LIST_ENTRY(l, struct attempt, on_node)->cpu_milli;
             bytes += LIST_ENTRY(l, struct attempt, on_node)->memory_bytes;
         }
-    set(o, "usage", json_pack("{s:I,s:I}", "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes));
+    set(o, "usage",
+        json_pack(
+            "{s:I,s:I}", "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes));
     set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
     return o;
 }
@@ -486,7 +495,8 @@ json_t *api_json_pool(const struct pool_row *p)
 /* Until when it is not launched: it was refused, or machines of its pool do not join. */
 static struct mono avoided_until(const struct offer *o)
 {
-    struct mono until = o->row.avoid_until, probe = o->pool->row.boots.wait_ms > 0 ? o->pool->probe_at : MONO_NONE;
+    struct mono until = o->row.avoid_until,
+                probe = o->pool->row.boots.wait_ms > 0 ? o->pool->probe_at : MONO_NONE;
     return mono_is_set(probe) && (!mono_is_set(until) || probe.ms > until.ms) ? probe : until;
 }
 
@@ -505,7 +515,8 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "gpu_memory_mib", api_json_opt(f->gpu.memory_mib, 0));
     set_i(o, "price_uusd_h", f->price_uusd_h);
     set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
-    set(o, "effective_uusd_h", live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());
+    set(o, "effective_uusd_h",
+        live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());
     set(o, "placement_score",
         live && live->score != OFFER_SCORE_NONE ? json_integer(live->score) : json_null());
     set(o, "withdrawn", json_boolean(f->rank == OFFER_WITHDRAWN));
@@ -515,7 +526,8 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set_i(o, "early_reclaims_in_a_row", live ? live->early_reclaims_in_a_row : 0);
     set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
     set(o, "avoided_until",
-        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms}) : json_null());
+        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms})
+                   : json_null());
     set_i(o, "failed_boots_of_pool", live ? live->pool->row.boots.failed : 0);
     set_i(o, "reclaims", f->reclaims);
     set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());

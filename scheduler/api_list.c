@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/jobs: which jobs there are. Every parameter is known and checked here; the list itself is db/jobs.c.
+ * GET /api/v1/jobs: which jobs there are. Every parameter is known and checked here; the list
+ * itself is db/jobs.c.
  */
 #include "scheduler/api_private.h"
 
@@ -36,7 +37,8 @@ static char *copy(struct list_query *l, const char *value)
 static int add_word(struct job_words *w, const char *name, const char *word, struct err *e)
 {
     if (!word[0] || strlen(word) >= CORE_NAME_MAX)
-        return err_set(e, ERR_INVALID, "%s: expected a name of 1 to %d bytes, found %s", name, CORE_NAME_MAX - 1, SHOWN(word));
+        return err_set(e, ERR_INVALID, "%s: expected a name of 1 to %d bytes, found %s", name,
+            CORE_NAME_MAX - 1, SHOWN(word));
     if (w->n == JOB_WORDS_MAX)
         return err_set(e, ERR_INVALID, "%s: at most %d names", name, JOB_WORDS_MAX);
     w->words[w->n++] = word;
@@ -44,7 +46,8 @@ static int add_word(struct job_words *w, const char *name, const char *word, str
 }
 
 /* "ann,bob" */
-static int read_words(struct list_query *l, struct job_words *w, const char *name, const char *value)
+static int read_words(
+    struct list_query *l, struct job_words *w, const char *name, const char *value)
 {
     char *rest = copy(l, value), *word;
     int rc = 0;
@@ -75,7 +78,8 @@ static int read_name(struct list_query *l, const char *name, const char *value)
     for (const char *p = value; *p; p++)
         stars += *p == '*';
     if (stars > STARS_MAX)
-        return err_set(l->e, ERR_INVALID, "%s: at most %d of the sign *, found %s", name, STARS_MAX, SHOWN(value));
+        return err_set(l->e, ERR_INVALID, "%s: at most %d of the sign *, found %s", name, STARS_MAX,
+            SHOWN(value));
     return add_word(&l->f.names, name, copy(l, value), l->e);
 }
 
@@ -86,7 +90,8 @@ static int read_label(struct list_query *l, const char *name, const char *value)
     if (equals)
         *equals++ = '\0';
     if (!str_is_name(label, CORE_NAME_MAX - 1))
-        return err_set(l->e, ERR_INVALID, "%s: expected NAME=VALUE or NAME, found %s", name, SHOWN(value));
+        return err_set(
+            l->e, ERR_INVALID, "%s: expected NAME=VALUE or NAME, found %s", name, SHOWN(value));
     if (equals && strlen(equals) > LABEL_VALUE_MAX)
         return err_set(l->e, ERR_INVALID, "%s: at most %d bytes of a value", name, LABEL_VALUE_MAX);
     if (l->f.n_labels == JOB_LABELS_MAX)
@@ -108,7 +113,8 @@ static int refuse_state(const char *name, const char *word, struct err *e)
     for (int i = END_NONE + 1; end_kind_names[i] && n < 31; i++)
         known[n++] = end_kind_names[i];
     str_list_names(&names, word, known);
-    int rc = err_set(e, ERR_INVALID, "%s: expected %s; found %s", name, buf_str(&names), SHOWN(word));
+    int rc =
+        err_set(e, ERR_INVALID, "%s: expected %s; found %s", name, buf_str(&names), SHOWN(word));
     buf_deinit(&names);
     return rc;
 }
@@ -164,17 +170,19 @@ static int read_until(struct list_query *l, const char *name, const char *value)
 
 static int read_sort(struct list_query *l, const char *name, const char *value)
 {
-    static const char *const sorts[] = {[JOBS_NEWEST] = "newest", [JOBS_OLDEST] = "oldest", [JOBS_BY_END] = "ended", NULL};
+    static const char *const sorts[] = {
+        [JOBS_NEWEST] = "newest", [JOBS_OLDEST] = "oldest", [JOBS_BY_END] = "ended", NULL};
     for (int i = 0; sorts[i]; i++)
         if (str_eq(value, sorts[i])) {
             l->f.sort = (enum job_sort)i;
             return 0;
         }
-    return err_set(l->e, ERR_INVALID, "%s: expected newest, oldest or ended, found %s", name, SHOWN(value));
+    return err_set(
+        l->e, ERR_INVALID, "%s: expected newest, oldest or ended, found %s", name, SHOWN(value));
 }
 
-static int read_number(
-    struct list_query *l, const char *name, const char *value, int64_t min, int64_t max, int64_t *ret_value)
+static int read_number(struct list_query *l, const char *name, const char *value, int64_t min,
+    int64_t max, int64_t *ret_value)
 {
     return str_to_i64(value, min, max, name, ret_value, l->e);
 }
@@ -244,7 +252,8 @@ static int refuse_parameter(const char *name, struct err *e)
     for (size_t i = 0; i < N_PARAMETERS; i++)
         known[i] = parameters[i].name;
     str_list_names(&names, name, known);
-    int rc = err_set(e, ERR_INVALID, "there is no parameter %s of a list of jobs: %s", SHOWN(name), buf_str(&names));
+    int rc = err_set(e, ERR_INVALID, "there is no parameter %s of a list of jobs: %s", SHOWN(name),
+        buf_str(&names));
     buf_deinit(&names);
     return rc;
 }
@@ -279,8 +288,9 @@ static int check_together(struct list_query *l)
     if (!l->has_state && f->array == 0)
         f->states = f->sort == JOBS_BY_END ? 1u << JOB_ENDED : JOBS_LIVE;
     if (f->sort == JOBS_BY_END && f->states & JOBS_LIVE)
-        return err_set(
-            l->e, ERR_INVALID, "sort: by their end only those can be sorted that have one: give state=ended, or how they ended");
+        return err_set(l->e, ERR_INVALID,
+            "sort: by their end only those can be sorted that have one: give state=ended, or how "
+            "they ended");
     return 0;
 }
 
@@ -327,7 +337,8 @@ static int add_job(void *ctx, const struct job_row *row)
     return 0;
 }
 
-static void answer(const struct api *a, struct http_exchange *x, const struct list_query *query, const struct model *model)
+static void answer(const struct api *a, struct http_exchange *x, const struct list_query *query,
+    const struct model *model)
 {
     struct job_list l = {.api = a, .jobs = json_array(), .why = query->why, .model = model};
     struct job_filter f = query->f;
@@ -343,7 +354,8 @@ static void answer(const struct api *a, struct http_exchange *x, const struct li
 }
 
 /* At a moment at which the model is on disk; the query was read before, and is as it was. */
-static void answer_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+static void answer_why(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     struct list_query query;
     struct err e;

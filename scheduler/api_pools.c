@@ -32,7 +32,8 @@ static bool is_there(const struct api *a, const struct model *m, const struct po
 /* ---- the list ---- */
 
 /* Asked right after the start: what is configured is told when it is stored. */
-static void tell_pools(const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
+static void tell_pools(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg)
 {
     json_t *list = json_array();
     (void)arg;
@@ -67,13 +68,15 @@ static json_t *used_of(int64_t max, int64_t used)
     return json_pack("{s:o,s:I}", "max", api_json_opt(max, 0), "used", (json_int_t)used);
 }
 
-static json_t *limits_of(int64_t max_nodes, int64_t max_gpus, int64_t max_uusd_h, const struct room *used)
+static json_t *limits_of(
+    int64_t max_nodes, int64_t max_gpus, int64_t max_uusd_h, const struct room *used)
 {
     return json_pack("{s:o,s:o,s:o}", "nodes", used_of(max_nodes, used->nodes), "gpus",
         used_of(max_gpus, used->gpus), "uusd_per_hour", used_of(max_uusd_h, used->uusd_h));
 }
 
-static json_t *json_pool(const struct api *a, const struct model *m, const struct pool *p, bool admin)
+static json_t *json_pool(
+    const struct api *a, const struct model *m, const struct pool *p, bool admin)
 {
     const struct config_pool *c = pools_find(a->o.pools, p->row.name);
     const struct stamp now = tick_now(a->o.tick);
@@ -117,7 +120,8 @@ static void reply_detail(const struct api *a, struct http_exchange *x, const str
     }
     if (d->pool[0] && json_array_size(list) == 0) {
         json_decref(list);
-        api_reply_failure(x, ERR_NOT_FOUND, "there is no pool \"%s\" (belay pools lists them)", d->pool);
+        api_reply_failure(
+            x, ERR_NOT_FOUND, "there is no pool \"%s\" (belay pools lists them)", d->pool);
         return;
     }
     api_reply_json(x, 200,

@@ -18,7 +18,7 @@
 
 #define API_ASIDE_WAIT_MS 60000
 #define API_WAIT_MAX_MS 25000
-#define API_LIST_MAX 200 /* entries of a page */
+#define API_LIST_MAX 200         /* entries of a page */
 #define API_COMMIT_WAIT_MS 60000 /* how long a write waits for its commit before 503 */
 
 #define API_LISTENERS_MAX 2
@@ -36,15 +36,15 @@ struct api {
     bool shutting_down;
     bool auditing; /* one at a time: it asks the providers */
     struct list laters;
-    struct list cancels; /* api_cancel.c: those under way */
-    struct turns turns; /* answers that look at the model */
+    struct list cancels;   /* api_cancel.c: those under way */
+    struct turns turns;    /* answers that look at the model */
     struct asides *asides; /* api_aside.c */
     struct volumes *volumes;
     struct token_uses *token_uses;
     struct log_quota *stored; /* what requests of users have stored */
-    struct map watchers; /* job (0: everything) -> struct watchers */
-    struct list channels; /* api_channels.c */
-    int64_t n_channels;   /* ever */
+    struct map watchers;      /* job (0: everything) -> struct watchers */
+    struct list channels;     /* api_channels.c */
+    int64_t n_channels;       /* ever */
     int64_t n_requests, n_refused;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     struct local_user local; /* who asked last over the UNIX socket */
@@ -54,7 +54,8 @@ struct api {
 struct caller {
     char user[CORE_NAME_MAX];
     bool admin;
-    int64_t job, attempt; /* it is this attempt's script, which may start tasks in its own job; 0: a person */
+    /* it is this attempt's script, which may start tasks in its own job; 0: a person */
+    int64_t job, attempt;
 };
 
 struct request {
@@ -65,7 +66,8 @@ struct request {
     int64_t id, id2; /* the numbers in the path */
 };
 
-/* An exchange that is answered later. The peer or the server may go first; then later_take gives NULL. */
+/* An exchange that is answered later. The peer or the server may go first; then later_take gives
+ * NULL. */
 struct later {
     struct api *api;
     struct http_exchange *x;
@@ -82,14 +84,14 @@ void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *
 /* A tick_reply_fn whose ctx is a struct later: {"id": N} with 200, or the error. */
 void api_on_done(void *ctx, const struct err *e, int64_t id);
 
-/* Answers of which the caller may ask for many. The turn's `moment` is the struct tick, all of whose
- * model is committed then; NULL: there is no such moment soon. Never run from within. False after an
- * error reply: so many of the caller's wait already. */
+/* Answers of which the caller may ask for many. The turn's `moment` is the struct tick, all of
+ * whose model is committed then; NULL: there is no such moment soon. Never run from within. False
+ * after an error reply: so many of the caller's wait already. */
 bool api_take_turn(struct request *q, struct turn *turn);
 
-/* For what looks at the model, which may be ahead of the disk: in its turn fn answers at a moment when all that the model
- * holds is committed. model NULL: there is no such moment soon (the disk is full), only the database may be
- * told. */
+/* For what looks at the model, which may be ahead of the disk: in its turn fn answers at a moment
+ * when all that the model holds is committed. model NULL: there is no such moment soon (the disk is
+ * full), only the database may be told. */
 typedef void (*api_look_fn)(
     const struct api *a, struct http_exchange *x, const struct model *model, int64_t arg);
 void api_look(struct request *q, api_look_fn fn, int64_t arg);
@@ -97,12 +99,13 @@ void api_look(struct request *q, api_look_fn fn, int64_t arg);
 /* True if path is the route's, where '#' stands for a number from 1; at most two of them. */
 bool api_match(const char *route, const char *path, int64_t ret_ids[2]);
 
-/* The i-th route there is, from 0; false: there are fewer. For the test that holds openapi.json against them. */
+/* The i-th route there is, from 0; false: there are fewer. For the test that holds openapi.json
+ * against them. */
 bool api_route(size_t i, const char **ret_method, const char **ret_path);
 
 /* Query parameters: a missing one gives fallback; false and an error reply when it is malformed. */
-bool api_query_i64(
-    struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_value);
+bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_value);
 bool api_query_time(struct request *q, const char *name, struct wall *ret_wall);
 /* state=all, or state=<some>, which is meant when it is missing. */
 bool api_query_state(struct request *q, const char *some, bool *ret_all);
@@ -113,9 +116,10 @@ int api_check_join_token(const struct api *a, const char *token, struct err *e);
 /* The body as JSON, or NULL after an error reply. */
 json_t *api_body(struct request *q, size_t max);
 
-/* api_aside.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose statements all see one commit, and of.
- * user: of whom only so many may wait, then 429; "": administrators' questions of all.
- * wait_ms: with the time that it waits for its turn; then 504 and ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
+/* api_aside.c: answers x with what fn reads on a thread, where it has nothing but its reader, whose
+ * statements all see one commit, and of. user: of whom only so many may wait, then 429; "":
+ * administrators' questions of all. wait_ms: with the time that it waits for its turn; then 504 and
+ * ERR_TIMEOUT. ret_reply: a new reference. drop frees of, whatever comes of it, on the loop. */
 typedef int (*api_aside_fn)(struct db_reader *r, void *of, json_t **ret_reply, struct err *e);
 typedef void (*api_aside_drop_fn)(void *of);
 void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
@@ -152,7 +156,8 @@ json_t *api_json_time(struct wall w); /* null when it is not set */
 /* The array with those first that have most under the key; takes the reference. */
 json_t *api_most_first(json_t *items, const char *key);
 
-/* A job with what the model alone knows of it. stored_pool: the pool of its newest attempt as db_read_jobs gives it; NULL: it is read. */
+/* A job with what the model alone knows of it. stored_pool: the pool of its newest attempt as
+ * db_read_jobs gives it; NULL: it is read. */
 json_t *api_live_job(const struct api *a, const struct job_row *row, const char *stored_pool);
 
 /* watch.c: long polls */
@@ -171,13 +176,16 @@ void api_watch_wake(struct api *a, int64_t job);
 void api_watch_wake_all(struct api *a);
 
 /* api_channels.c: sessions with running jobs */
-void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d); /* a sessions_channels_fn of the struct api */
+/* a sessions_channels_fn of the struct api */
+void api_channels_of_node(void *ctx, int64_t node, struct wire_desired *d);
 void api_channels_shut_down(struct api *a);
 void api_channels_destroy_all(struct api *a);
 
-/* False after an error reply: there is no such job, it is somebody else's, or it has ended. what: "cancel", for the error. */
+/* False after an error reply: there is no such job, it is somebody else's, or it has ended. what:
+ * "cancel", for the error. */
 bool api_may_change_job(struct request *q, const char *what);
-bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row); /* the same, and its row */
+/* the same, and its row */
+bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row);
 
 /* The script_key of the job that it describes; its user is set. */
 void api_script_key(struct jobspec *s);
@@ -185,7 +193,8 @@ void api_script_key(struct jobspec *s);
 /* The working directory that it names was sent by its user, and stays. ERR_INVALID */
 int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e);
 
-/* The job that the body describes, the caller's; the caller deinits it. False after an error reply. */
+/* The job that the body describes, the caller's; the caller deinits it. False after an error
+ * reply. */
 bool api_read_submission(struct request *q, struct jobspec *ret_spec);
 /* How the jobs ended that it depends on and that the model no longer knows. */
 int api_look_up_ended(const struct api *a, struct jobspec *s, struct err *e);
@@ -215,8 +224,8 @@ void api_jobs_diagnose(struct request *q); /* api_diagnose.c */
 void api_advice(struct request *q);        /* api_advice.c */
 void api_forgotten(struct request *q);
 void api_jobs_reclaim(struct request *q);
-/* Why a job waits and what will hurt it, in short: {"reasons", "warnings"}, at a moment when all is on disk. model: NULL if there was
- * none. NULL: it cannot be read. The caller's. */
+/* Why a job waits and what will hurt it, in short: {"reasons", "warnings"}, at a moment when all is
+ * on disk. model: NULL if there was none. NULL: it cannot be read. The caller's. */
 json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e);
 void api_jobs_events(struct request *q);
 void api_jobs_logs(struct request *q);
@@ -278,11 +287,12 @@ void api_agent_output(struct request *q);
 /* The name under which a node's certificate is issued, "node-17", and back (0: it is not one). */
 int64_t api_node_of_cn(const char *cn);
 
-/* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's secret. */
+/* The one-use token with which an instance joins: "i<id>.<hmac>", derived from the cluster's
+ * secret. */
 void api_instance_token(const struct db_meta *meta, int64_t instance, char out[129]);
 
-/* With which the script of an attempt starts tasks on its other nodes, and nothing else: "j<job>.<attempt>.<hmac>", good while it
- * runs. */
+/* With which the script of an attempt starts tasks on its other nodes, and nothing else:
+ * "j<job>.<attempt>.<hmac>", good while it runs. */
 void api_step_token(const struct db_meta *meta, int64_t job, int64_t attempt, char out[129]);
 
 #endif

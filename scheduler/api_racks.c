@@ -6,12 +6,14 @@
 
 static json_t *rack_json(const struct rack_view *v)
 {
-    return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "name", json_text(v->options->name), "max_watts", (json_int_t)v->options->max_w, "idle_watts",
-        (json_int_t)v->idle_w, "watts", (json_int_t)(v->draw_w + v->measured_w), "measured_watts", (json_int_t)v->measured_w, "nodes",
-        (json_int_t)v->nodes, "joined", (json_int_t)v->joined);
+    return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "name", json_text(v->options->name),
+        "max_watts", (json_int_t)v->options->max_w, "idle_watts", (json_int_t)v->idle_w, "watts",
+        (json_int_t)(v->draw_w + v->measured_w), "measured_watts", (json_int_t)v->measured_w,
+        "nodes", (json_int_t)v->nodes, "joined", (json_int_t)v->joined);
 }
 
-static void tell_racks(const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void tell_racks(
+    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     json_t *rows = json_array();
     (void)api, (void)arg;

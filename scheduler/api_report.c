@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Has a report, such as belay cost --weekly-report makes, mailed or posted in the ways that notices go. For administrators: text of their own
- * to any address is more than what a notice says. Answered when it has been taken there, or not.
+ * Has a report, such as belay cost --weekly-report makes, mailed or posted in the ways that notices
+ * go. For administrators: text of their own to any address is more than what a notice says.
+ * Answered when it has been taken there, or not.
  */
 #include "scheduler/api_private.h"
 
@@ -45,7 +46,8 @@ static int start_sending(struct request *q, const json_t *body, struct err *e)
     struct json_reader r;
     char host[NOTIFY_HOST_MAX];
     json_reader_init(&r, body, "report", e);
-    const char *mail = json_opt_str(&r, "mail", NOTIFY_ADDRESS_MAX, NULL), *url = json_opt_str(&r, "url", NOTIFY_URL_MAX, NULL);
+    const char *mail = json_opt_str(&r, "mail", NOTIFY_ADDRESS_MAX, NULL),
+               *url = json_opt_str(&r, "url", NOTIFY_URL_MAX, NULL);
     const struct notify_report report = {.subject = json_req_str(&r, "subject", SUBJECT_MAX),
         .text = json_req_str(&r, "text", TEXT_MAX),
         .html = json_opt_str(&r, "html", HTML_MAX, NULL),

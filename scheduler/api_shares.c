@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for what users and teams have used of their shares, and for what they use of what they may.
+ * The API's routes for what users and teams have used of their shares, and for what they use of
+ * what they may.
  */
 #include "scheduler/api_private.h"
 
@@ -46,16 +47,18 @@ static json_t *share_json(const struct share *s, const struct sum *all)
 {
     const struct account *a = s->account;
     bool counts = s->team.jobs > 0;
-    return json_pack("{s:o,s:o,s:I,s:I,s:f,s:f,s:o,s:o,s:f,s:I,s:I,s:I}", "team", json_text(a->row.team), "user",
-        json_text(a->row.user), "team_shares", (json_int_t)s->team.shares, "shares", (json_int_t)a->shares, "cpu_hours",
+    return json_pack("{s:o,s:o,s:I,s:I,s:f,s:f,s:o,s:o,s:f,s:I,s:I,s:I}", "team",
+        json_text(a->row.team), "user", json_text(a->row.user), "team_shares",
+        (json_int_t)s->team.shares, "shares", (json_int_t)a->shares, "cpu_hours",
         s->used / CPU_HOUR_US, "team_cpu_hours", s->team.used / CPU_HOUR_US, "part",
         counts && all->used > 0 ? json_real(s->team.used / all->used) : json_null(), "share",
-        counts ? json_real((double)s->team.shares / (double)all->shares) : json_null(), "cpus", (double)a->mcpu / 1000,
-        "pending", (json_int_t)a->n_pending, "running", (json_int_t)(a->n_jobs - a->n_pending), "fair_ms",
-        (json_int_t)a->fair_ms);
+        counts ? json_real((double)s->team.shares / (double)all->shares) : json_null(), "cpus",
+        (double)a->mcpu / 1000, "pending", (json_int_t)a->n_pending, "running",
+        (json_int_t)(a->n_jobs - a->n_pending), "fair_ms", (json_int_t)a->fair_ms);
 }
 
-static void tell_shares(const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void tell_shares(
+    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     struct wall now = tick_now(api->o.tick).wall;
     struct share *list = NULL;
@@ -112,7 +115,8 @@ static json_t *limit_json(int64_t n, enum limit_kind kind)
 static json_t *quota_json(const struct team *t, const char *user, const struct allowance *w)
 {
     bool has_quota = !user && t->quota_mcpu > 0;
-    json_t *row = json_pack("{s:o,s:o,s:o}", "team", json_text(t->name), "user", user ? json_text(user) : json_null(), "quota_cpus",
+    json_t *row = json_pack("{s:o,s:o,s:o}", "team", json_text(t->name), "user",
+        user ? json_text(user) : json_null(), "quota_cpus",
         has_quota ? json_real((double)t->quota_mcpu / MCPU_A_CPU) : json_null());
     for (int k = 0; k < LIMIT_KINDS; k++) {
         enum limit_kind kind = (enum limit_kind)k;
@@ -129,7 +133,8 @@ static int by_team(const void *a, const void *b)
 
 static int by_user(const void *a, const void *b)
 {
-    return strcmp((*(const struct account *const *)a)->row.user, (*(const struct account *const *)b)->row.user);
+    return strcmp((*(const struct account *const *)a)->row.user,
+        (*(const struct account *const *)b)->row.user);
 }
 
 static void add_team(json_t *rows, const struct team *t)
@@ -149,7 +154,8 @@ static void add_team(json_t *rows, const struct team *t)
     free(users);
 }
 
-static void tell_quotas(const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
+static void tell_quotas(
+    const struct api *api, struct http_exchange *x, const struct model *m, int64_t arg)
 {
     const struct team **teams = NULL;
     size_t n = 0, n_max = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GET /api/v1/summary: how the cluster is now, in numbers, for `belay top`. One look at every node and instance.
+ * GET /api/v1/summary: how the cluster is now, in numbers, for `belay top`. One look at every node
+ * and instance.
  */
 #include "scheduler/api_private.h"
 
@@ -62,7 +63,9 @@ static json_t *sum_json(const struct sum *s)
     json_object_set_new(o, "cpus", used_of(s->cpus, s->cpus_used));
     json_object_set_new(o, "gpus", used_of(s->gpus, s->gpus_used));
     json_object_set_new(o, "memory_mib", used_of(s->memory_mib, s->memory_used_mib));
-    json_object_set_new(o, "usage", json_pack("{s:I,s:I}", "cpu_milli", (json_int_t)s->cpu_milli, "memory_bytes", (json_int_t)s->memory_bytes));
+    json_object_set_new(o, "usage",
+        json_pack("{s:I,s:I}", "cpu_milli", (json_int_t)s->cpu_milli, "memory_bytes",
+            (json_int_t)s->memory_bytes));
     json_object_set_new(o, "uusd_h", json_integer(s->uusd_h));
     json_object_set_new(o, "on_demand_uusd_h", json_integer(s->on_demand_uusd_h));
     return o;
@@ -111,8 +114,8 @@ static void tell(const struct api *a, struct http_exchange *x, const struct mode
         json_array_append_new(list, p);
     }
     json_object_set_new(o, "jobs",
-        json_pack("{s:I,s:I,s:I}", "pending", (json_int_t)c.pending, "waiting", (json_int_t)c.waiting, "running",
-            (json_int_t)c.running));
+        json_pack("{s:I,s:I,s:I}", "pending", (json_int_t)c.pending, "waiting",
+            (json_int_t)c.waiting, "running", (json_int_t)c.running));
     json_object_set_new(o, "pools", list);
     json_object_set_new(o, "cluster", json_text(a->o.config->cluster));
     api_reply_json(x, 200, o);

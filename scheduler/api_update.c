@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /api/v1/jobs/ID/update: some of what a job was submitted with is to be something else; all of it in one commit, or nothing.
+ * POST /api/v1/jobs/ID/update: some of what a job was submitted with is to be something else; all
+ * of it in one commit, or nothing.
  */
 #include "scheduler/api_private.h"
 
@@ -37,12 +38,14 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 static int check_names(const struct api *a, const struct jobupdate *u, struct err *e)
 {
     const struct job_row *to = &u->to.row;
-    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) && pools_check_names(a->o.pools, to->pool, "changes", e) != 0)
+    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) &&
+        pools_check_names(a->o.pools, to->pool, "changes", e) != 0)
         return ERR_INVALID;
     return u->fields & UPDATE_BIT(UPDATE_WINDOW) ? api_check_window(a, to, e) : 0;
 }
 
-static int parse(const struct api *a, const struct job_row *row, const json_t *body, struct jobupdate *ret_update, struct err *e)
+static int parse(const struct api *a, const struct job_row *row, const json_t *body,
+    struct jobupdate *ret_update, struct err *e)
 {
     struct spec_change spec = {0};
     struct extras_row extras = {0};
@@ -75,7 +78,10 @@ void api_jobs_update(struct request *q)
         return;
     }
     struct updating *x = mem_alloc(sizeof(*x));
-    *x = (struct updating){.api = q->api, .u = u, .job = q->id, .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+    *x = (struct updating){.api = q->api,
+        .u = u,
+        .job = q->id,
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
     STR_COPY(x->by, q->caller.user);
     tick_post_work(q->api->o.tick, apply, on_done, x);
 }

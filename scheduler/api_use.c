@@ -16,14 +16,17 @@
 
 static json_t *sum_json(const struct use_sum *s)
 {
-    return json_pack("{s:I,s:I,s:I,s:I}", "there_ms", (json_int_t)s->there_ms, "held_ms", (json_int_t)s->held_ms, "useful_ms",
-        (json_int_t)s->useful_ms, "running_ms", (json_int_t)s->running_ms);
+    return json_pack("{s:I,s:I,s:I,s:I}", "there_ms", (json_int_t)s->there_ms, "held_ms",
+        (json_int_t)s->held_ms, "useful_ms", (json_int_t)s->useful_ms, "running_ms",
+        (json_int_t)s->running_ms);
 }
 
 static int add_pool(void *ctx, const struct use_pool *p)
 {
-    json_array_append_new(ctx, json_pack("{s:o,s:b,s:o,s:o,s:I}", "pool", json_text(p->pool), "elastic", (int)p->elastic, "cpus",
-                                   sum_json(&p->cpus), "gpus", sum_json(&p->gpus), "on_demand_uusd", (json_int_t)p->on_demand_uusd));
+    json_array_append_new(
+        ctx, json_pack("{s:o,s:b,s:o,s:o,s:I}", "pool", json_text(p->pool), "elastic",
+                 (int)p->elastic, "cpus", sum_json(&p->cpus), "gpus", sum_json(&p->gpus),
+                 "on_demand_uusd", (json_int_t)p->on_demand_uusd));
     return 0;
 }
 
@@ -44,9 +47,11 @@ static bool read_period(struct request *q, struct use_of *of)
     if (!wall_is_set(of->from))
         of->from.ms = of->to.ms - PERIOD_MS;
     if (of->from.ms >= of->to.ms)
-        api_reply_failure(q->x, ERR_INVALID, "from: expected a time before that of to, and before now");
+        api_reply_failure(
+            q->x, ERR_INVALID, "from: expected a time before that of to, and before now");
     else if (of->step_ms > 0 && (of->to.ms - of->from.ms) / of->step_ms >= STEPS_MAX)
-        api_reply_failure(q->x, ERR_INVALID, "step_ms: more than %d steps: expected longer ones, or a shorter time", STEPS_MAX);
+        api_reply_failure(q->x, ERR_INVALID,
+            "step_ms: more than %d steps: expected longer ones, or a shorter time", STEPS_MAX);
     else
         return true;
     return false;
@@ -60,9 +65,11 @@ static int use_aside(struct db_reader *r, void *of, json_t **ret_reply, struct e
     json_t *pools = json_array(), *list = json_array();
     int rc = db_read_use(r, u, steps, add_pool, pools, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        json_array_append_new(list, json_pack("{s:o,s:o}", "cpus", sum_json(&steps[i].cpus), "gpus", sum_json(&steps[i].gpus)));
+        json_array_append_new(list, json_pack("{s:o,s:o}", "cpus", sum_json(&steps[i].cpus), "gpus",
+                                        sum_json(&steps[i].gpus)));
     free(steps);
-    *ret_reply = json_pack("{s:o,s:o,s:o,s:o,s:o}", "from", api_json_time(u->from), "to", api_json_time(u->to), "pools", pools, "step_ms",
+    *ret_reply = json_pack("{s:o,s:o,s:o,s:o,s:o}", "from", api_json_time(u->from), "to",
+        api_json_time(u->to), "pools", pools, "step_ms",
         u->step_ms > 0 ? json_integer(u->step_ms) : json_null(), "steps", list);
     return rc;
 }

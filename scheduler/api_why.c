@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes that say why a job waits: reasons, who is ahead, when it may start, and what would let it start now; and what a
- * job that is not submitted would come to.
+ * The API's routes that say why a job waits: reasons, who is ahead, when it may start, and what
+ * would let it start now; and what a job that is not submitted would come to.
  */
 #include "scheduler/api_private.h"
 
@@ -39,7 +39,8 @@ static size_t explain_ended(
     if (row->attempts == 0)
         return 1;
     STR_COPY(reasons[1].code, "output");
-    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld", (long long)row->id);
+    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld",
+        (long long)row->id);
     return 2;
 }
 
@@ -49,7 +50,8 @@ static int keep_store_text(void *ctx, const struct attempt_row *r)
 }
 
 /* The model does not keep the words of attempts that have ended. */
-static void explain_store(const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
+static void explain_store(
+    const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
 {
     char text[CORE_TEXT_MAX] = "", cure[64] = "", why[170];
     struct err e;
@@ -62,7 +64,8 @@ static void explain_store(const struct api *a, const struct job_row *row, struct
         log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
     if (!text[0])
         return;
-    if (str_eq(reasons[i].code, "store-away")) { /* a line of its own: the other has when it is tried again */
+    /* a line of its own: the other has when it is tried again */
+    if (str_eq(reasons[i].code, "store-away")) {
         if (*n == EXPLAIN_REASONS_MAX)
             return;
         STR_COPY(reasons[*n].code, "store-away");
@@ -80,18 +83,19 @@ static void explain_store(const struct api *a, const struct job_row *row, struct
 }
 
 /* It has its place, and its agent is not told of it before it is known whose the store is. */
-static size_t explain_claim(
-    const struct api *a, const struct model *model, const struct job_row *row, struct reason *reasons, size_t n)
+static size_t explain_claim(const struct api *a, const struct model *model,
+    const struct job_row *row, struct reason *reasons, size_t n)
 {
     const struct job *j = model_job(model, row->id);
     const struct attempt *at = j ? job_attempt(j) : NULL;
-    if (!at || at->row.state != ATTEMPT_ASSIGNED || row->method == CKPT_NONE || store_claim_is_ours(a->o.claim))
+    if (!at || at->row.state != ATTEMPT_ASSIGNED || row->method == CKPT_NONE ||
+        store_claim_is_ours(a->o.claim))
         return n;
     size_t more = n < EXPLAIN_REASONS_MAX ? n : EXPLAIN_REASONS_MAX - 1;
     memmove(reasons + 1, reasons, more * sizeof(*reasons));
     STR_COPY(reasons[0].code, "store");
-    snprintf(reasons[0].text, sizeof(reasons[0].text), "it waits for the store of its checkpoints: %.210s",
-        store_claim_text(a->o.claim));
+    snprintf(reasons[0].text, sizeof(reasons[0].text),
+        "it waits for the store of its checkpoints: %.210s", store_claim_text(a->o.claim));
     return more + 1;
 }
 
@@ -102,7 +106,8 @@ static size_t explain(const struct api *a, const struct model *model, const stru
         return explain_ended(a, row, reasons);
     if (!model) {
         STR_COPY(reasons[0].code, "disk-full");
-        STR_COPY(reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
+        STR_COPY(
+            reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
         return 1;
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
@@ -117,19 +122,26 @@ static void warn_of_criu(json_t *list, const struct model *model, const struct j
     if (!pool)
         return;
     snprintf(text, sizeof(text),
-        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image needs "
+        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image "
+        "needs "
         "criu %s, "
-        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the pool says "
+        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the "
+        "pool says "
         "so)",
-        pool, row->need.gpus > 0 ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later" : "3.17 or later");
-    json_array_append_new(list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
+        pool,
+        row->need.gpus > 0
+            ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later"
+            : "3.17 or later");
+    json_array_append_new(
+        list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
 }
 
 static json_t *reasons_json(const struct reason *r, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s,s:o}", "code", r[i].code, "text", json_text(r[i].text)));
+        json_array_append_new(
+            list, json_pack("{s:s,s:o}", "code", r[i].code, "text", json_text(r[i].text)));
     return list;
 }
 
@@ -141,8 +153,9 @@ static json_t *ahead_json(const struct api *a, const struct model *model, int64_
     json_t *first = json_array();
     for (size_t i = 0; i < h.n_first; i++) {
         const struct ahead_job *j = &h.first[i];
-        json_array_append_new(first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job, "name", json_text(j->name), "user",
-                                         json_text(j->user), "why", json_text(j->why)));
+        json_array_append_new(
+            first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job, "name",
+                       json_text(j->name), "user", json_text(j->user), "why", json_text(j->why)));
     }
     return json_pack("{s:I,s:b,s:o}", "count", (json_int_t)h.n, "exact", h.exact, "first", first);
 }
@@ -150,30 +163,37 @@ static json_t *ahead_json(const struct api *a, const struct model *model, int64_
 static json_t *changes_json(const struct api *a, const struct model *model, int64_t id)
 {
     struct reason r[REMEDIES_MAX];
-    return reasons_json(r, model ? core_remedies(model, tick_now(a->o.tick), id, r, REMEDIES_MAX) : 0);
+    return reasons_json(
+        r, model ? core_remedies(model, tick_now(a->o.tick), id, r, REMEDIES_MAX) : 0);
 }
 
 static json_t *forecast_json(const struct model *model, const struct forecast *f)
 {
     const struct node *n = f->node != CORE_ID_NONE ? model_node(model, f->node) : NULL;
     const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(model, f->offer) : NULL;
-    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "now", f->is_now, "median", api_json_time(f->median), "latest",
-        api_json_time(f->latest), "node", n ? json_text(n->row.name) : json_null(), "pool",
-        n ? json_text(n->row.pool) : o ? json_text(o->row.pool) : json_null(), "type", o ? json_text(o->row.type) : json_null(), "input_uusd", (json_int_t)f->input_uusd,
+    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "now", f->is_now, "median",
+        api_json_time(f->median), "latest", api_json_time(f->latest), "node",
+        n ? json_text(n->row.name) : json_null(), "pool",
+        n   ? json_text(n->row.pool)
+        : o ? json_text(o->row.pool)
+            : json_null(),
+        "type", o ? json_text(o->row.type) : json_null(), "input_uusd", (json_int_t)f->input_uusd,
         "unknown", f->why[0] ? json_text(f->why) : json_null());
 }
 
 static json_t *estimate_json(const struct api *a, const struct model *model, int64_t id)
 {
     struct forecast f;
-    return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f) : json_null();
+    return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f)
+                                                                      : json_null();
 }
 
 static json_t *brief_json(const struct api *a, const struct model *model, const struct job_row *row)
 {
     struct reason reasons[EXPLAIN_REASONS_MAX];
     size_t n = explain(a, model, row, reasons);
-    json_t *list = reasons_json(reasons, n), *warnings = advice_on_job(a->o.pools, a->o.reader, row);
+    json_t *list = reasons_json(reasons, n),
+           *warnings = advice_on_job(a->o.pools, a->o.reader, row);
     warn_of_criu(warnings, model, row);
     return json_pack("{s:o,s:o}", "reasons", list, "warnings", warnings);
 }
@@ -184,7 +204,8 @@ json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id
     return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row) : NULL;
 }
 
-static void tell(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
+static void tell(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
 {
     struct job_row row;
     struct err e;
@@ -201,12 +222,14 @@ static void tell(const struct api *a, struct http_exchange *x, const struct mode
     api_reply_json(x, 200, o);
 }
 
-static void tell_why(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+static void tell_why(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
 {
     tell(a, x, model, id, false);
 }
 
-static void tell_reasons(const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+static void tell_reasons(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
 {
     tell(a, x, model, id, true);
 }
@@ -234,15 +257,17 @@ static json_t *known(int64_t uusd)
 
 static json_t *submit_estimate_json(const struct model *model, const struct estimate *t)
 {
-    json_t *o = json_pack("{s:I,s:o,s:i,s:I}", "id", (json_int_t)t->job, "estimate", forecast_json(model, &t->start), "nodes",
-        (int)t->nodes, "tasks", (json_int_t)t->tasks);
+    json_t *o = json_pack("{s:I,s:o,s:i,s:I}", "id", (json_int_t)t->job, "estimate",
+        forecast_json(model, &t->start), "nodes", (int)t->nodes, "tasks", (json_int_t)t->tasks);
     json_object_set_new(o, "runs",
-        t->most_ms == 0 ? json_null()
-                        : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms", (json_int_t)t->least_ms,
-                              "most_ms", (json_int_t)t->most_ms));
+        t->most_ms == 0
+            ? json_null()
+            : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms",
+                  (json_int_t)t->least_ms, "most_ms", (json_int_t)t->most_ms));
     json_object_set_new(o, "cost",
-        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", known(t->uusd_h), "expected_uusd", known(t->expected_uusd), "least_uusd",
-            known(t->least_uusd), "most_uusd", known(t->most_uusd), "input_uusd", (json_int_t)t->input_uusd));
+        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", known(t->uusd_h), "expected_uusd",
+            known(t->expected_uusd), "least_uusd", known(t->least_uusd), "most_uusd",
+            known(t->most_uusd), "input_uusd", (json_int_t)t->input_uusd));
     json_object_set_new(o, "reasons", reasons_json(t->reasons, t->n_reasons));
     json_object_set_new(o, "changes", reasons_json(t->changes, t->n_changes));
     return o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API's routes for working directories that are sent with jobs (workdirs.h): of users, who send them, and of agents, which
- * fetch those of the attempts that they have.
+ * The API's routes for working directories that are sent with jobs (workdirs.h): of users, who send
+ * them, and of agents, which fetch those of the attempts that they have.
  */
 #include "scheduler/api_private.h"
 
@@ -33,7 +33,8 @@ static void on_put(void *ctx, const struct err *e, const struct buf *missing)
     if (x && e)
         http_reply_err(x, e);
     else if (x)
-        api_reply_json(x, 200, json_pack("{s:s,s:o}", "workdir", p->hash, "missing", lines(missing)));
+        api_reply_json(
+            x, 200, json_pack("{s:s,s:o}", "workdir", p->hash, "missing", lines(missing)));
     free(p);
 }
 
@@ -59,8 +60,8 @@ void api_workdirs_add(struct request *q)
 {
     struct err e;
     if (q->r->body_len > WORKDIR_PACK_BYTES) {
-        err_set(&e, ERR_INVALID, "%zu bytes of pieces, at most %u are taken at once", q->r->body_len,
-            WORKDIR_PACK_BYTES);
+        err_set(&e, ERR_INVALID, "%zu bytes of pieces, at most %u are taken at once",
+            q->r->body_len, WORKDIR_PACK_BYTES);
         http_reply_err(q->x, &e);
         return;
     }
@@ -80,7 +81,8 @@ int api_hold_workdir(const struct api *a, const struct jobspec *s, struct err *e
 /* ---- fetching ---- */
 
 /* Of the attempt that the path names, if it is this node's. False after an error reply. */
-static bool find_workdir(struct request *q, char ret_user[CORE_NAME_MAX], char ret_hash[CHUNK_HEX_SIZE])
+static bool find_workdir(
+    struct request *q, char ret_user[CORE_NAME_MAX], char ret_hash[CHUNK_HEX_SIZE])
 {
     int64_t node = api_node_of_cn(q->r->peer_cn);
     const struct job *job = model_job(tick_model(q->api->o.tick), q->id);
@@ -93,7 +95,8 @@ static bool find_workdir(struct request *q, char ret_user[CORE_NAME_MAX], char r
     json_t *launch = rc == 0 && spec.launch_json ? json_loads(spec.launch_json, 0, NULL) : NULL;
     const char *hash = json_string_value(json_object_get(launch, "workdir"));
     if (rc == 0 && (!hash || !workdir_is_hash(hash)))
-        rc = err_set(&e, ERR_NOT_FOUND, "job %lld came without a working directory", (long long)q->id);
+        rc = err_set(
+            &e, ERR_NOT_FOUND, "job %lld came without a working directory", (long long)q->id);
     if (rc == 0) {
         str_copy(ret_hash, CHUNK_HEX_SIZE, hash);
         str_copy(ret_user, CORE_NAME_MAX, job->row.user);
@@ -118,7 +121,8 @@ void api_agent_workdir(struct request *q)
 {
     char user[CORE_NAME_MAX], hash[CHUNK_HEX_SIZE];
     if (find_workdir(q, user, hash))
-        workdirs_get(q->api->o.workdirs, user, hash, on_got, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        workdirs_get(
+            q->api->o.workdirs, user, hash, on_got, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_agent_workdir_pieces(struct request *q)
@@ -132,6 +136,6 @@ void api_agent_workdir_pieces(struct request *q)
     if (workdir_parse_ask(q->r->body, q->r->body_len, &hashes, &n, &e) != 0)
         http_reply_err(q->x, &e);
     else
-        workdirs_get_pieces(
-            q->api->o.workdirs, user, hashes, n, on_got, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+        workdirs_get_pieces(q->api->o.workdirs, user, hashes, n, on_got,
+            later_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums stream by, so that a long history
- * costs no memory but that of its sums.
+ * See audit.h. Machines are kept by token and by (provider, region, id); rows and sums stream by,
+ * so that a long history costs no memory but that of its sums.
  */
 #include "scheduler/audit.h"
 
@@ -89,8 +89,8 @@ void audit_get_counts(const struct audit *a, struct audit_counts *ret_counts)
 
 /* row and machine: NULL if it is not about one. */
 __attribute__((format(printf, 6, 7))) static void differ(struct audit *a, enum audit_kind kind,
-    const char *pool, const struct instance_row *row, const struct cloud_instance *machine, const char *fmt,
-    ...)
+    const char *pool, const struct instance_row *row, const struct cloud_instance *machine,
+    const char *fmt, ...)
 {
     struct audit_difference d = {.kind = kind, .instance = row ? row->id : CORE_ID_NONE};
     const struct config_pool *c = config_pool_find(a->config, pool);
@@ -115,8 +115,8 @@ static void id_key(const struct config_pool *c, const char *id, char out[KEY_MAX
     snprintf(out, KEY_MAX, "%s\n%s\n%s", c->row.provider, c->row.region, id);
 }
 
-static void add_machine(
-    struct audit *a, const struct config_pool *pool, struct wall began, const struct cloud_instance *c)
+static void add_machine(struct audit *a, const struct config_pool *pool, struct wall began,
+    const struct cloud_instance *c)
 {
     char key[KEY_MAX];
     id_key(pool, c->id, key);
@@ -144,7 +144,8 @@ void audit_listing(struct audit *a, const char *pool, struct wall began, const s
     smap_put(&a->listings, pool, l);
     a->counts.pools++;
     if (e)
-        differ(a, AUDIT_NOT_LISTED, pool, NULL, NULL, "its instances could not be listed: %.200s", e->text);
+        differ(a, AUDIT_NOT_LISTED, pool, NULL, NULL, "its instances could not be listed: %.200s",
+            e->text);
     for (size_t i = 0; !e && i < n; i++)
         add_machine(a, c, began, &list[i]);
 }
@@ -178,22 +179,24 @@ static struct machine *machine_of(
 
 static const char *market_of(const struct cloud_instance *c)
 {
-    static const enum market markets[] = {
-        [CLOUD_SPOT] = MARKET_SPOT, [CLOUD_ON_DEMAND] = MARKET_ON_DEMAND, [CLOUD_OWNED] = MARKET_OWNED};
+    static const enum market markets[] = {[CLOUD_SPOT] = MARKET_SPOT,
+        [CLOUD_ON_DEMAND] = MARKET_ON_DEMAND,
+        [CLOUD_OWNED] = MARKET_OWNED};
     return market_names[markets[c->market]];
 }
 
 static void compare(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {
     if (c->type[0] && !str_eq(c->type, r->type))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its type is %s at the provider, and %s in the row", c->type,
-            r->type);
+        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its type is %s at the provider, and %s in the row",
+            c->type, r->type);
     if (c->zone[0] && !str_eq(c->zone, r->zone))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its zone is %s at the provider, and %s in the row", c->zone,
-            r->zone);
+        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its zone is %s at the provider, and %s in the row",
+            c->zone, r->zone);
     if (!str_eq(market_of(c), market_names[r->market]))
-        differ(a, AUDIT_DIFFERS, r->pool, r, c, "its market is %s at the provider, and %s in the row",
-            market_of(c), market_names[r->market]);
+        differ(a, AUDIT_DIFFERS, r->pool, r, c,
+            "its market is %s at the provider, and %s in the row", market_of(c),
+            market_names[r->market]);
 }
 
 static void check_live(
@@ -213,8 +216,8 @@ static void check_live(
         l->began.ms - since.ms < a->settle_ms)
         return;
     if (!m && a->hides && a->hides(a->ctx, r->pool, r->provider_id)) {
-        differ(
-            a, AUDIT_NOT_LISTED, r->pool, r, NULL, "where it is could not be seen: nothing is known of it");
+        differ(a, AUDIT_NOT_LISTED, r->pool, r, NULL,
+            "where it is could not be seen: nothing is known of it");
         return;
     }
     differ(a, AUDIT_NO_INSTANCE, r->pool, r, NULL, "the row is %s, and the provider %s%.128s",
@@ -236,7 +239,8 @@ static int64_t span_ms(struct wall from, struct wall to)
     return wall_is_set(from) && wall_is_set(to) && to.ms > from.ms ? to.ms - from.ms : 0;
 }
 
-/* What is in the ledger of it: all of its life once that is over, as core/ledger.c shares it out. */
+/* What is in the ledger of it: all of its life once that is over, as core/ledger.c shares it
+ * out. */
 static void check_ledger(struct audit *a, const struct instance_row *r)
 {
     const struct ledger_sum *s = map_get(&a->sums, r->id), none = {0};
@@ -246,25 +250,30 @@ static void check_ledger(struct audit *a, const struct instance_row *r)
             ms = is_over ? span_ms(r->launched_at, r->ended_at) : r->attempts_ms + r->idle_ms;
     if (s->attempts_uusd != r->attempts_uusd)
         differ(a, AUDIT_LEDGER, r->pool, r, NULL,
-            "its attempts cost %lld uusd in the ledger, and %lld in the row", (long long)s->attempts_uusd,
-            (long long)r->attempts_uusd);
+            "its attempts cost %lld uusd in the ledger, and %lld in the row",
+            (long long)s->attempts_uusd, (long long)r->attempts_uusd);
     if (s->uusd != cost)
         differ(a, AUDIT_LEDGER, r->pool, r, NULL,
             "it cost %lld uusd in the ledger, and %lld by its prices and times", (long long)s->uusd,
             (long long)cost);
     if (s->ms != ms)
-        differ(a, AUDIT_LEDGER, r->pool, r, NULL, "the ledger has %lld ms of its time, and there are %lld by its life",
-            (long long)s->ms, (long long)ms);
+        differ(a, AUDIT_LEDGER, r->pool, r, NULL,
+            "the ledger has %lld ms of its time, and there are %lld by its life", (long long)s->ms,
+            (long long)ms);
 }
 
-/* What is billed for it is what the ledger has: its hours, as the provider tells them (most in whole seconds). */
-static void check_bill(struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
+/* What is billed for it is what the ledger has: its hours, as the provider tells them (most in
+ * whole seconds). */
+static void check_bill(
+    struct audit *a, const struct instance_row *r, const struct cloud_instance *c)
 {
     if (!wall_is_set(c->launched_at) || !wall_is_set(c->ended_at) || !wall_is_set(r->launched_at))
         return;
-    int64_t billed = span_ms(c->launched_at, c->ended_at), have = span_ms(r->launched_at, r->ended_at);
+    int64_t billed = span_ms(c->launched_at, c->ended_at),
+            have = span_ms(r->launched_at, r->ended_at);
     if (have - billed > TOLD_TO_MS || billed - have > TOLD_TO_MS)
-        differ(a, AUDIT_LEDGER, r->pool, r, c, "the provider bills %lld ms of it, and the ledger has %lld", (long long)billed,
+        differ(a, AUDIT_LEDGER, r->pool, r, c,
+            "the provider bills %lld ms of it, and the ledger has %lld", (long long)billed,
             (long long)have);
 }
 
@@ -287,7 +296,8 @@ void audit_row(struct audit *a, const struct instance_row *r)
 
 void audit_ledger_node(struct audit *a, const struct ledger_node *n)
 {
-    differ(a, AUDIT_LEDGER, "", NULL, NULL, "node %lld: the ledger has %lld ms of its time, and its row %lld", (long long)n->node,
+    differ(a, AUDIT_LEDGER, "", NULL, NULL,
+        "node %lld: the ledger has %lld ms of its time, and its row %lld", (long long)n->node,
         (long long)n->ms, (long long)n->row_ms);
 }
 
@@ -295,8 +305,8 @@ void audit_ledger_gap(struct audit *a, const struct ledger_gap *g)
 {
     struct instance_row of = {.id = g->instance};
     differ(a, AUDIT_LEDGER, "", &of, NULL,
-        "attempt %lld of job %lld: its stretches are %lld ms, and it took %lld", (long long)g->attempt,
-        (long long)g->job, (long long)g->ms, (long long)g->span_ms);
+        "attempt %lld of job %lld: its stretches are %lld ms, and it took %lld",
+        (long long)g->attempt, (long long)g->job, (long long)g->ms, (long long)g->span_ms);
 }
 
 void audit_rollup_gap(struct audit *a, const char *text)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An audit: what the providers list, the instance rows and the ledger, held against each other. Pure: the caller listed and
- * reads the database. Call in this order: every listing, every ledger sum, every row by number, every gap, the end.
+ * An audit: what the providers list, the instance rows and the ledger, held against each other.
+ * Pure: the caller listed and reads the database. Call in this order: every listing, every ledger
+ * sum, every row by number, every gap, the end.
  *
- * What is only on its way is no difference: a launch without an answer yet, an end that is asked for, and what a
- * provider's lagging list (settle_ms) does not show yet or still shows.
+ * What is only on its way is no difference: a launch without an answer yet, an end that is asked
+ * for, and what a provider's lagging list (settle_ms) does not show yet or still shows.
  */
 #ifndef BELAY_SCHEDULER_AUDIT_H
 #define BELAY_SCHEDULER_AUDIT_H
@@ -14,12 +15,14 @@
 #include "scheduler/config.h"
 
 enum audit_kind {
-    AUDIT_NOT_LISTED,  /* the provider could not be asked: nothing is known of that pool's machines */
+    /* the provider could not be asked: nothing is known of that pool's machines */
+    AUDIT_NOT_LISTED,
     AUDIT_NO_ROW,      /* a machine that carries our tag, and no live row */
     AUDIT_NO_INSTANCE, /* a live row, and no machine */
     AUDIT_DIFFERS,     /* type, market or zone */
     AUDIT_NO_POOL,     /* a live row whose pool is not configured: nobody can end it */
-    AUDIT_LEDGER       /* the ledger does not add up to time and cost of an instance or an attempt */
+    /* the ledger does not add up to time and cost of an instance or an attempt */
+    AUDIT_LEDGER
 };
 extern const char *const audit_kind_names[]; /* "not-listed" ... */
 
@@ -28,7 +31,8 @@ struct audit_difference {
     char provider[16], region[CORE_NAME_MAX], pool[CORE_NAME_MAX]; /* "": none, or not known */
     char provider_id[CLOUD_NAME_MAX];                              /* "" */
     int64_t instance;                                              /* CORE_ID_NONE */
-    char text[CORE_TEXT_MAX];                                      /* what is expected and what is there */
+    /* what is expected and what is there */
+    char text[CORE_TEXT_MAX];
 };
 typedef void (*audit_fn)(void *ctx, const struct audit_difference *d);
 
@@ -43,8 +47,8 @@ struct audit *audit_create(const struct config *config, int64_t settle_ms, audit
 void audit_set_hides(struct audit *a, audit_hides_fn hides);
 void audit_destroy(struct audit *a); /* NULL is fine */
 
-/* What the provider listed for this pool, from this moment on; e not NULL: it could not. list is borrowed until the end;
- * what two pools of one account both list counts once. */
+/* What the provider listed for this pool, from this moment on; e not NULL: it could not. list is
+ * borrowed until the end; what two pools of one account both list counts once. */
 void audit_listing(struct audit *a, const char *pool, struct wall began, const struct err *e,
     const struct cloud_instance *list, size_t n);
 void audit_ledger_sum(struct audit *a, const struct ledger_sum *sum);

@@ -18,7 +18,8 @@
 
 #define PIECE ((size_t)1 << 20)
 
-static const char *const arches[BUNDLE_ARCHES] = {[BUNDLE_X86_64] = "x86_64", [BUNDLE_AARCH64] = "aarch64"};
+static const char *const arches[BUNDLE_ARCHES] = {
+    [BUNDLE_X86_64] = "x86_64", [BUNDLE_AARCH64] = "aarch64"};
 
 static int hash_pieces(int fd, EVP_MD_CTX *md, const char *path, int64_t *ret_size, struct err *e)
 {
@@ -31,8 +32,9 @@ static int hash_pieces(int fd, EVP_MD_CTX *md, const char *path, int64_t *ret_si
     }
     int rc = n < 0 ? err_errno(e, errno, "reading %s", path) : 0;
     if (rc == 0 && *ret_size > BUNDLE_BYTES_MAX)
-        rc = err_set(e, ERR_INVALID, "%s: a bundle of the agent is at most %lld bytes: install belay again",
-            path, (long long)BUNDLE_BYTES_MAX);
+        rc = err_set(e, ERR_INVALID,
+            "%s: a bundle of the agent is at most %lld bytes: install belay again", path,
+            (long long)BUNDLE_BYTES_MAX);
     free(piece);
     return rc;
 }
@@ -117,7 +119,8 @@ const struct bundle *bundles_find(const struct bundles *b, const char *arch, str
         if (b->of[i].fd > 0)
             return &b->of[i];
         err_set(e, ERR_NOT_FOUND,
-            "belayd has no agent for %s: put agent-%s.tar.gz of a build for it into share/belay/bundle and "
+            "belayd has no agent for %s: put agent-%s.tar.gz of a build for it into "
+            "share/belay/bundle and "
             "start "
             "belayd again, or install belay-agent of belayd's version in the image",
             arch, arch);

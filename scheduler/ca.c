@@ -84,7 +84,8 @@ static X509_REQ *read_csr(const char *pem, struct err *e)
     }
     EVP_PKEY *key = X509_REQ_get0_pubkey(req);
     if (!key || !is_p256(key) || X509_REQ_verify(req, key) != 1) {
-        fail(e, ERR_INVALID, "the certificate request must carry an EC P-256 key and be signed with it");
+        fail(e, ERR_INVALID,
+            "the certificate request must carry an EC P-256 key and be signed with it");
         X509_REQ_free(req);
         return NULL;
     }
@@ -141,7 +142,8 @@ static int sign(struct ca *c, X509 *cert, struct err *e)
 
 /* ---- the CA itself ---- */
 
-static int make(struct ca *c, const char *cert_path, const char *key_path, const char *cluster, struct err *e)
+static int make(
+    struct ca *c, const char *cert_path, const char *key_path, const char *cluster, struct err *e)
 {
     char cn[96];
     snprintf(cn, sizeof(cn), "belay cluster %.60s", cluster);
@@ -181,7 +183,8 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
         BIO_free(bio);
         if (!c->cert || !c->key || X509_check_private_key(c->cert, c->key) != 1)
             rc = err_set(e, ERR_CORRUPT,
-                "%s and %s do not belong together: restore both from the same backup", cert_path, key_path);
+                "%s and %s do not belong together: restore both from the same backup", cert_path,
+                key_path);
         c->pem = mem_strdup(buf_str(&text));
     }
     ERR_clear_error();
@@ -190,15 +193,15 @@ static int load(struct ca *c, const char *cert_path, const char *key_path, struc
     return rc;
 }
 
-int ca_open(
-    const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e)
+int ca_open(const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca,
+    struct err *e)
 {
     struct ca *c = mem_alloc(sizeof(*c));
     char *cert_path = mem_printf("%s/ca.pem", dir);
     char *key_path = mem_printf("%s/ca.key", dir);
     c->clock = clock;
-    int rc =
-        fs_exists(cert_path) ? load(c, cert_path, key_path, e) : make(c, cert_path, key_path, cluster, e);
+    int rc = fs_exists(cert_path) ? load(c, cert_path, key_path, e)
+                                  : make(c, cert_path, key_path, cluster, e);
     struct tm end;
     if (rc == 0 && ASN1_TIME_to_tm(X509_get0_notAfter(c->cert), &end) == 1)
         c->ends_at.ms = SECONDS_MS((int64_t)timegm(&end));
@@ -247,7 +250,8 @@ static int fail_san(const char *san, struct err *e)
     char shown[STR_SHOW_MAX];
     ERR_clear_error();
     return err_set(e, ERR_CONFIG,
-        "one of these names cannot stand in the server's certificate; mend names: or the host's name: %s",
+        "one of these names cannot stand in the server's certificate; mend names: or the host's "
+        "name: %s",
         str_show(san, shown));
 }
 
@@ -259,7 +263,8 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     int rc = 0;
     if (!key)
         return fail(e, ERR_INTERNAL, "cannot make the server's key");
-    X509 *cert = new_cert("belayd", key, clock_wall(c->clock), c->ends_at.ms - clock_wall(c->clock).ms);
+    X509 *cert =
+        new_cert("belayd", key, clock_wall(c->clock), c->ends_at.ms - clock_wall(c->clock).ms);
     add_san(&san, "localhost");
     add_san(&san, "127.0.0.1");
     add_san(&san, "::1");
@@ -283,8 +288,8 @@ int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char
     return rc;
 }
 
-int ca_issue_node(
-    struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e)
+int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms,
+    char **ret_cert_pem, struct err *e)
 {
     X509_REQ *req = read_csr(csr_pem, e);
     if (!req)
@@ -329,6 +334,7 @@ void ca_hmac_hex(const char *key, const char *text, char out[65])
 {
     unsigned char digest[32];
     unsigned n = sizeof(digest);
-    HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), digest, &n);
+    HMAC(
+        EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), digest, &n);
     str_hex(digest, sizeof(digest), out);
 }

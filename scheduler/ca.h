@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cluster's own certificate authority: EC P-256, made at belayd's first start. Its key never leaves the
- * state directory (mode 0600). It signs the server's certificate and one certificate a node; it is the only
- * CA that either side trusts.
+ * The cluster's own certificate authority: EC P-256, made at belayd's first start. Its key never
+ * leaves the state directory (mode 0600). It signs the server's certificate and one certificate a
+ * node; it is the only CA that either side trusts.
  */
 #ifndef BELAY_SCHEDULER_CA_H
 #define BELAY_SCHEDULER_CA_H
@@ -13,24 +13,24 @@
 struct ca;
 
 /* Loads ca.pem and ca.key from dir, or makes them. ERR_CORRUPT if they do not belong together. */
-int ca_open(
-    const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca, struct err *e);
+int ca_open(const char *dir, const char *cluster, const struct clock *clock, struct ca **ret_ca,
+    struct err *e);
 void ca_close(struct ca *c); /* NULL is fine */
 
 const char *ca_pem(const struct ca *c);     /* the CA's certificate; borrowed */
 struct wall ca_ends_at(const struct ca *c); /* after that nothing that it signed is good */
 
-/* A fresh key and certificate for the server, for these host names and addresses (always also localhost,
- * 127.0.0.1 and ::1). Valid for as long as the CA is: belayd makes one at each start and keeps the key in memory,
- * and one that ended sooner would cut all agents off from a belayd that has just run on. Both texts are the
- * caller's. */
+/* A fresh key and certificate for the server, for these host names and addresses (always also
+ * localhost, 127.0.0.1 and ::1). Valid for as long as the CA is: belayd makes one at each start and
+ * keeps the key in memory, and one that ended sooner would cut all agents off from a belayd that
+ * has just run on. Both texts are the caller's. */
 int ca_issue_server(struct ca *c, const char *const *names, size_t n_names, char **ret_cert_pem,
     char **ret_key_pem, struct err *e);
 
-/* Checks a PEM request's own signature and that its key is EC P-256, and signs it with CN = cn (whatever the
- * request says), for client use, valid for life_ms. */
-int ca_issue_node(
-    struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms, char **ret_cert_pem, struct err *e);
+/* Checks a PEM request's own signature and that its key is EC P-256, and signs it with CN = cn
+ * (whatever the request says), for client use, valid for life_ms. */
+int ca_issue_node(struct ca *c, const char *csr_pem, const char *cn, int64_t life_ms,
+    char **ret_cert_pem, struct err *e);
 /* The SHA-256 of the public key in a request, hex, after the same checks. */
 int ca_csr_key_hash(const char *csr_pem, char ret_key_hash[65], struct err *e);
 

@@ -80,10 +80,13 @@ static int64_t watts_of(const struct wire_status *st, size_t first)
     return ms > 0 ? energy_mj / ms : 0;
 }
 
-static void note(struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
+static void note(
+    struct conditions *c, struct condition *k, const struct wire_status *st, int64_t at)
 {
-    static const enum throttle throttles[] = {
-        [HELD_BACK_NOT] = THROTTLE_NONE, [HELD_BACK_BY_POWER] = THROTTLE_POWER, [HELD_BACK_BY_BOARD] = THROTTLE_BOARD, [HELD_BACK_BY_HEAT] = THROTTLE_HEAT};
+    static const enum throttle throttles[] = {[HELD_BACK_NOT] = THROTTLE_NONE,
+        [HELD_BACK_BY_POWER] = THROTTLE_POWER,
+        [HELD_BACK_BY_BOARD] = THROTTLE_BOARD,
+        [HELD_BACK_BY_HEAT] = THROTTLE_HEAT};
     enum held_back worst = HELD_BACK_NOT;
     k->watts = 0;
     for (size_t i = 0; i < st->n_gpu_loads; i++) {
@@ -116,7 +119,8 @@ static void tell(struct conditions *c, int64_t node, struct condition *k, int64_
     int64_t gpus_w = k->drawn_at > 0 && now - k->drawn_at < CONDITION_STALE_MS ? k->watts : 0;
     int64_t watts = n && n->rack ? gpus_w + (cpu_mw + 999) / 1000 : 0;
     struct event ev = {.type = EV_CONDITION,
-        .condition = {.node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = watts}};
+        .condition = {
+            .node = node, .throttle = is_throttled ? k->throttle : THROTTLE_NONE, .watts = watts}};
     if (ev.condition.throttle == k->told_throttle && ev.condition.watts == k->told_watts)
         return;
     k->told_throttle = ev.condition.throttle;
@@ -124,7 +128,8 @@ static void tell(struct conditions *c, int64_t node, struct condition *k, int64_
     tick_post(c->o.tick, &ev, on_told, NULL);
 }
 
-void conditions_take(struct conditions *c, int64_t node, const struct wire_status *st, int64_t above)
+void conditions_take(
+    struct conditions *c, int64_t node, const struct wire_status *st, int64_t above)
 {
     int64_t at = newest_minute(st, above, clock_wall(c->o.timers->clock).ms);
     struct condition *k = map_get(&c->nodes, node);

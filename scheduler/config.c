@@ -22,7 +22,8 @@
 static const char *const kind_names[] = {"reserved", "elastic", NULL};
 static const char *const rank_words[] = {"effective", "price", NULL};
 static const char *const allocation_words[] = {"single", "fleet", NULL};
-static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL}; /* enum criu_ability */
+/* enum criu_ability */
+static const char *const criu_words[] = {"unknown", "no", "cpu", "gpu", NULL};
 static const char *const encryption_words[] = {"none", "client", "required", NULL};
 static const char *const truth_words[] = {"false", "true", NULL};
 static const char *const market_words[] = {"spot", "on-demand", NULL};
@@ -71,8 +72,9 @@ static const char *opt_url(struct yaml_reader *r, const char *key, size_t max, c
     const char *url = yaml_opt_str(r, key, max, fallback);
     char shown[STR_SHOW_MAX];
     if (node && r->rc == 0 && !is_url(url, scheme) && !(other_scheme && is_url(url, other_scheme)))
-        yaml_reader_fail(r, node, "expected %s...%s%s%s, found %s", scheme, other_scheme ? " or " : "",
-            other_scheme ? other_scheme : "", other_scheme ? "..." : "", str_show(url, shown));
+        yaml_reader_fail(r, node, "expected %s...%s%s%s, found %s", scheme,
+            other_scheme ? " or " : "", other_scheme ? other_scheme : "", other_scheme ? "..." : "",
+            str_show(url, shown));
     return url;
 }
 
@@ -93,7 +95,8 @@ static void read_listen(struct yaml_reader *r, struct config *c)
     }
     if (n == 0 || n >= sizeof(c->listen_host) || !is_plain(listen) ||
         str_to_i64(colon + 1, 0, 65535, "port", &port, NULL) != 0) {
-        yaml_reader_fail(r, node, "expected HOST:PORT or [ADDRESS]:PORT with a port in 0 .. 65535, found %s",
+        yaml_reader_fail(r, node,
+            "expected HOST:PORT or [ADDRESS]:PORT with a port in 0 .. 65535, found %s",
             str_show(node ? node->text : listen, shown));
         return;
     }
@@ -134,10 +137,12 @@ static void fail_word(
         yaml_reader_fail(r, item, "%s: expected a word", key);
     else
         yaml_reader_fail(r, item, "%s: %s is not %s%s%s%s", key, str_show(item->text, shown),
-            known ? "known" : "a name", near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+            known ? "known" : "a name", near ? "; did you mean \"" : "", near ? near : "",
+            near ? "\"?" : "");
 }
 
-/* A sequence of different words, each one of known (or any name when known is NULL). Returns how many. */
+/* A sequence of different words, each one of known (or any name when known is NULL). Returns how
+ * many. */
 static size_t read_words(
     struct yaml_reader *r, const char *key, size_t max, const char *const *known, const char **out)
 {
@@ -161,8 +166,8 @@ static size_t read_words(
 
 /* ---- pools ---- */
 
-static void add_offer(
-    struct config_pool *p, const char *zone, const struct catalogue_type *t, enum market m, int rank)
+static void add_offer(struct config_pool *p, const char *zone, const struct catalogue_type *t,
+    enum market m, int rank)
 {
     struct offer_row *o = &p->offers[p->n_offers++];
     *o = (struct offer_row){
@@ -188,8 +193,8 @@ static int rank_of(enum market m, bool is_reversed)
 }
 
 /* A machine that the catalogue does not have, or has at another price. */
-static int read_own_type(struct yaml_reader *parent, const struct config_pool *p, const struct yaml_node *map,
-    struct catalogue_type *ret_type)
+static int read_own_type(struct yaml_reader *parent, const struct config_pool *p,
+    const struct yaml_node *map, struct catalogue_type *ret_type)
 {
     struct yaml_reader yr, *r = &yr;
     struct err why;
@@ -205,7 +210,8 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
             .gpus = parts.n_gpus,
             .gpu_model = parts.gpu ? parts.gpu->model : "",
             .gpu_memory_mib = parts.gpu ? parts.gpu->memory_mib : 0};
-    const char *memory = known ? yaml_opt_str(r, "memory", 32, NULL) : yaml_req_str(r, "memory", 32);
+    const char *memory =
+        known ? yaml_opt_str(r, "memory", 32, NULL) : yaml_req_str(r, "memory", 32);
     t.vcpus = (int32_t)yaml_opt_i64(r, "cpus", 1, 65536, t.vcpus);
     t.gpus = (int32_t)yaml_opt_i64(r, "gpus", 0, 64, t.gpus);
     t.gpu_model = yaml_opt_str(r, "gpu_model", GPU_MODEL_MAX - 1, t.gpu_model);
@@ -217,14 +223,15 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
     if (r->rc == 0 && memory && str_to_mib(memory, &t.memory_mib, &why) != 0)
         yaml_reader_fail(r, yaml_opt(r, "memory"), "%s", why.text);
     if (r->rc == 0 && (t.vcpus == 0 || t.on_demand_uusd_h == 0))
-        yaml_reader_fail(r, NULL, "a type that the catalogue does not have needs cpus and usd_per_hour");
+        yaml_reader_fail(
+            r, NULL, "a type that the catalogue does not have needs cpus and usd_per_hour");
     if (r->rc == 0)
         *ret_type = t;
     return yaml_reader_finish(r);
 }
 
-static int read_known_type(struct yaml_reader *r, const struct config_pool *p, const struct yaml_node *word,
-    struct catalogue_type *ret_type)
+static int read_known_type(struct yaml_reader *r, const struct config_pool *p,
+    const struct yaml_node *word, struct catalogue_type *ret_type)
 {
     struct err why;
     if (word->type != YAML_SCALAR)
@@ -234,7 +241,8 @@ static int read_known_type(struct yaml_reader *r, const struct config_pool *p, c
     return r->rc;
 }
 
-/* Names of the catalogue, and mappings that say what a machine is. Returns how many; the texts are borrowed. */
+/* Names of the catalogue, and mappings that say what a machine is. Returns how many; the texts are
+ * borrowed. */
 static size_t read_types(
     struct yaml_reader *r, const struct config_pool *p, struct catalogue_type types[TYPES_MAX])
 {
@@ -299,7 +307,8 @@ static char *opt_lines(struct yaml_reader *r, const struct cloud_setting *s)
     for (size_t i = 0; seq && i < seq->n_items; i++) {
         const struct yaml_node *item = seq->items[i];
         if (item->type != YAML_SCALAR || !*item->text || !is_plain(item->text))
-            yaml_reader_fail(r, item, "%s: expected a list of words without blanks or quotes", s->key);
+            yaml_reader_fail(
+                r, item, "%s: expected a list of words without blanks or quotes", s->key);
         else
             buf_printf(&lines, "%s%s", lines.len ? "\n" : "", item->text);
     }
@@ -313,10 +322,11 @@ static void read_settings(struct yaml_reader *r, struct config_pool *p)
 {
     for (size_t i = 0; p->provider->settings[i].key; i++) {
         const struct cloud_setting *s = &p->provider->settings[i];
-        p->settings[i] = s->kind == CLOUD_SETTING_LIST ? opt_lines(r, s) : opt_text(r, s->key, s->max);
+        p->settings[i] =
+            s->kind == CLOUD_SETTING_LIST ? opt_lines(r, s) : opt_text(r, s->key, s->max);
         if (r->rc == 0 && s->needed && !p->settings[i])
-            yaml_reader_fail(
-                r, NULL, "%s: an elastic pool of provider %s needs %s", s->key, p->provider->name, s->needed);
+            yaml_reader_fail(r, NULL, "%s: an elastic pool of provider %s needs %s", s->key,
+                p->provider->name, s->needed);
     }
 }
 
@@ -331,7 +341,8 @@ static int64_t count_hosts(const struct config_pool *p)
     return n;
 }
 
-/* Machines that are there anyhow, all alike: as many as the pool names, of the size and at the price that it says. */
+/* Machines that are there anyhow, all alike: as many as the pool names, of the size and at the
+ * price that it says. */
 static void read_hosts_offer(struct yaml_reader *r, struct config_pool *p)
 {
     const struct yaml_node *max = yaml_opt(r, "max_nodes");
@@ -374,7 +385,8 @@ static void read_guard(struct yaml_reader *r, struct config_pool *p)
 static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 {
     bool has_region = p->provider->offers != CLOUD_OFFERS_HOSTS;
-    STR_COPY(p->row.region, has_region ? yaml_req_str(r, "region", CORE_NAME_MAX - 1) : p->provider->name);
+    STR_COPY(p->row.region,
+        has_region ? yaml_req_str(r, "region", CORE_NAME_MAX - 1) : p->provider->name);
     p->row.max_nodes = (int32_t)yaml_opt_i64(r, "max_nodes", 0, 10000, 8);
     p->row.idle_timeout_ms = opt_time(r, "idle_timeout", 0, SECONDS_MS(120));
     p->row.cooldown_ms = opt_time(r, "cooldown", 0, SECONDS_MS(120));
@@ -409,10 +421,10 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
 /* Between the pool and the store of checkpoints. */
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
-    p->egress_uusd_gib =
-        yaml_opt_uusd(r, "egress_usd_per_gib", core_traffic_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
-    p->upload_uusd_gib =
-        yaml_opt_uusd(r, "upload_usd_per_gib", core_traffic_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
+    p->egress_uusd_gib = yaml_opt_uusd(r, "egress_usd_per_gib",
+        core_traffic_uusd_gib(c->store_provider, c->store_region, p->provider, p->region));
+    p->upload_uusd_gib = yaml_opt_uusd(r, "upload_usd_per_gib",
+        core_traffic_uusd_gib(p->provider, p->region, c->store_provider, c->store_region));
 }
 
 static const struct yaml_node *find_item(const struct yaml_node *map, const char *key)
@@ -423,9 +435,10 @@ static const struct yaml_node *find_item(const struct yaml_node *map, const char
     return NULL;
 }
 
-/* The pool, and what its provider's entry in `providers:` has that it does not have itself. Only the list is ours: free
- * items. */
-static struct yaml_node with_defaults(const struct yaml_node *pool, const struct yaml_node *providers)
+/* The pool, and what its provider's entry in `providers:` has that it does not have itself. Only
+ * the list is ours: free items. */
+static struct yaml_node with_defaults(
+    const struct yaml_node *pool, const struct yaml_node *providers)
 {
     struct yaml_node both = *pool;
     const struct yaml_node *name = find_item(pool, "provider");
@@ -464,20 +477,26 @@ static void read_required_labels(struct yaml_reader *r, struct config_pool *p)
     for (size_t i = 0; seq && i < seq->n_items; i++) {
         const struct yaml_node *item = seq->items[i];
         if (item->type != YAML_SCALAR || !str_is_name(item->text, CORE_NAME_MAX - 1))
-            yaml_reader_fail(r, item, "required_labels: expected the name of a label (letters, digits, '.', '_', '-', at most %d), found %s",
-                CORE_NAME_MAX - 1, item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
+            yaml_reader_fail(r, item,
+                "required_labels: expected the name of a label (letters, digits, '.', '_', '-', at "
+                "most %d), found %s",
+                CORE_NAME_MAX - 1,
+                item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
         else if (!features_add(p->row.required_labels, sizeof p->row.required_labels, item->text))
-            yaml_reader_fail(r, item, "required_labels: at most %d bytes together", FEATURES_TEXT_MAX - 3);
+            yaml_reader_fail(
+                r, item, "required_labels: at most %d bytes together", FEATURES_TEXT_MAX - 3);
     }
 }
 
-static int read_pool(const char *file, const struct yaml_node *node, const struct config *c, struct config_pool *p, struct err *e)
+static int read_pool(const char *file, const struct yaml_node *node, const struct config *c,
+    struct config_pool *p, struct err *e)
 {
     struct yaml_reader r;
     char shown[STR_SHOW_MAX];
     yaml_reader_init(&r, file, node, e);
     if (!str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, node, "%s is not a pool's name: letters, digits, '.', '_', '-', at most %d",
+        yaml_reader_fail(&r, node,
+            "%s is not a pool's name: letters, digits, '.', '_', '-', at most %d",
             str_show(node->key, shown), CORE_NAME_MAX - 1);
     STR_COPY(p->row.name, node->key);
     struct retries retries;
@@ -499,15 +518,16 @@ static int read_pool(const char *file, const struct yaml_node *node, const struc
         }
     } else {
         if (provider)
-            yaml_reader_fail(&r, provider, "a reserved pool has none: its machines join by themselves");
+            yaml_reader_fail(
+                &r, provider, "a reserved pool has none: its machines join by themselves");
         p->row.usd_per_hour_uusd = yaml_opt_uusd(&r, "usd_per_hour", 0);
     }
     read_traffic(&r, c, &p->row);
     return yaml_reader_finish(&r);
 }
 
-static int read_pools(const char *file, const struct yaml_node *map, const struct yaml_node *providers,
-    struct config *c, struct err *e)
+static int read_pools(const char *file, const struct yaml_node *map,
+    const struct yaml_node *providers, struct config *c, struct err *e)
 {
     size_t n_offers = 0;
     if (map->n_items > CONFIG_POOLS_MAX)
@@ -523,8 +543,9 @@ static int read_pools(const char *file, const struct yaml_node *map, const struc
         n_offers += c->pools[i].n_offers;
         if (n_offers > CONFIG_OFFERS_MAX)
             return err_set(e, ERR_INVALID,
-                "%s:%d: pools: more than %d offers (zones x types x markets) with pool %s: name fewer", file,
-                map->items[i]->line, CONFIG_OFFERS_MAX, c->pools[i].row.name);
+                "%s:%d: pools: more than %d offers (zones x types x markets) with pool %s: name "
+                "fewer",
+                file, map->items[i]->line, CONFIG_OFFERS_MAX, c->pools[i].row.name);
     }
     return 0;
 }
@@ -579,13 +600,14 @@ static void read_logs(struct yaml_reader *r, struct config *c)
 }
 
 /* value, or else STATE + own, into dst. */
-static void copy_place(struct yaml_reader *r, const char *key, const char *value, const char *before,
-    const char *state_dir, const char *after, char *dst, size_t size)
+static void copy_place(struct yaml_reader *r, const char *key, const char *value,
+    const char *before, const char *state_dir, const char *after, char *dst, size_t size)
 {
     char *own = mem_printf("%s%s%s", before, state_dir, after);
     if (!str_copy(dst, size, value ? value : own))
         yaml_reader_fail(r, NULL,
-            "%s: the default in this state directory, %sSTATE%s, has %zu bytes and may have %zu: set a "
+            "%s: the default in this state directory, %sSTATE%s, has %zu bytes and may have %zu: "
+            "set a "
             "shorter one with %s:",
             key, before, after, strlen(own), size - 1, key);
     free(own);
@@ -598,14 +620,15 @@ static void check_store(struct yaml_reader *r, const char *url)
     char shown[STR_SHOW_MAX];
     struct err e;
     if (node && r->rc == 0 && (!is_plain(url) || str_eq(url, "file:///")))
-        yaml_reader_fail(
-            r, node, "expected a URL without blanks, quotes and backslashes, found %s", str_show(url, shown));
+        yaml_reader_fail(r, node, "expected a URL without blanks, quotes and backslashes, found %s",
+            str_show(url, shown));
     else if (r->rc == 0 && url && store_check_url(url, &e) != 0)
         yaml_reader_fail(r, yaml_opt(r, "store"), "%s%s", e.text,
             strchr(url, '%') ? "; in a URL a percent sign is written as %25" : "");
 }
 
-/* NULL: belayd can make credentials for each job at this store, as far as is known at the start; else what it lacks. */
+/* NULL: belayd can make credentials for each job at this store, as far as is known at the start;
+ * else what it lacks. */
 static const char *lacks_for_jobs(const struct config *c)
 {
     const char *google = getenv("GOOGLE_APPLICATION_CREDENTIALS");
@@ -613,9 +636,14 @@ static const char *lacks_for_jobs(const struct config *c)
     if (str_starts(c->store, "s3:"))
         return c->store_role ? NULL : "set store_role to a role that belayd may assume";
     if (str_starts(c->store, "gs:"))
-        return google && *google ? NULL : "set store_credentials: job, and GOOGLE_APPLICATION_CREDENTIALS of belayd unless its machine has an account";
+        return google && *google ? NULL
+                                 : "set store_credentials: job, and GOOGLE_APPLICATION_CREDENTIALS "
+                                   "of belayd unless its machine has an account";
     if (str_starts(c->store, "az:"))
-        return id && *id && secret && *secret ? NULL : "set store_credentials: job, and AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of belayd unless its machine has an identity";
+        return id && *id && secret && *secret
+                   ? NULL
+                   : "set store_credentials: job, and AZURE_CLIENT_ID and AZURE_CLIENT_SECRET of "
+                     "belayd unless its machine has an identity";
     return "";
 }
 
@@ -631,7 +659,8 @@ static void choose_credentials(struct yaml_reader *r, struct config *c)
 /* Of job credentials; the store was read. */
 static void read_credentials(struct yaml_reader *r, struct config *c)
 {
-    static const char *const needed[] = {"store_role", "store_sts", "store_kms_key", "store_lifetime"};
+    static const char *const needed[] = {
+        "store_role", "store_sts", "store_kms_key", "store_lifetime"};
     const struct yaml_node *node = yaml_opt(r, "store_credentials");
     struct err e;
     c->store_role = opt_text(r, "store_role", 2048);
@@ -641,7 +670,8 @@ static void read_credentials(struct yaml_reader *r, struct config *c)
     c->store_life_ms = opt_time(r, "store_lifetime", SECONDS_MS(1), 0);
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
         if (!c->job_credentials && yaml_opt(r, needed[i]))
-            yaml_reader_fail(r, yaml_opt(r, needed[i]), "%s: this is for store_credentials: job", needed[i]);
+            yaml_reader_fail(
+                r, yaml_opt(r, needed[i]), "%s: this is for store_credentials: job", needed[i]);
     const struct grants_options o = {.store = c->store,
         .role_arn = c->store_role,
         .kms_key = c->store_kms_key,
@@ -668,26 +698,36 @@ static void read_encryption(struct yaml_reader *r, struct config *c)
     const struct yaml_node *node = yaml_opt(r, "key_file");
     const char *path = yaml_opt_str(r, "key_file", sizeof(c->key_file) - 1, NULL);
     char shown[STR_SHOW_MAX];
-    c->encryption = (enum config_encryption)yaml_opt_enum(r, "encryption", encryption_words, ENCRYPTION_NONE);
+    c->encryption =
+        (enum config_encryption)yaml_opt_enum(r, "encryption", encryption_words, ENCRYPTION_NONE);
     if (path && path[0] != '/')
         yaml_reader_fail(r, node, "expected an absolute path, found %s", str_show(path, shown));
-    copy_place(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file, sizeof(c->key_file));
+    copy_place(r, "key_file", path, "", c->state_dir, "/checkpoint.keys", c->key_file,
+        sizeof(c->key_file));
 }
 
-/* List prices of the usual class, of a GiB for a month: S3 Standard in us-east-1, Google Standard in us-central1, Azure Hot LRS in East US, 2026-11. */
+/* List prices of the usual class, of a GiB for a month: S3 Standard in us-east-1, Google Standard
+ * in us-central1, Azure Hot LRS in East US, 2026-11. */
 static int64_t usual_store_uusd(const char *store)
 {
-    return str_starts(store, "s3:") ? 23000 : str_starts(store, "gs:") ? 20000 : str_starts(store, "az:") ? 18000 : 0;
+    return str_starts(store, "s3:")   ? 23000
+           : str_starts(store, "gs:") ? 20000
+           : str_starts(store, "az:") ? 18000
+                                      : 0;
 }
 
 /* aws/us-east-1 */
 static void read_store_place(struct yaml_reader *r, struct config *c)
 {
     const struct yaml_node *node = yaml_opt(r, "store_place");
-    const char *text = yaml_opt_str(r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
+    const char *text = yaml_opt_str(
+        r, "store_place", sizeof(c->store_provider) + sizeof(c->store_region) - 2, NULL);
     char shown[STR_SHOW_MAX];
-    if (text && !(core_traffic_place(text, c->store_provider, c->store_region) && cloud_provider_find(c->store_provider)))
-        yaml_reader_fail(r, node, "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, lambda, static), found %s",
+    if (text && !(core_traffic_place(text, c->store_provider, c->store_region) &&
+                    cloud_provider_find(c->store_provider)))
+        yaml_reader_fail(r, node,
+            "expected the store's provider and region, as in aws/us-east-1 (aws, azure, gcp, "
+            "lambda, static), found %s",
             str_show(text, shown));
 }
 
@@ -699,21 +739,24 @@ static void read_places(struct yaml_reader *r, struct config *c, const char *sta
     char shown[STR_SHOW_MAX];
     const char *store = yaml_opt_str(r, "store", sizeof(c->store) - 1, NULL);
     if (!STR_COPY(c->state_dir, state_dir ? state_dir : dir))
-        yaml_reader_fail(
-            r, NULL, "the state directory's path is longer than %zu bytes", sizeof(c->state_dir) - 1);
+        yaml_reader_fail(r, NULL, "the state directory's path is longer than %zu bytes",
+            sizeof(c->state_dir) - 1);
     if (c->state_dir[0] != '/')
-        yaml_reader_fail(r, state_dir ? NULL : dir_node, "expected an absolute path for the state, found %s",
-            str_show(c->state_dir, shown));
+        yaml_reader_fail(r, state_dir ? NULL : dir_node,
+            "expected an absolute path for the state, found %s", str_show(c->state_dir, shown));
     if (socket && socket[0] != '/')
-        yaml_reader_fail(r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
+        yaml_reader_fail(
+            r, socket_node, "expected an absolute path, found %s", str_show(socket, shown));
     copy_place(r, "socket", socket, "", c->state_dir, "/belayd.sock", c->socket, sizeof(c->socket));
     check_store(r, store);
     char *state_in_url = path_of_url(c->state_dir);
     copy_place(r, "store", store, "file://", state_in_url, "/store", c->store, sizeof(c->store));
     free(state_in_url);
-    c->store_uusd_gib_month = yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
+    c->store_uusd_gib_month =
+        yaml_opt_uusd(r, "store_usd_per_gib_month", usual_store_uusd(c->store));
     if (c->store_uusd_gib_month > MODEL_STORE_UUSD_MAX)
-        yaml_reader_fail(r, yaml_opt(r, "store_usd_per_gib_month"), "expected at most a million dollars");
+        yaml_reader_fail(
+            r, yaml_opt(r, "store_usd_per_gib_month"), "expected at most a million dollars");
     read_store_place(r, c);
     read_encryption(r, c);
 }
@@ -724,12 +767,13 @@ static void read_cluster(struct yaml_reader *r, struct config *c)
     const char *name = yaml_opt_str(r, "cluster", CORE_NAME_MAX - 1, "belay");
     char shown[STR_SHOW_MAX];
     if (!str_is_name(name, CORE_NAME_MAX - 1))
-        yaml_reader_fail(
-            r, node, "expected a name of letters, digits, '.', '_', '-', found %s", str_show(name, shown));
+        yaml_reader_fail(r, node, "expected a name of letters, digits, '.', '_', '-', found %s",
+            str_show(name, shown));
     STR_COPY(c->cluster, name);
 }
 
-static int read_limits(const char *file, const struct yaml_node *map, struct config *c, struct err *e)
+static int read_limits(
+    const char *file, const struct yaml_node *map, struct config *c, struct err *e)
 {
     struct yaml_reader r;
     yaml_reader_init(&r, file, map, e);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd's configuration: one strict YAML file, or none (`belay up`). A mistake is refused with file, line,
- * what was expected and the nearest valid name. docs/configuration.md describes every key.
+ * belayd's configuration: one strict YAML file, or none (`belay up`). A mistake is refused with
+ * file, line, what was expected and the nearest valid name. docs/configuration.md describes every
+ * key.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_H
 #define BELAY_SCHEDULER_CONFIG_H
@@ -29,12 +30,12 @@ struct config_pool {
     const struct cloud_provider *provider; /* elastic only */
     char *settings[CLOUD_SETTINGS_MAX];    /* by the provider's table; NULL: absent */
     char *endpoint;                        /* of the provider's API; NULL: the real one */
-    char *metadata;           /* what nodes are told of the metadata service; NULL: the real one */
-    const char *metadata_guard; /* of its nodes' agents; static; NULL: their default */
-    char *credentials;        /* credentials file; NULL: the provider's usual order */
-    int64_t disk_gib;         /* 0: the image's own */
+    char *metadata; /* what nodes are told of the metadata service; NULL: the real one */
+    const char *metadata_guard;  /* of its nodes' agents; static; NULL: their default */
+    char *credentials;           /* credentials file; NULL: the provider's usual order */
+    int64_t disk_gib;            /* 0: the image's own */
     int64_t launches_per_minute; /* 0: as its provider takes them */
-    struct offer_row *offers; /* id unset */
+    struct offer_row *offers;    /* id unset */
     size_t n_offers;
 };
 
@@ -54,11 +55,14 @@ struct config {
     char server_url[256];          /* what agents are told; "": https://HOST:PORT of listen */
     char *names[CONFIG_NAMES_MAX]; /* further names and addresses in the server's certificate */
     size_t n_names;
-    char store[1024]; /* default file://STATE/store */
+    char store[1024];             /* default file://STATE/store */
     int64_t store_uusd_gib_month; /* what it costs to keep a GiB there */
-    char store_provider[TRAFFIC_PROVIDER_MAX], store_region[CORE_NAME_MAX]; /* where it lies; "": nobody said */
-    bool job_credentials; /* each job gets some for its part of the store; else nodes use their own */
-    const char *why_node_credentials; /* what job credentials would need, where nobody has chosen; static, NULL: nothing to say */
+    /* where it lies; "": nobody said */
+    char store_provider[TRAFFIC_PROVIDER_MAX], store_region[CORE_NAME_MAX];
+    /* each job gets some for its part of the store; else nodes use their own */
+    bool job_credentials;
+    /* what job credentials would need, where nobody has chosen; static, NULL: nothing to say */
+    const char *why_node_credentials;
     char *store_role, *store_kms_key, *store_sts; /* for those; NULL: not set */
     int64_t store_life_ms;                        /* 0: not set */
     enum config_encryption encryption;
@@ -66,20 +70,20 @@ struct config {
     int64_t lease_ms, sync_ms, kill_wait_ms, store_wait_ms;
     int64_t sweep_ms, busy_sweep_ms, settle_ms, price_ms;
     int64_t log_job_bytes, log_user_day_bytes; /* of output that is kept; 0: no limit */
-    int64_t store_user_day_bytes; /* of requests that change something; 0: no limit */
+    int64_t store_user_day_bytes;              /* of requests that change something; 0: no limit */
     int64_t workdir_user_bytes; /* of working directories that were sent; 0: no limit */
-    int64_t node_cert_ms; /* life of a node's certificate */
-    int64_t api_token_ms; /* life of an API token for which none was asked */
-    int64_t orphan_ms;    /* a node without belayd for longer saves, stops and ends itself */
+    int64_t node_cert_ms;       /* life of a node's certificate */
+    int64_t api_token_ms;       /* life of an API token for which none was asked */
+    int64_t orphan_ms;          /* a node without belayd for longer saves, stops and ends itself */
     struct retry_options retries;
     struct pace_options deadlines;
     struct config_notify notify;
     struct config_telemetry telemetry;
-    int32_t hold_in_vain; /* as model_options has it */
-    int64_t retention_ms; /* how long checkpoints of ended jobs stay */
+    int32_t hold_in_vain;                    /* as model_options has it */
+    int64_t retention_ms;                    /* how long checkpoints of ended jobs stay */
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
-    struct order_options order; /* in which jobs run */
-    struct count licences[LICENCES_MAX]; /* of the cluster */
+    struct order_options order;              /* in which jobs run */
+    struct count licences[LICENCES_MAX];     /* of the cluster */
     size_t n_licences;
     struct config_window *windows; /* in which some run only */
     size_t n_windows;
@@ -93,13 +97,13 @@ struct config {
     size_t n_pools;
 };
 
-/* Fills *ret_config from the n bytes of a file (file is used in error texts), with defaults for what is
- * absent; state_dir NULL: the file must name it or /var/lib/belay is taken. ERR_INVALID. */
+/* Fills *ret_config from the n bytes of a file (file is used in error texts), with defaults for
+ * what is absent; state_dir NULL: the file must name it or /var/lib/belay is taken. ERR_INVALID. */
 int config_parse(const char *file, const char *text, size_t n, const char *state_dir,
     struct config *ret_config, struct err *e);
 
-/* The same of a file that has the section `pools:` and may have `limits:` and `providers:`, and no other; without limits
- * those of base hold. Of *ret_config only pools and limits are filled. */
+/* The same of a file that has the section `pools:` and may have `limits:` and `providers:`, and no
+ * other; without limits those of base hold. Of *ret_config only pools and limits are filled. */
 int config_parse_pools(const char *file, const char *text, size_t n, const struct config *base,
     struct config *ret_config, struct err *e);
 void config_deinit(struct config *c);

@@ -16,10 +16,10 @@ struct config_budget {
     char *mails[BUDGET_MAILS_MAX]; /* options.n_mails of them */
 };
 
-/* As the caller's reader goes over the file's root; windows are those of the file. *ret_budgets is freed with config_budgets_free in
- * any case. */
-void config_read_budgets(struct yaml_reader *root, const struct config_window *windows, size_t n_windows, struct config_budget **ret_budgets,
-    size_t *ret_n);
+/* As the caller's reader goes over the file's root; windows are those of the file. *ret_budgets is
+ * freed with config_budgets_free in any case. */
+void config_read_budgets(struct yaml_reader *root, const struct config_window *windows,
+    size_t n_windows, struct config_budget **ret_budgets, size_t *ret_n);
 void config_budgets_free(struct config_budget *budgets, size_t n);
 
 #endif

@@ -20,7 +20,8 @@ static char *opt_path(struct yaml_reader *r, const char *key)
     const struct yaml_node *node = yaml_opt(r, key);
     const char *path = yaml_opt_str(r, key, 1024, NULL);
     if (path && path[0] != '/')
-        yaml_reader_fail(r, node, "expected an absolute path, found %s", str_show(path, (char[STR_SHOW_MAX]){0}));
+        yaml_reader_fail(r, node, "expected an absolute path, found %s",
+            str_show(path, (char[STR_SHOW_MAX]){0}));
     return mem_strdup(path);
 }
 
@@ -40,25 +41,29 @@ static int32_t read_events(struct yaml_reader *r)
     const struct yaml_node *list = yaml_opt_seq(r, "events", NOTIFY_EVENTS + 1);
     int32_t events = 0;
     if (!list)
-        return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE | 1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS;
+        return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
+               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS;
     for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
         const struct yaml_node *item = list->items[i];
         int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
         if (!bit)
             yaml_reader_fail(r, item,
-                "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend, budget, boots-fail or array-tasks");
+                "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
+                "invalid-depend, budget, boots-fail or array-tasks");
         events |= bit;
     }
     return events;
 }
 
-static void read_hook(struct yaml_reader *root, const struct yaml_node *node, struct notify_hook *h, struct config_hook *f)
+static void read_hook(struct yaml_reader *root, const struct yaml_node *node, struct notify_hook *h,
+    struct config_hook *f)
 {
     struct yaml_reader r;
     struct err why;
     yaml_reader_init(&r, root->file, node, root->e);
     if (!str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(&r, node, "%s is not the name of a webhook: letters, digits, '.', '_', '-'",
+        yaml_reader_fail(&r, node,
+            "%s is not the name of a webhook: letters, digits, '.', '_', '-'",
             str_show(node->key, (char[STR_SHOW_MAX]){0}));
     STR_COPY(h->name, node->key);
     f->url = mem_strdup(yaml_opt_str(&r, "url", NOTIFY_URL_MAX, NULL));
@@ -76,7 +81,8 @@ static void read_hooks(struct yaml_reader *root, struct config_notify *c)
 {
     const struct yaml_node *map = yaml_opt_map(root, "webhooks");
     if (map && root->rc == 0 && map->n_items > NOTIFY_HOOKS_MAX)
-        yaml_reader_fail(root, map, "webhooks: at most %d, found %zu", NOTIFY_HOOKS_MAX, map->n_items);
+        yaml_reader_fail(
+            root, map, "webhooks: at most %d, found %zu", NOTIFY_HOOKS_MAX, map->n_items);
     for (size_t i = 0; map && i < map->n_items && root->rc == 0; i++, c->n_hooks++)
         read_hook(root, map->items[i], &c->hooks[i], &c->files[i]);
 }
@@ -91,12 +97,15 @@ static void read_mail(struct yaml_reader *root, struct config_notify *c)
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
-    const char *smtp = yaml_opt_str(&r, "smtp", 512, NULL), *user = yaml_opt_str(&r, "user", 256, NULL);
+    const char *smtp = yaml_opt_str(&r, "smtp", 512, NULL),
+               *user = yaml_opt_str(&r, "user", 256, NULL);
     const char *from = yaml_opt_str(&r, "from", NOTIFY_ADDRESS_MAX, "belay");
     if (r.rc == 0 && smtp && !str_starts(smtp, "smtp://") && !str_starts(smtp, "smtps://"))
-        yaml_reader_fail(&r, yaml_opt(&r, "smtp"), "expected smtps://HOST[:PORT] or smtp://HOST[:PORT]");
+        yaml_reader_fail(
+            &r, yaml_opt(&r, "smtp"), "expected smtps://HOST[:PORT] or smtp://HOST[:PORT]");
     if (r.rc == 0 && smtp && strpbrk(smtp, "@\"' \\\t"))
-        yaml_reader_fail(&r, yaml_opt(&r, "smtp"), "user and password are keys of their own: user, password_file");
+        yaml_reader_fail(&r, yaml_opt(&r, "smtp"),
+            "user and password are keys of their own: user, password_file");
     if (r.rc == 0 && notify_check_address(from, &why) != 0)
         yaml_reader_fail(&r, yaml_opt(&r, "from"), "%s", why.text);
     free(c->from);
@@ -107,7 +116,8 @@ static void read_mail(struct yaml_reader *root, struct config_notify *c)
     c->ca_file = opt_path(&r, "ca_file");
     char *sendmail = opt_path(&r, "sendmail");
     if (r.rc == 0 && smtp && sendmail)
-        yaml_reader_fail(&r, yaml_opt(&r, "sendmail"), "mail goes by smtp or by sendmail: leave one of them out");
+        yaml_reader_fail(&r, yaml_opt(&r, "sendmail"),
+            "mail goes by smtp or by sendmail: leave one of them out");
     if (r.rc == 0 && (user || c->password_file || c->ca_file) && !smtp)
         yaml_reader_fail(&r, NULL, "user, password_file and ca_file are for smtp");
     if (sendmail) {
@@ -123,7 +133,8 @@ static void read_allow(struct yaml_reader *root, struct config_notify *c)
     struct err why;
     for (size_t i = 0; list && i < list->n_items && root->rc == 0; i++)
         if (list->items[i]->type != YAML_SCALAR)
-            yaml_reader_fail(root, list->items[i], "notify_allow: expected a host or a range of addresses");
+            yaml_reader_fail(
+                root, list->items[i], "notify_allow: expected a host or a range of addresses");
         else if (notify_guard_add(&c->guard, list->items[i]->text, &why) != 0)
             yaml_reader_fail(root, list->items[i], "notify_allow: %s", why.text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of belayd's configuration about who is told of what: `webhooks:`, `mail:`, `notify_allow:`.
+ * The sections of belayd's configuration about who is told of what: `webhooks:`, `mail:`,
+ * `notify_allow:`.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_NOTIFY_H
 #define BELAY_SCHEDULER_CONFIG_NOTIFY_H
@@ -18,9 +19,9 @@ struct config_notify {
     struct notify_hook hooks[NOTIFY_HOOKS_MAX]; /* and in the same places: */
     struct config_hook files[NOTIFY_HOOKS_MAX];
     size_t n_hooks;
-    char *smtp;     /* NULL: by sendmail */
-    char *sendmail; /* absolute; default /usr/sbin/sendmail */
-    char *from;     /* default "belay" */
+    char *smtp;                           /* NULL: by sendmail */
+    char *sendmail;                       /* absolute; default /usr/sbin/sendmail */
+    char *from;                           /* default "belay" */
     char *user, *password_file, *ca_file; /* of smtp; NULL: not set */
     struct notify_guard guard;
 };

@@ -21,12 +21,14 @@ static void finish(struct yaml_reader *root, struct yaml_reader *r)
         root->rc = rc;
 }
 
-static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name, size_t max, const char *what)
+static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name,
+    size_t max, const char *what)
 {
     char shown[STR_SHOW_MAX];
     if (str_is_name(name, max))
         return true;
-    yaml_reader_fail(r, node, "%s is not %s: letters, digits, '.', '_', '-', at most %zu", str_show(name, shown), what, max);
+    yaml_reader_fail(r, node, "%s is not %s: letters, digits, '.', '_', '-', at most %zu",
+        str_show(name, shown), what, max);
     return false;
 }
 
@@ -47,7 +49,8 @@ static int64_t opt_signed(struct yaml_reader *r, const char *key, int64_t fallba
     return less ? -ms : ms;
 }
 
-static int64_t opt_positive(struct yaml_reader *r, const char *key, int64_t min_ms, int64_t max_ms, int64_t fallback_ms)
+static int64_t opt_positive(
+    struct yaml_reader *r, const char *key, int64_t min_ms, int64_t max_ms, int64_t fallback_ms)
 {
     const struct yaml_node *node = yaml_opt(r, key);
     int64_t ms = opt_signed(r, key, fallback_ms);
@@ -67,14 +70,18 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
     int64_t whole = 0, part = 0;
     if (!text || r->rc != 0)
         return fallback_mcpu;
-    size_t n = strspn(text, "0123456789"), m = text[n] == '.' ? strspn(text + n + 1, "0123456789") : 0;
-    bool is_number = n > 0 && n <= 4 && (text[n] == '\0' || (m > 0 && m <= 3 && text[n + 1 + m] == '\0'));
+    size_t n = strspn(text, "0123456789"),
+           m = text[n] == '.' ? strspn(text + n + 1, "0123456789") : 0;
+    bool is_number =
+        n > 0 && n <= 4 && (text[n] == '\0' || (m > 0 && m <= 3 && text[n + 1 + m] == '\0'));
     for (size_t k = 0; is_number && k < n; k++)
         whole = whole * 10 + (text[k] - '0');
     for (size_t k = 0; is_number && k < 3; k++)
         part = part * 10 + (k < m ? text[n + 1 + k] - '0' : 0);
     if (!is_number || whole * 1000 + part > ORDER_CPU_MAX_MCPU)
-        yaml_reader_fail(r, node, "expected how many cpus it counts as, 0 to %d with up to three digits after the point, found \"%s\"",
+        yaml_reader_fail(r, node,
+            "expected how many cpus it counts as, 0 to %d with up to three digits after the point, "
+            "found \"%s\"",
             ORDER_CPU_MAX_MCPU / 1000, text);
     return whole * 1000 + part;
 }
@@ -82,7 +89,8 @@ static int64_t opt_mcpu(struct yaml_reader *r, const char *key, int64_t fallback
 /* ---- limits ---- */
 
 /* What 'none' says is that what is said of everybody does not count. */
-static void opt_limit(struct yaml_reader *r, const char *key, struct order_limits *l, enum limit_kind kind)
+static void opt_limit(
+    struct yaml_reader *r, const char *key, struct order_limits *l, enum limit_kind kind)
 {
     const struct yaml_node *node = yaml_opt(r, key);
     if (!node || r->rc != 0)
@@ -91,7 +99,8 @@ static void opt_limit(struct yaml_reader *r, const char *key, struct order_limit
     l->most[kind] = LIMIT_NONE;
     const char *text = yaml_opt_str(r, key, 32, "");
     if (r->rc == 0 && !str_eq(text, "none"))
-        l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0) : yaml_opt_i64(r, key, 0, ORDER_LIMIT_MAX, 0);
+        l->most[kind] = kind == LIMIT_UUSD_H ? yaml_opt_uusd(r, key, 0)
+                                             : yaml_opt_i64(r, key, 0, ORDER_LIMIT_MAX, 0);
     if (kind == LIMIT_MCPU && l->most[kind] != LIMIT_NONE)
         l->most[kind] *= MCPU_A_CPU;
 }
@@ -119,7 +128,8 @@ static void opt_limits(struct yaml_reader *r, const char *key, struct order_limi
 
 /* ---- teams ---- */
 
-static void add_user(struct yaml_reader *r, struct order_team *t, const struct yaml_node *node, const char *name, int64_t shares)
+static void add_user(struct yaml_reader *r, struct order_team *t, const struct yaml_node *node,
+    const char *name, int64_t shares)
 {
     if (!check_name(r, node, name, CORE_NAME_MAX - 1, "a user's name"))
         return;
@@ -144,14 +154,16 @@ static void read_user(struct yaml_reader *root, struct order_team *t, const stru
     finish(root, &r);
 }
 
-/* A list of names, with one share each, or a mapping of names to shares, or to what else there is to say of them. */
+/* A list of names, with one share each, or a mapping of names to shares, or to what else there is
+ * to say of them. */
 static void read_users(struct yaml_reader *r, struct order_team *t)
 {
     const struct yaml_node *users = yaml_opt(r, "users");
     if (!users || r->rc != 0)
         return;
     if (users->type == YAML_SCALAR || users->n_items > CONFIG_MEMBERS_MAX) {
-        yaml_reader_fail(r, users, "users: expected a list of names, or a mapping of names to shares, of at most %d",
+        yaml_reader_fail(r, users,
+            "users: expected a list of names, or a mapping of names to shares, of at most %d",
             CONFIG_MEMBERS_MAX);
         return;
     }
@@ -163,8 +175,10 @@ static void read_users(struct yaml_reader *r, struct order_team *t)
         if (item->type == YAML_MAPPING && users->type == YAML_MAPPING)
             read_user(r, t, item);
         else if (item->type != YAML_SCALAR)
-            yaml_reader_fail(r, item, "users: expected a user's %s", users->type == YAML_MAPPING ? "shares" : "name");
-        else if (users->type == YAML_MAPPING && str_to_i64(item->text, 1, ORDER_SHARES_MAX, "shares", &shares, &why) != 0)
+            yaml_reader_fail(r, item, "users: expected a user's %s",
+                users->type == YAML_MAPPING ? "shares" : "name");
+        else if (users->type == YAML_MAPPING &&
+                 str_to_i64(item->text, 1, ORDER_SHARES_MAX, "shares", &shares, &why) != 0)
             yaml_reader_fail(r, item, "%s", why.text);
         else
             add_user(r, t, item, users->type == YAML_MAPPING ? item->key : item->text, shares);
@@ -180,7 +194,9 @@ static void read_quota(struct yaml_reader *r, struct order_team *t)
     if (yaml_opt_enum(r, "borrow", words, 1) == 1 || r->rc != 0)
         return;
     if (t->quota_mcpu == 0)
-        yaml_reader_fail(r, borrow, "a team that has no quota and may not borrow could never run anything: give it a quota");
+        yaml_reader_fail(r, borrow,
+            "a team that has no quota and may not borrow could never run anything: give it a "
+            "quota");
     if (!t->limits.is_set[LIMIT_MCPU] || t->limits.most[LIMIT_MCPU] > t->quota_mcpu)
         t->limits.most[LIMIT_MCPU] = t->quota_mcpu;
     t->limits.is_set[LIMIT_MCPU] = true;
@@ -206,7 +222,8 @@ static void read_teams(struct yaml_reader *root, struct order_options *o)
     if (!teams || root->rc != 0)
         return;
     if (teams->n_items > CONFIG_TEAMS_MAX) {
-        yaml_reader_fail(root, teams, "teams: at most %d teams, found %zu", CONFIG_TEAMS_MAX, teams->n_items);
+        yaml_reader_fail(
+            root, teams, "teams: at most %d teams, found %zu", CONFIG_TEAMS_MAX, teams->n_items);
         return;
     }
     o->teams = mem_array(teams->n_items, sizeof(*o->teams));
@@ -232,7 +249,8 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
-    o->half_life_ms = opt_positive(&r, "half_life", ORDER_HALF_LIFE_MIN_MS, ORDER_HALF_LIFE_MAX_MS, o->half_life_ms);
+    o->half_life_ms = opt_positive(
+        &r, "half_life", ORDER_HALF_LIFE_MIN_MS, ORDER_HALF_LIFE_MAX_MS, o->half_life_ms);
     o->fair_ms = opt_positive(&r, "fair_share", 0, ORDER_TIME_MAX_MS, o->fair_ms);
     o->age_max_ms = opt_positive(&r, "age_max", 0, ORDER_TIME_MAX_MS, o->age_max_ms);
     o->size_ms = opt_signed(&r, "size", o->size_ms);
@@ -248,7 +266,8 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
 }
 
 /* Those that it names, which may stand behind it. */
-static void read_preempts(struct yaml_reader *root, const struct order_options *o, size_t of, const struct yaml_node *list)
+static void read_preempts(struct yaml_reader *root, const struct order_options *o, size_t of,
+    const struct yaml_node *list)
 {
     char shown[STR_SHOW_MAX];
     bits_init(&o->qos[of].preempts, (int32_t)o->n_qos);
@@ -256,7 +275,8 @@ static void read_preempts(struct yaml_reader *root, const struct order_options *
         const struct yaml_node *item = list->items[k];
         const struct order_qos *q = item->type == YAML_SCALAR ? order_qos(o, item->text) : NULL;
         if (!q)
-            yaml_reader_fail(root, item, "preempts: expected the name of a QOS of this file, found %s",
+            yaml_reader_fail(root, item,
+                "preempts: expected the name of a QOS of this file, found %s",
                 item->type == YAML_SCALAR ? str_show(item->text, shown) : "something else");
         else
             bits_set(&o->qos[of].preempts, (int32_t)(q - o->qos));
@@ -282,13 +302,15 @@ static bool goes_round(const struct order_options *o, int32_t at, enum seen *see
 }
 
 /* Two that preempt each other would evict each other for ever. */
-static void check_rounds(struct yaml_reader *root, const struct order_options *o, const struct yaml_node *map)
+static void check_rounds(
+    struct yaml_reader *root, const struct order_options *o, const struct yaml_node *map)
 {
     enum seen seen[CONFIG_QOS_MAX] = {NOT_YET};
     struct buf text = {0};
     for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
         if (seen[k] == NOT_YET && goes_round(o, (int32_t)k, seen, &text))
-            yaml_reader_fail(root, map->items[k], "preempts: %s preempts %s: no QOS may preempt itself, by whatever way round",
+            yaml_reader_fail(root, map->items[k],
+                "preempts: %s preempts %s: no QOS may preempt itself, by whatever way round",
                 o->qos[k].name, buf_str(&text));
     buf_deinit(&text);
 }
@@ -299,7 +321,8 @@ static void read_qos(struct yaml_reader *root, struct order_options *o)
     if (!map || root->rc != 0)
         return;
     if (map->n_items > CONFIG_QOS_MAX) {
-        yaml_reader_fail(root, map, "qos: at most %d classes, found %zu", CONFIG_QOS_MAX, map->n_items);
+        yaml_reader_fail(
+            root, map, "qos: at most %d classes, found %zu", CONFIG_QOS_MAX, map->n_items);
         return;
     }
     o->qos = mem_array(map->n_items, sizeof(*o->qos));

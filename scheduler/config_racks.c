@@ -31,8 +31,9 @@ static bool is_named(struct yaml_reader *r, const struct yaml_node *node, const 
 {
     char shown[STR_SHOW_MAX];
     if (r->rc == 0 && !str_is_name(node->key, CORE_NAME_MAX - 1))
-        yaml_reader_fail(r, node, "%s is not the name of %s: letters, digits, '.', '_', '-', at most %d", str_show(node->key, shown), what,
-            CORE_NAME_MAX - 1);
+        yaml_reader_fail(r, node,
+            "%s is not the name of %s: letters, digits, '.', '_', '-', at most %d",
+            str_show(node->key, shown), what, CORE_NAME_MAX - 1);
     return r->rc == 0;
 }
 
@@ -51,7 +52,10 @@ static void read_watts(struct yaml_reader *outer, struct type *t)
     t->idle_w = yaml_opt_i64(&r, "idle", 0, RACK_WATTS_MAX, 0);
     t->full_w = yaml_opt_i64(&r, "full", 1, RACK_WATTS_MAX, 0);
     if (r.rc == 0 && t->full_w <= t->idle_w)
-        yaml_reader_fail(&r, full, "watts: full: expected what a node draws at full load, more than the %" PRId64 " at rest", t->idle_w);
+        yaml_reader_fail(&r, full,
+            "watts: full: expected what a node draws at full load, more than the %" PRId64
+            " at rest",
+            t->idle_w);
     finish(outer, &r);
 }
 
@@ -81,15 +85,16 @@ static const struct type *find_named(const struct types *types, const char *name
     return NULL;
 }
 
-static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const char *name, const struct types *types)
+static void fail_type(struct yaml_reader *r, const struct yaml_node *node, const char *name,
+    const struct types *types)
 {
     const char *names[TYPES_MAX + 1] = {NULL};
     char shown[STR_SHOW_MAX];
     for (size_t k = 0; k < types->n; k++)
         names[k] = types->v[k].name;
     const char *near = str_nearest(name, names);
-    yaml_reader_fail(r, node, "%s is none of node_types:%s%s%s", str_show(name, shown), near ? "; did you mean " : "", near ? near : "",
-        near ? "?" : "");
+    yaml_reader_fail(r, node, "%s is none of node_types:%s%s%s", str_show(name, shown),
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* ---- racks ---- */
@@ -105,13 +110,15 @@ static void find_shared(const char *a, const char *b, char out[HOSTS_NAME_MAX])
 }
 
 /* In those before it, or in itself. */
-static void check_once(struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *racks, size_t n, size_t kind)
+static void check_once(struct yaml_reader *r, const struct yaml_node *node,
+    const struct rack_options *racks, size_t n, size_t kind)
 {
     const struct rack_options *own = &racks[n];
     char name[HOSTS_NAME_MAX], folded[HOSTS_TEXT_MAX];
     struct err why;
     int64_t n_folded = 0;
-    if (hosts_fold(own->nodes[kind].names, folded, &why) == 0 && hosts_check(folded, &n_folded, &why) == 0 && n_folded != own->nodes[kind].n)
+    if (hosts_fold(own->nodes[kind].names, folded, &why) == 0 &&
+        hosts_check(folded, &n_folded, &why) == 0 && n_folded != own->nodes[kind].n)
         yaml_reader_fail(r, node, "a node is named twice in \"%s\"", own->nodes[kind].names);
     for (size_t i = 0; r->rc == 0 && i <= n; i++) {
         for (size_t k = 0; r->rc == 0 && k < (i == n ? kind : racks[i].n_nodes); k++) {
@@ -122,13 +129,15 @@ static void check_once(struct yaml_reader *r, const struct yaml_node *node, cons
     }
 }
 
-static void read_nodes(struct yaml_reader *r, const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
+static void read_nodes(struct yaml_reader *r, const struct types *types, struct rack_options *racks,
+    size_t n, int64_t *n_all)
 {
     const struct yaml_node *map = yaml_opt_map(r, "nodes");
     struct rack_options *o = &racks[n];
     struct err why;
     if (r->rc == 0 && map && (map->n_items == 0 || map->n_items > RACK_KINDS_MAX))
-        yaml_reader_fail(r, map, "expected nodes: of 1 to %d types, as in { dgx: \"gpu[1-4]\" }", RACK_KINDS_MAX);
+        yaml_reader_fail(r, map, "expected nodes: of 1 to %d types, as in { dgx: \"gpu[1-4]\" }",
+            RACK_KINDS_MAX);
     for (size_t k = 0; r->rc == 0 && map && k < map->n_items; k++) {
         const struct yaml_node *item = map->items[k];
         const struct type *t = find_named(types, item->key);
@@ -136,7 +145,9 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
         if (!t) {
             fail_type(r, item, item->key, types);
         } else if (item->type != YAML_SCALAR || strlen(item->text) >= sizeof(w->names)) {
-            yaml_reader_fail(r, item, "nodes: expected names of hosts as in \"gpu[1-4],gpu7\", at most %zu bytes", sizeof(w->names) - 1);
+            yaml_reader_fail(r, item,
+                "nodes: expected names of hosts as in \"gpu[1-4],gpu7\", at most %zu bytes",
+                sizeof(w->names) - 1);
         } else if (hosts_check(item->text, &w->n, &why) != 0) {
             yaml_reader_fail(r, item, "nodes: %s", why.text);
         } else {
@@ -146,7 +157,8 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
             o->n_nodes++;
             *n_all += w->n;
             if (w->n == 0 || *n_all > NODES_MAX)
-                yaml_reader_fail(r, item, "nodes: expected at least one, and at most %d in all racks", NODES_MAX);
+                yaml_reader_fail(r, item,
+                    "nodes: expected at least one, and at most %d in all racks", NODES_MAX);
             else
                 check_once(r, item, racks, n, k);
         }
@@ -154,7 +166,8 @@ static void read_nodes(struct yaml_reader *r, const struct types *types, struct 
 }
 
 /* All nodes of a pool that are named nowhere. */
-static void read_pool(struct yaml_reader *outer, const struct yaml_node *item, const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
+static void read_pool(struct yaml_reader *outer, const struct yaml_node *item,
+    const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
 {
     struct rack_options *o = &racks[n];
     struct rack_nodes *w = &o->nodes[o->n_nodes];
@@ -165,13 +178,16 @@ static void read_pool(struct yaml_reader *outer, const struct yaml_node *item, c
     is_named(&r, item, "a pool");
     w->n = yaml_opt_i64(&r, "nodes", 1, NODES_MAX, 0);
     if (r.rc == 0 && (!type || type->type != YAML_SCALAR || w->n == 0))
-        yaml_reader_fail(&r, item, "pools: expected which type of nodes and how many there are places for, as in { type: dgx, nodes: 8 }");
+        yaml_reader_fail(&r, item,
+            "pools: expected which type of nodes and how many there are places for, as in { type: "
+            "dgx, nodes: 8 }");
     if (r.rc == 0 && !t)
         fail_type(&r, type, type->text, types);
     for (size_t i = 0; r.rc == 0 && i <= n; i++)
         for (size_t k = 0; r.rc == 0 && k < racks[i].n_nodes; k++)
             if (str_eq(racks[i].nodes[k].pool, item->key))
-                yaml_reader_fail(&r, item, "pool %s is in rack %s already", item->key, racks[i].name);
+                yaml_reader_fail(
+                    &r, item, "pool %s is in rack %s already", item->key, racks[i].name);
     *n_all += w->n;
     if (r.rc == 0 && *n_all > NODES_MAX)
         yaml_reader_fail(&r, item, "pools: expected at most %d nodes in all racks", NODES_MAX);
@@ -184,7 +200,8 @@ static void read_pool(struct yaml_reader *outer, const struct yaml_node *item, c
     finish(outer, &r);
 }
 
-static void read_pools(struct yaml_reader *r, const struct types *types, struct rack_options *racks, size_t n, int64_t *n_all)
+static void read_pools(struct yaml_reader *r, const struct types *types, struct rack_options *racks,
+    size_t n, int64_t *n_all)
 {
     const struct yaml_node *map = yaml_opt_map(r, "pools");
     if (r->rc == 0 && map && racks[n].n_nodes + map->n_items > RACK_KINDS_MAX)
@@ -192,11 +209,14 @@ static void read_pools(struct yaml_reader *r, const struct types *types, struct 
     for (size_t k = 0; r->rc == 0 && map && k < map->n_items; k++)
         read_pool(r, map->items[k], types, racks, n, n_all);
     if (r->rc == 0 && racks[n].n_nodes == 0)
-        yaml_reader_fail(r, NULL, "a rack needs nodes: as in { dgx: \"gpu[1-4]\" }, or pools: as in { lab: { type: dgx, nodes: 8 } }");
+        yaml_reader_fail(r, NULL,
+            "a rack needs nodes: as in { dgx: \"gpu[1-4]\" }, or pools: as in { lab: { type: dgx, "
+            "nodes: 8 } }");
 }
 
 /* Any job that a node of it can hold has to have the power for it once nothing else runs. */
-static void check_power(struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *o)
+static void check_power(
+    struct yaml_reader *r, const struct yaml_node *node, const struct rack_options *o)
 {
     int64_t idle_w = 0, most_w = 0;
     for (size_t k = 0; k < o->n_nodes; k++) {
@@ -205,8 +225,11 @@ static void check_power(struct yaml_reader *r, const struct yaml_node *node, con
         most_w = beyond > most_w ? beyond : most_w;
     }
     if (r->rc == 0 && o->max_w < idle_w + most_w)
-        yaml_reader_fail(r, node, "max_kw: its nodes draw %" PRId64 ".%03" PRId64 " kW at rest, and with one of the largest at full load %" PRId64 ".%03" PRId64
-            ": expected at least that", idle_w / 1000, idle_w % 1000, (idle_w + most_w) / 1000, (idle_w + most_w) % 1000);
+        yaml_reader_fail(r, node,
+            "max_kw: its nodes draw %" PRId64 ".%03" PRId64
+            " kW at rest, and with one of the largest at full load %" PRId64 ".%03" PRId64
+            ": expected at least that",
+            idle_w / 1000, idle_w % 1000, (idle_w + most_w) / 1000, (idle_w + most_w) % 1000);
 }
 
 /* "40" or "17.25". */
@@ -214,9 +237,13 @@ static int64_t read_kw(struct yaml_reader *r, const struct yaml_node *node)
 {
     int64_t micro = 0; /* of a kilowatt: read as dollars are */
     struct err unused;
-    bool is_number = node && node->type == YAML_SCALAR && str_to_uusd(node->text, &micro, &unused) == 0;
+    bool is_number =
+        node && node->type == YAML_SCALAR && str_to_uusd(node->text, &micro, &unused) == 0;
     if (r->rc == 0 && (!is_number || micro < 1000 || micro > RACK_KW_MAX * 1000000LL))
-        yaml_reader_fail(r, node, "a rack needs max_kw: what it may draw, more than 0 and at most %d kilowatts, as in 40 or 17.25", RACK_KW_MAX);
+        yaml_reader_fail(r, node,
+            "a rack needs max_kw: what it may draw, more than 0 and at most %d kilowatts, as in 40 "
+            "or 17.25",
+            RACK_KW_MAX);
     return micro / 1000;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections that say how often jobs are queued again after which end: `retries:` and `retries_max:` of belayd's
+ * The sections that say how often jobs are queued again after which end: `retries:` and
+ * `retries_max:` of belayd's
  * configuration, `retries:` of a pool.
  */
 #ifndef BELAY_SCHEDULER_CONFIG_RETRIES_H

@@ -5,12 +5,14 @@
 #define KEEP_MOST_MS (3650 * 86400000LL)
 #define OVER_MOST_MS 86400000LL
 
-static int64_t opt_time(struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
+static int64_t opt_time(
+    struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
 {
     const struct yaml_node *node = yaml_opt(r, key);
     int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
     if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
-        yaml_reader_fail(r, node, "expected a time from %llds to %llds, found \"%s\"", (long long)(least_ms / 1000), (long long)(most_ms / 1000), node->text);
+        yaml_reader_fail(r, node, "expected a time from %llds to %llds, found \"%s\"",
+            (long long)(least_ms / 1000), (long long)(most_ms / 1000), node->text);
     return ms;
 }
 
@@ -66,16 +68,25 @@ void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *re
 {
     const struct yaml_node *map = yaml_opt_map(root, "telemetry");
     struct yaml_reader r;
-    *ret_config = (struct config_telemetry){
-        .keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL}, .throttled_ms = 5 * 60000, .forgotten_ms = 30 * OVER_MOST_MS, .over_ms = 15 * 60000, .diagnose = diagnose_usual, .advise = advise_usual};
+    *ret_config = (struct config_telemetry){.keep_ms = {86400000, 7 * 86400000LL, 90 * 86400000LL},
+        .throttled_ms = 5 * 60000,
+        .forgotten_ms = 30 * OVER_MOST_MS,
+        .over_ms = 15 * 60000,
+        .diagnose = diagnose_usual,
+        .advise = advise_usual};
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
-    ret_config->keep_ms[0] = opt_time(&r, "minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[0]);
-    ret_config->keep_ms[1] = opt_time(&r, "ten_minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[1]);
-    ret_config->keep_ms[2] = opt_time(&r, "hours", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[2]);
-    ret_config->throttled_ms = opt_time(&r, "throttled_for", 0, OVER_MOST_MS, ret_config->throttled_ms);
-    ret_config->forgotten_ms = opt_time(&r, "forgotten_for", 1000, 3650 * OVER_MOST_MS, ret_config->forgotten_ms);
+    ret_config->keep_ms[0] =
+        opt_time(&r, "minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[0]);
+    ret_config->keep_ms[1] =
+        opt_time(&r, "ten_minutes", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[1]);
+    ret_config->keep_ms[2] =
+        opt_time(&r, "hours", KEEP_LEAST_MS, KEEP_MOST_MS, ret_config->keep_ms[2]);
+    ret_config->throttled_ms =
+        opt_time(&r, "throttled_for", 0, OVER_MOST_MS, ret_config->throttled_ms);
+    ret_config->forgotten_ms =
+        opt_time(&r, "forgotten_for", 1000, 3650 * OVER_MOST_MS, ret_config->forgotten_ms);
     read_diagnose(&r, ret_config);
     read_advise(&r, &ret_config->advise);
     int rc = yaml_reader_finish(&r);

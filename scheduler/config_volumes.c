@@ -6,15 +6,19 @@
 #include "cloud/provider.h"
 #include "scheduler/core/model.h"
 
-static void read_price(struct yaml_reader *r, const char *provider, const struct yaml_node *item, struct volume_price *prices, size_t *n)
+static void read_price(struct yaml_reader *r, const char *provider, const struct yaml_node *item,
+    struct volume_price *prices, size_t *n)
 {
     struct err e;
     char shown[STR_SHOW_MAX];
     struct volume_price p = {0};
     STR_COPY(p.provider, provider);
     if (!str_is_name(item->key, sizeof(p.type) - 1) || !STR_COPY(p.type, item->key))
-        yaml_reader_fail(r, item, "expected the provider's word for a type of volumes, as gp3, found %s", str_show(item->key, shown));
-    else if (item->type != YAML_SCALAR || str_to_uusd(item->text, &p.uusd_gib_month, &e) != 0 || p.uusd_gib_month > MODEL_STORE_UUSD_MAX)
+        yaml_reader_fail(r, item,
+            "expected the provider's word for a type of volumes, as gp3, found %s",
+            str_show(item->key, shown));
+    else if (item->type != YAML_SCALAR || str_to_uusd(item->text, &p.uusd_gib_month, &e) != 0 ||
+             p.uusd_gib_month > MODEL_STORE_UUSD_MAX)
         yaml_reader_fail(r, item, "expected what a GiB costs a month, 0 to a million dollars");
     else if (*n == VOLUME_PRICES_MAX)
         yaml_reader_fail(r, item, "at most %d prices of volumes", VOLUME_PRICES_MAX);

@@ -15,7 +15,9 @@ struct config_window {
     char tz[ZONE_NAME_MAX];
 };
 
-/* Reads the section of the file's root, as the caller's reader goes over it. *ret_windows is freed with free() in any case. */
-void config_read_windows(struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n);
+/* Reads the section of the file's root, as the caller's reader goes over it. *ret_windows is freed
+ * with free() in any case. */
+void config_read_windows(
+    struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n);
 
 #endif

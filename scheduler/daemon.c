@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database first (it
- * holds the lock), then the model from it, then what decides, then the listeners, last what spends money.
+ * belayd put together (see daemon.h). The order of daemon_start is the order of trust: the database
+ * first (it holds the lock), then the model from it, then what decides, then the listeners, last
+ * what spends money.
  *
- * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by command), port,
- * belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured elsewhere), checkpoint.key-ids, belayd.sock.
+ * State directory (0700): belay.db, belay.db.lock, ca.pem, ca.key, pools.yaml (what was applied by
+ * command), port, belayd.json, logs/, workdirs/, store/ and checkpoint.keys (unless configured
+ * elsewhere), checkpoint.key-ids, belayd.sock.
  */
 #include "scheduler/daemon.h"
 
@@ -45,21 +47,26 @@
 #define CA_LOOK_MS SECONDS_MS(86400)
 #define CA_WARN_MS (180 * CA_LOOK_MS)
 #define URL_MAX 256
-/* Where port 0 is looked for: above what services are given, below what Linux gives to connections going out
- * (ip_local_port_range). */
+/* Where port 0 is looked for: above what services are given, below what Linux gives to connections
+ * going out (ip_local_port_range). */
 #define PORT_FIRST 10000
 #define PORT_LAST 29999
 #define PORT_TRIES 32
 
-/* Of each listener; docs/api.md states them. A stranger is anybody until a request of the connection
- * has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and 2048 of them 50 MiB. */
-#define LISTENER_LIMITS                                                                                      \
-    {                                                                                                        \
-        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                                   \
-        [HTTP_USER] = {.max_connections = 8192, .max_connections_each = 1024, .max_bytes = 64 * MIB,         \
-            .max_bytes_each = 24 * MIB},                                                                     \
-        [HTTP_NODE] = {.max_connections = 15000, .max_connections_each = 256, .max_bytes = 256 * MIB,        \
-            .max_bytes_each = 32 * MIB},                                                                     \
+/* Of each listener; docs/api.md states them. A stranger is anybody until a request of the
+ * connection has shown a token or a node's certificate: half a TLS handshake costs some 25 KiB, and
+ * 2048 of them 50 MiB. */
+#define LISTENER_LIMITS                                                                            \
+    {                                                                                              \
+        [HTTP_STRANGER] = {.max_connections = 2048, .max_bytes = 8 * MIB},                         \
+        [HTTP_USER] = {.max_connections = 8192,                                                    \
+            .max_connections_each = 1024,                                                          \
+            .max_bytes = 64 * MIB,                                                                 \
+            .max_bytes_each = 24 * MIB},                                                           \
+        [HTTP_NODE] = {.max_connections = 15000,                                                   \
+            .max_connections_each = 256,                                                           \
+            .max_bytes = 256 * MIB,                                                                \
+            .max_bytes_each = 32 * MIB},                                                           \
     }
 
 struct daemon {
@@ -140,8 +147,8 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
 static void on_fatal(void *ctx, const struct err *e)
 {
     (void)ctx;
-    log_error(
-        "a commit failed and its outcome on disk is unknown: ending now, to be started again and re-read",
+    log_error("a commit failed and its outcome on disk is unknown: ending now, to be started again "
+              "and re-read",
         log_err(e));
     _exit(70); /* EX_SOFTWARE: nothing that runs at exit may touch the state */
 }
@@ -164,8 +171,8 @@ static void on_log_over(void *ctx, int64_t job)
 static void on_log_cut(void *ctx, int64_t job, int64_t attempt, int32_t rank, const char *why)
 {
     struct daemon *d = ctx;
-    struct event ev = {.type = EV_OUTPUT_CUT,
-        .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
+    struct event ev = {
+        .type = EV_OUTPUT_CUT, .output_cut = {.job = job, .attempt = attempt, .rank = rank}};
     STR_COPY(ev.output_cut.text, why);
     log_info("output of a job is not kept any more", log_i("job", job), log_i("attempt", attempt),
         log_s("why", why));
@@ -211,11 +218,12 @@ static void on_ca_look(struct timer *t, void *ctx)
     timer_start(d->timers, t, CA_LOOK_MS);
     if (left_ms > CA_WARN_MS)
         return;
-    log_warn(left_ms > 0
-                 ? "the cluster's certificate authority ends soon, and with it every connection of an agent: "
-                   "make a new one (belayd(8), ca.pem)"
-                 : "the cluster's certificate authority has ended and no agent can connect: make a new one "
-                   "(belayd(8), ca.pem)",
+    log_warn(left_ms > 0 ? "the cluster's certificate authority ends soon, and with it every "
+                           "connection of an agent: "
+                           "make a new one (belayd(8), ca.pem)"
+                         : "the cluster's certificate authority has ended and no agent can "
+                           "connect: make a new one "
+                           "(belayd(8), ca.pem)",
         log_i("days_left", left_ms / CA_LOOK_MS));
 }
 
@@ -262,10 +270,12 @@ static int keep_ended(void *ctx, const struct job_row *row)
     return 0;
 }
 
-/* Those that had a single attempt say how long that took. That there are none, or that they cannot be read, does no harm. */
+/* Those that had a single attempt say how long that took. That there are none, or that they cannot
+ * be read, does no harm. */
 static void load_runtimes(struct daemon *d)
 {
-    const struct job_filter f = {.states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
+    const struct job_filter f = {
+        .states = 1U << JOB_ENDED, .sort = JOBS_BY_END, .limit = RUNTIMES_LOADED};
     struct ended all = {.rows = mem_array(RUNTIMES_LOADED, sizeof(*all.rows))};
     struct err e;
     if (db_read_jobs(d->reader, &f, keep_ended, &all, NULL, &e) != 0)
@@ -327,7 +337,8 @@ static void on_released(void *ctx, struct cloud_driver *driver)
     pools_released(d->pools, driver);
 }
 
-static char *build_user_data(void *ctx, const struct instance_row *i, const struct provision_pool *pool)
+static char *build_user_data(
+    void *ctx, const struct instance_row *i, const struct provision_pool *pool)
 {
     struct daemon *d = ctx;
     char token[129];
@@ -428,7 +439,8 @@ static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_se
     struct daemon *d = ctx;
     keyring_fill(d->keyring, job, ret_secrets);
     if (ret_secrets->n_checkpoint_keys > 0)
-        ret_secrets->version = (d->meta.boots << 32) + 1; /* those of a job do not change while belayd runs */
+        /* those of a job do not change while belayd runs */
+        ret_secrets->version = (d->meta.boots << 32) + 1;
     const struct job *j = model_job(d->model, job);
     if (j && j->row.script_on == SCRIPT_ON_FIRST) {
         char token[129];
@@ -461,14 +473,16 @@ static int make_grants(struct daemon *d, struct err *e)
         .changed = on_grant,
         .ctx = d};
     if (c->why_node_credentials)
-        log_warn("every job can reach all checkpoints by its node's own role: have credentials made for each job",
+        log_warn("every job can reach all checkpoints by its node's own role: have credentials "
+                 "made for each job",
             log_s("store", c->store), log_s("how", c->why_node_credentials));
     return c->job_credentials ? grants_create(&o, &d->grants, e) : 0;
 }
 
 /* ---- start: what decides ---- */
 
-static void take_loads(void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
+static void take_loads(
+    void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
 {
     struct daemon *d = ctx;
     telemetry_take(d->telemetry, node, st, tasks_above, gpus_above);
@@ -489,11 +503,14 @@ static int make_parts(struct daemon *d, struct err *e)
     int rc = make_grants(d, e);
     if (rc != 0)
         return rc;
-    struct telemetry_options telemetry = {.tick = d->tick, .timers = d->timers, .reader = d->reader};
+    struct telemetry_options telemetry = {
+        .tick = d->tick, .timers = d->timers, .reader = d->reader};
     memcpy(telemetry.keep_ms, c->telemetry.keep_ms, sizeof(telemetry.keep_ms));
     d->telemetry = telemetry_create(&telemetry);
-    d->conditions = conditions_create(&(struct conditions_options){
-        .tick = d->tick, .timers = d->timers, .throttled_ms = c->telemetry.throttled_ms, .limits = &d->config->telemetry.diagnose});
+    d->conditions = conditions_create(&(struct conditions_options){.tick = d->tick,
+        .timers = d->timers,
+        .throttled_ms = c->telemetry.throttled_ms,
+        .limits = &d->config->telemetry.diagnose});
     d->sessions = sessions_create(&(struct sessions_options){.tick = d->tick,
         .timers = d->timers,
         .reader = d->reader,
@@ -604,7 +621,8 @@ static int remember_port(const struct daemon *d, int port, struct err *e)
     return rc;
 }
 
-/* Not left to the kernel, which gives ports that any connection going out may hold while we are away. */
+/* Not left to the kernel, which gives ports that any connection going out may hold while we are
+ * away. */
 static int listen_anywhere(struct daemon *d, struct http_server_options *o, struct err *e)
 {
     int rc = -1;
@@ -658,7 +676,8 @@ static int listen_unix(struct daemon *d, struct err *e)
     struct http_server_options o = {
         .unix_path = d->config->socket,
         .unix_mode =
-            geteuid() == 0 ? 0666 : 0600, /* a system belayd serves every local user, by its credentials */
+            /* a system belayd serves every local user, by its credentials */
+        geteuid() == 0 ? 0666 : 0600,
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
         .limits = LISTENER_LIMITS,
@@ -683,8 +702,8 @@ static void set_server_url(struct daemon *d)
             gethostname(own, sizeof(own) - 1);
             host = own;
         }
-        snprintf(
-            d->server_url, sizeof(d->server_url), "https://%.200s:%d", host, http_server_port(d->tls_server));
+        snprintf(d->server_url, sizeof(d->server_url), "https://%.200s:%d", host,
+            http_server_port(d->tls_server));
     }
     api_set_server_url(d->api, d->server_url);
 }
@@ -693,8 +712,8 @@ static void set_server_url(struct daemon *d)
 static int write_info(const struct daemon *d, struct err *e)
 {
     char *path = mem_printf("%s/belayd.json", d->config->state_dir);
-    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url, "socket",
-        d->config->socket, "cluster", d->config->cluster, "version", BELAY_VERSION);
+    json_t *v = json_pack("{s:i,s:s,s:s,s:s,s:s}", "pid", (int)getpid(), "url", d->server_url,
+        "socket", d->config->socket, "cluster", d->config->cluster, "version", BELAY_VERSION);
     char *text = json_dump_text(v);
     int rc = fs_write_atomic(path, text, strlen(text), 0644, e);
     free(text);
@@ -743,7 +762,8 @@ fail:
     return rc;
 }
 
-int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
+int daemon_start(
+    uv_loop_t *loop, const struct config *config, struct daemon **ret_daemon, struct err *e)
 {
     struct daemon *d;
     struct err doubt;
@@ -778,7 +798,8 @@ int daemon_start(uv_loop_t *loop, const struct config *config, struct daemon **r
 /* What `belay pools apply` has left wins over the configuration's pools. */
 static int copy_applied(const struct config *from, const struct config *to, struct err *e)
 {
-    char *path = mem_printf("%s/pools.yaml", from->state_dir), *copy = mem_printf("%s/pools.yaml", to->state_dir);
+    char *path = mem_printf("%s/pools.yaml", from->state_dir),
+         *copy = mem_printf("%s/pools.yaml", to->state_dir);
     struct buf text = {0};
     int rc = fs_read(path, YAML_BYTES_MAX, &text, e);
     if (rc == 0)

@@ -40,12 +40,16 @@ static int check_offers(const struct config_pool *p, struct err *e)
     const struct offer_row *first = NULL;
     for (size_t i = 0; i < p->n_offers; i++) {
         const struct offer_row *o = &p->offers[i];
-        if (p->provider->offers == CLOUD_OFFERS_ZONES && !is_zone_of(p->provider->name, o->zone, p->row.region))
-            return err_set(e, ERR_CONFIG, "pool %s: zones: %s is not a zone of region %s", p->row.name, o->zone, p->row.region);
+        if (p->provider->offers == CLOUD_OFFERS_ZONES &&
+            !is_zone_of(p->provider->name, o->zone, p->row.region))
+            return err_set(e, ERR_CONFIG, "pool %s: zones: %s is not a zone of region %s",
+                p->row.name, o->zone, p->row.region);
         if (!o->arch[0] || !has_setting(p->provider, "image"))
             continue;
         if (first && !str_eq(first->arch, o->arch))
-            return err_set(e, ERR_CONFIG, "pool %s: types: %s is %s and %s is %s, and its one image boots on one of them: make a pool for each",
+            return err_set(e, ERR_CONFIG,
+                "pool %s: types: %s is %s and %s is %s, and its one image boots on one of them: "
+                "make a pool for each",
                 p->row.name, first->type, first->arch, o->type, o->arch);
         first = o;
     }
@@ -109,7 +113,8 @@ static void dialled_host(const struct config *c, char *out, size_t size)
     if (c->server_url[0]) {
         from = from ? from + 3 : c->server_url;
         size_t n = strcspn(from, *from == '[' ? "]" : ":/?#");
-        snprintf(out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
+        snprintf(
+            out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
     } else if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
         if (gethostname(out, size) != 0)
             out[0] = '\0';
@@ -123,9 +128,11 @@ static bool is_loopback(const struct sockaddr *a)
 {
     char text[INET6_ADDRSTRLEN] = "";
     if (a->sa_family == AF_INET)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, text, sizeof(text));
+        inet_ntop(
+            AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, text, sizeof(text));
     else
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, text, sizeof(text));
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, text,
+            sizeof(text));
     return reach_is_loopback(text);
 }
 
@@ -140,14 +147,18 @@ int doubts_of_name(const struct config *base, const struct config *pools, struct
     dialled_host(base, host, sizeof(host));
     int code = getaddrinfo(host, NULL, &hints, &list);
     if (code != 0)
-        return err_set(e, ERR_CONFIG, "pool %s: its machines would dial %s, which is not known here (%s): set server: to a name that they reach", name,
-            host, gai_strerror(code));
+        return err_set(e, ERR_CONFIG,
+            "pool %s: its machines would dial %s, which is not known here (%s): set server: to a "
+            "name that they reach",
+            name, host, gai_strerror(code));
     bool leads_out = false;
     for (const struct addrinfo *a = list; a; a = a->ai_next)
         leads_out |= !is_loopback(a->ai_addr);
     freeaddrinfo(list);
     if (!leads_out)
-        return err_set(e, ERR_CONFIG, "pool %s: its machines would dial %s, which is known here as loopback: set server: to a name that they reach", name,
-            host);
+        return err_set(e, ERR_CONFIG,
+            "pool %s: its machines would dial %s, which is known here as loopback: set server: to "
+            "a name that they reach",
+            name, host);
     return 0;
 }

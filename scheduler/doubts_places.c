@@ -52,7 +52,8 @@ static int check_directory(const char *key, const char *path, struct err *e)
     return may(path, R_OK | W_OK | X_OK) ? 0 : refuse(key, path, "written", errno, e);
 }
 
-/* It is one, or mkdir -p would make it: the nearest directory above it that exists can be written. */
+/* It is one, or mkdir -p would make it: the nearest directory above it that exists can be
+ * written. */
 static int check_made(const char *key, const char *path, struct err *e)
 {
     char *above = mem_strdup(path), *slash;
@@ -123,11 +124,12 @@ static int check_state_file(const struct config *c, size_t i, struct err *e)
 /* The authority is made whole or not at all; half of one is never mended by a start. */
 static int check_authority(const struct config *c, struct err *e)
 {
-    char *cert = mem_printf("%s/ca.pem", c->state_dir), *key = mem_printf("%s/ca.key", c->state_dir);
+    char *cert = mem_printf("%s/ca.pem", c->state_dir),
+         *key = mem_printf("%s/ca.key", c->state_dir);
     int rc = 0;
     if (may(cert, F_OK) && !may(key, F_OK))
-        rc = err_set(e, ERR_CONFIG, "state: %s is there without its key %s: put the key back from a copy",
-            cert, key);
+        rc = err_set(e, ERR_CONFIG,
+            "state: %s is there without its key %s: put the key back from a copy", cert, key);
     free(cert);
     free(key);
     return rc;
@@ -193,7 +195,8 @@ static void warn_of_other_user(const struct config *c)
     struct stat st;
     bool is_there = stat(path, &st) == 0 || stat(c->state_dir, &st) == 0;
     if (is_there && geteuid() == 0 && st.st_uid != 0)
-        log_warn("the state is another user's: check as that user, or what it may not write is not seen",
+        log_warn(
+            "the state is another user's: check as that user, or what it may not write is not seen",
             log_s("state", c->state_dir), log_i("uid", (int64_t)st.st_uid));
     free(path);
 }

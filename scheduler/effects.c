@@ -4,8 +4,8 @@
  */
 #include "scheduler/effects.h"
 
-void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
-    struct cleaner *cleaner, struct outbox *outbox)
+void effects_release(const struct db_batch *committed, struct sessions *sessions,
+    struct provision *provision, struct cleaner *cleaner, struct outbox *outbox)
 {
     const struct changes *c = &committed->changes;
     for (size_t i = 0; i < c->n_attempts; i++)

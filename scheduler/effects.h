@@ -10,9 +10,9 @@
 #include "scheduler/provision.h"
 #include "scheduler/sessions.h"
 
-/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances that changed,
- * the cleaner and the outbox. */
-void effects_release(const struct db_batch *committed, struct sessions *sessions, struct provision *provision,
-    struct cleaner *cleaner, struct outbox *outbox);
+/* Wakes the sessions of nodes of which something else is desired now, provisioning for instances
+ * that changed, the cleaner and the outbox. */
+void effects_release(const struct db_batch *committed, struct sessions *sessions,
+    struct provision *provision, struct cleaner *cleaner, struct outbox *outbox);
 
 #endif

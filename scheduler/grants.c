@@ -6,8 +6,9 @@
  *                        ^  \---- failed: told once ------------> timer, backoff ----+
  *                        +------------------------------------------------------------+
  *
- * A fetch looks at the model first: an attempt that does not live has its grant dropped. The timer is jittered, and no more
- * than UNDER_WAY_MAX fetches go at a time, so that many attempts do not ask all at once.
+ * A fetch looks at the model first: an attempt that does not live has its grant dropped. The timer
+ * is jittered, and no more than UNDER_WAY_MAX fetches go at a time, so that many attempts do not
+ * ask all at once.
  */
 #include "scheduler/grants.h"
 
@@ -29,7 +30,8 @@
 #define RETRY_BASE_MS SECONDS_MS(1)
 #define RETRY_CAP_MS SECONDS_MS(60)
 #define SESSION_NAME_MAX 65
-#define VERSION_STEP 1000 /* a difference that the versions of what is beside ours never make up for */
+/* a difference that the versions of what is beside ours never make up for */
+#define VERSION_STEP 1000
 
 struct grant {
     struct grants *owner;
@@ -69,7 +71,8 @@ static struct scoped_options options_of(
     size_t container = strlen(p->bucket) + 1;
     size_t dir = strlen(p->dir);
     bool names_key = p->dialect == STORE_KEYS_AWS && str_starts(p->kms_key, "arn:");
-    *ret_service_url = mem_printf("%s%.*s", p->root, (int)(dir > container ? dir - container : 0), p->dir);
+    *ret_service_url =
+        mem_printf("%s%.*s", p->root, (int)(dir > container ? dir - container : 0), p->dir);
     return (struct scoped_options){.kind = kind_of(p),
         .bucket = p->bucket,
         .life_ms = o->life_ms,
@@ -91,7 +94,8 @@ int grants_check(const struct grants_options *o, struct err *e)
     char *url;
     if (!s3_place_is_one(o->store, NULL))
         return err_set(e, ERR_INVALID,
-            "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// and "
+            "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// "
+            "and "
             "az://");
     int rc = s3_place_parse(o->store, &p, e);
     if (rc != 0)
@@ -156,10 +160,12 @@ static void on_failure(struct grant *x, const struct err *e)
     g->stats.failures++;
     time_format_duration(left, shown, sizeof(shown));
     if (x->c.token[0] && left > 0)
-        err_wrap(
-            &why, "no new credentials for the job's part of the store (those it has last %s more)", shown);
+        err_wrap(&why,
+            "no new credentials for the job's part of the store (those it has last %s more)",
+            shown);
     else if (x->c.token[0])
-        err_wrap(&why, "no new credentials for the job's part of the store, and those it had have ended");
+        err_wrap(&why,
+            "no new credentials for the job's part of the store, and those it had have ended");
     else
         err_wrap(&why, "no credentials for the job's part of the store");
     log_warn("a job's credentials for the store cannot be made, trying again", log_i("job", x->job),
@@ -167,7 +173,8 @@ static void on_failure(struct grant *x, const struct err *e)
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
         tell(x, why.text);
     x->end_told = x->c.token[0] && left <= 0;
-    timer_start(g->o.timers, &x->timer, prng_backoff_ms(g->o.prng, x->tries, RETRY_BASE_MS, RETRY_CAP_MS));
+    timer_start(
+        g->o.timers, &x->timer, prng_backoff_ms(g->o.prng, x->tries, RETRY_BASE_MS, RETRY_CAP_MS));
     x->tries++;
 }
 
@@ -198,7 +205,8 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
         on_failure(x, e);
         return;
     }
-    int64_t now = clock_wall(g->o.timers->clock).ms; /* so that belayd's next life gives none of this one's */
+    /* so that belayd's next life gives none of this one's */
+    int64_t now = clock_wall(g->o.timers->clock).ms;
     g->last_number = now > g->last_number ? now : g->last_number + 1;
     x->c = *c;
     x->number = g->last_number;
@@ -223,8 +231,8 @@ static void fetch(struct grant *x)
     }
     const struct ckpt_job job = {.cluster = g->o.cluster, .job = x->job};
     char *prefix = mem_printf("%s%s", g->place.prefix, layout_prefix(&job, "").s);
-    snprintf(
-        name, sizeof(name), "belay-%lld.%lld@%.27s", (long long)x->job, (long long)x->attempt, g->o.cluster);
+    snprintf(name, sizeof(name), "belay-%lld.%lld@%.27s", (long long)x->job, (long long)x->attempt,
+        g->o.cluster);
     g->n_under_way++;
     x->call = scoped_get(g->scoped, prefix, name, on_credentials, x);
     free(prefix);
@@ -319,7 +327,8 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
         return rc;
     }
     if (kind_of(&g->place) == SCOPED_AZURE)
-        log_warn("a job's credentials for the store reach every blob of the container: Azure signs nothing "
+        log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
+                 "nothing "
                  "smaller "
                  "(docs/clouds/azure.md)",
             log_s("store", g->place.shown));

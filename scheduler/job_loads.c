@@ -51,7 +51,10 @@ static int add_gpu(void *ctx, const struct gpu_load_row *row)
     if (!g || g->node != row->node || !str_eq(g->gpu, row->gpu)) {
         l->gpus = mem_resize(l->gpus, l->n_gpus + 1, sizeof(*l->gpus));
         g = &l->gpus[l->n_gpus++];
-        *g = (struct job_gpu){.rank = rank_on(l, row->node), .node = row->node, .index = row->gpu_index, .is_slice = row->is_slice};
+        *g = (struct job_gpu){.rank = rank_on(l, row->node),
+            .node = row->node,
+            .index = row->gpu_index,
+            .is_slice = row->is_slice};
         STR_COPY(g->gpu, row->gpu);
     }
     gpu_load_add(&g->load, &row->load);
@@ -60,14 +63,15 @@ static int add_gpu(void *ctx, const struct gpu_load_row *row)
     return 0;
 }
 
-int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m, const struct job_row *job, struct wall from,
-    int finest, struct err *e)
+int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m,
+    const struct job_row *job, struct wall from, int finest, struct err *e)
 {
     static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
     struct reading x = {.l = ret_loads, .m = m, .job = job};
     int rc = 0;
     *ret_loads = (struct job_loads){.attempt = job->attempts};
-    for (int i = finest; i < LOAD_SPANS && rc == 0 && ret_loads->n_ranks == 0 && job->attempts > 0; i++) {
+    for (int i = finest; i < LOAD_SPANS && rc == 0 && ret_loads->n_ranks == 0 && job->attempts > 0;
+         i++) {
         int64_t first = from.ms - spans[i]; /* one that begins before may reach into it */
         rc = db_read_task_loads(r, job->id, job->attempts, spans[i], first, add_task, &x, e);
         if (rc == 0 && ret_loads->n_ranks > 0)
@@ -83,12 +87,18 @@ void job_loads_deinit(struct job_loads *l)
     *l = (struct job_loads){0};
 }
 
-void job_loads_for_diagnose(const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus)
+void job_loads_for_diagnose(
+    const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus)
 {
     for (size_t i = 0; i < l->n_ranks; i++) {
         const struct job_rank *k = &l->ranks[i];
-        ranks[i] = (struct diagnose_rank){.rank = k->rank, .cpus = k->cpus, .gpus = k->gpus, .memory_bytes = k->memory_bytes, .load = k->load};
+        ranks[i] = (struct diagnose_rank){.rank = k->rank,
+            .cpus = k->cpus,
+            .gpus = k->gpus,
+            .memory_bytes = k->memory_bytes,
+            .load = k->load};
     }
     for (size_t i = 0; i < l->n_gpus; i++)
-        gpus[i] = (struct diagnose_gpu){.rank = l->gpus[i].rank, .index = l->gpus[i].index, .load = l->gpus[i].load};
+        gpus[i] = (struct diagnose_gpu){
+            .rank = l->gpus[i].rank, .index = l->gpus[i].index, .load = l->gpus[i].load};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job's last attempt did from some moment on, added up by rank and by GPU, with what it asked for.
+ * What a job's last attempt did from some moment on, added up by rank and by GPU, with what it
+ * asked for.
  */
 #ifndef BELAY_SCHEDULER_JOB_LOADS_H
 #define BELAY_SCHEDULER_JOB_LOADS_H
@@ -14,7 +15,7 @@ struct job_loads {
         int32_t rank;
         int64_t node, cpus, gpus, memory_bytes; /* that it has there */
         struct task_load load;
-    } *ranks;
+    } * ranks;
     size_t n_ranks;
     struct job_gpu {
         int32_t rank;
@@ -23,16 +24,17 @@ struct job_loads {
         bool is_slice;
         struct gpu_load load;
         int64_t busiest; /* percent, in the row in which it was most busy */
-    } *gpus;
+    } * gpus;
     size_t n_gpus;
 };
 
 /* Of the finest spans from this one on (0: minutes) of which there are some. deinit in any case. */
-int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m, const struct job_row *job, struct wall from,
-    int finest, struct err *e);
+int job_loads_read(struct job_loads *ret_loads, struct db_reader *r, const struct model *m,
+    const struct job_row *job, struct wall from, int finest, struct err *e);
 void job_loads_deinit(struct job_loads *l);
 
 /* n_ranks and n_gpus of them. */
-void job_loads_for_diagnose(const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus);
+void job_loads_for_diagnose(
+    const struct job_loads *l, struct diagnose_rank *ranks, struct diagnose_gpu *gpus);
 
 #endif

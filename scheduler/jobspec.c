@@ -42,15 +42,17 @@ static char *read_args(struct json_reader *r)
     json_array_foreach(args, i, item)
     {
         const char *text = json_string_value(item);
-        if (!text || strlen(text) != json_string_length(item) || json_string_length(item) > ARG_MAX_BYTES)
-            json_reader_fail(r, "args", "expected texts of at most %d bytes without NUL", ARG_MAX_BYTES);
+        if (!text || strlen(text) != json_string_length(item) ||
+            json_string_length(item) > ARG_MAX_BYTES)
+            json_reader_fail(
+                r, "args", "expected texts of at most %d bytes without NUL", ARG_MAX_BYTES);
     }
     return args && r->rc == 0 ? json_dump_text(args) : mem_strdup("[]");
 }
 
 /* An object of strings whose names is_name accepts. */
-static char *read_texts(
-    struct json_reader *r, const char *key, size_t max, bool (*is_name)(const char *), const char *what)
+static char *read_texts(struct json_reader *r, const char *key, size_t max,
+    bool (*is_name)(const char *), const char *what)
 {
     const json_t *object = json_opt_object(r, key);
     const char *name;
@@ -107,8 +109,8 @@ static void read_checkpoint(struct json_reader *outer, struct job_row *row)
     row->ckpt_after = (enum ckpt_after)json_opt_enum(&r, "after", ckpt_after_names, AFTER_AUTO);
     row->ckpt_signal = (int32_t)json_opt_i64(&r, "signal", 1, 64, SIGUSR1);
     if (r.rc == 0 && row->ckpt_every_ms != CKPT_EVERY_AUTO && row->ckpt_every_ms < 1000)
-        json_reader_fail(
-            &r, "every_ms", "expected 0 (auto) or at least 1000, found %lld", (long long)row->ckpt_every_ms);
+        json_reader_fail(&r, "every_ms", "expected 0 (auto) or at least 1000, found %lld",
+            (long long)row->ckpt_every_ms);
     if (r.rc == 0 && (row->ckpt_signal == SIGKILL || row->ckpt_signal == SIGSTOP))
         json_reader_fail(&r, "signal", "SIGKILL and SIGSTOP cannot be handled by a program");
     int rc = json_reader_finish(&r);
@@ -126,7 +128,8 @@ static void depends_free(struct jobspec *s)
     free(s->depends);
 }
 
-/* [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms": 60000}, {"kind": "singleton"}] */
+/* [{"kind": "afterok", "job": 17}, {"kind": "after", "job": 18, "delay_ms": 60000}, {"kind":
+ * "singleton"}] */
 static void read_depends(struct json_reader *outer, struct jobspec *s)
 {
     const json_t *list = json_opt_array(outer, "depends", DEPENDS_MAX), *item;
@@ -145,7 +148,8 @@ static void read_depends(struct json_reader *outer, struct jobspec *s)
         a->of_task = json_object_get(item, "task") != NULL;
         a->delay_ms = json_opt_i64(&r, "delay_ms", 0, YEAR_MS, 0);
         if (r.rc == 0 && (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE))
-            json_reader_fail(&r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
+            json_reader_fail(
+                &r, "job", "%s", a->on ? "singleton is on no job in particular" : "which job?");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_SINGLETON)
             json_reader_fail(&r, "task", "singleton is on no job in particular");
         if (r.rc == 0 && a->of_task && a->kind == DEPEND_AFTERCORR)
@@ -182,7 +186,8 @@ static void read_on_loss(struct json_reader *r, struct job_row *row)
     row->on_loss = (enum gang_loss)json_opt_enum(r, "on_loss", gang_loss_names, LOSS_SHRINK);
     if (r->rc == 0 && row->nodes_min == row->nodes && json_object_get(r->object, "on_loss"))
         json_reader_fail(r, "on_loss",
-            "is for jobs whose number of nodes is a range, and this one always has %d: give a range, as --nodes 2-8 "
+            "is for jobs whose number of nodes is a range, and this one always has %d: give a "
+            "range, as --nodes 2-8 "
             "(nodes_min 2, nodes 8), or leave out --on-loss",
             (int)row->nodes);
 }
@@ -208,7 +213,8 @@ static void read_retry(struct json_reader *outer, struct job_row *row)
 static void read_retries(struct json_reader *r, struct job_row *row)
 {
     int64_t failed = json_opt_i64(r, "retries", 0, RETRIES_MAX, RETRIES_UNLIMITED);
-    bool requeue = json_opt_bool(r, "requeue", false), is_said = json_is_boolean(json_object_get(r->object, "requeue"));
+    bool requeue = json_opt_bool(r, "requeue", false),
+         is_said = json_is_boolean(json_object_get(r->object, "requeue"));
     read_retry(r, row);
     if (r->rc == 0 && failed != RETRIES_UNLIMITED && row->retries.n[RETRY_FAILED] != 0)
         json_reader_fail(r, "retries", "is the same as retry.failed: expected one of them");
@@ -219,18 +225,22 @@ static void read_retries(struct json_reader *r, struct job_row *row)
             row->retries.n[k] = requeue ? RETRIES_USUAL : RETRIES_NEVER;
 }
 
-/* By when it is to be done: a moment, so long after the submit, or the next time that it is so late in the day. */
+/* By when it is to be done: a moment, so long after the submit, or the next time that it is so late
+ * in the day. */
 static void read_finish(struct json_reader *r, struct job_row *row, int32_t *ret_of_day)
 {
-    const int64_t by_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0), in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
+    const int64_t by_ms = json_opt_i64(r, "finish_by_ms", 1, INT64_MAX / 2, 0),
+                  in_ms = json_opt_i64(r, "finish_in_ms", 1, 10 * YEAR_MS, 0);
     const char *at = json_opt_str(r, "finish_at", 1024, "");
     char shown[STR_SHOW_MAX];
     int minute = 0;
 
     if (r->rc == 0 && (by_ms > 0) + (in_ms > 0) + (*at != '\0') > 1)
-        json_reader_fail(r, *at ? "finish_at" : "finish_in_ms", "says the same as %s: give one of them", by_ms > 0 ? "finish_by_ms" : "finish_in_ms");
+        json_reader_fail(r, *at ? "finish_at" : "finish_in_ms",
+            "says the same as %s: give one of them", by_ms > 0 ? "finish_by_ms" : "finish_in_ms");
     else if (r->rc == 0 && *at && !daily_parse_time(at, strlen(at), &minute))
-        json_reader_fail(r, "finish_at", "expected a time of the day as 07:00, found %s", str_show(at, shown));
+        json_reader_fail(
+            r, "finish_at", "expected a time of the day as 07:00, found %s", str_show(at, shown));
     *ret_of_day = *at ? minute + 1 : 0;
     row->finish_ms = *at ? -DAY_MS : in_ms > 0 ? -in_ms : by_ms;
 }
@@ -270,8 +280,10 @@ static void read_row(struct json_reader *r, struct job_row *row)
     if (r->rc == 0 && row->name[0] == '\0')
         json_reader_fail(r, "name", "must not be empty");
     if (r->rc == 0 && str_has_control(row->name))
-        json_reader_fail(r, "name", "must not contain control characters or marks of text direction");
-    if (r->rc == 0 && row->pool[0] && names_check(row->pool, sizeof(row->pool), "a pool's name", &why) != 0)
+        json_reader_fail(
+            r, "name", "must not contain control characters or marks of text direction");
+    if (r->rc == 0 && row->pool[0] &&
+        names_check(row->pool, sizeof(row->pool), "a pool's name", &why) != 0)
         json_reader_fail(r, "pool", "%s", why.text);
 }
 
@@ -295,7 +307,8 @@ static void read_counts(struct json_reader *r, const char *key, struct counts *r
 static void read_constraint(struct json_reader *r, struct constraint *ret_constraint)
 {
     const char *own = json_opt_str(r, "constraint", CONSTRAINT_TEXT_MAX, "");
-    const char *image = json_string_value(json_object_get(json_object_get(r->object, "launch"), "image"));
+    const char *image =
+        json_string_value(json_object_get(json_object_get(r->object, "launch"), "image"));
     const char *runtime = str_ends(image ? image : "", ".sif") ? "apptainer" : "apptainer|podman";
     struct err why;
     if (r->rc == 0 && constraint_parse(own, ret_constraint, &why) != 0)
@@ -313,8 +326,10 @@ static void check_slices(struct json_reader *r, const struct extras *x)
 {
     char slice[GPU_MODEL_MAX];
     for (size_t i = 0; r->rc == 0 && i < x->resources.n; i++)
-        if (gpu_slice(x->resources.v[i].name, slice) && json_integer_value(json_object_get(r->object, "gpus")) > 0)
-            json_reader_fail(r, "gpus", "cannot be had together with %s: a program sees whole GPUs or slices", slice);
+        if (gpu_slice(x->resources.v[i].name, slice) &&
+            json_integer_value(json_object_get(r->object, "gpus")) > 0)
+            json_reader_fail(r, "gpus",
+                "cannot be had together with %s: a program sees whole GPUs or slices", slice);
 }
 
 static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOSTS_TEXT_MAX])
@@ -325,7 +340,8 @@ static void read_hosts(struct json_reader *r, const char *key, char ret_list[HOS
         json_reader_fail(r, key, "%s", why.text);
 }
 
-/* What it reads when it starts. Where that is, is the program's to know: it is told what its user said. */
+/* What it reads when it starts. Where that is, is the program's to know: it is told what its user
+ * said. */
 static void read_input(struct json_reader *r, struct input *ret_input)
 {
     const json_t *object = json_opt_object(r, "input");
@@ -351,7 +367,8 @@ static char *read_extras(struct json_reader *r)
     x.gpu.memory_mib = json_opt_i64(r, "gpu_memory_mib", 0, EXTRAS_GPU_MIB_MAX, 0);
     gpu_model(r->rc == 0 ? model : "", x.gpu.model);
     if (r->rc == 0 && gpu_slice(model, x.gpu.model))
-        json_reader_fail(r, "gpu_model", "a slice of a GPU is one of resources: {\"%s\": 1}", x.gpu.model);
+        json_reader_fail(
+            r, "gpu_model", "a slice of a GPU is one of resources: {\"%s\": 1}", x.gpu.model);
     if (r->rc == 0 && *model && (!x.gpu.model[0] || !isalnum((unsigned char)*model)))
         json_reader_fail(r, "gpu_model", "expected a model such as a100");
     read_constraint(r, &x.constraint);
@@ -373,14 +390,18 @@ static void check_file(struct json_reader *r, const char *key)
         json_reader_fail(r, key, "must not contain control characters or marks of text direction");
 }
 
-/* Its working directory, sent before. What CRIU brings back has files open there as they were on the node before. */
+/* Its working directory, sent before. What CRIU brings back has files open there as they were on
+ * the node before. */
 static void check_workdir(struct json_reader *r, const struct job_row *row)
 {
     const char *hash = json_opt_str(r, "workdir", JOBSPEC_PATH_MAX, "");
     if (r->rc == 0 && *hash && !workdir_is_hash(hash))
-        json_reader_fail(r, "workdir", "expected the hash that belayd gave for a working directory, 64 hex digits");
+        json_reader_fail(r, "workdir",
+            "expected the hash that belayd gave for a working directory, 64 hex digits");
     if (r->rc == 0 && *hash && row->method == CKPT_CRIU)
-        json_reader_fail(r, "workdir", "with checkpoint.method \"criu\" the working directory has to be one that all nodes share");
+        json_reader_fail(r, "workdir",
+            "with checkpoint.method \"criu\" the working directory has to be one that all nodes "
+            "share");
 }
 
 /* It becomes a word of a command line on the node. */
@@ -389,9 +410,12 @@ static void check_image(struct json_reader *r, const struct job_row *row)
     const char *image = json_opt_str(r, "image", JOBSPEC_IMAGE_MAX, "");
     for (const char *p = image; r->rc == 0 && *p; p++)
         if (!isgraph((unsigned char)*p))
-            json_reader_fail(r, "image", "expected an image as podman or apptainer name it, without blanks");
+            json_reader_fail(
+                r, "image", "expected an image as podman or apptainer name it, without blanks");
     if (r->rc == 0 && image[0] && row->nodes > 1 && row->script_on == SCRIPT_ON_FIRST)
-        json_reader_fail(r, "image", "with script_on first the tasks on the other nodes would not be in it: leave it out, or start the script on each");
+        json_reader_fail(r, "image",
+            "with script_on first the tasks on the other nodes would not be in it: leave it out, "
+            "or start the script on each");
     if (r->rc == 0 && image[0] == '-')
         json_reader_fail(r, "image", "must not begin with -");
     if (r->rc == 0 && *image && row->method == CKPT_CRIU)
@@ -421,10 +445,13 @@ static int32_t mail_types(struct json_reader *r)
         const char *word = json_string_value(item);
         int32_t bit = word && str_eq(word, "array-tasks") ? NOTIFY_ARRAY_TASKS : 0;
         for (int k = 0; word && k < NOTIFY_EVENTS; k++)
-            bit |= k != NOTIFY_BUDGET && k != NOTIFY_BOOTS && str_eq(word, notify_event_names[k]) ? 1 << k : 0;
+            bit |= k != NOTIFY_BUDGET && k != NOTIFY_BOOTS && str_eq(word, notify_event_names[k])
+                       ? 1 << k
+                       : 0;
         if (!bit)
             json_reader_fail(r, "mail_types",
-                "expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, invalid-depend or array-tasks");
+                "expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
+                "invalid-depend or array-tasks");
         events |= bit;
     }
     return events;
@@ -487,15 +514,18 @@ static char *read_launch(struct json_reader *outer, const struct job_row *row)
     int64_t each = json_opt_i64(&r, "cpus_per_task", 1, 4096, 1);
     json_opt_i64(&r, "all_tasks", 1, 4096 * JOB_NODES_MAX, 1);
     if (r.rc == 0 && row->script_on == SCRIPT_ON_EACH && json_object_get(object, "all_tasks"))
-        json_reader_fail(&r, "all_tasks", "is for jobs of several nodes whose script starts on the first: see script_on");
+        json_reader_fail(&r, "all_tasks",
+            "is for jobs of several nodes whose script starts on the first: see script_on");
     if (r.rc == 0 && tasks * each > row->need.cpus)
         json_reader_fail(&r, "tasks", "%lld of %lld CPUs each are more than the %d CPUs of a node",
             (long long)tasks, (long long)each, (int)row->need.cpus);
     if (r.rc == 0 && json_object_get(object, "error") && row->method == CKPT_CRIU)
+        json_reader_fail(&r, "error",
+            "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
+    if (r.rc == 0 && row->method == CKPT_CRIU &&
+        str_eq(json_string_value(json_object_get(object, "input")), "-"))
         json_reader_fail(
-            &r, "error", "with checkpoint.method \"criu\" output and errors go to one file: leave it out");
-    if (r.rc == 0 && row->method == CKPT_CRIU && str_eq(json_string_value(json_object_get(object, "input")), "-"))
-        json_reader_fail(&r, "input", "with checkpoint.method \"criu\" nobody can attach to it: leave it out");
+            &r, "input", "with checkpoint.method \"criu\" nobody can attach to it: leave it out");
     outer->rc = json_reader_finish(&r);
     return outer->rc == 0 ? json_dump_text(object) : mem_strdup("{}");
 }
@@ -504,7 +534,8 @@ static const char *checked_script(struct json_reader *r)
 {
     const char *script = json_req_str(r, "script", JOBSPEC_SCRIPT_MAX);
     if (r->rc == 0 && !str_starts(script, "#!"))
-        json_reader_fail(r, "script", "must begin with \"#!\" and its interpreter, for example #!/bin/sh");
+        json_reader_fail(
+            r, "script", "must begin with \"#!\" and its interpreter, for example #!/bin/sh");
     return script;
 }
 
@@ -530,7 +561,8 @@ int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e)
     read_array(&r, &s);
     s.spec.args_json = read_args(&r);
     s.spec.env_json = read_texts(&r, "env", JOBSPEC_ENV_MAX, is_env_name, "a variable's name");
-    s.spec.labels_json = read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
+    s.spec.labels_json =
+        read_texts(&r, "labels", JOBSPEC_LABELS_MAX, is_label_name, "a label's name");
     s.spec.launch_json = read_launch(&r, &s.row);
     s.spec.extras = read_extras(&r);
     s.spec.notify_json = read_notify(&r, &s.row);
@@ -549,7 +581,8 @@ void jobspec_deinit(struct jobspec *s)
     *s = (struct jobspec){0};
 }
 
-int jobspec_read(const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e)
+int jobspec_read(
+    const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e)
 {
     struct jobspec s;
     json_t *v;

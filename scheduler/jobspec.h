@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job specification as it comes over the API (docs/api.md) -> a job row and the texts that belong to it.
- * Pure.
+ * A job specification as it comes over the API (docs/api.md) -> a job row and the texts that belong
+ * to it. Pure.
  */
 #ifndef BELAY_SCHEDULER_JOBSPEC_H
 #define BELAY_SCHEDULER_JOBSPEC_H
@@ -19,8 +19,8 @@
 #define JOBSPEC_GRACE_MAX_MS 65535000 /* before the time limit; sbatch's */
 
 struct jobspec {
-    struct job_row row;   /* user unset */
-    struct job_spec spec; /* members owned: jobspec_deinit */
+    struct job_row row;         /* user unset */
+    struct job_spec spec;       /* members owned: jobspec_deinit */
     struct depend_ask *depends; /* owned, as what they point to; has_ended unset */
     size_t n_depends;
     struct ranges tasks; /* of an array; none: it is no array */
@@ -31,7 +31,9 @@ struct jobspec {
 int jobspec_parse(const json_t *v, struct jobspec *ret_spec, struct err *e);
 void jobspec_deinit(struct jobspec *s);
 
-/* The same of a text, as far as a cron entry's job has it: for model_options.read_job. spec's members: job_spec_deinit. */
-int jobspec_read(const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e);
+/* The same of a text, as far as a cron entry's job has it: for model_options.read_job. spec's
+ * members: job_spec_deinit. */
+int jobspec_read(
+    const char *text, struct job_row *ret_row, struct job_spec *ret_spec, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See jobupdate.h. What changes is put into a specification that has of the job what it has to go with, and that is read as any
- * other: so the limits and the words of errors are those of a submit.
+ * See jobupdate.h. What changes is put into a specification that has of the job what it has to go
+ * with, and that is read as any other: so the limits and the words of errors are those of a submit.
  */
 #include "scheduler/jobupdate.h"
 
@@ -14,24 +14,31 @@
 static const struct {
     const char *key;
     enum update_field field;
-} keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT}, {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES},
-    {"requeue", UPDATE_RETRIES}, {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH}, {"finish_in_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE}, {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL}, {"market", UPDATE_MARKET},
-    {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS}, {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW},
-    {"depends", UPDATE_DEPENDS}, {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
-    {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES}, {"script_on", UPDATE_NODES},
-    {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL}, {"gpu_memory_mib", UPDATE_GPU_MEMORY},
-    {"constraint", UPDATE_CONSTRAINT}, {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES},
-    {"exclusive", UPDATE_EXCLUSIVE}, {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE},
-    {"input", UPDATE_INPUT}};
+} keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT},
+    {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES}, {"requeue", UPDATE_RETRIES},
+    {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH},
+    {"finish_in_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE},
+    {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL},
+    {"market", UPDATE_MARKET}, {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS},
+    {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW}, {"depends", UPDATE_DEPENDS},
+    {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
+    {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES},
+    {"script_on", UPDATE_NODES}, {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL},
+    {"gpu_memory_mib", UPDATE_GPU_MEMORY}, {"constraint", UPDATE_CONSTRAINT},
+    {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES}, {"exclusive", UPDATE_EXCLUSIVE},
+    {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE}, {"input", UPDATE_INPUT}};
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* Of a submit, and what to do instead. */
 static const struct {
     const char *key, *instead;
-} fixed[] = {{"script", "submit the job again"}, {"args", "submit the job again"}, {"env", "submit the job again"},
-    {"cwd", "submit the job again"}, {"launch", "submit the job again"}, {"labels", "submit the job again"},
-    {"checkpoint", "submit the job again"}, {"drill", "belay drill drills a job that runs"}, {"notify", "submit the job again"},
-    {"kill_on_invalid_dep", "submit the job again"}, {"hold", "hold and release do that"}, {"array", "at_once is how many of its tasks run at once, and cancel takes tasks out"}};
+} fixed[] = {{"script", "submit the job again"}, {"args", "submit the job again"},
+    {"env", "submit the job again"}, {"cwd", "submit the job again"},
+    {"launch", "submit the job again"}, {"labels", "submit the job again"},
+    {"checkpoint", "submit the job again"}, {"drill", "belay drill drills a job that runs"},
+    {"notify", "submit the job again"}, {"kill_on_invalid_dep", "submit the job again"},
+    {"hold", "hold and release do that"},
+    {"array", "at_once is how many of its tasks run at once, and cancel takes tasks out"}};
 #define N_FIXED (sizeof(fixed) / sizeof(fixed[0]))
 
 static int refuse_key(const char *key, struct err *e)
@@ -40,13 +47,15 @@ static int refuse_key(const char *key, struct err *e)
     char shown[STR_SHOW_MAX];
     for (size_t i = 0; i < N_FIXED; i++)
         if (str_eq(fixed[i].key, key))
-            return err_set(e, ERR_INVALID, "changes.%s: this cannot be changed after the submit: %s", key, fixed[i].instead);
+            return err_set(e, ERR_INVALID,
+                "changes.%s: this cannot be changed after the submit: %s", key, fixed[i].instead);
     for (size_t i = 0; i < N_KEYS; i++)
         names[i] = keys[i].key;
     names[N_KEYS] = "tasks";
     const char *near = str_nearest(key, names);
-    return err_set(e, ERR_INVALID, "changes: %s is nothing of a job that can be changed%s%s%s", str_show(key, shown),
-        near ? "; did you mean " : " (docs/api.md lists what can)", near ? near : "", near ? "?" : "");
+    return err_set(e, ERR_INVALID, "changes: %s is nothing of a job that can be changed%s%s%s",
+        str_show(key, shown), near ? "; did you mean " : " (docs/api.md lists what can)",
+        near ? near : "", near ? "?" : "");
 }
 
 static int read_keys(const json_t *changes, int32_t *ret_fields, struct err *e)
@@ -65,7 +74,8 @@ static int read_keys(const json_t *changes, int32_t *ret_fields, struct err *e)
             return refuse_key(key, e);
     }
     if (json_object_get(changes, "depends_any") && !json_object_get(changes, "depends"))
-        return err_set(e, ERR_INVALID, "changes.depends_any: goes with depends, which replaces all that the job depends on");
+        return err_set(e, ERR_INVALID,
+            "changes.depends_any: goes with depends, which replaces all that the job depends on");
     return *ret_fields ? 0 : err_set(e, ERR_INVALID, "changes: nothing is to be changed");
 }
 
@@ -93,8 +103,9 @@ static json_t *spec_of(const struct jobupdate_of *of, int32_t fields)
 {
     const struct job_row *row = of->row;
     const char *launch = of->launch_json ? of->launch_json : "{}";
-    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "script", "#!/bin/sh\n", "cwd", "/", "cpus", (int)row->need.cpus, "gpus",
-        (int)row->need.gpus, "nodes", (int)row->nodes, "checkpoint", "method", ckpt_method_names[row->method]);
+    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "script", "#!/bin/sh\n", "cwd", "/",
+        "cpus", (int)row->need.cpus, "gpus", (int)row->need.gpus, "nodes", (int)row->nodes,
+        "checkpoint", "method", ckpt_method_names[row->method]);
     if (row->nodes_min < row->nodes)
         json_object_set_new(o, "nodes_min", json_integer(row->nodes_min));
     if (row->script_on != SCRIPT_ON_EACH)
@@ -124,7 +135,8 @@ static void put_changes(json_t *spec, const json_t *changes)
     }
 }
 
-int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of, struct jobupdate *ret_update, struct err *e)
+int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
+    struct jobupdate *ret_update, struct err *e)
 {
     struct jobupdate u = {0};
     if (!json_is_object(changes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a job is to change, as it comes over the API (docs/api.md): members of a job specification, read as a submit reads them,
- * and together with what the job has already. Pure.
+ * What of a job is to change, as it comes over the API (docs/api.md): members of a job
+ * specification, read as a submit reads them, and together with what the job has already. Pure.
  */
 #ifndef BELAY_SCHEDULER_JOBUPDATE_H
 #define BELAY_SCHEDULER_JOBUPDATE_H
@@ -24,7 +24,8 @@ struct jobupdate {
 };
 
 /* ERR_INVALID with the path of what is wrong. */
-int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of, struct jobupdate *ret_update, struct err *e);
+int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
+    struct jobupdate *ret_update, struct err *e);
 void jobupdate_deinit(struct jobupdate *u);
 
 /* The event; borrows u. */

@@ -42,8 +42,10 @@ void json_set_extras(json_t *o, const char *text)
     if (extras_parse(text, &x, NULL) != 0)
         x = (struct extras){0};
     json_object_set_new(o, "gpu_model", x.gpu.model[0] ? json_text(x.gpu.model) : json_null());
-    json_object_set_new(o, "gpu_memory_mib", x.gpu.memory_mib ? json_integer(x.gpu.memory_mib) : json_null());
-    json_object_set_new(o, "constraint", x.constraint.text[0] ? json_text(x.constraint.text) : json_null());
+    json_object_set_new(
+        o, "gpu_memory_mib", x.gpu.memory_mib ? json_integer(x.gpu.memory_mib) : json_null());
+    json_object_set_new(
+        o, "constraint", x.constraint.text[0] ? json_text(x.constraint.text) : json_null());
     json_object_set_new(o, "resources", json_counts(&x.resources));
     json_object_set_new(o, "licences", json_counts(&x.licences));
     json_object_set_new(o, "exclusive", json_boolean(x.exclusive));
@@ -51,5 +53,8 @@ void json_set_extras(json_t *o, const char *text)
     json_object_set_new(o, "exclude", x.exclude[0] ? json_text(x.exclude) : json_null());
     char place[INPUT_PLACE_MAX];
     input_format_place(&x.input, place);
-    json_object_set_new(o, "input", x.input.bytes > 0 ? json_pack("{s:s,s:I}", "place", place, "bytes", (json_int_t)x.input.bytes) : json_null());
+    json_object_set_new(o, "input",
+        x.input.bytes > 0
+            ? json_pack("{s:s,s:I}", "place", place, "bytes", (json_int_t)x.input.bytes)
+            : json_null());
 }

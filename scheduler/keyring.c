@@ -9,8 +9,9 @@
 #include <string.h>
 
 #define IDS_MAX 65536 /* bytes of the file */
-#define IDS_HEAD                                                                                             \
-    "# Of the keys that are or were in the key file of encrypted checkpoints. Take an id out when what was " \
+#define IDS_HEAD                                                                                   \
+    "# Of the keys that are or were in the key file of encrypted checkpoints. Take an id out "     \
+    "when what was "                                                                               \
     "encrypted with its key may be lost.\n"
 
 struct keyring {
@@ -31,20 +32,21 @@ static bool has_id(const struct master *m, const char *id)
     return false;
 }
 
-static int check_id(
-    const struct master *m, const char *key_file, const char *ids_file, const char *id, struct err *e)
+static int check_id(const struct master *m, const char *key_file, const char *ids_file,
+    const char *id, struct err *e)
 {
     if (!*id || *id == '#' || has_id(m, id))
         return 0;
     return err_set(e, ERR_CONFIG,
-        "the key file of encrypted checkpoints, %s, %s the key %.16s: put it back from its copy, or, if what "
+        "the key file of encrypted checkpoints, %s, %s the key %.16s: put it back from its copy, "
+        "or, if what "
         "was "
         "encrypted with that key may be lost, take the id out of %s",
         key_file, m->n ? "lacks" : "is gone, and with it", id, ids_file);
 }
 
-static int check_ids(
-    const struct master *m, const char *key_file, const char *ids_file, const char *text, struct err *e)
+static int check_ids(const struct master *m, const char *key_file, const char *ids_file,
+    const char *text, struct err *e)
 {
     char *copy = mem_strdup(text), *rest = copy, *line;
     int rc = 0;
@@ -76,8 +78,8 @@ static int make(struct keyring *k, const struct config *c, const char *cluster_u
 {
     int rc = master_make(c->key_file, cluster_uid, e);
     if (rc == 0)
-        log_warn(
-            "made the key file of encrypted checkpoints: keep a copy, for without it they cannot be read",
+        log_warn("made the key file of encrypted checkpoints: keep a copy, for without it they "
+                 "cannot be read",
             log_s("file", c->key_file));
     return rc == 0 ? master_read(c->key_file, &k->master, e) : rc;
 }
@@ -88,14 +90,15 @@ static int check_cluster(
     if (str_eq(k->master.cluster_uid, cluster_uid))
         return 0;
     return err_set(e, ERR_CONFIG,
-        "%s is the key file of another cluster (%s; this one, by its database, is %s): every cluster has its "
+        "%s is the key file of another cluster (%s; this one, by its database, is %s): every "
+        "cluster has its "
         "own, name "
         "another with key_file:",
         c->key_file, k->master.cluster_uid, cluster_uid);
 }
 
-static int load(
-    struct keyring *k, const struct config *c, const char *cluster_uid, const char *ids_file, struct err *e)
+static int load(struct keyring *k, const struct config *c, const char *cluster_uid,
+    const char *ids_file, struct err *e)
 {
     struct buf ids = {0};
     int rc = fs_read(ids_file, IDS_MAX, &ids, e);
@@ -114,8 +117,8 @@ static int load(
     return rc;
 }
 
-int keyring_open(
-    const struct config *config, const char *cluster_uid, struct keyring **ret_keyring, struct err *e)
+int keyring_open(const struct config *config, const char *cluster_uid, struct keyring **ret_keyring,
+    struct err *e)
 {
     struct keyring *k = mem_alloc(sizeof(*k));
     char *ids_file = mem_printf("%s/checkpoint.key-ids", config->state_dir);

@@ -55,7 +55,8 @@ static void on_timer(struct timer *t, void *ctx)
         wait_for_token(p);
 }
 
-void launch_pace_init(struct launch_pace *p, struct timers *timers, const struct cloud_driver_ops *ops, const char *region)
+void launch_pace_init(struct launch_pace *p, struct timers *timers,
+    const struct cloud_driver_ops *ops, const char *region)
 {
     *p = (struct launch_pace){.timers = timers, .ops = ops, .per_minute = ops->launches_per_minute};
     STR_COPY(p->region, region);

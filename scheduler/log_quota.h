@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How much output belayd keeps on its disk: of each job, over all of its attempts and ranks, and of
- * each user within a day. What a job has is counted from its files when it is first asked for. What a
- * user had within the last day is counted in memory, by the hour, and starts at 0 with belayd.
+ * each user within a day. What a job has is counted from its files when it is first asked for. What
+ * a user had within the last day is counted in memory, by the hour, and starts at 0 with belayd.
  */
 #ifndef BELAY_SCHEDULER_LOG_QUOTA_H
 #define BELAY_SCHEDULER_LOG_QUOTA_H
@@ -24,8 +24,8 @@ struct log_quota;
 struct log_quota *log_quota_create(const struct log_limits *limits);
 void log_quota_destroy(struct log_quota *q);
 
-/* How many more bytes of the job's output may be kept; *ret_by: which limit says so. dir: that of the
- * job's output. INT64_MAX: any number. */
+/* How many more bytes of the job's output may be kept; *ret_by: which limit says so. dir: that of
+ * the job's output. INT64_MAX: any number. */
 int64_t log_quota_room(struct log_quota *q, struct db_reader *r, int64_t job, const char *dir,
     struct wall now, enum log_limit *ret_by);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A record is two little-endian numbers of 8 bytes: the second (since 1970), and the offset. Both grow.
+ * A record is two little-endian numbers of 8 bytes: the second (since 1970), and the offset. Both
+ * grow.
  */
 #include "scheduler/log_times.h"
 
@@ -75,7 +76,8 @@ static void add(const char *path, int64_t first_second, int64_t second, int64_t 
     close(fd);
 }
 
-void log_times_note(const char *path, int fd, const struct stat *before, int64_t offset, struct wall now)
+void log_times_note(
+    const char *path, int fd, const struct stat *before, int64_t offset, struct wall now)
 {
     int64_t second = now.ms / 1000, last = before->st_size > 0 ? before->st_mtim.tv_sec : second;
     if (second > last && offset > 0)

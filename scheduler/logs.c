@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs (see logs.h). The continuous log is a view: file, seam line, file, seam line, file. A seam
- * is shown only when its text can no longer change, once the attempt has started or ended, and when the
- * output before it is closed.
+ * Output of jobs (see logs.h). The continuous log is a view: file, seam line, file, seam line,
+ * file. A seam is shown only when its text can no longer change, once the attempt has started or
+ * ended, and when the output before it is closed.
  */
 #include "scheduler/logs.h"
 
@@ -23,11 +23,12 @@
 
 #define CUT_SUFFIX ".cut"
 #define CUT_LINE                                                                                   \
-    "\n---- belay: output is not kept from here on: %s. The job goes on. What follows is on its " \
-    "node alone: in output.log of the attempt's directory while it runs, and in the file of " \
+    "\n---- belay: output is not kept from here on: %s. The job goes on. What follows is on its "  \
+    "node alone: in output.log of the attempt's directory while it runs, and in the file of "      \
     "--output ----\n"
 
-/* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is awaited. */
+/* What an agent will still ship of an ended attempt. In memory only: after a restart nothing is
+ * awaited. */
 struct awaited {
     struct link in_logs;
     struct logs *logs;
@@ -36,12 +37,13 @@ struct awaited {
     struct timer patience;
 };
 
-int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers, logs_over_fn over, void *ctx,
-    struct err *e)
+int logs_open(struct logs *l, const char *dir, uv_loop_t *loop, struct timers *timers,
+    logs_over_fn over, void *ctx, struct err *e)
 {
     *l = (struct logs){.timers = timers, .over = over, .ctx = ctx};
     if (!STR_COPY(l->dir, dir))
-        return err_set(e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
+        return err_set(
+            e, ERR_INVALID, "the path of the logs is longer than %zu bytes", sizeof(l->dir) - 1);
     int rc = fs_mkdirs(dir, 0700, e);
     if (rc == 0) {
         l->syncer = syncer_create(loop, timers, dir);
@@ -95,11 +97,13 @@ bool logs_is_awaited(const struct logs *l, int64_t job, int64_t attempt, int32_t
 bool logs_is_open(const struct logs *l, const struct attempt_row *a, bool job_goes_on)
 {
     int64_t now_ms = clock_wall(l->timers->clock).ms;
-    return a->state != ATTEMPT_ENDED || job_goes_on || logs_is_awaited(l, a->job, a->attempt, a->rank) ||
+    return a->state != ATTEMPT_ENDED || job_goes_on ||
+           logs_is_awaited(l, a->job, a->attempt, a->rank) ||
            (wall_is_set(a->ended_at) && now_ms < a->ended_at.ms + LOGS_LATE_MS);
 }
 
-/* Nothing else would wake those who follow the log: there is no output, and the job has ended already. */
+/* Nothing else would wake those who follow the log: there is no output, and the job has ended
+ * already. */
 static void on_patience_over(struct timer *t, void *ctx)
 {
     struct awaited *a = ctx;
@@ -124,8 +128,8 @@ static char *path_of(const struct logs *l, int64_t job, int64_t attempt, int32_t
     char which[16] = "";
     if (rank > 0)
         snprintf(which, sizeof(which), ".%d", (int)rank);
-    return mem_printf("%s/%lld/%lld/%lld%s.log", l->dir, (long long)(job / JOBS_A_DIR), (long long)job,
-        (long long)attempt, which);
+    return mem_printf("%s/%lld/%lld/%lld%s.log", l->dir, (long long)(job / JOBS_A_DIR),
+        (long long)job, (long long)attempt, which);
 }
 
 static bool is_cut(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
@@ -180,8 +184,8 @@ static int find_later(void *ctx, const struct attempt_row *a)
 }
 
 /* A later attempt's seam can be read (or the database cannot). */
-static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
-    bool *ret_closed, struct err *e)
+static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt,
+    int32_t rank, bool *ret_closed, struct err *e)
 {
     struct later f = {.than = attempt, .rank = rank};
     int rc = db_read_attempts(r, job, find_later, &f, e);
@@ -189,7 +193,8 @@ static int is_closed(struct logs *l, struct db_reader *r, int64_t job, int64_t a
     return rc;
 }
 
-static int open_for_append(const struct logs *l, int64_t job, int64_t attempt, int32_t rank, struct err *e)
+static int open_for_append(
+    const struct logs *l, int64_t job, int64_t attempt, int32_t rank, struct err *e)
 {
     char *path = path_of(l, job, attempt, rank);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), rc = 0;
@@ -214,8 +219,8 @@ static void written(struct logs *l, int64_t job, int64_t attempt, int32_t rank, 
 }
 
 /* What is new of a piece stands behind what there was. */
-static void note_time(
-    const struct logs *l, int64_t job, int64_t attempt, int32_t rank, int fd, const struct stat *before)
+static void note_time(const struct logs *l, int64_t job, int64_t attempt, int32_t rank, int fd,
+    const struct stat *before)
 {
     char *path = path_of(l, job, attempt, rank);
     log_times_note(path, fd, before, before->st_size, clock_wall(l->timers->clock));
@@ -331,8 +336,12 @@ int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attemp
         *ret_size = st.st_size; /* a gap or a repetition */
     } else {
         int64_t known = st.st_size - offset;
-        struct piece x = {.l = l, .job = job, .attempt = attempt, .rank = rank,
-            .p = p ? (const char *)p + known : NULL, .n = (int64_t)n - known};
+        struct piece x = {.l = l,
+            .job = job,
+            .attempt = attempt,
+            .rank = rank,
+            .p = p ? (const char *)p + known : NULL,
+            .n = (int64_t)n - known};
         find_room(&x, r, st.st_size);
         rc = write_piece(&x, fd, st.st_size, ret_size, e);
         written(l, job, attempt, rank, st.st_size == 0);
@@ -352,11 +361,11 @@ struct view {
     int64_t start; /* of the piece being looked at */
     int64_t from;  /* the next byte that the caller wants */
     size_t max;
-    struct buf *out; /* NULL: only measure */
+    struct buf *out;   /* NULL: only measure */
     int64_t attempt;   /* this one alone; 0: all */
     struct wall since; /* while measuring: look where what came then begins */
     int64_t since_at;  /* there; -1: not found yet */
-    bool mid_line;   /* what was looked at last did not end with a newline */
+    bool mid_line;     /* what was looked at last did not end with a newline */
     bool awaited;
     bool met, ended; /* of one attempt: it is there, and over */
     int rc;
@@ -385,11 +394,12 @@ static void seam_text(const struct attempt_row *a, char out[SEAM_MAX])
     else if (a->restored.attempt == 0)
         snprintf(how, sizeof(how), "from the beginning");
     else if (a->restored_progress == PROGRESS_NONE)
-        snprintf(how, sizeof(how), "resumed from checkpoint %lld.%lld", (long long)a->restored.attempt,
-            (long long)a->restored.sequence);
+        snprintf(how, sizeof(how), "resumed from checkpoint %lld.%lld",
+            (long long)a->restored.attempt, (long long)a->restored.sequence);
     else
         snprintf(how, sizeof(how), "resumed from checkpoint %lld.%lld (step %lld)",
-            (long long)a->restored.attempt, (long long)a->restored.sequence, (long long)a->restored_progress);
+            (long long)a->restored.attempt, (long long)a->restored.sequence,
+            (long long)a->restored_progress);
     snprintf(out, SEAM_MAX, "---- belay: attempt %lld on node %lld, %s ----\n", attempt, node, how);
 }
 
@@ -461,19 +471,27 @@ static int look(struct view *v, struct db_reader *r, int64_t job)
 }
 
 /* Backwards, a piece at a time, until so many lines are behind *ret_at. */
-static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part *part, int64_t size, int64_t *ret_at, struct err *e)
+static int find_tail(struct logs *l, struct db_reader *r, const struct logs_part *part,
+    int64_t size, int64_t *ret_at, struct err *e)
 {
     struct buf piece = {0};
-    int64_t at = size, lines = 0, floor = size > LOGS_TAIL_BYTES_MAX ? size - LOGS_TAIL_BYTES_MAX : 0;
+    int64_t at = size, lines = 0,
+            floor = size > LOGS_TAIL_BYTES_MAX ? size - LOGS_TAIL_BYTES_MAX : 0;
     int rc = 0;
     while (rc == 0 && at > floor) {
         int64_t from = at - floor > TAIL_PIECE ? at - TAIL_PIECE : floor;
-        struct view v = {.l = l, .rank = part->rank, .attempt = part->attempt, .from = from, .max = (size_t)(at - from),
-            .out = &piece, .e = e};
+        struct view v = {.l = l,
+            .rank = part->rank,
+            .attempt = part->attempt,
+            .from = from,
+            .max = (size_t)(at - from),
+            .out = &piece,
+            .e = e};
         buf_clear(&piece);
         rc = look(&v, r, part->job);
         for (size_t i = piece.len; rc == 0 && i-- > 0;) {
-            bool is_last = from + (int64_t)i == size - 1; /* the end of the last line begins no other */
+            /* the end of the last line begins no other */
+            bool is_last = from + (int64_t)i == size - 1;
             if (piece.data[i] != '\n' || is_last || ++lines < part->tail)
                 continue;
             *ret_at = from + (int64_t)i + 1;
@@ -488,11 +506,16 @@ out:
 }
 
 /* Where the part begins. */
-static int find_start(struct logs *l, struct db_reader *r, const struct logs_part *part, int64_t *ret_at, struct err *e)
+static int find_start(struct logs *l, struct db_reader *r, const struct logs_part *part,
+    int64_t *ret_at, struct err *e)
 {
     bool has_since = wall_is_set(part->since) && part->since.ms > 0;
-    struct view measure = {.l = l, .rank = part->rank, .attempt = part->attempt, .since = part->since,
-        .since_at = has_since ? -1 : 0, .e = e};
+    struct view measure = {.l = l,
+        .rank = part->rank,
+        .attempt = part->attempt,
+        .since = part->since,
+        .since_at = has_since ? -1 : 0,
+        .e = e};
     int64_t at = part->offset, tail_at = 0;
     if (at >= 0 && !has_since && part->tail == 0) {
         *ret_at = at;
@@ -509,15 +532,17 @@ static int find_start(struct logs *l, struct db_reader *r, const struct logs_par
     return rc;
 }
 
-int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part, size_t max, struct buf *out, int64_t *ret_next,
-    bool *ret_complete, struct err *e)
+int logs_read(struct logs *l, struct db_reader *r, const struct logs_part *part, size_t max,
+    struct buf *out, int64_t *ret_next, bool *ret_complete, struct err *e)
 {
-    struct view v = {.l = l, .rank = part->rank, .attempt = part->attempt, .max = max, .out = out, .e = e};
+    struct view v = {
+        .l = l, .rank = part->rank, .attempt = part->attempt, .max = max, .out = out, .e = e};
     int rc = find_start(l, r, part, &v.from, e);
     if (rc == 0)
         rc = look(&v, r, part->job);
     if (rc == 0 && part->attempt > 0 && !v.met)
-        rc = err_set(e, ERR_NOT_FOUND, "job %lld has had no attempt %lld", (long long)part->job, (long long)part->attempt);
+        rc = err_set(e, ERR_NOT_FOUND, "job %lld has had no attempt %lld", (long long)part->job,
+            (long long)part->attempt);
     if (rc == 0) {
         *ret_next = v.from;
         *ret_complete = v.from >= v.start && !v.awaited && (part->attempt == 0 || v.ended);

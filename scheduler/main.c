@@ -33,8 +33,8 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
         {"state", 's', POPT_ARG_STRING, &a->state, 0,
             "state directory (default: the configuration's, or /var/lib/belay)", "DIR"},
         {"check", 0, POPT_ARG_NONE, &a->check, 0, "check the configuration and end", NULL},
-        {"log-level", 0, POPT_ARG_STRING, &a->level, 0, "debug, info, warn or error (default: info)",
-            "LEVEL"},
+        {"log-level", 0, POPT_ARG_STRING, &a->level, 0,
+            "debug, info, warn or error (default: info)", "LEVEL"},
         {"version", 0, POPT_ARG_NONE, &a->version, 0, "print the version and end", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };
@@ -47,7 +47,8 @@ static int read_arguments(int argc, const char **argv, struct arguments *a)
     else if (poptPeekArg(pc))
         fprintf(stderr, "belayd: unexpected argument \"%s\"\n", poptPeekArg(pc)), rc = -2;
     else if (a->level && log_level_from_name(a->level, &level) != 0)
-        fprintf(stderr, "belayd: --log-level: expected debug, info, warn or error, found \"%s\"\n", a->level),
+        fprintf(stderr, "belayd: --log-level: expected debug, info, warn or error, found \"%s\"\n",
+            a->level),
             rc = -2;
     log_init("belayd", level);
     poptFreeContext(pc);
@@ -59,8 +60,8 @@ static int read_config(const struct arguments *a, struct config *config, struct 
     struct buf text = {0};
     int rc = a->config ? fs_read(a->config, YAML_BYTES_MAX, &text, e) : 0;
     if (rc == 0)
-        rc =
-            config_parse(a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
+        rc = config_parse(
+            a->config ? a->config : "(defaults)", buf_str(&text), text.len, a->state, config, e);
     buf_deinit(&text);
     return rc;
 }
@@ -128,9 +129,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "belayd: %s\n", e.text);
         status = 2;
     } else if (a.check) {
-        printf("the configuration is fine: %zu pool%s\n", p.config.n_pools, p.config.n_pools == 1 ? "" : "s");
+        printf("the configuration is fine: %zu pool%s\n", p.config.n_pools,
+            p.config.n_pools == 1 ? "" : "s");
         if (p.config.why_node_credentials)
-            printf("note: every job can reach all checkpoints by its node's own role (store_credentials: node); for credentials of "
+            printf("note: every job can reach all checkpoints by its node's own role "
+                   "(store_credentials: node); for credentials of "
                    "each job's own %s\n",
                 p.config.why_node_credentials);
     } else if (run(&p, &e) != 0) {

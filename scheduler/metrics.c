@@ -4,7 +4,8 @@
  */
 #include "scheduler/api_private.h"
 
-static void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+static void metric(
+    struct buf *out, const char *name, const char *type, const char *help, double value)
 {
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
 }
@@ -24,13 +25,19 @@ static void add_model(struct buf *out, const struct model *m)
 static void add_pools(struct buf *out, const struct model *m)
 {
     static const char failed[] = "belay_pool_failed_boots", waits[] = "belay_pool_boots_fail";
-    buf_printf(out, "# HELP %s Machines of a pool in a row that were launched and never joined.\n# TYPE %s gauge\n", failed, failed);
+    buf_printf(out,
+        "# HELP %s Machines of a pool in a row that were launched and never joined.\n# TYPE %s "
+        "gauge\n",
+        failed, failed);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
         if (r->elastic)
             buf_printf(out, "%s{pool=\"%s\"} %d\n", failed, r->name, (int)r->boots.failed);
     }
-    buf_printf(out, "# HELP %s 1 while a pool launches one machine at a time since they do not join.\n# TYPE %s gauge\n", waits, waits);
+    buf_printf(out,
+        "# HELP %s 1 while a pool launches one machine at a time since they do not join.\n# TYPE "
+        "%s gauge\n",
+        waits, waits);
     LIST_FOREACH (model_pools(m), l) {
         const struct pool_row *r = &LIST_ENTRY(l, struct pool, in_all)->row;
         if (r->elastic)
@@ -46,10 +53,12 @@ static void add_tick(struct buf *out, const struct tick *t)
     metric(out, "belay_commits_total", "counter", "Transactions committed.", (double)s.commits);
     metric(out, "belay_commit_seconds_total", "counter", "Time spent in commits.",
         (double)s.commit_ms_sum / 1000);
-    metric(out, "belay_commit_seconds_max", "gauge", "Longest commit.", (double)s.commit_ms_max / 1000);
-    metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.", (double)s.inbox_max);
-    metric(
-        out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.", tick_is_full(t));
+    metric(out, "belay_commit_seconds_max", "gauge", "Longest commit.",
+        (double)s.commit_ms_max / 1000);
+    metric(out, "belay_inbox_max", "gauge", "Most events that waited for one turn.",
+        (double)s.inbox_max);
+    metric(out, "belay_state_disk_full", "gauge", "1 while the disk under the state is full.",
+        tick_is_full(t));
 }
 
 static void add_provision(struct buf *out, const struct provision *p)
@@ -57,11 +66,14 @@ static void add_provision(struct buf *out, const struct provision *p)
     struct provision_stats s;
     provision_get_stats(p, &s);
     metric(out, "belay_launches_total", "counter", "Launch calls made.", (double)s.launches);
-    metric(out, "belay_launch_refusals_total", "counter", "Launches refused for good.", (double)s.refusals);
-    metric(out, "belay_strays_ended_total", "counter", "Instances ended that carried our tag and had no row.",
-        (double)s.strays);
-    metric(out, "belay_sweeps_total", "counter", "Listings of the providers' instances.", (double)s.sweeps);
-    metric(out, "belay_list_errors_total", "counter", "Listings that failed.", (double)s.list_errors);
+    metric(out, "belay_launch_refusals_total", "counter", "Launches refused for good.",
+        (double)s.refusals);
+    metric(out, "belay_strays_ended_total", "counter",
+        "Instances ended that carried our tag and had no row.", (double)s.strays);
+    metric(out, "belay_sweeps_total", "counter", "Listings of the providers' instances.",
+        (double)s.sweeps);
+    metric(
+        out, "belay_list_errors_total", "counter", "Listings that failed.", (double)s.list_errors);
 }
 
 static void add_grants(struct buf *out, const struct grants *g)
@@ -70,12 +82,12 @@ static void add_grants(struct buf *out, const struct grants *g)
     if (!g)
         return;
     grants_get_stats(g, &s);
-    metric(out, "belay_store_credentials", "gauge", "Attempts that have credentials of their own for the store.",
-        (double)s.held);
+    metric(out, "belay_store_credentials", "gauge",
+        "Attempts that have credentials of their own for the store.", (double)s.held);
     metric(out, "belay_store_credentials_soonest_end_seconds", "gauge",
         "Until the first of those ends; 0: there are none.", (double)s.soonest_end_ms / 1000);
-    metric(out, "belay_store_credentials_made_total", "counter", "Credentials of jobs that were made.",
-        (double)s.made);
+    metric(out, "belay_store_credentials_made_total", "counter",
+        "Credentials of jobs that were made.", (double)s.made);
     metric(out, "belay_store_credentials_failures_total", "counter",
         "Times that credentials of a job could not be made.", (double)s.failures);
 }
@@ -103,17 +115,21 @@ static void add_http(struct buf *out, const struct api *a)
         sum.connections[HTTP_USER]);
     metric(out, "belay_http_node_connections", "gauge", "Connections of nodes.",
         sum.connections[HTTP_NODE]);
-    metric(out, "belay_http_accepted_total", "counter", "Connections accepted.", (double)sum.accepted);
-    metric(out, "belay_http_refused_total", "counter", "Connections refused at a limit.", (double)sum.refused);
+    metric(
+        out, "belay_http_accepted_total", "counter", "Connections accepted.", (double)sum.accepted);
+    metric(out, "belay_http_refused_total", "counter", "Connections refused at a limit.",
+        (double)sum.refused);
     metric(out, "belay_http_gave_way_total", "counter",
         "Connections or bodies dropped so that a newer one has room.", (double)sum.gave_way);
     metric(out, "belay_http_too_slow_total", "counter",
-        "Connections closed at a deadline for a handshake, a head, a body or a reply.", (double)sum.too_slow);
+        "Connections closed at a deadline for a handshake, a head, a body or a reply.",
+        (double)sum.too_slow);
     metric(out, "belay_http_malformed_total", "counter", "Requests refused for their form.",
         (double)sum.malformed);
-    metric(out, "belay_http_bodies_refused_total", "counter", "Bodies refused for their size or for lack of room.",
-        (double)sum.bodies_refused);
-    metric(out, "belay_http_replies_refused_total", "counter", "Large replies refused for lack of room: the client reads too slowly.",
+    metric(out, "belay_http_bodies_refused_total", "counter",
+        "Bodies refused for their size or for lack of room.", (double)sum.bodies_refused);
+    metric(out, "belay_http_replies_refused_total", "counter",
+        "Large replies refused for lack of room: the client reads too slowly.",
         (double)sum.replies_refused);
 }
 
@@ -132,7 +148,8 @@ void api_metrics(struct request *q)
     metric(&out, "belay_ca_end_timestamp_seconds", "gauge",
         "When the cluster's certificate authority ends, and every certificate with it.",
         (double)(ca_ends_at(q->api->o.ca).ms / 1000));
-    metric(&out, "belay_api_requests_total", "counter", "Requests to the API.", (double)q->api->n_requests);
+    metric(&out, "belay_api_requests_total", "counter", "Requests to the API.",
+        (double)q->api->n_requests);
     metric(&out, "belay_api_refused_total", "counter", "Requests refused for lack of credentials.",
         (double)q->api->n_refused);
     add_http(&out, q->api);

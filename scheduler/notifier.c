@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See notifier.h. Invariants:
- *  1. Nothing that a user gave reaches a shell: sendmail is run with an argument of its own for the address, behind "--".
- *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration goes where that says. Whatever kept it
- *     from being told, its user reads the same words: neither statuses nor errors say what answers in a network that only belayd sees.
+ *  1. Nothing that a user gave reaches a shell: sendmail is run with an argument of its own for the
+ *     address, behind "--".
+ *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration
+ *     goes where that says. Whatever kept it from being told, its user reads the same words:
+ *     neither statuses nor errors say what answers in a network that only belayd sees.
  *  3. One mail at a time is with the SMTP server: its thread is one of few that all share.
  */
 #include "scheduler/notifier.h"
@@ -26,12 +28,14 @@
 #define SENDMAIL_OUTPUT_MAX 65536
 #define SMTP_MS 25000
 #define FILE_MAX 4096
-#define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE) /* reports have places of their own, behind the outbox's */
+/* reports have places of their own, behind the outbox's */
+#define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
 
 struct letter {
     struct notifier *notifier;
     bool is_busy, is_refused; /* by the guard */
-    bool is_of_user;          /* whom nothing is told of what answers there, or whether anything does */
+    /* whom nothing is told of what answers there, or whether anything does */
+    bool is_of_user;
     bool goes_by_smtp;
     outbox_done_fn done;
     void *ctx;
@@ -107,7 +111,8 @@ static void own_addresses(struct notify_own *own)
     struct ifaddrs *list = NULL;
     own->is_incomplete = getifaddrs(&list) != 0;
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
-        if (i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
+        if (i->ifa_addr &&
+            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
             notify_own_add(own, i->ifa_addr);
     if (list)
         freeifaddrs(list);
@@ -122,7 +127,8 @@ static bool may_connect(void *ctx, const struct sockaddr *address)
     return !l->is_refused;
 }
 
-/* What a receiver says no to for good will not change; one that is too busy, or broken, may get better. */
+/* What a receiver says no to for good will not change; one that is too busy, or broken, may get
+ * better. */
 static int judge(int status, const char *host, struct err *e)
 {
     if (status >= 200 && status < 300)
@@ -138,7 +144,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     struct err why;
     int rc;
     if (l->is_refused)
-        rc = err_set(&why, ERR_DENIED, "%s has an address that users' notices are not sent to (notify_allow)", l->host);
+        rc = err_set(&why, ERR_DENIED,
+            "%s has an address that users' notices are not sent to (notify_allow)", l->host);
     else if (reply)
         rc = judge(reply->status, l->host, &why);
     else
@@ -149,7 +156,8 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     l->call = NULL;
     if (rc != 0 && l->is_of_user) {
         log_info("a user's URL was not told", log_s("host", l->host), log_err(&why));
-        rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE, "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
+        rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
+            "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
     }
     finish(l, rc, &why);
 }
@@ -159,7 +167,8 @@ static char *signature(const struct buf *secret, const struct buf *body)
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     struct buf out = {0};
-    HMAC(EVP_sha256(), secret->data, (int)secret->len, (const unsigned char *)body->data, body->len, mac, &n);
+    HMAC(EVP_sha256(), secret->data, (int)secret->len, (const unsigned char *)body->data, body->len,
+        mac, &n);
     buf_adds(&out, "X-Belay-Signature: sha256=");
     for (unsigned i = 0; i < n; i++)
         buf_printf(&out, "%02x", mac[i]);
@@ -167,13 +176,16 @@ static char *signature(const struct buf *secret, const struct buf *body)
 }
 
 /* The letter's text. */
-static void post_text(struct letter *l, const char *name, const char *id, const char *url, const struct buf *secret, bool is_users)
+static void post_text(struct letter *l, const char *name, const char *id, const char *url,
+    const struct buf *secret, bool is_users)
 {
     char *event = mem_printf("X-Belay-Event: %s", name);
-    char *number = id ? mem_printf("X-Belay-Id: %s", id) : NULL, *signed_by = secret ? signature(secret, &l->text) : NULL;
+    char *number = id ? mem_printf("X-Belay-Id: %s", id) : NULL,
+         *signed_by = secret ? signature(secret, &l->text) : NULL;
     const struct http_request r = {.method = "POST",
         .url = url,
-        .headers = {"Content-Type: application/json", event, "User-Agent: belay", number ? number : signed_by, number ? signed_by : NULL},
+        .headers = {"Content-Type: application/json", event, "User-Agent: belay",
+            number ? number : signed_by, number ? signed_by : NULL},
         .body = l->text.data,
         .body_len = l->text.len,
         .timeout_ms = HTTP_MS,
@@ -186,7 +198,8 @@ static void post_text(struct letter *l, const char *name, const char *id, const 
     free(signed_by);
 }
 
-static void post(struct letter *l, const struct notify_facts *f, const char *url, const struct buf *secret, bool is_users)
+static void post(struct letter *l, const struct notify_facts *f, const char *url,
+    const struct buf *secret, bool is_users)
 {
     struct buf id = {0};
     notify_id(f, &id);
@@ -205,7 +218,8 @@ static int read_line(const char *path, struct buf *out, struct err *e)
     return rc ? ERR_IO : 0;
 }
 
-static int start_hook(struct letter *l, const struct notify_facts *f, const char *name, struct err *e)
+static int start_hook(
+    struct letter *l, const struct notify_facts *f, const char *name, struct err *e)
 {
     const struct config_notify *c = l->notifier->o.config;
     struct buf url = {0}, secret = {0};
@@ -230,9 +244,11 @@ static int start_hook(struct letter *l, const struct notify_facts *f, const char
 
 /* ---- what the job's user gave ---- */
 
-static int start_url(struct letter *l, const struct notify_facts *f, const json_t *notify, const char *number, struct err *e)
+static int start_url(struct letter *l, const struct notify_facts *f, const json_t *notify,
+    const char *number, struct err *e)
 {
-    const char *sealed = json_string_value(json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
+    const char *sealed = json_string_value(
+        json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
     char *url;
     if (!sealed)
         return err_set(e, ERR_NOT_FOUND, "the job has no such URL");
@@ -257,11 +273,14 @@ static void on_mailed(void *ctx, const struct err *e, const struct runner_result
     int rc = 0;
     l->run = NULL;
     if (e)
-        rc = err_set(&why, e->kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE, "%s: %s", l->notifier->o.config->sendmail,
-            e->kind == ERR_NOT_FOUND ? "is not there: install a mail server, or set mail: smtp in belayd's configuration"
-                                     : "it could not be run, or did not end");
+        rc = err_set(&why, e->kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE, "%s: %s",
+            l->notifier->o.config->sendmail,
+            e->kind == ERR_NOT_FOUND
+                ? "is not there: install a mail server, or set mail: smtp in belayd's configuration"
+                : "it could not be run, or did not end");
     else if (result->exit_code != 0) /* EX_NOUSER, EX_NOHOST of sysexits.h */
-        rc = err_set(&why, result->exit_code == 67 || result->exit_code == 68 ? ERR_INVALID : ERR_UNAVAILABLE,
+        rc = err_set(&why,
+            result->exit_code == 67 || result->exit_code == 68 ? ERR_INVALID : ERR_UNAVAILABLE,
             "%s ended with exit code %d", l->notifier->o.config->sendmail, result->exit_code);
     finish(l, rc, &why);
 }
@@ -355,14 +374,16 @@ static int start_mail(struct letter *l, const struct notify_facts *f, const char
 
 /* ---- reports ---- */
 
-int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url, outbox_done_fn done, void *ctx, struct err *e)
+int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url,
+    outbox_done_fn done, void *ctx, struct err *e)
 {
     struct letter *l = n->letters + OUTBOX_AT_ONCE;
     int rc;
     while (l < n->letters + LETTERS && l->is_busy)
         l++;
     if (l == n->letters + LETTERS)
-        return err_set(e, ERR_UNAVAILABLE, "%d reports are being sent: try again in a minute", NOTIFIER_REPORTS_AT_ONCE);
+        return err_set(e, ERR_UNAVAILABLE, "%d reports are being sent: try again in a minute",
+            NOTIFIER_REPORTS_AT_ONCE);
     l->is_busy = true;
     l->done = done;
     l->ctx = ctx;
@@ -372,7 +393,8 @@ int notifier_send(struct notifier *n, const struct notify_report *r, const char 
         if (rc == 0)
             post_text(l, "report", NULL, to, NULL, true);
     } else {
-        notify_report_mail(r, n->o.cluster_uid, n->o.cluster, n->o.config->from, to, line_end(n->o.config), &l->text);
+        notify_report_mail(r, n->o.cluster_uid, n->o.cluster, n->o.config->from, to,
+            line_end(n->o.config), &l->text);
         rc = mail_text(l, to, &l->e);
     }
     if (rc != 0)
@@ -402,11 +424,13 @@ static const char *mail_user(const struct notify_facts *f, const json_t *notify)
 static int start_of_budget(struct letter *l, const struct notify_facts *f, struct err *e)
 {
     const struct notifier_options *o = &l->notifier->o;
-    long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10) : BUDGET_MAILS_MAX;
+    long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10)
+                                                 : BUDGET_MAILS_MAX;
     for (size_t i = 0; i < o->n_budgets && k >= 0 && k < BUDGET_MAILS_MAX; i++)
         if (str_eq(o->budgets[i].options.name, f->row->budget) && k < o->budgets[i].options.n_mails)
             return start_mail(l, f, o->budgets[i].mails[k], e);
-    return err_set(e, ERR_NOT_FOUND, "belayd's configuration has no such address of budget %s any more", f->row->budget);
+    return err_set(e, ERR_NOT_FOUND,
+        "belayd's configuration has no such address of budget %s any more", f->row->budget);
 }
 
 static int start_of_user(struct letter *l, const struct notify_facts *f, struct err *e)
@@ -415,13 +439,15 @@ static int start_of_user(struct letter *l, const struct notify_facts *f, struct 
     int rc = db_read_spec(l->notifier->o.reader, f->job->id, &spec, e);
     json_t *notify = rc == 0 && spec.notify_json ? json_loads(spec.notify_json, 0, NULL) : NULL;
     if (rc == 0)
-        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e) : start_mail(l, f, mail_user(f, notify), e);
+        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e)
+                                                : start_mail(l, f, mail_user(f, notify), e);
     json_decref(notify);
     spec_change_deinit(&spec);
     return rc;
 }
 
-static void start(struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
+static void start(
+    struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
 {
     struct notifier *n = (struct notifier *)((char *)port - offsetof(struct notifier, port));
     struct letter *l = n->letters;
@@ -431,7 +457,10 @@ static void start(struct outbox_port *port, const struct outbox_row *row, outbox
     l->is_busy = true;
     l->done = done;
     l->ctx = ctx;
-    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid, .cluster = n->o.cluster, .row = row, .job = row->job == CORE_ID_NONE ? NULL : &job};
+    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid,
+        .cluster = n->o.cluster,
+        .row = row,
+        .job = row->job == CORE_ID_NONE ? NULL : &job};
     int rc = f.job ? db_read_job(n->o.reader, row->job, &job, &l->e) : 0;
     if (rc == 0)
         rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)

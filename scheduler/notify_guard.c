@@ -9,15 +9,18 @@
 
 #define V4_PREFIX "\0\0\0\0\0\0\0\0\0\0\xff\xff"
 
-/* Never, whatever is configured: this network, carriers' addresses (100.64.0.0/10), link-local, multicast and reserved ones, metadata
- * services (168.63.129.16, 100.100.100.200, 192.0.0.192, fd00:ec2::254, fd20:ce::254), and forms of IPv6 that hide an address of IPv4
- * and that nobody needs (IPv4-compatible, Teredo, NAT64 of local use). */
-static const char *const never[] = {"0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/3", "168.63.129.16", "192.0.0.192", "::", "fe80::/10",
-    "ff00::/8", "fd00:ec2::254", "fd20:ce::254", "2001::/32", "64:ff9b:1::/48"};
+/* Never, whatever is configured: this network, carriers' addresses (100.64.0.0/10), link-local,
+ * multicast and reserved ones, metadata services (168.63.129.16, 100.100.100.200, 192.0.0.192,
+ * fd00:ec2::254, fd20:ce::254), and forms of IPv6 that hide an address of IPv4 and that nobody
+ * needs (IPv4-compatible, Teredo, NAT64 of local use). */
+static const char *const never[] = {"0.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "224.0.0.0/3",
+    "168.63.129.16", "192.0.0.192", "::", "fe80::/10", "ff00::/8", "fd00:ec2::254", "fd20:ce::254",
+    "2001::/32", "64:ff9b:1::/48"};
 
-/* Unless a range of the configuration lists them: this machine, private networks, those for tests of networks. */
-static const char *const inside[] = {"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "192.0.0.0/24", "198.18.0.0/15", "::1", "fc00::/7",
-    "fec0::/10"};
+/* Unless a range of the configuration lists them: this machine, private networks, those for tests
+ * of networks. */
+static const char *const inside[] = {"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
+    "192.0.0.0/24", "198.18.0.0/15", "::1", "fc00::/7", "fec0::/10"};
 
 static int parse_range(const char *text, struct notify_allow *ret, struct err *e)
 {
@@ -59,7 +62,9 @@ int notify_guard_add(struct notify_guard *g, const char *text, struct err *e)
         return err_set(e, ERR_INVALID, "at most %d hosts and ranges", NOTIFY_ALLOW_MAX);
     if (parse_range(text, &a, &why) != 0) {
         if (!is_host(text))
-            return err_set(e, ERR_INVALID, "expected a host, as hooks.example.com or *.example.com, or a range, as 10.0.0.0/8, found %s",
+            return err_set(e, ERR_INVALID,
+                "expected a host, as hooks.example.com or *.example.com, or a range, as "
+                "10.0.0.0/8, found %s",
                 str_show(text, (char[STR_SHOW_MAX]){0}));
         STR_COPY(a.host, text);
     }
@@ -123,7 +128,8 @@ static bool is_loopback(const unsigned char address[16])
 static bool is_never(const unsigned char address[16])
 {
     static const char *const compatible[] = {"::/96"};
-    return is_among(address, never, sizeof(never) / sizeof(never[0])) || (is_among(address, compatible, 1) && !is_loopback(address));
+    return is_among(address, never, sizeof(never) / sizeof(never[0])) ||
+           (is_among(address, compatible, 1) && !is_loopback(address));
 }
 
 static bool is_own(const unsigned char address[16], const struct notify_own *own)
@@ -150,7 +156,8 @@ static bool is_named(const struct notify_allow *a, const char *host)
     return strcasecmp(host, a->host) == 0;
 }
 
-bool notify_guard_allows(const struct notify_guard *g, const char *host, const struct sockaddr *address, const struct notify_own *own)
+bool notify_guard_allows(const struct notify_guard *g, const char *host,
+    const struct sockaddr *address, const struct notify_own *own)
 {
     unsigned char bytes[16];
     bool named = g->n == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where belayd may connect to for users (submit --notify): what is only meant for this machine, or for the machines of a cloud, must
- * not be in reach of whoever may submit. Looked at when the connection is made, so that a name cannot first be one thing and then
- * another. Pure.
+ * Where belayd may connect to for users (submit --notify): what is only meant for this machine, or
+ * for the machines of a cloud, must not be in reach of whoever may submit. Looked at when the
+ * connection is made, so that a name cannot first be one thing and then another. Pure.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_GUARD_H
 #define BELAY_SCHEDULER_NOTIFY_GUARD_H
@@ -38,9 +38,11 @@ struct notify_own {
 /* Of another family than IPv4 and IPv6: nothing. */
 void notify_own_add(struct notify_own *own, const struct sockaddr *address);
 
-/* Public addresses, if the host is among the entries or there are none; and those in a range of the entries, private ones and loopback too,
- * one of this machine's interfaces only if it is listed by itself. Never: link-local, multicast, 100.64.0.0/10, 0.0.0.0/8, metadata
- * services. IPv4-mapped, NAT64 and 6to4 addresses count as those of IPv4 that they lead to. */
-bool notify_guard_allows(const struct notify_guard *g, const char *host, const struct sockaddr *address, const struct notify_own *own);
+/* Public addresses, if the host is among the entries or there are none; and those in a range of the
+ * entries, private ones and loopback too, one of this machine's interfaces only if it is listed by
+ * itself. Never: link-local, multicast, 100.64.0.0/10, 0.0.0.0/8, metadata services. IPv4-mapped,
+ * NAT64 and 6to4 addresses count as those of IPv4 that they lead to. */
+bool notify_guard_allows(const struct notify_guard *g, const char *host,
+    const struct sockaddr *address, const struct notify_own *own);
 
 #endif

@@ -32,7 +32,8 @@ static char *bound_to(const char *user)
     return mem_printf("notify-url %s", user);
 }
 
-static char *seal(const struct notify_sealer *s, const char *user, const char *url, const char *host)
+static char *seal(
+    const struct notify_sealer *s, const char *user, const char *url, const char *host)
 {
     size_t n = strlen(url);
     unsigned char *bytes = mem_alloc(n + CRYPT_MORE);
@@ -53,8 +54,9 @@ static const char *hex_of(const char *sealed)
 {
     const char *last = str_starts(sealed, NOTIFY_SEALED) ? strrchr(sealed, ':') : NULL;
     size_t n = last ? strlen(last + 1) : 0;
-    bool good = last && last > sealed + strlen(NOTIFY_SEALED) && (size_t)(last - sealed) < strlen(NOTIFY_SEALED) + NOTIFY_HOST_MAX &&
-                n % 2 == 0 && n > 2 * CRYPT_MORE && strlen(sealed) <= NOTIFY_SEALED_MAX &&
+    bool good = last && last > sealed + strlen(NOTIFY_SEALED) &&
+                (size_t)(last - sealed) < strlen(NOTIFY_SEALED) + NOTIFY_HOST_MAX && n % 2 == 0 &&
+                n > 2 * CRYPT_MORE && strlen(sealed) <= NOTIFY_SEALED_MAX &&
                 strspn(last + 1, "0123456789abcdef") == n;
     return good ? last + 1 : NULL;
 }
@@ -73,7 +75,8 @@ bool notify_sealed_host(const char *sealed, char ret_host[NOTIFY_HOST_MAX])
     return true;
 }
 
-int notify_unseal(const struct notify_sealer *s, const char *user, const char *sealed, char **ret_url, struct err *e)
+int notify_unseal(const struct notify_sealer *s, const char *user, const char *sealed,
+    char **ret_url, struct err *e)
 {
     const char *hex = hex_of(sealed);
     size_t n = hex ? strlen(hex) / 2 : 0, got = 0;
@@ -81,11 +84,13 @@ int notify_unseal(const struct notify_sealer *s, const char *user, const char *s
     if (!hex)
         return err_set(e, ERR_INVALID, "a URL is not sealed");
     char *bytes = mem_alloc(n + 1), *what = bound_to(user);
-    int rc = str_unhex(hex, bytes, n) ? crypt_open(&s->crypt.keys[0], what, bytes, n, &got, &why) : ERR_CORRUPT;
+    int rc = str_unhex(hex, bytes, n) ? crypt_open(&s->crypt.keys[0], what, bytes, n, &got, &why)
+                                      : ERR_CORRUPT;
     free(what);
     if (rc != 0) {
         free(bytes);
-        return err_set(e, ERR_INVALID, "a URL was sealed for somebody else, or with another database's secret: give it again");
+        return err_set(e, ERR_INVALID,
+            "a URL was sealed for somebody else, or with another database's secret: give it again");
     }
     bytes[got] = '\0';
     *ret_url = bytes;

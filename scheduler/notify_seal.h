@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * URLs of users may carry tokens, so they are stored sealed, with a key that is derived from the database's secret: "sealed:HOST:HEX".
- * They open for the user only who gave them.
+ * URLs of users may carry tokens, so they are stored sealed, with a key that is derived from the
+ * database's secret: "sealed:HOST:HEX". They open for the user only who gave them.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_SEAL_H
 #define BELAY_SCHEDULER_NOTIFY_SEAL_H
@@ -21,12 +21,14 @@ struct notify_sealer {
 void notify_sealer_init(struct notify_sealer *s, const char *secret);
 void notify_sealer_wipe(struct notify_sealer *s);
 
-/* The URLs of a job specification (notify.urls), in place. What is sealed already has to be this user's own. ERR_INVALID names the
- * first that is no URL. What is no array of texts is left to jobspec_parse. */
+/* The URLs of a job specification (notify.urls), in place. What is sealed already has to be this
+ * user's own. ERR_INVALID names the first that is no URL. What is no array of texts is left to
+ * jobspec_parse. */
 int notify_seal_spec(const struct notify_sealer *s, const char *user, json_t *spec, struct err *e);
 
 /* *ret_url is the caller's; a secret. ERR_INVALID: it is not of this user and this database. */
-int notify_unseal(const struct notify_sealer *s, const char *user, const char *sealed, char **ret_url, struct err *e);
+int notify_unseal(const struct notify_sealer *s, const char *user, const char *sealed,
+    char **ret_url, struct err *e);
 
 /* Whether it looks like one; its host into ret_host. */
 bool notify_sealed_host(const char *sealed, char ret_host[NOTIFY_HOST_MAX]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses and URLs that users give for notices (submit --mail-user, --notify), and the texts that are sent to them. Pure.
+ * Addresses and URLs that users give for notices (submit --mail-user, --notify), and the texts that
+ * are sent to them. Pure.
  */
 #ifndef BELAY_SCHEDULER_NOTIFY_TEXT_H
 #define BELAY_SCHEDULER_NOTIFY_TEXT_H
@@ -13,12 +14,13 @@
 #define NOTIFY_URL_MAX 2048
 #define NOTIFY_HOST_MAX 256
 
-/* "ann" or "ann@example.com": letters, digits and . _ % + = ~ -, at most one @. Nothing that a program could take for an option, or
- * a header for its end. ERR_INVALID. */
+/* "ann" or "ann@example.com": letters, digits and . _ % + = ~ -, at most one @. Nothing that a
+ * program could take for an option, or a header for its end. ERR_INVALID. */
 int notify_check_address(const char *text, struct err *e);
 
-/* http:// or https://, a host, no user and password; no blanks, quotes, backslashes and control characters. ret_host (its
- * brackets left out) may be NULL. ERR_INVALID, whose text shows the host at most: a URL may be a secret. */
+/* http:// or https://, a host, no user and password; no blanks, quotes, backslashes and control
+ * characters. ret_host (its brackets left out) may be NULL. ERR_INVALID, whose text shows the host
+ * at most: a URL may be a secret. */
 int notify_check_url(const char *url, char ret_host[NOTIFY_HOST_MAX], struct err *e);
 
 /* What is told. */
@@ -34,9 +36,10 @@ void notify_id(const struct notify_facts *f, struct buf *out);
 /* The body of a webhook, a JSON object (docs/api.md). */
 void notify_body(const struct notify_facts *f, struct buf *out);
 
-/* A whole message, its lines ended by eol ("\n" or "\r\n"). Control characters become '?'; a subject that is not ASCII is encoded
- * (RFC 2047). from and to passed notify_check_address. */
-void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol, struct buf *out);
+/* A whole message, its lines ended by eol ("\n" or "\r\n"). Control characters become '?'; a
+ * subject that is not ASCII is encoded (RFC 2047). from and to passed notify_check_address. */
+void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol,
+    struct buf *out);
 
 /* What an administrator has sent, such as what a week cost. */
 struct notify_report {
@@ -45,8 +48,11 @@ struct notify_report {
 };
 
 /* As notify_mail; text and html as two forms of the same. */
-void notify_report_mail(const struct notify_report *r, const char *cluster_uid, const char *cluster, const char *from, const char *to, const char *eol, struct buf *out);
-/* {"event": "report", "cluster", "cluster_uid", "at", "subject", "text"}; of text alone, which is what chats show. */
-void notify_report_body(const struct notify_report *r, const char *cluster_uid, const char *cluster, struct buf *out);
+void notify_report_mail(const struct notify_report *r, const char *cluster_uid, const char *cluster,
+    const char *from, const char *to, const char *eol, struct buf *out);
+/* {"event": "report", "cluster", "cluster_uid", "at", "subject", "text"}; of text alone, which is
+ * what chats show. */
+void notify_report_body(
+    const struct notify_report *r, const char *cluster_uid, const char *cluster, struct buf *out);
 
 #endif

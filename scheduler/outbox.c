@@ -2,7 +2,8 @@
  *
  * See outbox.h. Invariants:
  *  1. The port is asked only for a row that is on disk, and for none twice at a time.
- *  2. A row is free again when what became of it was applied, or could not be and will be told again.
+ *  2. A row is free again when what became of it was applied, or could not be and will be told
+ *     again.
  */
 #include "scheduler/outbox.h"
 
@@ -70,7 +71,8 @@ static void on_done(void *ctx, const struct err *e)
     STR_COPY(d->told.delivered.text, e ? e->text : "");
     if (e) {
         d->told.delivered.for_good = is_for_good(e);
-        d->told.delivered.again_ms = prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
+        d->told.delivered.again_ms =
+            prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
         log_warn("a notice could not be delivered", log_s("to", d->told.delivered.target),
             log_i("event", d->told.delivered.event), log_err(e));
     }
@@ -104,7 +106,8 @@ static bool is_under_way(const struct outbox *o, const struct outbox_row *r)
 {
     for (size_t i = 0; i < OUTBOX_AT_ONCE; i++) {
         const struct delivery *d = &o->deliveries[i];
-        if (d->is_busy && d->told.delivered.event == r->event && str_eq(d->told.delivered.target, r->target))
+        if (d->is_busy && d->told.delivered.event == r->event &&
+            str_eq(d->told.delivered.target, r->target))
             return true;
     }
     return false;

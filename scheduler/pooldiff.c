@@ -39,7 +39,8 @@ static json_t *duration(int64_t ms)
 static json_t *usd(int64_t uusd)
 {
     char out[32];
-    snprintf(out, sizeof(out), "%lld.%06lld", (long long)(uusd / 1000000), (long long)(uusd % 1000000));
+    snprintf(
+        out, sizeof(out), "%lld.%06lld", (long long)(uusd / 1000000), (long long)(uusd % 1000000));
     for (size_t n = strlen(out); out[n - 1] == '0' && out[n - 3] != '.'; n--)
         out[n - 1] = '\0';
     return json_string(out);
@@ -117,8 +118,9 @@ static void set_elastic(json_t *o, const struct config_pool *p)
     set(o, "credentials", text(p->credentials));
     for (size_t i = 0; p->provider->settings[i].key; i++)
         set(o, p->provider->settings[i].key,
-            p->settings[i] && p->provider->settings[i].kind == CLOUD_SETTING_LIST ? lines(p->settings[i])
-                                                                                  : text(p->settings[i]));
+            p->settings[i] && p->provider->settings[i].kind == CLOUD_SETTING_LIST
+                ? lines(p->settings[i])
+                : text(p->settings[i]));
 }
 
 json_t *pool_settings(const struct config_pool *p)
@@ -159,15 +161,16 @@ const char *pool_moved(const struct config_pool *a, const struct config_pool *b)
     if (!str_eq(a->credentials ? a->credentials : "", b->credentials ? b->credentials : ""))
         return "credentials";
     for (size_t i = 0; a->provider->settings[i].key; i++)
-        if (a->provider->settings[i].is_place && a->provider->settings[i].kind != CLOUD_SETTING_LIST &&
+        if (a->provider->settings[i].is_place &&
+            a->provider->settings[i].kind != CLOUD_SETTING_LIST &&
             !str_eq(a->settings[i] ? a->settings[i] : "", b->settings[i] ? b->settings[i] : ""))
             return a->provider->settings[i].key;
     return NULL;
 }
 
 /* The line at which the instance is looked for; "": none. */
-static void find_place(
-    const struct cloud_provider *provider, const char *lines, const char *id, char ret_place[CORE_NAME_MAX])
+static void find_place(const struct cloud_provider *provider, const char *lines, const char *id,
+    char ret_place[CORE_NAME_MAX])
 {
     ret_place[0] = '\0';
     while (lines && *lines) {
@@ -218,9 +221,9 @@ static void add_key(json_t *keys, const char *key, json_t *before, json_t *after
         after = NULL;
     if (before == after || (before && after && json_equal(before, after)))
         return;
-    json_array_append_new(
-        keys, json_pack("{s:s,s:o,s:o}", "key", key, "old", before ? json_incref(before) : json_null(), "new",
-                  after ? json_incref(after) : json_null()));
+    json_array_append_new(keys,
+        json_pack("{s:s,s:o,s:o}", "key", key, "old", before ? json_incref(before) : json_null(),
+            "new", after ? json_incref(after) : json_null()));
 }
 
 /* Keys in the order of `after`, then those that only `before` has. Takes both. */
@@ -263,27 +266,29 @@ static json_t *offers_without(const struct config_pool *of, const struct config_
     return list;
 }
 
-static void add_pool(json_t *list, const struct config_pool *before, const struct config_pool *after)
+static void add_pool(
+    json_t *list, const struct config_pool *before, const struct config_pool *after)
 {
     const char *name = after ? after->row.name : before->row.name;
-    json_t *keys =
-        keys_of(before ? pool_settings(before) : json_object(), after ? pool_settings(after) : json_object());
+    json_t *keys = keys_of(before ? pool_settings(before) : json_object(),
+        after ? pool_settings(after) : json_object());
     if (before && after && json_array_size(keys) == 0) {
         json_decref(keys);
         return;
     }
-    json_array_append_new(list, json_pack("{s:o,s:s,s:o,s:o,s:o}", "pool", json_text(name), "change",
-                                    !before  ? "added"
-                                    : !after ? "removed"
-                                             : "changed",
-                                    "keys", keys, "offers_added", offers_without(after, before),
-                                    "offers_withdrawn", offers_without(before, after)));
+    json_array_append_new(
+        list, json_pack("{s:o,s:s,s:o,s:o,s:o}", "pool", json_text(name), "change",
+                  !before  ? "added"
+                  : !after ? "removed"
+                           : "changed",
+                  "keys", keys, "offers_added", offers_without(after, before), "offers_withdrawn",
+                  offers_without(before, after)));
 }
 
 static json_t *limits_of(const struct config *c)
 {
-    return json_pack("{s:o,s:o,s:o}", "max_nodes", limit(c->max_nodes), "max_gpus", limit(c->max_gpus),
-        "max_usd_per_hour", c->max_uusd_h ? usd(c->max_uusd_h) : json_null());
+    return json_pack("{s:o,s:o,s:o}", "max_nodes", limit(c->max_nodes), "max_gpus",
+        limit(c->max_gpus), "max_usd_per_hour", c->max_uusd_h ? usd(c->max_uusd_h) : json_null());
 }
 
 json_t *pools_diff(const struct config *before, const struct config *after)
@@ -294,7 +299,8 @@ json_t *pools_diff(const struct config *before, const struct config *after)
     for (size_t i = 0; i < before->n_pools; i++)
         if (!config_pool_find(after, before->pools[i].row.name))
             add_pool(list, &before->pools[i], NULL);
-    return json_pack("{s:o,s:o}", "pools", list, "limits", keys_of(limits_of(before), limits_of(after)));
+    return json_pack(
+        "{s:o,s:o}", "pools", list, "limits", keys_of(limits_of(before), limits_of(after)));
 }
 
 bool pools_differ(const json_t *diff)

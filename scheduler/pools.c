@@ -4,10 +4,12 @@
  *
  *     look whether the model allows it --> STATE/pools.yaml is written --> events --> drivers swapped --> commit --> answer
  *
- * A crash before the file is written changes nothing; after it, the next start puts in force what the file says, though
- * nobody was answered. Nothing is launched by a pool that is not on disk: launches follow the commit.
+ * A crash before the file is written changes nothing; after it, the next start puts in force what
+ * the file says, though nobody was answered. Nothing is launched by a pool that is not on disk:
+ * launches follow the commit.
  *
- * It deliberately does not find out which account a pool belongs to: what says where instances are stays while there are any.
+ * It deliberately does not find out which account a pool belongs to: what says where instances are
+ * stays while there are any.
  */
 #include "scheduler/pools.h"
 
@@ -111,7 +113,8 @@ int pools_check_names(const struct pools *p, const char *names, const char *wher
     char name[CORE_NAME_MAX];
     for (const char *at = names; names_next(&at, name, sizeof(name));)
         if (!pools_find(p, name))
-            return err_set(e, ERR_INVALID, "%s.pool: there is no pool \"%s\" (belay pools lists them)", where, name);
+            return err_set(e, ERR_INVALID,
+                "%s.pool: there is no pool \"%s\" (belay pools lists them)", where, name);
     return 0;
 }
 
@@ -127,8 +130,8 @@ static const struct model *model_of(const struct pools *p)
 
 /* ---- drivers ---- */
 
-static int make_driver(
-    const struct pools *p, const struct config_pool *c, struct cloud_driver **ret_driver, struct err *e)
+static int make_driver(const struct pools *p, const struct config_pool *c,
+    struct cloud_driver **ret_driver, struct err *e)
 {
     struct cloud_setup s = {
         .provider = c->provider,
@@ -152,7 +155,8 @@ static int make_drivers(const struct pools *p, const struct config *before, cons
     struct driver_set *s, struct err *e)
 {
     for (size_t i = 0; i < c->n_pools; i++) {
-        const struct config_pool *had = before ? config_pool_find(before, c->pools[i].row.name) : NULL;
+        const struct config_pool *had =
+            before ? config_pool_find(before, c->pools[i].row.name) : NULL;
         if (!c->pools[i].row.elastic || (had && pool_same_driver(had, &c->pools[i])))
             continue;
         int rc = make_driver(p, &c->pools[i], &s->d[i], e);
@@ -162,11 +166,13 @@ static int make_drivers(const struct pools *p, const struct config *before, cons
     return 0;
 }
 
-static void tell_provision(struct pools *p, const struct config_pool *c, struct cloud_driver *driver)
+static void tell_provision(
+    struct pools *p, const struct config_pool *c, struct cloud_driver *driver)
 {
-    provision_add_pool(p->o.provision,
-        &(struct provision_pool){
-            .name = c->row.name, .driver = driver, .region = c->row.region, .launches_per_minute = c->launches_per_minute});
+    provision_add_pool(p->o.provision, &(struct provision_pool){.name = c->row.name,
+                                           .driver = driver,
+                                           .region = c->row.region,
+                                           .launches_per_minute = c->launches_per_minute});
 }
 
 static int read_applied(struct pools *p, struct err *e)
@@ -226,8 +232,8 @@ static void retire(struct pools *p, struct cloud_driver *driver)
 /* Where facts go: posted at the start, or applied within the tick's work. */
 typedef void (*fact_fn)(struct pools *p, struct event *ev);
 
-/* What the model refuses of the configuration (a pool that changed its kind while it has nodes) stays as it
- * was. */
+/* What the model refuses of the configuration (a pool that changed its kind while it has nodes)
+ * stays as it was. */
 static void on_configured(void *ctx, const struct err *e, int64_t id)
 {
     (void)ctx, (void)id;
@@ -255,8 +261,9 @@ static const struct offer_row *find_offer(const struct config_pool *c, const str
     return NULL;
 }
 
-/* Offers that the model knows: withdrawn, never to be launched again, when the pool (NULL: there is none) does not name
- * them. Giving one a rank moves it in the list that is walked, so they are gathered first. */
+/* Offers that the model knows: withdrawn, never to be launched again, when the pool (NULL: there is
+ * none) does not name them. Giving one a rank moves it in the list that is walked, so they are
+ * gathered first. */
 static void withdraw_offers(
     struct pools *p, const struct pool *known, const struct config_pool *c, fact_fn fact)
 {
@@ -279,14 +286,15 @@ static const struct offer *known_offer(const struct pool *known, const struct of
 {
     LIST_FOREACH (&known->offers, l) {
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-        if (o->row.market == r->market && str_eq(o->row.type, r->type) && str_eq(o->row.zone, r->zone))
+        if (o->row.market == r->market && str_eq(o->row.type, r->type) &&
+            str_eq(o->row.zone, r->zone))
             return o;
     }
     return NULL;
 }
 
-/* Offers as they are configured. Those that go on while we run keep the price that the provider has told; at the start the
- * catalogue may be a newer one, and all prices are read again. */
+/* Offers as they are configured. Those that go on while we run keep the price that the provider has
+ * told; at the start the catalogue may be a newer one, and all prices are read again. */
 static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fact)
 {
     const struct pool *known = model_pool(model_of(p), c->row.name);
@@ -303,8 +311,10 @@ static void give_offers(struct pools *p, const struct config_pool *c, fact_fn fa
 
 static void give_facts(struct pools *p, const struct config *c, fact_fn fact)
 {
-    fact(p, &(struct event){.type = EV_LIMITS,
-                .limits = {.max_nodes = c->max_nodes, .max_gpus = c->max_gpus, .max_uusd_h = c->max_uusd_h}});
+    fact(p,
+        &(struct event){.type = EV_LIMITS,
+            .limits = {
+                .max_nodes = c->max_nodes, .max_gpus = c->max_gpus, .max_uusd_h = c->max_uusd_h}});
     LIST_FOREACH (model_pools(model_of(p)), l) {
         const struct pool *known = LIST_ENTRY(l, struct pool, in_all);
         struct pool_row gone = known->row;
@@ -344,7 +354,8 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     long long nodes = known ? (long long)count_nodes(m, known) : 0;
     if (known && known->n_nodes > 0)
         return err_set(e, ERR_CONFLICT,
-            "pool %s still has %d instance%s: give it max_nodes: 0, and remove it when they are gone (belay "
+            "pool %s still has %d instance%s: give it max_nodes: 0, and remove it when they are "
+            "gone (belay "
             "pools show %s)",
             name, (int)known->n_nodes, known->n_nodes == 1 ? "" : "s", name);
     if (nodes > 0)
@@ -354,10 +365,10 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     return 0;
 }
 
-/* An instance keeps its place among several while its node is heard of, or the last listing saw it. One that neither is
- * true of may be gone for good, and would keep its place for ever. */
-static int check_places(
-    const struct pools *p, const struct config_pool *had, const struct config_pool *c, struct err *e)
+/* An instance keeps its place among several while its node is heard of, or the last listing saw it.
+ * One that neither is true of may be gone for good, and would keep its place for ever. */
+static int check_places(const struct pools *p, const struct config_pool *had,
+    const struct config_pool *c, struct err *e)
 {
     const struct model *m = model_of(p);
     struct cloud_driver *driver = pools_driver(p, had);
@@ -370,15 +381,16 @@ static int check_places(
         bool is_up = n && n->row.state != NODE_LOST && n->row.state != NODE_GONE;
         if (is_up || !driver || !driver->ops->hides || !driver->ops->hides(driver, i->provider_id))
             return err_set(e, ERR_CONFLICT,
-                "pool %s: instance %lld is at %s, which can be left out when that is gone (give the pool "
+                "pool %s: instance %lld is at %s, which can be left out when that is gone (give "
+                "the pool "
                 "max_nodes: 0 meanwhile, or delete its node) or does not answer any more",
                 c->row.name, (long long)i->id, place);
     }
     return 0;
 }
 
-static int check_pool(
-    const struct pools *p, const struct config_pool *had, const struct config_pool *c, struct err *e)
+static int check_pool(const struct pools *p, const struct config_pool *had,
+    const struct config_pool *c, struct err *e)
 {
     const struct model *m = model_of(p);
     const struct pool *known = model_pool(m, c->row.name);
@@ -386,7 +398,8 @@ static int check_pool(
     int rc = core_pool_check(m, &c->row, e);
     if (rc == 0 && moved && known && known->n_nodes > 0)
         rc = err_set(e, ERR_CONFLICT,
-            "pool %s has instances, which are looked for by its %s: that can change when they are gone (give "
+            "pool %s has instances, which are looked for by its %s: that can change when they are "
+            "gone (give "
             "it max_nodes: 0 "
             "meanwhile), or give the new one another name",
             c->row.name, moved);
@@ -463,8 +476,8 @@ static int put_in_force(void *ctx, struct tick *t, int64_t *ret_id, struct err *
     return 0;
 }
 
-static void answer(
-    const struct pools *p, const struct err *e, const json_t *diff, pools_applied_fn done, void *ctx)
+static void answer(const struct pools *p, const struct err *e, const json_t *diff,
+    pools_applied_fn done, void *ctx)
 {
     char revision[64];
     snprintf(revision, sizeof(revision), "%s.%lld", p->epoch, (long long)p->n_applied);
@@ -480,8 +493,8 @@ static void on_in_force(void *ctx, const struct err *e, int64_t id)
     if (!a->is_in_force)
         destroy_drivers(&a->drivers);
     else if (!e)
-        log_info(
-            "other pools are in force", log_s("file", p->path), log_i("pools", (int64_t)p->applied.n_pools));
+        log_info("other pools are in force", log_s("file", p->path),
+            log_i("pools", (int64_t)p->applied.n_pools));
     answer(p, e, a->diff, a->done, a->ctx);
     config_deinit(&a->next);
     json_decref(a->diff);
@@ -496,7 +509,8 @@ static int check_expected(const struct pools *p, const char *expect, struct err 
     if (p->applying)
         return err_set(e, ERR_CONFLICT, "other pools are being applied at this moment: look again");
     if (expect && !str_eq(expect, revision))
-        return err_set(e, ERR_CONFLICT, "the pools have changed since the difference was shown: look again");
+        return err_set(
+            e, ERR_CONFLICT, "the pools have changed since the difference was shown: look again");
     return 0;
 }
 

@@ -3,12 +3,13 @@
  * Provisioning (see provision.h): its pools and their places, launching and ending. Invariants:
  *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
  *  2. At most one launch and one terminate call an instance are under way.
- *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that was not answered may
- * have, and who may not call any more is refused whatever there is. Else the listings (provision_sweep.c) have to say that
- * there is none.
+ *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that
+ *     was not answered may
+ * have, and who may not call any more is refused whatever there is. Else the listings
+ * (provision_sweep.c) have to say that there is none.
  *
- * It deliberately does not decide: which offer, how long to avoid one that refused, and when an instance
- * should end are the core's.
+ * It deliberately does not decide: which offer, how long to avoid one that refused, and when an
+ * instance should end are the core's.
  */
 #include "scheduler/provision_private.h"
 
@@ -37,7 +38,8 @@ struct provision *provision_create(const struct provision_options *o)
     return p;
 }
 
-static struct launch_pace *pace_of(struct provision *p, const struct cloud_driver_ops *ops, const char *region)
+static struct launch_pace *pace_of(
+    struct provision *p, const struct cloud_driver_ops *ops, const char *region)
 {
     for (size_t i = 0; i < p->n_paces; i++)
         if (p->paces[i]->ops == ops && str_eq(p->paces[i]->region, region))
@@ -194,7 +196,8 @@ struct work *provision_work(struct provision *p, int64_t instance)
 
 static void drop_if_over(struct work *w)
 {
-    if (model_instance(provision_model(w->p), w->instance) || w->terminating || tries_is_running(&w->launch))
+    if (model_instance(provision_model(w->p), w->instance) || w->terminating ||
+        tries_is_running(&w->launch))
         return;
     launch_turn_leave(&w->turn);
     map_remove(&w->p->works, w->instance);
@@ -227,7 +230,8 @@ void provision_post_gone(
 
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c)
 {
-    struct event ev = {.type = EV_LAUNCHED, .launched = {.instance = instance, .launched_at = c->launched_at}};
+    struct event ev = {
+        .type = EV_LAUNCHED, .launched = {.instance = instance, .launched_at = c->launched_at}};
     STR_COPY(ev.launched.provider_id, c->id);
     STR_COPY(ev.launched.zone, c->zone);
     STR_COPY(ev.launched.type, c->type);
@@ -252,11 +256,12 @@ static void on_place_refused(void *ctx, const struct cloud_place *place, const s
     tick_post(w->p->o.tick, &ev, NULL, NULL);
 }
 
-/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays INTENDED,
- * and the next sweep finds the machine by its token or launches again under it. */
+/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays
+ * INTENDED, and the next sweep finds the machine by its token or launches again under it. */
 static bool is_refusal(enum err_kind k)
 {
-    return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED || k == ERR_CONFLICT;
+    return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED ||
+           k == ERR_CONFLICT;
 }
 
 static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
@@ -269,8 +274,8 @@ static void on_launched(void *ctx, const struct err *e, const struct cloud_insta
     if (!e) {
         provision_post_launched(w->p, w->instance, instance);
         if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
-            provision_post_gone(w->p, w->instance, instance,
-                "had ended when the provider answered");
+            provision_post_gone(
+                w->p, w->instance, instance, "had ended when the provider answered");
     }
     tries_ended(&w->launch, e);
 }
@@ -288,8 +293,9 @@ static void run_launch(struct tries *t, void *ctx)
         return;
     }
     struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
-    static const enum cloud_market markets[] = {
-        [MARKET_OWNED] = CLOUD_OWNED, [MARKET_SPOT] = CLOUD_SPOT, [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
+    static const enum cloud_market markets[] = {[MARKET_OWNED] = CLOUD_OWNED,
+        [MARKET_SPOT] = CLOUD_SPOT,
+        [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
     const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
     struct cloud_place places[INSTANCE_ALTERNATIVES_MAX];
     size_t n = core_alternatives(provision_model(p), i, others);
@@ -315,7 +321,8 @@ static void run_launch(struct tries *t, void *ctx)
     free(user_data);
 }
 
-/* A provider looks for the token before it looks for capacity, but not before it looks who calls, and for what. */
+/* A provider looks for the token before it looks for capacity, but not before it looks who calls,
+ * and for what. */
 static bool is_doubtful(const struct work *w, enum err_kind k)
 {
     return w->unsure && is_refusal(k) && !is_shortage(k);
@@ -371,7 +378,8 @@ static void on_turn(struct launch_turn *turn)
 
 void provision_launch(struct work *w)
 {
-    if (tries_is_running(&w->launch) || launch_turn_is_waiting(&w->turn) || w->answered || w->doubted)
+    if (tries_is_running(&w->launch) || launch_turn_is_waiting(&w->turn) || w->answered ||
+        w->doubted)
         return;
     const struct instance *i = model_instance(provision_model(w->p), w->instance);
     const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
@@ -407,7 +415,8 @@ static void on_console(void *ctx, const struct err *e, const char *text)
     provision_end_call(x->place);
     STR_COPY(ev.boot_console.pool, x->pool);
     if (e) {
-        log_warn("the console of a machine that never joined cannot be read", log_i("instance", x->instance), log_err(e));
+        log_warn("the console of a machine that never joined cannot be read",
+            log_i("instance", x->instance), log_err(e));
     } else if (text[0]) {
         char *kept = mem_strdup(text);
         ev.boot_console.text = kept;
@@ -428,7 +437,8 @@ bool provision_read_console(struct provision *p, const struct instance *i)
     STR_COPY(x->pool, i->row.pool);
     pe->is_consoling = true;
     pe->place->n_calls++;
-    pe->place->driver->ops->console(pe->place->driver, pe->place->region, i->row.provider_id, on_console, x);
+    pe->place->driver->ops->console(
+        pe->place->driver, pe->place->region, i->row.provider_id, on_console, x);
     return true;
 }
 
@@ -452,8 +462,9 @@ void provision_terminate(struct work *w, const struct instance *i)
 {
     const struct pool_entry *pe = provision_find_pool(w->p, i->row.pool);
     if (!pe)
-        log_error("an instance cannot be ended: its pool is not in the configuration; put it back, with "
-                  "max_nodes: 0, or end the instance by hand",
+        log_error(
+            "an instance cannot be ended: its pool is not in the configuration; put it back, with "
+            "max_nodes: 0, or end the instance by hand",
             log_i("instance", i->row.id), log_s("provider_id", i->row.provider_id),
             log_s("pool", i->row.pool));
     if (!pe || w->terminating || !i->row.provider_id[0])
@@ -487,7 +498,8 @@ void provision_touch(struct provision *p, int64_t instance)
         bool first = !w->consoled && !wall_is_set(i->row.joined_at);
         w->consoled = true;
         if (first && provision_read_console(p, i))
-            return; /* with some providers it goes with the machine, which is terminated when it was read */
+            /* with some providers it goes with the machine, which is terminated when it was read */
+            return;
         provision_terminate(w, i);
         provision_sweep_soon(p);
     }
@@ -502,15 +514,18 @@ void provision_note_pool(struct provision *p, const struct pool_row *row)
         return;
     pe->failed_boots = b->failed;
     if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
-        log_info("a machine of the pool joined again; as many as are needed are launched", log_s("pool", row->name), log_i("failed", before));
+        log_info("a machine of the pool joined again; as many as are needed are launched",
+            log_s("pool", row->name), log_i("failed", before));
     if (b->wait_ms == 0)
         return;
     char next[TIME_ISO_MAX] = "now";
     if (wall_is_set(b->next_at))
         time_format_iso(b->next_at, next);
-    log_error("machines of the pool are launched and never join; one at a time is launched to try again: look at the server name, the image and "
+    log_error("machines of the pool are launched and never join; one at a time is launched to try "
+              "again: look at the server name, the image and "
               "the network that they are given, and at the console of one",
-        log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance), log_s("why", b->text), log_s("next_launch", next));
+        log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance),
+        log_s("why", b->text), log_s("next_launch", next));
 }
 
 void provision_start(struct provision *p)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the providers say unasked: the sweep over their lists, and their prices. Invariants:
- *  1. What the provider lists under our tag is matched by token, then by id; what matches no live row is
+ *  1. What the provider lists under our tag is matched by token, then by id; what matches no live
+ *     row is
  * terminated.
- *  2. Nothing is concluded from a listing that began before the last call for that instance ended: what is listed
+ *  2. Nothing is concluded from a listing that began before the last call for that instance ended:
+ *     what is listed
  * while its launch is under way may still be refused.
  *
  * What follows from a listing is done by provision.c.
@@ -38,7 +40,8 @@ static void end_stray(struct place *pl, const struct cloud_instance *c)
     pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl);
 }
 
-/* The live row of a listed machine; NULL: it has none. A second machine under one token has none either. */
+/* The live row of a listed machine; NULL: it has none. A second machine under one token has none
+ * either. */
 static const struct instance *row_of(const struct place *pl, const struct cloud_instance *c)
 {
     const struct model *m = provision_model(pl->p);
@@ -48,7 +51,8 @@ static const struct instance *row_of(const struct place *pl, const struct cloud_
     return !i->row.provider_id[0] || str_eq(i->row.provider_id, c->id) ? i : NULL;
 }
 
-/* One listed machine against its row. What stopped by itself still bills its disk until it is terminated. */
+/* One listed machine against its row. What stopped by itself still bills its disk until it is
+ * terminated. */
 static void match(struct place *pl, const struct cloud_instance *c)
 {
     struct provision *p = pl->p;
@@ -65,7 +69,8 @@ static void match(struct place *pl, const struct cloud_instance *c)
     if (tries_is_running(&w->launch)) /* which will tell */
         return;
     bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
-    if (!i->row.provider_id[0] || told_later || core_other_offer(provision_model(p), i, c->zone, c->type))
+    if (!i->row.provider_id[0] || told_later ||
+        core_other_offer(provision_model(p), i, c->zone, c->type))
         provision_post_launched(p, i->row.id, c);
     if (over && i->row.state == INSTANCE_LAUNCHED && !c->reclaimed && !w->consoled)
         w->consoled = provision_read_console(p, i);
@@ -99,8 +104,8 @@ static void miss(struct place *pl, const struct instance *i)
         provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");
 }
 
-/* A listing, kept until the model holds nothing that is not on disk: what is concluded from it leaves at
- * once. */
+/* A listing, kept until the model holds nothing that is not on disk: what is concluded from it
+ * leaves at once. */
 struct listing {
     struct place *place;
     struct cloud_instance *list;
@@ -120,7 +125,8 @@ static void on_durable(void *ctx, const struct err *e, int64_t id)
     LIST_FOREACH (model_instances(provision_model(p)), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         const struct pool_entry *pe = provision_find_pool(p, i->row.pool);
-        if (!e && pe && pe->place == pl && provision_work(p, i->row.id)->listed_in != p->stats.sweeps)
+        if (!e && pe && pe->place == pl &&
+            provision_work(p, i->row.id)->listed_in != p->stats.sweeps)
             miss(pl, i);
     }
     if (pl->retired)
@@ -169,7 +175,8 @@ void provision_on_sweep(struct timer *t, void *ctx)
 
 /* ---- prices ---- */
 
-/* Of the pools at this place: other pools of the region may have been scored for other sets of types. */
+/* Of the pools at this place: other pools of the region may have been scored for other sets of
+ * types. */
 static void post_score(const struct place *pl, const struct cloud_price *price)
 {
     const struct provision *p = pl->p;
@@ -191,7 +198,8 @@ static void on_prices(void *ctx, const struct err *e, const struct cloud_price *
     if (pl->retired)
         provision_release_soon(pl->p);
     if (e) {
-        log_warn("prices could not be read; the last ones stay", log_s("region", pl->region), log_err(e));
+        log_warn("prices could not be read; the last ones stay", log_s("region", pl->region),
+            log_err(e));
         return;
     }
     for (size_t k = 0; k < n; k++) {

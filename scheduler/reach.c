@@ -31,7 +31,8 @@ bool reach_is_loopback(const char *host)
     plain[n] = '\0';
     if (n > 0 && plain[n - 1] == '.')
         plain[--n] = '\0';
-    if (strcasecmp(plain, "localhost") == 0 || (n > 10 && strcasecmp(plain + n - 10, ".localhost") == 0))
+    if (strcasecmp(plain, "localhost") == 0 ||
+        (n > 10 && strcasecmp(plain + n - 10, ".localhost") == 0))
         return true;
     if (inet_aton(plain, &v4)) /* 127.1 as well */
         return is_loopback_v4(v4);
@@ -81,11 +82,13 @@ int reach_check(const struct config *base, const struct config *pools, struct er
             continue;
         if (base->server_url[0] && url_is_loopback(base->server_url))
             return err_set(e, ERR_CONFIG,
-                "pool %s: machines of %s cannot reach belayd at %s, which is each of them itself: set server: to an address of this machine that they reach",
+                "pool %s: machines of %s cannot reach belayd at %s, which is each of them itself: "
+                "set server: to an address of this machine that they reach",
                 p->row.name, p->row.provider, base->server_url);
         if (!any && reach_is_loopback(base->listen_host))
             return err_set(e, ERR_CONFIG,
-                "pool %s: machines of %s cannot reach belayd, which listens at %s: set listen: to an address of this machine that they reach, as 0.0.0.0:7443",
+                "pool %s: machines of %s cannot reach belayd, which listens at %s: set listen: to "
+                "an address of this machine that they reach, as 0.0.0.0:7443",
                 p->row.name, p->row.provider, base->listen_host);
     }
     return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions (see sessions.h). Both directions tell states: a status is compared with the model and the
- * differences become facts (sessions_told.c); the desired document is computed from the model whenever it is asked for
- * (sessions_desired.c).
+ * Agent sessions (see sessions.h). Both directions tell states: a status is compared with the model
+ * and the differences become facts (sessions_told.c); the desired document is computed from the
+ * model whenever it is asked for (sessions_desired.c).
  *
  * Invariants:
  *  1. What a status told is committed before the status is answered.
- *  2. A node's revision grows with every change of what is desired of it, over restarts of belayd too.
+ *  2. A node's revision grows with every change of what is desired of it, over restarts of belayd
+ *     too.
  */
 #include <string.h>
 #include "scheduler/sessions_private.h"
@@ -135,8 +136,8 @@ static bool has_room_again(const struct session *x)
     return x->left_out;
 }
 
-/* Lets the waiting status go: with e, or (e NULL) with what is desired now. The latter only when all that the
- * model holds is on disk: in an effect or a reply of the tick. */
+/* Lets the waiting status go: with e, or (e NULL) with what is desired now. The latter only when
+ * all that the model holds is on disk: in an effect or a reply of the tick. */
 static void release(struct session *x, const struct err *e)
 {
     sessions_reply_fn reply = x->reply;
@@ -237,20 +238,22 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
     prune_seen(x, tick_model(s->o.tick));
     if (has_room_again(x))
         x->rev++;
-    if (in->wait_ms <= 0 || in->have_rev != x->rev || !model_node(tick_model(s->o.tick), in->node)) {
+    if (in->wait_ms <= 0 || in->have_rev != x->rev ||
+        !model_node(tick_model(s->o.tick), in->node)) {
         answer(s, x, in->reply, in->ctx);
         drop_if_gone(s, x);
     } else {
         release(x, NULL);
         x->reply = in->reply;
         x->ctx = in->ctx;
-        timer_start(s->o.timers, &x->timer, in->wait_ms < s->o.sync_ms ? in->wait_ms : s->o.sync_ms);
+        timer_start(
+            s->o.timers, &x->timer, in->wait_ms < s->o.sync_ms ? in->wait_ms : s->o.sync_ms);
     }
     free(in);
 }
 
-void sessions_status(
-    struct sessions *s, int64_t node_id, const struct wire_status *st, sessions_reply_fn reply, void *ctx)
+void sessions_status(struct sessions *s, int64_t node_id, const struct wire_status *st,
+    sessions_reply_fn reply, void *ctx)
 {
     const struct node *node = model_node(tick_model(s->o.tick), node_id);
     struct session *x = session_of(s, node_id);
@@ -261,7 +264,8 @@ void sessions_status(
         .wait_ms = st->wait_ms,
         .reply = reply,
         .ctx = ctx};
-    bool newer = st->incarnation > x->incarnation || (st->incarnation == x->incarnation && st->seq > x->seq);
+    bool newer =
+        st->incarnation > x->incarnation || (st->incarnation == x->incarnation && st->seq > x->seq);
     if (node && newer) {
         if (st->incarnation != x->incarnation)
             x->task_loads = x->gpu_loads = 0;

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define HOLD_SPARE_MS 30000
-#define SPECS_BYTES_MAX (4u << 20) /* of scripts and the like in one message: half of what the wire takes */
+/* of scripts and the like in one message: half of what the wire takes */
+#define SPECS_BYTES_MAX (4u << 20)
 
 static void parse_args(const char *json, struct wire_desired_attempt *d)
 {
@@ -83,12 +84,14 @@ static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
 
 /* What it has to find there, so that it never begins with less than was saved, nor with what
  * another job saved. */
-static void add_expected(const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
+static void add_expected(
+    const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
 {
     if (!s->o.cluster_uid || str_eq(d->method, ckpt_method_names[CKPT_NONE]))
         return;
     STR_COPY(d->store_uid, s->o.cluster_uid);
-    snprintf(d->ckpt_identity, sizeof(d->ckpt_identity), "%s-%lld", s->o.cluster_uid, (long long)j->submitted_at.ms);
+    snprintf(d->ckpt_identity, sizeof(d->ckpt_identity), "%s-%lld", s->o.cluster_uid,
+        (long long)j->submitted_at.ms);
     d->expect_attempt = j->last_good.attempt;
     d->expect_sequence = j->last_good.sequence;
     d->from_attempt = j->from_attempt;
@@ -126,7 +129,8 @@ static size_t json_bytes(const char *s)
 
 static size_t secrets_bytes(const struct wire_secrets *x)
 {
-    const char *const texts[] = {x->store_access_key, x->store_secret_key, x->store_token, x->step_token};
+    const char *const texts[] = {
+        x->store_access_key, x->store_secret_key, x->store_token, x->step_token};
     size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         n += texts[i] ? json_bytes(texts[i]) : 0;
@@ -143,9 +147,10 @@ static size_t spec_bytes(const struct spec_change *spec)
 static void give_up(struct sessions *s, const struct attempt *a, const struct err *why)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
-        .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_FAILED}};
-    log_error(
-        "an attempt cannot be started: its script cannot be read", log_i("job", a->row.job), log_err(why));
+        .ended = {
+            .job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_FAILED}};
+    log_error("an attempt cannot be started: its script cannot be read", log_i("job", a->row.job),
+        log_err(why));
     STR_COPY(ev.ended.text, why->text);
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
@@ -207,8 +212,8 @@ static int64_t limit_ms(const struct attempt *a)
     return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
 }
 
-/* A rank without a script is the last to run into the time limit, so that the first one's end is the job's; and what is left of it
- * when tasks are to be told is the same. */
+/* A rank without a script is the last to run into the time limit, so that the first one's end is
+ * the job's; and what is left of it when tasks are to be told is the same. */
 static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
 {
     d->script_on_first = a->job->row.script_on == SCRIPT_ON_FIRST;
@@ -244,10 +249,10 @@ static int64_t gang_deadline(const struct attempt *a)
     return first;
 }
 
-/* What the agent needs to start it. The texts were checked when they came in and are read from our own
- * database: if they do not load, the file is damaged. False: it cannot be sent (now). */
-static bool add_start(
-    struct sessions *s, const struct attempt *a, bool must, struct message *m, struct wire_desired_attempt *d)
+/* What the agent needs to start it. The texts were checked when they came in and are read from our
+ * own database: if they do not load, the file is damaged. False: it cannot be sent (now). */
+static bool add_start(struct sessions *s, const struct attempt *a, bool must, struct message *m,
+    struct wire_desired_attempt *d)
 {
     struct spec_change spec = {0};
     struct err e = {0};
@@ -273,7 +278,8 @@ static bool add_start(
     return !m->is_full;
 }
 
-/* False: the attempt is left out. One that the agent has or may have never is, with secrets or without. */
+/* False: the attempt is left out. One that the agent has or may have never is, with secrets or
+ * without. */
 static bool add_secrets(
     struct sessions *s, const struct seen *k, struct message *m, struct wire_desired_attempt *d)
 {
@@ -324,7 +330,8 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
             d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
     }
-    if (!may_use_store(s, a, k) || !add_secrets(s, k, m, d) || (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
+    if (!may_use_store(s, a, k) || !add_secrets(s, k, m, d) ||
+        (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
         wire_secrets_wipe(&d->secrets);
         *d = (struct wire_desired_attempt){0};
         return;
@@ -333,9 +340,11 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
     m->d->n_attempts++;
 }
 
-/* First what the agent has or may have, which must not be missing, then what is new, as far as there is room.
+/* First what the agent has or may have, which must not be missing, then what is new, as far as
+ * there is room.
  */
-static void desire_all(struct sessions *s, struct session *x, const struct node *node, struct message *m)
+static void desire_all(
+    struct sessions *s, struct session *x, const struct node *node, struct message *m)
 {
     size_t n = 0;
     LIST_FOREACH (&node->attempts, l)
@@ -345,7 +354,8 @@ static void desire_all(struct sessions *s, struct session *x, const struct node 
         LIST_FOREACH (&node->attempts, l) {
             const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
             struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
-            if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX && (k->told || k->sent) == !is_new)
+            if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
+                (k->told || k->sent) == !is_new)
                 desire(s, a, k, m);
         }
     }
@@ -363,7 +373,8 @@ static void add_unneeded(struct sessions *s, const struct session *x, struct wir
     }
 }
 
-void sessions_desire(struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d)
+void sessions_desire(
+    struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d)
 {
     struct message m = {.d = d};
     desire_all(s, x, node, &m);

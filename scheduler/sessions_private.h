@@ -11,7 +11,8 @@
 
 #define REV_BOOT_SHIFT 32 /* a revision tells in which run of belayd it was given */
 
-/* What the agent was last told and told us of one attempt; only hints, all of it can be forgotten. */
+/* What the agent was last told and told us of one attempt; only hints, all of it can be
+ * forgotten. */
 struct seen {
     struct link in_session;
     int64_t job, attempt;
@@ -31,7 +32,8 @@ struct session {
     int64_t kept[WIRE_KEPT_MAX]; /* jobs, as the last status told */
     size_t n_kept;
     int64_t task_loads, gpu_loads; /* the highest numbers of this incarnation's that were taken */
-    bool left_out; /* the last answer had no room for some: they follow when the agent tells what it got */
+    /* the last answer had no room for some: they follow when the agent tells what it got */
+    bool left_out;
     /* the status that waits */
     sessions_reply_fn reply;
     void *ctx;
@@ -48,9 +50,11 @@ struct sessions {
 struct seen *sessions_seen(struct session *x, int64_t job, int64_t attempt);
 
 /* What a status tells that the model does not have becomes facts. */
-void sessions_tell(struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st);
+void sessions_tell(
+    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st);
 
 /* Adds to d what the model wants of the node, as far as there is room for it. */
-void sessions_desire(struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d);
+void sessions_desire(
+    struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d);
 
 #endif

@@ -2,15 +2,16 @@
  *
  * What an agent tells, compared with the model: the differences become facts (see sessions.h).
  *
- * Invariant: checkpoints of a status are posted before its end, so that an end never hides the save that came with it.
+ * Invariant: checkpoints of a status are posted before its end, so that an end never hides the save
+ * that came with it.
  */
 #include "scheduler/sessions_private.h"
 
 #include "base/log.h"
 #include "base/str.h"
 
-void sessions_read_extras(const char *features, const char *resources, char ret_features[FEATURES_TEXT_MAX],
-    char ret_resources[COUNTS_TEXT_MAX])
+void sessions_read_extras(const char *features, const char *resources,
+    char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX])
 {
     struct counts counts = {0};
     char name[FEATURE_MAX];
@@ -61,12 +62,13 @@ static int64_t known_failed_saves(const struct sessions *s, const struct attempt
     struct err e;
     int64_t n = 0;
     if (db_read_failed_saves(s->o.reader, a->row.job, a->row.attempt, a->row.node, &n, &e) != 0)
-        log_warn("what saves of a job failed cannot be read: they are told again", log_i("job", a->row.job), log_err(&e));
+        log_warn("what saves of a job failed cannot be read: they are told again",
+            log_i("job", a->row.job), log_err(&e));
     return n;
 }
 
-static void post_failed_saves(
-    struct sessions *s, struct seen *k, const struct attempt *a, const struct wire_attempt_status *st)
+static void post_failed_saves(struct sessions *s, struct seen *k, const struct attempt *a,
+    const struct wire_attempt_status *st)
 {
     if (st->failed_saves > 0 && k->failed_saves == 0)
         k->failed_saves = known_failed_saves(s, a);
@@ -79,7 +81,8 @@ static void post_failed_saves(
     k->failed_saves = st->failed_saves;
 }
 
-static void post_end(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+static void post_end(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     struct event ev = {.type = EV_ATTEMPT_ENDED,
         .ended = {.job = st->job,
@@ -91,8 +94,8 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
         if (str_eq(end_kind_names[i], st->end))
             end = i;
     if (end == END_NONE) {
-        log_warn(
-            "an agent told an unknown end; counted as failed", log_i("job", st->job), log_s("end", st->end));
+        log_warn("an agent told an unknown end; counted as failed", log_i("job", st->job),
+            log_s("end", st->end));
         end = END_FAILED;
     }
     ev.ended.end = (enum end_kind)end;
@@ -104,7 +107,8 @@ static void post_end(struct sessions *s, const struct attempt *a, const struct w
 }
 
 /* Each status tells it until the attempt has begun. */
-static void post_store(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+static void post_store(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     if (st->store_tries <= a->store_tries || st->phase == WIRE_ENDED)
         return;
@@ -118,11 +122,12 @@ static void post_store(struct sessions *s, const struct attempt *a, const struct
 }
 
 /* What is known already is told again with every status. */
-static void post_usage(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+static void post_usage(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     const struct wire_usage *u = &st->usage;
-    if (u->cpu_ms == a->row.cpu_ms && u->memory_peak_bytes == a->row.memory_peak && u->cpu_milli == a->cpu_milli &&
-        u->memory_bytes == a->memory_bytes)
+    if (u->cpu_ms == a->row.cpu_ms && u->memory_peak_bytes == a->row.memory_peak &&
+        u->cpu_milli == a->cpu_milli && u->memory_bytes == a->memory_bytes)
         return;
     struct event ev = {.type = EV_USAGE,
         .usage = {.job = st->job,
@@ -137,18 +142,21 @@ static void post_usage(struct sessions *s, const struct attempt *a, const struct
 }
 
 /* Once after each cleaning: the first rank alone cleans. */
-static void post_kept(struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+static void post_kept(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
 {
     int64_t known = model_stored_bytes(tick_model(s->o.tick), st->job);
     if (st->kept_bytes == 0 || known < 0 || known == st->kept_bytes || a->row.rank > 0)
         return;
-    struct event ev = {.type = EV_KEPT, .kept = {.job = st->job, .attempt = st->attempt, .node = a->row.node, .bytes = st->kept_bytes}};
+    struct event ev = {.type = EV_KEPT,
+        .kept = {
+            .job = st->job, .attempt = st->attempt, .node = a->row.node, .bytes = st->kept_bytes}};
     tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
-/* What the ledger has as useful and the attempt does again. Looked up only where it was not restored
- * from what is last good, where an attempt before it was not, or where its work was given up and
- * nothing has been saved since. */
+/* What the ledger has as useful and the attempt does again. Looked up only where it was not
+ * restored from what is last good, where an attempt before it was not, or where its work was given
+ * up and nothing has been saved since. */
 static void note_behind(struct sessions *s, const struct job_row *j, struct event *started)
 {
     const int64_t attempt = started->started.attempt;
@@ -159,20 +167,21 @@ static void note_behind(struct sessions *s, const struct job_row *j, struct even
     struct err e;
     int64_t ms = 0;
     bool was = false;
-    int rc = attempt > 2 && (newest || anew)
-                 ? db_read_was_behind(
-                       s->o.reader, j->id, anew ? j->from_attempt : 0, attempt, &was, &e)
-                 : 0;
+    int rc = attempt > 2 && (newest || anew) ? db_read_was_behind(s->o.reader, j->id,
+                                                   anew ? j->from_attempt : 0, attempt, &was, &e)
+                                             : 0;
 
     if (rc == 0 && (was || !newest))
         rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
     if (rc != 0)
-        log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id), log_err(&e));
+        log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id),
+            log_err(&e));
     started->started.behind_ms = ms;
     started->started.behind_again = anew && was;
 }
 
-static void post_attempt(struct sessions *s, struct session *x, const struct wire_attempt_status *st)
+static void post_attempt(
+    struct sessions *s, struct session *x, const struct wire_attempt_status *st)
 {
     const struct job *job = model_job(tick_model(s->o.tick), st->job);
     const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
@@ -218,9 +227,11 @@ static void post_attempt(struct sessions *s, struct session *x, const struct wir
         post_usage(s, a, st);
 }
 
-/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a wiped disk). One that was told to the
- * belayd before us only counts once the agent has heard of us: what it wrote before may have been overtaken by what told of it. */
-static void post_vanished(struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
+/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a
+ * wiped disk). One that was told to the belayd before us only counts once the agent has heard of
+ * us: what it wrote before may have been overtaken by what told of it. */
+static void post_vanished(
+    struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
 {
     bool knows_us = have_rev >> REV_BOOT_SHIFT == s->o.boots;
     LIST_FOREACH (&node->attempts, l) {
@@ -230,7 +241,10 @@ static void post_vanished(struct sessions *s, struct session *x, const struct no
         if (!had || k->status_no == x->status_no)
             continue;
         struct event ev = {.type = EV_ATTEMPT_ENDED,
-            .ended = {.job = a->row.job, .attempt = a->row.attempt, .node = x->node, .end = END_NODE_LOST}};
+            .ended = {.job = a->row.job,
+                .attempt = a->row.attempt,
+                .node = x->node,
+                .end = END_NODE_LOST}};
         STR_COPY(ev.ended.text, SESSIONS_VANISHED);
         tick_post(s->o.tick, &ev, NULL, NULL);
     }
@@ -262,8 +276,10 @@ static void post_facts(struct sessions *s, const struct node *node, const struct
     ev.facts.gpu.memory_mib = st->gpu_memory_mib;
     gpu_model(st->gpu_model, ev.facts.gpu.model);
     if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||
-        !str_eq(ev.facts.gpu.model, node->row.gpu.model) || ev.facts.gpu.memory_mib != node->row.gpu.memory_mib ||
-        !str_eq(ev.facts.features, node->row.features) || !str_eq(ev.facts.resources, node->row.resources))
+        !str_eq(ev.facts.gpu.model, node->row.gpu.model) ||
+        ev.facts.gpu.memory_mib != node->row.gpu.memory_mib ||
+        !str_eq(ev.facts.features, node->row.features) ||
+        !str_eq(ev.facts.resources, node->row.resources))
         tick_post(s->o.tick, &ev, NULL, NULL);
 }
 
@@ -277,7 +293,8 @@ static void take_loads(struct sessions *s, struct session *x, const struct wire_
         x->gpu_loads = st->gpu_loads[i].no > x->gpu_loads ? st->gpu_loads[i].no : x->gpu_loads;
 }
 
-void sessions_tell(struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
+void sessions_tell(
+    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
 {
     post_notice(s, node, &st->notice);
     post_facts(s, node, st);

@@ -26,7 +26,8 @@ static int64_t offer_of(const struct model *m, const struct instance_row *r)
     const struct pool *p = model_pool(m, r->pool);
     LIST_FOREACH (p ? &p->offers : &(struct list){0}, l) {
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-        if (o->row.market == r->market && str_eq(o->row.zone, r->zone) && str_eq(o->row.type, r->type))
+        if (o->row.market == r->market && str_eq(o->row.zone, r->zone) &&
+            str_eq(o->row.type, r->type))
             return o->row.id;
     }
     return CORE_ID_NONE;
@@ -42,9 +43,12 @@ static int on_instance(void *ctx, const struct instance_row *r)
         return 1;
     if (offer == CORE_ID_NONE || (!was_there && !is_over))
         return 0;
-    w->list[w->n++] = (struct word){offer, was_there ? r->launched_at : r->intended_at, was_there ? SIGHTING_THERE : SIGHTING_AWAY};
+    w->list[w->n++] = (struct word){offer, was_there ? r->launched_at : r->intended_at,
+        was_there ? SIGHTING_THERE : SIGHTING_AWAY};
     if (was_there && (is_over || r->reclaimed))
-        w->list[w->n++] = (struct word){offer, wall_is_set(r->ended_at) ? r->ended_at : r->launched_at, r->reclaimed ? SIGHTING_LOST : SIGHTING_ENDED};
+        w->list[w->n++] =
+            (struct word){offer, wall_is_set(r->ended_at) ? r->ended_at : r->launched_at,
+                r->reclaimed ? SIGHTING_LOST : SIGHTING_ENDED};
     return 0;
 }
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define START_MS 5000 /* a start waits for the store no longer */
-#define LOOK_MS 60000  /* nor does a look */
+#define LOOK_MS 60000 /* nor does a look */
 #define AGAIN_BASE_MS 2000
 #define AGAIN_CAP_MS 30000
 #define PLACES_BYTES_MAX (64u << 10)
@@ -81,7 +81,8 @@ static int refuse_torn(struct look *k, struct err *e)
 
     k->found = FOUND_ANOTHERS;
     return err_set(e, ERR_CONFIG,
-        "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from a "
+        "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from "
+        "a "
         "copy, or use another store (store:) or cluster name (cluster:); if no other cluster uses "
         "it, belay checkpoint adopt",
         k->url, why.text);

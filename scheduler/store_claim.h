@@ -30,10 +30,10 @@ struct store_claim_options {
     struct timers *timers;
     struct http_client *http;
     struct prng *prng;
-    const char *state_dir, *store, *cluster, *cluster_uid; /* borrowed, as all here.
-                                                                uid "": it has none yet (reads_only) */
-    bool had_checkpoints;                                  /* by what the database says */
-    bool reads_only; /* for `belayd --check`: neither marker nor place is written */
+    /* borrowed, as all here. uid "": it has none yet (reads_only) */
+    const char *state_dir, *store, *cluster, *cluster_uid;
+    bool had_checkpoints; /* by what the database says */
+    bool reads_only;      /* for `belayd --check`: neither marker nor place is written */
     int64_t next_job;
     /* While store_claim_begin runs: no number below that is given out any more. */
     int (*raise)(void *ctx, int64_t next_job, struct err *e);

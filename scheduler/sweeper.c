@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sweeper.h. The thread reads what its job holds and nothing else, so a sweeper can be destroyed meanwhile.
+ * See sweeper.h. The thread reads what its job holds and nothing else, so a sweeper can be
+ * destroyed meanwhile.
  */
 #include "scheduler/sweeper.h"
 
@@ -44,15 +45,18 @@ static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
     static const int newest[] = {
         [LEFTOVER_KEEP_ALL] = CKPT_KEEP_ALL, [LEFTOVER_KEEP_LAST] = 1, [LEFTOVER_KEEP_NONE] = 0};
     int rc = ckpt_fence(j, CKPT_CLOSED, e);
-    return rc ? rc : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]}, &s->cancel, &s->kept_bytes, e);
+    return rc ? rc
+              : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]},
+                    &s->cancel, &s->kept_bytes, e);
 }
 
 static void on_thread(void *ctx)
 {
     struct sweep *s = ctx;
     struct ckpt_job j = {.cluster = s->cluster, .job = s->job, .crypt = &s->crypt};
-    s->rc = store_open(
-        s->url, &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store, &s->e);
+    s->rc = store_open(s->url,
+        &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store,
+        &s->e);
     if (s->rc)
         return;
     if (s->uid[0])
@@ -117,8 +121,8 @@ static void on_access(void *ctx, const struct err *e)
     finish(w->now);
 }
 
-static void start(
-    struct cleaner_port *port, int64_t job, enum leftover_keep keep, cleaner_done_fn done, void *ctx)
+static void start(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
+    cleaner_done_fn done, void *ctx)
 {
     struct sweeper *w = (struct sweeper *)((char *)port - offsetof(struct sweeper, port));
     struct sweep *s = mem_alloc(sizeof(*s));

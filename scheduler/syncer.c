@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See syncer.h. Invariants: at most one round is on the thread; what is told while it is belongs to the next one, and so does
- * who begins to wait then; a timer runs exactly while something is told, nobody waits and no round is on the thread.
+ * See syncer.h. Invariants: at most one round is on the thread; what is told while it is belongs to
+ * the next one, and so does who begins to wait then; a timer runs exactly while something is told,
+ * nobody waits and no round is on the thread.
  */
 #include "scheduler/syncer.h"
 
@@ -205,7 +206,8 @@ bool syncer_is_synced(const struct syncer *s, const char *path)
     return !(s->now && smap_get(&s->now->files, path)) && !smap_get(&s->next->files, path);
 }
 
-/* Of a round that is on the thread nobody knows what it has done already, so it is the next one that counts. */
+/* Of a round that is on the thread nobody knows what it has done already, so it is the next one
+ * that counts. */
 void syncer_wait(struct syncer *s, syncer_fn fn, void *ctx)
 {
     struct waiter *w = mem_alloc(sizeof(*w));

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #define FLUSH_MS 5000
-#define EARLY_MS 600000     /* a node's clock may be ahead by so much, */
-#define LATE_MS 86400000    /* and what it tells this old */
-#define LOOKED_UP_MAX 64    /* attempts that have ended, of one status: looked up in the database */
+#define EARLY_MS 600000  /* a node's clock may be ahead by so much, */
+#define LATE_MS 86400000 /* and what it tells this old */
+#define LOOKED_UP_MAX 64 /* attempts that have ended, of one status: looked up in the database */
 #define VALUE_MAX (INT64_C(1) << 58)
 
 static const int64_t spans[LOAD_SPANS] = LOAD_SPANS_MS;
@@ -37,8 +37,10 @@ static int find_rank(void *ctx, const struct attempt_row *a)
     return 0;
 }
 
-/* Of an attempt on this node; -1: it is none. *lookups: how many more may be looked for in the database. */
-static int32_t rank_of(const struct telemetry *t, int64_t job, int64_t attempt, int64_t node, int *lookups)
+/* Of an attempt on this node; -1: it is none. *lookups: how many more may be looked for in the
+ * database. */
+static int32_t rank_of(
+    const struct telemetry *t, int64_t job, int64_t attempt, int64_t node, int *lookups)
 {
     const struct attempt *a = job_attempt_on(model_job(tick_model(t->o.tick), job), attempt, node);
     struct where w = {.attempt = attempt, .node = node, .rank = -1};
@@ -66,14 +68,16 @@ static void bound(void *load, size_t size)
 
 static bool has_room(struct telemetry *t)
 {
-    bool full = t->waiting.n_tasks + t->waiting.n_gpus >= (size_t)TELEMETRY_WAITING_MAX * LOAD_SPANS;
+    bool full =
+        t->waiting.n_tasks + t->waiting.n_gpus >= (size_t)TELEMETRY_WAITING_MAX * LOAD_SPANS;
     if (full && !t->told_full)
         log_warn("more telemetry comes than can be stored: some is left out");
     t->told_full = full;
     return !full;
 }
 
-static void add_task(struct telemetry *t, int64_t node, int32_t rank, const struct wire_task_load *l)
+static void add_task(
+    struct telemetry *t, int64_t node, int32_t rank, const struct wire_task_load *l)
 {
     struct loads_batch *b = &t->waiting;
     b->tasks = mem_resize(b->tasks, b->n_tasks + LOAD_SPANS, sizeof(*b->tasks));
@@ -109,13 +113,16 @@ static void add_gpu(struct telemetry *t, int64_t node, bool has_job, const struc
     }
 }
 
-void telemetry_take(void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
+void telemetry_take(
+    void *ctx, int64_t node, const struct wire_status *st, int64_t tasks_above, int64_t gpus_above)
 {
     struct telemetry *t = ctx;
     int lookups = LOOKED_UP_MAX;
     for (size_t i = 0; i < st->n_task_loads; i++) {
         const struct wire_task_load *l = &st->task_loads[i];
-        int32_t rank = l->no > tasks_above && is_timely(t, l->at) && has_room(t) ? rank_of(t, l->job, l->attempt, node, &lookups) : -1;
+        int32_t rank = l->no > tasks_above && is_timely(t, l->at) && has_room(t)
+                           ? rank_of(t, l->job, l->attempt, node, &lookups)
+                           : -1;
         if (rank >= 0)
             add_task(t, node, rank, l);
     }

@@ -3,7 +3,8 @@
  * The tick (see tick.h). Invariants:
  *  1. The model changes only inside run(), and run() starts only when no commit is under way.
  *  2. A reply or an effect happens only after the commit of the turn that caused it.
- *  3. A turn that changed nothing needs no commit: its replies leave at once (what they tell is on disk
+ *  3. A turn that changed nothing needs no commit: its replies leave at once (what they tell is on
+ *     disk
  * already).
  *
  * It deliberately knows nothing of who posts and what the effects are.
@@ -19,7 +20,8 @@
 #define DECISIONS_MAX 1000000 /* in one turn: a plan that never ends is a bug, not a load */
 #define FULL_RETRY_MIN_MS 1000
 #define FULL_RETRY_MAX_MS 5000
-#define HELD_UP_MS 1000 /* a timer that fires so late: the process was stopped, or its machine was */
+/* a timer that fires so late: the process was stopped, or its machine was */
+#define HELD_UP_MS 1000
 
 /* One post: an event (with its own copies of what it points to) or work. */
 struct post {
@@ -95,14 +97,16 @@ static void on_turn(struct timer *timer, void *ctx)
     run(ctx);
 }
 
-/* After a stop, what agents sent meanwhile still waits to be read: nobody loses its lease over it. */
+/* After a stop, what agents sent meanwhile still waits to be read: nobody loses its lease over
+ * it. */
 static void on_wake(struct timer *timer, void *ctx)
 {
     struct tick *t = ctx;
     int64_t late_ms = clock_mono(t->o.timers->clock).ms - t->wake_due.ms;
     (void)timer;
     if (late_ms > HELD_UP_MS) {
-        log_warn("belayd was held up: the leases of all nodes begin anew", log_i("late_ms", late_ms));
+        log_warn(
+            "belayd was held up: the leases of all nodes begin anew", log_i("late_ms", late_ms));
         renew_leases(t);
     }
     run(t);
@@ -263,7 +267,8 @@ static void refuse_inbox(struct tick *t)
         t->n_inbox--;
         if (p->reply) {
             err_set(&p->e, ERR_NO_SPACE,
-                "belayd cannot store anything: the disk that holds its state is full; free some space there "
+                "belayd cannot store anything: the disk that holds its state is full; free some "
+                "space there "
                 "and try "
                 "again (running jobs go on)");
             p->reply(p->ctx, &p->e, 0);
@@ -292,8 +297,8 @@ static void decide(struct tick *t)
     while (plan_next(t->o.planner, t->o.model, t->turn_now, &ev)) {
         struct err e = {0};
         if (tick_apply(t, &ev, NULL, &e) != 0)
-            log_error("a decision was refused by the model", log_s("event", event_type_names[ev.type]),
-                log_err(&e));
+            log_error("a decision was refused by the model",
+                log_s("event", event_type_names[ev.type]), log_err(&e));
         assert(++n < DECISIONS_MAX);
     }
 }
@@ -354,7 +359,8 @@ static void run(struct tick *t)
     model_take_changes(t->o.model, &t->batch.changes);
     t->running = false;
     arm_wake(t);
-    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 && loads_is_empty(&t->batch.loads)) {
+    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 &&
+        loads_is_empty(&t->batch.loads)) {
         batch_done(t);
         give_replies(t);
         return;
@@ -409,7 +415,8 @@ void tick_committed(struct tick *t, int rc, const struct err *e)
         commit_succeeded(t);
     } else if (rc == ERR_NO_SPACE) {
         if (!t->full)
-            log_error("the disk under the state is full: refusing new work until there is space", log_err(e));
+            log_error("the disk under the state is full: refusing new work until there is space",
+                log_err(e));
         t->full = true;
         t->full_retry_ms = t->full_retry_ms ? t->full_retry_ms * 2 : FULL_RETRY_MIN_MS;
         if (t->full_retry_ms > FULL_RETRY_MAX_MS)
@@ -430,7 +437,8 @@ bool tick_is_full(const struct tick *t)
 
 struct stamp tick_now(const struct tick *t)
 {
-    return (struct stamp){.wall = clock_wall(t->o.timers->clock), .mono = clock_mono(t->o.timers->clock)};
+    return (struct stamp){
+        .wall = clock_wall(t->o.timers->clock), .mono = clock_mono(t->o.timers->clock)};
 }
 
 const struct model *tick_model(const struct tick *t)

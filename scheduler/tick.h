@@ -4,14 +4,14 @@
  *
  *     drain the inbox -> apply -> plan and apply the decisions -> ONE commit -> effects -> replies
  *
- * While a commit is under way the model is not touched and the next posts gather: the fsync is the batching
- * window. Nothing leaves before the commit that causes it has succeeded. Runs on vtables only, in the daemon
- * and in the simulator alike.
+ * While a commit is under way the model is not touched and the next posts gather: the fsync is the
+ * batching window. Nothing leaves before the commit that causes it has succeeded. Runs on vtables
+ * only, in the daemon and in the simulator alike.
  *
- * A commit that fails for lack of space has rolled back: the batch is kept and tried again (1 s, doubling to
- * 5 s), and until it succeeds everything posted is answered with ERR_NO_SPACE; then the leases of all nodes
- * begin anew. So they do when a timer fires late: belayd was stopped, and has not read what agents sent.
- * Any other failed commit is fatal.
+ * A commit that fails for lack of space has rolled back: the batch is kept and tried again (1 s,
+ * doubling to 5 s), and until it succeeds everything posted is answered with ERR_NO_SPACE; then the
+ * leases of all nodes begin anew. So they do when a timer fires late: belayd was stopped, and has
+ * not read what agents sent. Any other failed commit is fatal.
  */
 #ifndef BELAY_SCHEDULER_TICK_H
 #define BELAY_SCHEDULER_TICK_H
@@ -23,7 +23,8 @@
 
 struct tick;
 
-/* How a batch gets to disk. start borrows b until tick_committed is called for it, later or inside start. */
+/* How a batch gets to disk. start borrows b until tick_committed is called for it, later or inside
+ * start. */
 struct commit_port {
     void (*start)(struct commit_port *port, const struct db_batch *b);
 };
@@ -33,7 +34,8 @@ struct tick_options {
     struct planner *planner;
     struct timers *timers;
     struct commit_port *commit;
-    /* Runs after each successful commit, before the replies: wakes sessions, provisioning, watchers. */
+    /* Runs after each successful commit, before the replies: wakes sessions, provisioning,
+     * watchers. */
     void (*effects)(void *ctx, const struct db_batch *committed);
     /* The outcome on disk is unknown; the process must end. */
     void (*fatal)(void *ctx, const struct err *e);
@@ -61,8 +63,9 @@ void tick_put_loads(struct tick *t, struct loads_batch *b);
 /* Tokens already put in this turn (not yet visible to readers). */
 const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n);
 
-/* Runs fn(ctx, NULL, 0) at a moment when all that the model holds is on disk: what looks at the model to act
- * on it outside goes through here. With ERR_NO_SPACE or ERR_UNAVAILABLE there is no such moment soon. */
+/* Runs fn(ctx, NULL, 0) at a moment when all that the model holds is on disk: what looks at the
+ * model to act on it outside goes through here. With ERR_NO_SPACE or ERR_UNAVAILABLE there is no
+ * such moment soon. */
 void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx);
 
 /* The commit that was started has ended. */

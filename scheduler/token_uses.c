@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See token_uses.h. A token's row is written whole, so it is read again within the turn that writes it:
- * a token that was revoked meanwhile stays revoked.
+ * See token_uses.h. A token's row is written whole, so it is read again within the turn that writes
+ * it: a token that was revoked meanwhile stays revoked.
  */
 #include "scheduler/token_uses.h"
 

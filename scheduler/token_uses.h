@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When each API token was last used. Kept in memory, and stored with a delay in a commit of the tick: of
- * each token at most once a minute, and of all tokens in one commit. A crash loses at most the last minute
- * and a half.
+ * When each API token was last used. Kept in memory, and stored with a delay in a commit of the
+ * tick: of each token at most once a minute, and of all tokens in one commit. A crash loses at most
+ * the last minute and a half.
  */
 #ifndef BELAY_SCHEDULER_TOKEN_USES_H
 #define BELAY_SCHEDULER_TOKEN_USES_H

@@ -5,8 +5,8 @@
  * (agent/belay-agent.service.in) and of what the provider adds to power_off.sh. The emulator sets
  * BELAY_NODE_DIR; a real machine has /var/lib/belay-agent.
  *
- * What is quoted here in single quotes and quoted here-documents has none of their ends in it: a URL of the
- * configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
+ * What is quoted here in single quotes and quoted here-documents has none of their ends in it: a
+ * URL of the configuration has no quotes, a token is letters, digits and dots, a CA is PEM.
  */
 #include "scheduler/userdata.h"
 
@@ -55,8 +55,8 @@ char *userdata_build(const struct userdata *u)
     buf_printf(&out, "token='%s'\n", u->token);
     add_configuration(&out, u);
     add_power_off(&out, u);
-    buf_printf(
-        &out, "ca() {\ncat <<'END'\n%s%sEND\n}\n", u->ca_pem, n > 0 && u->ca_pem[n - 1] == '\n' ? "" : "\n");
+    buf_printf(&out, "ca() {\ncat <<'END'\n%s%sEND\n}\n", u->ca_pem,
+        n > 0 && u->ca_pem[n - 1] == '\n' ? "" : "\n");
     buf_printf(&out, "unit() {\ncat <<'END'\n%sEND\n}\n", agent_service);
     buf_adds(&out, userdata_sh);
     return buf_take(&out);

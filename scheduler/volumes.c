@@ -52,11 +52,13 @@ static void add_missing(const struct part *p, struct volumes_missing *list, size
 {
     static const struct err silent = {ERR_TIMEOUT, "it has not answered yet: ask again in a while"};
     if (!p->over || p->e.kind != ERR_NONE)
-        list[(*n)++] = (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
+        list[(*n)++] =
+            (struct volumes_missing){p->pool, p->provider, p->region, p->over ? &p->e : &silent};
 }
 
 /* Pools of one account list the same ones. */
-static void add_found(const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
+static void add_found(
+    const struct part *p, struct smap *seen, struct volumes_found *list, size_t *n)
 {
     for (size_t i = 0; p->over && i < p->n; i++) {
         char *key = mem_printf("%s %s", p->provider, p->list[i].id);
@@ -152,7 +154,8 @@ static void ask_at(struct reading *r, const struct volumes_place *pl)
     r->parts = mem_resize(r->parts, r->n_parts + 1, sizeof(*r->parts));
     r->parts[r->n_parts++] = p;
     r->n_waited_for++;
-    ops->volumes(pl->driver, p->region, r == &r->v->all ? NULL : r->v->o.cluster_uid, on_volumes, p);
+    ops->volumes(
+        pl->driver, p->region, r == &r->v->all ? NULL : r->v->o.cluster_uid, on_volumes, p);
 }
 
 static void ask(struct reading *r)
@@ -174,7 +177,8 @@ static bool is_known(const struct reading *r)
     bool whole = true;
     for (size_t i = 0; i < r->n_parts; i++)
         whole = whole && r->parts[i]->e.kind == ERR_NONE;
-    return mono_is_set(r->ended) && clock_mono(r->v->o.timers->clock).ms - r->ended.ms < (whole ? VOLUMES_KEEP_MS : VOLUMES_RETRY_MS);
+    return mono_is_set(r->ended) && clock_mono(r->v->o.timers->clock).ms - r->ended.ms <
+                                        (whole ? VOLUMES_KEEP_MS : VOLUMES_RETRY_MS);
 }
 
 void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx)

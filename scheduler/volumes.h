@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The volumes at the providers that are attached to no machine: asked of every elastic pool's driver when somebody wants to know, never
- * in a tick. Who asks meanwhile gets the same answer, and who asks soon afterwards the last one, so that nobody's refreshing of a page
- * uses up what the provider allows an account to ask. Only looks: no volume is ever deleted here.
+ * The volumes at the providers that are attached to no machine: asked of every elastic pool's
+ * driver when somebody wants to know, never in a tick. Who asks meanwhile gets the same answer, and
+ * who asks soon afterwards the last one, so that nobody's refreshing of a page uses up what the
+ * provider allows an account to ask. Only looks: no volume is ever deleted here.
  *
- * Invariant: who asks is answered once, VOLUMES_WAIT_MS later at the latest, with what is known by then; a provider that did not answer,
- * or refused, is told beside it.
+ * Invariant: who asks is answered once, VOLUMES_WAIT_MS later at the latest, with what is known by
+ * then; a provider that did not answer, or refused, is told beside it.
  */
 #ifndef BELAY_SCHEDULER_VOLUMES_H
 #define BELAY_SCHEDULER_VOLUMES_H
@@ -14,8 +15,8 @@
 #include "cloud/driver.h"
 
 #define VOLUMES_WAIT_MS 20000
-#define VOLUMES_KEEP_MS (5 * 60000)  /* an answer */
-#define VOLUMES_RETRY_MS 15000       /* one with a provider missing */
+#define VOLUMES_KEEP_MS (5 * 60000) /* an answer */
+#define VOLUMES_RETRY_MS 15000      /* one with a provider missing */
 
 struct volumes;
 
@@ -27,7 +28,8 @@ struct volumes_place {
 
 /* All borrowed. */
 struct volumes_options {
-    bool (*place)(void *ctx, size_t i, struct volumes_place *ret_place); /* the i-th, from 0; false: there are fewer */
+    /* the i-th, from 0; false: there are fewer */
+    bool (*place)(void *ctx, size_t i, struct volumes_place *ret_place);
     void *ctx;
     struct timers *timers;
     const char *cluster_uid; /* the tag's value */
@@ -53,7 +55,8 @@ struct volumes_reading {
 typedef void (*volumes_fn)(void *ctx, const struct volumes_reading *r);
 
 struct volumes *volumes_create(const struct volumes_options *o);
-/* The cluster's own, or all of the accounts. done runs once, perhaps at once, and not after volumes_destroy. */
+/* The cluster's own, or all of the accounts. done runs once, perhaps at once, and not after
+ * volumes_destroy. */
 void volumes_read(struct volumes *v, bool all, volumes_fn done, void *ctx);
 /* After the drivers were destroyed. Who still waits is forgotten. NULL is fine */
 void volumes_destroy(struct volumes *v);

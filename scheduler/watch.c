@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Long polls: a request for a job's events or output that waits until there is something new. A watch is
- * answered from the database or the files, never from what woke it, so a spurious wake costs one look.
+ * Long polls: a request for a job's events or output that waits until there is something new. A
+ * watch is answered from the database or the files, never from what woke it, so a spurious wake
+ * costs one look.
  */
 #include "scheduler/api_private.h"
 
@@ -37,7 +38,8 @@ static int add_event(void *ctx, const struct history_row *h)
 }
 
 /* True when it was answered. With must, it answers even if there is nothing. */
-static bool answer_events(struct api *a, struct http_exchange *x, int64_t job, int64_t after, bool must)
+static bool answer_events(
+    struct api *a, struct http_exchange *x, int64_t job, int64_t after, bool must)
 {
     struct found f = {.events = json_array(), .last = after};
     struct job_row row = {0};
@@ -61,7 +63,8 @@ static bool answer_events(struct api *a, struct http_exchange *x, int64_t job, i
     return true;
 }
 
-static bool answer_logs(struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
+static bool answer_logs(
+    struct api *a, struct http_exchange *x, const struct watch_of *of, bool must)
 {
     struct buf out = {0};
     struct job_row row;
@@ -71,10 +74,11 @@ static bool answer_logs(struct api *a, struct http_exchange *x, const struct wat
     char number[24];
     int rc = db_read_job(a->o.reader, of->job, &row, &e);
     if (rc == 0 && of->part.rank >= row.nodes)
-        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0", (long long)of->job,
-            (int)row.nodes, row.nodes == 1 ? "" : "s");
+        rc = err_set(&e, ERR_NOT_FOUND, "job %lld has %d node%s: ranks count from 0",
+            (long long)of->job, (int)row.nodes, row.nodes == 1 ? "" : "s");
     if (rc == 0)
-        rc = logs_read(a->o.logs, a->o.reader, &of->part, (size_t)of->max, &out, &next, &complete, &e);
+        rc = logs_read(
+            a->o.logs, a->o.reader, &of->part, (size_t)of->max, &out, &next, &complete, &e);
     bool ended = rc == 0 && (row.state == JOB_ENDED || of->part.attempt > 0) && complete;
     if (rc != 0) {
         http_reply_err(x, &e);
@@ -147,7 +151,8 @@ static void wake(struct api *a, int64_t job, bool must)
     struct list due = {0};
     if (!ws)
         return;
-    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after the loop.
+    /* Those that stay go back to the list; the last to leave frees ws, so it is not touched after
+     * the loop.
      */
     LIST_FOREACH (&ws->list, n) {
         struct watch *w = LIST_ENTRY(n, struct watch, in_watchers);

@@ -3,10 +3,11 @@
  * See workdirs.h.
  *
  * Invariants.
- *  1. One task at a time is on the thread, so only the loop's workdirs_hold is beside it: that and the removal of a tree exclude
- *     each other, and a tree that was held meanwhile is young again.
- *  2. Pieces are written without being synced, and all at once before the tree that has them: without a tree a piece is worth
- *     nothing after a crash of the machine, so none without one outlives a start.
+ *  1. One task at a time is on the thread, so only the loop's workdirs_hold is beside it: that and
+ *     the removal of a tree exclude each other, and a tree that was held meanwhile is young again.
+ *  2. Pieces are written without being synced, and all at once before the tree that has them:
+ *     without a tree a piece is worth nothing after a crash of the machine, so none without one
+ *     outlives a start.
  */
 #include "scheduler/workdirs.h"
 
@@ -29,7 +30,7 @@
 #define USER_HEX 32
 #define TASKS_MAX 256
 #define TASKS_BYTES_MAX ((size_t)256 << 20)
-#define OLD_MAX 1000 /* trees looked at in one round */
+#define OLD_MAX 1000     /* trees looked at in one round */
 #define BLOCK_BYTES 4096 /* what a file of one byte takes, about */
 
 enum kind { CLEAR, PUT, ADD, GET, GET_PIECES, FIND_OLD, SWEEP };
@@ -93,7 +94,8 @@ static char *piece_path(const char *dir, const char *user, const char *hash)
     return mem_printf("%s/%s/pieces/%.2s/%s", dir, user, hash, hash);
 }
 
-/* Calls fn with every name in a directory; a missing one is empty. The first failure of fn ends it. */
+/* Calls fn with every name in a directory; a missing one is empty. The first failure of fn ends
+ * it. */
 typedef int (*name_fn)(void *ctx, const char *path, const char *name, struct err *e);
 static int each_name(const char *path, name_fn fn, void *ctx, struct err *e)
 {
@@ -157,7 +159,8 @@ static int write_piece(struct task *t, const struct workdir_piece *piece)
     *slash = '\0';
     rc = fs_mkdirs(path, 0700, &t->e);
     *slash = '/';
-    if (rc == 0 && (fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
+    if (rc == 0 &&
+        (fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
         rc = err_errno(&t->e, errno, "creating %s", new_path);
     if (rc == 0)
         rc = fs_write_all(fd, piece->p, piece->n, &t->e);
@@ -326,7 +329,8 @@ static int keep_pieces(void *ctx, const char *path, const char *name, struct err
     struct err why;
     (void)e;
     int rc = fs_read(path, WORKDIR_TEXT_BYTES, &text, &why);
-    if (rc == 0 && (rc = workdir_parse(buf_str(&text), text.len, &d, &why)) != 0 && workdir_is_hash(name))
+    if (rc == 0 && (rc = workdir_parse(buf_str(&text), text.len, &d, &why)) != 0 &&
+        workdir_is_hash(name))
         log_error("a stored working directory cannot be read", log_s("path", path), log_err(&why));
     if (rc != 0 && !workdir_is_hash(name))
         unlink(path); /* of a write that was cut short */
@@ -528,8 +532,8 @@ static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_f
     t->fn = fn;
     t->ctx = ctx;
     if (w->n_tasks >= TASKS_MAX || w->n_bytes + t->n > TASKS_BYTES_MAX) {
-        t->rc = err_set(
-            &t->e, ERR_THROTTLED, "belayd has too many working directories under way: try again in a moment");
+        t->rc = err_set(&t->e, ERR_THROTTLED,
+            "belayd has too many working directories under way: try again in a moment");
         fn(ctx, &t->e, &t->out);
         task_free(t);
         return;
@@ -537,7 +541,8 @@ static void ask(struct workdirs *w, struct task *t, const char *user, workdirs_f
     post(w, t);
 }
 
-void workdirs_put(struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
+void workdirs_put(
+    struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
 {
     struct task *t = make(w, PUT);
     t->bytes = n ? mem_dup(p, n) : mem_strdup("");
@@ -545,7 +550,8 @@ void workdirs_put(struct workdirs *w, const char *user, const void *p, size_t n,
     ask(w, t, user, fn, ctx);
 }
 
-void workdirs_add(struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
+void workdirs_add(
+    struct workdirs *w, const char *user, const void *p, size_t n, workdirs_fn fn, void *ctx)
 {
     struct task *t = make(w, ADD);
     t->bytes = n ? mem_dup(p, n) : mem_strdup("");
@@ -560,8 +566,8 @@ void workdirs_get(struct workdirs *w, const char *user, const char *hash, workdi
     ask(w, t, user, fn, ctx);
 }
 
-void workdirs_get_pieces(
-    struct workdirs *w, const char *user, char (*hashes)[CHUNK_HEX_SIZE], size_t n, workdirs_fn fn, void *ctx)
+void workdirs_get_pieces(struct workdirs *w, const char *user, char (*hashes)[CHUNK_HEX_SIZE],
+    size_t n, workdirs_fn fn, void *ctx)
 {
     struct task *t = make(w, GET_PIECES);
     t->hashes = hashes;
@@ -575,14 +581,13 @@ int workdirs_hold(struct workdirs *w, const char *user, const char *hash, struct
     user_name(user, name);
     char *path = tree_path(w->dir, name, hash);
     pthread_mutex_lock(&w->removing);
-    int rc =
-        utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 ? 0
-        : errno == ENOENT
-            ? err_set(e, ERR_INVALID,
-                  "spec.launch.workdir: belayd has no working directory %.12s... of yours: "
-                  "send it first",
-                  hash)
-            : err_errno(e, errno, "looking for %s", path);
+    int rc = utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 ? 0
+             : errno == ENOENT
+                 ? err_set(e, ERR_INVALID,
+                       "spec.launch.workdir: belayd has no working directory %.12s... of yours: "
+                       "send it first",
+                       hash)
+                 : err_errno(e, errno, "looking for %s", path);
     pthread_mutex_unlock(&w->removing);
     free(path);
     return rc;

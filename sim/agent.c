@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simulated agents: they speak the real messages (every one is encoded and decoded) over a network that
- * loses, delays and repeats them, and play programs that make steps, save, end, and are killed with their
- * machines. They keep the agent's side of the protocol as base/wire/wire.h says it.
+ * Simulated agents: they speak the real messages (every one is encoded and decoded) over a network
+ * that loses, delays and repeats them, and play programs that make steps, save, end, and are killed
+ * with their machines. They keep the agent's side of the protocol as base/wire/wire.h says it.
  */
 #include "sim/world.h"
 
@@ -78,7 +78,8 @@ static void start_save(struct sim_attempt *x, const char *cause)
     x->saving = true;
     x->saving_steps = steps_now(x);
     STR_COPY(x->save_cause, cause);
-    timer_start(timers(x->agent), &x->save_done, world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000));
+    timer_start(
+        timers(x->agent), &x->save_done, world_between(w, 50, world_chance(w, 0.1) ? 60000 : 3000));
 }
 
 static void note_saved(struct sim_attempt *x)
@@ -123,7 +124,8 @@ static void on_save_done(struct timer *t, void *ctx)
     }
     if (x->rank > 0) {
         join_save(x);
-    } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1}, x->saving_steps)) {
+    } else if (ok && store_commit(w, x->job, (struct ckpt_ref){x->attempt, x->sequence + 1},
+                         x->saving_steps)) {
         x->sequence++;
         note_saved(x);
         traffic_written(w, x, SIM_STORED_BYTES);
@@ -156,7 +158,8 @@ static void save_and_stop(struct sim_attempt *x, const char *reason)
     if (x->phase == SIM_RESTORING)
         end_attempt(x, reason, 143);
     else if (x->holds)
-        timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000)); /* as long as there is time */
+        /* as long as there is time */
+        timer_start(timers(x->agent), &x->save_done, world_between(x->agent->w, 1000, 60000));
     else
         start_save(x, "notice"); /* or the save that runs ends it */
 }
@@ -251,8 +254,8 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     struct world *w = a->w;
     check_desired(w, d->job, d->attempt, a->node);
     if (!d->script) {
-        world_fail(w, "job %lld attempt %lld is to run, but its script was not sent", (long long)d->job,
-            (long long)d->attempt);
+        world_fail(w, "job %lld attempt %lld is to run, but its script was not sent",
+            (long long)d->job, (long long)d->attempt);
         return;
     }
     struct sim_attempt *x = make_attempt(a, d);
@@ -281,7 +284,8 @@ static void start_attempt(struct sim_agent *a, const struct wire_desired_attempt
     timer_start(timers(a), &x->finish, world_between(w, 20, 5000));
 }
 
-static const struct wire_desired_attempt *wanted(const struct wire_desired *d, const struct sim_attempt *x)
+static const struct wire_desired_attempt *wanted(
+    const struct wire_desired *d, const struct sim_attempt *x)
 {
     for (size_t i = 0; i < d->n_attempts; i++)
         if (d->attempts[i].job == x->job && d->attempts[i].attempt == x->attempt)
@@ -326,7 +330,8 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
 {
     if (d->rev < a->rev) {
         if (said > a->obeyed)
-            world_fail(a->w, "node %lld: belayd's newer word has an older revision (%lld after %lld)",
+            world_fail(a->w,
+                "node %lld: belayd's newer word has an older revision (%lld after %lld)",
                 (long long)a->node, (long long)d->rev, (long long)a->rev);
         return;
     }
@@ -353,7 +358,8 @@ static void obey(struct sim_agent *a, const struct wire_desired *d, int64_t said
         if (find(a, want->job, want->attempt))
             continue;
         if (want->exclusive && d->n_attempts > 1)
-            world_fail(a->w, "job %lld is to have node %lld for itself, and another is to be there", (long long)want->job, (long long)a->node);
+            world_fail(a->w, "job %lld is to have node %lld for itself, and another is to be there",
+                (long long)want->job, (long long)a->node);
         if (want->want == WIRE_RUN)
             start_attempt(a, want);
         else /* cancelled before it was told of */
@@ -439,7 +445,8 @@ static void call_free(struct sim_call *c)
 static void poll_again(struct sim_agent *a, bool failed)
 {
     a->tries = failed ? a->tries + 1 : 0;
-    timer_start(timers(a), &a->poll, failed ? prng_backoff_ms(&a->w->prng, a->tries, 200, 10000) : 0);
+    timer_start(
+        timers(a), &a->poll, failed ? prng_backoff_ms(&a->w->prng, a->tries, 200, 10000) : 0);
 }
 
 /* The reply is back, or will never come. */
@@ -458,7 +465,8 @@ static void on_arrived(struct timer *t, void *ctx)
         a->polls--;
         poll_again(a, !ok);
     } else if (current && !ok) {
-        /* an urgent one was lost: the next poll tells it all again, but it must not wait for its turn */
+        /* an urgent one was lost: the next poll tells it all again, but it must not wait for its
+         * turn */
         send_status(a, 0);
     }
 }
@@ -555,7 +563,8 @@ static void on_joined(void *ctx, const struct err *e, int64_t node)
     if (a->dead || !a->up)
         return;
     if (e) {
-        if (a->machine && (e->kind == ERR_CONFLICT || e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND)) {
+        if (a->machine &&
+            (e->kind == ERR_CONFLICT || e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND)) {
             cloud_kill(a->machine, false); /* not wanted: powers off */
             return;
         }
@@ -577,7 +586,8 @@ static void join(struct sim_agent *a)
         poll_again(a, true);
         return;
     }
-    const struct instance *i = a->machine ? model_instance_by_token(w->model, a->machine->token) : NULL;
+    const struct instance *i =
+        a->machine ? model_instance_by_token(w->model, a->machine->token) : NULL;
     if (a->machine && !i) {
         cloud_kill(a->machine, false);
         return;
@@ -588,7 +598,8 @@ static void join(struct sim_agent *a)
     STR_COPY(node.key_hash, a->key);
     STR_COPY(node.pool, a->machine ? "" : "base");
     STR_COPY(node.version, "sim");
-    struct event ev = {.type = EV_JOIN, .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE}};
+    struct event ev = {
+        .type = EV_JOIN, .join = {.node = &node, .instance = i ? i->row.id : CORE_ID_NONE}};
     /* Asks again if belayd dies before it answers; the same key is the same node. */
     timer_start(timers(a), &a->poll, 15000);
     tick_post(w->tick, &ev, on_joined, j);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines that never join: in some worlds none does for a while, as with a wrong server address. Checked against what is
- * committed: after BOOTS_FAILED_MAX failures in a row a pool has one machine at a time on its way, and how many more fail grows
- * with the logarithm of the time. There is one elastic pool.
+ * Machines that never join: in some worlds none does for a while, as with a wrong server address.
+ * Checked against what is committed: after BOOTS_FAILED_MAX failures in a row a pool has one
+ * machine at a time on its way, and how many more fail grows with the logarithm of the time. There
+ * is one elastic pool.
  */
 #include "sim/world.h"
 
@@ -10,7 +11,8 @@
 
 bool boots_fail_now(struct world *w)
 {
-    return w->seed % SIM_BOOTLESS == 4 && !w->calm && world_now(w) < (int64_t)(w->seed % 7 + 1) * 900000;
+    return w->seed % SIM_BOOTLESS == 4 && !w->calm &&
+           world_now(w) < (int64_t)(w->seed % 7 + 1) * 900000;
 }
 
 static bool is_coming(enum instance_state s)
@@ -18,7 +20,8 @@ static bool is_coming(enum instance_state s)
     return s == INSTANCE_INTENDED || s == INSTANCE_LAUNCHED;
 }
 
-/* How many probes may have failed by then, each after twice the wait of the one before; two more, as commits lag behind events. */
+/* How many probes may have failed by then, each after twice the wait of the one before; two more,
+ * as commits lag behind events. */
 static int64_t most_failures(int64_t elapsed_ms)
 {
     int64_t n = 2;
@@ -29,15 +32,18 @@ static int64_t most_failures(int64_t elapsed_ms)
     return n;
 }
 
-static void count(struct sim_boots *b, const struct instance_row *r, bool *ret_joined, int64_t *ret_new)
+static void count(
+    struct sim_boots *b, const struct instance_row *r, bool *ret_joined, int64_t *ret_new)
 {
     uintptr_t seen = (uintptr_t)map_get(&b->states, r->id);
-    bool came = seen && is_coming((enum instance_state)(seen - 1)), is_over = r->state == INSTANCE_ENDING || r->state == INSTANCE_GONE;
+    bool came = seen && is_coming((enum instance_state)(seen - 1)),
+         is_over = r->state == INSTANCE_ENDING || r->state == INSTANCE_GONE;
     b->coming += is_coming(r->state) - came;
     *ret_joined |= r->state == INSTANCE_RUNNING && (!seen || came);
     *ret_new += !seen;
     b->last_id = r->id > b->last_id ? r->id : b->last_id;
-    if ((!seen || came) && is_over && r->provider_id[0] && !wall_is_set(r->joined_at) && !r->reclaimed) {
+    if ((!seen || came) && is_over && r->provider_id[0] && !wall_is_set(r->joined_at) &&
+        !r->reclaimed) {
         b->failed++;
         b->probes += b->failed > BOOTS_FAILED_MAX && r->id > b->before_id;
     }
@@ -63,10 +69,14 @@ void boots_committed(struct world *w, const struct changes *c)
     if (failed < BOOTS_FAILED_MAX)
         return;
     if (n_new > 0 && b->coming > 1)
-        world_fail(w, "%lld machines in a row never joined, and %lld more are on their way", (long long)failed, (long long)b->coming);
+        world_fail(w, "%lld machines in a row never joined, and %lld more are on their way",
+            (long long)failed, (long long)b->coming);
     if (b->probes > most_failures(world_now(w) - b->since_ms))
-        world_fail(w, "%lld machines in a row never joined, of which %lld were launched to try again within %lld s", (long long)b->failed,
-            (long long)b->probes, (long long)((world_now(w) - b->since_ms) / 1000));
+        world_fail(w,
+            "%lld machines in a row never joined, of which %lld were launched to try again within "
+            "%lld s",
+            (long long)b->failed, (long long)b->probes,
+            (long long)((world_now(w) - b->since_ms) / 1000));
 }
 
 void boots_deinit(struct world *w)

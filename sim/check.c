@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The promises, looked at after every event. What is committed is kept here a second time, from the change
- * sets as they are committed, and everything that leaves belayd is held against it.
+ * The promises, looked at after every event. What is committed is kept here a second time, from the
+ * change sets as they are committed, and everything that leaves belayd is held against it.
  */
 #include "sim/world.h"
 
@@ -38,7 +38,8 @@ static const struct sim_job *task_of(const struct world *w, int64_t array, int32
     return NULL;
 }
 
-/* The task of the other array that a task waits for may still run, or succeeded; *ret_succeeded: this. */
+/* The task of the other array that a task waits for may still run, or succeeded; *ret_succeeded:
+ * this. */
 static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret_succeeded)
 {
     const struct sim_job *t = task_of(w, array, index);
@@ -46,7 +47,8 @@ static bool may_succeed(struct world *w, int64_t array, int32_t index, bool *ret
     return *ret_succeeded || (t ? t->ends == 0 : ranges_has(&world_job(w, array)->left, index));
 }
 
-/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. index: of a task, else -1. */
+/* NULL: what it depends on came true. Judged by what is committed, of jobs that have ended. index:
+ * of a task, else -1. */
 static const char *unmet(struct world *w, const struct dependency_row *r, int32_t index)
 {
     const struct sim_job *on = r->on != CORE_ID_NONE ? world_job(w, r->on) : NULL;
@@ -64,17 +66,21 @@ static const char *unmet(struct world *w, const struct dependency_row *r, int32_
     bool ended = on && on->ends > 0, succeeded = ended && on->end == END_SUCCEEDED;
     if (!on || (r->kind == DEPEND_AFTER && on->attempts > 0))
         return NULL;
-    bool holds = r->kind == DEPEND_AFTEROK ? succeeded : r->kind == DEPEND_AFTERNOTOK ? ended && !succeeded : ended;
+    bool holds = r->kind == DEPEND_AFTEROK      ? succeeded
+                 : r->kind == DEPEND_AFTERNOTOK ? ended && !succeeded
+                                                : ended;
     return holds ? NULL : depend_kind_names[r->kind];
 }
 
 /* It has been placed for the first time. A task waits for what its array does. */
 static void check_eligible(struct world *w, const struct job_row *r, const struct sim_job *j)
 {
-    const struct dependency_row *after = r->array != CORE_ID_NONE ? &world_job(w, r->array)->after : &j->after;
+    const struct dependency_row *after =
+        r->array != CORE_ID_NONE ? &world_job(w, r->array)->after : &j->after;
     const char *kind = unmet(w, after, r->array != CORE_ID_NONE ? r->array_index : -1);
     if (kind)
-        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind, (long long)after->on);
+        world_fail(w, "job %lld was started before %s:%lld held", (long long)r->id, kind,
+            (long long)after->on);
     if (r->begin_at.ms > world_stamp(w).wall.ms)
         world_fail(w, "job %lld was started before its time", (long long)r->id);
 }
@@ -85,8 +91,8 @@ static void check_given_up(struct world *w, const struct job_row *r)
     const struct dependency_row *after = &world_job(w, r->array)->after;
     bool unused;
     if (after->kind != DEPEND_AFTERCORR || may_succeed(w, after->on, r->array_index, &unused))
-        world_fail(w, "task %d of array %lld was given up, and what it depends on may come true", (int)r->array_index,
-            (long long)r->array);
+        world_fail(w, "task %d of array %lld was given up, and what it depends on may come true",
+            (int)r->array_index, (long long)r->array);
 }
 
 static struct ranges left_of(struct world *w, const struct array_row *r)
@@ -102,7 +108,8 @@ static struct ranges left_of(struct world *w, const struct array_row *r)
 static void check_array(struct world *w, const struct array_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
-    const struct ranges left = left_of(w, r); /* by then: of one array there may be several rows in a batch */
+    /* by then: of one array there may be several rows in a batch */
+    const struct ranges left = left_of(w, r);
     struct ranges all;
     struct err e;
     if (ranges_parse(r->tasks, &all, &e) != 0) {
@@ -110,11 +117,13 @@ static void check_array(struct world *w, const struct array_row *r)
         return;
     }
     j->n_tasks = ranges_count(&all);
-    if (r->n_succeeded > j->n_tasks_succeeded || r->n_succeeded + r->n_other + ranges_count(&left) > j->n_tasks)
-        world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld", (long long)r->job,
-            (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
+    if (r->n_succeeded > j->n_tasks_succeeded ||
+        r->n_succeeded + r->n_other + ranges_count(&left) > j->n_tasks)
+        world_fail(w, "array %lld counts %d tasks that succeeded and %d others of %lld",
+            (long long)r->job, (int)r->n_succeeded, (int)r->n_other, (long long)j->n_tasks);
     int64_t living = j->n_tasks - ranges_count(&left) - r->n_succeeded - r->n_other;
-    if (r->at_once > 0 && living > r->at_once && living > j->n_living) /* it may be less than it was */
+    /* it may be less than it was */
+    if (r->at_once > 0 && living > r->at_once && living > j->n_living)
         world_fail(w, "array %lld has more tasks at once than may be", (long long)r->job);
     j->n_living = living;
 }
@@ -122,19 +131,20 @@ static void check_array(struct world *w, const struct array_row *r)
 /* Every task ran to its end, unless somebody cancelled some. */
 static void check_tasks(struct world *w, const struct sim_job *j, const struct job_row *r)
 {
-    bool may_be_given_up = r->deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE; /* though one that ran failed before */
-    if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY && r->end != END_DEADLINE &&
-        j->n_tasks_ended != j->n_tasks)
-        world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id, (long long)j->n_tasks_ended,
-            (long long)j->n_tasks);
+    /* though one that ran failed before */
+    bool may_be_given_up = r->deadline_ms > 0 || j->waited_else || j->after.on != CORE_ID_NONE;
+    if (!j->cancelled && !may_be_given_up && r->end != END_USER && r->end != END_DEPENDENCY &&
+        r->end != END_DEADLINE && j->n_tasks_ended != j->n_tasks)
+        world_fail(w, "array %lld ended with %lld of its %lld tasks", (long long)r->id,
+            (long long)j->n_tasks_ended, (long long)j->n_tasks);
     if ((r->end == END_SUCCEEDED) != (j->n_tasks_succeeded == j->n_tasks))
-        world_fail(w, "array %lld ended %s, and %lld of its %lld tasks succeeded", (long long)r->id, end_kind_names[r->end],
-            (long long)j->n_tasks_succeeded, (long long)j->n_tasks);
+        world_fail(w, "array %lld ended %s, and %lld of its %lld tasks succeeded", (long long)r->id,
+            end_kind_names[r->end], (long long)j->n_tasks_succeeded, (long long)j->n_tasks);
 }
 
 /* Progress only goes forward, and a job ends once. */
-/* A store that refuses costs no job its life, none of its retries and none of its checkpoints: it is tried from other nodes, and
- * then the job is held. */
+/* A store that refuses costs no job its life, none of its retries and none of its checkpoints: it
+ * is tried from other nodes, and then the job is held. */
 static void check_store(struct world *w, struct sim_job *j, const struct job_row *r)
 {
     bool is_back = j->seen == JOB_RUNNING && r->state == JOB_PENDING;
@@ -142,27 +152,36 @@ static void check_store(struct world *w, struct sim_job *j, const struct job_row
         world_fail(w, "job %lld was given up for what its store refused", (long long)r->id);
     j->away = r->end == END_STORE_AWAY ? j->away + is_back : 0;
     if (j->away >= JOB_STORE_MAX)
-        world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more", (long long)r->id, (int)j->away);
+        world_fail(w, "job %lld could not use its store %d times in a row, and is queued once more",
+            (long long)r->id, (int)j->away);
     if (is_back && r->end == END_STORE && r->hold == HOLD_NONE)
-        world_fail(w, "job %lld cannot use its store, and is queued without being held", (long long)r->id);
-    if (is_back && (r->end == END_STORE || r->end == END_STORE_AWAY) && r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
-        world_fail(w, "job %lld: what its store refused counts as a failure of its own", (long long)r->id);
+        world_fail(
+            w, "job %lld cannot use its store, and is queued without being held", (long long)r->id);
+    if (is_back && (r->end == END_STORE || r->end == END_STORE_AWAY) &&
+        r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST] > j->used)
+        world_fail(
+            w, "job %lld: what its store refused counts as a failure of its own", (long long)r->id);
     j->used = r->used[RETRY_FAILED] + r->used[RETRY_NODE_LOST];
 }
 
 static void check_job(struct world *w, const struct job_row *r)
 {
     if (r->id < 1 || r->id > SIM_JOBS_MAX) {
-        world_fail(w, "job number %lld was given out, beyond all that were submitted", (long long)r->id);
+        world_fail(
+            w, "job number %lld was given out, beyond all that were submitted", (long long)r->id);
         return;
     }
     struct sim_job *j = world_job(w, r->id);
     if (j->ends > 0)
         world_fail(w, "job %lld changed after its end", (long long)r->id);
     if (r->in_vain > 0 && !j->forgets)
-        world_fail(w, "job %lld goes on from what it saved, and is said to have begun again %d times", (long long)r->id, (int)r->in_vain);
-    if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 && r->in_vain >= w->hold_in_vain && r->hold == HOLD_NONE)
-        world_fail(w, "job %lld began again %d times in a row, and is queued once more", (long long)r->id, (int)r->in_vain);
+        world_fail(w,
+            "job %lld goes on from what it saved, and is said to have begun again %d times",
+            (long long)r->id, (int)r->in_vain);
+    if (r->state == JOB_PENDING && j->seen == JOB_RUNNING && w->hold_in_vain > 0 &&
+        r->in_vain >= w->hold_in_vain && r->hold == HOLD_NONE)
+        world_fail(w, "job %lld began again %d times in a row, and is queued once more",
+            (long long)r->id, (int)r->in_vain);
     if (j->seen == JOB_CANCELLING && r->state != JOB_CANCELLING && r->state != JOB_ENDED)
         world_fail(w, "job %lld was cancelled and came back", (long long)r->id);
     bool given_up = r->from_attempt > j->from_attempt; /* by its user, who said so */
@@ -177,9 +196,10 @@ static void check_job(struct world *w, const struct job_row *r)
         world_fail(w, "job %lld: last good %lld.%lld is not in the store", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
     j->was_gang |= r->nodes > 1;
-    if (!j->was_gang ? r->reclaims != j->losses : r->reclaims > j->losses) /* a gang may lose two nodes at once */
-        world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id, (long long)r->reclaims,
-            (long long)j->losses);
+    /* a gang may lose two nodes at once */
+    if (!j->was_gang ? r->reclaims != j->losses : r->reclaims > j->losses)
+        world_fail(w, "job %lld: %lld reclaims are counted, and it had %lld", (long long)r->id,
+            (long long)r->reclaims, (long long)j->losses);
     if (r->attempts < j->attempts)
         world_fail(w, "job %lld: the attempt number went back", (long long)r->id);
     if (r->attempts > 0 && j->attempts == 0)
@@ -209,11 +229,12 @@ static void check_checkpoint(struct world *w, const struct checkpoint_row *r)
 {
     const struct sim_job *j = world_job(w, r->job);
     if (r->ref.attempt < j->attempts)
-        world_fail(w, "job %lld: a checkpoint of attempt %lld was taken although attempt %lld owns the job",
+        world_fail(w,
+            "job %lld: a checkpoint of attempt %lld was taken although attempt %lld owns the job",
             (long long)r->job, (long long)r->ref.attempt, (long long)j->attempts);
     if (!store_has(w, r->job, r->ref))
-        world_fail(w, "job %lld: checkpoint %lld.%lld was taken but is not in the store", (long long)r->job,
-            (long long)r->ref.attempt, (long long)r->ref.sequence);
+        world_fail(w, "job %lld: checkpoint %lld.%lld was taken but is not in the store",
+            (long long)r->job, (long long)r->ref.attempt, (long long)r->ref.sequence);
 }
 
 /* Work is never begun again from nothing without a word, nor taken up again when its user has
@@ -225,11 +246,15 @@ static void check_begin(struct world *w, const struct attempt_row *r)
     if (!has_begun || r->state != ATTEMPT_RUNNING)
         return;
     if (r->restored.attempt == 0 && j->last_good.attempt > 0 && j->last_good.attempt < r->attempt)
-        world_fail(w, "job %lld attempt %lld began again from nothing, and checkpoint %lld.%lld was told of", (long long)r->job,
-            (long long)r->attempt, (long long)j->last_good.attempt, (long long)j->last_good.sequence);
+        world_fail(w,
+            "job %lld attempt %lld began again from nothing, and checkpoint %lld.%lld was told of",
+            (long long)r->job, (long long)r->attempt, (long long)j->last_good.attempt,
+            (long long)j->last_good.sequence);
     if (r->restored.attempt > 0 && r->restored.attempt < j->from_attempt)
-        world_fail(w, "job %lld attempt %lld resumed from checkpoint %lld.%lld, which its user had given up", (long long)r->job,
-            (long long)r->attempt, (long long)r->restored.attempt, (long long)r->restored.sequence);
+        world_fail(w,
+            "job %lld attempt %lld resumed from checkpoint %lld.%lld, which its user had given up",
+            (long long)r->job, (long long)r->attempt, (long long)r->restored.attempt,
+            (long long)r->restored.sequence);
 }
 
 /* Work that its agent still has is never given up for lost without a trace. */
@@ -254,8 +279,9 @@ static void check_drill(struct world *w, const struct drill_row *r)
     uintptr_t before = (uintptr_t)map_get(&w->drills, key);
     const struct sim_job *j = world_job(w, r->job);
     if (before && (before - 1 >= DRILL_PASSED || (uintptr_t)r->state < before - 1))
-        world_fail(w, "drill %lld of job %lld went from %s to %s", (long long)r->number, (long long)r->job,
-            sm_name(&drill_sm, (int)before - 1), sm_name(&drill_sm, (int)r->state));
+        world_fail(w, "drill %lld of job %lld went from %s to %s", (long long)r->number,
+            (long long)r->job, sm_name(&drill_sm, (int)before - 1),
+            sm_name(&drill_sm, (int)r->state));
     map_put(&w->drills, key, (void *)(uintptr_t)((uintptr_t)r->state + 1));
     w->drilled += !before;
     if (r->state != DRILL_PASSED)
@@ -264,12 +290,14 @@ static void check_drill(struct world *w, const struct drill_row *r)
     if (j->forgets || !r->saved.attempt || r->progress < r->saved_progress)
         world_fail(w, "job %lld was certified, though it %s", (long long)r->job,
             j->forgets ? "begins again each time" : "has shown nothing");
-    if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)) || r->resumed_attempt <= r->attempt)
-        world_fail(w, "job %lld was certified without having been killed and resumed", (long long)r->job);
+    if (!map_get(&w->attempts, rank_key(r->job, r->attempt, r->node)) ||
+        r->resumed_attempt <= r->attempt)
+        world_fail(
+            w, "job %lld was certified without having been killed and resumed", (long long)r->job);
 }
 
-/* Where drills are asked for, nobody is placed on a spot machine whose script has not passed one lately. The wall clock may
- * have been set meanwhile. */
+/* Where drills are asked for, nobody is placed on a spot machine whose script has not passed one
+ * lately. The wall clock may have been set meanwhile. */
 static void check_market(struct world *w, const struct attempt_row *r)
 {
     uintptr_t at = (uintptr_t)smap_get(&w->proven, world_job(w, r->job)->script);
@@ -304,7 +332,8 @@ static struct sim_spent *spent_of(struct world *w, int64_t id)
 
 static void add_ledger(struct world *w, const struct ledger_row *r)
 {
-    if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0)) /* that may take back */
+    /* that may take back */
+    if (r->kind != LEDGER_IDLE && (r->uusd < 0 || r->ms < 0 || r->node_ms < 0))
         world_fail(w, "instance %lld: a stretch of %lld ms cost %lld", (long long)r->instance,
             (long long)r->ms, (long long)r->uusd);
     if (r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE)
@@ -326,8 +355,8 @@ static void check_instance(struct world *w, const struct instance_row *r)
         return;
     s->is_over = true;
     if (s->uusd != cost)
-        world_fail(w, "instance %lld cost %lld and the ledger has %lld", (long long)r->id, (long long)cost,
-            (long long)s->uusd);
+        world_fail(w, "instance %lld cost %lld and the ledger has %lld", (long long)r->id,
+            (long long)cost, (long long)s->uusd);
 }
 
 /* One that belongs to us, from its join to the end of the world. */
@@ -341,9 +370,11 @@ static void check_owned(struct world *w, const struct node_row *r)
             (long long)(r->gone_at.ms - r->joined_at.ms), (long long)s->ms);
 }
 
-/* What was paid is what the ledger has, to the millisecond and the micro-dollar. Of a machine that came after its launch had been
- * refused (the call of a belayd that died, still on its way) there is no row: the sweep ends it, the audit tells of it. One
- * that the provider's listing had forgotten before it was read is known by its agent alone: since when it was there nobody tells. */
+/* What was paid is what the ledger has, to the millisecond and the micro-dollar. Of a machine that
+ * came after its launch had been refused (the call of a belayd that died, still on its way) there
+ * is no row: the sweep ends it, the audit tells of it. One that the provider's listing had
+ * forgotten before it was read is known by its agent alone: since when it was there nobody
+ * tells. */
 static void check_bill(struct world *w)
 {
     size_t pos = 0;
@@ -354,8 +385,10 @@ static void check_bill(struct world *w)
             if (str_eq(w->machines[i]->token, s->token))
                 cloud_bill(w->machines[i], &ms, &uusd);
         if (s->is_over && s->is_told && (s->ms != ms || s->uusd != uusd))
-            world_fail(w, "the provider bills %lld ms and %lld uusd under token %s, and the ledger has %lld and %lld", (long long)ms,
-                (long long)uusd, s->token, (long long)s->ms, (long long)s->uusd);
+            world_fail(w,
+                "the provider bills %lld ms and %lld uusd under token %s, and the ledger has %lld "
+                "and %lld",
+                (long long)ms, (long long)uusd, s->token, (long long)s->ms, (long long)s->uusd);
     }
 }
 
@@ -364,8 +397,8 @@ static void check_place(struct world *w, const struct instance_row *r)
 {
     for (int i = 0; i < w->n_machines && r->provider_id[0]; i++)
         if (str_eq(w->machines[i]->id, r->provider_id) && !str_eq(w->machines[i]->zone, r->zone))
-            world_fail(w, "instance %lld is in %s, its row says %s", (long long)r->id, w->machines[i]->zone,
-                r->zone);
+            world_fail(w, "instance %lld is in %s, its row says %s", (long long)r->id,
+                w->machines[i]->zone, r->zone);
 }
 
 /* Of its machines, of data and of what is kept of it, after its end too. */
@@ -381,14 +414,16 @@ static void check_costs(struct world *w, const struct changes *c)
     for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
         const struct sim_job *j = &w->jobs[id - 1];
         if (j->cost_uusd != j->ledger_uusd)
-            world_fail(w, "job %lld has cost %lld, and the ledger has %lld", (long long)id, (long long)j->cost_uusd, (long long)j->ledger_uusd);
+            world_fail(w, "job %lld has cost %lld, and the ledger has %lld", (long long)id,
+                (long long)j->cost_uusd, (long long)j->ledger_uusd);
     }
 }
 
 void check_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
-    for (size_t i = 0; i < c->n_checkpoints; i++) /* before the jobs: they belong to the attempt that was */
+    /* before the jobs: they belong to the attempt that was */
+    for (size_t i = 0; i < c->n_checkpoints; i++)
         check_checkpoint(w, &c->checkpoints[i]);
     for (size_t i = 0; i < c->n_drills; i++)
         check_drill(w, &c->drills[i]);
@@ -398,7 +433,8 @@ void check_committed(struct world *w, const struct db_batch *b)
         struct sim_job *j = world_job(w, c->depends[i].job);
         const struct dependency_row *r = &c->depends[i];
         bool dropped = r->state == DEPEND_DROPPED; /* or it has ended */
-        j->waited_else |= dropped || (j->after.on != CORE_ID_NONE && (j->after.on != r->on || j->after.kind != r->kind));
+        j->waited_else |= dropped || (j->after.on != CORE_ID_NONE &&
+                                         (j->after.on != r->on || j->after.kind != r->kind));
         j->after = dropped ? (struct dependency_row){0} : *r;
     }
     for (size_t i = 0; i < c->n_arrays; i++) /* those before it are judged by it */
@@ -466,22 +502,25 @@ void check_alternatives(struct world *w, const struct cloud_launch *l)
     if (!first)
         smap_put(&w->places, l->token, mem_strdup(buf_str(&places)));
     else if (!str_eq(first, buf_str(&places)))
-        world_fail(w, "the launch of token %s was for %s, then for %s", l->token, first, buf_str(&places));
+        world_fail(
+            w, "the launch of token %s was for %s, then for %s", l->token, first, buf_str(&places));
     buf_deinit(&places);
 }
 
 void check_terminate(struct world *w, const char *token)
 {
     uintptr_t state = (uintptr_t)smap_get(&w->tokens, token);
-    if (state &&
-        (state - 1 == INSTANCE_LAUNCHED || state - 1 == INSTANCE_RUNNING || state - 1 == INSTANCE_INTENDED))
+    if (state && (state - 1 == INSTANCE_LAUNCHED || state - 1 == INSTANCE_RUNNING ||
+                     state - 1 == INSTANCE_INTENDED))
         world_fail(w, "the machine of token %s was terminated before that was committed", token);
 }
 
 void check_desired(struct world *w, int64_t job, int64_t attempt, int64_t node)
 {
     if (!map_get(&w->attempts, rank_key(job, attempt, node)))
-        world_fail(w, "job %lld attempt %lld was sent to node %lld, which does not have it, or not durably yet",
+        world_fail(w,
+            "job %lld attempt %lld was sent to node %lld, which does not have it, or not durably "
+            "yet",
             (long long)job, (long long)attempt, (long long)node);
 }
 
@@ -505,30 +544,34 @@ static void check_nodes(struct world *w)
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             if (keeps_off(w, a))
-                world_fail(w, "job %lld is on node %lld, which it excludes", (long long)a->row.job, (long long)n->row.id);
+                world_fail(w, "job %lld is on node %lld, which it excludes", (long long)a->row.job,
+                    (long long)n->row.id);
             if (!wants_alone(w, a->job))
                 continue;
-            if (list_first(&n->attempts) != list_last(&n->attempts) || a->held.cpus != n->row.total.cpus ||
-                a->held.memory_mib != n->row.total.memory_mib)
-                world_fail(w, "job %lld does not have node %lld for itself", (long long)a->row.job, (long long)n->row.id);
+            if (list_first(&n->attempts) != list_last(&n->attempts) ||
+                a->held.cpus != n->row.total.cpus || a->held.memory_mib != n->row.total.memory_mib)
+                world_fail(w, "job %lld does not have node %lld for itself", (long long)a->row.job,
+                    (long long)n->row.id);
         }
     }
 }
 
 #define DEADLINES_EVERY_MS 10000
-#define NET_LATE_MS 120000     /* two looks */
+#define NET_LATE_MS 120000 /* two looks */
 
 static bool is_spot_coming(const struct world *w)
 {
     LIST_FOREACH (model_instances(w->model), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        if ((i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED) && i->offer->row.market == MARKET_SPOT)
+        if ((i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED) &&
+            i->offer->row.market == MARKET_SPOT)
             return true;
     }
     return false;
 }
 
-/* Who has less time left than there is to do has had on-demand meant for it for long: nothing else makes it for certain, and what is late is done as soon as can be. */
+/* Who has less time left than there is to do has had on-demand meant for it for long: nothing else
+ * makes it for certain, and what is late is done as soon as can be. */
 static void check_deadlines(struct world *w)
 {
     const struct stamp now = world_stamp(w);
@@ -541,7 +584,9 @@ static void check_deadlines(struct world *w)
         struct sim_job *seen = world_job(w, w->acked[i]);
         if (!j || j->row.finish_ms == 0)
             continue;
-        int64_t whole_ms = j->row.shown_ms > 0 ? j->row.shown_ms : j->row.work_ms > 0 ? j->row.work_ms : j->row.time_limit_ms;
+        int64_t whole_ms = j->row.shown_ms > 0  ? j->row.shown_ms
+                           : j->row.work_ms > 0 ? j->row.work_ms
+                                                : j->row.time_limit_ms;
         if (j->row.state != JOB_PENDING || (j->row.pace != PACE_WAIT && j->row.pace != PACE_SPOT) ||
             j->row.finish_ms - now.wall.ms >= whole_ms - j->row.done_ms || is_spot_coming(w)) {
             seen->waits_since_ms = 0;
@@ -550,12 +595,15 @@ static void check_deadlines(struct world *w)
         if (seen->waits_since_ms == 0 || is_new)
             seen->waits_since_ms = now.mono.ms;
         if (now.mono.ms - seen->waits_since_ms > NET_LATE_MS)
-            world_fail(w, "job %lld waits for spot, has %lld ms of work left and %lld ms to be done in", (long long)j->row.id,
-                (long long)(whole_ms - j->row.done_ms), (long long)(j->row.finish_ms - now.wall.ms));
+            world_fail(w,
+                "job %lld waits for spot, has %lld ms of work left and %lld ms to be done in",
+                (long long)j->row.id, (long long)(whole_ms - j->row.done_ms),
+                (long long)(j->row.finish_ms - now.wall.ms));
     }
 }
 
-/* Something was applied to the model since it was looked at last: nothing else changes it (tick.c), and most events are of others. */
+/* Something was applied to the model since it was looked at last: nothing else changes it (tick.c),
+ * and most events are of others. */
 static bool model_has_changed(struct world *w)
 {
     struct tick_stats stats;
@@ -583,7 +631,8 @@ void check_model(struct world *w)
 
 /* ---- the end ---- */
 
-/* What stays of an ended job's checkpoints is what its user asked for; nothing can be added any more. */
+/* What stays of an ended job's checkpoints is what its user asked for; nothing can be added any
+ * more. */
 static void check_leftover(struct world *w, const struct job_row *r)
 {
     const struct sim_store_job *s = &w->store[r->id - 1];
@@ -594,10 +643,13 @@ static void check_leftover(struct world *w, const struct job_row *r)
     if (s->fence != SIM_CLOSED)
         world_fail(w, "job %lld has ended and its store is open", (long long)r->id);
     if (none ? s->n != 0 : r->ckpt_after != AFTER_ALL && s->n > 1)
-        world_fail(w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
-    if (!none && r->last_good.attempt && (s->n == 0 || compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
+        world_fail(
+            w, "job %lld left %zu checkpoints, against its user's wish", (long long)r->id, s->n);
+    if (!none && r->last_good.attempt &&
+        (s->n == 0 || compare(s->manifests[s->n - 1].ref, r->last_good) < 0))
         world_fail(w, "job %lld has lost its last checkpoint", (long long)r->id);
-    if (!none && r->ckpt_after == AFTER_ALL && r->last_good.attempt && !store_has(w, r->id, r->last_good))
+    if (!none && r->ckpt_after == AFTER_ALL && r->last_good.attempt &&
+        !store_has(w, r->id, r->last_good))
         world_fail(w, "job %lld has lost checkpoint %lld.%lld", (long long)r->id,
             (long long)r->last_good.attempt, (long long)r->last_good.sequence);
 }
@@ -617,11 +669,13 @@ static int see_rollup_gap(void *ctx, const char *text)
     return 1;
 }
 
-/* Bills are read from sums that were kept as the ledger was written: they are what its rows add up to. */
+/* Bills are read from sums that were kept as the ledger was written: they are what its rows add up
+ * to. */
 static void check_rollups(struct world *w)
 {
     struct err e = {0};
-    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 || db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
+    if (db_read_rollup_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
+        db_read_data_gaps(w->reader, see_rollup_gap, w, &e) != 0 ||
         db_read_job_gaps(w->reader, see_rollup_gap, w, &e) != 0)
         world_fail(w, "the sums of the ledger cannot be read: %s", e.text);
 }
@@ -633,10 +687,12 @@ static int add_useful(void *ctx, const struct ledger_row *l)
     return 0;
 }
 
-/* An end is told late when an agent dies, or its messages are lost: belayd counts the time until it hears of it. */
+/* An end is told late when an agent dies, or its messages are lost: belayd counts the time until it
+ * hears of it. */
 #define TOLD_LATE_MS 300000
 
-/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once; also
+/* Whatever checkpoints were damaged on the way: what is useful is what the program had to do, once;
+ * also
  * where a user gave its work up (--from-scratch). */
 static void check_useful(struct world *w, const struct job_row *r)
 {
@@ -646,10 +702,12 @@ static void check_useful(struct world *w, const struct job_row *r)
     bool was = false;
     if (r->end != END_SUCCEEDED || j->forgets || r->nodes > 1 || j->was_gang)
         return;
-    if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 || db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
+    if (db_read_was_behind(w->reader, r->id, 0, INT64_MAX, &was, &e) != 0 ||
+        db_read_ledger(w->reader, r->id, add_useful, &ms, &e) != 0)
         world_fail(w, "the ledger of job %lld cannot be read: %s", (long long)r->id, e.text);
     if ((was || r->from_attempt > 0) && ms > need_ms + TOLD_LATE_MS)
-        world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful", (long long)r->id, (long long)need_ms, (long long)ms);
+        world_fail(w, "job %lld had to work for %lld ms, and %lld are said to have been useful",
+            (long long)r->id, (long long)need_ms, (long long)ms);
 }
 
 void check_end(struct world *w)
@@ -666,14 +724,19 @@ void check_end(struct world *w)
                 sm_name(&job_sm, row.state));
         else if (row.end == END_DEPENDENCY && !j->waited_else && !unmet(w, &j->after, -1))
             world_fail(w, "job %lld was given up, and what it depends on came true", (long long)id);
-        else if (row.end == END_DEADLINE && j->n_tasks == 0 && row.ended_at.ms + row.time_limit_ms <= row.deadline_ms)
-            world_fail(w, "job %lld was ended for its deadline, and could have been done by then", (long long)id);
+        else if (row.end == END_DEADLINE && j->n_tasks == 0 &&
+                 row.ended_at.ms + row.time_limit_ms <= row.deadline_ms)
+            world_fail(w, "job %lld was ended for its deadline, and could have been done by then",
+                (long long)id);
         else if (j->n_tasks > 0)
             check_tasks(w, j, &row);
-        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY && row.end != END_DEADLINE && /* or cancelled in a request whose answer was lost */
-                 row.end != (j->fails ? END_FAILED : END_SUCCEEDED) && !ran_out(&row))
+        /* or cancelled in a request whose answer was lost */
+        else if (!j->cancelled && row.end != END_USER && row.end != END_DEPENDENCY &&
+                 row.end != END_DEADLINE && row.end != (j->fails ? END_FAILED : END_SUCCEEDED) &&
+                 !ran_out(&row))
             world_fail(w, "job %lld ended %s instead of %s after %lld attempts", (long long)id,
-                end_kind_names[row.end], j->fails ? "failed" : "succeeded", (long long)row.attempts);
+                end_kind_names[row.end], j->fails ? "failed" : "succeeded",
+                (long long)row.attempts);
         if (!w->failure[0])
             check_useful(w, &row);
         if (!w->failure[0])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated provider, behind the same driver table as a real one: idempotent by token, eventually
- * consistent, slow, reclaiming with and without notice. Every call comes to everything that driver.h allows: refused
- * with each kind, not sent, lost after its effect, a listing without one of the zones.
+ * The simulated provider, behind the same driver table as a real one: idempotent by token,
+ * eventually consistent, slow, reclaiming with and without notice. Every call comes to everything
+ * that driver.h allows: refused with each kind, not sent, lost after its effect, a listing without
+ * one of the zones.
  */
 #include "sim/world.h"
 
@@ -77,7 +78,8 @@ bool cloud_bills(const struct world *w)
 }
 
 /* Now. Prices that do not change are those that belayd has of the offers. */
-static int64_t price_of(const struct world *w, const char *zone, const char *type, enum cloud_market market)
+static int64_t price_of(
+    const struct world *w, const char *zone, const char *type, enum cloud_market market)
 {
     bool is_big = str_eq(type, SIM_BIG);
     const struct sim_prices *p = &w->prices[str_eq(zone, "z2")];
@@ -98,7 +100,8 @@ void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd)
         return;
     }
     for (int k = 0; k < p->n && from.ms < m->ended_at.ms; k++) {
-        struct wall to = k + 1 < p->n && p->since[k + 1].ms < m->ended_at.ms ? p->since[k + 1] : m->ended_at;
+        struct wall to =
+            k + 1 < p->n && p->since[k + 1].ms < m->ended_at.ms ? p->since[k + 1] : m->ended_at;
         if (to.ms <= from.ms)
             continue;
         *ret_uusd += core_cost_uusd(to.ms - from.ms, p->uusd_h[k]);
@@ -115,32 +118,37 @@ static struct sim_spent *spent_under(struct world *w, const char *token)
     return s;
 }
 
-/* What belayd cannot know: what a machine cost before it was heard of, but for the price in force then, and for one change of it until the
- * provider has told since when it is there, or none until it has told where; and at which price one ended when more than one has come since. */
+/* What belayd cannot know: what a machine cost before it was heard of, but for the price in force
+ * then, and for one change of it until the provider has told since when it is there, or none until
+ * it has told where; and at which price one ended when more than one has come since. */
 static bool is_unheard(struct world *w, const struct sim_machine *m, struct wall last_change)
 {
     const struct sim_spent *s = spent_under(w, m->token);
     if (!s || s->is_over)
         return !s;
-    return !s->is_launched || (!s->is_told && (s->is_repriced || m->is_elsewhere)) || (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
+    return !s->is_launched || (!s->is_told && (s->is_repriced || m->is_elsewhere)) ||
+           (wall_is_set(m->ended_at) && last_change.ms >= m->ended_at.ms);
 }
 
 static bool has_unheard_machine(struct world *w, int zone)
 {
     const struct sim_prices *p = &w->prices[zone];
     for (int i = 0; i < w->n_machines; i++)
-        if (str_eq(w->machines[i]->zone, zones[zone]) && is_unheard(w, w->machines[i], p->since[p->n - 1]))
+        if (str_eq(w->machines[i]->zone, zones[zone]) &&
+            is_unheard(w, w->machines[i], p->since[p->n - 1]))
             return true;
     return false;
 }
 
-/* A while ago, but after all that was told before; of a machine that had ended then it would not be heard any more. */
+/* A while ago, but after all that was told before; of a machine that had ended then it would not be
+ * heard any more. */
 static void change_price(struct world *w, int zone)
 {
     struct sim_prices *p = &w->prices[zone];
     struct wall since = {now_of(w).ms - world_between(w, 0, 60000)};
     int64_t uusd_h = world_between(w, 50000, 150000);
-    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zone) || uusd_h == p->uusd_h[p->n - 1] || uusd_h == START_UUSD_H)
+    if (p->n == SIM_PRICES_MAX || has_unheard_machine(w, zone) || uusd_h == p->uusd_h[p->n - 1] ||
+        uusd_h == START_UUSD_H)
         return;
     if (since.ms <= p->since[p->n - 1].ms)
         since.ms = p->since[p->n - 1].ms + 1;
@@ -150,7 +158,9 @@ static void change_price(struct world *w, int zone)
             since = m->ended_at;
     }
     for (int i = 0; i < w->n_machines; i++) {
-        struct sim_spent *s = str_eq(w->machines[i]->zone, zones[zone]) ? spent_under(w, w->machines[i]->token) : NULL;
+        struct sim_spent *s = str_eq(w->machines[i]->zone, zones[zone])
+                                  ? spent_under(w, w->machines[i]->token)
+                                  : NULL;
         if (s && !s->is_told)
             s->is_repriced = true;
     }
@@ -167,7 +177,8 @@ void cloud_forget_unheard(struct world *w)
 void cloud_heard(struct world *w, const struct offer_row *r)
 {
     struct sim_prices *p = &w->prices[str_eq(r->zone, "z2")];
-    if (r->market == MARKET_SPOT && str_eq(r->type, SIM_SMALL) && r->price_uusd_h == p->uusd_h[p->n - 1])
+    if (r->market == MARKET_SPOT && str_eq(r->type, SIM_SMALL) &&
+        r->price_uusd_h == p->uusd_h[p->n - 1])
         p->n_heard = p->n;
 }
 
@@ -396,7 +407,8 @@ static void reply_prices(struct cloud_call *c)
     for (int i = 0; i < 2; i++) {
         struct sim_prices *p = &c->w->prices[i];
         change_price(c->w, i);
-        list[i] = (struct cloud_price){.market = CLOUD_SPOT, .uusd_h = p->uusd_h[p->n - 1], .since = p->since[p->n - 1]};
+        list[i] = (struct cloud_price){
+            .market = CLOUD_SPOT, .uusd_h = p->uusd_h[p->n - 1], .since = p->since[p->n - 1]};
         list[i].score = (int)(list[i].uusd_h % 11); /* 0: none */
         STR_COPY(list[i].zone, zones[i]);
         STR_COPY(list[i].type, SIM_SMALL);
@@ -428,8 +440,8 @@ static void on_reply(struct timer *t, void *ctx)
     free(c);
 }
 
-/* Everything that driver.h lets a call come to, and how likely. What was not sent, or refused, had no effect; a reply that
- * was lost may have been a success. */
+/* Everything that driver.h lets a call come to, and how likely. What was not sent, or refused, had
+ * no effect; a reply that was lost may have been a success. */
 static const struct fate {
     double chance;
     enum err_kind kind;
@@ -483,7 +495,8 @@ static struct cloud_call *call(struct world *w, enum call_kind kind, void *ctx)
 static void send(struct cloud_call *c)
 {
     choose_fate(c);
-    timer_start(&c->w->vt.timers, &c->effect, world_between(c->w, 1, world_chance(c->w, 0.1) ? 20000 : 1000));
+    timer_start(&c->w->vt.timers, &c->effect,
+        world_between(c->w, 1, world_chance(c->w, 0.1) ? 20000 : 1000));
 }
 
 /* ---- the driver's table ---- */
@@ -498,7 +511,8 @@ static struct world *world_of(struct cloud_driver *d)
     return ((struct sim_driver *)d)->w;
 }
 
-static void sim_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+static void sim_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     struct cloud_call *c = call(world_of(d), CALL_LAUNCH, ctx);
     check_launch(c->w, l->token);
@@ -533,8 +547,8 @@ static bool sim_hides(const struct cloud_driver *d, const char *id)
     return m && str_eq(m->zone, w->unseen);
 }
 
-static void sim_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n,
-    cloud_done_fn done, void *ctx)
+static void sim_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n, cloud_done_fn done, void *ctx)
 {
     struct cloud_call *c = call(world_of(d), CALL_TERMINATE, ctx);
     (void)region;
@@ -548,8 +562,8 @@ static void sim_terminate(struct cloud_driver *d, const char *region, const char
     send(c);
 }
 
-static void sim_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n,
-    cloud_prices_fn done, void *ctx)
+static void sim_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n, cloud_prices_fn done, void *ctx)
 {
     struct cloud_call *c = call(world_of(d), CALL_PRICES, ctx);
     (void)region, (void)types, (void)n;

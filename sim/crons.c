@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cron entry of every other minute, in a zone whose clocks are changed every few, and the promise that each of its times is
- * decided on once: none is lost and none done twice, whenever belayd is killed. In one world in three.
+ * A cron entry of every other minute, in a zone whose clocks are changed every few, and the promise
+ * that each of its times is decided on once: none is lost and none done twice, whenever belayd is
+ * killed. In one world in three.
  */
 #include "sim/world.h"
 
@@ -9,11 +10,11 @@
 #include "base/str.h"
 #include <stdlib.h>
 
-#define EVERY 3           /* one world in so many */
-#define STARTED_MAX 8     /* then its user removes it */
+#define EVERY 3       /* one world in so many */
+#define STARTED_MAX 8 /* then its user removes it */
 #define ZONE "Sim/Odd"
-#define CHANGE_S 420      /* so often its clocks are changed, ... */
-#define CHANGE_BY_S 180   /* ... forward and back by so much */
+#define CHANGE_S 420    /* so often its clocks are changed, ... */
+#define CHANGE_BY_S 180 /* ... forward and back by so much */
 #define CHANGES 2000
 
 static const char script[] = "#!/bin/sh\ntrue\n";
@@ -26,18 +27,25 @@ static int load_zone(void *ctx, const char *name, struct time_zone *ret_zone, st
     ret_zone->n = CHANGES;
     ret_zone->spans = mem_array(CHANGES, sizeof(*ret_zone->spans));
     for (int k = 0; k < CHANGES; k++)
-        ret_zone->spans[k] = (struct zone_span){.from_s = k ? w->cron_begin_s + (int64_t)k * CHANGE_S : INT64_MIN,
-            .offset_s = k % 2 ? CHANGE_BY_S : 0};
+        ret_zone->spans[k] =
+            (struct zone_span){.from_s = k ? w->cron_begin_s + (int64_t)k * CHANGE_S : INT64_MIN,
+                .offset_s = k % 2 ? CHANGE_BY_S : 0};
     return 0;
 }
 
 static struct job_row job_row(void)
 {
-    return (struct job_row){
-        .name = "nightly", .nodes = 1, .nodes_min = 1, .need = {.cpus = 1}, .ckpt_keep = 3, .method = CKPT_COOP, .begin_at = WALL_NONE};
+    return (struct job_row){.name = "nightly",
+        .nodes = 1,
+        .nodes_min = 1,
+        .need = {.cpus = 1},
+        .ckpt_keep = 3,
+        .method = CKPT_COOP,
+        .begin_at = WALL_NONE};
 }
 
-int crons_read_job(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
+int crons_read_job(
+    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
 {
     (void)job_json, (void)e;
     *ret_job = job_row();
@@ -79,8 +87,8 @@ static void add(struct world *w)
         .overlap = (enum cron_overlap)(w->seed / EVERY % 3),
         .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
         .catch_up_max = 3};
-    struct event ev = {
-        .type = EV_CRON_PUT, .cron_put = {.row = &row, .job = &job, .spec = &spec, .job_json = "{}"}};
+    struct event ev = {.type = EV_CRON_PUT,
+        .cron_put = {.row = &row, .job = &job, .spec = &spec, .job_json = "{}"}};
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
@@ -145,8 +153,8 @@ static void check_row(struct world *w, const struct cron_row *r)
     for (struct wall t = w->cron_first; t.ms < end.ms; t = next(w, r, t))
         due++;
     if (due != w->cron_decided + (int64_t)core_cron_waiting(r, at))
-        world_fail(w, "of %lld times of the cron entry %lld are decided on, and %zu wait", (long long)due,
-            (long long)w->cron_decided, core_cron_waiting(r, at));
+        world_fail(w, "of %lld times of the cron entry %lld are decided on, and %zu wait",
+            (long long)due, (long long)w->cron_decided, core_cron_waiting(r, at));
     if (r->started + r->skipped + r->missed != w->cron_decided)
         world_fail(w, "the cron entry has counted %lld times, and %lld are decided on",
             (long long)(r->started + r->skipped + r->missed), (long long)w->cron_decided);
@@ -159,7 +167,8 @@ static void check_job(struct world *w, const struct job_row *r)
         return;
     int64_t of = (int64_t)(uintptr_t)map_get(&w->cron_jobs, r->cron_at.ms);
     if (of && of != r->id)
-        world_fail(w, "jobs %lld and %lld are of the same time of the cron entry", (long long)of, (long long)r->id);
+        world_fail(w, "jobs %lld and %lld are of the same time of the cron entry", (long long)of,
+            (long long)r->id);
     map_put(&w->cron_jobs, r->cron_at.ms, (void *)(uintptr_t)r->id);
 }
 

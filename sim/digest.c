@@ -121,8 +121,8 @@ static void add_records(uint64_t *d, const struct changes *c)
         ADD(d, c->history[i].id, c->history[i].job, c->history[i].attempt, c->history[i].node,
             c->history[i].instance, c->history[i].at.ms, c->history[i].a, c->history[i].b);
     for (size_t i = 0; i < c->n_checkpoints; i++)
-        ADD(d, c->checkpoints[i].job, c->checkpoints[i].ref.attempt,
-            c->checkpoints[i].ref.sequence, c->checkpoints[i].saved_at.ms, c->checkpoints[i].bytes);
+        ADD(d, c->checkpoints[i].job, c->checkpoints[i].ref.attempt, c->checkpoints[i].ref.sequence,
+            c->checkpoints[i].saved_at.ms, c->checkpoints[i].bytes);
     for (size_t i = 0; i < c->n_ledger; i++)
         ADD(d, c->ledger[i].job, c->ledger[i].attempt, c->ledger[i].instance, c->ledger[i].kind,
             c->ledger[i].from.ms, c->ledger[i].to.ms, c->ledger[i].ms, c->ledger[i].node_ms,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One number for what belayd decided in a seed, to compare two builds with: a change that is not meant
- * to change behaviour leaves it as it is.
+ * One number for what belayd decided in a seed, to compare two builds with: a change that is not
+ * meant to change behaviour leaves it as it is.
  *
- * It covers every committed row: ids, states, times, counters and money. Texts and the values of names
- * are left out, so that they may be reworded.
+ * It covers every committed row: ids, states, times, counters and money. Texts and the values of
+ * names are left out, so that they may be reworded.
  */
 #ifndef BELAY_SIM_DIGEST_H
 #define BELAY_SIM_DIGEST_H

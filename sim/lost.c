@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See lost.h. A world has a few jobs, each alone on a machine, and places that sell one machine each and take it back at
- * moments of their own. Worlds are played until there are as many reclaims as were asked for.
+ * See lost.h. A world has a few jobs, each alone on a machine, and places that sell one machine
+ * each and take it back at moments of their own. Worlds are played until there are as many reclaims
+ * as were asked for.
  */
 #include "sim/lost.h"
 
@@ -34,7 +35,8 @@ static void on_lost(void *ctx, const struct replay_loss *l)
         t->out[t->n++] = (struct lost_reclaim){t->notice_ms, *l};
 }
 
-/* States of a MiB to 128 GiB, to stores of 50 MB/s to 1 GB/s: each magnitude as likely as another. */
+/* States of a MiB to 128 GiB, to stores of 50 MB/s to 1 GB/s: each magnitude as likely as
+ * another. */
 static struct replay_job make_job(struct prng *p)
 {
     int64_t bytes = (int64_t)((double)MIB * exp2(17 * prng_unit(p)));
@@ -51,7 +53,8 @@ static void make_trace(struct prng *p, double mean_ticks, int32_t *counts, struc
 {
     *ret = (struct trace){.gap_ms = prng_range(p, 41000, 79000), .n = TICKS, .counts = counts};
     for (size_t i = 0; i < TICKS;) {
-        size_t up = i + 1 + (size_t)prng_exponential(p, mean_ticks), down = up + (size_t)prng_range(p, 1, 5);
+        size_t up = i + 1 + (size_t)prng_exponential(p, mean_ticks),
+               down = up + (size_t)prng_range(p, 1, 5);
         for (; i < TICKS && i < down; i++)
             counts[i] = i < up;
     }

@@ -53,11 +53,12 @@ static int run_share(const struct arguments *a, long long offset, int fd)
         sim_run(db, (uint64_t)(a->first + i), &r);
         add(&sum, &r);
         if (a->verbose)
-            printf("seed %lld: %lld events, %lld crashes, %lld reclaims, %lld launches, %lld saves, %lld "
+            printf("seed %lld: %lld events, %lld crashes, %lld reclaims, %lld launches, %lld "
+                   "saves, %lld "
                    "jobs, %lld s %s\n",
                 a->first + i, (long long)r.events, (long long)r.crashes, (long long)r.reclaims,
-                (long long)r.launches, (long long)r.saves, (long long)r.jobs, (long long)r.virtual_ms / 1000,
-                r.failure);
+                (long long)r.launches, (long long)r.saves, (long long)r.jobs,
+                (long long)r.virtual_ms / 1000, r.failure);
         if (a->digest)
             printf("%lld %016" PRIx64 "\n", a->first + i, r.digest);
         if (r.failure[0]) {
@@ -94,15 +95,18 @@ static int run_all(const struct arguments *a)
         close(pipes[i][0]);
         wait(&status);
         if (WIFSIGNALED(status))
-            printf("a process was ended by signal %d: --verbose tells at which seed\n", WTERMSIG(status));
+            printf("a process was ended by signal %d: --verbose tells at which seed\n",
+                WTERMSIG(status));
         failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     }
     fprintf(a->digest ? stderr : stdout,
-        "%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld reclaims, %lld "
-           "launches, %lld "
-           "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
-        a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes, (long long)sum.kills,
-        (long long)sum.reclaims, (long long)sum.launches, (long long)sum.saves, (long long)sum.drilled, (long long)sum.evictions,
+        "%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld "
+        "reclaims, %lld "
+        "launches, %lld "
+        "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
+        a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes,
+        (long long)sum.kills, (long long)sum.reclaims, (long long)sum.launches,
+        (long long)sum.saves, (long long)sum.drilled, (long long)sum.evictions,
         (double)sum.virtual_ms / 86400000.0, failed ? "BROKEN" : "every promise held");
     return failed ? 1 : 0;
 }
@@ -115,7 +119,9 @@ int main(int argc, char **argv)
         {"first", 'f', POPT_ARG_LONGLONG, &a.first, 0, "the first (default 1)", "SEED"},
         {"jobs", 'j', POPT_ARG_INT, &a.processes, 0, "processes at once (default 1)", "P"},
         {"digest", 'd', POPT_ARG_NONE, &a.digest, 0,
-            "a line for every seed: its number and a hash of all that was committed but texts; pipe it to sort -n", NULL},
+            "a line for every seed: its number and a hash of all that was committed but texts; "
+            "pipe it to sort -n",
+            NULL},
         {"verbose", 'v', POPT_ARG_NONE, &a.verbose, 0, "a line for every seed", NULL},
         POPT_AUTOHELP POPT_TABLEEND,
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is told: a postman that is slow, fails, and dies with belayd; and that each change which somebody wants to know is delivered at
- * least once, over crashes, or given up.
+ * Who is told: a postman that is slow, fails, and dies with belayd; and that each change which
+ * somebody wants to know is delivered at least once, over crashes, or given up.
  */
 #include "sim/world.h"
 
@@ -18,7 +18,8 @@ static void on_delivered(struct timer *t, void *ctx)
     (void)t;
     if (!fails || world_chance(w, 0.3)) { /* it arrived, and nobody heard so */
         struct sim_job *j = world_job(w, d->job);
-        if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_BEGIN && d->kind != NOTIFY_REQUEUE)
+        if (d->kind != NOTIFY_BUDGET && d->kind != NOTIFY_BOOTS && d->kind != NOTIFY_BEGIN &&
+            d->kind != NOTIFY_REQUEUE)
             j->ends_delivered++;
         w->deliveries++;
     }
@@ -27,9 +28,11 @@ static void on_delivered(struct timer *t, void *ctx)
     d->done(d->ctx, fails ? &e : NULL);
 }
 
-static void start_delivery(struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
+static void start_delivery(
+    struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
 {
-    struct sim_postman *x = (struct sim_postman *)((char *)port - offsetof(struct sim_postman, port));
+    struct sim_postman *x =
+        (struct sim_postman *)((char *)port - offsetof(struct sim_postman, port));
     struct sim_delivery *d = x->deliveries;
     while (timer_is_running(&d->timer))
         if (++d == x->deliveries + OUTBOX_AT_ONCE) {
@@ -37,14 +40,17 @@ static void start_delivery(struct outbox_port *port, const struct outbox_row *ro
             return;
         }
     const struct sim_job *j = world_job(x->w, row->job);
-    if (row->kind != NOTIFY_BUDGET && row->kind != NOTIFY_BOOTS && j->id == 0 && j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
-        world_fail(x->w, "a change of job %lld was told before it was committed", (long long)row->job);
+    if (row->kind != NOTIFY_BUDGET && row->kind != NOTIFY_BOOTS && j->id == 0 &&
+        j->seen == JOB_PENDING && !j->has_begun && j->ends == 0)
+        world_fail(
+            x->w, "a change of job %lld was told before it was committed", (long long)row->job);
     d->w = x->w;
     d->job = row->job;
     d->kind = row->kind;
     d->done = done;
     d->ctx = ctx;
-    timer_start(&x->w->vt.timers, &d->timer, world_between(x->w, 1, world_chance(x->w, 0.1) ? 60000 : 2000));
+    timer_start(&x->w->vt.timers, &d->timer,
+        world_between(x->w, 1, world_chance(x->w, 0.1) ? 60000 : 2000));
 }
 
 void outbox_port_init(struct world *w)
@@ -61,7 +67,8 @@ void outbox_port_kill(struct world *w)
         timer_stop(&w->vt.timers, &w->postman.deliveries[i].timer);
 }
 
-/* Promise 1: the row is in the batch of the end. A task of an array tells nobody, the hook wants no tasks. */
+/* Promise 1: the row is in the batch of the end. A task of an array tells nobody, the hook wants no
+ * tasks. */
 void outbox_port_committed(struct world *w, const struct db_batch *b)
 {
     const struct changes *c = &b->changes;
@@ -71,7 +78,8 @@ void outbox_port_committed(struct world *w, const struct db_batch *b)
         if (r->state != JOB_ENDED || r->array != CORE_ID_NONE)
             continue;
         for (size_t k = 0; k < c->n_outbox && !found; k++)
-            found = c->outbox[k].job == r->id && c->outbox[k].kind != NOTIFY_BEGIN && c->outbox[k].kind != NOTIFY_REQUEUE;
+            found = c->outbox[k].job == r->id && c->outbox[k].kind != NOTIFY_BEGIN &&
+                    c->outbox[k].kind != NOTIFY_REQUEUE;
         if (!found)
             world_fail(w, "job %lld ended, and nobody is told", (long long)r->id);
     }

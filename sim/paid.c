@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds a part of the jobs is paid for from a budget of an hour, which parks them. What is spent is counted here anew, from
- * what is committed; so is what was told.
+ * In some worlds a part of the jobs is paid for from a budget of an hour, which parks them. What is
+ * spent is counted here anew, from what is committed; so is what was told.
  *
- * belayd may be down when it would have to park them, and stopping takes a while: by that much an hour may cost more than the cap. So each hour,
- * as belayd counts, and what is committed of all of them together, are held against the caps and a quarter of them.
+ * belayd may be down when it would have to park them, and stopping takes a while: by that much an
+ * hour may cost more than the cap. So each hour, as belayd counts, and what is committed of all of
+ * them together, are held against the caps and a quarter of them.
  */
 #include "sim/world.h"
 
 #include "base/str.h"
 #include <string.h>
 
-#define CAP_UUSD 40000   /* the longest two jobs are done within two days of it */
+#define CAP_UUSD 40000 /* the longest two jobs are done within two days of it */
 #define JOBS_MAX 2
-#define LIMIT_MS 120000  /* which agents here do not look at: they run for longer than they are expected to */
+/* which agents here do not look at: they run for longer than they are expected to */
+#define LIMIT_MS 120000
 
 static bool has_budget(const struct world *w)
 {
@@ -53,7 +55,8 @@ bool paid_is(struct world *w, int64_t job)
 
 /* ---- what is committed ---- */
 
-/* Its program goes on where it was: one that began again each time would use up the budget of every hour and never end. */
+/* Its program goes on where it was: one that began again each time would use up the budget of every
+ * hour and never end. */
 static void note_jobs(struct world *w, const struct changes *c)
 {
     for (size_t i = 0; i < c->n_specs; i++) {
@@ -99,7 +102,8 @@ void paid_committed(struct world *w, const struct changes *c)
             w->paid_uusd += c->ledger[i].uusd;
     int64_t hours = (int64_t)map_size(&w->paid_hours);
     if (w->paid_uusd > 5 * hours * CAP_UUSD / 4)
-        world_fail(w, "in %lld hours jobs have cost %lld, of budgets of %d an hour", (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
+        world_fail(w, "in %lld hours jobs have cost %lld, of budgets of %d an hour",
+            (long long)hours, (long long)w->paid_uusd, CAP_UUSD);
 }
 
 /* Nothing that costs anything begins when all is spent. */
@@ -110,7 +114,8 @@ void paid_check(struct world *w)
         return;
     core_budget(w->model, 0, world_stamp(w).wall, &v);
     if (v.spent_uusd > CAP_UUSD * 5 / 4)
-        world_fail(w, "%lld are spent of an hour's budget of %d", (long long)v.spent_uusd, CAP_UUSD);
+        world_fail(
+            w, "%lld are spent of an hour's budget of %d", (long long)v.spent_uusd, CAP_UUSD);
     if (!v.is_closed)
         w->used_up_at = WALL_NONE;
     else if (!wall_is_set(w->used_up_at))
@@ -118,8 +123,8 @@ void paid_check(struct world *w)
     LIST_FOREACH (model_nodes(w->model), ln) {
         LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (v.is_closed && a->job->labels && a->row.state == ATTEMPT_ASSIGNED && a->row.assigned_at.ms > w->used_up_at.ms &&
-                a->node->row.price_uusd_h > 0)
+            if (v.is_closed && a->job->labels && a->row.state == ATTEMPT_ASSIGNED &&
+                a->row.assigned_at.ms > w->used_up_at.ms && a->node->row.price_uusd_h > 0)
                 world_fail(w, "job %lld begins, and its budget is used up", (long long)a->row.job);
         }
     }

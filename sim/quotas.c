@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Teams of the simulated users, with quotas in some worlds and limits in others, or a QOS that preempts another, and what has to hold. What is used is
- * counted here anew, from what runs.
+ * Teams of the simulated users, with quotas in some worlds and limits in others, or a QOS that
+ * preempts another, and what has to hold. What is used is counted here anew, from what runs.
  */
 #include "sim/world.h"
 
@@ -10,10 +10,14 @@
 #define PAUSE_MS (15 * 60000LL) /* between two evictions of a job */
 #define SOON_MS (5 * 60000LL)   /* a disk may be full for a minute, belayd not there for two */
 
-static void add_team(struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
+static void add_team(
+    struct world *w, const char *name, int64_t quota_mcpu, size_t n_users, const char *const *users)
 {
     struct order_team *t = &w->teams[w->order.n_teams];
-    *t = (struct order_team){.shares = 1, .quota_mcpu = quota_mcpu, .users = w->members[w->order.n_teams++], .n_users = n_users};
+    *t = (struct order_team){.shares = 1,
+        .quota_mcpu = quota_mcpu,
+        .users = w->members[w->order.n_teams++],
+        .n_users = n_users};
     STR_COPY(t->name, name);
     for (size_t k = 0; k < n_users; k++) {
         t->users[k] = (struct order_user){.shares = 1};
@@ -27,15 +31,16 @@ static void set_limit(struct order_limits *l, enum limit_kind kind, int64_t most
     l->most[kind] = most;
 }
 
-/* ann and bob have half of two small machines each whenever they ask; cho has nothing, and borrows. Or ann runs two jobs at a
- * time, she and bob together four, of 12 cpus. */
+/* ann and bob have half of two small machines each whenever they ask; cho has nothing, and borrows.
+ * Or ann runs two jobs at a time, she and bob together four, of 12 cpus. */
 const struct order_options *quotas_order(struct world *w)
 {
     static const char *const users[] = {"ann", "bob", "cho"};
     w->order = order_defaults;
     if (w->seed % SIM_QUOTAS == 0) {
         w->preempted = 2; /* the second */
-        w->classes[0] = (struct order_qos){.name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
+        w->classes[0] =
+            (struct order_qos){.name = "high", .boost_ms = 3600000, .preempts = {&w->preempted, 2}};
         w->classes[1] = (struct order_qos){.name = "low"};
         w->order.qos = w->classes;
         w->order.n_qos = 2;
@@ -81,9 +86,10 @@ static struct use use_of(const struct world *w, const char *team, const char *us
 static void check_use(struct world *w, const char *team, const char *user)
 {
     const struct use u = use_of(w, team, user);
-    if (u.jobs > order_limit(&w->order, team, user, LIMIT_RUNNING) || u.mcpu > order_limit(&w->order, team, user, LIMIT_MCPU))
-        world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, more than may be", user ? user : "all", team, (long long)u.jobs,
-            (long long)u.mcpu);
+    if (u.jobs > order_limit(&w->order, team, user, LIMIT_RUNNING) ||
+        u.mcpu > order_limit(&w->order, team, user, LIMIT_MCPU))
+        world_fail(w, "%s of team %s runs %lld jobs of %lld mcpu, more than may be",
+            user ? user : "all", team, (long long)u.jobs, (long long)u.mcpu);
 }
 
 /* ---- what is owed ---- */
@@ -92,12 +98,14 @@ static void check_use(struct world *w, const char *team, const char *user)
 static bool is_lent(const struct world *w, const struct node *n)
 {
     struct wall now = world_stamp(w).wall;
-    if (n->row.state != NODE_UP || n->row.market != MARKET_OWNED || n->kept_for || n->reserved_for || list_is_empty(&n->attempts))
+    if (n->row.state != NODE_UP || n->row.market != MARKET_OWNED || n->kept_for ||
+        n->reserved_for || list_is_empty(&n->attempts))
         return false;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *r = &a->job->row;
-        if (a->row.state == ATTEMPT_STOPPING || r->state != JOB_RUNNING || r->nodes > 1 || !str_eq(r->team, "grey") ||
+        if (a->row.state == ATTEMPT_STOPPING || r->state != JOB_RUNNING || r->nodes > 1 ||
+            !str_eq(r->team, "grey") ||
             (wall_is_set(r->evicted_at) && now.ms - r->evicted_at.ms < PAUSE_MS))
             return false;
     }
@@ -109,12 +117,14 @@ static bool is_kept_from(const struct world *w, const struct job *j)
 {
     const struct team *t = j->account->team;
     int64_t mcpu = j->row.need.cpus * 1000LL;
-    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] || job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
+    if (wants_alone(w, j) || !tree_has(&j->in_shape) || j->row.nodes > 1 || j->row.pool[0] ||
+        job_side(j)->avoid != CORE_ID_NONE || t->claimed_mcpu > 0 ||
         use_of(w, t->name, NULL).mcpu + mcpu > order_quota_mcpu(&w->order, t->name))
         return false;
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (is_lent(w, n) && n->row.total.cpus >= j->row.need.cpus && n->row.total.memory_mib >= j->row.need.memory_mib)
+        if (is_lent(w, n) && n->row.total.cpus >= j->row.need.cpus &&
+            n->row.total.memory_mib >= j->row.need.memory_mib)
             return true;
     }
     return false;
@@ -141,7 +151,8 @@ static void check_owed(struct world *w)
     if (!waits || may_launch(w))
         w->owed_since_ms = world_now(w);
     else if (world_now(w) - w->owed_since_ms > SOON_MS)
-        world_fail(w, "a job has waited for %lld ms for what its team is owed, and others borrow it",
+        world_fail(w,
+            "a job has waited for %lld ms for what its team is owed, and others borrow it",
             (long long)(world_now(w) - w->owed_since_ms));
 }
 
@@ -161,7 +172,9 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall at)
 {
     const struct job_row *r = &a->job->row;
     bool saved = a->row.sequence > 0 && r->last_good.attempt == a->row.attempt;
-    struct wall since = saved ? r->last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : at;
+    struct wall since = saved                            ? r->last_good_at
+                        : wall_is_set(a->row.started_at) ? a->row.started_at
+                                                         : at;
     return since.ms < at.ms ? (at.ms - since.ms) * a->held.cpus : 0;
 }
 
@@ -170,22 +183,27 @@ static void check_pause(struct world *w, const struct history_row *r)
 {
     struct sim_job *j = world_job(w, r->job);
     if (j->evicted_at.ms && r->at.ms - j->evicted_at.ms < PAUSE_MS)
-        world_fail(w, "job %lld was evicted twice within %lld ms", (long long)r->job, (long long)(r->at.ms - j->evicted_at.ms));
+        world_fail(w, "job %lld was evicted twice within %lld ms", (long long)r->job,
+            (long long)(r->at.ms - j->evicted_at.ms));
     j->evicted_at = r->at;
 }
 
-/* Another of the same team, or class, on the same node, which takes more and has less to lose, would have done. */
+/* Another of the same team, or class, on the same node, which takes more and has less to lose,
+ * would have done. */
 static void check_choice(struct world *w, const struct attempt *a, bool by_qos)
 {
     const struct job_row *r = &a->job->row;
     LIST_FOREACH (&a->node->attempts, l) {
         const struct attempt *other = LIST_ENTRY(l, struct attempt, on_node);
         const struct job_row *o = &other->job->row;
-        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 || !str_eq(by_qos ? o->qos : o->team, by_qos ? r->qos : r->team) || o->extras != r->extras ||
-            wall_is_set(o->evicted_at) || other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
+        if (other->row.state == ATTEMPT_STOPPING || o->state != JOB_RUNNING || o->nodes > 1 ||
+            !str_eq(by_qos ? o->qos : o->team, by_qos ? r->qos : r->team) ||
+            o->extras != r->extras || wall_is_set(o->evicted_at) ||
+            other->held.cpus < a->held.cpus || other->held.memory_mib < a->held.memory_mib)
             continue;
         if (unsaved_ms(other, r->evicted_at) < unsaved_ms(a, r->evicted_at))
-            world_fail(w, "job %lld was evicted, and job %lld beside it had less to lose", (long long)r->id, (long long)o->id);
+            world_fail(w, "job %lld was evicted, and job %lld beside it had less to lose",
+                (long long)r->id, (long long)o->id);
     }
 }
 
@@ -195,11 +213,13 @@ void quotas_committed(struct world *w, const struct changes *c)
         const struct attempt_row *r = &c->attempts[i];
         if ((r->state == ATTEMPT_STOPPING && r->stop_reason == END_EVICTED && !r->save_first) ||
             (r->end == END_EVICTED && !r->save_first))
-            world_fail(w, "job %lld was evicted without having been asked to save", (long long)r->job);
+            world_fail(
+                w, "job %lld was evicted without having been asked to save", (long long)r->job);
     }
     for (size_t i = 0; i < c->n_history; i++) {
         const struct history_row *r = &c->history[i];
-        bool by_qos = str_eq(r->kind, "preempt"), is_eviction = by_qos || str_eq(r->kind, "reclaim");
+        bool by_qos = str_eq(r->kind, "preempt"),
+             is_eviction = by_qos || str_eq(r->kind, "reclaim");
         const struct job *j = is_eviction ? model_job(w->model, r->job) : NULL;
         const struct attempt *a = j ? job_attempt(j) : NULL;
         w->evictions += is_eviction;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the reserved nodes stand in a rack that has not the power for all of them, and so do the machines that are launched. What they
- * draw is reckoned here anew, from what runs on them, after every event.
+ * In some worlds the reserved nodes stand in a rack that has not the power for all of them, and so
+ * do the machines that are launched. What they draw is reckoned here anew, from what runs on them,
+ * after every event.
  */
 #include "sim/world.h"
 
 #include "base/str.h"
 
-/* Four at rest, and two of them at full load; five, and three of them: enough for any gang alone. */
+/* Four at rest, and two of them at full load; five, and three of them: enough for any gang
+ * alone. */
 static const struct rack_options racks[] = {
     {.name = "rack", .max_w = 1200, .nodes = {{"key-reserved-[0-3]", 4, 100, 500}}, .n_nodes = 1},
     {.name = "launched", .max_w = 1700, .nodes = {{"", 5, 100, 500, "burst"}}, .n_nodes = 1},
@@ -32,7 +34,8 @@ static void on_told(void *ctx, const struct err *e, int64_t id)
 
 static void tell(struct world *w, const struct node *n, enum throttle throttle, int64_t watts)
 {
-    struct event ev = {.type = EV_CONDITION, .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
+    struct event ev = {.type = EV_CONDITION,
+        .condition = {.node = n->row.id, .throttle = throttle, .watts = watts}};
     tick_post(w->tick, &ev, on_told, NULL);
 }
 
@@ -45,7 +48,9 @@ void racks_trouble(struct world *w)
     for (int64_t skip = world_between(w, 0, 3); l && skip > 0; skip--)
         l = list_next(model_nodes(w->model), l);
     if (l)
-        tell(w, LIST_ENTRY(l, struct node, in_all), (enum throttle)world_between(w, THROTTLE_NONE, THROTTLE_BOARD), world_between(w, 0, 700));
+        tell(w, LIST_ENTRY(l, struct node, in_all),
+            (enum throttle)world_between(w, THROTTLE_NONE, THROTTLE_BOARD),
+            world_between(w, 0, 700));
 }
 
 void racks_calm(struct world *w)
@@ -79,9 +84,11 @@ static void check_rack(struct world *w, const struct rack_options *r)
         machines += str_eq(i->pool, k->pool) && !i->reclaimed;
     }
     if (draw > r->max_w)
-        world_fail(w, "rack %s draws %lld W of %lld", r->name, (long long)draw, (long long)r->max_w);
+        world_fail(
+            w, "rack %s draws %lld W of %lld", r->name, (long long)draw, (long long)r->max_w);
     if (k->pool[0] && machines > k->n)
-        world_fail(w, "there are %lld machines for %lld places of rack %s", (long long)machines, (long long)k->n, r->name);
+        world_fail(w, "there are %lld machines for %lld places of rack %s", (long long)machines,
+            (long long)k->n, r->name);
 }
 
 void racks_check(struct world *w)

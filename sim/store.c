@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated checkpoint store: the rules of ckpt/ckpt.h (fences, growing names, fall back) without bytes.
+ * The simulated checkpoint store: the rules of ckpt/ckpt.h (fences, growing names, fall back)
+ * without bytes.
  */
 #include "sim/world.h"
 
@@ -61,8 +62,8 @@ struct ckpt_ref store_newest(const struct world *w, int64_t job)
     return s->n ? s->manifests[s->n - 1].ref : (struct ckpt_ref){0};
 }
 
-struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from, struct ckpt_ref expected, int *ret_damaged,
-    bool *ret_lost)
+struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from,
+    struct ckpt_ref expected, int *ret_damaged, bool *ret_lost)
 {
     struct sim_store_job *s = of(w, job);
     bool reaches = expected.attempt == 0;
@@ -116,8 +117,8 @@ static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
 {
     struct sim_store_job *s = of(w, x->job);
     if (world_job(w, x->job)->ends != 1)
-        world_fail(
-            w, "the checkpoints of job %lld were cleaned before its end was committed", (long long)x->job);
+        world_fail(w, "the checkpoints of job %lld were cleaned before its end was committed",
+            (long long)x->job);
     s->fence = SIM_CLOSED;
     if (whole && x->keep != LEFTOVER_KEEP_ALL)
         keep_newest(w, x->job, x->keep == LEFTOVER_KEEP_LAST ? 1 : 0);
@@ -136,17 +137,19 @@ static void on_swept(struct timer *t, void *ctx)
     x->done(x->ctx, (int64_t)of(x->w, x->job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
 }
 
-static void start_sweep(
-    struct cleaner_port *port, int64_t job, enum leftover_keep keep, cleaner_done_fn done, void *ctx)
+static void start_sweep(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
+    cleaner_done_fn done, void *ctx)
 {
-    struct sim_sweeper *x = (struct sim_sweeper *)((char *)port - offsetof(struct sim_sweeper, port));
+    struct sim_sweeper *x =
+        (struct sim_sweeper *)((char *)port - offsetof(struct sim_sweeper, port));
     if (timer_is_running(&x->timer))
         world_fail(x->w, "two cleanings are under way");
     x->job = job;
     x->keep = keep;
     x->done = done;
     x->ctx = ctx;
-    timer_start(&x->w->vt.timers, &x->timer, world_between(x->w, 1, world_chance(x->w, 0.2) ? 120000 : 2000));
+    timer_start(&x->w->vt.timers, &x->timer,
+        world_between(x->w, 1, world_chance(x->w, 0.2) ? 120000 : 2000));
 }
 
 void store_sweeper_init(struct world *w)

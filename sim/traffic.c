@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In some worlds the store lies elsewhere, and its provider bills what is read there and written: transfer by transfer, from what the
- * agents really do. So does in all worlds who has what jobs read when they start. What belayd was told of is in the ledger, all of it and nothing else. A machine that goes before it has told
- * takes that with it: those transfers are on the bill, and nobody can know whose they were.
+ * In some worlds the store lies elsewhere, and its provider bills what is read there and written:
+ * transfer by transfer, from what the agents really do. So does in all worlds who has what jobs
+ * read when they start. What belayd was told of is in the ledger, all of it and nothing else. A
+ * machine that goes before it has told takes that with it: those transfers are on the bill, and
+ * nobody can know whose they were.
  */
 #include "sim/world.h"
 
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_BYTES_UUSD 8  /* so many bytes for a micro-dollar */
+#define READ_BYTES_UUSD 8 /* so many bytes for a micro-dollar */
 #define WRITE_BYTES_UUSD 4
 #define GIB (INT64_C(1) << 30)
 
@@ -24,13 +26,15 @@ static bool is_elsewhere(const struct world *w)
 void traffic_prices(const struct world *w, struct pool_row *p)
 {
     p->egress_uusd_gib = is_elsewhere(w) ? GIB / READ_BYTES_UUSD : 0;
-    p->upload_uusd_gib = is_elsewhere(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0; /* what leaves our own machines is not billed */
+    /* what leaves our own machines is not billed */
+    p->upload_uusd_gib = is_elsewhere(w) && p->elastic ? GIB / WRITE_BYTES_UUSD : 0;
 }
 
 static void add(struct world *w, const struct sim_attempt *x, int64_t sequence, int64_t uusd)
 {
     w->transfers = mem_resize(w->transfers, w->n_transfers + 1, sizeof *w->transfers);
-    w->transfers[w->n_transfers++] = (struct sim_transfer){x->job, x->attempt, x->agent->node, sequence, uusd};
+    w->transfers[w->n_transfers++] =
+        (struct sim_transfer){x->job, x->attempt, x->agent->node, sequence, uusd};
 }
 
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes)
@@ -52,12 +56,14 @@ static void note_input(struct world *w, const struct extras_row *r)
     if (!text)
         return;
     in.bytes = strtoll(strrchr(text, ':') + 1, NULL, 10);
-    snprintf(in.from, sizeof in.from, "%.*s", (int)strcspn(text + strlen("input="), "/:"), text + strlen("input="));
+    snprintf(in.from, sizeof in.from, "%.*s", (int)strcspn(text + strlen("input="), "/:"),
+        text + strlen("input="));
     w->inputs = mem_resize(w->inputs, w->n_inputs + 1, sizeof *w->inputs);
     w->inputs[w->n_inputs++] = in;
 }
 
-/* As their lists of prices have it, for what leaves them. To our own machines it is as far as from the store. */
+/* As their lists of prices have it, for what leaves them. To our own machines it is as far as from
+ * the store. */
 static int64_t input_uusd(const struct world *w, const struct sim_input *in, bool is_rented)
 {
     double gib = (double)in->bytes / (double)GIB;
@@ -75,7 +81,8 @@ void traffic_started(struct world *w, const struct sim_attempt *x)
     }
 }
 
-/* Of what the rank moved, what its row says that it was told of: that it started, and its saves up to the last. */
+/* Of what the rank moved, what its row says that it was told of: that it started, and its saves up
+ * to the last. */
 static int64_t billed(const struct world *w, const struct attempt_row *r)
 {
     int64_t uusd = 0;
@@ -90,14 +97,17 @@ static int64_t billed(const struct world *w, const struct attempt_row *r)
 
 /* ---- what is kept ---- */
 
-/* What it takes there is billed as long as it is there, whoever knows of it. belayd counts what it was told of, from when that was: so its
- * sum is the bill, but for what differs while it is on the way to belayd. In the end nothing differs. */
+/* What it takes there is billed as long as it is there, whoever knows of it. belayd counts what it
+ * was told of, from when that was: so its sum is the bill, but for what differs while it is on the
+ * way to belayd. In the end nothing differs. */
 static struct sim_store_job *metered(struct world *w, int64_t job)
 {
     struct sim_store_job *s = &w->store[job - 1];
     struct wall now = world_stamp(w).wall;
     int64_t bytes = (int64_t)s->n * SIM_STORED_BYTES, ms = now.ms - s->metered_at.ms;
-    if (ms < 0) { /* the clock was set back: what was billed till then belayd may count from now on, or not at all */
+    /* the clock was set back: what was billed till then belayd may count from now on, or not at
+     * all */
+    if (ms < 0) {
         s->differ_byte_ms -= (bytes + s->known_bytes) * ms;
         ms = 0;
     }
@@ -121,14 +131,21 @@ int64_t traffic_store_price(const struct world *w)
 
 static void check_stored(struct world *w, const struct stored_row *r)
 {
-    const double parts_a_byte_ms = (double)SIM_STORE_UUSD_GIB_MONTH * 1e6 / (double)GIB / (30.4375 * 86400e3);
+    const double parts_a_byte_ms =
+        (double)SIM_STORE_UUSD_GIB_MONTH * 1e6 / (double)GIB / (30.4375 * 86400e3);
     struct sim_store_job *s = metered(w, r->job);
-    int64_t ms = s->metered_at.ms > r->at.ms ? s->metered_at.ms - r->at.ms : 0, most = (int64_t)SIM_MANIFESTS_MAX * SIM_STORED_BYTES;
-    double counted = (double)r->uusd * 1e6 + (double)r->parts, bill = (double)s->byte_ms * parts_a_byte_ms;
-    double allowed = (double)(s->differ_byte_ms + (ms < 1000 ? ms * most : llabs(r->bytes) * ms)) * parts_a_byte_ms + (double)s->changes + 1e-9 * bill + 1;
+    int64_t ms = s->metered_at.ms > r->at.ms ? s->metered_at.ms - r->at.ms : 0,
+            most = (int64_t)SIM_MANIFESTS_MAX * SIM_STORED_BYTES;
+    double counted = (double)r->uusd * 1e6 + (double)r->parts,
+           bill = (double)s->byte_ms * parts_a_byte_ms;
+    double allowed = (double)(s->differ_byte_ms + (ms < 1000 ? ms * most : llabs(r->bytes) * ms)) *
+                         parts_a_byte_ms +
+                     (double)s->changes + 1e-9 * bill + 1;
     if (counted - bill > allowed || bill - counted > allowed)
-        world_fail(w, "keeping the checkpoints of job %lld was billed %.0f millionths, and belayd has counted %.0f (%.0f may differ)", (long long)r->job, bill, counted,
-            allowed);
+        world_fail(w,
+            "keeping the checkpoints of job %lld was billed %.0f millionths, and belayd has "
+            "counted %.0f (%.0f may differ)",
+            (long long)r->job, bill, counted, allowed);
     s->known_bytes = r->bytes;
     s->changed_bytes = 0;
 }
@@ -137,8 +154,10 @@ void traffic_check(struct world *w)
 {
     for (int64_t job = 1; job <= SIM_JOBS_MAX && is_elsewhere(w); job++) {
         const struct sim_store_job *s = &w->store[job - 1];
-        if (s->fence == SIM_CLOSED && s->known_bytes > 0 && s->known_bytes != (int64_t)s->n * SIM_STORED_BYTES)
-            world_fail(w, "%zu checkpoints of job %lld are kept, and belayd believes in %lld bytes", s->n, (long long)job, (long long)s->known_bytes);
+        if (s->fence == SIM_CLOSED && s->known_bytes > 0 &&
+            s->known_bytes != (int64_t)s->n * SIM_STORED_BYTES)
+            world_fail(w, "%zu checkpoints of job %lld are kept, and belayd believes in %lld bytes",
+                s->n, (long long)job, (long long)s->known_bytes);
     }
 }
 
@@ -158,7 +177,8 @@ void traffic_committed(struct world *w, const struct changes *c)
     for (size_t i = 0; i < c->n_attempts; i++)
         bill += c->attempts[i].state == ATTEMPT_ENDED ? billed(w, &c->attempts[i]) : 0;
     if (ledger != bill)
-        world_fail(w, "attempts that ended have moved data for %lld uusd, and the ledger has %lld", (long long)bill, (long long)ledger);
+        world_fail(w, "attempts that ended have moved data for %lld uusd, and the ledger has %lld",
+            (long long)bill, (long long)ledger);
 }
 
 void traffic_deinit(struct world *w)

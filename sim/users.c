@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simulated users and an operator: they submit, cancel, requeue and drain, remember what they were told, and
- * ask again when belayd died before it answered.
+ * Simulated users and an operator: they submit, cancel, requeue and drain, remember what they were
+ * told, and ask again when belayd died before it answered.
  */
 #include "sim/world.h"
 
@@ -97,7 +97,8 @@ static bool ask_for_an_older_one(struct world *w, struct depend_ask *ret_ask)
     int64_t on = w->n_acked > 0 ? w->acked[world_between(w, 0, w->n_acked - 1)] : CORE_ID_NONE;
     if (on == CORE_ID_NONE || db_read_job(w->reader, on, &row, &e) != 0)
         return false;
-    *ret_ask = (struct depend_ask){.kind = (enum depend_kind)world_between(w, DEPEND_AFTER, DEPEND_AFTERNOTOK),
+    *ret_ask = (struct depend_ask){
+        .kind = (enum depend_kind)world_between(w, DEPEND_AFTER, DEPEND_AFTERNOTOK),
         .on = on,
         .has_ended = row.state == JOB_ENDED,
         .end = row.end,
@@ -131,12 +132,15 @@ static bool ask_to_follow(struct world *w, struct submission *s)
     return true;
 }
 
-/* As the API does: what has ended is looked up on the disk when everything that was posted before is there. */
+/* As the API does: what has ended is looked up on the disk when everything that was posted before
+ * is there. */
 static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct submission *s = ctx;
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &s->row, .spec = &s->spec, .depends = &s->after}};
-    if (s->asks && !(s->follows && ask_to_follow(s->w, s)) && !ask_for_an_older_one(s->w, &s->after))
+    struct event ev = {
+        .type = EV_SUBMIT, .submit = {.job = &s->row, .spec = &s->spec, .depends = &s->after}};
+    if (s->asks && !(s->follows && ask_to_follow(s->w, s)) &&
+        !ask_for_an_older_one(s->w, &s->after))
         s->asks = false;
     ev.submit.n_depends = s->asks;
     ev.submit.tasks = s->tasks.n > 0 ? &s->tasks : NULL;
@@ -155,19 +159,26 @@ static struct retries some_retries(struct world *w)
 
 #define SIM_CHOOSY 4
 
-/* What it asks for: of machines what those have that can be launched, since not every world has reserved ones. */
+/* What it asks for: of machines what those have that can be launched, since not every world has
+ * reserved ones. */
 static const char *extras_of(struct world *w)
 {
-    static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384", "licences=ansys:1,matlab:2", "resources=lego:1 input=gcp/us-central1:1000000",
-        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1", "constraint=z2 input=aws/us-east-1:20000000", "constraint=ib|z2"};
-    int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8; /* in z2 there are spot machines only: the last of them might wait for ever */
+    static const char *const all[] = {"licences=matlab:1", "licences=matlab:3 input=store:16384",
+        "licences=ansys:1,matlab:2", "resources=lego:1 input=gcp/us-central1:1000000",
+        "constraint=(ib|r1)&(spot|on-demand|ib)", "resources=lego:1 licences=matlab:1",
+        "constraint=z2 input=aws/us-east-1:20000000", "constraint=ib|z2"};
+    /* in z2 there are spot machines only: the last of them might wait for ever */
+    int n = w->seed % SIM_REQUIRE == 0 ? 6 : 8;
     int which = (int)world_between(w, 0, n - 1);
     if (w->seed % SIM_CHOOSY != 0 && str_starts(all[which], "constraint="))
-        which -= 4; /* while somebody has a constraint no launch of a fleet names alternatives: in most worlds nobody has */
+        /* while somebody has a constraint no launch of a fleet names alternatives: in most worlds
+         * nobody has */
+        which -= 4;
     return world_chance(w, 0.2) ? all[which] : NULL;
 }
 
-/* With nodes for itself, or not on a node that is there, in some worlds and now and then; out is where that is written. */
+/* With nodes for itself, or not on a node that is there, in some worlds and now and then; out is
+ * where that is written. */
 static const char *and_more(struct world *w, const char *extras, char out[EXTRAS_TEXT_MAX])
 {
     bool alone = w->seed % SIM_ALONE == 0 && world_chance(w, 0.25);
@@ -175,18 +186,20 @@ static const char *and_more(struct world *w, const char *extras, char out[EXTRAS
     bool excludes = w->seed % SIM_EXCLUDE == 0 && first && world_chance(w, 0.25);
     if (!alone && !excludes)
         return extras;
-    snprintf(out, EXTRAS_TEXT_MAX, "%s%s%s%s%s%s", extras ? extras : "", extras ? " " : "", alone ? "exclusive=yes" : "",
-        alone && excludes ? " " : "", excludes ? "exclude=" : "", excludes ? LIST_ENTRY(first, struct node, in_all)->row.name : "");
+    snprintf(out, EXTRAS_TEXT_MAX, "%s%s%s%s%s%s", extras ? extras : "", extras ? " " : "",
+        alone ? "exclusive=yes" : "", alone && excludes ? " " : "", excludes ? "exclude=" : "",
+        excludes ? LIST_ENTRY(first, struct node, in_all)->row.name : "");
     return out;
 }
 
-/* What a job does is known to the world by its number, whether or not its user ever got an answer. */
+/* What a job does is known to the world by its number, whether or not its user ever got an
+ * answer. */
 static void submit(struct world *w)
 {
-    static const char *const qos[] = {"", "low", "low", "high"}; /* counts for nothing where there are no classes */
+    /* counts for nothing where there are no classes */
+    static const char *const qos[] = {"", "low", "low", "high"};
     int32_t nodes = world_chance(w, 0.15) ? (int32_t)world_between(w, 2, 3) : 1;
-    struct job_row row = {
-        .nodes = nodes,
+    struct job_row row = {.nodes = nodes,
         .nodes_min = world_chance(w, 0.5) ? nodes : (int32_t)world_between(w, 1, nodes),
         .script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH,
         .on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT,
@@ -196,23 +209,31 @@ static void submit(struct world *w)
         .method = CKPT_COOP,
         .ckpt_after = (enum ckpt_after)world_between(w, AFTER_AUTO, AFTER_ALL),
         .ckpt_every_ms = world_chance(w, 0.5) ? 0 : world_between(w, 2000, 60000),
-        .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0, /* agents here do not look at it */
+        /* agents here do not look at it */
+        .time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0,
         .drill_tries = world_chance(w, 0.2) ? DRILL_TRIES_DEFAULT : 0};
     char text[EXTRAS_TEXT_MAX];
-    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}", .extras = and_more(w, extras_of(w), text)};
+    struct job_spec spec = {script, "[\"a\"]", "{\"B\":\"c\"}", "/tmp", "{}",
+        .extras = and_more(w, extras_of(w), text)};
     STR_COPY(row.name, "sim");
     STR_COPY(row.user, users[world_between(w, 0, 2)]);
     row.retries = some_retries(w);
     STR_COPY(row.qos, qos[world_between(w, 0, 3)]);
     row.nice = world_chance(w, 0.2) ? (int32_t)world_between(w, 1, 120) : 0;
-    snprintf(row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
+    snprintf(
+        row.script_key, sizeof(row.script_key), "script-%lld", (long long)world_between(w, 1, 3));
     if (world_chance(w, 0.3))
-        STR_COPY(row.pool, ((const char *[]){"burst", "burst,base", "absent,burst"})[world_between(w, 0, 2)]);
+        STR_COPY(row.pool,
+            ((const char *[]){"burst", "burst,base", "absent,burst"})[world_between(w, 0, 2)]);
     if (world_chance(w, 0.2))
-        snprintf(row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
+        snprintf(
+            row.ckpt_at, sizeof(row.ckpt_at), "%02d:%02d,12:00", (int)world_between(w, 0, 11), 30);
     row.hold = world_chance(w, 0.05) ? HOLD_USER : HOLD_NONE;
-    row.begin_at.ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
-    row.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.time_limit_ms + world_between(w, 60000, 1800000) : 0;
+    row.begin_at.ms =
+        world_chance(w, 0.05) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
+    row.deadline_ms = world_chance(w, 0.05) ? world_stamp(w).wall.ms + row.time_limit_ms +
+                                                  world_between(w, 60000, 1800000)
+                                            : 0;
     row.market = (enum market_wish)world_between(w, 0, 2);
     if (w->seed % SIM_REQUIRE == 0 && row.market == WISH_SPOT)
         row.market = WISH_ANY; /* or it may wait for ever */
@@ -268,7 +289,13 @@ static int apply_updating(void *ctx, struct tick *t, int64_t *ret_id, struct err
 {
     struct updating *u = ctx;
     struct event ev = {.type = EV_UPDATE,
-        .update = {.job = u->job, .by = "ann", .fields = u->fields, .to = &u->to, .extras = u->extras, .at_once = u->at_once, .depends = &u->s.after}};
+        .update = {.job = u->job,
+            .by = "ann",
+            .fields = u->fields,
+            .to = &u->to,
+            .extras = u->extras,
+            .at_once = u->at_once,
+            .depends = &u->s.after}};
     bool asks = (u->fields & UPDATE_BIT(UPDATE_DEPENDS)) && u->s.asks;
     if (asks && !(u->s.follows && ask_to_follow(u->w, &u->s)))
         asks = ask_for_an_older_one(u->w, &u->s.after);
@@ -289,31 +316,44 @@ static void on_updated(void *ctx, const struct err *e, int64_t id)
 /* To what it could have been submitted as, so that it comes to an end. */
 static void update_a_job(struct world *w, int64_t job)
 {
-    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES, UPDATE_NICE, UPDATE_DEADLINE, UPDATE_FINISH, UPDATE_WORK, UPDATE_AT_ONCE, UPDATE_POOL, UPDATE_QOS,
-        UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY, UPDATE_NODES, UPDATE_ON_LOSS, UPDATE_LICENCES};
-    static const char *const licences[] = {"", "licences=matlab:1", "licences=matlab:3"}, *const qos[] = {"", "low", "high"};
+    static const enum update_field all[] = {UPDATE_NAME, UPDATE_TIME_LIMIT, UPDATE_RETRIES,
+        UPDATE_NICE, UPDATE_DEADLINE, UPDATE_FINISH, UPDATE_WORK, UPDATE_AT_ONCE, UPDATE_POOL,
+        UPDATE_QOS, UPDATE_BEGIN, UPDATE_DEPENDS, UPDATE_CPUS, UPDATE_MEMORY, UPDATE_NODES,
+        UPDATE_ON_LOSS, UPDATE_LICENCES};
+    static const char *const licences[] = {"", "licences=matlab:1", "licences=matlab:3"},
+                             *const qos[] = {"", "low", "high"};
     struct updating *u = mem_alloc(sizeof(*u));
-    *u = (struct updating){.w = w, .job = job, .at_once = (int32_t)world_between(w, 0, 2), .s = {.w = w, .asks = world_chance(w, 0.5)}};
+    *u = (struct updating){.w = w,
+        .job = job,
+        .at_once = (int32_t)world_between(w, 0, 2),
+        .s = {.w = w, .asks = world_chance(w, 0.5)}};
     for (int64_t n = world_between(w, 1, 3); n > 0; n--)
-        u->fields |= UPDATE_BIT(all[world_between(w, 0, (int64_t)(sizeof(all) / sizeof(all[0])) - 1)]);
+        u->fields |=
+            UPDATE_BIT(all[world_between(w, 0, (int64_t)(sizeof(all) / sizeof(all[0])) - 1)]);
     if (paid_is(w, job))
-        u->fields &= ~(UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
+        u->fields &= ~(
+            UPDATE_BIT(UPDATE_RETRIES) | UPDATE_BIT(UPDATE_NODES) | UPDATE_BIT(UPDATE_TIME_LIMIT));
     u->s.follows = world_chance(w, 0.3);
     u->extras = licences[world_between(w, 0, 2)];
     u->to.nodes = (int32_t)world_between(w, 1, 3);
     u->to.nodes_min = (int32_t)world_between(w, 0, u->to.nodes);
     u->to.script_on = world_chance(w, 0.3) ? SCRIPT_ON_FIRST : SCRIPT_ON_EACH;
     u->to.on_loss = world_chance(w, 0.5) ? LOSS_SHRINK : LOSS_WAIT;
-    u->to.need = (struct resources){.cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)};
+    u->to.need = (struct resources){
+        .cpus = (int32_t)world_between(w, 1, 4), .memory_mib = world_between(w, 0, 4096)};
     u->to.time_limit_ms = world_chance(w, 0.5) ? world_between(w, 60000, 1200000) : 0;
     u->to.retries = some_retries(w);
-    u->to.deadline_ms = world_chance(w, 0.2) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
-    u->to.finish_ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
+    u->to.deadline_ms =
+        world_chance(w, 0.2) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
+    u->to.finish_ms =
+        world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 1, 4000000) : 0;
     u->to.work_ms = world_chance(w, 0.8) ? world_between(w, 1000, 1200000) : 0;
     u->to.nice = (int32_t)world_between(w, 0, 120);
-    u->to.begin_at.ms = world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
+    u->to.begin_at.ms =
+        world_chance(w, 0.5) ? world_stamp(w).wall.ms + world_between(w, 0, 30000) : WALL_NONE.ms;
     STR_COPY(u->to.name, world_chance(w, 0.5) ? "sim" : "sim-2");
-    STR_COPY(u->to.pool, ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
+    STR_COPY(
+        u->to.pool, ((const char *[]){"", "", "", "burst", "base,burst"})[world_between(w, 0, 4)]);
     STR_COPY(u->to.qos, qos[world_between(w, 0, 2)]);
     tick_post_work(w->tick, apply_updating, on_updated, u);
 }
@@ -328,8 +368,8 @@ static void change_a_job(struct world *w)
         return;
     }
     if (world_chance(w, 0.5)) {
-        struct event drill = {
-            .type = EV_DRILL, .drill = {.job = job, .by = "ann", .without_notice = world_chance(w, 0.3)}};
+        struct event drill = {.type = EV_DRILL,
+            .drill = {.job = job, .by = "ann", .without_notice = world_chance(w, 0.3)}};
         tick_post(w->tick, &drill, on_done, NULL);
         return;
     }
@@ -384,7 +424,8 @@ static void undrain_all(struct world *w)
 
 static void release_all(struct world *w)
 {
-    for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) { /* tasks too, which belayd holds when they begin again and again */
+    /* tasks too, which belayd holds when they begin again and again */
+    for (int64_t id = 1; id <= SIM_JOBS_MAX; id++) {
         const struct job *j = model_job(w->model, id);
         struct event ev = {.type = EV_RELEASE, .release = {.job = id, .by = "ann"}};
         if (j && j->row.hold == HOLD_STORE && world_chance(w, 0.5))
@@ -420,8 +461,8 @@ static void on_user(struct timer *t, void *ctx)
         release_all(w);
     if (w->up)
         crons_ask(w);
-    timer_start(
-        &w->vt.timers, &w->user_timer, world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
+    timer_start(&w->vt.timers, &w->user_timer,
+        world_between(w, 100, w->n_submits < w->n_jobs ? 20000 : 60000));
 }
 
 void users_start(struct world *w)

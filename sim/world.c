@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated world put together (see world.h): belayd's life and death, its disk, and the course of one
- * run.
+ * The simulated world put together (see world.h): belayd's life and death, its disk, and the course
+ * of one run.
  */
 #include "sim/world.h"
 #include "sim/digest.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TROUBLE_MS (3 * 3600 * 1000)  /* how long things go wrong */
-#define CALM_MS (48LL * 3600 * 1000)  /* how long it may take to end after that */
+#define TROUBLE_MS (3 * 3600 * 1000) /* how long things go wrong */
+#define CALM_MS (48LL * 3600 * 1000) /* how long it may take to end after that */
 #define EVENTS_MAX 3000000
 
 /* ---- small things ---- */
@@ -28,7 +28,8 @@ int64_t world_now(const struct world *w)
 
 struct stamp world_stamp(const struct world *w)
 {
-    return (struct stamp){.wall = clock_wall(w->vt.timers.clock), .mono = clock_mono(w->vt.timers.clock)};
+    return (struct stamp){
+        .wall = clock_wall(w->vt.timers.clock), .mono = clock_mono(w->vt.timers.clock)};
 }
 
 bool world_chance(struct world *w, double p)
@@ -54,8 +55,8 @@ void world_fail(struct world *w, const char *fmt, ...)
         (long long)w->events, text);
 }
 
-/* A job's nature follows from its number and the seed, so that it is known even if nobody was told the
- * number. */
+/* A job's nature follows from its number and the seed, so that it is known even if nobody was told
+ * the number. */
 struct sim_job *world_job(struct world *w, int64_t id)
 {
     struct sim_job *j = &w->jobs[id >= 1 && id <= SIM_JOBS_MAX ? id - 1 : 0];
@@ -106,7 +107,8 @@ static void start_commit(struct commit_port *port, const struct db_batch *b)
     if (world_chance(w, 0.3))
         commit_now(w, true);
     else
-        timer_start(&w->vt.timers, &w->commit_timer, world_between(w, 0, world_chance(w, 0.1) ? 500 : 10));
+        timer_start(
+            &w->vt.timers, &w->commit_timer, world_between(w, 0, world_chance(w, 0.1) ? 500 : 10));
 }
 
 /* ---- belayd's life ---- */
@@ -135,13 +137,15 @@ struct resources world_machine(const char *type)
     return (struct resources){.cpus = is_big ? 8 : 4, .memory_mib = is_big ? 32768 : 16384};
 }
 
-static void post_offer(struct world *w, const char *zone, const char *type, enum market market, int rank)
+static void post_offer(
+    struct world *w, const char *zone, const char *type, enum market market, int rank)
 {
     bool is_big = str_eq(type, SIM_BIG); /* which is cheaper than two small ones */
     struct offer_row o = {.market = market,
         .rank = rank,
         .total = world_machine(type),
-        .price_uusd_h = market == MARKET_SPOT ? (is_big ? 130000 : 80000) : (is_big ? 300000 : 192000),
+        .price_uusd_h =
+            market == MARKET_SPOT ? (is_big ? 130000 : 80000) : (is_big ? 300000 : 192000),
         .on_demand_uusd_h = is_big ? 300000 : 192000,
         .avoid_until = MONO_NONE};
     STR_COPY(o.pool, "burst");
@@ -155,7 +159,8 @@ static void post_pools(struct world *w)
 {
     struct pool_row base = {.max_nodes = 100, .usd_per_hour_uusd = 50000};
     struct pool_row burst = {.elastic = true,
-        .max_nodes = w->seed % SIM_QUOTAS == 1 ? 3 : 6, /* so that there is something to be taken back */
+        /* so that there is something to be taken back */
+        .max_nodes = w->seed % SIM_QUOTAS == 1 ? 3 : 6,
         .idle_timeout_ms = 90000,
         .cooldown_ms = 60000,
         .boot_timeout_ms = 300000,
@@ -219,8 +224,10 @@ static void make_parts(struct world *w)
         .ctx = w});
     w->cleaner = cleaner_create(w->tick, ts, &w->sweeper.port);
     w->outbox = outbox_create(w->tick, ts, &w->prng, &w->postman.port);
-    provision_add_pool(w->provision,
-        &(struct provision_pool){.name = "burst", .driver = w->driver, .region = "r1", .launches_per_minute = w->seed % 4 == 2 ? 6 : 0});
+    provision_add_pool(w->provision, &(struct provision_pool){.name = "burst",
+                                         .driver = w->driver,
+                                         .region = "r1",
+                                         .launches_per_minute = w->seed % 4 == 2 ? 6 : 0});
 }
 
 static const struct count licences[] = {{"matlab", 3}, {"ansys", 1}};
@@ -229,7 +236,8 @@ static void start_belayd(struct world *w)
 {
     struct db_meta meta;
     struct err e = {0};
-    struct model_options o = {.lease_ms = 30000, .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
+    struct model_options o = {.lease_ms = 30000,
+        .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .hold_in_vain = w->hold_in_vain,
         .store_uusd_gib_month = traffic_store_price(w),
         .order = quotas_order(w),
@@ -261,7 +269,8 @@ static void start_belayd(struct world *w)
     outbox_start(w->outbox);
 }
 
-/* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not happened. */
+/* kill -9: nothing is told, what was on its way is gone, a commit under way has or has not
+ * happened. */
 static void kill_belayd(struct world *w)
 {
     w->crashes++;
@@ -308,8 +317,8 @@ static void on_crash(struct timer *t, void *ctx)
         return;
     if (w->up) {
         kill_belayd(w);
-        timer_start(
-            &w->vt.timers, &w->restart_timer, world_between(w, 100, world_chance(w, 0.2) ? 120000 : 3000));
+        timer_start(&w->vt.timers, &w->restart_timer,
+            world_between(w, 100, world_chance(w, 0.2) ? 120000 : 3000));
     }
     timer_start(&w->vt.timers, &w->crash_timer, (int64_t)prng_exponential(&w->prng, 600000));
 }
@@ -442,8 +451,8 @@ void sim_run(struct db *db, uint64_t seed, struct sim_result *ret_result)
     begin(w, db, seed);
     while (!w->failure[0] && !is_over(w)) {
         if (++w->events > EVENTS_MAX || world_now(w) > TROUBLE_MS + CALM_MS) {
-            world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted", cloud_alive(w),
-                w->n_submits, w->n_jobs);
+            world_fail(w, "it does not come to an end: %d machines, %d of %d jobs submitted",
+                cloud_alive(w), w->n_submits, w->n_jobs);
             break;
         }
         if (!vtimers_run_next(&w->vt))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A simulated world: the real core, tick, sessions, provisioning and database, in virtual time, against a
- * provider, agents, a checkpoint store and users that are played from one seed, with everything that can go
- * wrong going wrong. A seed that fails replays exactly.
+ * A simulated world: the real core, tick, sessions, provisioning and database, in virtual time,
+ * against a provider, agents, a checkpoint store and users that are played from one seed, with
+ * everything that can go wrong going wrong. A seed that fails replays exactly.
  *
  *   users --submit, cancel, requeue, drain--> [ belayd's own code ] --launch, list, terminate--> cloud
  *                                                 ^  |                                           |
@@ -12,8 +12,8 @@
  *                                                 v save, fence, restore
  *                                               store
  *
- * belayd is "killed" between any two events and in the middle of commits, and comes back from its database.
- * The checks (check.c) are the five promises, looked at after every event.
+ * belayd is "killed" between any two events and in the middle of commits, and comes back from its
+ * database. The checks (check.c) are the five promises, looked at after every event.
  */
 #ifndef BELAY_SIM_WORLD_H
 #define BELAY_SIM_WORLD_H
@@ -33,21 +33,24 @@
 #define SIM_JOBS_MAX 64
 #define SIM_MACHINES_MAX 4096
 #define SIM_MANIFESTS_MAX 256
-#define STEP_MS 100 /* one step of a simulated program */
-#define SIM_REQUIRE 4 /* one world in so many has a pool that asks for drills, ... */
+#define STEP_MS 100          /* one step of a simulated program */
+#define SIM_REQUIRE 4        /* one world in so many has a pool that asks for drills, ... */
 #define SIM_VALID_MS 3600000 /* ... and of the last hour */
 
-#define SIM_EXCLUDE 7 /* or do not want to be on a node that is there */
-#define SIM_ALONE 5  /* in one world in so many some want their nodes for themselves */
+#define SIM_EXCLUDE 7          /* or do not want to be on a node that is there */
+#define SIM_ALONE 5            /* in one world in so many some want their nodes for themselves */
 #define SIM_CONTENT_BYTES 1024 /* of a checkpoint; */
 #define SIM_STORED_BYTES 512   /* compressed */
 #define SIM_STORE_UUSD_GIB_MONTH MODEL_STORE_UUSD_MAX /* for there is so little */
-#define SIM_ELSEWHERE 5 /* of so many worlds one has its store elsewhere, which wants money (traffic.c) */
-#define SIM_BUDGETS 4 /* in one world in so many some are paid from a budget (paid.c) */
+/* of so many worlds one has its store elsewhere, which wants money (traffic.c) */
+#define SIM_ELSEWHERE 5
+#define SIM_BUDGETS 4  /* in one world in so many some are paid from a budget (paid.c) */
 #define SIM_BOOTLESS 9 /* in one world in so many machines do not join for a while (boots.c) */
 #define SIM_BACKOFF_MS 20000 /* refusal_backoff of the elastic pool */
-#define SIM_RACKS 4  /* of so many worlds one has a rack, unless it has quotas (racks.c) */
-#define SIM_QUOTAS 3 /* of so many worlds one has quotas, one has limits, and one classes that preempt others (quotas.c) */
+#define SIM_RACKS 4          /* of so many worlds one has a rack, unless it has quotas (racks.c) */
+/* of so many worlds one has quotas, one has limits, and one classes that preempt others
+ * (quotas.c) */
+#define SIM_QUOTAS 3
 
 struct world;
 
@@ -58,29 +61,34 @@ struct sim_manifest {
     bool damaged;
 };
 
-#define SIM_AWAY 5 /* in so many worlds one loses its store now and then */
+#define SIM_AWAY 5           /* in so many worlds one loses its store now and then */
 #define SIM_CLOSED INT64_MAX /* the fence of a store that is closed */
 
 struct sim_store_job {
     int64_t fence;
     struct sim_manifest *manifests;
     size_t n;
-    size_t away; /* the first so many are not to be found: somebody moved the store away, or emptied it */
-    /* Its provider's meter (traffic.c), up to metered_at: what was there, and by how much belayd, as is committed, thought otherwise. */
+    /* the first so many are not to be found: somebody moved the store away, or emptied it */
+    size_t away;
+    /* Its provider's meter (traffic.c), up to metered_at: what was there, and by how much belayd,
+     * as is committed, thought otherwise. */
     struct wall metered_at;
     int64_t byte_ms, differ_byte_ms;
     int64_t known_bytes, changes;
-    int64_t changed_bytes; /* more and less together, since belayd committed what it knows: what has come and gone cannot be told apart by the sum */
+    /* more and less together, since belayd committed what it knows: what has come and gone cannot
+     * be told apart by the sum */
+    int64_t changed_bytes;
 };
 
 void store_fence(struct world *w, int64_t job, int64_t attempt);
 /* False: fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
 struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: there is none */
-/* The newest sound one of an attempt before `attempt` and from `from` on; ref.attempt 0: none. Sets damaged ones aside, counting
- * them. *ret_lost: `expected` is not there, nor a newer one, or all that are there are damaged. */
-struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from, struct ckpt_ref expected, int *ret_damaged,
-    bool *ret_lost);
+/* The newest sound one of an attempt before `attempt` and from `from` on; ref.attempt 0: none. Sets
+ * damaged ones aside, counting them. *ret_lost: `expected` is not there, nor a newer one, or all
+ * that are there are damaged. */
+struct sim_manifest store_restore(struct world *w, int64_t job, int64_t attempt, int64_t from,
+    struct ckpt_ref expected, int *ret_damaged, bool *ret_lost);
 /* What the job has there cannot be found any more, until it is brought back. In some worlds. */
 void store_take_away(struct world *w, int64_t job);
 void store_bring_back(struct world *w, int64_t job);
@@ -118,7 +126,8 @@ extern const struct notify_hook sim_hook; /* of the configuration: wants all but
 void outbox_port_init(struct world *w);
 void outbox_port_kill(struct world *w);
 void outbox_port_committed(struct world *w, const struct db_batch *b);
-void outbox_check(struct world *w, const struct job_row *r); /* at the end, of a job that has ended */
+/* at the end, of a job that has ended */
+void outbox_check(struct world *w, const struct job_row *r);
 
 #define START_WALL_MS 1767225600000LL /* 2026-01-01 */
 
@@ -136,8 +145,8 @@ struct sim_machine {
     char zone[16], type[64];
     enum cloud_state state;
     bool reclaimed, is_elsewhere; /* than belayd thinks until its launch is told */
-    int64_t launched_ms;     /* monotonic */
-    int64_t visible_from_ms; /* listings lag */
+    int64_t launched_ms;          /* monotonic */
+    int64_t visible_from_ms;      /* listings lag */
     int64_t gone_ms;
     struct wall ended_at; /* since then it is not billed; WALL_NONE */
     struct timer boot, reclaim, kill, end;
@@ -155,9 +164,11 @@ struct sim_prices {
 struct cloud_driver *cloud_create(struct world *w);
 /* What its provider bills for a machine that has ended. */
 void cloud_bill(const struct sim_machine *m, int64_t *ret_ms, int64_t *ret_uusd);
-bool cloud_bills(const struct world *w); /* it tells when a machine was launched and had ended: belayd can know its bill */
+/* it tells when a machine was launched and had ended: belayd can know its bill */
+bool cloud_bills(const struct world *w);
 void cloud_heard(struct world *w, const struct offer_row *r); /* committed */
-/* A change of price that belayd could not store (its disk was full, or it died) has not been: it bills what it told. */
+/* A change of price that belayd could not store (its disk was full, or it died) has not been: it
+ * bills what it told. */
 void cloud_forget_unheard(struct world *w);
 void cloud_destroy(struct world *w);
 void cloud_forget_calls(struct world *w); /* belayd died: nobody waits for replies any more */
@@ -188,9 +199,9 @@ struct sim_attempt {
     const char *stop_reason;
     char save_cause[16];
     int64_t failed_saves;
-    int refusals;         /* of the store, that are left before it restores; */
-    bool is_refused;      /* or ends for them */
-    int64_t store_tries;  /* so far */
+    int refusals;        /* of the store, that are left before it restores; */
+    bool is_refused;     /* or ends for them */
+    int64_t store_tries; /* so far */
     char end[16];
     int64_t exit_code;
     struct timer finish, save_done, periodic;
@@ -232,21 +243,26 @@ void users_stop(struct world *w);
 /* ---- crons.c ---- */
 void crons_init(struct world *w); /* its clock is set */
 void crons_deinit(struct world *w);
-int crons_read_job(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
+int crons_read_job(
+    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e);
 void crons_ask(struct world *w); /* belayd is up */
 bool crons_done(const struct world *w);
 void crons_committed(struct world *w, const struct changes *c);
 
 /* ---- paid.c ---- */
-const struct budget_options *paid_options(struct world *w, size_t *ret_n); /* of the configuration */
-const char *paid_labels(struct world *w, struct job_row *r); /* of a job that is submitted, which fits into the budget then */
-bool paid_is(struct world *w, int64_t job); /* it is of the budget, and has to stay one that fits into it */
+/* of the configuration */
+const struct budget_options *paid_options(struct world *w, size_t *ret_n);
+/* of a job that is submitted, which fits into the budget then */
+const char *paid_labels(struct world *w, struct job_row *r);
+/* it is of the budget, and has to stay one that fits into it */
+bool paid_is(struct world *w, int64_t job);
 void paid_committed(struct world *w, const struct changes *c);
 void paid_check(struct world *w); /* belayd is up */
 void paid_deinit(struct world *w);
 
 /* ---- traffic.c ---- */
-/* What an agent read or wrote for an attempt: a restore or its input (sequence 0), or a checkpoint. */
+/* What an agent read or wrote for an attempt: a restore or its input (sequence 0), or a
+ * checkpoint. */
 struct sim_transfer {
     int64_t job, attempt, node, sequence, uusd;
 };
@@ -257,9 +273,12 @@ struct sim_input {
 };
 void traffic_prices(const struct world *w, struct pool_row *p);
 void traffic_read(struct world *w, const struct sim_attempt *x, int64_t bytes);
-void traffic_started(struct world *w, const struct sim_attempt *x); /* its program reads its part of what the job reads */
-void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes); /* as the checkpoint of its number */
-void traffic_store_changes(struct world *w, int64_t job, int64_t manifests); /* it is about to have so many more of the job, or less */
+/* its program reads its part of what the job reads */
+void traffic_started(struct world *w, const struct sim_attempt *x);
+/* as the checkpoint of its number */
+void traffic_written(struct world *w, const struct sim_attempt *x, int64_t bytes);
+/* it is about to have so many more of the job, or less */
+void traffic_store_changes(struct world *w, int64_t job, int64_t manifests);
 int64_t traffic_store_price(const struct world *w);
 void traffic_committed(struct world *w, const struct changes *c);
 void traffic_check(struct world *w); /* everything is over */
@@ -268,21 +287,23 @@ void traffic_deinit(struct world *w);
 /* ---- quotas.c ---- */
 const struct order_options *quotas_order(struct world *w);
 void quotas_committed(struct world *w, const struct changes *c); /* belayd's model is as of then */
-void quotas_check(struct world *w); /* belayd is up */
+void quotas_check(struct world *w);                              /* belayd is up */
 
 /* ---- racks.c ---- */
 bool racks_are_there(const struct world *w);
 size_t racks_of(const struct world *w, const struct rack_options **ret_racks); /* how many */
-void racks_check(struct world *w);   /* belayd is up; so these: */
-void racks_trouble(struct world *w); /* a node is held back, or draws more than it should, or does not any more */
-void racks_calm(struct world *w);    /* none is */
+void racks_check(struct world *w); /* belayd is up; so these: */
+/* a node is held back, or draws more than it should, or does not any more */
+void racks_trouble(struct world *w);
+void racks_calm(struct world *w); /* none is */
 
 /* ---- boots.c ---- */
 /* What is committed of the machines of the elastic pool. */
 struct sim_boots {
-    struct map states; /* enum instance_state, one up, by id */
+    struct map states;               /* enum instance_state, one up, by id */
     int64_t coming, failed, last_id; /* failed: in a row */
-    int64_t since_ms, before_id, probes; /* since so many had failed; of those with a higher id so many have failed as well */
+    /* since so many had failed; of those with a higher id so many have failed as well */
+    int64_t since_ms, before_id, probes;
 };
 bool boots_fail_now(struct world *w);
 void boots_committed(struct world *w, const struct changes *c);
@@ -290,7 +311,8 @@ void boots_deinit(struct world *w);
 
 /* ---- world.c ---- */
 struct sim_job {
-    int64_t waits_since_ms; /* for spot, with less time left than there is to do; 0: it does not (check.c) */
+    /* for spot, with less time left than there is to do; 0: it does not (check.c) */
+    int64_t waits_since_ms;
     int64_t id; /* 0: not acknowledged */
     int64_t total_steps;
     bool fails, cancelled;
@@ -299,22 +321,27 @@ struct sim_job {
     char script[65];
     enum job_state seen;
     struct ckpt_ref last_good;
-    int64_t from_attempt; /* its user gave up what was before, as is committed */
-    bool paid; /* from the budget */
-    int64_t extras; /* what it asks for, as is committed */
+    int64_t from_attempt;           /* its user gave up what was before, as is committed */
+    bool paid;                      /* from the budget */
+    int64_t extras;                 /* what it asks for, as is committed */
     int64_t cost_uusd, ledger_uusd; /* likewise what it cost, and what the ledger has of it */
     int64_t attempts, ends, ends_delivered;
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
-    int32_t refusing;                                  /* attempts that its store will refuse */
-    int32_t used;                                      /* retries for failures and lost nodes, as is committed */
-    int32_t away;                                      /* attempts in a row that could not use the store */
-    int64_t n_living;                                  /* of an array: its tasks that had begun and not ended at the last look */
-    bool was_gang;                                     /* of several nodes, once */
-    bool waited_else;                                  /* for something that it does not wait for any more */
-    int64_t n_tasks, n_tasks_succeeded, n_tasks_ended; /* of an array: its tasks, and those that began and have ended */
-    struct ranges left;                                /* likewise: those that have not begun */
-    int64_t array;                                     /* of a task; CORE_ID_NONE */
+    int32_t refusing; /* attempts that its store will refuse */
+    /* retries for failures and lost nodes, as is committed */
+    int32_t used;
+    /* attempts in a row that could not use the store */
+    int32_t away;
+    /* of an array: its tasks that had begun and not ended at the last look */
+    int64_t n_living;
+    bool was_gang; /* of several nodes, once */
+    /* for something that it does not wait for any more */
+    bool waited_else;
+    /* of an array: its tasks, and those that began and have ended */
+    int64_t n_tasks, n_tasks_succeeded, n_tasks_ended;
+    struct ranges left; /* likewise: those that have not begun */
+    int64_t array;      /* of a task; CORE_ID_NONE */
     int32_t index;
     struct dependency_row after; /* on CORE_ID_NONE: on no job */
     struct wall evicted_at;      /* last; 0: never */
@@ -338,8 +365,9 @@ struct sim_call {
 struct sim_spent {
     int64_t ms, uusd;
     char token[65];
-    bool is_launched, is_told, is_over; /* as its row says; told: by the provider, not by its agent alone */
-    bool is_repriced;                   /* before it was told */
+    /* as its row says; told: by the provider, not by its agent alone */
+    bool is_launched, is_told, is_over;
+    bool is_repriced; /* before it was told */
 };
 
 struct world {
@@ -353,8 +381,10 @@ struct world {
     bool up;
     int64_t boots;
     struct model *model;
-    int64_t deadlines_at; /* from when on jobs that are to be done by some moment are looked at again, by our clock */
-    int64_t checked_at; /* how many events had been applied to the model when it was looked at last; -1: it is new */
+    /* from when on jobs that are to be done by some moment are looked at again, by our clock */
+    int64_t deadlines_at;
+    /* how many events had been applied to the model when it was looked at last; -1: it is new */
+    int64_t checked_at;
     struct planner *planner;
     struct tick *tick;
     struct sessions *sessions;
@@ -397,13 +427,13 @@ struct world {
     struct zones zones;
     struct zone_source zone_source;
     int64_t cron_begin_s;
-    bool cron_seen, cron_removed;   /* the entry is, or was and is not any more */
-    struct wall cron_first;         /* its first time */
-    int64_t cron_decided;           /* how many of its times are decided on */
+    bool cron_seen, cron_removed;     /* the entry is, or was and is not any more */
+    struct wall cron_first;           /* its first time */
+    int64_t cron_decided;             /* how many of its times are decided on */
     struct map cron_times, cron_jobs; /* times -> anything, or the job */
     struct budget_options budget;
-    int n_paid;        /* jobs that were submitted to be paid from it */
-    int64_t paid_uusd; /* that they have cost, as is committed */
+    int n_paid;                       /* jobs that were submitted to be paid from it */
+    int64_t paid_uusd;                /* that they have cost, as is committed */
     struct map paid_hours, paid_told; /* hours of it that began; parts of them that were told of */
     struct wall paid_hour, used_up_at;
     struct sim_transfer *transfers; /* all that there were */
@@ -414,11 +444,12 @@ struct world {
     struct order_team teams[3];
     struct order_user members[3][2]; /* of each */
     struct order_qos classes[2];
-    uint64_t preempted; /* of them, a bit each */
+    uint64_t preempted;    /* of them, a bit each */
     int64_t owed_since_ms; /* until then nobody was kept from what it was owed */
     /* counters */
     int32_t hold_in_vain; /* as model_options has it */
-    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled, evictions;
+    int64_t events, crashes, reclaims, kills, launches, lost_messages, saves, cleanings, drilled,
+        evictions;
     char failure[512]; /* the first broken promise */
     uint64_t digest;   /* see digest.h */
 };

@@ -51,7 +51,8 @@ static const char *text_of(struct joblog *l, const char *text)
     return joblog_text(l, text, strlen(text));
 }
 
-/* Of what it asked for beside its size only what it read: the nodes of today may have other features. */
+/* Of what it asked for beside its size only what it read: the nodes of today may have other
+ * features. */
 static int read_input(struct jobs_read *r, int64_t id, struct log_job *j)
 {
     struct extras_row row = {0};
@@ -82,7 +83,9 @@ static int on_job(void *ctx, const struct job_row *row)
     j->pool = text_of(&r->log, row->pool);
     j->submit = row->submitted_at;
     j->ends_late = row->deadline_ms > 0;
-    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms} : row->finish_ms > 0 ? (struct wall){row->finish_ms} : WALL_NONE;
+    j->finish_by = row->deadline_ms > 0 ? (struct wall){row->deadline_ms}
+                   : row->finish_ms > 0 ? (struct wall){row->finish_ms}
+                                        : WALL_NONE;
     j->told_ms = row->work_ms;
     j->work_ms = work_ms < JOBLOG_RUN_MAX_MS ? work_ms : JOBLOG_RUN_MAX_MS;
     j->need = row->need;
@@ -169,7 +172,8 @@ static void add_word(struct words *w, const struct instance_row *r, const struct
         w->end_ms = word->from_ms;
 }
 
-/* Without a launch there was none to be had, unless its end was wanted before. One that lives: as of its launch. */
+/* Without a launch there was none to be had, unless its end was wanted before. One that lives: as
+ * of its launch. */
 static int on_instance(void *ctx, const struct instance_row *r)
 {
     struct words *w = ctx;
@@ -184,10 +188,13 @@ static int on_instance(void *ctx, const struct instance_row *r)
     }
     int64_t until_ms = wall_is_set(r->ended_at) ? r->ended_at.ms : r->launched_at.ms,
             ms = until_ms - r->launched_at.ms;
-    struct word there = {
-        .from_ms = r->launched_at.ms, .until_ms = until_ms, .is_there = true, .uusd_h = r->price_uusd_h};
+    struct word there = {.from_ms = r->launched_at.ms,
+        .until_ms = until_ms,
+        .is_there = true,
+        .uusd_h = r->price_uusd_h};
     if (ms > 0 && r->state == INSTANCE_GONE)
-        there.uusd_h = (int64_t)((double)core_instance_uusd(r, r->ended_at) * 3600000.0 / (double)ms);
+        there.uusd_h =
+            (int64_t)((double)core_instance_uusd(r, r->ended_at) * 3600000.0 / (double)ms);
     add_word(w, r, &there);
     if (r->reclaimed && r->state == INSTANCE_GONE)
         add_word(w, r, &(struct word){.from_ms = until_ms});
@@ -206,7 +213,8 @@ static int by_offer_and_time(const void *a, const void *b)
 }
 
 /* Of the words of one offer. Before the first of them it was as that says. */
-static struct trace make_trace(const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
+static struct trace make_trace(
+    const struct word *w, size_t n, int64_t start_ms, int64_t gap_ms, size_t ticks)
 {
     struct trace t = {.gap_ms = gap_ms,
         .n = ticks,
@@ -231,7 +239,8 @@ static struct trace make_trace(const struct word *w, size_t n, int64_t start_ms,
     return t;
 }
 
-static int add_traces(struct words *w, const char *path, struct wall start, struct traces *t, struct err *e)
+static int add_traces(
+    struct words *w, const char *path, struct wall start, struct traces *t, struct err *e)
 {
     int64_t start_ms = wall_is_set(start) ? start.ms : INT64_MAX, first_ms = INT64_MAX;
     int rc = 0;

@@ -130,12 +130,14 @@ static bool is_json(const char *text, size_t n)
     return i < n && (text[i] == '{' || text[i] == '[');
 }
 
-int joblog_parse(const char *file, const char *text, size_t n, struct joblog *ret_log, struct err *e)
+int joblog_parse(
+    const char *file, const char *text, size_t n, struct joblog *ret_log, struct err *e)
 {
     struct joblog l = {0};
     int rc;
     if (n > JOBLOG_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "%s: a log of jobs may have %u MiB", file, JOBLOG_BYTES_MAX >> 20);
+        return err_set(
+            e, ERR_INVALID, "%s: a log of jobs may have %u MiB", file, JOBLOG_BYTES_MAX >> 20);
     if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark */
         text += 3;
         n -= 3;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A log of jobs, of belay or of another scheduler: what each asked for, when it came, and how long it ran. Read from
+ * A log of jobs, of belay or of another scheduler: what each asked for, when it came, and how long
+ * it ran. Read from
  *
  *   CSV                 columns by the names of its first line (docs/simulate.md); what sacct --parsable2 prints is one
  *   .swf                the Standard Workload Format (Feitelson), version 2
@@ -23,14 +24,19 @@
 
 struct log_job {
     const char *name, *user, *team, *pool; /* "": not said. The log's */
-    const char *extras;                    /* what it asks for beside its size (core/extras.h); NULL: nothing. Logs say what it reads only */
-    bool ends_late;                        /* it ends when it could not be done by finish_by any more (submit --deadline) */
-    struct wall submit, finish_by;         /* finish_by: WALL_NONE */
-    int64_t work_ms;                       /* > 0: it ran for so long */
-    int64_t told_ms;                       /* what was said of that when it came (submit --work); 0: nothing */
-    struct resources need;                 /* of each node */
+    /* what it asks for beside its size (core/extras.h); NULL: nothing. Logs say what it reads
+     * only */
+    const char *extras;
+    /* it ends when it could not be done by finish_by any more (submit --deadline) */
+    bool ends_late;
+    struct wall submit, finish_by; /* finish_by: WALL_NONE */
+    int64_t work_ms;               /* > 0: it ran for so long */
+    /* what was said of that when it came (submit --work); 0: nothing */
+    int64_t told_ms;
+    struct resources need; /* of each node */
     int32_t nodes;
-    bool is_spread; /* need.cpus are of all nodes together, and nobody says how many nodes that were */
+    /* need.cpus are of all nodes together, and nobody says how many nodes that were */
+    bool is_spread;
     enum market_wish wish;
     int64_t time_limit_ms; /* 0: none */
     int64_t save_ms;       /* 0: it cannot be saved; JOBLOG_UNSAID */
@@ -46,8 +52,10 @@ struct joblog {
     struct smap texts; /* -> themselves; owned */
 };
 
-/* The n bytes of a file; its name chooses .swf, its content the others. ERR_INVALID with FILE:LINE, or the job's number. */
-int joblog_parse(const char *file, const char *text, size_t n, struct joblog *ret_log, struct err *e);
+/* The n bytes of a file; its name chooses .swf, its content the others. ERR_INVALID with FILE:LINE,
+ * or the job's number. */
+int joblog_parse(
+    const char *file, const char *text, size_t n, struct joblog *ret_log, struct err *e);
 void joblog_deinit(struct joblog *l);
 
 /* Keeps those that were submitted in from .. to, the latter excluded; WALL_NONE: no bound. */
@@ -67,7 +75,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
 int joblog_read_swf(const char *file, const char *text, size_t n, struct joblog *l, struct err *e);
 int joblog_read_json(const char *file, const char *text, size_t n, struct joblog *l, struct err *e);
 
-/* "2026-08-01T00:00:00Z", the same without the Z or with a blank for the T (UTC as well), or seconds since 1970. */
+/* "2026-08-01T00:00:00Z", the same without the Z or with a blank for the T (UTC as well), or
+ * seconds since 1970. */
 int joblog_time(const char *text, struct wall *ret_at, struct err *e);
 
 #endif

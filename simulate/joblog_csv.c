@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs of jobs as tables of text: a first line that names the columns, then a job a line. Fields are separated by ',', ';',
- * '|' or tabs, whichever the first line has; one that has such a character in it stands in double quotes, in which a double
- * quote is written twice (RFC 4180), and lines do not break.
+ * Logs of jobs as tables of text: a first line that names the columns, then a job a line. Fields
+ * are separated by ',', ';', '|' or tabs, whichever the first line has; one that has such a
+ * character in it stands in double quotes, in which a double quote is written twice (RFC 4180), and
+ * lines do not break.
  *
- * The names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its cpus are those of all nodes
- * together, and so is its memory, unless a letter behind the unit says otherwise (Slurm before 21.08).
+ * The names of sacct are known too, so that `sacct -P --format ...` needs no conversion. Its cpus
+ * are those of all nodes together, and so is its memory, unless a letter behind the unit says
+ * otherwise (Slurm before 21.08).
  */
 #include "simulate/joblog.h"
 
@@ -125,7 +127,8 @@ static int split(struct table_reader *r, char *line)
     r->n_fields = 0;
     for (char *in = line;;) {
         if (r->n_fields == FIELDS_MAX)
-            return err_set(r->e, ERR_INVALID, "%s:%d: more than %d columns", r->file, r->line, FIELDS_MAX);
+            return err_set(
+                r->e, ERR_INVALID, "%s:%d: more than %d columns", r->file, r->line, FIELDS_MAX);
         char *out = in;
         r->fields[r->n_fields++] = in;
         if (*in == '"') {
@@ -135,12 +138,12 @@ static int split(struct table_reader *r, char *line)
             }
             if (*in != '"')
                 return err_set(r->e, ERR_INVALID,
-                    "%s:%d: column %zu begins with a double quote, and none ends it", r->file, r->line,
-                    r->n_fields);
+                    "%s:%d: column %zu begins with a double quote, and none ends it", r->file,
+                    r->line, r->n_fields);
             if (*++in && *in != r->separator)
                 return err_set(r->e, ERR_INVALID,
-                    "%s:%d: there is something behind the double quote that ends column %zu", r->file,
-                    r->line, r->n_fields);
+                    "%s:%d: there is something behind the double quote that ends column %zu",
+                    r->file, r->line, r->n_fields);
         } else {
             in += strcspn(in, (char[]){r->separator, '\0'});
             out = in;
@@ -189,7 +192,8 @@ static int read_time(const struct table_reader *r, enum column c, struct wall *r
 }
 
 /* A moment, or "+8h": so long from the submit. */
-static int read_until(const struct table_reader *r, enum column c, struct wall submit, struct wall *ret_at)
+static int read_until(
+    const struct table_reader *r, enum column c, struct wall submit, struct wall *ret_at)
 {
     struct err why;
     int64_t in_ms;
@@ -214,7 +218,8 @@ static int read_duration(const struct table_reader *r, enum column c, int64_t *r
     return fail(r, name_of(c), &why);
 }
 
-static int read_count(const struct table_reader *r, enum column c, int64_t min, int64_t max, int64_t *ret_n)
+static int read_count(
+    const struct table_reader *r, enum column c, int64_t min, int64_t max, int64_t *ret_n)
 {
     struct err why;
     const char *text = field(r, c);
@@ -242,7 +247,8 @@ static int read_part_mib(const char *text, int64_t *ret_mib, struct err *e)
         return str_to_mib(text, ret_mib, e);
     memcpy(number, text, n);
     snprintf(unit, sizeof unit, "1024%.16s", text + n); /* of so many: 1K is less than a MiB */
-    if (str_to_uusd(number, &millionths, NULL) != 0 || str_to_mib(unit, &mib, NULL) != 0 || millionths == 0)
+    if (str_to_uusd(number, &millionths, NULL) != 0 || str_to_mib(unit, &mib, NULL) != 0 ||
+        millionths == 0)
         return str_to_mib(text, ret_mib, e);
     *ret_mib = (int64_t)ceil((double)millionths / 1e6 * (double)mib / 1024);
     return *ret_mib <= MEMORY_MIB_MAX ? 0 : str_to_mib(text, ret_mib, e);
@@ -257,14 +263,18 @@ static int read_req_memory(const struct table_reader *r, struct log_job *j)
     size_t n = strlen(asked);
     if (is_nothing(asked) || strtod(asked, NULL) == 0)
         return 0;
-    char of = n > 1 && n < sizeof text && (asked[n - 1] == 'n' || asked[n - 1] == 'c') ? asked[n - 1] : '\0';
+    char of = n > 1 && n < sizeof text && (asked[n - 1] == 'n' || asked[n - 1] == 'c')
+                  ? asked[n - 1]
+                  : '\0';
     STR_COPY(text, asked);
     if (of)
         text[n - 1] = '\0';
     int64_t mib = 0;
     if (read_part_mib(text, &mib, &why) != 0)
         return fail(r, name_of(COL_REQ_MEMORY), &why);
-    j->need.memory_mib = of == 'c' ? mib * j->need.cpus : of == 'n' ? mib : (mib + j->nodes - 1) / j->nodes;
+    j->need.memory_mib = of == 'c'   ? mib * j->need.cpus
+                         : of == 'n' ? mib
+                                     : (mib + j->nodes - 1) / j->nodes;
     return 0;
 }
 
@@ -284,8 +294,8 @@ static int read_word(
         }
     }
     str_list_names(&list, text, words);
-    int rc = err_set(r->e, ERR_INVALID, "%s:%d: %s: expected %s, found %s", r->file, r->line, name_of(c),
-        buf_str(&list), str_show(text, shown));
+    int rc = err_set(r->e, ERR_INVALID, "%s:%d: %s: expected %s, found %s", r->file, r->line,
+        name_of(c), buf_str(&list), str_show(text, shown));
     buf_deinit(&list);
     return rc;
 }
@@ -399,8 +409,8 @@ static int read_times(const struct table_reader *r, struct log_job *j, bool *ret
     j->ends_late = wall_is_set(deadline);
     j->finish_by = j->ends_late ? deadline : j->finish_by;
     if (!wall_is_set(j->submit))
-        return err_set(r->e, ERR_INVALID, "%s:%d: submit: expected a time, found %s", r->file, r->line,
-            str_show(field(r, COL_SUBMIT), shown));
+        return err_set(r->e, ERR_INVALID, "%s:%d: submit: expected a time, found %s", r->file,
+            r->line, str_show(field(r, COL_SUBMIT), shown));
     if (r->at[COL_RUN] < 0 && wall_is_set(start) && wall_is_set(end))
         j->work_ms = end.ms - start.ms;
     if (j->work_ms > JOBLOG_RUN_MAX_MS)
@@ -418,7 +428,8 @@ static int read_job(struct table_reader *r)
         return 0; /* a step of sacct's, not a job */
     struct log_job *j = joblog_add(r->log);
     if (!j)
-        return err_set(r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
+        return err_set(
+            r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
     int rc = read_times(r, j, &ran);
     if (rc == 0)
         rc = read_size(r, j);
@@ -484,19 +495,20 @@ static int read_header(struct table_reader *r, char *line)
         if (k == sizeof known / sizeof known[0])
             note_ignored(r, r->fields[i]);
         else if (r->at[known[k].column] >= 0)
-            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"", r->file,
-                r->line, r->fields[r->at[known[k].column]], r->fields[i]);
+            return err_set(r->e, ERR_INVALID, "%s:%d: two columns say the same: \"%s\" and \"%s\"",
+                r->file, r->line, r->fields[r->at[known[k].column]], r->fields[i]);
         else
             r->at[known[k].column] = (int)i;
     }
     if (r->at[COL_SUBMIT] < 0)
         return err_set(r->e, ERR_INVALID,
-            "%s:%d: a log of jobs begins with a line that names its columns, one of which is \"submit\"",
+            "%s:%d: a log of jobs begins with a line that names its columns, one of which is "
+            "\"submit\"",
             r->file, r->line);
     if (r->at[COL_RUN] < 0 && (r->at[COL_START] < 0 || r->at[COL_END] < 0))
         return err_set(r->e, ERR_INVALID,
-            "%s:%d: there is no column \"run\" (how long a job ran), nor \"start\" and \"end\"", r->file,
-            r->line);
+            "%s:%d: there is no column \"run\" (how long a job ran), nor \"start\" and \"end\"",
+            r->file, r->line);
     return 0;
 }
 
@@ -506,8 +518,9 @@ static int read_line(struct table_reader *r, char *line)
         return read_header(r, line);
     int rc = split(r, line);
     if (rc == 0 && r->n_fields != r->n_columns)
-        rc = err_set(r->e, ERR_INVALID, "%s:%d: expected %zu columns, as the first line has, found %zu",
-            r->file, r->line, r->n_columns, r->n_fields);
+        rc = err_set(r->e, ERR_INVALID,
+            "%s:%d: expected %zu columns, as the first line has, found %zu", r->file, r->line,
+            r->n_columns, r->n_fields);
     return rc == 0 ? read_job(r) : rc;
 }
 
@@ -527,8 +540,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
         if (len == 0 || (from[0] == '#' && r.n_columns == 0))
             continue;
         if (len >= LINE_MAX_BYTES || memchr(from, '\0', len)) {
-            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line,
-                LINE_MAX_BYTES - 1);
+            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file,
+                r.line, LINE_MAX_BYTES - 1);
             break;
         }
         memcpy(line, from, len);
@@ -536,8 +549,8 @@ int joblog_read_csv(const char *file, const char *text, size_t n, struct joblog 
         rc = read_line(&r, line);
     }
     if (rc == 0 && r.n_columns == 0)
-        rc = err_set(
-            e, ERR_INVALID, "%s: it is empty; a log of jobs begins with a line that names its columns", file);
+        rc = err_set(e, ERR_INVALID,
+            "%s: it is empty; a log of jobs begins with a line that names its columns", file);
     free(line);
     return rc;
 }

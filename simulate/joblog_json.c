@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logs of jobs as `belay list --all --json` prints them: {"jobs": [{...}]}, or the array alone. How long a job ran is what lies
- * between its first start and its end, less what it lost: of one that was interrupted that has the waiting in it, which the
- * database knows better.
+ * Logs of jobs as `belay list --all --json` prints them: {"jobs": [{...}]}, or the array alone. How
+ * long a job ran is what lies between its first start and its end, less what it lost: of one that
+ * was interrupted that has the waiting in it, which the database knows better.
  */
 #include "simulate/joblog.h"
 
@@ -75,7 +75,8 @@ static int read_job(const json_t *v, const char *path, struct joblog *l, struct 
     const json_t *checkpoint = json_opt_object(&r, "checkpoint");
     const char *method = json_string_value(json_object_get(checkpoint, "method"));
     j->every_ms = json_integer_value(json_object_get(checkpoint, "every_ms"));
-    j->every_ms = j->every_ms >= JOBLOG_EVERY_MIN_MS && j->every_ms <= JOBLOG_RUN_MAX_MS ? j->every_ms : 0;
+    j->every_ms =
+        j->every_ms >= JOBLOG_EVERY_MIN_MS && j->every_ms <= JOBLOG_RUN_MAX_MS ? j->every_ms : 0;
     if (method && str_eq(method, "none"))
         j->save_ms = 0;
     else if (j->save_ms == 0)
@@ -101,7 +102,8 @@ int joblog_read_json(const char *file, const char *text, size_t n, struct joblog
         return err_wrap(e, "%s", file);
     const json_t *jobs = json_is_array(root) ? root : json_object_get(root, "jobs");
     if (!json_is_array(jobs))
-        rc = err_set(e, ERR_INVALID, "expected {\"jobs\": [...]}, as belay list --all --json prints it");
+        rc = err_set(
+            e, ERR_INVALID, "expected {\"jobs\": [...]}, as belay list --all --json prints it");
     for (size_t i = 0; rc == 0 && i < json_array_size(jobs); i++) {
         char path[48];
         snprintf(path, sizeof path, "jobs[%zu]", i);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Standard Workload Format, version 2 (Chapin et al. 1999; the Parallel Workloads Archive): eighteen numbers a line, -1
- * for what is not known; lines that begin with ';' are comments, in which "UnixStartTime: N" says when second 0 was.
+ * The Standard Workload Format, version 2 (Chapin et al. 1999; the Parallel Workloads Archive):
+ * eighteen numbers a line, -1 for what is not known; lines that begin with ';' are comments, in
+ * which "UnixStartTime: N" says when second 0 was.
  *
- * Processors are of all nodes together, and the format does not say of how many nodes: see log_job.is_spread. Memory is in KiB
- * of each processor. Users and groups are numbers there, and get names: "user7", "group2".
+ * Processors are of all nodes together, and the format does not say of how many nodes: see
+ * log_job.is_spread. Memory is in KiB of each processor. Users and groups are numbers there, and
+ * get names: "user7", "group2".
  */
 #include "simulate/joblog.h"
 
@@ -43,7 +45,8 @@ struct swf {
 
 static int fail(const struct swf *r, size_t field, const char *expected)
 {
-    return err_set(r->e, ERR_INVALID, "%s:%d: field %zu: expected %s", r->file, r->line, field + 1, expected);
+    return err_set(
+        r->e, ERR_INVALID, "%s:%d: field %zu: expected %s", r->file, r->line, field + 1, expected);
 }
 
 static int read_comment(struct swf *r, const char *line)
@@ -54,8 +57,8 @@ static int read_comment(struct swf *r, const char *line)
     at += strlen(START_TIME);
     long long s = strtoll(at, NULL, 10);
     if (s < 0 || s > 4102444800)
-        return err_set(
-            r->e, ERR_INVALID, "%s:%d: " START_TIME " expected seconds since 1970", r->file, r->line);
+        return err_set(r->e, ERR_INVALID, "%s:%d: " START_TIME " expected seconds since 1970",
+            r->file, r->line);
     r->start_s = s;
     return 0;
 }
@@ -74,8 +77,8 @@ static int read_numbers(const struct swf *r, const char *line, double v[FIELDS])
     }
     line += strspn(line, " \t");
     if (n != FIELDS || *line)
-        return err_set(r->e, ERR_INVALID, "%s:%d: expected %d numbers, found %s", r->file, r->line, FIELDS,
-            n == FIELDS ? "more" : "fewer, or other text");
+        return err_set(r->e, ERR_INVALID, "%s:%d: expected %d numbers, found %s", r->file, r->line,
+            FIELDS, n == FIELDS ? "more" : "fewer, or other text");
     return 0;
 }
 
@@ -105,12 +108,14 @@ static int read_job(struct swf *r, const char *line)
     if (v[SWF_RUN] * 1000 > (double)JOBLOG_RUN_MAX_MS)
         return fail(r, SWF_RUN, "at most a year of seconds");
     if (procs > PROCESSORS_MAX)
-        return fail(r, v[SWF_PROCS] > 0 ? SWF_PROCS : SWF_USED_PROCS, "at most 10000000 processors");
+        return fail(
+            r, v[SWF_PROCS] > 0 ? SWF_PROCS : SWF_USED_PROCS, "at most 10000000 processors");
     if (memory_kib > 1e12)
         return fail(r, v[SWF_ASKED_MEMORY] > 0 ? SWF_ASKED_MEMORY : SWF_MEMORY, "at most 1e12 KiB");
     struct log_job *j = joblog_add(r->log);
     if (!j)
-        return err_set(r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
+        return err_set(
+            r->e, ERR_INVALID, "%s:%d: more than %d jobs", r->file, r->line, JOBLOG_JOBS_MAX);
     j->submit.ms = r->start_s * 1000 + llround(v[SWF_SUBMIT] * 1000);
     j->work_ms = llround(v[SWF_RUN] * 1000) > 0 ? llround(v[SWF_RUN] * 1000) : 1;
     j->need.cpus = (int32_t)ceil(procs);
@@ -140,8 +145,8 @@ int joblog_read_swf(const char *file, const char *text, size_t n, struct joblog 
         if (is_comment && len >= LINE_MAX_BYTES)
             len = LINE_MAX_BYTES - 1;
         if (len >= LINE_MAX_BYTES || memchr(from, '\0', len)) {
-            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file, r.line,
-                LINE_MAX_BYTES - 1);
+            rc = err_set(e, ERR_INVALID, "%s:%d: expected a line of text of at most %d bytes", file,
+                r.line, LINE_MAX_BYTES - 1);
             break;
         }
         memcpy(line, from, len);

@@ -33,13 +33,15 @@ static void read_name(struct market_trace *t)
     STR_COPY(t->type, type);
 }
 
-int market_add(struct traces *t, const char *offer, const char *file, struct trace *trace, struct err *e)
+int market_add(
+    struct traces *t, const char *offer, const char *file, struct trace *trace, struct err *e)
 {
     if (t->n == MARKET_TRACES_MAX)
         return err_set(e, ERR_INVALID, "more than %d traces", MARKET_TRACES_MAX);
     t->list = mem_resize(t->list, t->n + 1, sizeof *t->list);
     struct market_trace *m = &t->list[t->n++];
-    *m = (struct market_trace){.file = mem_strdup(file), .offer = mem_strdup(offer), .trace = *trace};
+    *m = (struct market_trace){
+        .file = mem_strdup(file), .offer = mem_strdup(offer), .trace = *trace};
     if (!offer)
         read_name(m);
     *trace = (struct trace){0};
@@ -112,7 +114,8 @@ bool market_is_for(const struct market_trace *t, const struct offer_row *o)
 {
     char all[3 * CORE_NAME_MAX];
     snprintf(all, sizeof all, "%s/%s/%s", o->pool, o->zone, o->type);
-    return str_eq(t->offer, all) || str_eq(t->offer, all + strlen(o->pool) + 1) || str_eq(t->offer, o->zone);
+    return str_eq(t->offer, all) || str_eq(t->offer, all + strlen(o->pool) + 1) ||
+           str_eq(t->offer, o->zone);
 }
 
 /* How well it fits, 0: not at all; 1: only its zone is the same. */
@@ -129,7 +132,8 @@ static int fit(const struct market_trace *t, const struct offer_row *o)
     return 1;
 }
 
-const struct market_trace *market_find(const struct traces *t, const struct offer_row *o, bool *ret_prices)
+const struct market_trace *market_find(
+    const struct traces *t, const struct offer_row *o, bool *ret_prices)
 {
     const struct market_trace *best = NULL;
     int best_fit = 0;

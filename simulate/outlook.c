@@ -38,7 +38,8 @@ static int64_t longest_ms(const struct config *c, const struct traces *t)
     for (size_t i = 0; i < c->n_pools; i++) {
         for (size_t k = 0; k < c->pools[i].n_offers; k++) {
             const struct offer_row *o = &c->pools[i].offers[k];
-            const struct market_trace *m = o->market == MARKET_SPOT ? market_find(t, o, &prices) : NULL;
+            const struct market_trace *m =
+                o->market == MARKET_SPOT ? market_find(t, o, &prices) : NULL;
             if (m && (int64_t)m->trace.n * m->trace.gap_ms > ms)
                 ms = (int64_t)m->trace.n * m->trace.gap_ms;
         }
@@ -47,7 +48,8 @@ static int64_t longest_ms(const struct config *c, const struct traces *t)
 }
 
 /* On these pools, from all moments. */
-static int play(const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
+static int play(
+    const struct outlook_options *o, const struct config *c, struct outlook *line, struct err *e)
 {
     struct joblog log = {.n = 1};
     struct log_job job = o->job;
@@ -101,7 +103,8 @@ static bool serves(const struct outlook_options *o, const struct offer_row *row)
     if ((o->job.wish == WISH_SPOT && row->market == MARKET_ON_DEMAND) ||
         (o->job.wish == WISH_ON_DEMAND && row->market == MARKET_SPOT))
         return false;
-    return need->cpus <= total->cpus && need->gpus <= total->gpus && need->memory_mib <= total->memory_mib;
+    return need->cpus <= total->cpus && need->gpus <= total->gpus &&
+           need->memory_mib <= total->memory_mib;
 }
 
 static int by_chance_and_cost(const void *a, const void *b)
@@ -116,7 +119,8 @@ static int by_chance_and_cost(const void *a, const void *b)
 }
 
 /* Each offer alone. */
-static int play_offers(const struct outlook_options *o, struct outlook *list, size_t *n, struct err *e)
+static int play_offers(
+    const struct outlook_options *o, struct outlook *list, size_t *n, struct err *e)
 {
     const struct config *all = o->study.config;
     int rc = 0;
@@ -139,7 +143,8 @@ static int play_offers(const struct outlook_options *o, struct outlook *list, si
     return rc;
 }
 
-int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e)
+int outlook_run(
+    const struct outlook_options *o, struct outlook **ret_list, size_t *ret_n, struct err *e)
 {
     const struct config *all = o->study.config;
     struct config elastic = *all;
@@ -157,8 +162,8 @@ int outlook_run(const struct outlook_options *o, struct outlook **ret_list, size
     struct outlook *list = mem_array(n_offers + 1, sizeof *list);
     int rc = play_offers(o, list, &n, e);
     if (rc == 0 && n == 1)
-        rc = err_set(e, ERR_INVALID, "%s: no machine that could be launched there is large enough for it",
-            o->study.file);
+        rc = err_set(e, ERR_INVALID,
+            "%s: no machine that could be launched there is large enough for it", o->study.file);
     if (rc == 0)
         rc = play(o, &elastic, &list[0], e);
     if (rc == 0)
@@ -183,16 +188,17 @@ json_t *outlook_json(const struct outlook *list, size_t n, const struct outlook_
     json_t *a = json_array();
     for (size_t i = 0; i < n; i++) {
         const struct outlook *l = &list[i];
-        json_t *offer = i == 0 ? json_null()
-                               : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone,
-                                     "type", l->offer.type, "market", market_names[l->offer.market]);
+        json_t *offer =
+            i == 0 ? json_null()
+                   : json_pack("{s:s,s:s,s:s,s:s}", "pool", l->offer.pool, "zone", l->offer.zone,
+                         "type", l->offer.type, "market", market_names[l->offer.market]);
         json_array_append_new(
-            a, json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer, "starts",
-                   (int)l->starts, "done", (int)l->done, "late",
+            a, json_pack("{s:o,s:i,s:i,s:o,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o},s:f}", "offer", offer,
+                   "starts", (int)l->starts, "done", (int)l->done, "late",
                    o->within_ms > 0 ? json_integer(l->late) : json_null(), "cost_uusd", "mean",
                    (json_int_t)l->mean_uusd, "median", (json_int_t)l->median_uusd, "p95",
-                   (json_int_t)l->p95_uusd, "data", (json_int_t)l->data_uusd, "done_ms", "median", opt_ms(l->median_ms), "p95",
-                   opt_ms(l->p95_ms), "reclaims", l->reclaims));
+                   (json_int_t)l->p95_uusd, "data", (json_int_t)l->data_uusd, "done_ms", "median",
+                   opt_ms(l->median_ms), "p95", opt_ms(l->p95_ms), "reclaims", l->reclaims));
     }
     return json_pack("{s:o}", "candidates", a);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page is a template, in which three places are filled in: what all pages have in their head, the library that draws with the data, and
- * what all scripts have (page.css, page.js).
- * In a script element nothing may look like its end, so '<' is written as an escape in the data, where it only stands in texts.
+ * A page is a template, in which three places are filled in: what all pages have in their head, the
+ * library that draws with the data, and what all scripts have (page.css, page.js). In a script
+ * element nothing may look like its end, so '<' is written as an escape in the data, where it only
+ * stands in texts.
  */
 #include "simulate/page.h"
 
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const char page_html[], page_css[], page_js[], dygraph_js[], dygraph_css[]; /* base/embed.py */
+/* base/embed.py */
+extern const char page_html[], page_css[], page_js[], dygraph_js[], dygraph_css[];
 
 static void add_data(const json_t *result, struct buf *out)
 {
@@ -36,7 +38,8 @@ static const char *add_until(struct buf *out, const char *from, const char *mark
 void page_fill(const char *html, const json_t *data, struct buf *out)
 {
     const char *rest = add_until(out, html, "@HEAD@");
-    buf_adds(out, "<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>");
+    buf_adds(out, "<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+                  "initial-scale=1\">\n<style>");
     buf_adds(out, dygraph_css);
     buf_adds(out, page_css);
     buf_adds(out, "</style>");

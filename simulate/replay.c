@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See replay.h. Everything that happens is a timer; after each the core decides until it has nothing more to decide, and
- * what it decided is played: machines boot and are reclaimed (replay_machines.c), attempts restore, run, save and end
- * (replay_attempts.c).
+ * See replay.h. Everything that happens is a timer; after each the core decides until it has
+ * nothing more to decide, and what it decided is played: machines boot and are reclaimed
+ * (replay_machines.c), attempts restore, run, save and end (replay_attempts.c).
  */
 #include "simulate/replay_parts.h"
 
@@ -58,8 +58,12 @@ static void clean(struct replay *w, int64_t job)
 {
     struct progress *p = &w->jobs[job];
     enum leftover_keep keep = core_leftover_keep(model_cleaning(w->m));
-    p->kept = keep == LEFTOVER_KEEP_NONE ? 0 : keep == LEFTOVER_KEEP_LAST && p->kept > 1 ? 1 : p->kept;
-    replay_apply(w, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = p->kept * w->o->jobs[job - 1].ckpt_bytes}});
+    p->kept = keep == LEFTOVER_KEEP_NONE                  ? 0
+              : keep == LEFTOVER_KEEP_LAST && p->kept > 1 ? 1
+                                                          : p->kept;
+    replay_apply(
+        w, (struct event){.type = EV_CLEANED,
+               .cleaned = {.job = job, .kept_bytes = p->kept * w->o->jobs[job - 1].ckpt_bytes}});
 }
 
 static void play(struct replay *w, const struct event *ev, int64_t id)
@@ -97,9 +101,11 @@ static void tell_loss(struct replay *w, const struct history_row *h)
 
 static void count_ledger(struct replay *w, const struct ledger_row *r)
 {
-    void *of = r->instance ? map_get(&w->pool_of_instance, r->instance) : map_get(&w->pool_of_node, r->node);
+    void *of = r->instance ? map_get(&w->pool_of_instance, r->instance)
+                           : map_get(&w->pool_of_node, r->node);
     struct replay_pool *p = w->o->by_pool && of ? &w->o->by_pool[(size_t)of - 1] : NULL;
-    bool is_paid = r->instance || r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE; /* owned machines are paid for as a whole */
+    /* owned machines are paid for as a whole */
+    bool is_paid = r->instance || r->kind == LEDGER_EGRESS || r->kind == LEDGER_STORAGE;
     if (r->kind == LEDGER_IDLE && !r->instance)
         return;
     w->r.ms[r->kind] += r->ms;
@@ -150,7 +156,8 @@ static bool count(struct replay *w)
             tell_loss(w, &c.history[i]);
     for (size_t i = 0; i < c.n_instances; i++)
         if (c.instances[i].state == INSTANCE_GONE)
-            w->r.uusd[c.instances[i].market] += core_instance_uusd(&c.instances[i], c.instances[i].ended_at);
+            w->r.uusd[c.instances[i].market] +=
+                core_instance_uusd(&c.instances[i], c.instances[i].ended_at);
     for (size_t i = 0; i < c.n_jobs; i++)
         count_job(w, &c.jobs[i]);
     for (size_t i = 0; i < c.n_attempts; i++) {
@@ -223,7 +230,9 @@ static void submit(struct replay *w, const struct replay_job *j)
         .ckpt_keep = REPLAY_KEEP,
         .deadline_ms = j->deadline_ms > 0 ? w->start.ms + j->deadline_ms : 0,
         .finish_ms = j->finish_ms > 0 ? w->start.ms + j->finish_ms : 0,
-        .work_ms = j->told_ms > 0 ? j->told_ms : j->finish_ms > 0 ? j->work_ms : 0,
+        .work_ms = j->told_ms > 0     ? j->told_ms
+                   : j->finish_ms > 0 ? j->work_ms
+                                      : 0,
         .time_limit_ms = j->time_limit_ms};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}", .extras = j->extras};
     STR_COPY(row.name, j->name ? j->name : "job");
@@ -247,7 +256,8 @@ static void on_submit(struct timer *t, void *ctx)
 
 /* ---- the whole ---- */
 
-static void join_owned(struct replay *w, const struct replay_owned *own, int32_t n, struct hosts_at *at)
+static void join_owned(
+    struct replay *w, const struct replay_owned *own, int32_t n, struct hosts_at *at)
 {
     char name[CORE_NAME_MAX];
     struct node_row row = {.total = own->total};
@@ -358,8 +368,8 @@ static void play_all(struct replay *w)
 {
     const struct replay_options *o = w->o;
     timer_start(&w->vt.timers, &w->submit, o->n_jobs > 0 ? o->jobs[0].submit_ms : 0);
-    for (int64_t due;
-         w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) && due <= o->until_ms;)
+    for (int64_t due; w->refused.kind == ERR_NONE && goes_on(w) && vtimers_next(&w->vt, &due) &&
+                      due <= o->until_ms;)
         vtimers_run_next(&w->vt);
     if (w->ended < (int64_t)o->n_jobs) {
         int64_t left_ms = o->until_ms - clock_mono(&w->vt.clock).ms;
@@ -384,8 +394,8 @@ int replay_run(const struct replay_options *o, struct replay_result *ret_result,
     timer_init(&w.submit, on_submit, &w);
     timer_init(&w.wake, on_wake, &w);
     for (size_t i = 0; o->outcomes && i < o->n_jobs; i++)
-        o->outcomes[i] =
-            (struct replay_outcome){.started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER, .pool = o->n_pools};
+        o->outcomes[i] = (struct replay_outcome){
+            .started_ms = REPLAY_NEVER, .ended_ms = REPLAY_NEVER, .pool = o->n_pools};
     set_up(&w);
     play_all(&w);
     close_books(&w);

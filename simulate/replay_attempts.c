@@ -6,8 +6,8 @@
  *                |
  *                +--> succeeded
  *
- * One of several nodes is BROKEN when a machine of it has gone: nothing more happens in it, and the core stops its other
- * ranks.
+ * One of several nodes is BROKEN when a machine of it has gone: nothing more happens in it, and the
+ * core stops its other ranks.
  */
 #include "simulate/replay_parts.h"
 
@@ -65,14 +65,16 @@ static void note_loss(struct run *r)
         .work_ms = r->done_ms + since - p->saved_ms};
 }
 
-/* What the core wants a rank to stop for, it ends as; but on a machine that is taken as an agent tells that, whoever else of its job stops too. */
+/* What the core wants a rank to stop for, it ends as; but on a machine that is taken as an agent
+ * tells that, whoever else of its job stops too. */
 static void end_rank(struct run *r, size_t i, enum end_kind kind)
 {
     struct replay *w = r->w;
     const struct attempt *a = job_attempt_on(model_job(w->m, r->id), r->attempt, r->nodes[i]);
     if (kind != END_SUCCEEDED && a && a->row.state == ATTEMPT_STOPPING)
         kind = a->node->row.notice == NOTICE_TYPE_RECLAIM ? END_RECLAIMED : a->row.stop_reason;
-    struct event ev = {.type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->nodes[i], kind, 0, ""}};
+    struct event ev = {
+        .type = EV_ATTEMPT_ENDED, .ended = {r->id, r->attempt, r->nodes[i], kind, 0, ""}};
     drop_rank(r, i);
     replay_apply(w, ev);
 }
@@ -108,7 +110,8 @@ static void started(struct run *r)
     for (size_t i = 0; i < r->n_nodes; i++) { /* each reads its part of what was saved */
         int64_t n = (int64_t)r->n_nodes, k = (int64_t)i;
         ev.started.node = r->nodes[i];
-        ev.started.bytes = p->saved_ms > 0 ? r->job->ckpt_bytes * (k + 1) / n - r->job->ckpt_bytes * k / n : 0;
+        ev.started.bytes =
+            p->saved_ms > 0 ? r->job->ckpt_bytes * (k + 1) / n - r->job->ckpt_bytes * k / n : 0;
         replay_apply(w, ev);
     }
     if (!p->started) {
@@ -128,7 +131,10 @@ static void tell_progress(struct run *r)
 {
     if (r->job->finish_ms > 0)
         replay_apply(r->w, (struct event){.type = EV_PROGRESS,
-                               .progress = {.job = r->id, .attempt = r->attempt, .done = r->done_ms, .total = r->job->work_ms}});
+                               .progress = {.job = r->id,
+                                   .attempt = r->attempt,
+                                   .done = r->done_ms,
+                                   .total = r->job->work_ms}});
 }
 
 /* Where keeping them costs something: older ones than the job keeps are cleared away at once. */
@@ -138,7 +144,10 @@ static void tell_kept(struct run *r)
     p->kept += p->kept < REPLAY_KEEP;
     if (r->w->o->limits.store_uusd_gib_month > 0)
         replay_apply(r->w, (struct event){.type = EV_KEPT,
-                               .kept = {.job = r->id, .attempt = r->attempt, .node = r->nodes[0], .bytes = p->kept * r->job->ckpt_bytes}});
+                               .kept = {.job = r->id,
+                                   .attempt = r->attempt,
+                                   .node = r->nodes[0],
+                                   .bytes = p->kept * r->job->ckpt_bytes}});
 }
 
 static void saved(struct run *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The machines of a replay, and the places where they are sold: each follows its trace, which says how many can be had
- * and what they cost. When there are fewer than there were, some go.
+ * The machines of a replay, and the places where they are sold: each follows its trace, which says
+ * how many can be had and what they cost. When there are fewer than there were, some go.
  */
 #include "simulate/replay_parts.h"
 
@@ -47,7 +47,8 @@ static void gone(struct machine *x, bool reclaimed)
         w->alive[x->place->o->row.market]--;
     leave(x);
     machine_free(x);
-    struct event ev = {.type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
+    struct event ev = {
+        .type = EV_INSTANCE_GONE, .gone = {.instance = instance, .reclaimed = reclaimed}};
     STR_COPY(ev.gone.text, reclaimed ? "reclaimed" : "ended");
     replay_apply(w, ev);
 }
@@ -69,7 +70,8 @@ static void answer(struct machine *x)
 {
     struct event ev = {.type = EV_LAUNCHED, .launched.instance = x->instance};
     const struct offer_row *o = &x->place->o->row;
-    snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%lld", (long long)x->instance);
+    snprintf(
+        ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%lld", (long long)x->instance);
     STR_COPY(ev.launched.zone, o->zone);
     STR_COPY(ev.launched.type, o->type);
     replay_apply(x->w, ev);
@@ -192,15 +194,16 @@ static void reclaim(struct machine *x)
     if (in_ms == 0)
         return;
     struct wall deadline = {replay_now(w).wall.ms + in_ms};
-    replay_apply(w, (struct event){.type = EV_NOTICE, .notice = {x->node, NOTICE_TYPE_RECLAIM, deadline}});
+    replay_apply(
+        w, (struct event){.type = EV_NOTICE, .notice = {x->node, NOTICE_TYPE_RECLAIM, deadline}});
     replay_warn_runs(w, x->node);
 }
 
 static void reprice(struct place *k)
 {
     const struct offer_row *o = &k->o->row;
-    struct event ev = {
-        .type = EV_PRICE, .price = {.market = o->market, .uusd_h = k->o->trace->prices_uusd_h[k->at]}};
+    struct event ev = {.type = EV_PRICE,
+        .price = {.market = o->market, .uusd_h = k->o->trace->prices_uusd_h[k->at]}};
     STR_COPY(ev.price.region, model_pool(k->w->m, o->pool)->row.region);
     STR_COPY(ev.price.zone, o->zone);
     STR_COPY(ev.price.type, o->type);

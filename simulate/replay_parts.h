@@ -21,8 +21,8 @@ struct place {
     int64_t id;           /* of the core's offer */
     struct list machines; /* alive */
     int64_t n;
-    struct timer tick;    /* the next change of its trace, ... */
-    size_t at, ahead;     /* ... which is at that tick, so many ahead */
+    struct timer tick; /* the next change of its trace, ... */
+    size_t at, ahead;  /* ... which is at that tick, so many ahead */
 };
 
 struct machine {
@@ -31,8 +31,8 @@ struct machine {
     struct place *place;
     int64_t instance, node; /* node 0: has not joined */
     int64_t joined_ms;
-    bool is_paid; /* it was answered */
-    struct timer next;      /* answer, join, or its end */
+    bool is_paid;      /* it was answered */
+    struct timer next; /* answer, join, or its end */
     enum { ASKED, REFUSED, BOOTING, UP, NOTICED, ENDING } state;
 };
 
@@ -63,7 +63,8 @@ struct progress {
     int64_t kept;     /* checkpoints that the store has */
     int64_t submit_ms;
     bool started;
-    struct replay_loss loss; /* of the attempt that is being reclaimed; attempt 0: it had not started */
+    /* of the attempt that is being reclaimed; attempt 0: it had not started */
+    struct replay_loss loss;
 };
 
 struct replay {
@@ -75,8 +76,9 @@ struct replay {
     struct planner *p;
     struct place *places;
     struct map machines; /* instance -> struct machine */
-    struct map pool_of_node, pool_of_instance; /* index in options.pools, plus 1, as a pointer; of all there ever were */
-    int64_t alive[3];    /* machines that are paid for, by market */
+    /* index in options.pools, plus 1, as a pointer; of all there ever were */
+    struct map pool_of_node, pool_of_instance;
+    int64_t alive[3]; /* machines that are paid for, by market */
     struct wall start;
     struct list runs;
     int64_t n_runs;
@@ -87,7 +89,7 @@ struct replay {
     int64_t *launched_at; /* of all launches */
     size_t n_launched;
     int64_t racks_at_ms; /* up to then what racks drew is summed */
-    struct err refused; /* of what must not be refused */
+    struct err refused;  /* of what must not be refused */
 };
 
 /* ---- replay.c ---- */
@@ -95,18 +97,22 @@ struct replay {
 struct stamp replay_now(const struct replay *w);
 /* The new row's id, if it makes one. What the core refuses ends the replay. */
 int64_t replay_apply(struct replay *w, struct event ev);
-/* The core decides until it has nothing more to decide, and what it decided is played. After everything that happened. */
+/* The core decides until it has nothing more to decide, and what it decided is played. After
+ * everything that happened. */
 void replay_settle(struct replay *w);
 size_t replay_pool_index(const struct replay *w, const char *name); /* n_pools: there is none */
-struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node); /* NULL: not wanted */
+/* NULL: not wanted */
+struct replay_pool *replay_pool_of_node(const struct replay *w, int64_t node);
 /* A machine of this size was there for so long. */
 void replay_add_room(struct replay_pool *p, const struct resources *total, int64_t ms);
 
 /* ---- Attempts (replay_attempts.c) ---- */
 
 void replay_place(struct replay *w, int64_t job);
-void replay_stop(struct replay *w, const struct attempt_row *a); /* the core wants it, or this rank of it, to stop */
-void replay_warn_runs(struct replay *w, int64_t node); /* so does what runs there; it will be reclaimed */
+/* the core wants it, or this rank of it, to stop */
+void replay_stop(struct replay *w, const struct attempt_row *a);
+/* so does what runs there; it will be reclaimed */
+void replay_warn_runs(struct replay *w, int64_t node);
 void replay_drop_runs(struct replay *w, int64_t node); /* there is no machine any more */
 void replay_end_runs(struct replay *w); /* the simulation is over; after it none is left */
 void replay_free_run(struct run *r);

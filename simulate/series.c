@@ -31,7 +31,8 @@ static void reach(struct series *s, int64_t to_ms)
 static void add(const struct series *s, double *v, int64_t from_ms, int64_t to_ms, double a_ms)
 {
     for (int64_t at = from_ms; at < to_ms;) {
-        int64_t bin = at / s->bin_ms, end = (bin + 1) * s->bin_ms < to_ms ? (bin + 1) * s->bin_ms : to_ms;
+        int64_t bin = at / s->bin_ms,
+                end = (bin + 1) * s->bin_ms < to_ms ? (bin + 1) * s->bin_ms : to_ms;
         v[bin] += a_ms * (double)(end - at);
         at = end;
     }

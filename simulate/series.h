@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How things stood over time, in few enough pieces for a plot: what had a level is averaged over each piece, what was spent
- * is summed. How long it will go on need not be known: when there is no piece left, two become one.
+ * How things stood over time, in few enough pieces for a plot: what had a level is averaged over
+ * each piece, what was spent is summed. How long it will go on need not be known: when there is no
+ * piece left, two become one.
  */
 #ifndef BELAY_SIMULATE_SERIES_H
 #define BELAY_SIMULATE_SERIES_H

@@ -60,10 +60,12 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
         if (value)
             *value++ = '\0';
         if (!value)
-            rc = err_set(
-                e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+            rc = err_set(e, ERR_INVALID,
+                "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
         else if (is_first && str_is_name(part, sizeof o.pool - 1))
-            rc = STR_COPY(o.pool, part) ? str_to_i64(value, 1, OWNED_MAX, "how many machines", &n, e) : 0;
+            rc = STR_COPY(o.pool, part)
+                     ? str_to_i64(value, 1, OWNED_MAX, "how many machines", &n, e)
+                     : 0;
         else if (str_eq(part, "cpus"))
             rc = str_to_i64(value, 1, 65536, "cpus", &cpus, e);
         else if (str_eq(part, "gpus"))
@@ -71,20 +73,22 @@ int study_parse_owned(const char *text, struct study_owned *ret_owned, struct er
         else if (str_eq(part, "memory"))
             rc = str_to_mib(value, &o.total.memory_mib, e);
         else
-            rc = err_set(
-                e, ERR_INVALID, "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
+            rc = err_set(e, ERR_INVALID,
+                "expected POOL=COUNT,cpus=N,memory=SIZE[,gpus=N], found \"%s\"", text);
     }
     int64_t n_names = n;
     if (rc == 0 && names)
         rc = hosts_check(names, &n_names, e);
     if (rc == 0 && (n_names != n || (names && strlen(names) >= sizeof o.names)))
-        rc = err_set(e, ERR_INVALID, "names= has %" PRId64 " names for %" PRId64 " machines, or more than %zu bytes", n_names, n, sizeof o.names - 1);
+        rc = err_set(e, ERR_INVALID,
+            "names= has %" PRId64 " names for %" PRId64 " machines, or more than %zu bytes",
+            n_names, n, sizeof o.names - 1);
     if (rc == 0 && names)
         STR_COPY(o.names, names);
     free(copy);
     if (rc == 0 && (n == 0 || cpus == 0 || o.total.memory_mib == 0))
-        rc = err_set(
-            e, ERR_INVALID, "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
+        rc = err_set(e, ERR_INVALID,
+            "of machines it takes COUNT, cpus and memory: base=4,cpus=8,memory=60G,gpus=1");
     if (rc != 0)
         return rc;
     o.n = (int32_t)n;
@@ -145,7 +149,8 @@ static void add_offer(struct setup *u, const struct config_pool *p, const struct
     r->trace = t ? &t->trace : NULL;
 }
 
-/* Who gives a trace for an offer by its name means one that is there. Directories may have more than it takes. */
+/* Who gives a trace for an offer by its name means one that is there. Directories may have more
+ * than it takes. */
 static void note_unused_traces(struct setup *u)
 {
     for (size_t i = 0; i < u->o->traces->n; i++) {
@@ -154,7 +159,8 @@ static void note_unused_traces(struct setup *u)
         for (size_t k = 0; !is_used && k < u->n_offers; k++)
             is_used = u->offers[k].row.market == MARKET_SPOT && market_is_for(t, &u->offers[k].row);
         if (!is_used)
-            note(u->s, "The trace that was given for %s is of no spot offer here, and is not used", t->offer);
+            note(u->s, "The trace that was given for %s is of no spot offer here, and is not used",
+                t->offer);
     }
 }
 
@@ -171,7 +177,8 @@ static int add_pools(struct setup *u, struct err *e)
         u->pools[i] = p->row;
         if (p->row.elastic && p->row.boot_timeout_ms <= u->o->boot_ms)
             return err_set(e, ERR_CONFIG,
-                "%s: pool %s gives up machines that take longer than its boot_timeout, and with --boot all "
+                "%s: pool %s gives up machines that take longer than its boot_timeout, and with "
+                "--boot all "
                 "do",
                 u->o->file, p->row.name);
         for (size_t k = 0; k < p->n_offers; k++) {
@@ -181,7 +188,9 @@ static int add_pools(struct setup *u, struct err *e)
     }
     note_unused_traces(u);
     if (u->n_without_trace > 0)
-        note(u->s, "%zu of %zu spot offers have no trace: they can always be had, and are never taken back",
+        note(u->s,
+            "%zu of %zu spot offers have no trace: they can always be had, and are never taken "
+            "back",
             u->n_without_trace, n_spot);
     return 0;
 }
@@ -211,12 +220,14 @@ static int add_owned(struct setup *u, struct err *e)
         size_t before = u->n_owned;
         for (size_t k = 0; k < u->o->n_owned; k++)
             if (str_eq(u->o->owned[k].pool, p->name) && !p->elastic)
-                u->owned[u->n_owned++] = (struct replay_owned){
-                    .pool = u->pools[i].name, .total = u->o->owned[k].total, .n = u->o->owned[k].n,
+                u->owned[u->n_owned++] = (struct replay_owned){.pool = u->pools[i].name,
+                    .total = u->o->owned[k].total,
+                    .n = u->o->owned[k].n,
                     .names = u->o->owned[k].names[0] ? u->o->owned[k].names : NULL};
         if (!p->elastic && u->n_owned == before)
             return err_set(e, ERR_CONFIG,
-                "%s: machines join the pool %s by themselves: say how many and which, as in --owned "
+                "%s: machines join the pool %s by themselves: say how many and which, as in "
+                "--owned "
                 "%s=4,cpus=8,memory=60G",
                 u->o->file, p->name, p->name);
     }
@@ -226,7 +237,8 @@ static int add_owned(struct setup *u, struct err *e)
 
 static bool fits(const struct resources *need, const struct resources *total)
 {
-    return need->cpus <= total->cpus && need->gpus <= total->gpus && need->memory_mib <= total->memory_mib;
+    return need->cpus <= total->cpus && need->gpus <= total->gpus &&
+           need->memory_mib <= total->memory_mib;
 }
 
 /* A machine that may serve this job alone; ret_cpus: the most cpus that one has. */
@@ -288,7 +300,8 @@ static bool can_be_held(const struct log_job *l)
 /* Likewise: by when it has to be done for the least money, as submit --finish-by says. */
 static int64_t finish_of(const struct setup *u, const struct log_job *l)
 {
-    bool is_held = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY && l->finish_by.ms > l->submit.ms;
+    bool is_held = wall_is_set(l->finish_by) && !l->ends_late && l->wish == WISH_ANY &&
+                   l->finish_by.ms > l->submit.ms;
     return is_held ? l->finish_by.ms - u->start_ms : 0;
 }
 
@@ -335,12 +348,15 @@ static void add_job(struct setup *u, const struct log_job *l)
 static int check_span(const struct joblog *log, struct err *e)
 {
     char first[TIME_ISO_MAX], last[TIME_ISO_MAX];
-    if (log->n == 0 || log->jobs[log->n - 1].submit.ms - log->jobs[0].submit.ms <= STUDY_SPAN_MAX_MS)
+    if (log->n == 0 ||
+        log->jobs[log->n - 1].submit.ms - log->jobs[0].submit.ms <= STUDY_SPAN_MAX_MS)
         return 0;
     time_format_iso(log->jobs[0].submit, first);
     time_format_iso(log->jobs[log->n - 1].submit, last);
-    return err_set(e, ERR_INVALID, "the log is from %s to %s: at most %d years are simulated, --from and --to take a part of it", first, last,
-        STUDY_YEARS_MAX);
+    return err_set(e, ERR_INVALID,
+        "the log is from %s to %s: at most %d years are simulated, --from and --to take a part of "
+        "it",
+        first, last, STUDY_YEARS_MAX);
 }
 
 static int add_jobs(struct setup *u, struct err *e)
@@ -356,13 +372,16 @@ static int add_jobs(struct setup *u, struct err *e)
         add_job(u, &log->jobs[i]);
     if (u->n_jobs == 0 && u->n_fits_nowhere > 0)
         return err_set(e, ERR_INVALID,
-            "%s: there is no machine in it that is large enough for any job of the log; the first asks for %d cpus, %d GPUs and %" PRId64 " MiB", u->o->file,
-            (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
+            "%s: there is no machine in it that is large enough for any job of the log; the first "
+            "asks for %d cpus, %d GPUs and %" PRId64 " MiB",
+            u->o->file, (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
     if (u->n_fits_nowhere > 0)
         note(u->s,
-            "%zu jobs are left out, for no machine of theirs is large enough; the first asks for %d cpus, %d "
+            "%zu jobs are left out, for no machine of theirs is large enough; the first asks for "
+            "%d cpus, %d "
             "GPUs and %" PRId64 " MiB",
-            u->n_fits_nowhere, (int)u->big->need.cpus, (int)u->big->need.gpus, u->big->need.memory_mib);
+            u->n_fits_nowhere, (int)u->big->need.cpus, (int)u->big->need.gpus,
+            u->big->need.memory_mib);
     if (u->n_other_pool > 0)
         note(u->s, "%zu jobs name a pool that is not there, and may run in any", u->n_other_pool);
     if (u->n_other_team > 0)
@@ -402,12 +421,14 @@ static void sum_waits(struct study_jobs *g, int64_t *waits, size_t n)
     g->wait_max_ms = percentile(waits, n, 100);
 }
 
-static void add_outcome(
-    const struct setup *u, size_t i, const struct replay_outcome *out, int64_t end_ms, struct study_jobs *g)
+static void add_outcome(const struct setup *u, size_t i, const struct replay_outcome *out,
+    int64_t end_ms, struct study_jobs *g)
 {
     const struct log_job *l = u->of[i];
-    bool has_ended = out->ended_ms != REPLAY_NEVER, is_done = has_ended && out->end == END_SUCCEEDED;
-    int64_t at_ms = is_done ? out->ended_ms : end_ms; /* else it is late by what has passed at least */
+    bool has_ended = out->ended_ms != REPLAY_NEVER,
+         is_done = has_ended && out->end == END_SUCCEEDED;
+    /* else it is late by what has passed at least */
+    int64_t at_ms = is_done ? out->ended_ms : end_ms;
     g->jobs++;
     g->ended += has_ended;
     g->given_up += has_ended && out->end != END_SUCCEEDED;
@@ -495,7 +516,8 @@ static void sum_pools(
     free(waits);
 }
 
-static void sum_all(const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
+static void sum_all(
+    const struct setup *u, const struct replay_outcome *out, int64_t end_ms, struct study *s)
 {
     size_t *all = mem_array(u->n_jobs, sizeof *all);
     for (size_t i = 0; i < u->n_jobs; i++)

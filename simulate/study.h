@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a pool file would have made of a log of jobs: a replay of it (replay.h), and what people want to know of that.
+ * What a pool file would have made of a log of jobs: a replay of it (replay.h), and what people
+ * want to know of that.
  */
 #ifndef BELAY_SIMULATE_STUDY_H
 #define BELAY_SIMULATE_STUDY_H
@@ -24,7 +25,8 @@ struct study_owned {
     char names[HOSTS_TEXT_MAX]; /* "": POOL-1, POOL-2 ... */
 };
 
-/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ",names=gpu[1-4]" at the end: they are called so. ERR_INVALID. */
+/* "base=4,cpus=8,memory=60G,gpus=1": four machines in the pool base. ",names=gpu[1-4]" at the end:
+ * they are called so. ERR_INVALID. */
 int study_parse_owned(const char *text, struct study_owned *ret_owned, struct err *e);
 
 #define STUDY_BY_PROVIDER (-1)
@@ -38,11 +40,11 @@ struct study_options {
     size_t n_owned;
     int64_t boot_ms, restore_ms;
     int64_t answer_ms, gone_ms; /* as in replay.h */
-    int64_t save_ms;       /* of jobs of which the log does not say; 0: they cannot be saved */
-    int64_t notice_ms;     /* STUDY_BY_PROVIDER */
-    int64_t trace_from_ms; /* where in the traces it begins */
-    int32_t trace_times;   /* as in replay_offer */
-    int64_t after_ms;      /* it ends so long after the last submit at the latest */
+    int64_t save_ms;            /* of jobs of which the log does not say; 0: they cannot be saved */
+    int64_t notice_ms;          /* STUDY_BY_PROVIDER */
+    int64_t trace_from_ms;      /* where in the traces it begins */
+    int32_t trace_times;        /* as in replay_offer */
+    int64_t after_ms;           /* it ends so long after the last submit at the latest */
     uint64_t seed;
     void (*progress)(void *ctx, int64_t ended, int64_t of); /* may be NULL */
     void *ctx;
@@ -55,7 +57,8 @@ struct study_jobs {
     int64_t given_up; /* of the ended: interrupted more often than belayd tries again */
     int64_t uusd, lost_ms, reclaims, attempts;
     int64_t wait_mean_ms, wait_median_ms, wait_p95_ms,
-        wait_max_ms;                      /* from submit to the first start, of those that started */
+        /* from submit to the first start, of those that started */
+        wait_max_ms;
     int64_t with_deadline, late, late_ms; /* late_ms: summed over those */
 };
 
@@ -73,13 +76,16 @@ struct study {
     char (*pool_names)[CORE_NAME_MAX];
     struct replay_pool *pools; /* in the order of the file */
     struct study_jobs
-        *pool_jobs; /* likewise: those that started there, with all that they cost and lost anywhere */
+        /* likewise: those that started there, with all that they cost and lost anywhere */
+        *pool_jobs;
     size_t n_pools;
-    struct replay_rack *racks;         /* of the configuration, in its order */
+    struct replay_rack *racks;               /* of the configuration, in its order */
     const struct rack_options *rack_options; /* borrowed from it */
     size_t n_racks;
-    struct study_use free_use;         /* where there are racks: of the same without them */
-    int64_t uusd; /* all of it: machines, data on its way and checkpoints that are kept (r.spent of LEDGER_EGRESS and LEDGER_STORAGE) */
+    struct study_use free_use; /* where there are racks: of the same without them */
+    /* all of it: machines, data on its way and checkpoints that are kept (r.spent of LEDGER_EGRESS
+     * and LEDGER_STORAGE) */
+    int64_t uusd;
     struct series series;
     struct wall start;
     int64_t *waits_ms; /* sorted, of those that started */

@@ -45,7 +45,8 @@ static json_t *jobs_json(const struct study_jobs *g)
     return o;
 }
 
-static json_t *pool_json(const char *name, const struct replay_pool *p, const struct study_jobs *started)
+static json_t *pool_json(
+    const char *name, const struct replay_pool *p, const struct study_jobs *started)
 {
     json_t *o = json_object();
     json_object_set_new(o, "pool", json_text(name));
@@ -66,7 +67,8 @@ static json_t *curve_json(const struct study *s)
     json_t *a = json_array();
     size_t n = (size_t)s->all.started, points = n < CURVE_POINTS ? n : CURVE_POINTS;
     for (size_t i = 0; i < points; i++)
-        json_array_append_new(a, json_integer(s->waits_ms[points > 1 ? i * (n - 1) / (points - 1) : 0]));
+        json_array_append_new(
+            a, json_integer(s->waits_ms[points > 1 ? i * (n - 1) / (points - 1) : 0]));
     return a;
 }
 
@@ -75,15 +77,18 @@ static json_t *racks_json(const struct study *s)
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_racks; i++) {
         double mean_w = s->r.end_ms > 0 ? s->racks[i].watt_ms / (double)s->r.end_ms : 0;
-        json_array_append_new(list, json_pack("{s:o,s:I,s:I,s:f}", "rack", json_text(s->rack_options[i].name), "max_watts",
-                                        (json_int_t)s->rack_options[i].max_w, "most_watts", (json_int_t)s->racks[i].most_w, "mean_watts", mean_w));
+        json_array_append_new(
+            list, json_pack("{s:o,s:I,s:I,s:f}", "rack", json_text(s->rack_options[i].name),
+                      "max_watts", (json_int_t)s->rack_options[i].max_w, "most_watts",
+                      (json_int_t)s->racks[i].most_w, "mean_watts", mean_w));
     }
     return list;
 }
 
 static json_t *use_json(const struct study_use *u)
 {
-    return json_pack("{s:o,s:o}", "cpus", part_json(u->used_ms[0], u->have_ms[0]), "gpus", part_json(u->used_ms[1], u->have_ms[1]));
+    return json_pack("{s:o,s:o}", "cpus", part_json(u->used_ms[0], u->have_ms[0]), "gpus",
+        part_json(u->used_ms[1], u->have_ms[1]));
 }
 
 /* Levels are averages over their piece. */
@@ -120,7 +125,8 @@ static json_t *study_one(const struct study *s)
     set(o, "cost_uusd", s->uusd);
     json_object_set_new(o, "cost_uusd_by_market",
         json_pack("{s:I,s:I,s:I}", "owned", (json_int_t)s->r.uusd[MARKET_OWNED], "spot",
-            (json_int_t)s->r.uusd[MARKET_SPOT], "on_demand", (json_int_t)s->r.uusd[MARKET_ON_DEMAND]));
+            (json_int_t)s->r.uusd[MARKET_SPOT], "on_demand",
+            (json_int_t)s->r.uusd[MARKET_ON_DEMAND]));
     set(o, "useful_on_demand_uusd", s->r.on_demand_uusd);
     set(o, "launches", s->r.launches);
     set(o, "refusals", s->r.refusals);
@@ -137,7 +143,8 @@ static json_t *study_one(const struct study *s)
         json_array_append_new(notes, json_text(s->notes[i]));
     const struct study_use use = study_use(s);
     json_object_set_new(o, "utilisation", use_json(&use));
-    json_object_set_new(o, "utilisation_without_racks", s->n_racks > 0 ? use_json(&s->free_use) : json_null());
+    json_object_set_new(
+        o, "utilisation_without_racks", s->n_racks > 0 ? use_json(&s->free_use) : json_null());
     json_object_set_new(o, "racks", racks_json(s));
     json_object_set_new(o, "pools", pools);
     json_object_set_new(o, "teams", teams);

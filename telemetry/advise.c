@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
-#define COVERED 90        /* percent of a time that was looked at: then it is known */
-#define SPARE_PART 5      /* what is advised is this part more than what was used */
+#define COVERED 90               /* percent of a time that was looked at: then it is known */
+#define SPARE_PART 5             /* what is advised is this part more than what was used */
 #define MEMORY_LEAST (512 * MIB) /* what is asked for less is nobody's concern */
 
 const struct advise_limits advise_usual = {
@@ -22,9 +22,10 @@ const struct advise_limits advise_usual = {
     .collectives = 30,
 };
 
-const char *const advice_code_names[] = {
-    "idle-gpus", "unused-gpus", "starved-gpus", "slow-gpus", "too-much-memory", "too-many-cpus", "gang-wait", "collectives", "idle-node", "in-vain", NULL};
-_Static_assert(sizeof(advice_code_names) / sizeof(advice_code_names[0]) == ADVICE_CODES + 1, "a name for each");
+const char *const advice_code_names[] = {"idle-gpus", "unused-gpus", "starved-gpus", "slow-gpus",
+    "too-much-memory", "too-many-cpus", "gang-wait", "collectives", "idle-node", "in-vain", NULL};
+_Static_assert(sizeof(advice_code_names) / sizeof(advice_code_names[0]) == ADVICE_CODES + 1,
+    "a name for each");
 
 struct pen {
     struct advice *out;
@@ -38,7 +39,8 @@ static struct advice *begin(struct pen *p, enum advice_code code, int64_t waste_
     return a;
 }
 
-static void __attribute__((format(printf, 2, 3))) say(char out[ADVICE_TEXT_MAX], const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+say(char out[ADVICE_TEXT_MAX], const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -55,14 +57,16 @@ static int64_t share(int64_t uusd_h, int64_t part, int64_t whole)
 
 static bool is_idle(const struct advise_gpu *g, const struct advise_limits *l)
 {
-    return load_percent(g->recent.known_ms, l->idle_ms) >= COVERED && g->busiest_recent < l->idle_busy &&
+    return load_percent(g->recent.known_ms, l->idle_ms) >= COVERED &&
+           g->busiest_recent < l->idle_busy &&
            load_percent(g->recent.memory_bytes, g->recent.memory_total_bytes) > l->idle_memory;
 }
 
 /* Nobody ever touched it. */
 static bool is_unused(const struct advise_gpu *g, const struct advise_limits *l)
 {
-    return g->all.known_ms >= l->size_least_ms && load_percent(g->all.busy_ms, g->all.known_ms) < l->idle_busy &&
+    return g->all.known_ms >= l->size_least_ms &&
+           load_percent(g->all.busy_ms, g->all.known_ms) < l->idle_busy &&
            load_percent(g->all.memory_bytes, g->all.memory_total_bytes) <= l->idle_memory;
 }
 
@@ -80,57 +84,75 @@ static void judge_gpus(struct pen *p, const struct advise_job *j, const struct a
     int64_t percent = load_percent(busy, known);
     if (idle > 0) {
         struct advice *a = begin(p, ADVICE_IDLE_GPUS, share(j->uusd_h, idle, n));
-        say(a->text, "%lld of its %lld GPUs were less than %lld %% busy for %lld minutes, with memory held", (long long)idle, (long long)n,
-            (long long)l->idle_busy, (long long)(l->idle_ms / 60000));
+        say(a->text,
+            "%lld of its %lld GPUs were less than %lld %% busy for %lld minutes, with memory held",
+            (long long)idle, (long long)n, (long long)l->idle_busy,
+            (long long)(l->idle_ms / 60000));
         say(a->remedy, "ask its owner, or have it saved and put aside: belay advise --reclaim JOB");
     }
     if (unused > 0) {
         struct advice *a = begin(p, ADVICE_UNUSED_GPUS, share(j->uusd_h, unused, n));
-        say(a->text, "%lld GPUs asked for and %lld used: nothing ever ran on the others", (long long)n, (long long)(n - unused));
+        say(a->text, "%lld GPUs asked for and %lld used: nothing ever ran on the others",
+            (long long)n, (long long)(n - unused));
         if (n > unused)
-            say(a->remedy, "ask for %lld, or see that the program uses all it has", (long long)(n - unused));
+            say(a->remedy, "ask for %lld, or see that the program uses all it has",
+                (long long)(n - unused));
         else
             say(a->remedy, "ask for none, or see that the program finds them");
     }
     /* An idle one is named already. */
     if (idle > 0 || used == 0 || known / used < l->size_least_ms || percent >= l->busy)
         return;
-    struct advice *a = begin(p, j->starved ? ADVICE_STARVED_GPUS : ADVICE_SLOW_GPUS, share(j->uusd_h, 100 - percent, 100));
-    say(a->text, "its GPUs are %lld %% busy%s", (long long)percent, j->starved ? ": their input does not keep up" : "");
-    say(a->remedy, j->starved ? "belay diagnose JOB says what their input waits for" : "larger batches, fewer or smaller GPUs, or a slice of one");
+    struct advice *a = begin(p, j->starved ? ADVICE_STARVED_GPUS : ADVICE_SLOW_GPUS,
+        share(j->uusd_h, 100 - percent, 100));
+    say(a->text, "its GPUs are %lld %% busy%s", (long long)percent,
+        j->starved ? ": their input does not keep up" : "");
+    say(a->remedy, j->starved ? "belay diagnose JOB says what their input waits for"
+                              : "larger batches, fewer or smaller GPUs, or a slice of one");
 }
 
 /* ---- memory and cpus ---- */
 
-static void judge_memory(struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+static void judge_memory(
+    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
 {
     int64_t most = 0;
     for (size_t i = 0; i < j->n_ranks; i++)
         most = j->ranks[i].load.memory_bytes > most ? j->ranks[i].load.memory_bytes : most;
     int64_t percent = load_percent(most, j->memory_bytes);
-    if (j->exclusive || seen_ms < l->size_least_ms || j->memory_bytes < MEMORY_LEAST || percent >= l->memory_near || most == 0)
+    if (j->exclusive || seen_ms < l->size_least_ms || j->memory_bytes < MEMORY_LEAST ||
+        percent >= l->memory_near || most == 0)
         return;
     struct advice *a = begin(p, ADVICE_MEMORY, 0);
     int64_t enough = (most + most / SPARE_PART) / MIB + 1;
-    say(a->text, "it used %lld MiB of memory at most, %lld %% of the %lld MiB that it asked for%s", (long long)(most / MIB), (long long)percent,
-        (long long)(j->memory_bytes / MIB), percent < l->memory_far ? ": far too much" : "");
+    say(a->text, "it used %lld MiB of memory at most, %lld %% of the %lld MiB that it asked for%s",
+        (long long)(most / MIB), (long long)percent, (long long)(j->memory_bytes / MIB),
+        percent < l->memory_far ? ": far too much" : "");
     say(a->remedy, "--mem %lldM would do, and leave room for others", (long long)enough);
 }
 
-static void judge_cpus(struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+static void judge_cpus(
+    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
 {
     int64_t most_milli = 0;
     for (size_t i = 0; i < j->n_ranks; i++) {
-        int64_t milli = j->ranks[i].load.ms > 0 ? (int64_t)((__extension__(__int128) j->ranks[i].load.cpu_ms) * 1000 / j->ranks[i].load.ms) : 0;
+        int64_t milli = j->ranks[i].load.ms > 0
+                            ? (int64_t)((__extension__(__int128) j->ranks[i].load.cpu_ms) * 1000 /
+                                        j->ranks[i].load.ms)
+                            : 0;
         most_milli = milli > most_milli ? milli : most_milli;
     }
-    int64_t percent = load_percent(most_milli, j->cpus * 1000), enough = (most_milli + most_milli / SPARE_PART) / 1000 + 1;
+    int64_t percent = load_percent(most_milli, j->cpus * 1000),
+            enough = (most_milli + most_milli / SPARE_PART) / 1000 + 1;
     if (j->exclusive || seen_ms < l->size_least_ms || percent >= l->busy || enough >= j->cpus)
         return;
     /* Where it has GPUs, those are what is paid for. */
-    struct advice *a = begin(p, ADVICE_CPUS, j->gpus > 0 ? 0 : share(j->uusd_h, j->cpus - enough, j->cpus));
+    struct advice *a =
+        begin(p, ADVICE_CPUS, j->gpus > 0 ? 0 : share(j->uusd_h, j->cpus - enough, j->cpus));
     say(a->text, "its %lld cpus are %lld %% busy", (long long)j->cpus, (long long)percent);
-    say(a->remedy, "-c %lld would do on average; belay diagnose JOB says if something holds them up", (long long)enough);
+    say(a->remedy,
+        "-c %lld would do on average; belay diagnose JOB says if something holds them up",
+        (long long)enough);
 }
 
 static void judge_gang(struct pen *p, const struct advise_job *j, const struct advise_limits *l)
@@ -139,8 +161,10 @@ static void judge_gang(struct pen *p, const struct advise_job *j, const struct a
     if (j->total_ms <= 0 || percent < l->gang_wait)
         return;
     struct advice *a = begin(p, ADVICE_GANG_WAIT, 0);
-    say(a->text, "%lld %% of its nodes' time went by while they waited for the last of them", (long long)percent);
-    say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with those that are there; fewer, larger nodes come together sooner");
+    say(a->text, "%lld %% of its nodes' time went by while they waited for the last of them",
+        (long long)percent);
+    say(a->remedy, "a range of nodes (--nodes 2-8) lets it start with those that are there; fewer, "
+                   "larger nodes come together sooner");
 }
 
 static int64_t waited_percent(const struct advise_job *j, size_t rank)
@@ -149,8 +173,10 @@ static int64_t waited_percent(const struct advise_job *j, size_t rank)
     return percent < 100 ? percent : 100; /* it may have been told late */
 }
 
-/* Whoever waits least is waited for, if the others wait much longer; else all wait for what is between them. */
-static void judge_collectives(struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
+/* Whoever waits least is waited for, if the others wait much longer; else all wait for what is
+ * between them. */
+static void judge_collectives(
+    struct pen *p, const struct advise_job *j, const struct advise_limits *l, int64_t seen_ms)
 {
     size_t least = 0, most = 0;
     for (size_t i = 1; i < j->n_ranks; i++) {
@@ -163,16 +189,24 @@ static void judge_collectives(struct pen *p, const struct advise_job *j, const s
     bool is_one = low < high / 2;
     struct advice *a = begin(p, ADVICE_COLLECTIVES, 0);
     if (is_one) {
-        say(a->text, "rank %d waits %lld %% of its time for others, rank %d only %lld %%: that is the one they wait for", j->ranks[most].rank,
-            (long long)high, j->ranks[least].rank, (long long)low);
-        say(a->remedy, "belay diagnose JOB says what holds rank %d up, if something does; else share the work out evenly", j->ranks[least].rank);
+        say(a->text,
+            "rank %d waits %lld %% of its time for others, rank %d only %lld %%: that is the one "
+            "they wait for",
+            j->ranks[most].rank, (long long)high, j->ranks[least].rank, (long long)low);
+        say(a->remedy,
+            "belay diagnose JOB says what holds rank %d up, if something does; else share the work "
+            "out evenly",
+            j->ranks[least].rank);
     } else {
-        say(a->text, "its ranks wait %lld to %lld %% of their time for each other", (long long)low, (long long)high);
-        say(a->remedy, "fewer and larger collectives (gradients accumulated, larger buckets), overlapped with work; or fewer, larger nodes");
+        say(a->text, "its ranks wait %lld to %lld %% of their time for each other", (long long)low,
+            (long long)high);
+        say(a->remedy, "fewer and larger collectives (gradients accumulated, larger buckets), "
+                       "overlapped with work; or fewer, larger nodes");
     }
 }
 
-size_t advise_job(const struct advise_job *j, const struct advise_limits *l, struct advice out[ADVICE_CODES])
+size_t advise_job(
+    const struct advise_job *j, const struct advise_limits *l, struct advice out[ADVICE_CODES])
 {
     struct pen p = {.out = out};
     int64_t seen_ms = j->n_ranks > 0 ? INT64_MAX : 0;

@@ -24,29 +24,40 @@ const struct diagnose_limits diagnose_usual = {
     .swapped_kib_s = 1024,
 };
 
-const char *const finding_code_names[] = {"gpu-errors", "thermal-throttling", "power-throttling", "hardware-slowdown", "memory-pressure",
-    "gpu-starved", "iowait", "network", "one-busy-thread", NULL};
-_Static_assert(sizeof(finding_code_names) / sizeof(finding_code_names[0]) == FINDING_CODES + 1, "a name for each");
+const char *const finding_code_names[] = {"gpu-errors", "thermal-throttling", "power-throttling",
+    "hardware-slowdown", "memory-pressure", "gpu-starved", "iowait", "network", "one-busy-thread",
+    NULL};
+_Static_assert(sizeof(finding_code_names) / sizeof(finding_code_names[0]) == FINDING_CODES + 1,
+    "a name for each");
 
 static const char *const remedies[FINDING_CODES][FINDING_REMEDIES_MAX + 1] = {
-    [FINDING_GPU_ERRORS] = {"take the node out of use (belay nodes drain NODE) and have the GPU reset or replaced: errors that are not "
+    [FINDING_GPU_ERRORS] = {"take the node out of use (belay nodes drain NODE) and have the GPU "
+                            "reset or replaced: errors that are not "
                             "corrected end programs or change results",
         "resume from a checkpoint that was saved before the errors"},
-    [FINDING_THERMAL] = {"have the machine's cooling looked at: fans, air flow, what stands beside it",
-        "run on another node meanwhile: belay requeue JOB"},
-    [FINDING_POWER] = {"raise the GPU's limit of power if the rack has it to spare (nvidia-smi --power-limit)",
-        "fewer GPUs at full power may do more than all of them throttled"},
-    [FINDING_SLOWED] = {"have the machine's power supply and cooling looked at: the board halves its clocks to protect itself",
+    [FINDING_THERMAL] =
+        {"have the machine's cooling looked at: fans, air flow, what stands beside it",
+            "run on another node meanwhile: belay requeue JOB"},
+    [FINDING_POWER] =
+        {"raise the GPU's limit of power if the rack has it to spare (nvidia-smi --power-limit)",
+            "fewer GPUs at full power may do more than all of them throttled"},
+    [FINDING_SLOWED] = {"have the machine's power supply and cooling looked at: the board halves "
+                        "its clocks to protect itself",
         "run on another node meanwhile: belay requeue JOB"},
     [FINDING_MEMORY] = {"ask for more memory: --mem",
         "smaller batches, fewer loader processes, or data that is read in parts"},
-    [FINDING_GPU_STARVED] = {"more loader processes, and more cpus for them (-c)", "prefetch and pin: have the next batches ready before they are asked for",
-        "do once and store what is decoded or tokenised in every epoch", "bring the data near: a local disk, larger files"},
+    [FINDING_GPU_STARVED] = {"more loader processes, and more cpus for them (-c)",
+        "prefetch and pin: have the next batches ready before they are asked for",
+        "do once and store what is decoded or tokenised in every epoch",
+        "bring the data near: a local disk, larger files"},
     [FINDING_IOWAIT] = {"read from a local disk or from memory instead of a shared store",
-        "read ahead and in larger pieces: many small files cost a wait each", "more readers at once, if the store can take them"},
+        "read ahead and in larger pieces: many small files cost a wait each",
+        "more readers at once, if the store can take them"},
     [FINDING_NETWORK] = {"read what is used again from a local disk, compress what is sent",
-        "a machine with a faster network, or data in the same zone", "for gangs: larger buckets, overlapped or fewer collectives"},
-    [FINDING_THREAD] = {"let it use more threads: OMP_NUM_THREADS, -j, the workers of a loader", "if it cannot, ask for fewer cpus (-c): the others are paid for and idle",
+        "a machine with a faster network, or data in the same zone",
+        "for gangs: larger buckets, overlapped or fewer collectives"},
+    [FINDING_THREAD] = {"let it use more threads: OMP_NUM_THREADS, -j, the workers of a loader",
+        "if it cannot, ask for fewer cpus (-c): the others are paid for and idle",
         "look at what the thread does: belay exec JOB, then py-spy dump or perf top"},
 };
 
@@ -70,12 +81,14 @@ static void __attribute__((format(printf, 2, 3))) say(struct finding *f, const c
 static void show(struct finding *f, const char *name, int64_t value, const char *unit)
 {
     if (f->n_evidence < FINDING_EVIDENCE_MAX)
-        f->evidence[f->n_evidence++] = (struct evidence){.name = name, .unit = unit, .value = value};
+        f->evidence[f->n_evidence++] =
+            (struct evidence){.name = name, .unit = unit, .value = value};
 }
 
 static struct finding begin(enum finding_code code, int32_t rank, int64_t severity)
 {
-    return (struct finding){.code = code, .rank = rank, .gpu = -1, .severity = severity, .remedies = remedies[code]};
+    return (struct finding){
+        .code = code, .rank = rank, .gpu = -1, .severity = severity, .remedies = remedies[code]};
 }
 
 static void keep(struct judge *j, const struct finding *f)
@@ -91,11 +104,11 @@ static void keep(struct judge *j, const struct finding *f)
 /* What is known of a rank besides its load. */
 struct view {
     const struct diagnose_rank *r;
-    int64_t cpu;      /* percent of its cpus */
+    int64_t cpu; /* percent of its cpus */
     int64_t blocked, stall, thread;
-    bool has_gpus;    /* of which it is known how busy they are */
-    int64_t gpu;      /* percent, of all of them */
-    bool works;       /* something of it is on them */
+    bool has_gpus; /* of which it is known how busy they are */
+    int64_t gpu;   /* percent, of all of them */
+    bool works;    /* something of it is on them */
 };
 
 static int64_t per_second(int64_t n, int64_t ms)
@@ -141,28 +154,38 @@ static void show_busy(struct finding *f, const struct view *v)
 /* The same in words: "its GPUs are 20 % busy". */
 static const char *busy_words(const struct view *v, char out[64])
 {
-    snprintf(out, 64, "its %s are %lld %% busy", v->has_gpus ? "GPUs" : "cpus", (long long)(v->has_gpus ? v->gpu : v->cpu));
+    snprintf(out, 64, "its %s are %lld %% busy", v->has_gpus ? "GPUs" : "cpus",
+        (long long)(v->has_gpus ? v->gpu : v->cpu));
     return out;
 }
 
 static void judge_memory(struct judge *j, const struct view *v)
 {
     const struct task_load *l = &v->r->load;
-    int64_t swapped = per_second(l->node_swapped_bytes / 1024, l->ms), faults = per_second(l->faults, l->ms);
+    int64_t swapped = per_second(l->node_swapped_bytes / 1024, l->ms),
+            faults = per_second(l->faults, l->ms);
     int64_t used = load_percent(l->memory_bytes, v->r->memory_bytes);
     bool swaps = l->swap_bytes >= MIB && swapped >= j->limits->swapped_kib_s;
     bool stalls = v->stall >= j->limits->stall;
     bool thrashes = faults >= j->limits->faults_s && used >= j->limits->memory;
-    struct finding f = begin(FINDING_MEMORY, v->r->rank, swaps ? 1000 + v->stall : stalls ? v->stall : 1);
+    struct finding f = begin(FINDING_MEMORY, v->r->rank,
+        swaps    ? 1000 + v->stall
+        : stalls ? v->stall
+                 : 1);
     if (!swaps && !stalls && !thrashes)
         return;
     if (swaps)
-        say(&f, "it swaps: %lld MiB of it are swapped out, and its node moves %lld MiB a second in and out", (long long)(l->swap_bytes / MIB),
-            (long long)(swapped / 1024));
+        say(&f,
+            "it swaps: %lld MiB of it are swapped out, and its node moves %lld MiB a second in and "
+            "out",
+            (long long)(l->swap_bytes / MIB), (long long)(swapped / 1024));
     else if (stalls)
-        say(&f, "it waits for memory %lld %% of the time: what it needs next was put out to make room", (long long)v->stall);
+        say(&f,
+            "it waits for memory %lld %% of the time: what it needs next was put out to make room",
+            (long long)v->stall);
     else
-        say(&f, "%lld pages a second had to be read anew, with %lld %% of its memory in use", (long long)faults, (long long)used);
+        say(&f, "%lld pages a second had to be read anew, with %lld %% of its memory in use",
+            (long long)faults, (long long)used);
     show(&f, "memory_stall", v->stall, "%");
     show(&f, "swapped_out", l->swap_bytes, "bytes");
     show(&f, "node_swapping", swapped, "KiB/s");
@@ -184,24 +207,33 @@ static void judge_iowait(struct judge *j, const struct view *v)
     char busy[64];
     if (!is_blocked(j, v) || !idles(j, v))
         return;
-    say(&f, "it waits for disks %lld %% of the time, and %s; it reads %lld MiB a second and writes %lld", (long long)v->blocked, busy_words(v, busy),
-        (long long)per_second(l->read_bytes / MIB, l->ms), (long long)per_second(l->write_bytes / MIB, l->ms));
+    say(&f,
+        "it waits for disks %lld %% of the time, and %s; it reads %lld MiB a second and writes "
+        "%lld",
+        (long long)v->blocked, busy_words(v, busy),
+        (long long)per_second(l->read_bytes / MIB, l->ms),
+        (long long)per_second(l->write_bytes / MIB, l->ms));
     show(&f, "blocked", v->blocked, "%");
     show(&f, "read", per_second(l->read_bytes, l->ms), "bytes/s");
     show(&f, "write", per_second(l->write_bytes, l->ms), "bytes/s");
-    show(&f, "node_iowait", load_percent(l->node_iowait_ms, l->ms * (l->node_cpus > 0 ? l->node_cpus : 1)), "%");
+    show(&f, "node_iowait",
+        load_percent(l->node_iowait_ms, l->ms * (l->node_cpus > 0 ? l->node_cpus : 1)), "%");
     show_busy(&f, v);
     keep(j, &f);
 }
 
-/* Of the link if its speed is known, else in the way that only a lot of traffic is; the busier direction. */
-static bool is_networked(const struct judge *j, const struct view *v, int64_t *ret_bytes_s, int64_t *ret_percent)
+/* Of the link if its speed is known, else in the way that only a lot of traffic is; the busier
+ * direction. */
+static bool is_networked(
+    const struct judge *j, const struct view *v, int64_t *ret_bytes_s, int64_t *ret_percent)
 {
     const struct task_load *l = &v->r->load;
     int64_t in = per_second(l->net_in_bytes, l->ms), out = per_second(l->net_out_bytes, l->ms);
     *ret_bytes_s = in > out ? in : out;
     *ret_percent = load_percent(*ret_bytes_s, l->link_bytes_s);
-    return l->link_bytes_s > 0 ? *ret_percent >= j->limits->link : *ret_bytes_s >= j->limits->network_mib_s * MIB && !is_blocked(j, v);
+    return l->link_bytes_s > 0
+               ? *ret_percent >= j->limits->link
+               : *ret_bytes_s >= j->limits->network_mib_s * MIB && !is_blocked(j, v);
 }
 
 static void judge_network(struct judge *j, const struct view *v)
@@ -214,10 +246,13 @@ static void judge_network(struct judge *j, const struct view *v)
     struct finding f = begin(FINDING_NETWORK, v->r->rank, bytes_s);
     if (l->link_bytes_s > 0)
         snprintf(share, sizeof(share), "%lld %% of its link", (long long)percent);
-    say(&f, "the network carries %lld MiB a second (%s%s), and %s", (long long)(bytes_s / MIB), share,
-        l->net_is_nodes ? "; of all that runs on the node, which tells no more" : "", busy_words(v, busy));
-    show(&f, l->net_is_nodes ? "node_network_in" : "network_in", per_second(l->net_in_bytes, l->ms), "bytes/s");
-    show(&f, l->net_is_nodes ? "node_network_out" : "network_out", per_second(l->net_out_bytes, l->ms), "bytes/s");
+    say(&f, "the network carries %lld MiB a second (%s%s), and %s", (long long)(bytes_s / MIB),
+        share, l->net_is_nodes ? "; of all that runs on the node, which tells no more" : "",
+        busy_words(v, busy));
+    show(&f, l->net_is_nodes ? "node_network_in" : "network_in", per_second(l->net_in_bytes, l->ms),
+        "bytes/s");
+    show(&f, l->net_is_nodes ? "node_network_out" : "network_out",
+        per_second(l->net_out_bytes, l->ms), "bytes/s");
     show(&f, "link", l->link_bytes_s, "bytes/s");
     show_busy(&f, v);
     keep(j, &f);
@@ -226,7 +261,8 @@ static void judge_network(struct judge *j, const struct view *v)
 static bool has_busy_thread(const struct judge *j, const struct view *v)
 {
     const struct task_load *l = &v->r->load;
-    return v->thread >= j->limits->thread && v->r->cpus >= 2 && v->cpu < j->limits->cpu_idle && l->cpu_ms <= l->busiest_ms * 3 / 2;
+    return v->thread >= j->limits->thread && v->r->cpus >= 2 && v->cpu < j->limits->cpu_idle &&
+           l->cpu_ms <= l->busiest_ms * 3 / 2;
 }
 
 static void judge_thread(struct judge *j, const struct view *v)
@@ -234,8 +270,10 @@ static void judge_thread(struct judge *j, const struct view *v)
     struct finding f = begin(FINDING_THREAD, v->r->rank, v->thread);
     if (!has_busy_thread(j, v) || !idles(j, v))
         return;
-    say(&f, "one thread uses %lld %% of a cpu and the others next to nothing: of its %lld cpus %lld %% are busy", (long long)v->thread,
-        (long long)v->r->cpus, (long long)v->cpu);
+    say(&f,
+        "one thread uses %lld %% of a cpu and the others next to nothing: of its %lld cpus %lld %% "
+        "are busy",
+        (long long)v->thread, (long long)v->r->cpus, (long long)v->cpu);
     show(&f, "busiest_thread", v->thread, "%");
     show(&f, "cpus", v->r->cpus, "");
     show_busy(&f, v);
@@ -249,13 +287,18 @@ static void judge_starved(struct judge *j, const struct view *v)
     if (!v->has_gpus || !v->works || v->gpu >= j->limits->gpu_idle)
         return;
     if (v->r->load.ms > 0 && is_blocked(j, v))
-        snprintf(why, sizeof(why), "their input waits for disks %lld %% of the time", (long long)v->blocked);
+        snprintf(why, sizeof(why), "their input waits for disks %lld %% of the time",
+            (long long)v->blocked);
     else if (v->cpu >= j->limits->thread)
-        snprintf(why, sizeof(why), "the %lld cpus that prepare their input are %lld %% busy", (long long)v->r->cpus, (long long)v->cpu);
+        snprintf(why, sizeof(why), "the %lld cpus that prepare their input are %lld %% busy",
+            (long long)v->r->cpus, (long long)v->cpu);
     else if (v->thread >= j->limits->thread)
-        snprintf(why, sizeof(why), "one thread that prepares their input uses %lld %% of a cpu", (long long)v->thread);
+        snprintf(why, sizeof(why), "one thread that prepares their input uses %lld %% of a cpu",
+            (long long)v->thread);
     else if (is_networked(j, v, &bytes_s, &percent))
-        snprintf(why, sizeof(why), "their input comes over a network that is full, %lld MiB a second", (long long)(bytes_s / MIB));
+        snprintf(why, sizeof(why),
+            "their input comes over a network that is full, %lld MiB a second",
+            (long long)(bytes_s / MIB));
     else
         return;
     struct finding f = begin(FINDING_GPU_STARVED, v->r->rank, 100 - v->gpu);
@@ -283,11 +326,13 @@ static void show_gpu(struct finding *f, const struct diagnose_gpu *g)
 static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
 {
     const struct gpu_load *l = &g->load;
-    int64_t thermal = load_percent(l->thermal_ms, l->ms), power = load_percent(l->power_ms, l->ms), slowed = load_percent(l->slowed_ms, l->ms);
+    int64_t thermal = load_percent(l->thermal_ms, l->ms), power = load_percent(l->power_ms, l->ms),
+            slowed = load_percent(l->slowed_ms, l->ms);
     int64_t clock = l->ms > 0 ? l->clock_permille_ms / l->ms / 10 : 0;
     if (l->ecc_uncorrected > 0) {
         struct finding f = begin(FINDING_GPU_ERRORS, g->rank, l->ecc_uncorrected);
-        say(&f, "GPU %lld had %lld errors in its memory that it could not correct", (long long)g->index, (long long)l->ecc_uncorrected);
+        say(&f, "GPU %lld had %lld errors in its memory that it could not correct",
+            (long long)g->index, (long long)l->ecc_uncorrected);
         f.gpu = g->index;
         show(&f, "ecc_uncorrected", l->ecc_uncorrected, "");
         show(&f, "ecc_corrected", l->ecc_corrected, "");
@@ -295,8 +340,10 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     }
     if (thermal >= j->limits->thermal) {
         struct finding f = begin(FINDING_THERMAL, g->rank, thermal);
-        say(&f, "GPU %lld is held back by heat %lld %% of the time: %lld degrees, its clock at %lld %% of its highest", (long long)g->index,
-            (long long)thermal, (long long)l->temperature_c, (long long)clock);
+        say(&f,
+            "GPU %lld is held back by heat %lld %% of the time: %lld degrees, its clock at %lld %% "
+            "of its highest",
+            (long long)g->index, (long long)thermal, (long long)l->temperature_c, (long long)clock);
         show(&f, "throttled_by_heat", thermal, "%");
         show_gpu(&f, g);
         keep(j, &f);
@@ -304,16 +351,20 @@ static void judge_gpu(struct judge *j, const struct diagnose_gpu *g)
     /* At full load a limit of power is reached as a rule; it matters where it costs clock. */
     if (power >= j->limits->power && clock > 0 && clock < j->limits->clock) {
         struct finding f = begin(FINDING_POWER, g->rank, power);
-        say(&f, "GPU %lld is held back by its limit of power %lld %% of the time, its clock at %lld %% of its highest", (long long)g->index,
-            (long long)power, (long long)clock);
+        say(&f,
+            "GPU %lld is held back by its limit of power %lld %% of the time, its clock at %lld %% "
+            "of its highest",
+            (long long)g->index, (long long)power, (long long)clock);
         show(&f, "throttled_by_power", power, "%");
         show_gpu(&f, g);
         keep(j, &f);
     }
     if (slowed >= j->limits->thermal && thermal < j->limits->thermal && power < j->limits->power) {
         struct finding f = begin(FINDING_SLOWED, g->rank, slowed);
-        say(&f, "GPU %lld is slowed down by its board %lld %% of the time, its clock at %lld %% of its highest", (long long)g->index,
-            (long long)slowed, (long long)clock);
+        say(&f,
+            "GPU %lld is slowed down by its board %lld %% of the time, its clock at %lld %% of its "
+            "highest",
+            (long long)g->index, (long long)slowed, (long long)clock);
         show(&f, "slowed", slowed, "%");
         show_gpu(&f, g);
         keep(j, &f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a GPU is held back so much that its node is to be given nothing new, from what it did in a minute. Pure.
+ * Whether a GPU is held back so much that its node is to be given nothing new, from what it did in
+ * a minute. Pure.
  */
 #ifndef BELAY_TELEMETRY_HELD_BACK_H
 #define BELAY_TELEMETRY_HELD_BACK_H

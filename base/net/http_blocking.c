@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See http_blocking.h. A lane is what one request at a time uses: curl's multi handle, which keeps the connections
- * and what it knows of names and certificates, and one easy handle, which keeps the TLS sessions. A thread takes the
- * lane that was used last, for its connection is the least likely to have been closed meanwhile.
+ * See http_blocking.h. A lane is what one request at a time uses: curl's multi handle, which keeps
+ * the connections and what it knows of names and certificates, and one easy handle, which keeps the
+ * TLS sessions. A thread takes the lane that was used last, for its connection is the least likely
+ * to have been closed meanwhile.
  */
 #include "base/net/http_blocking.h"
 #include "base/list.h"
@@ -20,7 +21,8 @@
 #define TRANSFER_BYTES 262144L /* of curl's buffers: fewer, larger reads and writes */
 
 struct http_pool {
-    char *ca_file; /* of the authorities that are trusted where a request names none; NULL: curl's own */
+    /* of the authorities that are trusted where a request names none; NULL: curl's own */
+    char *ca_file;
     pthread_mutex_t lock; /* over idle and n_idle */
     struct list idle;     /* struct lane; the one that was used last is in front */
     size_t n_idle;
@@ -36,7 +38,8 @@ struct lane {
 /* Where this libcurl was built is not where it runs: the bundle carries it to any Linux. */
 static char *find_ca_file(void)
 {
-    const char *const files[] = {getenv("SSL_CERT_FILE"), curl_version_info(CURLVERSION_NOW)->cainfo,
+    const char *const files[] = {getenv("SSL_CERT_FILE"),
+        curl_version_info(CURLVERSION_NOW)->cainfo,
         "/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch */
         "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, Red Hat, Amazon */
         "/etc/ssl/ca-bundle.pem",             /* SUSE */
@@ -107,7 +110,8 @@ static void give_lane(struct http_pool *p, struct lane *l)
         lane_free(l);
 }
 
-/* Before anything is sent; again if curl, having lost a kept connection, is about to send it all once more. */
+/* Before anything is sent; again if curl, having lost a kept connection, is about to send it all
+ * once more. */
 static int on_before_send(void *ctx, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     struct lane *l = ctx;
@@ -125,8 +129,8 @@ static bool is_done(const struct lane *l, CURLcode *ret_code)
     return true;
 }
 
-static int transfer(
-    struct lane *l, struct http_curl *c, int64_t timeout_ms, const atomic_int *cancel, struct err *e)
+static int transfer(struct lane *l, struct http_curl *c, int64_t timeout_ms,
+    const atomic_int *cancel, struct err *e)
 {
     const int64_t deadline_ms = clock_mono(&clock_system).ms + timeout_ms;
     for (CURLcode code;;) {
@@ -134,14 +138,14 @@ static int transfer(
         curl_multi_perform(l->multi, &n_running);
         if (is_done(l, &code)) {
             int rc = http_curl_result(c, code, e);
-            return l->n_sent > 1
-                       ? err_set(e, ERR_IO, "%s: the connection was closed before the reply", c->label)
-                       : rc;
+            return l->n_sent > 1 ? err_set(e, ERR_IO,
+                                       "%s: the connection was closed before the reply", c->label)
+                                 : rc;
         }
         int64_t left_ms = deadline_ms - clock_mono(&clock_system).ms;
         if (left_ms <= 0)
-            return err_set(
-                e, ERR_TIMEOUT, "%s: no complete reply within %lld ms", c->label, (long long)timeout_ms);
+            return err_set(e, ERR_TIMEOUT, "%s: no complete reply within %lld ms", c->label,
+                (long long)timeout_ms);
         if (cancel && atomic_load(cancel) != 0)
             return err_set(e, ERR_CANCELLED, "%s: cancelled", c->label);
         curl_multi_poll(l->multi, NULL, 0, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS, NULL);

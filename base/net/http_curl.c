@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request as a curl easy handle. What is fixed here, for every request of belay: HTTP/1.1, no redirects,
- * no proxy unless asked for, no .netrc, no cookies, no content decoding, the path sent as it was given
- * (signatures cover it), bodies without waiting for "100 Continue". Keys and certificates stay in memory.
+ * One request as a curl easy handle. What is fixed here, for every request of belay: HTTP/1.1, no
+ * redirects, no proxy unless asked for, no .netrc, no cookies, no content decoding, the path sent
+ * as it was given (signatures cover it), bodies without waiting for "100 Continue". Keys and
+ * certificates stay in memory.
  *
- * Headers, bodies and replies may hold secrets: all copies that are made here are wiped before they are freed. What curl and
- * its TLS library hold inside is theirs.
+ * Headers, bodies and replies may hold secrets: all copies that are made here are wiped before they
+ * are freed. What curl and its TLS library hold inside is theirs.
  */
 #include "base/net/http_curl.h"
 #include "base/mem.h"
@@ -18,11 +19,11 @@
 #include <sys/socket.h>
 
 /* An option that this libcurl does not know would be a broken build, not a failed request. */
-#define SET(c, option, value)                                                                                \
-    do {                                                                                                     \
-        CURLcode set_rc = curl_easy_setopt((c)->easy, (option), (value));                                    \
-        assert(set_rc == CURLE_OK);                                                                          \
-        (void)set_rc;                                                                                        \
+#define SET(c, option, value)                                                                      \
+    do {                                                                                           \
+        CURLcode set_rc = curl_easy_setopt((c)->easy, (option), (value));                          \
+        assert(set_rc == CURLE_OK);                                                                \
+        (void)set_rc;                                                                              \
     } while (0)
 
 /* ---- What comes in ---- */
@@ -41,8 +42,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* Called with each header line, the status lines and the last, empty one too. The headers of an interim reply
- * (100 Continue) give way to those of the next. */
+/* Called with each header line, the status lines and the last, empty one too. The headers of an
+ * interim reply (100 Continue) give way to those of the next. */
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_curl *c = ctx;
@@ -112,7 +113,8 @@ static void make_label(struct http_curl *c, const char *method, CURLU *u)
 {
     char *scheme = url_part(u, CURLUPART_SCHEME, 0), *path = url_part(u, CURLUPART_PATH, 0);
     char *host = host_and_port(u, 0);
-    snprintf(c->label, sizeof(c->label), "%s %s://%s%.128s", method, scheme, host, path ? path : "/");
+    snprintf(
+        c->label, sizeof(c->label), "%s %s://%s%.128s", method, scheme, host, path ? path : "/");
     free(scheme);
     free(path);
     free(host);
@@ -129,7 +131,8 @@ static int add_headers(struct http_curl *c, const struct http_request *r, struct
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++) {
         const char *line = r->headers[i];
         if (!http_header_is_line(line))
-            return err_set(e, ERR_INVALID, "request header %zu is not \"Name: value\" in one line", i + 1);
+            return err_set(
+                e, ERR_INVALID, "request header %zu is not \"Name: value\" in one line", i + 1);
         /* curl drops a header without value unless it ends in ';' */
         const char *value = strchr(line, ':') + 1;
         if (value[strspn(value, " \t")] == '\0') {
@@ -180,8 +183,8 @@ static void set_blob(struct http_curl *c, CURLoption option, const char *pem)
     SET(c, option, &blob);
 }
 
-/* The URL takes the name that the certificate must carry (curl verifies and announces the URL's host), while
- * the connection and the Host header keep the real one. */
+/* The URL takes the name that the certificate must carry (curl verifies and announces the URL's
+ * host), while the connection and the Host header keep the real one. */
 static void set_verify_name(struct http_curl *c, const struct http_request *r, CURLU *u)
 {
     char *real = host_and_port(u, CURLU_DEFAULT_PORT), *host = host_and_port(u, 0);
@@ -199,7 +202,8 @@ static void set_verify_name(struct http_curl *c, const struct http_request *r, C
     free(rule);
 }
 
-static int set_tls_and_url(struct http_curl *c, const struct http_request *r, CURLU *u, struct err *e)
+static int set_tls_and_url(
+    struct http_curl *c, const struct http_request *r, CURLU *u, struct err *e)
 {
     set_blob(c, CURLOPT_CAINFO_BLOB, r->tls.ca_pem);
     if (r->tls.ca_pem)
@@ -215,7 +219,8 @@ static int set_tls_and_url(struct http_curl *c, const struct http_request *r, CU
     char *url = NULL;
     if (curl_url_set(u, CURLUPART_HOST, r->tls.verify_name, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_URL, &url, 0) != CURLUE_OK)
-        return err_set(e, ERR_INVALID, "%s: \"%s\" is not a host name", c->label, r->tls.verify_name);
+        return err_set(
+            e, ERR_INVALID, "%s: \"%s\" is not a host name", c->label, r->tls.verify_name);
     SET(c, CURLOPT_URL, url);
     curl_free(url);
     return 0;
@@ -320,9 +325,9 @@ static enum err_kind kind_of(CURLcode code)
     }
 }
 
-/* A chain that leads to a CA of the right name but with another key (a server that was set up anew) fails in
- * OpenSSL's signature check; curl calls that a failed connect and only its text tells it from a peer that
- * hung up. */
+/* A chain that leads to a CA of the right name but with another key (a server that was set up anew)
+ * fails in OpenSSL's signature check; curl calls that a failed connect and only its text tells it
+ * from a peer that hung up. */
 static bool is_bad_signature(CURLcode code, const char *text)
 {
     return code == CURLE_SSL_CONNECT_ERROR && strstr(text, "OpenSSL") && strstr(text, "error:") &&
@@ -336,8 +341,8 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     c->reply.status = status < 100 || status > 599 ? 0 : (int)status;
     if (c->is_too_large)
-        return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed", c->label,
-            c->max_reply_bytes);
+        return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed",
+            c->label, c->max_reply_bytes);
     if (is_bad_signature(code, c->curl_error))
         return err_set(e, ERR_DENIED,
             "%s: the server's certificate is not signed by the CA trusted here (%s)", c->label,
@@ -349,6 +354,7 @@ int http_curl_result(struct http_curl *c, CURLcode code, struct err *e)
         return err_set(
             e, ERR_IO, "%s: the connection was closed in the middle of the reply's head", c->label);
     if (c->reply.status == 0)
-        return err_set(e, ERR_INVALID, "%s: the reply's status %ld is not one of HTTP", c->label, status);
+        return err_set(
+            e, ERR_INVALID, "%s: the reply's status %ld is not one of HTTP", c->label, status);
     return 0;
 }

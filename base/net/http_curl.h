@@ -9,9 +9,11 @@
 #include <curl/curl.h>
 
 struct http_curl {
-    CURL *easy; /* NULL at init: a new one is made. One that was used before is reset; its connections stay */
-    bool borrows_body; /* set before init: r->body stays where it is until deinit, and is not copied */
-    struct buf body;   /* else its copy */
+    /* NULL at init: a new one is made. One that was used before is reset; its connections stay */
+    CURL *easy;
+    /* set before init: r->body stays where it is until deinit, and is not copied */
+    bool borrows_body;
+    struct buf body; /* else its copy */
     struct curl_slist *headers, *connect_to;
     struct http_reply reply;
     size_t max_reply_bytes;
@@ -22,13 +24,13 @@ struct http_curl {
     char curl_error[CURL_ERROR_SIZE];
 };
 
-/* c zeroed but for what is said above; must not move until http_curl_deinit. Copies what it needs of r.
- * ERR_INVALID: r is malformed. */
+/* c zeroed but for what is said above; must not move until http_curl_deinit. Copies what it needs
+ * of r. ERR_INVALID: r is malformed. */
 int http_curl_init(struct http_curl *c, const struct http_request *r, struct err *e);
 void http_curl_deinit(struct http_curl *c);
 
-/* What curl's outcome means; 0: c->reply is good. Else it is what came until then: its status is 0 if that was not
- * even a status line. */
+/* What curl's outcome means; 0: c->reply is good. Else it is what came until then: its status is 0
+ * if that was not even a status line. */
 int http_curl_result(struct http_curl *c, CURLcode code, struct err *e);
 
 #endif

@@ -40,13 +40,15 @@ static int explain(CURL *c, CURLcode code, struct err *e)
 {
     long answer = 0;
     curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &answer);
-    enum err_kind kind = code == CURLE_OPERATION_TIMEDOUT                                          ? ERR_TIMEOUT
-                         : code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT     ? ERR_UNAVAILABLE
-                         : code == CURLE_LOGIN_DENIED || code == CURLE_PEER_FAILED_VERIFICATION    ? ERR_DENIED
-                         : answer >= 550 && answer < 560 && code != CURLE_USE_SSL_FAILED           ? ERR_INVALID
-                                                                                                   : ERR_IO;
+    enum err_kind kind =
+        code == CURLE_OPERATION_TIMEDOUT                                       ? ERR_TIMEOUT
+        : code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT  ? ERR_UNAVAILABLE
+        : code == CURLE_LOGIN_DENIED || code == CURLE_PEER_FAILED_VERIFICATION ? ERR_DENIED
+        : answer >= 550 && answer < 560 && code != CURLE_USE_SSL_FAILED        ? ERR_INVALID
+                                                                               : ERR_IO;
     if (answer >= 400)
-        return err_set(e, kind, "the mail server answered %ld: %s", answer, curl_easy_strerror(code));
+        return err_set(
+            e, kind, "the mail server answered %ld: %s", answer, curl_easy_strerror(code));
     return err_set(e, kind, "the mail server: %s", curl_easy_strerror(code));
 }
 
@@ -62,7 +64,8 @@ int smtp_send(const struct smtp_mail *m, struct err *e)
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
     curl_easy_setopt(c, CURLOPT_PROXY, "");
     curl_easy_setopt(c, CURLOPT_URL, m->url);
-    curl_easy_setopt(c, CURLOPT_USE_SSL, (long)(is_loopback(m->url) ? CURLUSESSL_TRY : CURLUSESSL_ALL));
+    curl_easy_setopt(
+        c, CURLOPT_USE_SSL, (long)(is_loopback(m->url) ? CURLUSESSL_TRY : CURLUSESSL_ALL));
     curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (m->ca_file)
         curl_easy_setopt(c, CURLOPT_CAINFO, m->ca_file);

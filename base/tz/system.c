@@ -16,15 +16,19 @@ static const char *directory(void)
     return given && given[0] ? given : "/usr/share/zoneinfo";
 }
 
-/* GLib takes rules in the notation of POSIX for a name as well, so "Lindon1" would be a zone: there has to be a file. */
+/* GLib takes rules in the notation of POSIX for a name as well, so "Lindon1" would be a zone: there
+ * has to be a file. */
 static int check_exists(const char *name, struct err *e)
 {
     char *file = mem_printf("%s/%s", directory(), name), *root = mem_printf("%s/Etc", directory());
     int rc = 0;
     if (access(root, F_OK) != 0)
-        rc = err_set(e, ERR_IO, "there are no time zones but UTC on this machine (%s is empty): install tzdata", directory());
+        rc = err_set(e, ERR_IO,
+            "there are no time zones but UTC on this machine (%s is empty): install tzdata",
+            directory());
     else if (access(file, R_OK) != 0)
-        rc = err_set(e, ERR_NOT_FOUND, "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
+        rc = err_set(e, ERR_NOT_FOUND,
+            "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
     free(root);
     free(file);
     return rc;
@@ -61,14 +65,17 @@ static int load(void *ctx, const char *name, struct time_zone *ret_zone, struct 
         return rc;
     GTimeZone *tz = g_time_zone_new_identifier(name);
     if (!tz)
-        return err_set(e, ERR_NOT_FOUND, "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
+        return err_set(e, ERR_NOT_FOUND,
+            "there is no time zone '%s' on this machine; names are as Europe/Berlin", name);
     struct time_zone z = {0};
-    for (int64_t at_s = ZONE_BEGIN_S; at_s < ZONE_END_S && z.n < ZONE_SPANS_MAX; at_s = interval_end(tz, at_s, ZONE_END_S)) {
+    for (int64_t at_s = ZONE_BEGIN_S; at_s < ZONE_END_S && z.n < ZONE_SPANS_MAX;
+         at_s = interval_end(tz, at_s, ZONE_END_S)) {
         int32_t offset_s = g_time_zone_get_offset(tz, interval_at(tz, at_s));
         if (z.n > 0 && z.spans[z.n - 1].offset_s == offset_s)
             continue; /* another name of the same time */
         z.spans = mem_resize(z.spans, z.n + 1, sizeof *z.spans);
-        z.spans[z.n] = (struct zone_span){.from_s = z.n > 0 ? at_s : INT64_MIN, .offset_s = offset_s};
+        z.spans[z.n] =
+            (struct zone_span){.from_s = z.n > 0 ? at_s : INT64_MIN, .offset_s = offset_s};
         z.n++;
     }
     g_time_zone_unref(tz);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgroup directories. Where they are comes from /proc/self/mountinfo and /proc/self/cgroup (cgroups(7)); what
- * can be done is found out by doing it. A process is frozen or killed through the v2 directory where there is
- * one (cgroup.kill, Linux 5.14), else the v1 freezer holds them still while each is killed, so that a fork
- * cannot get away.
+ * cgroup directories. Where they are comes from /proc/self/mountinfo and /proc/self/cgroup
+ * (cgroups(7)); what can be done is found out by doing it. A process is frozen or killed through
+ * the v2 directory where there is one (cgroup.kill, Linux 5.14), else the v1 freezer holds them
+ * still while each is killed, so that a fork cannot get away.
  */
 #include "base/uv/cgroups.h"
 #include "base/buf.h"
@@ -28,10 +28,12 @@
 #define TEXT_MAX ((size_t)4 << 20) /* of a file of /proc or of a cgroup */
 #define DEPTH_MAX 64               /* of groups that a task makes below its own */
 
-/* Where a process goes that stands in the way of its children's controllers. No group can have this name. */
+/* Where a process goes that stands in the way of its children's controllers. No group can have this
+ * name. */
 #define SELF ".self"
 
-static const char *const controllers[CGROUP_KINDS] = {NULL, "freezer", "memory", "cpu", "pids", "devices"};
+static const char *const controllers[CGROUP_KINDS] = {
+    NULL, "freezer", "memory", "cpu", "pids", "devices"};
 
 /* ---- Sets of pids ---- */
 
@@ -134,18 +136,20 @@ static bool find_mount(const char *mountinfo, enum cgroup_kind kind, struct moun
 {
     char *text = mem_strdup(mountinfo), *save = NULL;
     bool found = false;
-    for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save))
+    for (char *line = strtok_r(text, "\n", &save); line && !found;
+         line = strtok_r(NULL, "\n", &save))
         found = match_mount(line, kind, ret_mount);
     free(text);
     return found;
 }
 
-/* A process' place in a hierarchy, from the text of its /proc/PID/cgroup: lines "N:controllers:/path", for v2 "0::/path".
- * NULL if it is not told. */
+/* A process' place in a hierarchy, from the text of its /proc/PID/cgroup: lines
+ * "N:controllers:/path", for v2 "0::/path". NULL if it is not told. */
 static char *place_in(const char *told, enum cgroup_kind kind)
 {
     char *text = mem_strdup(told), *save = NULL, *place = NULL;
-    for (char *line = strtok_r(text, "\n", &save); line && !place; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(text, "\n", &save); line && !place;
+         line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');
         char *path = list ? strchr(list + 1, ':') : NULL;
         if (!path)
@@ -159,8 +163,10 @@ static char *place_in(const char *told, enum cgroup_kind kind)
     return place;
 }
 
-/* The directory of the caller's own place, and how /proc/PID/cgroup names it; NULL where this process cannot see it. */
-static void find_home(struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *places)
+/* The directory of the caller's own place, and how /proc/PID/cgroup names it; NULL where this
+ * process cannot see it. */
+static void find_home(
+    struct cgroup_home *h, enum cgroup_kind kind, const char *mounts, const char *places)
 {
     struct mount m;
     if (!find_mount(mounts, kind, &m))
@@ -170,7 +176,8 @@ static void find_home(struct cgroup_home *h, enum cgroup_kind kind, const char *
     size_t skip = str_eq(m.root, "/") ? 0 : strlen(m.root);
     if (own && str_ends(own, "/" SELF))
         own[strlen(own) - strlen("/" SELF)] = '\0';
-    if (own && !str_starts(own, "/..") && strncmp(own, m.root, skip) == 0 && (own[skip] == '/' || own[skip] == '\0')) {
+    if (own && !str_starts(own, "/..") && strncmp(own, m.root, skip) == 0 &&
+        (own[skip] == '/' || own[skip] == '\0')) {
         h->at[kind].dir = mem_printf("%s%s", m.point, str_eq(own + skip, "/") ? "" : own + skip);
         h->at[kind].told = mem_strdup(str_eq(own, "/") ? "" : own);
     }
@@ -183,7 +190,8 @@ static void add_procs(const char *dir, void *ctx)
     char *path = mem_printf("%s/cgroup.procs", dir), *save = NULL;
     struct buf text = {0};
     if (read_text(path, &text) && text.len > 0)
-        for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        for (char *line = strtok_r(text.data, "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save))
             if (atol(line) > 0) /* 0: a process of another pid namespace */
                 pids_add(ctx, (pid_t)atol(line));
     buf_deinit(&text);
@@ -192,15 +200,18 @@ static void add_procs(const char *dir, void *ctx)
 
 /* ---- Making them ---- */
 
-/* systemd marks what it has handed over to a service (Delegate=), and we what we hand over to a task. */
+/* systemd marks what it has handed over to a service (Delegate=), and we what we hand over to a
+ * task. */
 static bool is_delegated(const char *dir)
 {
     char c = 0;
-    return (getxattr(dir, "user.delegate", &c, 1) == 1 || getxattr(dir, "trusted.delegate", &c, 1) == 1) &&
+    return (getxattr(dir, "user.delegate", &c, 1) == 1 ||
+               getxattr(dir, "trusted.delegate", &c, 1) == 1) &&
            c == '1';
 }
 
-/* Moves all that is directly in a group into a child of it: the group may then hand controllers down. */
+/* Moves all that is directly in a group into a child of it: the group may then hand controllers
+ * down. */
 static void step_aside(const char *dir)
 {
     struct pids found = {0};
@@ -216,17 +227,19 @@ static void step_aside(const char *dir)
     free(self);
 }
 
-/* A child of a v2 group has a controller's files only if the parent hands the controller down, which it
- * cannot while processes are directly in it (EBUSY; the root of all is exempt). All that there are: what runs
- * in the child may make groups itself. */
+/* A child of a v2 group has a controller's files only if the parent hands the controller down,
+ * which it cannot while processes are directly in it (EBUSY; the root of all is exempt). All that
+ * there are: what runs in the child may make groups itself. */
 static void hand_down_controllers(const char *parent)
 {
     char *save = NULL, *list = mem_printf("%s/cgroup.controllers", parent);
     struct buf names = {0};
     if (read_text(list, &names) && names.len > 0)
-        for (char *name = strtok_r(names.data, " \n", &save); name; name = strtok_r(NULL, " \n", &save)) {
+        for (char *name = strtok_r(names.data, " \n", &save); name;
+             name = strtok_r(NULL, " \n", &save)) {
             char *order = mem_printf("+%s", name);
-            if (write_text(parent, "cgroup.subtree_control", order) == -EBUSY && is_delegated(parent)) {
+            if (write_text(parent, "cgroup.subtree_control", order) == -EBUSY &&
+                is_delegated(parent)) {
                 step_aside(parent);
                 write_text(parent, "cgroup.subtree_control", order);
             }
@@ -257,9 +270,10 @@ void cgroup_home_deinit(struct cgroup_home *h)
     }
 }
 
-/* What a process puts itself into the group by: in v2 the directory, for a clone into it; in v1 the list of threads, of which
- * the only one of a process may move itself without the lock for which the whole machine would have to come to rest first (some
- * 10 ms on an idle one, cgroup_procs_write_start() in Linux). */
+/* What a process puts itself into the group by: in v2 the directory, for a clone into it; in v1 the
+ * list of threads, of which the only one of a process may move itself without the lock for which
+ * the whole machine would have to come to rest first (some 10 ms on an idle one,
+ * cgroup_procs_write_start() in Linux). */
 static int open_entry(const char *dir, enum cgroup_kind kind)
 {
     if (kind == CGROUP_V2)
@@ -271,7 +285,8 @@ static int open_entry(const char *dir, enum cgroup_kind kind)
 }
 
 /* Leaves dirs[kind] empty where that hierarchy is not to be had. */
-static void open_dir(struct cgroups *c, const struct cgroup_home *home, enum cgroup_kind kind, const char *name)
+static void open_dir(
+    struct cgroups *c, const struct cgroup_home *home, enum cgroup_kind kind, const char *name)
 {
     if (!home->at[kind].dir)
         return;
@@ -293,7 +308,8 @@ static void open_dir(struct cgroups *c, const struct cgroup_home *home, enum cgr
     }
 }
 
-static void set_limit(const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
+static void set_limit(
+    const struct cgroups *c, enum cgroup_kind kind, const char *file, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof(text), "%lld", (long long)value);
@@ -306,7 +322,8 @@ static int64_t clamp(int64_t value, int64_t min, int64_t max)
     return value < min ? min : value > max ? max : value;
 }
 
-/* A controller is in v1 or in v2, never in both: what the machine does not have fails and is left out. */
+/* A controller is in v1 or in v2, never in both: what the machine does not have fails and is left
+ * out. */
 static void set_limits(const struct cgroups *c, const struct proc_limits *l)
 {
     set_limit(c, CGROUP_V2, "memory.max", l->memory_bytes);
@@ -337,7 +354,8 @@ static void deny_in_v2(struct cgroups *c, const struct proc_limits *l)
     int rc = device_filter_attach(c->dirs[CGROUP_V2].entry_fd, l->denied, l->n_denied);
     c->denies = rc == 0;
     if (rc)
-        log_debug("devices cannot be denied by a program of the kernel's", log_s("group", c->dirs[CGROUP_V2].path), log_s("error", strerror(-rc)));
+        log_debug("devices cannot be denied by a program of the kernel's",
+            log_s("group", c->dirs[CGROUP_V2].path), log_s("error", strerror(-rc)));
 }
 
 static void deny_in_v1(struct cgroups *c, const struct proc_limits *l)
@@ -351,8 +369,8 @@ static void deny_in_v1(struct cgroups *c, const struct proc_limits *l)
     c->denies |= all;
 }
 
-int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name, const struct proc_limits *limits,
-    bool with_v1, struct err *e)
+int cgroups_open(struct cgroups *c, const struct cgroup_home *home, const char *name,
+    const struct proc_limits *limits, bool with_v1, struct err *e)
 {
     size_t n = 0;
     for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
@@ -401,10 +419,13 @@ int cgroups_enter(const struct cgroups *c)
 
 pid_t cgroups_fork(const struct cgroups *c, int *ret_entered)
 {
-    struct clone_args how = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)c->dirs[CGROUP_V2].entry_fd};
+    struct clone_args how = {.flags = CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)c->dirs[CGROUP_V2].entry_fd};
     pid_t pid = c->dirs[CGROUP_V2].path ? (pid_t)syscall(SYS_clone3, &how, sizeof(how)) : -1;
     bool is_in = pid >= 0;
-    if (!is_in) /* it cannot: Linux before 5.7, a filter of system calls, processes where none may be */
+    /* it cannot: Linux before 5.7, a filter of system calls, processes where none may be */
+    if (!is_in)
         pid = fork();
     if (pid == 0)
         *ret_entered = is_in ? enter_v1(c) : cgroups_enter(c);
@@ -496,7 +517,8 @@ static void thaw(const struct cgroups *c)
 size_t cgroups_strike(const struct cgroups *c, struct pids *seen)
 {
     struct pids found = {0};
-    bool is_killed = c->dirs[CGROUP_V2].path && write_text(c->dirs[CGROUP_V2].path, "cgroup.kill", "1") == 0;
+    bool is_killed =
+        c->dirs[CGROUP_V2].path && write_text(c->dirs[CGROUP_V2].path, "cgroup.kill", "1") == 0;
     if (!is_killed)
         freeze(c);
     cgroups_list(c, &found);
@@ -532,13 +554,17 @@ static void name_file(char out[USAGE_PATH_MAX], const char *dir, const char *fil
         out[0] = '\0';
 }
 
-/* Time is counted in every v2 group, whichever controllers it has; in v1 beside the cpu controller where both are mounted together. */
+/* Time is counted in every v2 group, whichever controllers it has; in v1 beside the cpu controller
+ * where both are mounted together. */
 void cgroups_usage_files(const struct cgroups *c, struct usage_files *ret_files)
 {
     const char *v2 = c->dirs[CGROUP_V2].path, *v1_memory = c->dirs[CGROUP_MEMORY].path;
-    name_file(ret_files->cpu, v2 ? v2 : c->dirs[CGROUP_CPU].path, v2 ? "cpu.stat" : "cpuacct.usage");
-    name_file(ret_files->memory, v1_memory ? v1_memory : v2, v1_memory ? "memory.usage_in_bytes" : "memory.current");
-    name_file(ret_files->peak, v1_memory ? v1_memory : v2, v1_memory ? "memory.max_usage_in_bytes" : "memory.peak");
+    name_file(
+        ret_files->cpu, v2 ? v2 : c->dirs[CGROUP_CPU].path, v2 ? "cpu.stat" : "cpuacct.usage");
+    name_file(ret_files->memory, v1_memory ? v1_memory : v2,
+        v1_memory ? "memory.usage_in_bytes" : "memory.current");
+    name_file(ret_files->peak, v1_memory ? v1_memory : v2,
+        v1_memory ? "memory.max_usage_in_bytes" : "memory.peak");
 }
 
 /* A process leaves its group a moment after it was last seen there. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP client: curl's multi interface driven by uv_poll (sockets) and one timer. A call ends in one
- * place, on_end, a turn of the loop after its outcome is known, so that done() never runs inside start,
- * cancel or curl:
+ * The HTTP client: curl's multi interface driven by uv_poll (sockets) and one timer. A call ends in
+ * one place, on_end, a turn of the loop after its outcome is known, so that done() never runs
+ * inside start, cancel or curl:
  *
  *     UNDER_WAY --(curl is done | deadline | cancel | refused at start)--> ENDED --(next turn)--> done(),
  * freed
  *
- * The deadline of the whole request is ours: curl's own clock does not run for a call that waits for a free
- * connection.
+ * The deadline of the whole request is ours: curl's own clock does not run for a call that waits
+ * for a free connection.
  */
 #include "base/list.h"
 #include "base/mem.h"
@@ -139,8 +139,8 @@ struct watched {
     int events;
 };
 
-/* libuv stops watching a socket in error. curl finds out for itself what is wrong, and first takes what had
- * come in before: a server that refuses a long body may answer and hang up. */
+/* libuv stops watching a socket in error. curl finds out for itself what is wrong, and first takes
+ * what had come in before: a server that refuses a long body may answer and hang up. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct watched *w = h->data;
@@ -149,7 +149,8 @@ static void on_poll(uv_poll_t *h, int status, int events)
         uv_poll_start(h, w->events, on_poll);
     }
     drive(w->client, w->fd,
-        (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0));
+        (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
+            (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_watched_closed(uv_handle_t *h)

@@ -276,7 +276,9 @@ static bool refill(struct http_conn *c)
 static size_t turn_bytes(const struct http_server *s)
 {
     size_t share = ROUND_BYTES / (s->n_open + 1);
-    return share > TURN_BYTES_MAX ? TURN_BYTES_MAX : share < TURN_BYTES_MIN ? TURN_BYTES_MIN : share;
+    return share > TURN_BYTES_MAX   ? TURN_BYTES_MAX
+           : share < TURN_BYTES_MIN ? TURN_BYTES_MIN
+                                    : share;
 }
 
 /* Sends what there is. False: closed, the peer takes no more now, or its turn is over. */
@@ -315,10 +317,10 @@ static bool has_room(enum http_verdict v, const struct http_conn *c, struct err 
     if (v == HTTP_ADMITTED)
         return true;
     err_set(e, v == HTTP_PARTY_FULL ? ERR_THROTTLED : ERR_UNAVAILABLE,
-        v == HTTP_PARTY_FULL
-            ? "%s has too much under way at once: send large requests one after the other, and read "
-              "replies before you ask for more"
-            : "too much is under way at once (%s): try again later",
+        v == HTTP_PARTY_FULL ? "%s has too much under way at once: send large requests one after "
+                               "the other, and read "
+                               "replies before you ask for more"
+                             : "too much is under way at once (%s): try again later",
         c->identity.name[0] ? c->identity.name : c->stranger_name);
     return false;
 }

@@ -41,7 +41,7 @@ struct http_exchange {
     struct http_server *server;
     struct http_conn *conn; /* NULL in tests of handlers */
     enum exchange_state state;
-    char *head_text; /* head points into it */
+    char *head_text;   /* head points into it */
     size_t head_bytes; /* counted for the connection, like body */
     struct http_head head;
     struct http_target target;
@@ -69,31 +69,32 @@ enum conn_phase {
     CONN_BODY,
     CONN_WAITING,
     CONN_SENDING,
-    CONN_LINGERING, /* the last reply is sent; what still arrives is dropped, since a reset could destroy it */
+    /* the last reply is sent; what still arrives is dropped, since a reset could destroy it */
+    CONN_LINGERING,
     CONN_CLOSED,
 };
 
 struct http_conn {
     struct http_server *server;
-    struct link link;    /* in server.conns */
-    struct link ready;   /* in server.ready */
+    struct link link;  /* in server.conns */
+    struct link ready; /* in server.ready */
     struct http_holder holder;
     uv_poll_t poll;
-    int fd, events;      /* events: what poll waits for now */
+    int fd, events; /* events: what poll waits for now */
     enum conn_phase phase;
-    int64_t began_ms;    /* the phase; in HEAD its first byte, once there is one */
-    uint64_t n_moved;    /* bytes in this phase */
-    int64_t moved_at_ms; /* the last of them */
+    int64_t began_ms;      /* the phase; in HEAD its first byte, once there is one */
+    uint64_t n_moved;      /* bytes in this phase */
+    int64_t moved_at_ms;   /* the last of them */
     int64_t window_at_ms;  /* since when their rate is looked at, */
     uint64_t window_moved; /* and how many there were then */
-    bool is_running;     /* in http_conn_run */
-    bool is_last;        /* closes after this reply */
-    bool lingers;        /* and the client may still be sending */
-    bool is_first_head;      /* no head was complete yet: its deadline runs from the accept */
+    bool is_running;       /* in http_conn_run */
+    bool is_last;          /* closes after this reply */
+    bool lingers;          /* and the client may still be sending */
+    bool is_first_head;    /* no head was complete yet: its deadline runs from the accept */
     bool tls_wants_write, tls_send_pending;
     gnutls_session_t tls; /* NULL until the first byte, or without TLS */
     struct http_peer_cert *cert;
-    struct http_server_request peer; /* address and credentials */
+    struct http_server_request peer;         /* address and credentials */
     char stranger_name[HTTP_PARTY_NAME_MAX]; /* its address, or its network in IPv6 */
     struct http_identity identity;
     char *authorization; /* the one that identity was told for; NULL: it is to be asked for */
@@ -119,7 +120,7 @@ struct http_server {
     int64_t n_dropped_logged, dropped_logged_at_ms;
     size_t n_files;                /* replies that read a file */
     struct http_exchange *current; /* in the handler right now */
-    int n_running; /* connections in http_conn_run: 0 or 1 */
+    int n_running;                 /* connections in http_conn_run: 0 or 1 */
     bool is_stopping;
     http_handler_fn handler;
     http_identify_fn identify;
@@ -131,7 +132,7 @@ struct http_server {
     gnutls_priority_t priorities;
     int port;
     char *unix_path;
-    struct stat unix_stat; /* what was at unix_path when we had bound it */
+    struct stat unix_stat;  /* what was at unix_path when we had bound it */
     char scratch[64 << 10]; /* what one recv brings */
 };
 
@@ -143,7 +144,8 @@ void http_server_handle_closed(struct http_server *s);
 /* ---- http_conn.c ---- */
 
 /* Takes fd, which is connected and non-blocking. NULL, and fd is closed: no room. */
-struct http_conn *http_conn_open(struct http_server *s, int fd, const struct sockaddr_storage *addr);
+struct http_conn *http_conn_open(
+    struct http_server *s, int fd, const struct sockaddr_storage *addr);
 void http_conn_close(struct http_conn *c);
 /* Goes on with whatever can be done now. */
 void http_conn_run(struct http_conn *c);
@@ -161,8 +163,8 @@ void http_conn_refuse(struct http_conn *c, int status, const struct err *e);
 
 /* ---- http_exchange.c ---- */
 
-/* A whole head of n bytes is here, which are counted for c: makes the exchange, which takes head, and hands it
- * over if it has no body. */
+/* A whole head of n bytes is here, which are counted for c: makes the exchange, which takes head,
+ * and hands it over if it has no body. */
 void http_exchange_begin(struct http_conn *c, char *head, size_t n);
 /* Bytes of the body. Returns how many were used; the rest belongs to the next request. */
 size_t http_exchange_take_body(struct http_exchange *x, const char *p, size_t n);

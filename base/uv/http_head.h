@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_HEAD_BYTES_MAX ((size_t)16 << 10) /* request line, header fields and the empty line   \
+#define HTTP_HEAD_BYTES_MAX                                                                        \
+    ((size_t)16 << 10) /* request line, header fields and the empty line   \
                                                 */
 #define HTTP_HEAD_FIELDS_MAX 128
 #define HTTP_METHOD_MAX 32

@@ -43,7 +43,8 @@ int http_listen_tcp(const char *host, int port, int *ret_fd, int *ret_port, stru
 {
     char service[16];
     snprintf(service, sizeof(service), "%d", port);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *ai = NULL;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+                    *ai = NULL;
     int rc = getaddrinfo(host, service, &hints, &ai);
     if (rc != 0)
         return err_set(e, ERR_CONFIG, "cannot listen on %s:%d: %s", host, port,
@@ -57,8 +58,8 @@ int http_listen_tcp(const char *host, int port, int *ret_fd, int *ret_port, stru
     return 0;
 }
 
-/* Bound under a name of its own and given its mode before it gets the name that clients know: there is no
- * moment at which nobody listens at path, or with rights that are too wide. */
+/* Bound under a name of its own and given its mode before it gets the name that clients know: there
+ * is no moment at which nobody listens at path, or with rights that are too wide. */
 static int bind_and_rename(int fd, const struct sockaddr_un *own, const char *path, mode_t mode)
 {
     if (unlink(own->sun_path) < 0 && errno != ENOENT)
@@ -80,14 +81,15 @@ int http_listen_unix(const char *path, mode_t mode, int *ret_fd, struct err *e)
     size_t n = strlen(path);
     if (n > HTTP_UNIX_PATH_MAX)
         return err_set(e, ERR_CONFIG,
-            "cannot listen on %s: the path of a UNIX socket can have at most %zu bytes; choose a shorter one",
+            "cannot listen on %s: the path of a UNIX socket can have at most %zu bytes; choose a "
+            "shorter one",
             path, HTTP_UNIX_PATH_MAX);
     memcpy(own.sun_path, path, n);
     snprintf(own.sun_path + n, sizeof(own.sun_path) - n, ".%d", (int)getpid());
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(
-            e, ERR_CONFLICT, "cannot listen on %s: something that is not a socket stands there", path);
+        return err_set(e, ERR_CONFLICT,
+            "cannot listen on %s: something that is not a socket stands there", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind_and_rename(fd, &own, path, mode) < 0) {
         int saved = errno;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HTTP client for UNIX sockets. It is there since `belay` is started for each submit of a script: loading libcurl and what
- * that is linked with takes longer than a whole call to belayd does. One connection a call, closed after the reply: that costs
- * some 35 us more than one that is kept, which the server may close just when a request goes out. As in http_client.c a call
- * ends in one place, a turn of the loop after its outcome is known:
+ * The HTTP client for UNIX sockets. It is there since `belay` is started for each submit of a
+ * script: loading libcurl and what that is linked with takes longer than a whole call to belayd
+ * does. One connection a call, closed after the reply: that costs some 35 us more than one that is
+ * kept, which the server may close just when a request goes out. As in http_client.c a call ends in
+ * one place, a turn of the loop after its outcome is known:
  *
  *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED --(next turn)--> done(), freed
  *
- * CONNECTING is passed at once but where the server's queue is full, which connect() tells by EAGAIN and poll() does not.
+ * CONNECTING is passed at once but where the server's queue is full, which connect() tells by
+ * EAGAIN and poll() does not.
  */
 #include "base/list.h"
 #include "base/mem.h"
@@ -63,7 +65,8 @@ static void disconnect(struct http_call *call)
 {
     if (!call->poll)
         return;
-    uv_close((uv_handle_t *)call->poll, on_poll_closed); /* stops it at once, so that fd may be closed */
+    /* stops it at once, so that fd may be closed */
+    uv_close((uv_handle_t *)call->poll, on_poll_closed);
     close(call->fd);
     call->poll = NULL;
 }
@@ -149,7 +152,8 @@ static void watch(struct http_call *call)
     uv_poll_start(call->poll, UV_READABLE | (is_sending ? UV_WRITABLE : 0), on_poll);
 }
 
-/* libuv stops watching a socket in error; what is wrong is found by using it, after what had come in before. */
+/* libuv stops watching a socket in error; what is wrong is found by using it, after what had come
+ * in before. */
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct http_call *call = h->data;
@@ -184,8 +188,8 @@ static void try_connect(struct http_call *call)
     if (fd >= 0 && errno == EAGAIN)
         timer_start(call->client->timers, &call->again, QUEUE_FULL_MS);
     else
-        err_set(&call->error, fd < 0 ? ERR_IO : ERR_UNAVAILABLE, "%s: cannot connect to %s: %s", call->label,
-            call->address.sun_path, strerror(errno));
+        err_set(&call->error, fd < 0 ? ERR_IO : ERR_UNAVAILABLE, "%s: cannot connect to %s: %s",
+            call->label, call->address.sun_path, strerror(errno));
     if (fd >= 0)
         close(fd);
 }
@@ -203,10 +207,12 @@ static int set_address(struct http_call *call, const struct http_request *r, str
 {
     call->address.sun_family = AF_UNIX;
     if (!STR_COPY(call->address.sun_path, r->unix_socket))
-        return err_set(e, ERR_UNAVAILABLE, "%s: a socket's path has at most %zu bytes: %s", call->label,
-            sizeof(call->address.sun_path) - 1, r->unix_socket);
-    if (r->may_connect && !r->may_connect(r->may_connect_ctx, (const struct sockaddr *)&call->address))
-        return err_set(e, ERR_UNAVAILABLE, "%s: %s may not be connected to", call->label, r->unix_socket);
+        return err_set(e, ERR_UNAVAILABLE, "%s: a socket's path has at most %zu bytes: %s",
+            call->label, sizeof(call->address.sun_path) - 1, r->unix_socket);
+    if (r->may_connect &&
+        !r->may_connect(r->may_connect_ctx, (const struct sockaddr *)&call->address))
+        return err_set(
+            e, ERR_UNAVAILABLE, "%s: %s may not be connected to", call->label, r->unix_socket);
     return 0;
 }
 
@@ -216,7 +222,8 @@ struct part {
     int n;
 };
 
-static struct part part_of(const char *url, const struct http_parser_url *u, enum http_parser_url_fields field)
+static struct part part_of(
+    const char *url, const struct http_parser_url *u, enum http_parser_url_fields field)
 {
     bool is_there = u->field_set & (1 << field);
     return (struct part){url + u->field_data[field].off, is_there ? u->field_data[field].len : 0};
@@ -228,15 +235,18 @@ static int make_head(struct http_call *call, const struct http_request *r, struc
     http_parser_url_init(&u);
     if (strlen(r->url) > URL_BYTES_MAX || http_parser_parse_url(r->url, strlen(r->url), 0, &u) != 0)
         return err_set(e, ERR_INVALID, "HTTP %s: malformed URL", r->method);
-    struct part scheme = part_of(r->url, &u, UF_SCHEMA), host = part_of(r->url, &u, UF_HOST), path = part_of(r->url, &u, UF_PATH),
-                query = part_of(r->url, &u, UF_QUERY);
+    struct part scheme = part_of(r->url, &u, UF_SCHEMA), host = part_of(r->url, &u, UF_HOST),
+                path = part_of(r->url, &u, UF_PATH), query = part_of(r->url, &u, UF_QUERY);
     if (scheme.n != 4 || strncmp(scheme.at, "http", 4) != 0)
-        return err_set(e, ERR_INVALID, "HTTP %s: the URL's scheme must be http on a UNIX socket", r->method);
+        return err_set(
+            e, ERR_INVALID, "HTTP %s: the URL's scheme must be http on a UNIX socket", r->method);
     if (u.field_set & (1 << UF_USERINFO))
-        return err_set(e, ERR_INVALID, "HTTP %s: a URL must not carry a user name or password", r->method);
-    snprintf(call->label, sizeof(call->label), "%s http://%.*s%.*s", r->method, host.n, host.at, path.n, path.at);
-    buf_printf(&call->request, "%s %.*s%s%.*s HTTP/1.1\r\n", r->method, path.n ? path.n : 1, path.n ? path.at : "/",
-        query.n ? "?" : "", query.n, query.at);
+        return err_set(
+            e, ERR_INVALID, "HTTP %s: a URL must not carry a user name or password", r->method);
+    snprintf(call->label, sizeof(call->label), "%s http://%.*s%.*s", r->method, host.n, host.at,
+        path.n, path.at);
+    buf_printf(&call->request, "%s %.*s%s%.*s HTTP/1.1\r\n", r->method, path.n ? path.n : 1,
+        path.n ? path.at : "/", query.n ? "?" : "", query.n, query.at);
     if (!http_request_has_header(r, "Host"))
         buf_printf(&call->request, "Host: %.*s\r\n", host.n, host.at);
     buf_adds(&call->request, "Accept: */*\r\nConnection: close\r\n");
@@ -247,7 +257,8 @@ static int add_headers(struct http_call *call, const struct http_request *r, str
 {
     for (size_t i = 0; i < HTTP_HEADERS_MAX && r->headers[i]; i++) {
         if (!http_header_is_line(r->headers[i]))
-            return err_set(e, ERR_INVALID, "%s: request header %zu is not \"Name: value\" in one line", call->label, i + 1);
+            return err_set(e, ERR_INVALID,
+                "%s: request header %zu is not \"Name: value\" in one line", call->label, i + 1);
         buf_adds(&call->request, r->headers[i]);
         buf_adds(&call->request, "\r\n");
     }
@@ -278,7 +289,8 @@ static int make_request(struct http_call *call, const struct http_request *r, st
     return 0;
 }
 
-static struct http_call *on_start(struct http_client *api, const struct http_request *r, http_done_fn done, void *ctx)
+static struct http_call *on_start(
+    struct http_client *api, const struct http_request *r, http_done_fn done, void *ctx)
 {
     struct http_local *c = (struct http_local *)api;
     struct http_call *call = mem_alloc(sizeof(*call));

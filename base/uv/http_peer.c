@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is at the other end. The TLS layer only asks for a client certificate; that it is signed by our CA, is
- * within its time and may be used by a client is decided here, and nowhere else.
+ * Who is at the other end. The TLS layer only asks for a client certificate; that it is signed by
+ * our CA, is within its time and may be used by a client is decided here, and nowhere else.
  */
 #include "base/uv/http_peer.h"
 #include "base/str.h"
@@ -72,7 +72,8 @@ static void accept_cert(const gnutls_datum_t *chain, unsigned n, struct http_pee
     c->verified_until = chain_expiry(chain, n);
     if (!read_cn(crt, c->cn, sizeof(c->cn))) {
         c->cn[0] = '\0';
-        STR_COPY(c->error, "the client certificate's subject does not have exactly one common name");
+        STR_COPY(
+            c->error, "the client certificate's subject does not have exactly one common name");
     }
     gnutls_x509_crt_deinit(crt);
 }
@@ -88,8 +89,8 @@ void http_peer_check_cert(gnutls_session_t session, struct http_peer_cert *c)
         .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT};
     int rc = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
     if (rc < 0)
-        snprintf(
-            c->error, sizeof(c->error), "the client certificate did not verify: %s", gnutls_strerror(rc));
+        snprintf(c->error, sizeof(c->error), "the client certificate did not verify: %s",
+            gnutls_strerror(rc));
     else if (status != 0)
         set_status_error(c, status);
     else
@@ -113,8 +114,10 @@ void http_peer_fill_address(int fd, const struct sockaddr *addr, struct http_ser
         return;
     }
     char host[48], port[8];
-    socklen_t len = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    if (getnameinfo(addr, len, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        snprintf(
-            r->peer_address, sizeof(r->peer_address), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    socklen_t len =
+        addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    if (getnameinfo(addr, len, host, sizeof(host), port, sizeof(port),
+            NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        snprintf(r->peer_address, sizeof(r->peer_address), strchr(host, ':') ? "[%s]:%s" : "%s:%s",
+            host, port);
 }

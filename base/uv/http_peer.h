@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is at the other end of a connection of the HTTP server: address, user of a UNIX socket, client
- * certificate.
+ * Who is at the other end of a connection of the HTTP server: address, user of a UNIX socket,
+ * client certificate.
  */
 #ifndef BELAY_BASE_UV_HTTP_PEER_H
 #define BELAY_BASE_UV_HTTP_PEER_H
@@ -13,8 +13,8 @@
 
 #define HTTP_PEER_CN_MAX 256
 
-/* The outcome of looking at a client certificate. Looked at once a connection; verified_until makes it end
- * with the chain's first certificate to expire, however long the connection lives. */
+/* The outcome of looking at a client certificate. Looked at once a connection; verified_until makes
+ * it end with the chain's first certificate to expire, however long the connection lives. */
 struct http_peer_cert {
     bool is_checked;
     char cn[HTTP_PEER_CN_MAX]; /* "" unless verified */
@@ -22,7 +22,8 @@ struct http_peer_cert {
     time_t verified_until;
 };
 
-/* After the handshake. The chain is verified against the session's trust list, for use by a TLS client. */
+/* After the handshake. The chain is verified against the session's trust list, for use by a TLS
+ * client. */
 void http_peer_check_cert(gnutls_session_t session, struct http_peer_cert *c);
 
 /* Fills is_unix, peer_uid, peer_pid and peer_address. addr may be NULL. */

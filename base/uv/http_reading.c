@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See http_reading.h. The reply may be a secret: what is held of it is wiped, and nothing is left behind where it moves.
+ * See http_reading.h. The reply may be a secret: what is held of it is wiped, and nothing is left
+ * behind where it moves.
  */
 #include "base/uv/http_reading.h"
 
@@ -17,7 +18,8 @@ static void line_end(struct http_reading *g)
     g->has_value = false;
 }
 
-/* One byte more than allowed is enough to have it left out. The memory is there from the start, so it never moves. */
+/* One byte more than allowed is enough to have it left out. The memory is there from the start, so
+ * it never moves. */
 static void line_add(struct http_reading *g, const char *p, size_t n)
 {
     size_t room = HTTP_REPLY_HEADER_BYTES_MAX + 1 - g->line.len;
@@ -54,7 +56,8 @@ static int on_head(http_parser *p)
     g->has_head = true;
     if (p->flags & F_CONTENTLENGTH && p->content_length <= g->max_reply_bytes)
         g->whole = (size_t)p->content_length;
-    return g->is_reply_to_head || p->status_code / 100 == 1 || p->status_code == 204 || p->status_code == 304;
+    return g->is_reply_to_head || p->status_code / 100 == 1 || p->status_code == 204 ||
+           p->status_code == 304;
 }
 
 static int on_body(http_parser *p, const char *at, size_t n)
@@ -114,13 +117,15 @@ int http_reading_feed(struct http_reading *g, const char *p, size_t n, struct er
     http_parser_execute(&g->parser, &told, p, n);
     enum http_errno code = HTTP_PARSER_ERRNO(&g->parser);
     if (g->is_too_large)
-        return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed", g->label, g->max_reply_bytes);
+        return err_set(e, ERR_INVALID, "%s: the reply is larger than the %zu bytes allowed",
+            g->label, g->max_reply_bytes);
     if (n == 0 && !g->is_done)
         return closed_early(g, e);
     if (g->parser.upgrade || (code != HPE_OK && code != HPE_PAUSED))
         return err_set(e, ERR_INVALID, "%s: the reply is not one of HTTP (%s)", g->label,
             g->parser.upgrade ? "it changes the protocol" : http_errno_description(code));
     if (g->is_done && (g->reply.status < 100 || g->reply.status > 599))
-        return err_set(e, ERR_INVALID, "%s: the reply's status %d is not one of HTTP", g->label, g->reply.status);
+        return err_set(e, ERR_INVALID, "%s: the reply's status %d is not one of HTTP", g->label,
+            g->reply.status);
     return 0;
 }

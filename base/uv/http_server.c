@@ -106,7 +106,8 @@ static void on_ready_timer(struct timer *t, void *ctx)
 /* One line a minute at most, for all that was dropped since the last. */
 static void log_dropped(struct http_server *s, int64_t now_ms)
 {
-    int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused + s->stats.replies_refused;
+    int64_t n = s->stats.refused + s->stats.gave_way + s->stats.too_slow + s->stats.bodies_refused +
+                s->stats.replies_refused;
     if (n == s->n_dropped_logged || now_ms < s->dropped_logged_at_ms + LOG_DROPPED_MS)
         return;
     log_warn("HTTP connections or bodies were dropped, at a limit or for slowness; totals since "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The target of an HTTP request, strictly: what is not understood is refused, so that nobody is served
- * something else than what a proxy or a signature looked at.
+ * The target of an HTTP request, strictly: what is not understood is refused, so that nobody is
+ * served something else than what a proxy or a signature looked at.
  */
 #include "base/uv/http_target.h"
 #include "base/buf.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int decode(const char *s, size_t n, bool form, const char *what, char **ret_text, struct err *e)
+static int decode(
+    const char *s, size_t n, bool form, const char *what, char **ret_text, struct err *e)
 {
     struct buf b = {0};
     int rc = str_url_decode(&b, s, n, form, e);
@@ -31,7 +32,8 @@ out:
 static int add_pair(struct http_target *t, const char *s, size_t n, struct err *e)
 {
     if (t->n_query == HTTP_QUERY_MAX)
-        return err_set(e, ERR_INVALID, "the request's query has more than %d parameters", HTTP_QUERY_MAX);
+        return err_set(
+            e, ERR_INVALID, "the request's query has more than %d parameters", HTTP_QUERY_MAX);
     const char *eq = memchr(s, '=', n);
     size_t name_len = eq ? (size_t)(eq - s) : n;
     size_t value_at = eq ? name_len + 1 : n;
@@ -46,8 +48,9 @@ int http_target_parse(const char *raw, struct http_target *ret_target, struct er
 {
     struct http_target t = {0};
     size_t path_len = strcspn(raw, "?");
-    int rc = raw[0] == '/' ? decode(raw, path_len, false, "path", &t.path, e)
-                           : err_set(e, ERR_INVALID, "the request's target does not start with '/'");
+    int rc = raw[0] == '/'
+                 ? decode(raw, path_len, false, "path", &t.path, e)
+                 : err_set(e, ERR_INVALID, "the request's target does not start with '/'");
     const char *at = raw + path_len;
     while (rc == 0 && *at) {
         at++; /* the '?' or the '&' before the pair */

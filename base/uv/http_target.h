@@ -16,8 +16,8 @@ struct http_target {
     size_t n_query;
 };
 
-/* ERR_INVALID: does not start with '/', a malformed escape, a NUL, text that is not UTF-8, more than
- * HTTP_QUERY_MAX pairs; *ret_target is then empty. Free with http_target_deinit. */
+/* ERR_INVALID: does not start with '/', a malformed escape, a NUL, text that is not UTF-8, more
+ * than HTTP_QUERY_MAX pairs; *ret_target is then empty. Free with http_target_deinit. */
 int http_target_parse(const char *raw, struct http_target *ret_target, struct err *e);
 void http_target_deinit(struct http_target *t);
 

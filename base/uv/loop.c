@@ -90,7 +90,8 @@ static void close_open(uv_handle_t *h, void *arg)
 
 void uv_loop_finish(uv_loop_t *loop)
 {
-    /* A close callback may open something new, so close and run until the loop lets itself be closed. */
+    /* A close callback may open something new, so close and run until the loop lets itself be
+     * closed. */
     do {
         uv_walk(loop, close_open, NULL);
         uv_run(loop, UV_RUN_DEFAULT);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Containment of process trees. A kill is a loop of strokes until two looks in a row find nothing alive (one
- * look at /proc is no snapshot: a process can slip past it). In subreaper mode a stroke first stops
- * everything it can find, again and again until nothing new appears, and only then kills: whoever forks
- * cannot outrun it, because the stopped do not fork and their places are not freed meanwhile.
+ * Containment of process trees. A kill is a loop of strokes until two looks in a row find nothing
+ * alive (one look at /proc is no snapshot: a process can slip past it). In subreaper mode a stroke
+ * first stops everything it can find, again and again until nothing new appears, and only then
+ * kills: whoever forks cannot outrun it, because the stopped do not fork and their places are not
+ * freed meanwhile.
  */
 #include "base/uv/proc.h"
 #include "base/mem.h"
@@ -54,14 +55,15 @@ void proc_home_free(struct proc_home *h)
     free(h);
 }
 
-static int open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits, enum proc_mode mode,
-    struct proc_group **ret_group, struct err *e)
+static int open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits,
+    enum proc_mode mode, struct proc_group **ret_group, struct err *e)
 {
     if (!str_is_name(name, PROC_NAME_MAX))
         return err_set(e, ERR_INVALID, "\"%.120s\" cannot name a group of processes", name);
     struct cgroups cgroups = {0};
     if (mode != PROC_SUBREAPER) {
-        int rc = cgroups_open(&cgroups, &home->cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
+        int rc =
+            cgroups_open(&cgroups, &home->cgroups, name, limits, mode == PROC_CGROUP_HYBRID, e);
         if (rc < 0)
             return rc;
     }
@@ -84,8 +86,8 @@ int proc_group_open_mode(const char *name, const struct proc_limits *limits, enu
     return rc;
 }
 
-int proc_group_open_in(const struct proc_home *home, const char *name, const struct proc_limits *limits,
-    struct proc_group **ret_group, struct err *e)
+int proc_group_open_in(const struct proc_home *home, const char *name,
+    const struct proc_limits *limits, struct proc_group **ret_group, struct err *e)
 {
     enum proc_mode best = home->cgroups.has_v1 ? PROC_CGROUP_HYBRID : PROC_CGROUP2;
     int rc = open_in(home, name, limits, best, ret_group, e);
@@ -94,8 +96,8 @@ int proc_group_open_in(const struct proc_home *home, const char *name, const str
     return rc;
 }
 
-int proc_group_open(
-    const char *name, const struct proc_limits *limits, struct proc_group **ret_group, struct err *e)
+int proc_group_open(const char *name, const struct proc_limits *limits,
+    struct proc_group **ret_group, struct err *e)
 {
     struct proc_home *home = proc_home_find();
     int rc = proc_group_open_in(home, name, limits, ret_group, e);
@@ -144,7 +146,8 @@ static void list_members(const struct proc_group *g, struct pids *out)
     proc_table_deinit(&t);
 }
 
-int proc_group_signal_if(struct proc_group *g, int signum, bool (*wants)(void *ctx, pid_t pid), void *ctx)
+int proc_group_signal_if(
+    struct proc_group *g, int signum, bool (*wants)(void *ctx, pid_t pid), void *ctx)
 {
     struct pids members = {0};
     int n = 0;
@@ -187,8 +190,9 @@ struct hunt {
     struct mono until;
 };
 
-/* Signals each process group that lies in the tree as a whole: that is one act for the kernel, from which no
- * fork gets away, while a process that forks and ends at once may outrun one signal after another. */
+/* Signals each process group that lies in the tree as a whole: that is one act for the kernel, from
+ * which no fork gets away, while a process that forks and ends at once may outrun one signal after
+ * another. */
 static void signal_groups(const struct proc_table *t, int signum)
 {
     struct pids inside = {0}, shared = {0};
@@ -245,9 +249,10 @@ static int refused_to_die(const struct hunt *h, const char *what, struct err *e)
     for (size_t i = h->seen.n; i-- > 0;)
         if (proc_read_entry(h->seen.pids[i], &p) && proc_entry_is_alive(&p))
             return err_set(e, ERR_TIMEOUT,
-                "killing %s: process %ld (state %c) is still there at the deadline", what, (long)p.pid,
-                p.state);
-    return err_set(e, ERR_TIMEOUT, "killing %s: new processes still appeared at the deadline", what);
+                "killing %s: process %ld (state %c) is still there at the deadline", what,
+                (long)p.pid, p.state);
+    return err_set(
+        e, ERR_TIMEOUT, "killing %s: new processes still appeared at the deadline", what);
 }
 
 static int hunt_down(struct hunt *h, const char *what, struct err *e)
@@ -267,8 +272,8 @@ static int hunt_down(struct hunt *h, const char *what, struct err *e)
     return 0;
 }
 
-/* One look at those of the hunted that are our children or were seen: reaps what is a zombie of ours. True if
- * one is still dying: a cgroup forgets a process a moment before it is dead. */
+/* One look at those of the hunted that are our children or were seen: reaps what is a zombie of
+ * ours. True if one is still dying: a cgroup forgets a process a moment before it is dead. */
 static bool reap_round(const struct hunt *h, pid_t keep_pid)
 {
     struct proc_table t = {0};

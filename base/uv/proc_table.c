@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading /proc. The text of /proc/PID/stat is the kernel's, but the command's name in it is the program's
- * choice and may hold blanks and brackets: fields are counted from the last ')'.
+ * Reading /proc. The text of /proc/PID/stat is the kernel's, but the command's name in it is the
+ * program's choice and may hold blanks and brackets: fields are counted from the last ')'.
  */
 #include "base/uv/proc_table.h"
 #include "base/mem.h"
@@ -37,16 +37,17 @@ bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry)
     /* fields 3 (state), 4 (parent), 5 (process group) and 22 (start time) of proc(5) */
     if (!after)
         return false;
-    if (sscanf(after + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+    if (sscanf(after + 1,
+            " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
             &state, &ppid, &pgid, &start) != 4)
         return false;
-    *ret_entry =
-        (struct proc_entry){.pid = pid, .ppid = ppid, .pgid = pgid, .state = state, .start_ticks = start};
+    *ret_entry = (struct proc_entry){
+        .pid = pid, .ppid = ppid, .pgid = pgid, .state = state, .start_ticks = start};
     return true;
 }
 
-/* Whether the process sits in sigwait for the signal. The kernel takes what is waited for out of the blocked
- * set meanwhile, so it shows only in the arguments of the system call. */
+/* Whether the process sits in sigwait for the signal. The kernel takes what is waited for out of
+ * the blocked set meanwhile, so it shows only in the arguments of the system call. */
 static bool waits_for(pid_t pid, int signum)
 {
     char path[40];
@@ -55,7 +56,8 @@ static bool waits_for(pid_t pid, int signum)
     uint64_t set = 0;
     snprintf(path, sizeof(path), "/proc/%ld/syscall", (long)pid);
     FILE *f = fopen(path, "re");
-    bool is_waiting = f && fscanf(f, "%ld %llx", &number, &address) == 2 && number == SYS_rt_sigtimedwait;
+    bool is_waiting =
+        f && fscanf(f, "%ld %llx", &number, &address) == 2 && number == SYS_rt_sigtimedwait;
     if (f)
         fclose(f);
     snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
@@ -90,19 +92,21 @@ static struct masks read_masks(pid_t pid)
 /* Everything but what cannot be blocked. */
 static bool blocks_all(const struct masks *m)
 {
-    const unsigned long long standard = 0x7fffffff & ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1));
+    const unsigned long long standard =
+        0x7fffffff & ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1));
     return (m->blocked & standard) == standard;
 }
 
-/* Who starts a program blocks all signals until the exec, after which one that had come would end the new program: that is
- * looked at again until it is over. Who does so for longer means it. */
+/* Who starts a program blocks all signals until the exec, after which one that had come would end
+ * the new program: that is looked at again until it is over. Who does so for longer means it. */
 bool proc_handles(pid_t pid, int signum)
 {
     const struct timespec pause = {.tv_nsec = BLOCKS_ALL_LOOK_NS};
     if (signum < 1 || signum > 64)
         return false;
     struct masks m = read_masks(pid);
-    for (int i = 0; i < BLOCKS_ALL_LOOKS && !(m.caught >> (signum - 1) & 1) && blocks_all(&m); i++) {
+    for (int i = 0; i < BLOCKS_ALL_LOOKS && !(m.caught >> (signum - 1) & 1) && blocks_all(&m);
+         i++) {
         nanosleep(&pause, NULL);
         m = read_masks(pid);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processes of this machine as /proc shows them at one moment, and trees in them. Blocks for the reading.
+ * The processes of this machine as /proc shows them at one moment, and trees in them. Blocks for
+ * the reading.
  */
 #ifndef BELAY_BASE_UV_PROC_TABLE_H
 #define BELAY_BASE_UV_PROC_TABLE_H
@@ -42,8 +43,8 @@ static inline bool proc_entry_is_stopped(const struct proc_entry *p)
 /* One process. False if it is gone. */
 bool proc_read_entry(pid_t pid, struct proc_entry *ret_entry);
 
-/* Whether the process catches the signal, blocks it (to look for it) or waits for it. False if it is gone. Blocks for up to a
- * tenth of a second if it blocks all. */
+/* Whether the process catches the signal, blocks it (to look for it) or waits for it. False if it
+ * is gone. Blocks for up to a tenth of a second if it blocks all. */
 bool proc_handles(pid_t pid, int signum);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs on libuv (base/runner.h). A run ends in one place, finish_if_over, when the program has exited and both its
- * outputs are at their end; a program that could not be started, a turn of the loop later. After a kill the outputs are
- * not waited for: something that got away may hold them open.
+ * Programs on libuv (base/runner.h). A run ends in one place, finish_if_over, when the program has
+ * exited and both its outputs are at their end; a program that could not be started, a turn of the
+ * loop later. After a kill the outputs are not waited for: something that got away may hold them
+ * open.
  */
 #include "base/uv/runner.h"
 
@@ -188,8 +189,8 @@ static char *environment(const char *name, const char *fallback)
 
 static int spawn(struct run *run, const char *const *argv)
 {
-    char *path = environment("PATH", "/usr/local/bin:/usr/bin:/bin"), *home = environment("HOME", "/"),
-         lang[] = "LANG=C";
+    char *path = environment("PATH", "/usr/local/bin:/usr/bin:/bin"),
+         *home = environment("HOME", "/"), lang[] = "LANG=C";
     char *env[] = {path, home, lang, NULL};
     uv_stdio_container_t stdio[] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&run->in},
@@ -226,7 +227,8 @@ static void talk(struct run *run)
         run->n_outputs--;
 }
 
-static struct run *start(struct runner *api, const struct runner_command *c, runner_done_fn done, void *ctx)
+static struct run *start(
+    struct runner *api, const struct runner_command *c, runner_done_fn done, void *ctx)
 {
     struct uv_runner *r = (struct uv_runner *)api;
     assert(c->timeout_ms > 0 && c->max_output_bytes > 0 && !r->is_closing);

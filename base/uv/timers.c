@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timers on libuv: one uv_timer_t each, but for a delay of 0. libuv runs a timer of delay 0 that was started
- * in a timer's callback within the same turn, so that one that restarts itself would starve all input; and
- * its idle handles run last in, first out. So the timers of delay 0 stand in a list of their own, in the
- * order in which they were started, and one idle handle runs those that were there when the turn began.
+ * Timers on libuv: one uv_timer_t each, but for a delay of 0. libuv runs a timer of delay 0 that
+ * was started in a timer's callback within the same turn, so that one that restarts itself would
+ * starve all input; and its idle handles run last in, first out. So the timers of delay 0 stand in
+ * a list of their own, in the order in which they were started, and one idle handle runs those that
+ * were there when the turn began.
  *
  * A callback may start and stop any timer and may destroy the whole set.
  */
@@ -77,7 +78,8 @@ static void on_stop(struct timers *api, struct timer *t)
         running_end(t->impl);
 }
 
-/* How far the loop's idea of now, taken when its turn began, lags behind: a delay counts from the call. */
+/* How far the loop's idea of now, taken when its turn began, lags behind: a delay counts from the
+ * call. */
 static uint64_t loop_lag_ms(const uv_loop_t *loop)
 {
     uint64_t real = uv_hrtime() / 1000000, known = uv_now(loop);

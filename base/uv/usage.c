@@ -74,11 +74,14 @@ bool usage_parse_stat(const char *text, struct usage_stat *ret_stat)
     long long user, kernel, pages;
     char state;
     /* fields 3, 14 to 17, 22 and 24 of proc(5) */
-    if (!after || sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d %*d %llu %*u %lld", &state,
-                      &own_user, &own_kernel, &user, &kernel, &start, &pages) != 7)
+    if (!after || sscanf(after + 1,
+                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %*d "
+                      "%*d %llu %*u %lld",
+                      &state, &own_user, &own_kernel, &user, &kernel, &start, &pages) != 7)
         return false;
-    if (own_user > NUMBER_MAX / 2 || own_kernel > NUMBER_MAX / 2 || user < 0 || user > NUMBER_MAX / 2 || kernel < 0 ||
-        kernel > NUMBER_MAX / 2 || pages < 0 || pages > NUMBER_MAX / 65536)
+    if (own_user > NUMBER_MAX / 2 || own_kernel > NUMBER_MAX / 2 || user < 0 ||
+        user > NUMBER_MAX / 2 || kernel < 0 || kernel > NUMBER_MAX / 2 || pages < 0 ||
+        pages > NUMBER_MAX / 65536)
         return false;
     *ret_stat = (struct usage_stat){.start_ticks = start,
         .user_ticks = (int64_t)own_user + user,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks a message's table to decode and free it. Nothing here knows any message. Messages of our own are mostly read, and all are
- * written, without a tree of JSON (plain.c).
+ * Walks a message's table to decode and free it. Nothing here knows any message. Messages of our
+ * own are mostly read, and all are written, without a tree of JSON (plain.c).
  *
- * Decoding works on a zeroed copy that becomes the caller's only when all of it was right, so a half-decoded
- * message is never seen.
+ * Decoding works on a zeroed copy that becomes the caller's only when all of it was right, so a
+ * half-decoded message is never seen.
  */
 #include "base/wire/fields.h"
 
@@ -46,7 +46,8 @@ static bool is_env_name(const char *s)
     if (!*s || (*s >= '0' && *s <= '9'))
         return false;
     for (; *s; s++)
-        if (!((*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') || *s == '_'))
+        if (!((*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') ||
+                *s == '_'))
             return false;
     return true;
 }
@@ -95,15 +96,16 @@ static void decode_text(struct json_reader *r, const struct wire_field *f, char 
 
 static void decode_string(struct json_reader *r, const struct wire_field *f, char **dst)
 {
-    const char *s =
-        f->required ? json_req_str(r, f->key, (size_t)f->max) : json_opt_str(r, f->key, (size_t)f->max, NULL);
+    const char *s = f->required ? json_req_str(r, f->key, (size_t)f->max)
+                                : json_opt_str(r, f->key, (size_t)f->max, NULL);
     check_text(r, f, s);
     *dst = mem_strdup(s);
 }
 
 static const json_t *decode_array(struct json_reader *r, const struct wire_field *f)
 {
-    return f->required ? json_req_array(r, f->key, f->max_items) : json_opt_array(r, f->key, f->max_items);
+    return f->required ? json_req_array(r, f->key, f->max_items)
+                       : json_opt_array(r, f->key, f->max_items);
 }
 
 static void decode_strings(struct json_reader *r, const struct wire_field *f, void *m)
@@ -118,9 +120,10 @@ static void decode_strings(struct json_reader *r, const struct wire_field *f, vo
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(array, i);
         const char *s = json_string_value(item);
-        if (!s || json_string_length(item) > (size_t)f->max || strlen(s) != json_string_length(item)) {
-            json_reader_fail(
-                r, f->key, "[%zu]: expected a text of at most %lld bytes without NUL", i, (long long)f->max);
+        if (!s || json_string_length(item) > (size_t)f->max ||
+            strlen(s) != json_string_length(item)) {
+            json_reader_fail(r, f->key, "[%zu]: expected a text of at most %lld bytes without NUL",
+                i, (long long)f->max);
             return;
         }
         items[i] = mem_strdup(s);
@@ -139,11 +142,13 @@ static void decode_structs(struct json_reader *r, const struct wire_field *f, vo
     for (size_t i = 0; i < n && !r->rc; i++) {
         char path[PATH_MAX_BYTES];
         snprintf(path, sizeof(path), "%s%s%s[%zu]", r->path, *r->path ? "." : "", f->key, i);
-        r->rc = decode_object(f->sub, json_array_get(array, i), path, items + i * f->sub->size, r->e);
+        r->rc =
+            decode_object(f->sub, json_array_get(array, i), path, items + i * f->sub->size, r->e);
     }
 }
 
-/* An embedded struct that is missing is decoded from an empty object: its own table says what it lacks. */
+/* An embedded struct that is missing is decoded from an empty object: its own table says what it
+ * lacks. */
 static void decode_struct(struct json_reader *r, const struct wire_field *f, void *at)
 {
     char path[PATH_MAX_BYTES];
@@ -200,7 +205,8 @@ static int decode_object(
     return json_reader_finish_lenient(&r);
 }
 
-static int decode(const struct wire_table *t, const char *p, size_t n, size_t max, void *m, struct err *e)
+static int decode(
+    const struct wire_table *t, const char *p, size_t n, size_t max, void *m, struct err *e)
 {
     json_t *v;
     int rc = json_parse(p, n, max, &v, e);

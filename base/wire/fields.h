@@ -2,9 +2,10 @@
  *
  * A message as a table of fields: the one description from which it is encoded, decoded and freed.
  *
- * Optional fields that hold their absent value (0, "", false, NULL, an empty array; WIRE_NONE where the table
- * says so) are not sent, nor are embedded structs of nothing else, so a round trip is exact and messages stay small.
- * Unknown keys are tolerated. Of a message's texts no copy is left in memory that is given back but the caller's.
+ * Optional fields that hold their absent value (0, "", false, NULL, an empty array; WIRE_NONE where
+ * the table says so) are not sent, nor are embedded structs of nothing else, so a round trip is
+ * exact and messages stay small. Unknown keys are tolerated. Of a message's texts no copy is left
+ * in memory that is given back but the caller's.
  */
 #ifndef BELAY_WIRE_FIELDS_H
 #define BELAY_WIRE_FIELDS_H
@@ -28,7 +29,12 @@ enum wire_field_type {
     WIRE_FIELD_STRUCTS  /* pointer and a count */
 };
 
-enum wire_text_check { WIRE_CHECK_NONE, WIRE_CHECK_ENV_NAME, WIRE_CHECK_ABSOLUTE_PATH, WIRE_CHECK_HEX };
+enum wire_text_check {
+    WIRE_CHECK_NONE,
+    WIRE_CHECK_ENV_NAME,
+    WIRE_CHECK_ABSOLUTE_PATH,
+    WIRE_CHECK_HEX
+};
 
 struct wire_table;
 
@@ -57,79 +63,80 @@ struct wire_table {
 #define WIRE_AT(s, m) .key = #m, .offset = offsetof(struct s, m)
 #define WIRE_SIZE(s, m) sizeof(((struct s *)0)->m)
 /* clang-format off: it takes initialisers in macros apart */
-#define WIRE_END                                                                                             \
-    {                                                                                                        \
-        WIRE_FIELD_END                                                                                       \
+#define WIRE_END                                                                                   \
+    {                                                                                              \
+        WIRE_FIELD_END                                                                             \
     }
-#define WIRE_I64_REQ(s, m, lo, hi)                                                                           \
-    {                                                                                                        \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .required = true, .min = (lo), .max = (hi)                            \
+#define WIRE_I64_REQ(s, m, lo, hi)                                                                 \
+    {                                                                                              \
+        WIRE_FIELD_I64, WIRE_AT(s, m), .required = true, .min = (lo), .max = (hi)                  \
     }
-#define WIRE_I64_OPT(s, m, lo, hi)                                                                           \
-    {                                                                                                        \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi)                                              \
+#define WIRE_I64_OPT(s, m, lo, hi)                                                                 \
+    {                                                                                              \
+        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi)                                    \
     }                                  /* absent: 0 */
-#define WIRE_I64_OR_NONE(s, m, lo, hi) /* absent: WIRE_NONE */                                               \
-    {                                                                                                        \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi), .absent = WIRE_NONE                         \
+#define WIRE_I64_OR_NONE(s, m, lo, hi) /* absent: WIRE_NONE */                                     \
+    {                                                                                              \
+        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi), .absent = WIRE_NONE               \
     }
-#define WIRE_BOOL_OPT(s, m)                                                                                  \
-    {                                                                                                        \
-        WIRE_FIELD_BOOL, WIRE_AT(s, m)                                                                       \
+#define WIRE_BOOL_OPT(s, m)                                                                        \
+    {                                                                                              \
+        WIRE_FIELD_BOOL, WIRE_AT(s, m)                                                             \
     }
-#define WIRE_ENUM_REQ(s, m, n)                                                                               \
-    {                                                                                                        \
-        WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)                                       \
+#define WIRE_ENUM_REQ(s, m, n)                                                                     \
+    {                                                                                              \
+        WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)                             \
     }
-#define WIRE_TEXT_REQ(s, m)                                                                                  \
-    {                                                                                                        \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)                            \
+#define WIRE_TEXT_REQ(s, m)                                                                        \
+    {                                                                                              \
+        WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)                  \
     }
-#define WIRE_TEXT_OPT(s, m)                                                                                  \
-    {                                                                                                        \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m)                                              \
+#define WIRE_TEXT_OPT(s, m)                                                                        \
+    {                                                                                              \
+        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m)                                    \
     }
-#define WIRE_TEXT_CHECKED(s, m, c)                                                                           \
-    {                                                                                                        \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m), .check = (c)                                \
+#define WIRE_TEXT_CHECKED(s, m, c)                                                                 \
+    {                                                                                              \
+        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m), .check = (c)                      \
     }
-#define WIRE_STRING_REQ(s, m, bytes, c)                                                                      \
-    {                                                                                                        \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .required = true, .max = (bytes), .check = (c)                     \
+#define WIRE_STRING_REQ(s, m, bytes, c)                                                            \
+    {                                                                                              \
+        WIRE_FIELD_STRING, WIRE_AT(s, m), .required = true, .max = (bytes), .check = (c)           \
     }
-#define WIRE_STRING_OPT(s, m, bytes)                                                                         \
-    {                                                                                                        \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                                     \
+#define WIRE_STRING_OPT(s, m, bytes)                                                               \
+    {                                                                                              \
+        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                           \
     }
-#define WIRE_STRING_SECRET(s, m, bytes)                                                                      \
-    {                                                                                                        \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                                     \
+#define WIRE_STRING_SECRET(s, m, bytes)                                                            \
+    {                                                                                              \
+        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                           \
     }
-#define WIRE_STRINGS_SECRET(s, m, items, bytes)                                                              \
-    {                                                                                                        \
-        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), .max_items = (items),  \
-                                           .max = (bytes), .secret = true                                    \
+#define WIRE_STRINGS_SECRET(s, m, items, bytes)                                                    \
+    {                                                                                              \
+        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
+                                           .max_items = (items), .max = (bytes), .secret = true    \
     }
-#define WIRE_STRINGS(s, m, items, bytes)                                                                     \
-    {                                                                                                        \
-        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), .max_items = (items),  \
-                                           .max = (bytes)                                                    \
+#define WIRE_STRINGS(s, m, items, bytes)                                                           \
+    {                                                                                              \
+        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
+                                           .max_items = (items), .max = (bytes)                    \
     }
-#define WIRE_STRUCT(s, m, table)                                                                             \
-    {                                                                                                        \
-        WIRE_FIELD_STRUCT, WIRE_AT(s, m), .sub = (table)                                                     \
+#define WIRE_STRUCT(s, m, table)                                                                   \
+    {                                                                                              \
+        WIRE_FIELD_STRUCT, WIRE_AT(s, m), .sub = (table)                                           \
     }
-#define WIRE_STRUCTS(s, m, table, items)                                                                     \
-    {                                                                                                        \
-        WIRE_FIELD_STRUCTS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), .max_items = (items),  \
-                                           .sub = (table)                                                    \
+#define WIRE_STRUCTS(s, m, table, items)                                                           \
+    {                                                                                              \
+        WIRE_FIELD_STRUCTS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
+                                           .max_items = (items), .sub = (table)                    \
     }
 /* clang-format on */
 
 /* The table of struct wire_attempt_status, for records that embed one. */
 extern const struct wire_table wire_attempt_status_table;
 
-/* Appends the JSON object of *m to out. A number outside its table's range is a bug of the caller. */
+/* Appends the JSON object of *m to out. A number outside its table's range is a bug of the
+ * caller. */
 void wire_table_encode(const struct wire_table *t, const void *m, struct buf *out);
 
 /* ERR_INVALID with the path of what is wrong; *ret_m is then untouched. */

@@ -20,7 +20,13 @@ static bool write_object(const struct wire_table *t, const void *m, struct buf *
 
 static void write_char(struct buf *out, unsigned char c)
 {
-    static const char short_forms[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'};
+    static const char short_forms[] = {['\b'] = 'b',
+        ['\f'] = 'f',
+        ['\n'] = 'n',
+        ['\r'] = 'r',
+        ['\t'] = 't',
+        ['"'] = '"',
+        ['\\'] = '\\'};
     if (c < sizeof(short_forms) && short_forms[c]) {
         buf_addc(out, '\\');
         buf_addc(out, short_forms[c]);
@@ -42,8 +48,8 @@ static void write_string(struct buf *out, const char *s, size_t n)
     buf_addc(out, '"');
 }
 
-/* Any bytes as a JSON string of at most max bytes: replacing what is not UTF-8 makes a text longer, and a
- * status that its reader refuses for a long error text would never get through. */
+/* Any bytes as a JSON string of at most max bytes: replacing what is not UTF-8 makes a text longer,
+ * and a status that its reader refuses for a long error text would never get through. */
 static void write_text(struct buf *out, const char *s, size_t max)
 {
     size_t n = strlen(s);
@@ -74,7 +80,9 @@ static void write_i64(struct buf *out, int64_t value)
 
 static size_t count_of(const struct wire_field *f, const char *m)
 {
-    return f->type == WIRE_FIELD_STRINGS || f->type == WIRE_FIELD_STRUCTS ? *(const size_t *)(m + f->count_offset) : 0;
+    return f->type == WIRE_FIELD_STRINGS || f->type == WIRE_FIELD_STRUCTS
+               ? *(const size_t *)(m + f->count_offset)
+               : 0;
 }
 
 static void write_array(const struct wire_field *f, const char *m, struct buf *out)
@@ -121,7 +129,8 @@ static bool write_value(const struct wire_field *f, const char *m, struct buf *o
     const char *at = m + f->offset;
     switch (f->type) {
     case WIRE_FIELD_I64:
-        assert(*(const int64_t *)(const void *)at >= f->min && *(const int64_t *)(const void *)at <= f->max);
+        assert(*(const int64_t *)(const void *)at >= f->min &&
+               *(const int64_t *)(const void *)at <= f->max);
         write_i64(out, *(const int64_t *)(const void *)at);
         break;
     case WIRE_FIELD_BOOL:
@@ -191,10 +200,12 @@ static bool take(struct cursor *c, const char *what)
     return true;
 }
 
-/* The character of an escape whose backslash is at p, and how long that is; 0: none that is written here. */
+/* The character of an escape whose backslash is at p, and how long that is; 0: none that is written
+ * here. */
 static size_t escape_at(const char *p, const char *end, char *ret_char)
 {
-    static const char known[] = "\"\\/bfnrt", stands_for[] = "\"\\/\b\f\n\r\t", digits[] = "0123456789ABCDEF";
+    static const char known[] = "\"\\/bfnrt", stands_for[] = "\"\\/\b\f\n\r\t",
+                      digits[] = "0123456789ABCDEF";
     const char *at = end - p >= 2 && p[1] ? strchr(known, p[1]) : NULL;
     if (at) {
         *ret_char = stands_for[at - known];
@@ -221,7 +232,8 @@ static bool take_span(struct cursor *c, struct span *ret_span)
         return false;
     s.p = c->p;
     while (c->p < c->end && *c->p != '"') {
-        size_t len = *c->p == '\\' ? escape_at(c->p, c->end, &ignored) : str_utf8_len(c->p, (size_t)(c->end - c->p));
+        size_t len = *c->p == '\\' ? escape_at(c->p, c->end, &ignored)
+                                   : str_utf8_len(c->p, (size_t)(c->end - c->p));
         if (len == 0 || (unsigned char)*c->p < 0x20)
             return false;
         s.n += *c->p == '\\' ? 1 : len;
@@ -285,7 +297,8 @@ static bool read_enum(struct cursor *c, const struct wire_field *f, int *ret_val
     if (!take_span(c, &s))
         return false;
     for (int i = 0; f->names[i]; i++)
-        if (strlen(f->names[i]) == (size_t)(s.end - s.p) && memcmp(f->names[i], s.p, (size_t)(s.end - s.p)) == 0) {
+        if (strlen(f->names[i]) == (size_t)(s.end - s.p) &&
+            memcmp(f->names[i], s.p, (size_t)(s.end - s.p)) == 0) {
             *ret_value = i;
             return true;
         }
@@ -301,7 +314,8 @@ static bool read_text(struct cursor *c, const struct wire_field *f, char *at)
     return true;
 }
 
-/* How many items there are in the array whose bracket was taken; strings are skipped, no error is noticed. */
+/* How many items there are in the array whose bracket was taken; strings are skipped, no error is
+ * noticed. */
 static size_t count_items(const struct cursor *c)
 {
     size_t n = 1;
@@ -357,7 +371,8 @@ static bool read_value(struct cursor *c, const struct wire_field *f, char *m)
     case WIRE_FIELD_TEXT:
         return read_text(c, f, at) && wire_text_is_right(f, at);
     case WIRE_FIELD_STRING:
-        return (*(char **)at = read_string(c, (size_t)f->max)) != NULL && wire_text_is_right(f, *(char **)at);
+        return (*(char **)at = read_string(c, (size_t)f->max)) != NULL &&
+               wire_text_is_right(f, *(char **)at);
     case WIRE_FIELD_STRINGS:
     case WIRE_FIELD_STRUCTS:
         return read_array(c, f, m);
@@ -375,7 +390,8 @@ static bool set_absent(const struct wire_field *f, char *m)
     bool is_right = !f->required;
     if (f->type == WIRE_FIELD_I64)
         *(int64_t *)(void *)(m + f->offset) = f->absent;
-    for (const struct wire_field *s = f->type == WIRE_FIELD_STRUCT ? f->sub->fields : NULL; s && s->type != WIRE_FIELD_END; s++)
+    for (const struct wire_field *s = f->type == WIRE_FIELD_STRUCT ? f->sub->fields : NULL;
+         s && s->type != WIRE_FIELD_END; s++)
         is_right = set_absent(s, m + f->offset) && is_right;
     return is_right;
 }

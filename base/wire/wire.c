@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of the messages of wire.h. A limit changed here is changed on both sides; the fields' own sizes
- * (char arrays) are limits too.
+ * The tables of the messages of wire.h. A limit changed here is changed on both sides; the fields'
+ * own sizes (char arrays) are limits too.
  */
 #include "base/wire/wire.h"
 
@@ -25,7 +25,8 @@ static const char *const phase_names[] = {
 static const char *const want_names[] = {"run", "save-stop", "stop", NULL};
 
 /* The tables write enums through int. */
-static_assert(sizeof(enum wire_phase) == sizeof(int) && sizeof(enum wire_want) == sizeof(int), "enum is int");
+static_assert(
+    sizeof(enum wire_phase) == sizeof(int) && sizeof(enum wire_want) == sizeof(int), "enum is int");
 
 static const struct wire_field join_fields[] = {
     WIRE_TEXT_REQ(wire_join, token),
@@ -75,7 +76,8 @@ static const struct wire_field checkpoint_fields[] = {
     WIRE_TEXT_OPT(wire_checkpoint, cause),
     WIRE_END,
 };
-static const struct wire_table checkpoint_table = {sizeof(struct wire_checkpoint), checkpoint_fields};
+static const struct wire_table checkpoint_table = {
+    sizeof(struct wire_checkpoint), checkpoint_fields};
 
 static const struct wire_field usage_fields[] = {
     WIRE_I64_OPT(wire_usage, cpu_ms, 0, TIME_MAX),
@@ -318,7 +320,7 @@ static const struct wire_field desired_attempt_fields[] = {
     WIRE_TEXT_OPT(wire_desired_attempt, open_mode),
     WIRE_STRING_OPT(wire_desired_attempt, image, WIRE_IMAGE_MAX),
     WIRE_I64_OPT(wire_desired_attempt, tasks, 0, CPUS_MAX),
-    WIRE_I64_OPT(wire_desired_attempt, all_tasks, 0, CPUS_MAX * WIRE_PEERS_MAX),
+    WIRE_I64_OPT(wire_desired_attempt, all_tasks, 0, CPUS_MAX *WIRE_PEERS_MAX),
     WIRE_I64_OPT(wire_desired_attempt, cpus_per_task, 0, CPUS_MAX),
     WIRE_TEXT_OPT(wire_desired_attempt, cluster),
     WIRE_TEXT_OPT(wire_desired_attempt, pool),
@@ -349,15 +351,15 @@ static const struct wire_field desired_fields[] = {
 };
 static const struct wire_table desired_table = {sizeof(struct wire_desired), desired_fields};
 
-#define WIRE_MESSAGE(name)                                                                                   \
-    void wire_##name##_encode(const struct wire_##name *m, struct buf *out)                                  \
-    {                                                                                                        \
-        wire_table_encode(&name##_table, m, out);                                                            \
-    }                                                                                                        \
-                                                                                                             \
-    int wire_##name##_decode(const char *p, size_t n, struct wire_##name *ret_m, struct err *e)              \
-    {                                                                                                        \
-        return wire_table_decode(&name##_table, p, n, WIRE_MESSAGE_MAX, ret_m, e);                           \
+#define WIRE_MESSAGE(name)                                                                         \
+    void wire_##name##_encode(const struct wire_##name *m, struct buf *out)                        \
+    {                                                                                              \
+        wire_table_encode(&name##_table, m, out);                                                  \
+    }                                                                                              \
+                                                                                                   \
+    int wire_##name##_decode(const char *p, size_t n, struct wire_##name *ret_m, struct err *e)    \
+    {                                                                                              \
+        return wire_table_decode(&name##_table, p, n, WIRE_MESSAGE_MAX, ret_m, e);                 \
     }
 
 WIRE_MESSAGE(join)

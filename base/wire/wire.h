@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The messages between belayd and its agents, JSON over HTTPS. One table per message (wire.c) drives encode and
- * decode; both are pure, bounded and strict, so both sides check the same limits.
+ * The messages between belayd and its agents, JSON over HTTPS. One table per message (wire.c)
+ * drives encode and decode; both are pure, bounded and strict, so both sides check the same limits.
  *
  * The protocol tells states, not steps; every message is safe to repeat, lose and re-order:
  *
@@ -15,13 +15,14 @@
  *   POST /agent/v1/channels/ID/output?offset=N&end=0|1   frames (base/frames.h) -> {"size":M}, when there is room
  *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS   "" -> frames from N on; those before are done with
  *
- * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints, its end) and gets
- * everything it should have. belayd ignores a status older than one it has seen (incarnation, then seq); an agent
- * ignores a desired older than one it has seen (rev). A status is answered at once if the agent's have_rev is not the
- * current revision or wait_ms is 0, else when the revision changes or wait_ms has passed.
- * An attempt that the agent has and that is not desired is to be killed and forgotten at once; an ended attempt that
- * is not desired is known to belayd durably and may be forgotten. What the program's end left to ship (output) is
- * shipped before forgetting; an end that is told before that has the last of it beside it.
+ * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints,
+ * its end) and gets everything it should have. belayd ignores a status older than one it has seen
+ * (incarnation, then seq); an agent ignores a desired older than one it has seen (rev). A status is
+ * answered at once if the agent's have_rev is not the current revision or wait_ms is 0, else when
+ * the revision changes or wait_ms has passed. An attempt that the agent has and that is not desired
+ * is to be killed and forgotten at once; an ended attempt that is not desired is known to belayd
+ * durably and may be forgotten. What the program's end left to ship (output) is shipped before
+ * forgetting; an end that is told before that has the last of it beside it.
  */
 #ifndef BELAY_WIRE_WIRE_H
 #define BELAY_WIRE_WIRE_H
@@ -41,7 +42,8 @@
 #define WIRE_KEPT_MAX 64
 #define WIRE_INPUT_OPEN "-" /* as an attempt's input: kept open for belay attach */
 #define WIRE_CHANNELS_MAX 256
-#define WIRE_LOADS_MAX 2048 /* of tasks, and of GPUs, in one status: the oldest that were not taken yet */
+/* of tasks, and of GPUs, in one status: the oldest that were not taken yet */
+#define WIRE_LOADS_MAX 2048
 #define WIRE_CHECKPOINTS_MAX 16 /* unacknowledged, in one status entry: the newest */
 #define WIRE_SCRIPT_MAX (1u << 20)
 #define WIRE_PATH_MAX 4095
@@ -61,7 +63,7 @@
 #define WIRE_TAILS_MAX 16
 #define WIRE_TAIL_MAX (64u << 10) /* bytes of output in one */
 #define WIRE_NODE_MW_MAX INT64_C(1000000000)
-#define WIRE_NONE INT64_MIN          /* "absent" in optional numbers; not sent */
+#define WIRE_NONE INT64_MIN /* "absent" in optional numbers; not sent */
 
 struct wire_join {
     char token[129];
@@ -71,12 +73,14 @@ struct wire_join {
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
-    char gpu_model[GPU_MODEL_MAX]; /* of all of them, as base/gpu.h has it; "": not known, or they differ */
-    int64_t gpu_memory_mib;        /* of one */
-    char criu[8];        /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
-    char criu_text[256]; /* its version, or why it cannot */
-    char features[FEATURES_TEXT_MAX]; /* that its configuration names, and the machine's architecture (base/feature.h) */
-    char resources[COUNTS_TEXT_MAX];  /* that its configuration names (base/counts.h) */
+    /* of all of them, as base/gpu.h has it; "": not known, or they differ */
+    char gpu_model[GPU_MODEL_MAX];
+    int64_t gpu_memory_mib; /* of one */
+    char criu[8];           /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
+    char criu_text[256];    /* its version, or why it cannot */
+    /* that its configuration names, and the machine's architecture (base/feature.h) */
+    char features[FEATURES_TEXT_MAX];
+    char resources[COUNTS_TEXT_MAX]; /* that its configuration names (base/counts.h) */
 };
 
 struct wire_joined {
@@ -92,7 +96,14 @@ struct wire_renew {
     char csr_pem[4096];
 };
 
-enum wire_phase { WIRE_STARTING, WIRE_RESTORING, WIRE_RUNNING, WIRE_SAVING, WIRE_ENDING, WIRE_ENDED };
+enum wire_phase {
+    WIRE_STARTING,
+    WIRE_RESTORING,
+    WIRE_RUNNING,
+    WIRE_SAVING,
+    WIRE_ENDING,
+    WIRE_ENDED
+};
 
 struct wire_checkpoint {
     int64_t sequence, bytes, stored_bytes, took_ms;
@@ -102,10 +113,11 @@ struct wire_checkpoint {
     char cause[16];
 };
 
-/* What the processes of an attempt use, as its cgroup counts it, or /proc shows it where there is none; 0: not known. */
+/* What the processes of an attempt use, as its cgroup counts it, or /proc shows it where there is
+ * none; 0: not known. */
 struct wire_usage {
     int64_t cpu_ms, cpu_user_ms; /* since its start; of it, in user mode */
-    int64_t cpu_milli; /* thousandths of a cpu, since the reading before this */
+    int64_t cpu_milli;           /* thousandths of a cpu, since the reading before this */
     int64_t memory_bytes, memory_peak_bytes;
 };
 
@@ -116,23 +128,28 @@ struct wire_attempt_status {
     int64_t restored_attempt, restored_sequence; /* 0, 0: from the beginning */
     int64_t restored_progress;                   /* WIRE_NONE */
     int64_t restore_ms, damaged;
-    int64_t restored_bytes, reused_bytes; /* of content; of it, what stood on the node and was not fetched */
-    int64_t first_done;                   /* the first progress that this attempt's program told; WIRE_NONE */
-    int64_t done, total;                  /* progress; WIRE_NONE */
-    struct wire_usage usage;              /* read at most every few seconds; at the end cpu_ms, cpu_user_ms and the peak alone */
-    struct wire_checkpoint *checkpoints;  /* with sequence > acked_sequence of the last desired */
+    /* of content; of it, what stood on the node and was not fetched */
+    int64_t restored_bytes, reused_bytes;
+    /* the first progress that this attempt's program told; WIRE_NONE */
+    int64_t first_done;
+    int64_t done, total; /* progress; WIRE_NONE */
+    /* read at most every few seconds; at the end cpu_ms, cpu_user_ms and the peak alone */
+    struct wire_usage usage;
+    struct wire_checkpoint *checkpoints; /* with sequence > acked_sequence of the last desired */
     size_t n_checkpoints;
     int64_t failed_saves; /* counted, but those that failed as the one before did; */
     char save_error[256]; /* the last failure's words */
-    int64_t store_tries;   /* before it runs: so often the store could not be used; 0: it was, or was not needed yet */
+    /* before it runs: so often the store could not be used; 0: it was, or was not needed yet */
+    int64_t store_tries;
     char store_error[256]; /* the last time's words */
     /* phase WIRE_ENDED: */
     char end[16];      /* one of end_kind_names */
     int64_t exit_code; /* 0 .. 255; 128 + signal when killed by one */
     char text[256];
     int64_t output_bytes; /* written so far */
-    int64_t kept_bytes;   /* that the store has of the job, since it was cleaned last; 0: not known */
-    int64_t secrets;      /* the version of its struct wire_secrets that the agent holds; 0: none */
+    /* that the store has of the job, since it was cleaned last; 0: not known */
+    int64_t kept_bytes;
+    int64_t secrets; /* the version of its struct wire_secrets that the agent holds; 0: none */
 };
 
 struct wire_notice {
@@ -141,13 +158,15 @@ struct wire_notice {
     int64_t seen;
 };
 
-/* A job of which something that an earlier attempt left is kept on the node, for its next attempt there. */
+/* A job of which something that an earlier attempt left is kept on the node, for its next attempt
+ * there. */
 struct wire_kept {
     int64_t job;
 };
 
-/* What an attempt's processes did in a minute or so, and what a GPU or a slice of one did while that attempt had it. Each is told until
- * it is taken: numbers grow with every one of an incarnation. belayd may lose what it has taken, which costs a minute of telemetry. */
+/* What an attempt's processes did in a minute or so, and what a GPU or a slice of one did while
+ * that attempt had it. Each is told until it is taken: numbers grow with every one of an
+ * incarnation. belayd may lose what it has taken, which costs a minute of telemetry. */
 struct wire_task_load {
     int64_t no;
     int64_t at; /* wall ms of its beginning */
@@ -164,8 +183,9 @@ struct wire_gpu_load {
     struct gpu_load load;
 };
 
-/* Output of an attempt that this status tells to have ended, which is not known to have come to belayd: the machine may be gone
- * before a piece of its own gets through, and the end must not be all that is left. */
+/* Output of an attempt that this status tells to have ended, which is not known to have come to
+ * belayd: the machine may be gone before a piece of its own gets through, and the end must not be
+ * all that is left. */
 struct wire_tail {
     int64_t job, attempt;
     int64_t offset;
@@ -178,11 +198,12 @@ struct wire_status {
     int64_t have_rev;    /* 0: none yet */
     int64_t wait_ms;     /* 0 .. 25000 */
     int64_t load_milli;  /* 1-minute load average x 1000 */
-    int64_t cpu_mw;      /* what processors and memory drew in the last minute or so, as they measure it; 0: not known */
+    /* what processors and memory drew in the last minute or so, as they measure it; 0: not known */
+    int64_t cpu_mw;
     struct wire_notice notice;
     char criu[8], criu_text[256]; /* as in the join: found anew at the agent's start */
     char features[FEATURES_TEXT_MAX], resources[COUNTS_TEXT_MAX]; /* likewise */
-    char gpu_model[GPU_MODEL_MAX]; /* likewise */
+    char gpu_model[GPU_MODEL_MAX];                                /* likewise */
     int64_t gpu_memory_mib;
     struct wire_attempt_status *attempts;
     size_t n_attempts;
@@ -196,8 +217,8 @@ struct wire_status {
     size_t n_tails;
 };
 
-/* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be told as `reason`;
- * STOP: end it (SIGTERM, then SIGKILL after kill_wait_ms). */
+/* What to do with an attempt. RUN: start it if it is not there. SAVE_STOP: save, then end it, to be
+ * told as `reason`; STOP: end it (SIGTERM, then SIGKILL after kill_wait_ms). */
 enum wire_want { WIRE_RUN, WIRE_SAVE_STOP, WIRE_STOP };
 
 struct wire_env {
@@ -205,23 +226,25 @@ struct wire_env {
     char *value; /* at most WIRE_ENV_VALUE_MAX bytes */
 };
 
-/* What an attempt's agent needs and nobody else may know. It is in memory only, at both ends: no record, no log, no job's
- * environment has it. Level-triggered as all is: belayd sends it with an attempt, whatever is wanted of that, as long as
- * the version that the agent tells is another, so an agent that was restarted and did not find it (agent/keyring.h) gets it
- * again, and one that has it gets what replaces it. */
+/* What an attempt's agent needs and nobody else may know. It is in memory only, at both ends: no
+ * record, no log, no job's environment has it. Level-triggered as all is: belayd sends it with an
+ * attempt, whatever is wanted of that, as long as the version that the agent tells is another, so
+ * an agent that was restarted and did not find it (agent/keyring.h) gets it again, and one that has
+ * it gets what replaces it. */
 struct wire_secrets {
     int64_t version; /* 0: nothing is sent; else another for other content, opaque */
-    /* The job's keys of encrypted checkpoints (ckpt/crypt.h), each WIRE_KEY_HEX hex digits, the current one first. */
+    /* The job's keys of encrypted checkpoints (ckpt/crypt.h), each WIRE_KEY_HEX hex digits, the
+     * current one first. */
     char **checkpoint_keys;
     size_t n_checkpoint_keys;
     bool encrypts;      /* new checkpoints, with the first */
     bool refuses_plain; /* a checkpoint that is not encrypted is not restored */
-    /* For the job's part of the store, in place of the node's own; what it is follows from the store. store_token NULL:
-     * there are none. They end store_left_ms after this was sent. */
+    /* For the job's part of the store, in place of the node's own; what it is follows from the
+     * store. store_token NULL: there are none. They end store_left_ms after this was sent. */
     char *store_access_key, *store_secret_key, *store_token;
     int64_t store_left_ms;
-    /* With which srun may start tasks on the other nodes of this attempt, and nothing else; NULL: none. It is the job's own: the agent
-     * gives it to the script's user as a file. */
+    /* With which srun may start tasks on the other nodes of this attempt, and nothing else; NULL:
+     * none. It is the job's own: the agent gives it to the script's user as a file. */
     char *step_token;
 };
 
@@ -235,13 +258,17 @@ struct wire_peer {
 struct wire_desired_attempt {
     int64_t job, attempt;
     enum wire_want want;
-    int64_t stop_by;        /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
+    /* with SAVE_STOP: another rank's node goes at this moment, wall ms; 0: there is time */
+    int64_t stop_by;
     char reason[16];        /* end kind to report for SAVE_STOP and STOP */
     int64_t acked_sequence; /* checkpoints of this attempt that belayd has */
-    int64_t ckpt_every_ms;  /* between periodic saves, resolved: as things are now. 0: not told, or method none */
-    int64_t saves_asked; /* by users, of this attempt: a save that begins after the last of them is wanted */
-    int64_t limit_ms;    /* its time limit as things are now; WIRE_NO_LIMIT; 0: not told, that of its start holds */
-    bool gang_ended;     /* another rank has ended: there is no further checkpoint of all of them */
+    /* between periodic saves, resolved: as things are now. 0: not told, or method none */
+    int64_t ckpt_every_ms;
+    /* by users, of this attempt: a save that begins after the last of them is wanted */
+    int64_t saves_asked;
+    /* its time limit as things are now; WIRE_NO_LIMIT; 0: not told, that of its start holds */
+    int64_t limit_ms;
+    bool gang_ended; /* another rank has ended: there is no further checkpoint of all of them */
     struct wire_secrets secrets;
     /* the rest only with WIRE_RUN, and only until the agent tells the attempt (any phase) */
     char name[64];
@@ -252,69 +279,87 @@ struct wire_desired_attempt {
     struct wire_env *env;
     size_t n_env;
     char cwd[4096];
-    char workdir[65]; /* the hash of what it gets as its working directory (ckpt/workdir.h), in place of cwd; "": nothing */
+    /* the hash of what it gets as its working directory (ckpt/workdir.h), in place of cwd; "":
+     * nothing */
+    char workdir[65];
     int64_t cpus, gpus, memory_mib;
-    bool exclusive; /* nobody else is on the node; the three are all of it */
+    bool exclusive;                  /* nobody else is on the node; the three are all of it */
     char resources[COUNTS_TEXT_MAX]; /* of the node by name */
-    int64_t time_limit_ms; /* at its start; 0 none */
-    int64_t grace_signal;  /* sent once, before the time limit; 0: none */
-    int64_t grace_ms;      /* so long before it */
-    bool grace_to_script;  /* to the script's own process only */
-    char method[8];        /* "none" "signal" "coop" "criu" */
+    int64_t time_limit_ms;           /* at its start; 0 none */
+    int64_t grace_signal;            /* sent once, before the time limit; 0: none */
+    int64_t grace_ms;                /* so long before it */
+    bool grace_to_script;            /* to the script's own process only */
+    char method[8];                  /* "none" "signal" "coop" "criu" */
     int64_t ckpt_signal;
     int64_t ckpt_keep;
-    int64_t ckpt_keep_every; /* 0: none */
+    int64_t ckpt_keep_every;      /* 0: none */
     char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
-    /* What the attempt has to find in the store (ckpt_begin); store_uid "": belayd is of before that, nothing is checked. */
-    char store_uid[33];      /* of the cluster: that of the store's marker (ckpt/owner.h) */
-    char ckpt_identity[64];  /* of the job's part of it */
-    int64_t expect_attempt, expect_sequence; /* the newest checkpoint that belayd was told of; 0, 0: of none */
-    int64_t from_attempt;    /* checkpoints of earlier attempts are not to be used: the job begins from nothing; 0: all may be */
+    /* What the attempt has to find in the store (ckpt_begin); store_uid "": belayd is of before
+     * that, nothing is checked. */
+    char store_uid[33];     /* of the cluster: that of the store's marker (ckpt/owner.h) */
+    char ckpt_identity[64]; /* of the job's part of it */
+    /* the newest checkpoint that belayd was told of; 0, 0: of none */
+    int64_t expect_attempt, expect_sequence;
+    /* checkpoints of earlier attempts are not to be used: the job begins from nothing; 0: all may
+     * be */
+    int64_t from_attempt;
     int64_t kill_wait_ms;
-    int64_t store_wait_ms;      /* how long it tries to use a store that it cannot, before it ends as "store-away"; 0: 10 min */
-    int64_t save_ms;            /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
-    int64_t rank;               /* this node's, from 0 */
-    struct wire_peer *peers;    /* all nodes of the attempt, by rank; none: this is the only one */
+    /* how long it tries to use a store that it cannot, before it ends as "store-away"; 0: 10 min */
+    int64_t store_wait_ms;
+    int64_t save_ms;         /* measured save time so far, 0 unknown: for BELAY_GRACE_S */
+    int64_t rank;            /* this node's, from 0 */
+    struct wire_peer *peers; /* all nodes of the attempt, by rank; none: this is the only one */
     size_t n_peers;
-    bool script_on_first;       /* the script starts on rank 0 alone; the others hold the place for its steps, and save nothing */
-    int64_t array;              /* it is a task of this array; 0: of none */
-    int64_t array_index;        /* its own; the rest is of all tasks of the array */
+    /* the script starts on rank 0 alone; the others hold the place for its steps, and save
+     * nothing */
+    bool script_on_first;
+    int64_t array;       /* it is a task of this array; 0: of none */
+    int64_t array_index; /* its own; the rest is of all tasks of the array */
     int64_t array_count, array_min, array_max, array_step;
-    bool slurm_env;             /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
-    /* Files of its user's, relative to cwd, with the signs of base/pattern.h; NULL: none. Its output is shipped as well. */
+    /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
+    bool slurm_env;
+    /* Files of its user's, relative to cwd, with the signs of base/pattern.h; NULL: none. Its
+     * output is shipped as well. */
     char *output, *error; /* error NULL: goes where the output goes */
     char *input;          /* NULL: /dev/null */
-    char open_mode[16];   /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
-    char *image;           /* of a container, in which the script runs; NULL: none */
-    int64_t tasks;         /* on a node, of cpus_per_task CPUs each, which the script starts itself with srun; 0: not told */
-    int64_t all_tasks;     /* on all nodes together, with script_on_first; 0: not told */
-    int64_t cpus_per_task; /* 0: not told */
+    /* "append", "truncate", "": emptied by the first attempt, added to by later ones */
+    char open_mode[16];
+    char *image; /* of a container, in which the script runs; NULL: none */
+    /* on a node, of cpus_per_task CPUs each, which the script starts itself with srun; 0: not
+     * told */
+    int64_t tasks;
+    int64_t all_tasks;          /* on all nodes together, with script_on_first; 0: not told */
+    int64_t cpus_per_task;      /* 0: not told */
     char cluster[64], pool[64]; /* for SLURM_CLUSTER_NAME and SLURM_JOB_PARTITION; "": not told */
-    bool needs_secrets; /* without its secrets nothing of it is read from the store or written there */
+    /* without its secrets nothing of it is read from the store or written there */
+    bool needs_secrets;
 };
 
-/* A session of a user's with an attempt (belay exec): to be claimed, and gone on with while it is desired. One that belayd answers
- * with 404 is over. */
+/* A session of a user's with an attempt (belay exec): to be claimed, and gone on with while it is
+ * desired. One that belayd answers with 404 is over. */
 struct wire_channel {
     int64_t id, job, attempt;
 };
 
 struct wire_desired {
     int64_t rev;
-    int64_t sync_ms;  /* how long the next poll may wait */
-    int64_t lease_ms; /* unheard of for longer, the node counts as lost; much later it ends itself */
+    int64_t sync_ms; /* how long the next poll may wait */
+    /* unheard of for longer, the node counts as lost; much later it ends itself */
+    int64_t lease_ms;
     struct wire_desired_attempt *attempts;
     size_t n_attempts;
-    struct wire_kept *unneeded; /* of the jobs that the last status told as kept: those that have ended */
+    /* of the jobs that the last status told as kept: those that have ended */
+    struct wire_kept *unneeded;
     size_t n_unneeded;
     struct wire_channel *channels;
     size_t n_channels;
     int64_t task_loads_taken, gpu_loads_taken; /* the highest numbers of them; 0: none */
 };
 
-/* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is not UTF-8 or too long
- * is mended or cut. Decoders: ERR_INVALID with the path of what is wrong; on success the arrays and texts
- * are the caller's (deinit). Unknown keys are tolerated, so that versions can be mixed. */
+/* Encoders append JSON to out; a number outside its range is a bug of the caller, a text that is
+ * not UTF-8 or too long is mended or cut. Decoders: ERR_INVALID with the path of what is wrong; on
+ * success the arrays and texts are the caller's (deinit). Unknown keys are tolerated, so that
+ * versions can be mixed. */
 void wire_join_encode(const struct wire_join *m, struct buf *out);
 int wire_join_decode(const char *p, size_t n, struct wire_join *ret_m, struct err *e);
 void wire_joined_encode(const struct wire_joined *m, struct buf *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libbelay. The protocol is a handful of small files in BELAY_CONTROL_DIR (docs/checkpoints.md); this file
- * reads and writes them. The few statics below are the price of an API without an init call: what was last
- * asked and when, in this process.
+ * libbelay. The protocol is a handful of small files in BELAY_CONTROL_DIR (docs/checkpoints.md);
+ * this file reads and writes them. The few statics below are the price of an API without an init
+ * call: what was last asked and when, in this process.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -27,7 +27,7 @@
 #define FILE_BYTES_MAX 4096  /* of any file of the protocol */
 #define PATH_BYTES 4096
 #define RANKS_MAX 10000 /* their directories have numbers of four digits */
-#define ACCEPTED_MAX 8 /* the agent keeps no more answers */
+#define ACCEPTED_MAX 8  /* the agent keeps no more answers */
 
 static long long asked_ms, told_ms; /* 0: not yet */
 static int asked_answer, is_stopping;
@@ -244,7 +244,8 @@ static const char *number_text(long long n, char out[32])
     return out;
 }
 
-/* Puts text down at path, whole or not at all. replace 0: errno EEXIST if path is there (link(2) decides). */
+/* Puts text down at path, whole or not at all. replace 0: errno EEXIST if path is there (link(2)
+ * decides). */
 static int publish(const char *dir, const char *path, const char *text, int replace)
 {
     char temp[PATH_BYTES + 32];
@@ -377,7 +378,8 @@ static long long next_number(const char *dir)
     return greatest + 1;
 }
 
-/* The number of the commit made, or -1 with errno. Two processes of one job never share a number. */
+/* The number of the commit made, or -1 with errno. Two processes of one job never share a
+ * number. */
 static long long create_commit(const char *dir, const char *text)
 {
     char path[PATH_BYTES];
@@ -405,11 +407,13 @@ static long long commit_timeout_ms(void)
 
 static const struct timespec poll_pause = {.tv_nsec = POLL_MS * 1000000L};
 
-/* Waits for the agent's answer to a commit. When the time is over the answer is ours, so that the agent does
- * not come back later and save a directory that we have begun to change; unless it was there first. */
+/* Waits for the agent's answer to a commit. When the time is over the answer is ours, so that the
+ * agent does not come back later and save a directory that we have begun to change; unless it was
+ * there first. */
 static int wait_result(const char *dir, long long number, char text[FILE_BYTES_MAX])
 {
-    static const char late[] = "{\"ok\":false,\"error\":\"the belay agent did not answer in time\"}\n";
+    static const char late[] =
+        "{\"ok\":false,\"error\":\"the belay agent did not answer in time\"}\n";
     long long end = clock_ms(CLOCK_MONOTONIC) + commit_timeout_ms();
     char path[PATH_BYTES];
 
@@ -484,8 +488,9 @@ static int commit(long long progress, long long total, int wait, char *error, si
     if (!dir)
         return 0;
     settle();
-    snprintf(text, sizeof(text), "{\"progress\":%s,\"total\":%s%s}\n", number_text(progress, done_text),
-        number_text(total, total_text), wait ? "" : ",\"wait\":false");
+    snprintf(text, sizeof(text), "{\"progress\":%s,\"total\":%s%s}\n",
+        number_text(progress, done_text), number_text(total, total_text),
+        wait ? "" : ",\"wait\":false");
     number = create_commit(dir, text);
     if (number < 0 || wait_result(dir, number, text)) {
         snprintf(why, sizeof(why), "cannot commit through %.2048s: %s", dir, strerror(errno));
@@ -494,7 +499,8 @@ static int commit(long long progress, long long total, int wait, char *error, si
     asked_ms = 0; /* the question is open again */
     if (!is_true(text, "ok"))
         return fail(error, error_size,
-            find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer makes no sense" : why);
+            find_string(text, "error", why, sizeof(why)) ? "the belay agent's answer makes no sense"
+                                                         : why);
     is_stopping = find_value(text, "stop") ? is_true(text, "stop") : stop;
     if (find_value(text, "durable") && !is_true(text, "durable")) {
         remember(number, progress);
@@ -546,8 +552,8 @@ int belay_progress(long long done, long long total)
         return 0;
     if (told_ms && now - told_ms < PROGRESS_EVERY_MS && done != total)
         return 0;
-    snprintf(text, sizeof(text), "{\"done\":%s,\"total\":%s}\n", number_text(done < 0 ? 0 : done, done_text),
-        number_text(total, total_text));
+    snprintf(text, sizeof(text), "{\"done\":%s,\"total\":%s}\n",
+        number_text(done < 0 ? 0 : done, done_text), number_text(total, total_text));
     if (publish(control_dir(), path, text, 1))
         return -1;
     told_ms = now;
@@ -564,7 +570,8 @@ int belay_waited(double seconds)
     waited_s += seconds;
     if (waited_told_ms && now - waited_told_ms < WAITED_EVERY_MS)
         return 0;
-    snprintf(text, sizeof(text), "{\"ms\":%s}\n", number_text((long long)(waited_s * 1000), number));
+    snprintf(
+        text, sizeof(text), "{\"ms\":%s}\n", number_text((long long)(waited_s * 1000), number));
     if (publish(control_dir(), path, text, 1))
         return -1;
     waited_told_ms = now;

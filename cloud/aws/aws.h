@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver: EC2 Query API, version 2016-11-15. Credentials in the usual order: environment, shared file
- * (~/.aws/credentials, profile), instance role through IMDSv2; temporary ones are renewed before they end.
+ * The aws driver: EC2 Query API, version 2016-11-15. Credentials in the usual order: environment,
+ * shared file (~/.aws/credentials, profile), instance role through IMDSv2; temporary ones are
+ * renewed before they end.
  */
 #ifndef BELAY_CLOUD_AWS_H
 #define BELAY_CLOUD_AWS_H
@@ -15,13 +16,16 @@ struct aws_machine {
     const char *security_group;
     const char *iam_profile; /* name or ARN */
     int64_t disk_gib;        /* 0: the image's own */
-    bool uses_reservations;  /* on demand may use the account's open capacity reservations; else they are left alone */
+    /* on demand may use the account's open capacity reservations; else they are left alone */
+    bool uses_reservations;
 };
 
 struct aws_options {
     struct aws_machine machine;
-    const char *endpoint_url; /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
-    const char *prices_url; /* of the price list, as endpoint_url; NULL: AWS's own, but none when endpoint_url is set */
+    /* NULL: https://ec2.REGION.amazonaws.com/; http:// only for a loopback host */
+    const char *endpoint_url;
+    /* of the price list, as endpoint_url; NULL: AWS's own, but none when endpoint_url is set */
+    const char *prices_url;
     const char *credentials_file; /* NULL: AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials */
     const char *profile;          /* NULL: AWS_PROFILE or "default" */
     const char *metadata_url;     /* for role credentials; NULL: http://169.254.169.254 */
@@ -30,8 +34,8 @@ struct aws_options {
     struct timers *timers;        /* their clock dates the signatures */
 };
 
-/* Copies what it needs; reads the environment's AWS_* variables here and never again. ERR_CONFIG (an endpoint
- * that is plain http to another host, half a key pair in the environment). */
+/* Copies what it needs; reads the environment's AWS_* variables here and never again. ERR_CONFIG
+ * (an endpoint that is plain http to another host, half a key pair in the environment). */
 int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_driver, struct err *e);
 
 extern const struct cloud_provider aws_provider;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See credentials.h. One source has one cache and at most one fetch under way; all who wait get its outcome.
+ * See credentials.h. One source has one cache and at most one fetch under way; all who wait get its
+ * outcome.
  *
  *   get --> timer(0) --- cached and good --------------------------------> done
  *                 \--- environment, else file --- found, or wrong -------> done
  *                              \--- none: role name --> role's keys -----> done
  *
- * Role credentials are renewed from 15 minutes before their end (new ones appear 5 minutes before). A renewal
- * that fails, or that brings the same old ones, is tried again a minute later; meanwhile the old ones are
- * handed out, even past their end: when the metadata service lags, the provider usually accepts them longer.
+ * Role credentials are renewed from 15 minutes before their end (new ones appear 5 minutes before).
+ * A renewal that fails, or that brings the same old ones, is tried again a minute later; meanwhile
+ * the old ones are handed out, even past their end: when the metadata service lags, the provider
+ * usually accepts them longer.
  */
 #include "cloud/aws/credentials.h"
 #include "base/fs.h"
@@ -65,21 +67,25 @@ void aws_environment_read(struct aws_environment *ret_env)
 }
 
 /* Copies a value that will go into a header line: visible ASCII only. The error never shows it. */
-static int copy_value(char *dst, size_t size, const char *src, size_t n, const char *what, struct err *e)
+static int copy_value(
+    char *dst, size_t size, const char *src, size_t n, const char *what, struct err *e)
 {
     if (n >= size)
         return err_set(e, ERR_CONFIG, "%s is longer than %zu bytes", what, size - 1);
     for (size_t i = 0; i < n; i++)
         if (src[i] <= ' ' || src[i] > '~')
-            return err_set(e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
+            return err_set(
+                e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
     memcpy(dst, src, n);
     dst[n] = '\0';
     return 0;
 }
 
-#define COPY_VALUE(dst, src, what, e) copy_value((dst), sizeof(dst), (src), strlen(src), (what), (e))
+#define COPY_VALUE(dst, src, what, e)                                                              \
+    copy_value((dst), sizeof(dst), (src), strlen(src), (what), (e))
 
-static int read_environment(struct aws_credential_source *s, const struct aws_environment *env, struct err *e)
+static int read_environment(
+    struct aws_credential_source *s, const struct aws_environment *env, struct err *e)
 {
     struct aws_credentials *c = &s->from_env;
     if (!env->access_key && !env->secret_key)
@@ -99,8 +105,8 @@ static int read_environment(struct aws_credential_source *s, const struct aws_en
 
 static void on_answer_timer(struct timer *t, void *ctx);
 
-int aws_credential_source_create(
-    const struct aws_credential_options *o, struct aws_credential_source **ret_source, struct err *e)
+int aws_credential_source_create(const struct aws_credential_options *o,
+    struct aws_credential_source **ret_source, struct err *e)
 {
     struct aws_credential_source *s = mem_alloc(sizeof(*s));
     const char *file = o->credentials_file ? o->credentials_file : o->env.credentials_file;
@@ -117,8 +123,8 @@ int aws_credential_source_create(
     timer_init(&s->answer_timer, on_answer_timer, s);
     int rc = read_environment(s, &o->env, e);
     if (rc == 0 && !o->env.metadata_disabled)
-        rc =
-            imds_create(o->metadata_url ? o->metadata_url : IMDS_URL, o->http, o->timers->clock, &s->imds, e);
+        rc = imds_create(
+            o->metadata_url ? o->metadata_url : IMDS_URL, o->http, o->timers->clock, &s->imds, e);
     if (rc == 0)
         *ret_source = s;
     else
@@ -160,7 +166,8 @@ static void answer(struct aws_credential_source *s, const struct err *e)
 static bool is_fresh(const struct aws_credential_source *s)
 {
     const struct aws_credentials *c = &s->cached;
-    return !wall_is_set(c->expires) || c->expires.ms - clock_wall(s->timers->clock).ms > RENEW_BEFORE_MS;
+    return !wall_is_set(c->expires) ||
+           c->expires.ms - clock_wall(s->timers->clock).ms > RENEW_BEFORE_MS;
 }
 
 static bool is_usable(const struct aws_credential_source *s)
@@ -193,7 +200,8 @@ static void fail_role(struct aws_credential_source *s, const struct err *cause)
             "no AWS credentials: not in the environment, not in %s, and this instance has no role",
             s->file ? s->file : "a shared file");
     else
-        err_wrap(&e, "AWS credentials: not in the environment, not in %s; asking for the instance's role",
+        err_wrap(&e,
+            "AWS credentials: not in the environment, not in %s; asking for the instance's role",
             s->file ? s->file : "a shared file");
     answer(s, &e);
 }
@@ -221,9 +229,11 @@ static void on_role_name(void *ctx, const struct err *e, const char *body, size_
     }
     size_t len = strcspn(body, "\r\n");
     if (len == 0 || len > ROLE_NAME_MAX ||
-        strspn(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") < len) {
+        strspn(body, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") <
+            len) {
         struct err bad;
-        err_set(&bad, ERR_INVALID, "metadata " ROLE_PATH ": the reply of %zu bytes is no role name", n);
+        err_set(
+            &bad, ERR_INVALID, "metadata " ROLE_PATH ": the reply of %zu bytes is no role name", n);
         fail_role(s, &bad);
         return;
     }
@@ -285,8 +295,8 @@ static void on_answer_timer(struct timer *t, void *ctx)
         fetch(s);
 }
 
-void aws_credentials_get(
-    struct aws_credential_source *s, struct aws_credentials_wait *w, aws_credentials_fn done, void *ctx)
+void aws_credentials_get(struct aws_credential_source *s, struct aws_credentials_wait *w,
+    aws_credentials_fn done, void *ctx)
 {
     *w = (struct aws_credentials_wait){.done = done, .ctx = ctx};
     list_push_back(&s->waits, &w->link);
@@ -332,7 +342,8 @@ static bool is_text(const char *p, size_t n, const char *text)
 static int parse_section(struct file_parser *f, const char *p, size_t n)
 {
     if (p[n - 1] != ']')
-        return err_set(f->e, ERR_CONFIG, "line %zu: expected ']' at the end of a profile's name", f->line);
+        return err_set(
+            f->e, ERR_CONFIG, "line %zu: expected ']' at the end of a profile's name", f->line);
     p++;
     n -= 2;
     trim(&p, &n);
@@ -354,8 +365,8 @@ static int parse_setting(struct file_parser *f, const char *p, size_t n)
 {
     const char *equals = memchr(p, '=', n);
     if (!equals)
-        return err_set(
-            f->e, ERR_CONFIG, "line %zu: expected \"[profile]\", \"key = value\" or a comment", f->line);
+        return err_set(f->e, ERR_CONFIG,
+            "line %zu: expected \"[profile]\", \"key = value\" or a comment", f->line);
     if (!f->in_profile)
         return 0;
     const char *key = p, *value = equals + 1;
@@ -365,13 +376,14 @@ static int parse_setting(struct file_parser *f, const char *p, size_t n)
     trim(&value, &value_len);
     struct aws_credentials *c = &f->c;
     if (is_text(key, key_len, "aws_access_key_id"))
-        rc = copy_value(c->access_key, sizeof(c->access_key), value, value_len, "aws_access_key_id", f->e);
-    else if (is_text(key, key_len, "aws_secret_access_key"))
-        rc =
-            copy_value(c->secret_key, sizeof(c->secret_key), value, value_len, "aws_secret_access_key", f->e);
-    else if (is_text(key, key_len, "aws_session_token"))
         rc = copy_value(
-            c->session_token, sizeof(c->session_token), value, value_len, "aws_session_token", f->e);
+            c->access_key, sizeof(c->access_key), value, value_len, "aws_access_key_id", f->e);
+    else if (is_text(key, key_len, "aws_secret_access_key"))
+        rc = copy_value(
+            c->secret_key, sizeof(c->secret_key), value, value_len, "aws_secret_access_key", f->e);
+    else if (is_text(key, key_len, "aws_session_token"))
+        rc = copy_value(c->session_token, sizeof(c->session_token), value, value_len,
+            "aws_session_token", f->e);
     return rc == 0 ? 0 : err_wrap(f->e, "line %zu", f->line);
 }
 
@@ -379,7 +391,8 @@ static int parse_line(struct file_parser *f, const char *p, size_t n)
 {
     if (n > LINE_MAX_BYTES)
         return err_set(f->e, ERR_CONFIG, "line %zu: longer than %d bytes", f->line, LINE_MAX_BYTES);
-    if (n > 0 && isspace((unsigned char)p[0])) /* belongs to the setting above, which is none of ours */
+    /* belongs to the setting above, which is none of ours */
+    if (n > 0 && isspace((unsigned char)p[0]))
         return 0;
     trim(&p, &n);
     if (n == 0 || p[0] == '#' || p[0] == ';')
@@ -403,8 +416,8 @@ static int check_profile(struct file_parser *f)
     return 0;
 }
 
-int aws_credentials_parse_file(
-    const char *text, size_t n, const char *profile, struct aws_credentials *ret_credentials, struct err *e)
+int aws_credentials_parse_file(const char *text, size_t n, const char *profile,
+    struct aws_credentials *ret_credentials, struct err *e)
 {
     struct file_parser f = {.profile = profile, .e = e, .c = {.expires = WALL_NONE}};
     int rc = 0;
@@ -444,7 +457,8 @@ int aws_credentials_parse_role(
         json_reader_init(&r, object, "", &unsaid);
         const char *code = json_opt_str(&r, "Code", 64, "Success");
         if (code && !str_eq(code, "Success")) {
-            rc = err_set(e, ERR_UNAVAILABLE, "the instance's role has no credentials now: Code \"%s\"", code);
+            rc = err_set(e, ERR_UNAVAILABLE,
+                "the instance's role has no credentials now: Code \"%s\"", code);
             json_decref(object);
             return rc;
         }
@@ -459,7 +473,8 @@ int aws_credentials_parse_role(
     json_decref(object);
     if (rc != 0)
         rc = err_set(e, ERR_INVALID,
-            "the reply of %zu bytes is not a JSON object with AccessKeyId, SecretAccessKey, Token and "
+            "the reply of %zu bytes is not a JSON object with AccessKeyId, SecretAccessKey, Token "
+            "and "
             "Expiration",
             n);
     else if (!c.access_key[0] || !c.secret_key[0])

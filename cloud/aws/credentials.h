@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AWS credentials: from the environment, else from the shared file (~/.aws/credentials, by profile), else
- * from the instance's role through the metadata service. Temporary ones are renewed before they end.
+ * AWS credentials: from the environment, else from the shared file (~/.aws/credentials, by
+ * profile), else from the instance's role through the metadata service. Temporary ones are renewed
+ * before they end.
  *
  * Secrets are wiped when they are replaced or freed and never get into an error or a log line.
  */
@@ -22,7 +23,8 @@ struct aws_credentials {
     struct wall expires;                           /* WALL_NONE: they last */
 };
 
-/* What the environment says; read once, by aws_environment_read. Borrowed strings, NULL where unset or empty.
+/* What the environment says; read once, by aws_environment_read. Borrowed strings, NULL where unset
+ * or empty.
  */
 struct aws_environment {
     const char *access_key, *secret_key, *session_token;
@@ -45,13 +47,13 @@ struct aws_credential_options {
 struct aws_credential_source;
 
 /* Copies what it needs. ERR_CONFIG: half a key pair in the environment, a bad metadata_url. */
-int aws_credential_source_create(
-    const struct aws_credential_options *o, struct aws_credential_source **ret_source, struct err *e);
+int aws_credential_source_create(const struct aws_credential_options *o,
+    struct aws_credential_source **ret_source, struct err *e);
 /* Waits under way are dropped: their done does not run. NULL is fine. */
 void aws_credential_source_destroy(struct aws_credential_source *s);
 
-/* e NULL: c, borrowed for the call. ERR_CONFIG: there are none, or the file is wrong; ERR_UNAVAILABLE,
- * ERR_TIMEOUT, ERR_DENIED, ERR_INVALID: the metadata service. */
+/* e NULL: c, borrowed for the call. ERR_CONFIG: there are none, or the file is wrong;
+ * ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_DENIED, ERR_INVALID: the metadata service. */
 typedef void (*aws_credentials_fn)(void *ctx, const struct err *e, const struct aws_credentials *c);
 
 /* A wait for credentials; lives in the object that waits. Private. */
@@ -61,24 +63,25 @@ struct aws_credentials_wait {
     void *ctx;
 };
 
-/* done runs once, not inside the call. Reads the file (blocking, small) or asks the metadata service when
- * nothing usable is cached. */
-void aws_credentials_get(
-    struct aws_credential_source *s, struct aws_credentials_wait *w, aws_credentials_fn done, void *ctx);
+/* done runs once, not inside the call. Reads the file (blocking, small) or asks the metadata
+ * service when nothing usable is cached. */
+void aws_credentials_get(struct aws_credential_source *s, struct aws_credentials_wait *w,
+    aws_credentials_fn done, void *ctx);
 /* done will not run. Harmless on a wait that is over or zeroed. */
 void aws_credentials_cancel(struct aws_credentials_wait *w);
 
-/* The provider refused the ones handed out last: the next get reads them anew. False if that cannot help
- * because they came from the environment. */
+/* The provider refused the ones handed out last: the next get reads them anew. False if that cannot
+ * help because they came from the environment. */
 bool aws_credentials_refused(struct aws_credential_source *s);
 
-/* Pure: the profile's keys in the text of a shared credentials file. ERR_NOT_FOUND: no such profile (the
- * error names the nearest). ERR_CONFIG: a line that is none (with its number), a profile without keys, a
- * value too long. */
-int aws_credentials_parse_file(
-    const char *text, size_t n, const char *profile, struct aws_credentials *ret_credentials, struct err *e);
+/* Pure: the profile's keys in the text of a shared credentials file. ERR_NOT_FOUND: no such profile
+ * (the error names the nearest). ERR_CONFIG: a line that is none (with its number), a profile
+ * without keys, a value too long. */
+int aws_credentials_parse_file(const char *text, size_t n, const char *profile,
+    struct aws_credentials *ret_credentials, struct err *e);
 
-/* Pure: the reply of iam/security-credentials/ROLE. ERR_INVALID; ERR_UNAVAILABLE: its Code is not "Success".
+/* Pure: the reply of iam/security-credentials/ROLE. ERR_INVALID; ERR_UNAVAILABLE: its Code is not
+ * "Success".
  */
 int aws_credentials_parse_role(
     const char *text, size_t n, struct aws_credentials *ret_credentials, struct err *e);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client. See
- * driver_parts.h for the life of a call.
+ * The aws driver: glue between the pure halves (ec2.h, sigv4.h, credentials.h) and an HTTP client.
+ * See driver_parts.h for the life of a call.
  *
- * Invariant: what credentials sign goes to two URLs only, that of EC2 and that of the price list, each as configured or
- * AWS's own; who configures the first alone has no second. They are https, or loopback. Retries are up to the caller.
+ * Invariant: what credentials sign goes to two URLs only, that of EC2 and that of the price list,
+ * each as configured or AWS's own; who configures the first alone has no second. They are https, or
+ * loopback. Retries are up to the caller.
  */
 #include "cloud/aws/aws.h"
 #include "base/mem.h"
@@ -26,7 +27,8 @@ static char *endpoint_of(const struct aws_driver *d, const char *region)
 {
     if (d->endpoint_url)
         return mem_strdup(d->endpoint_url);
-    return mem_printf("https://ec2.%s.amazonaws.com%s", region, str_starts(region, "cn-") ? ".cn" : "");
+    return mem_printf(
+        "https://ec2.%s.amazonaws.com%s", region, str_starts(region, "cn-") ? ".cn" : "");
 }
 
 const struct aws_service aws_ec2 = {.name = "ec2",
@@ -44,10 +46,10 @@ struct aws_call *aws_call_new(struct aws_driver *d, const char *region)
     struct aws_call *c = mem_alloc(sizeof(*c));
     c->d = d;
     c->service = &aws_ec2;
-    if (!region || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region) || !*region ||
-        strlen(region) >= CLOUD_NAME_MAX)
-        err_set(&c->base.refused, ERR_CONFIG, "\"%.64s\" is no AWS region (expected the like of us-east-1)",
-            region ? region : "");
+    if (!region || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region) ||
+        !*region || strlen(region) >= CLOUD_NAME_MAX)
+        err_set(&c->base.refused, ERR_CONFIG,
+            "\"%.64s\" is no AWS region (expected the like of us-east-1)", region ? region : "");
     return c;
 }
 
@@ -109,7 +111,8 @@ static int send_request(struct aws_call *c, const struct aws_credentials *keys, 
     buf_add(&body, buf_str(&c->request), c->request.len);
     if (c->page[0])
         s->add_page(c->page, &body);
-    sigv4_timestamp((struct wall){clock_wall(c->d->calls.timers->clock).ms + c->d->skew_ms}, timestamp);
+    sigv4_timestamp(
+        (struct wall){clock_wall(c->d->calls.timers->clock).ms + c->d->skew_ms}, timestamp);
     sigv4_sha256_hex(buf_str(&body), body.len, hash);
     cloud_endpoint_host(endpoint, host, sizeof(host));
     struct sigv4_header headers[5] = {
@@ -129,8 +132,9 @@ static int send_request(struct aws_call *c, const struct aws_credentials *keys, 
         .n_headers = n_headers,
         .body_sha256 = hash,
     };
-    struct sigv4_scope scope = {
-        .timestamp = timestamp, .region = s->region ? s->region : c->base.region, .service = s->name};
+    struct sigv4_scope scope = {.timestamp = timestamp,
+        .region = s->region ? s->region : c->base.region,
+        .service = s->name};
     int rc = sigv4_authorization(&r, &scope, keys->access_key, keys->secret_key, &authorization, e);
     if (rc == 0)
         post(c, endpoint, headers, r.n_headers, &body, buf_str(&authorization));
@@ -179,7 +183,8 @@ void aws_call_step(struct cloud_call *base)
 
 /* ---- the reply ---- */
 
-/* Takes EC2's clock for true when its refusal says that ours is not; false if its reply has no date. */
+/* Takes EC2's clock for true when its refusal says that ours is not; false if its reply has no
+ * date. */
 static bool mend_clock(struct aws_call *c, const struct http_reply *reply)
 {
     struct wall theirs;
@@ -251,7 +256,8 @@ static int parse_launch(struct aws_call *c, const char *body, size_t n, struct e
     return ec2_parse_run_instances(body, n, &c->base.instance, e);
 }
 
-static void aws_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+static void aws_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "RunInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
@@ -285,11 +291,12 @@ static void aws_list(
 
 static int parse_terminate(struct aws_call *c, const char *body, size_t n, struct err *e)
 {
-    return ec2_parse_terminate_instances(body, n, (const char *const *)c->base.words, c->base.n_words, e);
+    return ec2_parse_terminate_instances(
+        body, n, (const char *const *)c->base.words, c->base.n_words, e);
 }
 
-static void aws_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
-    cloud_done_fn done, void *ctx)
+static void aws_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n_ids, cloud_done_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "TerminateInstances", aws_call_step, aws_call_on_reply, aws_call_deinit};
@@ -306,8 +313,8 @@ static int parse_volumes(struct aws_call *c, const char *body, size_t n, struct 
     return ec2_parse_describe_volumes(body, n, &c->base.volumes, c->page, e);
 }
 
-static void aws_volumes(
-    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+static void aws_volumes(struct cloud_driver *d, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {"DescribeVolumes", aws_call_step, aws_call_on_reply,
         aws_call_deinit, .permission = "ec2:DescribeVolumes"};
@@ -322,7 +329,8 @@ static int parse_console(struct aws_call *c, const char *body, size_t n, struct 
     return ec2_parse_get_console_output(body, n, &c->base.console, e);
 }
 
-static void aws_console(struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
+static void aws_console(
+    struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {"GetConsoleOutput", aws_call_step, aws_call_on_reply,
         aws_call_deinit, .permission = "ec2:GetConsoleOutput"};
@@ -350,7 +358,8 @@ static void aws_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops aws_ops = {
     .provider = "aws",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* RunInstances: 5 requests, 2 a second from then on, for an account in a region (EC2 API throttling). A fleet's calls have a larger bucket. */
+    /* RunInstances: 5 requests, 2 a second from then on, for an account in a region (EC2 API
+     * throttling). A fleet's calls have a larger bucket. */
     .launch_burst = 5,
     .launches_per_minute = 120,
     .launch = aws_launch,
@@ -403,7 +412,8 @@ int aws_driver_create(const struct aws_options *o, struct cloud_driver **ret_dri
 /* ---- as a provider ---- */
 
 static const struct cloud_setting aws_settings[] = {
-    {"image", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, "the image its instances boot from (ami-...)"},
+    {"image", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1,
+        "the image its instances boot from (ami-...)"},
     {"subnet", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"security_group", CLOUD_SETTING_TEXT, CLOUD_NAME_MAX - 1, NULL},
     {"iam_profile", CLOUD_SETTING_TEXT, 256, NULL},
@@ -416,8 +426,8 @@ static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver,
 {
     const char *reservations = cloud_setup_get(s, "capacity_reservations");
     if (reservations && !str_eq(reservations, "none") && !str_eq(reservations, "open"))
-        return err_set(
-            e, ERR_CONFIG, "capacity_reservations: expected none or open, found \"%s\"", reservations);
+        return err_set(e, ERR_CONFIG, "capacity_reservations: expected none or open, found \"%s\"",
+            reservations);
     return aws_driver_create(
         &(struct aws_options){
             .machine =

@@ -8,10 +8,12 @@
  *             +--- the driver's own remedy, each once a call -----------+
  *                  (clock wrong: the reply's Date; keys refused: read anew)
  *
- * A refusal ends the call, unless the stage excuses it: then it is as if the stage had ended well. A stage that can be done
- * without (forgo) never ends the call, whatever goes wrong in it, no answer included.
+ * A refusal ends the call, unless the stage excuses it: then it is as if the stage had ended well.
+ * A stage that can be done without (forgo) never ends the call, whatever goes wrong in it, no
+ * answer included.
  *
- * Each stage names its service, and with it the one host that its request, signed for that service, goes to.
+ * Each stage names its service, and with it the one host that its request, signed for that service,
+ * goes to.
  */
 #ifndef BELAY_CLOUD_AWS_DRIVER_PARTS_H
 #define BELAY_CLOUD_AWS_DRIVER_PARTS_H
@@ -26,15 +28,17 @@ struct aws_driver;
 
 /* A service of AWS: how it is asked. */
 struct aws_service {
-    const char *name;         /* that signatures are for: "ec2" */
-    const char *region;       /* the same; NULL: the call's */
+    const char *name;   /* that signatures are for: "ec2" */
+    const char *region; /* the same; NULL: the call's */
     const char *content_type;
-    const char *target;       /* X-Amz-Target; NULL: none */
+    const char *target; /* X-Amz-Target; NULL: none */
     int64_t timeout_ms;
     int pages_max;
-    char *(*endpoint)(const struct aws_driver *d, const char *region); /* without the last '/'; free() */
+    /* without the last '/'; free() */
+    char *(*endpoint)(const struct aws_driver *d, const char *region);
     void (*add_page)(const char *page, struct buf *body);
-    int (*parse_error)(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
+    int (*parse_error)(
+        int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
 };
 
 extern const struct aws_service aws_ec2;
@@ -52,13 +56,15 @@ struct aws_driver {
     struct cloud_kept kept;
     struct aws_machine machine; /* its texts are kept */
     char *endpoint_url;         /* without the last '/'; NULL: by region */
-    char *prices_url;           /* the same of the price list; NULL: AWS's own, if endpoint_url is NULL too */
+    /* the same of the price list; NULL: AWS's own, if endpoint_url is NULL too */
+    char *prices_url;
     const char *endpoint_ca_pem; /* kept */
     struct aws_credential_source *credentials;
-    int64_t skew_ms;          /* EC2's clock minus ours, learned from a refusal */
-    struct mono tidied;       /* when templates that were left behind were last looked for; MONO_NONE: never */
+    int64_t skew_ms; /* EC2's clock minus ours, learned from a refusal */
+    /* when templates that were left behind were last looked for; MONO_NONE: never */
+    struct mono tidied;
     struct aws_favour scores, list_prices;
-    struct prng prng; /* for pauses */
+    struct prng prng;              /* for pauses */
     struct aws_list_price *listed; /* prices.c's: what the price list has said */
     size_t n_listed;
     struct aws_leftover *leftovers; /* fleet.c's; owned */
@@ -74,13 +80,14 @@ struct aws_call {
     const struct aws_service *service;
     int (*parse)(struct aws_call *c, const char *body, size_t n, struct err *e);
     bool (*excuse)(struct aws_call *c, const struct err *e); /* goes on all the same? NULL: never */
-    void (*forgo)(struct aws_call *c, const struct err *e); /* told what went wrong; NULL: it has to succeed */
-    bool (*next)(struct aws_call *c);                        /* another stage? NULL: no */
+    /* told what went wrong; NULL: it has to succeed */
+    void (*forgo)(struct aws_call *c, const struct err *e);
+    bool (*next)(struct aws_call *c); /* another stage? NULL: no */
     struct err outcome; /* of the call whose last stage ended well; kind ERR_NONE: success */
     bool clock_mended, credentials_renewed;
     int pages;
     char page[EC2_PAGE_TOKEN_MAX + 1];
-    struct aws_fleet *fleet; /* fleet.c's; owned */
+    struct aws_fleet *fleet;   /* fleet.c's; owned */
     struct aws_prices *prices; /* prices.c's; owned */
 };
 
@@ -95,14 +102,16 @@ void aws_call_on_silence(struct cloud_call *base, const struct err *e);
 /* ---- fleet.c ---- */
 /* Could the machine be anywhere else? With a subnet, only what is in its zone. */
 bool aws_fleet_wanted(const struct aws_driver *d, const struct cloud_launch *l);
-void aws_fleet_launch(struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+void aws_fleet_launch(
+    struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 void aws_fleet_free(struct aws_call *c);
-/* The last stage of a listing: launch templates that it shows not to be needed any more are deleted, in calls of their own. */
+/* The last stage of a listing: launch templates that it shows not to be needed any more are
+ * deleted, in calls of their own. */
 bool aws_fleet_listed(struct aws_call *c);
 
 /* ---- prices.c ---- */
-void aws_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
-    cloud_prices_fn done, void *ctx);
+void aws_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n_types, cloud_prices_fn done, void *ctx);
 void aws_prices_free(struct aws_prices *p);
 
 #endif

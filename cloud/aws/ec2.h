@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The EC2 Query API, version 2016-11-15, without any I/O: requests as form bodies, replies read from bytes.
+ * The EC2 Query API, version 2016-11-15, without any I/O: requests as form bodies, replies read
+ * from bytes.
  *
- * A reply must be the XML document that the action answers with. HTML, truncated XML, another root, an
- * element of the wrong shape, a document type declaration: ERR_INVALID that says which. Refusals are told
- * apart by their Code, never by the HTTP status ("no capacity" and "throttled" arrive as 5xx).
+ * A reply must be the XML document that the action answers with. HTML, truncated XML, another root,
+ * an element of the wrong shape, a document type declaration: ERR_INVALID that says which. Refusals
+ * are told apart by their Code, never by the HTTP status ("no capacity" and "throttled" arrive as
+ * 5xx).
  */
 #ifndef BELAY_CLOUD_AWS_EC2_H
 #define BELAY_CLOUD_AWS_EC2_H
@@ -34,20 +36,23 @@
 
 int ec2_build_run_instances(
     const struct cloud_launch *l, const struct aws_machine *m, struct buf *out, struct err *e);
-/* The launch template that holds all of a machine but its type and place; name gets its name, which is derived from what
- * is in it. */
+/* The launch template that holds all of a machine but its type and place; name gets its name, which
+ * is derived from what is in it. */
 int ec2_build_create_template(const struct cloud_launch *l, const struct aws_machine *m,
     char name[EC2_TEMPLATE_NAME_MAX], struct buf *out, struct err *e);
-/* One instance at one of the places (the alternatives of l are not looked at). With a subnet, all places are in it. */
-int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m, const char *template,
-    const struct cloud_place *places, size_t n_places, struct buf *out, struct err *e);
+/* One instance at one of the places (the alternatives of l are not looked at). With a subnet, all
+ * places are in it. */
+int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m,
+    const char *template, const struct cloud_place *places, size_t n_places, struct buf *out,
+    struct err *e);
 void ec2_build_delete_template(const char *name, struct buf *out);
 void ec2_build_describe_templates(const char *cluster, struct buf *out);
 void ec2_build_describe_instances(const char *cluster, struct buf *out);
 /* The volumes that are attached to nothing; cluster NULL: whoever's. */
 void ec2_build_describe_volumes(const char *cluster, struct buf *out);
 void ec2_build_get_console_output(const char *id, struct buf *out);
-int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
+int ec2_build_terminate_instances(
+    const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
 /* The prices in force at `at`. */
 int ec2_build_spot_prices(
     const char *const *types, size_t n_types, struct wall at, struct buf *out, struct err *e);
@@ -60,18 +65,22 @@ void ec2_add_page(const char *page, struct buf *out);
 /* ---- replies with HTTP status 200 ---- */
 
 /* The one instance. Tags that the reply does not carry yet stay "". */
-int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
+int ec2_parse_run_instances(
+    const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
 /* One pool of EC2's that gave nothing. */
 struct ec2_fleet_error {
     char zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX]; /* zone "": whichever */
-    struct err e; /* NO_CAPACITY, QUOTA, DENIED or CONFIG: it is over, and the same token gives the same answer */
+    /* NO_CAPACITY, QUOTA, DENIED or CONFIG: it is over, and the same token gives the same answer */
+    struct err e;
 };
 
 /* What a fleet came to: errors may stand beside an instance. */
 struct ec2_fleet {
-    struct cloud_instance instance; /* id "": none. No token, cluster, market; zone "" if the reply does not say */
-    struct ec2_fleet_error errors[EC2_FLEET_ERRORS_MAX]; /* the first ones; one without a type is of all types */
+    /* id "": none. No token, cluster, market; zone "" if the reply does not say */
+    struct cloud_instance instance;
+    /* the first ones; one without a type is of all types */
+    struct ec2_fleet_error errors[EC2_FLEET_ERRORS_MAX];
     size_t n_errors;
 };
 /* *ret_fleet is untouched on failure. */
@@ -112,8 +121,8 @@ struct ec2_zones {
 };
 
 /* zones: the reply names those of its prices both ways; NULL: of no interest. */
-int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, struct ec2_zones *zones,
-    char *page, struct err *e);
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
+    struct ec2_zones *zones, char *page, struct err *e);
 
 struct ec2_scores {
     struct {
@@ -131,10 +140,12 @@ int ec2_parse_placement_scores(
 /* What the driver itself can do about a refusal, once, before it hands it on. */
 enum ec2_remedy { EC2_REMEDY_NONE, EC2_REMEDY_CLOCK, EC2_REMEDY_CREDENTIALS };
 
-/* Fills e from the reply: its kind by the Code, its text for people ("EC2 refused: Code: message", with what
- * to do where that is known). A body that is no EC2 error is judged by the status. Returns e->kind. */
+/* Fills e from the reply: its kind by the Code, its text for people ("EC2 refused: Code: message",
+ * with what to do where that is known). A body that is no EC2 error is judged by the status.
+ * Returns e->kind. */
 /* The same of a code and a message within a reply. */
 int ec2_refusal(const char *code, const char *message, struct err *e);
-int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
+int ec2_parse_error(
+    int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e);
 
 #endif

@@ -18,9 +18,11 @@ static const struct refusal refusals[] = {
     {"InsufficientCapacity*", ERR_NO_CAPACITY},
     {"UnfulfillableCapacity", ERR_NO_CAPACITY},
     {"SpotMaxPriceTooLow", ERR_NO_CAPACITY},
-    {"InsufficientFreeAddressesInSubnet", ERR_NO_CAPACITY, "the pool's subnet is full: name a larger one"},
+    {"InsufficientFreeAddressesInSubnet", ERR_NO_CAPACITY,
+        "the pool's subnet is full: name a larger one"},
 
-    {"MaxSpotInstanceCountExceeded", ERR_QUOTA, "ask AWS for a larger spot vCPU quota of this family"},
+    {"MaxSpotInstanceCountExceeded", ERR_QUOTA,
+        "ask AWS for a larger spot vCPU quota of this family"},
     {"VcpuLimitExceeded", ERR_QUOTA, "ask AWS for a larger on-demand vCPU quota of this family"},
     {"InstanceLimitExceeded", ERR_QUOTA, "ask AWS for a larger instance quota"},
     {"VolumeLimitExceeded", ERR_QUOTA, "ask AWS for a larger EBS quota"},
@@ -47,7 +49,8 @@ static const struct refusal refusals[] = {
     {"RequestExpired", ERR_DENIED, "check this machine's clock", EC2_REMEDY_CLOCK},
     {"RequestTimeTooSkewed", ERR_DENIED, "check this machine's clock", EC2_REMEDY_CLOCK},
     {"AuthFailure.ServiceLinkedRoleCreationNotPermitted", ERR_DENIED,
-        "create the role once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"},
+        "create the role once: aws iam create-service-linked-role --aws-service-name "
+        "spot.amazonaws.com"},
     {"AuthFailure", ERR_DENIED, "check the access key", EC2_REMEDY_CREDENTIALS},
     {"InvalidClientTokenId", ERR_DENIED, "check the access key", EC2_REMEDY_CREDENTIALS},
     {"SignatureDoesNotMatch", ERR_DENIED, "check the secret access key", EC2_REMEDY_CREDENTIALS},
@@ -91,7 +94,8 @@ static int set_refusal(
     /* This one repeats the canonical request, session token included. */
     if (str_eq(code, "SignatureDoesNotMatch"))
         message[0] = '\0';
-    /* Of no use in a log line, and long; "aws sts decode-authorization-message" wants the original. */
+    /* Of no use in a log line, and long; "aws sts decode-authorization-message" wants the
+     * original. */
     char *blob = strstr(message, "Encoded authorization failure message");
     if (blob)
         *blob = '\0';
@@ -106,13 +110,14 @@ int ec2_refusal(const char *code, const char *message, struct err *e)
     return set_refusal(r, r ? r->kind : ERR_CONFIG, code, text, e);
 }
 
-int ec2_parse_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
+int ec2_parse_error(
+    int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
 {
     char code[EC2_ERROR_CODE_MAX], message[MESSAGE_MAX] = "";
     *ret_remedy = EC2_REMEDY_NONE;
     if (!read_error(body, n, code, sizeof(code), message, sizeof(message)))
-        return refusal_set_stray("EC2", refusal_kind_of_status(refusals, status, ERR_INVALID), status, body,
-            n, "not an EC2 error document", e);
+        return refusal_set_stray("EC2", refusal_kind_of_status(refusals, status, ERR_INVALID),
+            status, body, n, "not an EC2 error document", e);
     const struct refusal *r = refusal_find(refusals, code);
     /* One that nobody here has heard of, an operator has to read. */
     enum err_kind kind = r ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);

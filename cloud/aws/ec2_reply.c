@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's replies to rows. See ec2.h. A row that cannot be read fails the whole reply: a listing with a hole in
- * it would say of a machine that exists that it is gone.
+ * EC2's replies to rows. See ec2.h. A row that cannot be read fails the whole reply: a listing with
+ * a hole in it would say of a machine that exists that it is gone.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,7 +41,8 @@ static int close_reply(struct xml *x, int rc, struct err *e)
     return rc == 0 ? 0 : err_wrap(e, "EC2's reply");
 }
 
-static int required_text(const struct xml_node *node, const char *name, char *dst, size_t size, struct err *e)
+static int required_text(
+    const struct xml_node *node, const char *name, char *dst, size_t size, struct err *e)
 {
     int rc = xml_text(node, name, dst, size, e);
     if (rc == 0 && !*dst)
@@ -52,7 +53,8 @@ static int required_text(const struct xml_node *node, const char *name, char *ds
 #define REQUIRED_TEXT(node, name, dst, e) required_text((node), (name), (dst), sizeof(dst), (e))
 #define OPTIONAL_TEXT(node, name, dst, e) xml_text((node), (name), (dst), sizeof(dst), (e))
 
-static int parse_time(const struct xml_node *node, const char *name, struct wall *ret, struct err *e)
+static int parse_time(
+    const struct xml_node *node, const char *name, struct wall *ret, struct err *e)
 {
     char text[TIME_ISO_MAX + 8];
     int rc = OPTIONAL_TEXT(node, name, text, e);
@@ -75,7 +77,8 @@ static int parse_state_code(const struct xml_node *state, int64_t *ret_code, str
     return rc;
 }
 
-/* A stopped instance counts as on its way down: it still exists, bills its disk, and has to be terminated. */
+/* A stopped instance counts as on its way down: it still exists, bills its disk, and has to be
+ * terminated. */
 static int parse_state(const struct xml_node *item, enum cloud_state *ret_state, struct err *e)
 {
     int64_t code;
@@ -98,12 +101,13 @@ static int parse_state(const struct xml_node *item, enum cloud_state *ret_state,
         *ret_state = CLOUD_GONE;
         return 0;
     default:
-        return err_set(e, ERR_INVALID, "instance state code %lld is none of EC2's", (long long)code);
+        return err_set(
+            e, ERR_INVALID, "instance state code %lld is none of EC2's", (long long)code);
     }
 }
 
-/* EC2 says when only in words for people: "User initiated (2026-08-22 12:02:00 GMT)". Billing ends there, not when the
- * machine is down. Words without a time are no fault. */
+/* EC2 says when only in words for people: "User initiated (2026-08-22 12:02:00 GMT)". Billing ends
+ * there, not when the machine is down. Words without a time are no fault. */
 static struct wall parse_transition_time(const char *reason)
 {
     const char *open = strrchr(reason, '(');
@@ -115,7 +119,8 @@ static struct wall parse_transition_time(const char *reason)
     return open[11] == ' ' && time_parse_iso(iso, &at, NULL) == 0 ? at : WALL_NONE;
 }
 
-/* Why and when it is going. `reclaimed` is set from the reason's code, EC2's words are kept for people. */
+/* Why and when it is going. `reclaimed` is set from the reason's code, EC2's words are kept for
+ * people. */
 static int parse_reason(const struct xml_node *item, struct cloud_instance *i, struct err *e)
 {
     const struct xml_node *reason = xml_child(item, "stateReason");
@@ -136,8 +141,10 @@ static int parse_reason(const struct xml_node *item, struct cloud_instance *i, s
     return 0;
 }
 
-/* Ours, and, if name is not NULL, what the thing is called (CLOUD_VOLUME_NAME_MAX). Tags that are not ours may be longer than what is kept. */
-static int parse_tags(const struct xml_node *item, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX], char *name, struct err *e)
+/* Ours, and, if name is not NULL, what the thing is called (CLOUD_VOLUME_NAME_MAX). Tags that are
+ * not ours may be longer than what is kept. */
+static int parse_tags(const struct xml_node *item, char cluster[CLOUD_NAME_MAX],
+    char token[CLOUD_TOKEN_MAX], char *name, struct err *e)
 {
     const struct xml_node *set = xml_child(item, "tagSet");
     int rc = 0;
@@ -182,7 +189,8 @@ static int parse_instance(const struct xml_node *item, struct cloud_instance *i,
     return rc;
 }
 
-int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e)
+int ec2_parse_run_instances(
+    const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e)
 {
     struct xml x;
     struct cloud_instance i;
@@ -193,7 +201,8 @@ int ec2_parse_run_instances(const char *body, size_t n, struct cloud_instance *r
     if (!item)
         rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: there is no instance in it");
     else if (xml_next(item))
-        rc = err_set(e, ERR_INVALID, "<RunInstancesResponse>: more than the one instance asked for");
+        rc =
+            err_set(e, ERR_INVALID, "<RunInstancesResponse>: more than the one instance asked for");
     else
         rc = parse_instance(item, &i, e);
     if (rc == 0)
@@ -212,7 +221,8 @@ static void make_definite(struct err *e)
 
 static int parse_override(const struct xml_node *item, char *zone, char *type, struct err *e)
 {
-    const struct xml_node *o = xml_child(xml_child(item, "launchTemplateAndOverrides"), "overrides");
+    const struct xml_node *o =
+        xml_child(xml_child(item, "launchTemplateAndOverrides"), "overrides");
     int rc = xml_text(o, "availabilityZone", zone, CLOUD_NAME_MAX, e);
     return rc == 0 ? xml_text(o, "instanceType", type, CLOUD_NAME_MAX, e) : rc;
 }
@@ -242,7 +252,8 @@ static int parse_fleet_instance(const struct xml_node *item, struct ec2_fleet *f
     if (!id)
         return 0;
     if (i->id[0] || xml_next(id))
-        return err_set(e, ERR_INVALID, "<CreateFleetResponse>: more than the one instance asked for");
+        return err_set(
+            e, ERR_INVALID, "<CreateFleetResponse>: more than the one instance asked for");
     int rc = parse_override(item, i->zone, i->type, e);
     if (rc == 0)
         rc = xml_text(xml_child(item, "instanceIds"), "item", i->id, sizeof(i->id), e);
@@ -358,7 +369,8 @@ int ec2_parse_describe_instances(
         return rc;
     const struct xml_node *set = xml_child(xml_root(&x), "reservationSet");
     if (!set)
-        rc = err_set(e, ERR_INVALID, "<DescribeInstancesResponse>: there is no <reservationSet> in it");
+        rc = err_set(
+            e, ERR_INVALID, "<DescribeInstancesResponse>: there is no <reservationSet> in it");
     for (const struct xml_node *r = xml_child(set, "item"); r && rc == 0; r = xml_next(r)) {
         const struct xml_node *item = xml_child(xml_child(r, "instancesSet"), "item");
         for (; item && rc == 0; item = xml_next(item))
@@ -383,7 +395,8 @@ static int parse_volume(const struct xml_node *item, struct cloud_volume *v, str
     if (rc == 0)
         rc = OPTIONAL_TEXT(item, "availabilityZone", v->zone, e);
     if (rc == 0)
-        rc = parse_time(item, "createTime", &v->since, e); /* EC2 does not say when it was detached */
+        /* EC2 does not say when it was detached */
+        rc = parse_time(item, "createTime", &v->since, e);
     if (rc == 0)
         rc = parse_tags(item, v->cluster, v->token, v->name, e);
     return rc == 0 ? 0 : err_wrap(e, "volume \"%s\"", v->id);
@@ -397,7 +410,8 @@ static int add_volume(struct cloud_volumes *l, const struct xml_node *item, stru
     int rc = REQUIRED_TEXT(item, "status", status, e);
     if (rc == 0)
         rc = parse_volume(item, &v, e);
-    if (rc != 0 || !str_eq(status, "available") || xml_child(xml_child(item, "attachmentSet"), "item"))
+    if (rc != 0 || !str_eq(status, "available") ||
+        xml_child(xml_child(item, "attachmentSet"), "item"))
         return rc;
     return cloud_volumes_add(l, &v, e);
 }
@@ -412,7 +426,8 @@ int ec2_parse_describe_volumes(
     const struct xml_node *set = xml_child(xml_root(&x), "volumeSet");
     if (!set)
         rc = err_set(e, ERR_INVALID, "<DescribeVolumesResponse>: there is no <volumeSet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
+         item = xml_next(item))
         rc = add_volume(list, item, e);
     if (rc == 0)
         rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);
@@ -464,7 +479,8 @@ static int parse_price(const struct xml_node *item, struct cloud_price *p, struc
     return rc;
 }
 
-static int keep_zone(struct ec2_zones *zones, const struct xml_node *item, const char *name, struct err *e)
+static int keep_zone(
+    struct ec2_zones *zones, const struct xml_node *item, const char *name, struct err *e)
 {
     char id[CLOUD_NAME_MAX];
     int rc = OPTIONAL_TEXT(item, "availabilityZoneId", id, e);
@@ -481,8 +497,8 @@ static int keep_zone(struct ec2_zones *zones, const struct xml_node *item, const
     return 0;
 }
 
-int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list, struct ec2_zones *zones,
-    char *page, struct err *e)
+int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
+    struct ec2_zones *zones, char *page, struct err *e)
 {
     struct xml x;
     int rc = open_reply(&x, body, n, "DescribeSpotPriceHistoryResponse", e);
@@ -490,9 +506,10 @@ int ec2_parse_spot_prices(const char *body, size_t n, struct cloud_prices *list,
         return rc;
     const struct xml_node *set = xml_child(xml_root(&x), "spotPriceHistorySet");
     if (!set)
-        rc = err_set(
-            e, ERR_INVALID, "<DescribeSpotPriceHistoryResponse>: there is no <spotPriceHistorySet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item)) {
+        rc = err_set(e, ERR_INVALID,
+            "<DescribeSpotPriceHistoryResponse>: there is no <spotPriceHistorySet> in it");
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
+         item = xml_next(item)) {
         struct cloud_price p;
         rc = parse_price(item, &p, e);
         if (rc == 0)
@@ -533,9 +550,10 @@ int ec2_parse_placement_scores(
         return rc;
     const struct xml_node *set = xml_child(xml_root(&x), "spotPlacementScoreSet");
     if (!set)
-        rc = err_set(
-            e, ERR_INVALID, "<GetSpotPlacementScoresResponse>: there is no <spotPlacementScoreSet> in it");
-    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0; item = xml_next(item))
+        rc = err_set(e, ERR_INVALID,
+            "<GetSpotPlacementScoresResponse>: there is no <spotPlacementScoreSet> in it");
+    for (const struct xml_node *item = xml_child(set, "item"); item && rc == 0;
+         item = xml_next(item))
         rc = add_score(scores, item, e);
     if (rc == 0)
         rc = xml_text(xml_root(&x), "nextToken", page, EC2_PAGE_TOKEN_MAX + 1, e);

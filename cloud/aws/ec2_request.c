@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2 requests as form bodies: "Action=...&Version=2016-11-15&..." with lists numbered from 1. See ec2.h.
+ * EC2 requests as form bodies: "Action=...&Version=2016-11-15&..." with lists numbered from 1. See
+ * ec2.h.
  *
- * The same launch gives the same bytes every time: a repeated ClientToken with other parameters is refused.
+ * The same launch gives the same bytes every time: a repeated ClientToken with other parameters is
+ * refused.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,7 +16,8 @@
 #include <string.h>
 
 #define API_VERSION "2016-11-15"
-#define PAGE_SIZE 500      /* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+/* rows a reply: a few hundred KiB, parsed on the loop without being felt */
+#define PAGE_SIZE 500
 #define DISK_GIB_MAX 65536 /* of a gp3 volume */
 #define ROOT_DEVICE "/dev/xvda"
 
@@ -31,7 +34,8 @@ static void add(struct buf *out, const char *name, const char *value)
     str_url_encode(out, value, strlen(value));
 }
 
-/* What a machine is like is said in the same words of a call and of a launch template, where each has this before it. */
+/* What a machine is like is said in the same words of a call and of a launch template, where each
+ * has this before it. */
 #define IN_CALL ""
 #define IN_TEMPLATE "LaunchTemplateData."
 
@@ -53,8 +57,8 @@ static void add_number(struct buf *out, const char *name, int64_t value)
     buf_printf(out, "&%s=%lld", name, (long long)value);
 }
 
-static void add_tags(
-    struct buf *out, const char *where, int index, const char *resource, const struct cloud_launch *l)
+static void add_tags(struct buf *out, const char *where, int index, const char *resource,
+    const struct cloud_launch *l)
 {
     const char *const tags[][2] = {{EC2_TAG_CLUSTER, l->cluster}, {EC2_TAG_INSTANCE, l->token}};
     char name[64];
@@ -120,11 +124,11 @@ static int check_launch(const struct cloud_launch *l, const struct aws_machine *
     if (rc == 0)
         rc = require(l->cluster, TAG_VALUE_MAX, "cluster", e);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(
-            e, ERR_CONFIG, "user data of %zu bytes; EC2 takes %d", strlen(l->user_data), CLOUD_USER_DATA_MAX);
+        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; EC2 takes %d", strlen(l->user_data),
+            CLOUD_USER_DATA_MAX);
     if (rc == 0 && (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX))
-        rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; a gp3 volume has 1 to %d", (long long)m->disk_gib,
-            DISK_GIB_MAX);
+        rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; a gp3 volume has 1 to %d",
+            (long long)m->disk_gib, DISK_GIB_MAX);
     return rc;
 }
 
@@ -136,13 +140,15 @@ static void add_machine(
         add_in(out, where, "SecurityGroupId.1", m->security_group);
     if (m->iam_profile)
         add_in(out, where,
-            str_starts(m->iam_profile, "arn:") ? "IamInstanceProfile.Arn" : "IamInstanceProfile.Name",
+            str_starts(m->iam_profile, "arn:") ? "IamInstanceProfile.Arn"
+                                               : "IamInstanceProfile.Name",
             m->iam_profile);
     if (l->user_data)
         add_user_data(out, where, l->user_data);
     /* The default is stop: a machine that powers itself off would go on billing its disk. */
     add_in(out, where, "InstanceInitiatedShutdownBehavior", "terminate");
-    /* The default is to use up what somebody has reserved for something else. Spot instances never do. */
+    /* The default is to use up what somebody has reserved for something else. Spot instances never
+     * do. */
     if (l->market == CLOUD_ON_DEMAND)
         add_in(out, where, "CapacityReservationSpecification.CapacityReservationPreference",
             m->uses_reservations ? "open" : "none");
@@ -209,7 +215,8 @@ static void add_override(
     char name[96];
     snprintf(name, sizeof(name), "%s%zu.InstanceType", prefix, index);
     add(out, name, p->type);
-    snprintf(name, sizeof(name), "%s%zu.%s", prefix, index, subnet ? "SubnetId" : "AvailabilityZone");
+    snprintf(
+        name, sizeof(name), "%s%zu.%s", prefix, index, subnet ? "SubnetId" : "AvailabilityZone");
     add(out, name, subnet ? subnet : p->zone);
     if (is_ordered) {
         snprintf(name, sizeof(name), "%s%zu.Priority", prefix, index);
@@ -217,8 +224,9 @@ static void add_override(
     }
 }
 
-int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m, const char *template,
-    const struct cloud_place *places, size_t n_places, struct buf *out, struct err *e)
+int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machine *m,
+    const char *template, const struct cloud_place *places, size_t n_places, struct buf *out,
+    struct err *e)
 {
     bool is_spot = l->market == CLOUD_SPOT;
     int rc = check_launch(l, m, e);
@@ -233,7 +241,8 @@ int ec2_build_create_fleet(const struct cloud_launch *l, const struct aws_machin
     add(out, "Type", "instant"); /* the default would go on replacing what ends */
     add(out, "ClientToken", l->token);
     add_number(out, "TargetCapacitySpecification.TotalTargetCapacity", 1);
-    add(out, "TargetCapacitySpecification.DefaultTargetCapacityType", is_spot ? "spot" : "on-demand");
+    add(out, "TargetCapacitySpecification.DefaultTargetCapacityType",
+        is_spot ? "spot" : "on-demand");
     if (is_spot)
         add(out, "SpotOptions.AllocationStrategy", "price-capacity-optimized");
     else
@@ -296,7 +305,8 @@ void ec2_build_get_console_output(const char *id, struct buf *out)
     add(out, "InstanceId", id);
 }
 
-int ec2_build_terminate_instances(const char *const *ids, size_t n_ids, struct buf *out, struct err *e)
+int ec2_build_terminate_instances(
+    const char *const *ids, size_t n_ids, struct buf *out, struct err *e)
 {
     if (n_ids == 0 || n_ids > EC2_TERMINATE_MAX)
         return err_set(
@@ -311,12 +321,14 @@ int ec2_build_spot_prices(
 {
     char start[TIME_ISO_MAX];
     if (n_types == 0 || n_types > EC2_TYPES_MAX)
-        return err_set(e, ERR_INVALID, "spot prices of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
+        return err_set(
+            e, ERR_INVALID, "spot prices of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
     time_format_iso((struct wall){at.ms / 1000 * 1000}, start);
     add_action(out, "DescribeSpotPriceHistory");
     add_list(out, "InstanceType", types, n_types);
     add(out, "ProductDescription.1", "Linux/UNIX");
-    add(out, "StartTime", start); /* the history holds changes; from now on, that is the one in force */
+    /* the history holds changes; from now on, that is the one in force */
+    add(out, "StartTime", start);
     add_number(out, "MaxResults", PAGE_SIZE);
     return 0;
 }
@@ -325,7 +337,8 @@ int ec2_build_placement_scores(
     const char *const *types, size_t n_types, const char *region, struct buf *out, struct err *e)
 {
     if (n_types == 0 || n_types > EC2_TYPES_MAX)
-        return err_set(e, ERR_INVALID, "scores of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
+        return err_set(
+            e, ERR_INVALID, "scores of %zu types: 1 to %d at a time", n_types, EC2_TYPES_MAX);
     add_action(out, "GetSpotPlacementScores");
     add_list(out, "InstanceType", types, n_types);
     add_number(out, "TargetCapacity", 1); /* as we launch */

@@ -5,13 +5,15 @@
  *   CreateLaunchTemplate --> CreateFleet --> told; then, on its own: DeleteLaunchTemplate
  *     (there already: fine)
  *
- * A fleet takes what to launch from a launch template and nowhere else, user data included, which is different for each
- * instance. So each launch has a template of its own, named by a hash of what is in it: a repeated launch finds or makes
- * the same one, and the fleet's parameters stay the same under their token.
+ * A fleet takes what to launch from a launch template and nowhere else, user data included, which
+ * is different for each instance. So each launch has a template of its own, named by a hash of what
+ * is in it: a repeated launch finds or makes the same one, and the fleet's parameters stay the same
+ * under their token.
  *
- * Invariant: a template is deleted as soon as EC2 has given a definite answer, or lists the instance. One whose launch was
- * never answered is deleted some minutes later, and one that a crash left behind an hour later, with the next launch; it
- * costs nothing, and the token in it is good for nothing once its instance has joined.
+ * Invariant: a template is deleted as soon as EC2 has given a definite answer, or lists the
+ * instance. One whose launch was never answered is deleted some minutes later, and one that a crash
+ * left behind an hour later, with the next launch; it costs nothing, and the token in it is good
+ * for nothing once its instance has joined.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -42,7 +44,8 @@ struct aws_fleet {
     struct buf request; /* CreateFleet's, ready from the start */
     char *cluster, *token;
     enum cloud_market market;
-    struct cloud_place places[CLOUD_ALTERNATIVES_MAX + 1]; /* the first is the one decided on; texts owned */
+    /* the first is the one decided on; texts owned */
+    struct cloud_place places[CLOUD_ALTERNATIVES_MAX + 1];
     size_t n_places;
     struct ec2_fleet result;
 };
@@ -65,7 +68,8 @@ static void forget(struct aws_driver *d, const char *name)
 }
 
 /* Beyond the limit the oldest make room: they are found an hour later. */
-static struct aws_leftover *remember(struct aws_driver *d, const struct aws_fleet *f, const char *region)
+static struct aws_leftover *remember(
+    struct aws_driver *d, const struct aws_fleet *f, const char *region)
 {
     struct aws_leftover *l = find_leftover(d, f->template);
     if (l)
@@ -220,7 +224,8 @@ static bool is_of(const struct ec2_fleet_error *error, const struct cloud_place 
            (!error->zone[0] || str_eq(error->zone, p->zone));
 }
 
-static const struct ec2_fleet_error *error_of(const struct ec2_fleet *r, const struct cloud_place *p)
+static const struct ec2_fleet_error *error_of(
+    const struct ec2_fleet *r, const struct cloud_place *p)
 {
     for (size_t i = 0; i < r->n_errors; i++)
         if (is_of(&r->errors[i], p))
@@ -228,7 +233,8 @@ static const struct ec2_fleet_error *error_of(const struct ec2_fleet *r, const s
     return NULL;
 }
 
-/* Nothing was launched, and nothing will be under this token: whatever EC2 calls it, that is a refusal. */
+/* Nothing was launched, and nothing will be under this token: whatever EC2 calls it, that is a
+ * refusal. */
 static void refuse(struct aws_call *c)
 {
     const struct ec2_fleet *r = &c->fleet->result;
@@ -282,8 +288,8 @@ static bool is_definite(const struct err *e)
     return e->kind != ERR_UNAVAILABLE && e->kind != ERR_THROTTLED && e->kind != ERR_TIMEOUT;
 }
 
-/* The call itself was refused: if that is definite, the template has done its work. One that was made a moment ago is not
- * known everywhere yet, which is not definite. */
+/* The call itself was refused: if that is definite, the template has done its work. One that was
+ * made a moment ago is not known everywhere yet, which is not definite. */
 static bool fleet_refused(struct aws_call *c, const struct err *e)
 {
     c->outcome = *e;
@@ -318,7 +324,8 @@ static bool template_is_there(struct aws_call *c, const struct err *e)
     return e->kind == ERR_CONFLICT;
 }
 
-static bool may_be_at(const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_place *p)
+static bool may_be_at(
+    const struct aws_driver *d, const struct cloud_launch *l, const struct cloud_place *p)
 {
     return !d->machine.subnet || str_eq(p->zone, l->zone);
 }
@@ -349,14 +356,16 @@ static struct aws_fleet *new_fleet(const struct aws_driver *d, const struct clou
     return f;
 }
 
-void aws_fleet_launch(struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void aws_fleet_launch(
+    struct aws_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "CreateFleet", aws_call_step, aws_call_on_reply, aws_call_deinit};
     struct aws_call *c = aws_call_new(d, l->region);
     struct err *e = &c->base.refused;
     struct aws_fleet *f = c->fleet = new_fleet(d, l);
-    if (e->kind == ERR_NONE && ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
+    if (e->kind == ERR_NONE &&
+        ec2_build_create_template(l, &d->machine, f->template, &c->request, e) == 0)
         ec2_build_create_fleet(l, &d->machine, f->template, f->places, f->n_places, &f->request, e);
     f->may_be_there = e->kind == ERR_NONE;
     c->parse = parse_template;

@@ -52,7 +52,8 @@ int imds_create(const char *base_url, struct http_client *http, const struct clo
     if (n > 0 && host[n - 1] == '/')
         n--;
     if (n == 0 || strcspn(host, "/?#@ ") != n)
-        return err_set(e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like " IMDS_URL, base_url);
+        return err_set(
+            e, ERR_CONFIG, "metadata service \"%.128s\": expected a URL like " IMDS_URL, base_url);
     struct imds *m = mem_alloc(sizeof(*m));
     m->base_url = mem_strndup(base_url, strlen("http://") + n);
     m->http = http;
@@ -121,8 +122,8 @@ static void fail_status(struct imds *m, const char *path, int status)
     if (status == 404)
         err_set(&e, ERR_NOT_FOUND, "metadata %s: not there", path);
     else if (status == 403)
-        err_set(&e, ERR_DENIED, "metadata %s: HTTP 403: the metadata service is turned off for this instance",
-            path);
+        err_set(&e, ERR_DENIED,
+            "metadata %s: HTTP 403: the metadata service is turned off for this instance", path);
     else if (status == 401)
         err_set(&e, ERR_DENIED, "metadata %s: HTTP 401 with a new token", path);
     else
@@ -180,18 +181,21 @@ static void on_token(void *ctx, const struct err *e, const struct http_reply *re
     if (!is_wanted(m, e, reply))
         return;
     if (e && e->kind == ERR_TIMEOUT) {
-        fail(m, "/latest/api/token (in a container: the instance needs a metadata hop limit of 2)", e);
+        fail(m, "/latest/api/token (in a container: the instance needs a metadata hop limit of 2)",
+            e);
     } else if (e) {
         fail(m, path, e);
     } else if (reply->status == 404) {
         struct err none;
-        err_set(&none, ERR_UNAVAILABLE, "metadata %s: HTTP 404: this is no EC2 metadata service", path);
+        err_set(
+            &none, ERR_UNAVAILABLE, "metadata %s: HTTP 404: this is no EC2 metadata service", path);
         finish(m, &none, NULL, 0);
     } else if (reply->status != 200) {
         fail_status(m, path, reply->status);
     } else if (!token_is_valid(&reply->body)) {
         struct err bad;
-        err_set(&bad, ERR_INVALID, "metadata %s: the reply of %zu bytes is no token", path, reply->body.len);
+        err_set(&bad, ERR_INVALID, "metadata %s: the reply of %zu bytes is no token", path,
+            reply->body.len);
         finish(m, &bad, NULL, 0);
     } else {
         str_copy(m->token, sizeof(m->token), buf_str(&reply->body));

@@ -5,10 +5,10 @@
  *   spot/instance-action -> rebalance recommendation -> (identity, while it is not known) -> wait poll_ms ->
  * ...
  *
- * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event seen after it
- * is a new one. What is left is reckoned by the service's clock (the Date of its replies), counts
- * from when the event was first seen and is never more than EC2's two minutes; of an event that was not
- * there at the look before it is never nothing (notice_left_ms).
+ * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event
+ * seen after it is a new one. What is left is reckoned by the service's clock (the Date of its
+ * replies), counts from when the event was first seen and is never more than EC2's two minutes; of
+ * an event that was not there at the look before it is never nothing (notice_left_ms).
  */
 #include "cloud/aws/notice.h"
 #include "base/json.h"
@@ -43,7 +43,8 @@ struct aws_reader {
 /* ---- parsing ---- */
 
 /* The object in body, to be json_decref'ed. */
-static int parse_object(const char *body, size_t n, struct json_reader *r, json_t **ret_object, struct err *e)
+static int parse_object(
+    const char *body, size_t n, struct json_reader *r, json_t **ret_object, struct err *e)
 {
     int rc = json_parse(body, n, NOTICE_BYTES_MAX, ret_object, e);
     if (rc == 0)
@@ -78,7 +79,8 @@ int aws_notice_parse_action(
             snprintf(found.what, sizeof(found.what), "%s", action);
         if (deadline.ms > now.ms + SPOT_NOTICE_MS)
             deadline.ms = now.ms + SPOT_NOTICE_MS;
-        if (str_eq(found.what, HIBERNATE) && deadline.ms > now.ms) /* which starts with the notice */
+        /* which starts with the notice */
+        if (str_eq(found.what, HIBERNATE) && deadline.ms > now.ms)
             deadline = now;
         found.deadline = deadline;
         if (rc == 0)
@@ -262,7 +264,8 @@ static void destroy(struct notice_reader *base)
     free(r);
 }
 
-static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
+static int create(
+    const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
 {
     struct imds *imds = NULL;
     int rc = imds_create(o->base_url ? o->base_url : IMDS_URL, o->http, o->timers->clock, &imds, e);

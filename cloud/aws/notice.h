@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EC2's notices, from the instance metadata service: spot/instance-action, and the rebalance recommendation.
- * Polled; EC2 asks for a look every 5 s, we take one a second by default over one keep-alive connection. 404 is the
- * healthy answer.
+ * EC2's notices, from the instance metadata service: spot/instance-action, and the rebalance
+ * recommendation. Polled; EC2 asks for a look every 5 s, we take one a second by default over one
+ * keep-alive connection. 404 is the healthy answer.
  */
 #ifndef BELAY_CLOUD_AWS_NOTICE_H
 #define BELAY_CLOUD_AWS_NOTICE_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prices in force: what EC2 says of spot, and, each where it is allowed, how likely spot machines can be had and what the
- * price list says of on-demand.
+ * Prices in force: what EC2 says of spot, and, each where it is allowed, how likely spot machines
+ * can be had and what the price list says of on-demand.
  *
  *   DescribeSpotPriceHistory --> GetSpotPlacementScores --> GetProducts, a type at a time --> told
  *     (must succeed)               (once each time)          (each type once a day)
  *
  * Invariants:
- *  1. The second and the third are favours: whatever becomes of them, the spot prices are told. One that failed is asked for
- *     again with growing pauses, one that is denied (or unknown there) once a day. It is said once, until it worked again.
- *  2. Scores hold for the moment: they are told with the prices that were read with them, and never kept. Prices of the
- *     list are kept and told each time, for who asks may have forgotten them.
+ *  1. The second and the third are favours: whatever becomes of them, the spot prices are told. One
+ *     that failed is asked for again with growing pauses, one that is denied (or unknown there)
+ *     once a day. It is said once, until it worked again.
+ *  2. Scores hold for the moment: they are told with the prices that were read with them, and never
+ *     kept. Prices of the list are kept and told each time, for who asks may have forgotten them.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -54,8 +55,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted: the same question every time, for EC2 limits how many different ones it scores in a day. The next word is the first
- * that the price list may have to be asked about. */
+/* Sorted: the same question every time, for EC2 limits how many different ones it scores in a day.
+ * The next word is the first that the price list may have to be asked about. */
 static void keep_types(struct aws_call *c, const char *const *types, size_t n_types)
 {
     cloud_call_add_words(&c->base, types, n_types);
@@ -75,7 +76,8 @@ static bool may_ask(const struct aws_call *c, const struct aws_favour *f)
     return !mono_is_set(f->not_before) || f->not_before.ms <= now_of(c).ms;
 }
 
-static void failed(const struct aws_call *c, struct aws_favour *f, const char *what, const struct err *e)
+static void failed(
+    const struct aws_call *c, struct aws_favour *f, const char *what, const struct err *e)
 {
     bool is_denied = e->kind == ERR_DENIED || e->kind == ERR_CONFIG;
     int64_t pause_ms = prng_backoff_ms(&c->d->prng, f->failures, AGAIN_FIRST_MS, AGAIN_DAILY_MS);
@@ -103,7 +105,8 @@ static char *list_endpoint(const struct aws_driver *d, const char *region)
 }
 
 /* Keys and clock are right, or EC2 had said so a moment ago. */
-static int list_error(int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
+static int list_error(
+    int status, const char *body, size_t n, enum ec2_remedy *ret_remedy, struct err *e)
 {
     *ret_remedy = EC2_REMEDY_NONE;
     return pricing_parse_error(status, body, n, e);
@@ -145,7 +148,8 @@ static bool is_due(const struct aws_call *c, const char *type)
 static int parse_list(struct aws_call *c, const char *body, size_t n, struct err *e)
 {
     struct aws_prices *p = c->prices;
-    return pricing_parse_products(body, n, c->base.region, cloud_call_word(&c->base), &p->listed, c->page, e);
+    return pricing_parse_products(
+        body, n, c->base.region, cloud_call_word(&c->base), &p->listed, c->page, e);
 }
 
 /* A price that was known stays until there is another. */
@@ -167,11 +171,13 @@ static void keep_listed(struct aws_call *c, const char *type, const struct cloud
 
 static void list_failed(struct aws_call *c, const struct err *e)
 {
-    failed(c, &c->d->list_prices, "on-demand prices stay as they are: the price list did not tell them", e);
+    failed(c, &c->d->list_prices,
+        "on-demand prices stay as they are: the price list did not tell them", e);
     c->base.next_word = c->base.n_words;
 }
 
-/* What is known, for the completion. Of its errors there is none that matters: the rows beyond its limit are left out. */
+/* What is known, for the completion. Of its errors there is none that matters: the rows beyond its
+ * limit are left out. */
 static void tell_listed(struct aws_call *c)
 {
     for (size_t i = 0; i < c->base.n_words; i++) {
@@ -249,14 +255,15 @@ static bool scored(struct aws_call *c)
     return next_listed(c);
 }
 
-/* Without names for the zones of a score, or with too few types for one, there is nothing to ask. */
+/* Without names for the zones of a score, or with too few types for one, there is nothing to
+ * ask. */
 static bool next_scores(struct aws_call *c)
 {
     struct aws_prices *p = c->prices;
     aws_call_clear_request(c);
     if (c->base.n_words < EC2_SCORED_TYPES_MIN || p->zones.n == 0 || !may_ask(c, &c->d->scores) ||
-        ec2_build_placement_scores(
-            (const char *const *)c->base.words, c->base.n_words, c->base.region, &c->request, NULL) != 0)
+        ec2_build_placement_scores((const char *const *)c->base.words, c->base.n_words,
+            c->base.region, &c->request, NULL) != 0)
         return next_listed(c);
     c->parse = parse_scores;
     c->forgo = scores_failed;
@@ -271,15 +278,15 @@ static int parse_spot(struct aws_call *c, const char *body, size_t n, struct err
     return ec2_parse_spot_prices(body, n, &c->base.prices, &c->prices->zones, c->page, e);
 }
 
-void aws_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
-    cloud_prices_fn done, void *ctx)
+void aws_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n_types, cloud_prices_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {
-        "DescribeSpotPriceHistory", aws_call_step, aws_call_on_reply, aws_call_deinit, aws_call_on_silence};
+    static const struct cloud_call_ops ops = {"DescribeSpotPriceHistory", aws_call_step,
+        aws_call_on_reply, aws_call_deinit, aws_call_on_silence};
     struct aws_call *c = aws_call_new((struct aws_driver *)d, region);
     if (c->base.refused.kind == ERR_NONE &&
-        ec2_build_spot_prices(
-            types, n_types, clock_wall(c->d->calls.timers->clock), &c->request, &c->base.refused) == 0)
+        ec2_build_spot_prices(types, n_types, clock_wall(c->d->calls.timers->clock), &c->request,
+            &c->base.refused) == 0)
         keep_types(c, types, n_types);
     c->parse = parse_spot;
     c->next = next_scores;

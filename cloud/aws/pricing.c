@@ -85,8 +85,8 @@ static bool has(const json_t *attributes, const char *field, const char *value, 
 
 static bool is_wanted(const struct product *p, const json_t *attributes)
 {
-    bool ok =
-        has(attributes, "instanceType", p->type, true) && has(attributes, "regionCode", p->region, true);
+    bool ok = has(attributes, "instanceType", p->type, true) &&
+              has(attributes, "regionCode", p->region, true);
     for (size_t i = 0; i < N_WANTED && ok; i++)
         ok = has(attributes, wanted[i].field, wanted[i].value, wanted[i].is_filter);
     return ok;
@@ -120,7 +120,8 @@ static int read_term(const struct product *p, const json_t *term, struct err *e)
     json_t *v;
     json_reader_init(&r, term, "terms.OnDemand", e);
     const char *since = json_req_str(&r, "effectiveDate", TIME_ISO_MAX);
-    json_t *dimensions = (json_t *)json_req_object(&r, "priceDimensions"); /* jansson's loop takes no const */
+    /* jansson's loop takes no const */
+    json_t *dimensions = (json_t *)json_req_object(&r, "priceDimensions");
     int rc = json_reader_finish_lenient(&r);
     if (rc == 0 && time_parse_iso(since, &row.since, e) != 0)
         rc = err_wrap(e, "terms.OnDemand.effectiveDate");
@@ -168,7 +169,8 @@ static int read_text(const struct product *p, const json_t *text, struct err *e)
     json_t *root;
     if (!json_is_string(text))
         return err_set(e, ERR_INVALID, "expected a text that holds a JSON document");
-    int rc = json_parse(json_string_value(text), json_string_length(text), PRICING_PRODUCT_MAX, &root, e);
+    int rc = json_parse(
+        json_string_value(text), json_string_length(text), PRICING_PRODUCT_MAX, &root, e);
     if (rc != 0)
         return rc;
     rc = read_product(p, root, e);
@@ -211,12 +213,14 @@ static void bare_code(char *code)
 
 static bool is_code(const char *s)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     return *s && strspn(s, letters) == strlen(s);
 }
 
 /* False: it is no error document. message is cut, and made fit for a line of the log. */
-static bool read_error(const char *body, size_t n, char code[EC2_ERROR_CODE_MAX], char message[MESSAGE_MAX])
+static bool read_error(
+    const char *body, size_t n, char code[EC2_ERROR_CODE_MAX], char message[MESSAGE_MAX])
 {
     json_t *root;
     if (json_parse(body, n, PRICING_REPLY_MAX, &root, NULL) != 0)

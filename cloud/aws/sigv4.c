@@ -4,9 +4,9 @@
  *
  *     METHOD \n path \n query \n name:value \n ... \n \n signed;names \n body hash
  *
- * and is built here from the bytes on the wire: what is already encoded is decoded and encoded again in the
- * one canonical way, so that a signer and a checker agree whatever the sender's habits. A '+' in a query is a
- * plus.
+ * and is built here from the bytes on the wire: what is already encoded is decoded and encoded
+ * again in the one canonical way, so that a signer and a checker agree whatever the sender's
+ * habits. A '+' in a query is a plus.
  */
 #include "cloud/aws/sigv4.h"
 #include "base/mem.h"
@@ -82,7 +82,8 @@ static int add_path_s3(struct buf *out, struct slice path, struct err *e)
     return rc;
 }
 
-/* Everybody else: ".", ".." and empty segments resolved, then the encoded path is encoded once more. */
+/* Everybody else: ".", ".." and empty segments resolved, then the encoded path is encoded once
+ * more. */
 static int add_path_normal(struct buf *out, struct slice path, struct err *e)
 {
     struct slice kept[SEGMENTS_MAX];
@@ -123,8 +124,8 @@ static int compare_strings(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "name=value" parameters in encoded form, sorted by name, then value. The name ends in a '\1' while sorting,
- * lower than any encoded character, so that "a=..." sorts before "a-b=...". */
+/* "name=value" parameters in encoded form, sorted by name, then value. The name ends in a '\1'
+ * while sorting, lower than any encoded character, so that "a=..." sorts before "a-b=...". */
 static int add_query(struct buf *out, struct slice query, struct err *e)
 {
     char **params = mem_array(SIGV4_PARAMS_MAX, sizeof(*params));
@@ -177,7 +178,8 @@ static void add_trimmed(struct buf *out, const char *value)
     }
 }
 
-static int add_header(struct buf *out, const struct sigv4_request *r, struct slice name, struct err *e)
+static int add_header(
+    struct buf *out, const struct sigv4_request *r, struct slice name, struct err *e)
 {
     bool found = false;
     for (size_t i = 0; i < r->n_headers; i++) {
@@ -215,8 +217,8 @@ static int add_headers(
     return rc;
 }
 
-int sigv4_canonical_hash(const struct sigv4_request *r, const char *service, const char *signed_headers,
-    char out[SIGV4_HEX_MAX], struct err *e)
+int sigv4_canonical_hash(const struct sigv4_request *r, const char *service,
+    const char *signed_headers, char out[SIGV4_HEX_MAX], struct err *e)
 {
     struct slice query = {r->target, strlen(r->target)};
     struct slice path = next_part(&query, '?');
@@ -238,7 +240,8 @@ int sigv4_canonical_hash(const struct sigv4_request *r, const char *service, con
     return rc;
 }
 
-static void hmac(const void *key, size_t key_len, const char *text, unsigned char out[SHA256_DIGEST_LENGTH])
+static void hmac(
+    const void *key, size_t key_len, const char *text, unsigned char out[SHA256_DIGEST_LENGTH])
 {
     unsigned n = SHA256_DIGEST_LENGTH;
     HMAC(EVP_sha256(), key, (int)key_len, (const unsigned char *)text, strlen(text), out, &n);
@@ -255,8 +258,8 @@ static bool timestamp_is_valid(const char *t)
 }
 
 /* The key of one day, region and service; derived from the secret by four HMACs. */
-static void signing_key(
-    const struct sigv4_scope *scope, const char *secret_key, unsigned char out[SHA256_DIGEST_LENGTH])
+static void signing_key(const struct sigv4_scope *scope, const char *secret_key,
+    unsigned char out[SHA256_DIGEST_LENGTH])
 {
     struct buf secret = {0};
     char date[9];
@@ -271,8 +274,8 @@ static void signing_key(
     buf_deinit(&secret);
 }
 
-int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *scope, const char *secret_key,
-    const char *signed_headers, char out[SIGV4_HEX_MAX], struct err *e)
+int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *scope,
+    const char *secret_key, const char *signed_headers, char out[SIGV4_HEX_MAX], struct err *e)
 {
     char hash[SIGV4_HEX_MAX];
     unsigned char key[SHA256_DIGEST_LENGTH], signature[SHA256_DIGEST_LENGTH];
@@ -282,8 +285,8 @@ int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *sco
     if (rc != 0)
         return rc;
     struct buf text = {0};
-    buf_printf(&text, ALGORITHM "\n%s\n%.8s/%s/%s/aws4_request\n%s", scope->timestamp, scope->timestamp,
-        scope->region, scope->service, hash);
+    buf_printf(&text, ALGORITHM "\n%s\n%.8s/%s/%s/aws4_request\n%s", scope->timestamp,
+        scope->timestamp, scope->region, scope->service, hash);
     signing_key(scope, secret_key, key);
     hmac(key, sizeof(key), buf_str(&text), signature);
     str_hex(signature, sizeof(signature), out);
@@ -322,8 +325,10 @@ int sigv4_authorization(const struct sigv4_request *r, const struct sigv4_scope 
     if (rc == 0)
         rc = sigv4_signature(r, scope, secret_key, buf_str(&names), signature, e);
     if (rc == 0)
-        buf_printf(out, ALGORITHM " Credential=%s/%.8s/%s/%s/aws4_request, SignedHeaders=%s, Signature=%s",
-            access_key, scope->timestamp, scope->region, scope->service, buf_str(&names), signature);
+        buf_printf(out,
+            ALGORITHM " Credential=%s/%.8s/%s/%s/aws4_request, SignedHeaders=%s, Signature=%s",
+            access_key, scope->timestamp, scope->region, scope->service, buf_str(&names),
+            signature);
     buf_deinit(&names);
     return rc;
 }
@@ -331,8 +336,8 @@ int sigv4_authorization(const struct sigv4_request *r, const struct sigv4_scope 
 static int copy_slice(struct slice s, char *dst, size_t size, const char *what, struct err *e)
 {
     if (s.n == 0 || s.n >= size)
-        return err_set(
-            e, ERR_INVALID, "Authorization header: %s is missing or longer than %zu bytes", what, size - 1);
+        return err_set(e, ERR_INVALID,
+            "Authorization header: %s is missing or longer than %zu bytes", what, size - 1);
     memcpy(dst, s.p, s.n);
     dst[s.n] = '\0';
     return 0;
@@ -353,7 +358,8 @@ static int parse_credential(struct slice s, struct sigv4_claim *c, struct err *e
     if (rc == 0)
         rc = copy_slice(service, c->service, sizeof(c->service), "the service", e);
     if (rc == 0 && !slice_is(s, "aws4_request"))
-        rc = err_set(e, ERR_INVALID, "Authorization header: the credential scope must end in aws4_request");
+        rc = err_set(
+            e, ERR_INVALID, "Authorization header: the credential scope must end in aws4_request");
     return rc;
 }
 
@@ -369,8 +375,8 @@ static int parse_part(struct slice part, struct sigv4_claim *c, struct err *e)
             part, c->signed_headers, sizeof(c->signed_headers), "the list of signed headers", e);
     if (slice_is(name, "Signature"))
         return copy_slice(part, c->signature, sizeof(c->signature), "the signature", e);
-    return err_set(
-        e, ERR_INVALID, "Authorization header: unknown part (expected Credential, SignedHeaders, Signature)");
+    return err_set(e, ERR_INVALID,
+        "Authorization header: unknown part (expected Credential, SignedHeaders, Signature)");
 }
 
 int sigv4_parse_authorization(const char *value, struct sigv4_claim *ret_claim, struct err *e)
@@ -383,8 +389,8 @@ int sigv4_parse_authorization(const char *value, struct sigv4_claim *ret_claim, 
     while (rest.n > 0 && rc == 0)
         rc = parse_part(next_part(&rest, ','), &claim, e);
     if (rc == 0 && (!claim.access_key[0] || !claim.signed_headers[0] || !claim.signature[0]))
-        rc = err_set(
-            e, ERR_INVALID, "Authorization header: Credential, SignedHeaders and Signature are required");
+        rc = err_set(e, ERR_INVALID,
+            "Authorization header: Credential, SignedHeaders and Signature are required");
     if (rc == 0)
         *ret_claim = claim;
     return rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AWS Signature Version 4, by hand on OpenSSL's HMAC and SHA-256: pure functions, both for signing and for
- * checking a signature. (libcurl can sign too, but what it signs differs from version to version.)
+ * AWS Signature Version 4, by hand on OpenSSL's HMAC and SHA-256: pure functions, both for signing
+ * and for checking a signature. (libcurl can sign too, but what it signs differs from version to
+ * version.)
  *
  * Source: "Signature Version 4 signing process", AWS General Reference.
  */
@@ -35,9 +36,11 @@ struct sigv4_request {
 /* What the signing key is derived for. */
 struct sigv4_scope {
     const char
-        *timestamp; /* of X-Amz-Date: "20260822T120000Z"; its first eight characters are the key's date */
+        /* of X-Amz-Date: "20260822T120000Z"; its first eight characters are the key's date */
+        *timestamp;
     const char *region;
-    const char *service; /* "ec2", "s3" (whose paths are encoded once instead of twice, and not normalised) */
+    /* "ec2", "s3" (whose paths are encoded once instead of twice, and not normalised) */
+    const char *service;
 };
 
 void sigv4_sha256_hex(const void *p, size_t n, char out[SIGV4_HEX_MAX]);
@@ -45,19 +48,20 @@ void sigv4_sha256_hex(const void *p, size_t n, char out[SIGV4_HEX_MAX]);
 /* "20260822T120000Z". */
 void sigv4_timestamp(struct wall w, char out[SIGV4_TIMESTAMP_MAX]);
 
-/* SHA-256 of the canonical request, in hex. signed_headers: the names that are signed, lower-case, sorted,
- * with ';' between ("host;x-amz-date"). Repeated headers are joined by ','. ERR_INVALID: a signed header that
- * is not there, a target that is not encoded properly, too many headers or parameters. */
-int sigv4_canonical_hash(const struct sigv4_request *r, const char *service, const char *signed_headers,
-    char out[SIGV4_HEX_MAX], struct err *e);
-
-/* The signature of r: what a signer sends and what a server computes to check it. ERR_INVALID as above, and
- * for a timestamp of another form. */
-int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *scope, const char *secret_key,
+/* SHA-256 of the canonical request, in hex. signed_headers: the names that are signed, lower-case,
+ * sorted, with ';' between ("host;x-amz-date"). Repeated headers are joined by ','. ERR_INVALID: a
+ * signed header that is not there, a target that is not encoded properly, too many headers or
+ * parameters. */
+int sigv4_canonical_hash(const struct sigv4_request *r, const char *service,
     const char *signed_headers, char out[SIGV4_HEX_MAX], struct err *e);
 
-/* Appends the value of the Authorization header to out; every header of r is signed, so r must have Host,
- * X-Amz-Date and, with a session token, X-Amz-Security-Token. */
+/* The signature of r: what a signer sends and what a server computes to check it. ERR_INVALID as
+ * above, and for a timestamp of another form. */
+int sigv4_signature(const struct sigv4_request *r, const struct sigv4_scope *scope,
+    const char *secret_key, const char *signed_headers, char out[SIGV4_HEX_MAX], struct err *e);
+
+/* Appends the value of the Authorization header to out; every header of r is signed, so r must have
+ * Host, X-Amz-Date and, with a session token, X-Amz-Security-Token. */
 int sigv4_authorization(const struct sigv4_request *r, const struct sigv4_scope *scope,
     const char *access_key, const char *secret_key, struct buf *out, struct err *e);
 

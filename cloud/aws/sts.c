@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sts.h. The session may do what the role may and its policy allows, so both have to allow a thing.
+ * See sts.h. The session may do what the role may and its policy allows, so both have to allow a
+ * thing.
  */
 #include "cloud/aws/sts.h"
 #include "base/str.h"
@@ -43,7 +44,8 @@ int sts_check_role(const char *arn, struct err *e)
     char shown[STR_SHOW_MAX];
     return is_arn(arn, "iam:", "role/")
                ? 0
-               : err_set(e, ERR_INVALID, "expected a role's ARN, arn:aws:iam::ACCOUNT:role/NAME, found %s",
+               : err_set(e, ERR_INVALID,
+                     "expected a role's ARN, arn:aws:iam::ACCOUNT:role/NAME, found %s",
                      str_show(arn, shown));
 }
 
@@ -74,22 +76,27 @@ int sts_policy(const struct sts_session *s, struct buf *out, struct err *e)
     size_t before = out->len;
     partition_of(s->role_arn, partition);
     buf_printf(out,
-        "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":[\"s3:GetObject\","
-        "\"s3:PutObject\",\"s3:DeleteObject\",\"s3:AbortMultipartUpload\"],\"Resource\":\"arn:%s:s3:::%s/"
+        "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":[\"s3:"
+        "GetObject\","
+        "\"s3:PutObject\",\"s3:DeleteObject\",\"s3:AbortMultipartUpload\"],\"Resource\":\"arn:%s:"
+        "s3:::%s/"
         "%s*\"},"
-        "{\"Effect\":\"Allow\",\"Action\":\"s3:ListBucket\",\"Resource\":\"arn:%s:s3:::%s\",\"Condition\":"
+        "{\"Effect\":\"Allow\",\"Action\":\"s3:ListBucket\",\"Resource\":\"arn:%s:s3:::%s\","
+        "\"Condition\":"
         "{\"StringLike\":{\"s3:prefix\":\"%s*\"}}}",
         partition, s->bucket, s->prefix, partition, s->bucket, s->prefix);
     if (s->kms_key)
         buf_printf(out,
-            ",{\"Effect\":\"Allow\",\"Action\":[\"kms:GenerateDataKey\",\"kms:Decrypt\"],\"Resource\":\"%"
+            ",{\"Effect\":\"Allow\",\"Action\":[\"kms:GenerateDataKey\",\"kms:Decrypt\"],"
+            "\"Resource\":\"%"
             "s\"}",
             s->kms_key);
     buf_adds(out, "]}");
     if (out->len - before <= STS_POLICY_MAX)
         return 0;
     return err_set(e, ERR_INVALID,
-        "the session policy for %.100s has %zu characters and may have %d: shorten the store's prefix",
+        "the session policy for %.100s has %zu characters and may have %d: shorten the store's "
+        "prefix",
         s->prefix, out->len - before, STS_POLICY_MAX);
 }
 
@@ -142,7 +149,8 @@ static int read_credentials(const struct xml_node *node, struct aws_credentials 
     return rc == 0 ? time_parse_iso(end, &c->expires, NULL) : rc;
 }
 
-int sts_parse_assume_role(const char *body, size_t n, struct aws_credentials *ret_credentials, struct err *e)
+int sts_parse_assume_role(
+    const char *body, size_t n, struct aws_credentials *ret_credentials, struct err *e)
 {
     struct aws_credentials c = {0};
     struct xml x;
@@ -157,8 +165,9 @@ int sts_parse_assume_role(const char *body, size_t n, struct aws_credentials *re
         *ret_credentials = c;
     else /* XML's own words might quote a secret */
         rc = err_set(e, ERR_INVALID,
-            SERVICE "'s reply of %zu bytes is no AssumeRoleResponse with AccessKeyId, SecretAccessKey, "
-                    "SessionToken and Expiration",
+            SERVICE
+            "'s reply of %zu bytes is no AssumeRoleResponse with AccessKeyId, SecretAccessKey, "
+            "SessionToken and Expiration",
             n);
     explicit_bzero(&c, sizeof(c));
     return rc;
@@ -168,7 +177,8 @@ int sts_parse_assume_role(const char *body, size_t n, struct aws_credentials *re
 
 static const struct refusal refusals[] = {
     {"AccessDenied*", ERR_DENIED,
-        "belayd's own role or user needs sts:AssumeRole on store_role, whose trust policy has to name it "
+        "belayd's own role or user needs sts:AssumeRole on store_role, whose trust policy has to "
+        "name it "
         "(docs/clouds/aws.md)"},
     {"ExpiredToken*", ERR_DENIED, NULL, STS_REMEDY_CREDENTIALS},
     {"InvalidClientTokenId", ERR_DENIED, "check the access key", STS_REMEDY_CREDENTIALS},
@@ -182,7 +192,8 @@ static const struct refusal refusals[] = {
     {"OptInRequired", ERR_DENIED},
     {"PackedPolicyTooLarge*", ERR_CONFIG, "shorten the store's prefix"},
     {"MalformedPolicyDocument*", ERR_CONFIG},
-    {"RegionDisabled*", ERR_CONFIG, "allow the Security Token Service in this region, or set store_sts"},
+    {"RegionDisabled*", ERR_CONFIG,
+        "allow the Security Token Service in this region, or set store_sts"},
     {"ValidationError", ERR_CONFIG, "is store_lifetime longer than the role's sessions may be?"},
     {"Throttling*", ERR_THROTTLED},
     {"RequestLimitExceeded", ERR_THROTTLED},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AWS's Security Token Service as far as it is needed: AssumeRole with a session policy that allows what the store of one
- * job needs, below one prefix of a bucket. Pure functions. MinIO and Ceph's radosgw answer the same request.
+ * AWS's Security Token Service as far as it is needed: AssumeRole with a session policy that allows
+ * what the store of one job needs, below one prefix of a bucket. Pure functions. MinIO and Ceph's
+ * radosgw answer the same request.
  *
  * Source: AWS STS API reference, "AssumeRole"; IAM user guide, "Session policies".
  */
@@ -16,7 +17,8 @@
 #define STS_LIFE_MIN_S 900
 #define STS_LIFE_MAX_S (12 * 3600)
 
-/* Borrowed. Bucket and prefix are those of a checked store URL: they hold nothing that is special in a policy. */
+/* Borrowed. Bucket and prefix are those of a checked store URL: they hold nothing that is special
+ * in a policy. */
 struct sts_session {
     const char *role_arn;
     const char *name;            /* for the account's audit log: [A-Za-z0-9_=,.@-], 2 .. 64 */
@@ -36,13 +38,15 @@ int sts_policy(const struct sts_session *s, struct buf *out, struct err *e);
 int sts_build_assume_role(const struct sts_session *s, struct buf *out, struct err *e);
 
 /* A reply of status 200. ERR_INVALID; never quotes the text. Wipe *ret_credentials. */
-int sts_parse_assume_role(const char *body, size_t n, struct aws_credentials *ret_credentials, struct err *e);
+int sts_parse_assume_role(
+    const char *body, size_t n, struct aws_credentials *ret_credentials, struct err *e);
 
 enum sts_remedy {
     STS_REMEDY_CLOCK = 1,       /* ours is off */
     STS_REMEDY_CREDENTIALS = 2, /* read them anew */
 };
-/* Any other reply. ERR_DENIED, ERR_CONFIG, ERR_THROTTLED, ERR_UNAVAILABLE; *ret_remedies: enum sts_remedy. */
+/* Any other reply. ERR_DENIED, ERR_CONFIG, ERR_THROTTLED, ERR_UNAVAILABLE; *ret_remedies: enum
+ * sts_remedy. */
 int sts_parse_error(int status, const char *body, size_t n, unsigned *ret_remedies, struct err *e);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure Resource Manager and the Retail Prices API, without any I/O: requests as paths and JSON bodies, replies read
- * from bytes.
+ * Azure Resource Manager and the Retail Prices API, without any I/O: requests as paths and JSON
+ * bodies, replies read from bytes.
  *
- * A machine is three resources, whose names follow from the token of its launch: NAME, NAME-nic and NAME-os. All carry
- * the tags belay:cluster and belay:instance (the disk has the machine's), and both others are to be deleted with the
- * machine. A network interface or a disk that outlived its machine all the same is a leftover, and is listed as an
- * instance of its own, by its name.
+ * A machine is three resources, whose names follow from the token of its launch: NAME, NAME-nic and
+ * NAME-os. All carry the tags belay:cluster and belay:instance (the disk has the machine's), and
+ * both others are to be deleted with the machine. A network interface or a disk that outlived its
+ * machine all the same is a leftover, and is listed as an instance of its own, by its name.
  *
- * A reply must be the JSON that was asked for: HTML, truncated JSON, a member of the wrong shape: ERR_INVALID that says
- * which. Refusals are told apart by their code, wherever in the error it stands.
+ * A reply must be the JSON that was asked for: HTML, truncated JSON, a member of the wrong shape:
+ * ERR_INVALID that says which. Refusals are told apart by their code, wherever in the error it
+ * stands.
  */
 #ifndef BELAY_CLOUD_AZURE_ARM_H
 #define BELAY_CLOUD_AZURE_ARM_H
@@ -20,7 +21,8 @@
 #define ARM_REPLY_MAX (16 * 1024 * 1024)
 #define ARM_URL_MAX 8192 /* of an operation, of a next page */
 #define ARM_TERMINATE_MAX 1000
-#define ARM_NAME_MAX 59 /* bytes of a machine's name: leaves room for what its parts add in CLOUD_NAME_MAX */
+/* bytes of a machine's name: leaves room for what its parts add in CLOUD_NAME_MAX */
+#define ARM_NAME_MAX 59
 #define ARM_CODE_MAX 96
 
 #define ARM_TAG_CLUSTER "belay:cluster"
@@ -28,7 +30,8 @@
 
 enum arm_part { ARM_VM, ARM_NIC, ARM_DISK };
 
-/* ---- requests: paths and bodies are appended to out, paths with their query, to follow the endpoint ---- */
+/* ---- requests: paths and bodies are appended to out, paths with their query, to follow the endpoint
+ * ---- */
 
 /* ERR_CONFIG: a setting of the pool that cannot be sent. */
 int arm_check_machine(const struct azure_machine *m, struct err *e);
@@ -39,11 +42,13 @@ void arm_part_name(const char *name, enum arm_part part, char *out, size_t size)
 enum arm_part arm_part_of(const char *name);
 
 /* For PUT, GET and DELETE; full_name as arm_part_name gave it. */
-void arm_path(const struct azure_machine *m, enum arm_part part, const char *full_name, struct buf *out);
+void arm_path(
+    const struct azure_machine *m, enum arm_part part, const char *full_name, struct buf *out);
 void arm_path_vm_status(const struct azure_machine *m, const char *name, struct buf *out);
 /* Ends it at once: the guest is not asked, for it has been told by other ways. */
 void arm_path_delete_vm(const struct azure_machine *m, const char *name, struct buf *out);
-/* The machines of the resource group; what is tagged, and the power states, in all of the subscription. */
+/* The machines of the resource group; what is tagged, and the power states, in all of the
+ * subscription. */
 void arm_path_list_vms(const struct azure_machine *m, struct buf *out);
 void arm_path_list_tagged(const struct azure_machine *m, const char *cluster, struct buf *out);
 /* The disks of the resource group, or of all of the subscription. */
@@ -52,7 +57,8 @@ void arm_path_list_power(const struct azure_machine *m, struct buf *out);
 
 void arm_build_nic(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out);
 /* The same launch gives the same bytes. ERR_CONFIG. out holds the user data: wipe it. */
-int arm_build_vm(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e);
+int arm_build_vm(
+    const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e);
 
 /* For the prices API. */
 void arm_path_prices(const char *region, const char *type, struct buf *out);
@@ -62,35 +68,40 @@ void arm_path_prices(const char *region, const char *type, struct buf *out);
 /* GET or PUT of a machine. */
 int arm_parse_vm(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* provisioningState of any resource. *ret_done: it is neither being made nor changed. A failed one is what the
- * instanceView in it says, ERR_UNAVAILABLE if it says nothing. */
+/* provisioningState of any resource. *ret_done: it is neither being made nor changed. A failed one
+ * is what the instanceView in it says, ERR_UNAVAILABLE if it says nothing. */
 int arm_parse_progress(const char *body, size_t n, bool *ret_done, struct err *e);
 
-/* The reply of an Azure-AsyncOperation. Not done: it goes on. A failed operation is its error (arm_parse_error). */
+/* The reply of an Azure-AsyncOperation. Not done: it goes on. A failed operation is its error
+ * (arm_parse_error). */
 int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *e);
 
 /* One page each. *next gets the URL of the next page (ARM_URL_MAX + 1 bytes), "" after the last. */
 
 /* Adds the machines that lie in region and carry our tags. */
-int arm_parse_vms(
-    const char *body, size_t n, const char *region, struct cloud_instances *list, char *next, struct err *e);
-/* Adds the tagged network interfaces and disks of the resource group in region as leftovers: no token,
- * CLOUD_STOPPING. */
+int arm_parse_vms(const char *body, size_t n, const char *region, struct cloud_instances *list,
+    char *next, struct err *e);
+/* Adds the tagged network interfaces and disks of the resource group in region as leftovers: no
+ * token, CLOUD_STOPPING. */
 int arm_parse_tagged(const char *body, size_t n, const struct azure_machine *m, const char *region,
     struct cloud_instances *list, char *next, struct err *e);
-/* Puts the power states into the machines of list. A machine that is deallocated was reclaimed: nothing of ours
- * deallocates. */
-int arm_parse_power(const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e);
+/* Puts the power states into the machines of list. A machine that is deallocated was reclaimed:
+ * nothing of ours deallocates. */
+int arm_parse_power(
+    const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e);
 /* Adds the disks that lie in region and are attached to nothing; their names are GROUP/NAME. */
-int arm_parse_disks(
-    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *next, struct err *e);
-/* Prices for all zones (zone ""). Meters of Windows, dedicated hosts and low priority are left out. */
+int arm_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
+    char *next, struct err *e);
+/* Prices for all zones (zone ""). Meters of Windows, dedicated hosts and low priority are left
+ * out. */
 int arm_parse_prices(const char *body, size_t n, const char *region, const char *type,
     struct cloud_prices *list, char *next, struct err *e);
 
-/* A refusal, or a failed operation (as status 500). Always fills e; its text says code, message and what to do. */
+/* A refusal, or a failed operation (as status 500). Always fills e; its text says code, message and
+ * what to do. */
 enum arm_remedy { ARM_REMEDY_NONE, ARM_REMEDY_TOKEN };
-int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e);
+int arm_parse_error(
+    int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e);
 /* The same for a code that came by itself, in the status of a failed machine. */
 int arm_refusal(const char *code, const char *message, struct err *e);
 

@@ -2,9 +2,9 @@
  *
  * Azure's refusals: one table from code to what it means for the caller. See arm.h.
  *
- * The code that says what is wrong may be the outermost, one in details, or only be quoted in the message; what wraps
- * it ("DeploymentFailed", "Conflict") says nothing. So the codes are looked up from the outside in, then words of the
- * message, and what only wraps comes last.
+ * The code that says what is wrong may be the outermost, one in details, or only be quoted in the
+ * message; what wraps it ("DeploymentFailed", "Conflict") says nothing. So the codes are looked up
+ * from the outside in, then words of the message, and what only wraps comes last.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -35,7 +35,8 @@ static const struct refusal refusals[] = {
     {"AvailabilityZoneNotSupported", ERR_NO_CAPACITY},
     {"SubnetIsFull", ERR_NO_CAPACITY, "the pool's subnet is full: name a larger one"},
 
-    {"QuotaExceeded", ERR_QUOTA, "ask Azure for more; spot draws on lowPriorityCores alone", IN_MESSAGE},
+    {"QuotaExceeded", ERR_QUOTA, "ask Azure for more; spot draws on lowPriorityCores alone",
+        IN_MESSAGE},
     {"*QuotaExceeded", ERR_QUOTA},
 
     {"TooManyRequests", ERR_THROTTLED, NULL, IN_MESSAGE},
@@ -56,7 +57,8 @@ static const struct refusal refusals[] = {
     {"ReferencedResourceNotProvisioned", ERR_UNAVAILABLE},
     {"NicReservedForAnotherVm", ERR_UNAVAILABLE},
     {"NicInUse", ERR_UNAVAILABLE},
-    {"OSProvisioningTimedOut", ERR_UNAVAILABLE, "does the image have cloud-init or the Azure agent?"},
+    {"OSProvisioningTimedOut", ERR_UNAVAILABLE,
+        "does the image have cloud-init or the Azure agent?"},
 
     {"PropertyChangeNotAllowed", ERR_CONFLICT},
 
@@ -67,7 +69,8 @@ static const struct refusal refusals[] = {
     {"LinkedAuthorizationFailed", ERR_DENIED, DOCS},
     {"RequestDisallowedByPolicy", ERR_DENIED},
     {"ReadOnlyDisabledSubscription", ERR_DENIED},
-    {"ScopeLocked", ERR_DENIED, "take the lock off the resource group: machines could not be deleted"},
+    {"ScopeLocked", ERR_DENIED,
+        "take the lock off the resource group: machines could not be deleted"},
 
     {"ResourceNotFound", ERR_NOT_FOUND},
     {"ResourceGroupNotFound", ERR_CONFIG, "check the pool's resource_group"},
@@ -173,11 +176,12 @@ static void look_at(struct found *f, const json_t *error, int depth)
 
 static int set_stray(int status, const char *body, size_t n, struct err *e)
 {
-    return refusal_set_stray("Azure", refusal_kind_of_status(refusals, status, ERR_INVALID), status, body, n,
-        "not an Azure error", e);
+    return refusal_set_stray("Azure", refusal_kind_of_status(refusals, status, ERR_INVALID), status,
+        body, n, "not an Azure error", e);
 }
 
-static int set_refusal(const struct found *f, int status, enum arm_remedy *ret_remedy, struct err *e)
+static int set_refusal(
+    const struct found *f, int status, enum arm_remedy *ret_remedy, struct err *e)
 {
     const struct refusal *r = f->refusal ? f->refusal : f->wrapper;
     /* One that nobody here has heard of, an operator has to read. */
@@ -189,7 +193,8 @@ static int set_refusal(const struct found *f, int status, enum arm_remedy *ret_r
     return refusal_set("Azure", kind, f->code, f->message, r, e);
 }
 
-int arm_parse_error(int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e)
+int arm_parse_error(
+    int status, const char *body, size_t n, enum arm_remedy *ret_remedy, struct err *e)
 {
     struct found f = {0};
     json_t *root = NULL;

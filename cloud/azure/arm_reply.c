@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ARM's replies to rows. See arm.h. A row that cannot be read fails the whole reply: a listing with a hole in it would
- * say of a machine that exists that it is gone.
+ * ARM's replies to rows. See arm.h. A row that cannot be read fails the whole reply: a listing with
+ * a hole in it would say of a machine that exists that it is gone.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -15,7 +15,8 @@
 
 /* ---- pieces ---- */
 
-static int open_reply(const char *body, size_t n, json_t **ret_root, struct json_reader *r, struct err *e)
+static int open_reply(
+    const char *body, size_t n, json_t **ret_root, struct json_reader *r, struct err *e)
 {
     *ret_root = NULL;
     int rc = json_parse(body, n, ARM_REPLY_MAX, ret_root, e);
@@ -60,7 +61,8 @@ static bool same_region(const char *a, const char *b)
     }
 }
 
-static void read_tag(struct json_reader *r, const json_t *value, const char *key, char *dst, size_t size)
+static void read_tag(
+    struct json_reader *r, const json_t *value, const char *key, char *dst, size_t size)
 {
     if (!json_is_string(value) || json_string_length(value) >= size ||
         strlen(json_string_value(value)) != json_string_length(value))
@@ -70,7 +72,8 @@ static void read_tag(struct json_reader *r, const json_t *value, const char *key
 }
 
 /* Names of tags are compared without case, as Azure does. */
-static void read_tags(struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
+static void read_tags(
+    struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
 {
     const json_t *tags = json_opt_object(r, "tags"), *value;
     const char *key;
@@ -83,7 +86,8 @@ static void read_tags(struct json_reader *r, char cluster[CLOUD_NAME_MAX], char 
     }
 }
 
-/* A code like "PowerState/running": what stands behind the slash, or NULL if it is not of that kind. */
+/* A code like "PowerState/running": what stands behind the slash, or NULL if it is not of that
+ * kind. */
 static const char *status_of(const char *code, const char *kind)
 {
     size_t n = strlen(kind);
@@ -106,7 +110,8 @@ static enum cloud_state state_of_provisioning(const char *state)
 /* What a machine's power says is newer than what became of its last operation. */
 static void apply_power(struct cloud_instance *i, const char *power)
 {
-    if (strcasecmp(power, "running") == 0 && i->state == CLOUD_STOPPING && str_starts(i->reason, "Failed")) {
+    if (strcasecmp(power, "running") == 0 && i->state == CLOUD_STOPPING &&
+        str_starts(i->reason, "Failed")) {
         i->state = CLOUD_RUNNING; /* some later operation failed, the machine works */
         i->reason[0] = '\0';
     } else if (strcasecmp(power, "deallocated") == 0 || strcasecmp(power, "deallocating") == 0) {
@@ -119,7 +124,8 @@ static void apply_power(struct cloud_instance *i, const char *power)
     }
 }
 
-/* The statuses of an instance view. The reason of a failure stands in the code's last part or in the message. */
+/* The statuses of an instance view. The reason of a failure stands in the code's last part or in
+ * the message. */
 static void read_statuses(struct json_reader *view, struct cloud_instance *i)
 {
     const json_t *statuses = json_opt_array(view, "statuses", 64), *item;
@@ -159,8 +165,9 @@ static void read_properties(struct json_reader *vm, struct cloud_instance *i)
     const char *state = json_opt_str(&r, "provisioningState", TEXT_MAX, "");
     const char *priority = json_opt_str(&r, "priority", TEXT_MAX, "");
     const char *created = json_opt_str(&r, "timeCreated", TEXT_MAX, NULL);
-    i->market =
-        strcasecmp(priority, "Spot") == 0 || strcasecmp(priority, "Low") == 0 ? CLOUD_SPOT : CLOUD_ON_DEMAND;
+    i->market = strcasecmp(priority, "Spot") == 0 || strcasecmp(priority, "Low") == 0
+                    ? CLOUD_SPOT
+                    : CLOUD_ON_DEMAND;
     i->state = state_of_provisioning(state);
     if (i->state == CLOUD_STOPPING)
         snprintf(i->reason, sizeof(i->reason), "%.64s", state);
@@ -181,7 +188,8 @@ static void read_zone(struct json_reader *vm, const char *location, char zone[CL
         read_tag(vm, first, "zones", zone, CLOUD_NAME_MAX);
 }
 
-static int read_vm(const json_t *item, struct cloud_instance *i, const char **ret_location, struct err *e)
+static int read_vm(
+    const json_t *item, struct cloud_instance *i, const char **ret_location, struct err *e)
 {
     struct json_reader r;
     json_reader_init(&r, item, "virtualMachine", e);
@@ -285,8 +293,8 @@ int arm_parse_operation(const char *body, size_t n, bool *ret_done, struct err *
 /* ---- listings ---- */
 
 /* Calls `each` for the items of a page. */
-static int parse_page(const char *body, size_t n, const char *items_key, const char *next_key, char *next,
-    int (*each)(void *ctx, const json_t *item, struct err *e), void *ctx, struct err *e)
+static int parse_page(const char *body, size_t n, const char *items_key, const char *next_key,
+    char *next, int (*each)(void *ctx, const json_t *item, struct err *e), void *ctx, struct err *e)
 {
     json_t *root, *item;
     struct json_reader r;
@@ -336,8 +344,8 @@ static int keep_vm(void *ctx, const json_t *item, struct err *e)
     return rc;
 }
 
-int arm_parse_vms(
-    const char *body, size_t n, const char *region, struct cloud_instances *list, char *next, struct err *e)
+int arm_parse_vms(const char *body, size_t n, const char *region, struct cloud_instances *list,
+    char *next, struct err *e)
 {
     struct listing l = {region, "", list};
     return parse_page(body, n, "value", "nextLink", next, keep_vm, &l, e);
@@ -347,7 +355,8 @@ static int keep_leftover(void *ctx, const json_t *item, struct err *e)
 {
     struct listing *l = ctx;
     struct json_reader r;
-    struct cloud_instance i = {.launched_at = WALL_NONE, .ended_at = WALL_NONE, .state = CLOUD_STOPPING};
+    struct cloud_instance i = {
+        .launched_at = WALL_NONE, .ended_at = WALL_NONE, .state = CLOUD_STOPPING};
     json_reader_init(&r, item, "resource", e);
     const char *id = json_req_str(&r, "id", TEXT_MAX);
     const char *type = json_req_str(&r, "type", TEXT_MAX);
@@ -359,14 +368,16 @@ static int keep_leftover(void *ctx, const json_t *item, struct err *e)
         return rc;
     bool nic = strcasecmp(type, "Microsoft.Network/networkInterfaces") == 0;
     bool disk = strcasecmp(type, "Microsoft.Compute/disks") == 0;
-    /* Tagged by somebody else, or after us: only what is named as we name it can be told and deleted. */
+    /* Tagged by somebody else, or after us: only what is named as we name it can be told and
+     * deleted. */
     if ((!nic && !disk) || !same_region(location, l->region) ||
-        strncasecmp(id, l->group, strlen(l->group)) != 0 || arm_part_of(name) != (nic ? ARM_NIC : ARM_DISK) ||
-        !STR_COPY(i.id, name))
+        strncasecmp(id, l->group, strlen(l->group)) != 0 ||
+        arm_part_of(name) != (nic ? ARM_NIC : ARM_DISK) || !STR_COPY(i.id, name))
         return 0;
     i.token[0] = '\0'; /* that is the machine's */
     STR_COPY(i.zone, location);
-    snprintf(i.reason, sizeof(i.reason), "a %s whose machine is gone", nic ? "network interface" : "disk");
+    snprintf(i.reason, sizeof(i.reason), "a %s whose machine is gone",
+        nic ? "network interface" : "disk");
     return cloud_instances_add(l->list, &i, e);
 }
 
@@ -375,8 +386,8 @@ int arm_parse_tagged(const char *body, size_t n, const struct azure_machine *m, 
 {
     char group[512];
     struct listing l = {region, group, list};
-    snprintf(
-        group, sizeof(group), "/subscriptions/%s/resourceGroups/%s/", m->subscription, m->resource_group);
+    snprintf(group, sizeof(group), "/subscriptions/%s/resourceGroups/%s/", m->subscription,
+        m->resource_group);
     return parse_page(body, n, "value", "nextLink", next, keep_leftover, &l, e);
 }
 
@@ -404,7 +415,8 @@ static int apply_vm_power(void *ctx, const json_t *item, struct err *e)
     return json_reader_finish_lenient(&properties);
 }
 
-int arm_parse_power(const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e)
+int arm_parse_power(
+    const char *body, size_t n, struct cloud_instances *list, char *next, struct err *e)
 {
     struct listing l = {"", "", list};
     return parse_page(body, n, "value", "nextLink", next, apply_vm_power, &l, e);
@@ -418,14 +430,17 @@ struct disk_listing {
 };
 
 /* "/subscriptions/S/resourceGroups/G/providers/.../NAME" is G/NAME. */
-static void name_disk(struct json_reader *r, const char *id, const char *name, struct cloud_volume *v)
+static void name_disk(
+    struct json_reader *r, const char *id, const char *name, struct cloud_volume *v)
 {
     static const char before[] = "/resourceGroups/";
     const char *group = id ? strcasestr(id, before) : NULL;
     group = group ? group + strlen(before) : "";
-    int n = snprintf(v->name, sizeof(v->name), "%.*s/%s", (int)strcspn(group, "/"), group, name ? name : "");
+    int n = snprintf(
+        v->name, sizeof(v->name), "%.*s/%s", (int)strcspn(group, "/"), group, name ? name : "");
     if (r->rc == 0 && (!*group || n >= (int)sizeof(v->name)))
-        json_reader_fail(r, "id", "expected a disk's: /subscriptions/.../resourceGroups/GROUP/.../NAME");
+        json_reader_fail(
+            r, "id", "expected a disk's: /subscriptions/.../resourceGroups/GROUP/.../NAME");
 }
 
 static void read_disk_time(struct json_reader *properties, const char *key, struct wall *at)
@@ -435,10 +450,12 @@ static void read_disk_time(struct json_reader *properties, const char *key, stru
         json_reader_fail(properties, key, "expected a time");
 }
 
-static void read_disk_properties(struct json_reader *disk, struct cloud_volume *v, bool *ret_unattached)
+static void read_disk_properties(
+    struct json_reader *disk, struct cloud_volume *v, bool *ret_unattached)
 {
     struct json_reader r, sku;
-    const json_t *object = json_req_object(disk, "properties"), *kind = json_req_object(disk, "sku");
+    const json_t *object = json_req_object(disk, "properties"),
+                 *kind = json_req_object(disk, "sku");
     open_member(disk, kind, "sku", &sku);
     json_req_strcpy(&sku, "name", v->type, sizeof(v->type));
     close_member(disk, &sku);
@@ -459,7 +476,8 @@ static int keep_disk(void *ctx, const json_t *item, struct err *e)
     struct cloud_volume v = {.since = WALL_NONE};
     bool unattached = false;
     json_reader_init(&r, item, "disk", e);
-    const char *name = json_req_str(&r, "name", TEXT_MAX), *location = json_req_str(&r, "location", TEXT_MAX);
+    const char *name = json_req_str(&r, "name", TEXT_MAX),
+               *location = json_req_str(&r, "location", TEXT_MAX);
     const char *owner = json_opt_str(&r, "managedBy", TEXT_MAX, "");
     const json_t *owners = json_opt_array(&r, "managedByExtended", ITEMS_MAX);
     name_disk(&r, json_req_str(&r, "id", TEXT_MAX), name, &v);
@@ -467,13 +485,14 @@ static int keep_disk(void *ctx, const json_t *item, struct err *e)
     read_zone(&r, location, v.zone);
     read_disk_properties(&r, &v, &unattached);
     int rc = json_reader_finish_lenient(&r);
-    if (rc != 0 || !unattached || *owner || json_array_size(owners) > 0 || !same_region(location, l->region))
+    if (rc != 0 || !unattached || *owner || json_array_size(owners) > 0 ||
+        !same_region(location, l->region))
         return rc;
     return cloud_volumes_add(l->list, &v, e);
 }
 
-int arm_parse_disks(
-    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *next, struct err *e)
+int arm_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
+    char *next, struct err *e)
 {
     struct disk_listing l = {region, list};
     return parse_page(body, n, "value", "nextLink", next, keep_disk, &l, e);
@@ -489,8 +508,8 @@ struct pricing {
 /* Windows, dedicated hosts, what comes before spot: other things under the same name. */
 static bool is_other(const char *product, const char *meter, const char *unit, const char *kind)
 {
-    return strstr(product, "Windows") || strstr(product, "Dedicated") || strstr(meter, "Low Priority") ||
-           !str_eq(unit, "1 Hour") || !str_eq(kind, "Consumption");
+    return strstr(product, "Windows") || strstr(product, "Dedicated") ||
+           strstr(meter, "Low Priority") || !str_eq(unit, "1 Hour") || !str_eq(kind, "Consumption");
 }
 
 static int keep_price(void *ctx, const json_t *item, struct err *e)
@@ -511,7 +530,8 @@ static int keep_price(void *ctx, const json_t *item, struct err *e)
     const json_t *price = json_object_get(item, "retailPrice");
     if (!json_is_number(price) || !(json_number_value(price) >= 0) ||
         json_number_value(price) > PRICE_MAX_USD)
-        json_reader_fail(&r, "retailPrice", "expected a number of dollars, 0 .. %.0f", PRICE_MAX_USD);
+        json_reader_fail(
+            &r, "retailPrice", "expected a number of dollars, 0 .. %.0f", PRICE_MAX_USD);
     if (since && time_parse_iso(since, &row.since, NULL) != 0)
         json_reader_fail(&r, "effectiveStartDate", "expected a time");
     int rc = json_reader_finish_lenient(&r);

@@ -35,7 +35,8 @@ static const char *const part_apis[] = {
 
 /* ---- checks ---- */
 
-static int check_text(const char *value, size_t max, const char *alphabet, const char *what, struct err *e)
+static int check_text(
+    const char *value, size_t max, const char *alphabet, const char *what, struct err *e)
 {
     char shown[STR_SHOW_MAX];
     if (!value || !*value)
@@ -43,8 +44,8 @@ static int check_text(const char *value, size_t max, const char *alphabet, const
     if (strlen(value) > max)
         return err_set(e, ERR_CONFIG, "the %s is longer than %zu bytes", what, max);
     if (strspn(value, alphabet) != strlen(value))
-        return err_set(
-            e, ERR_CONFIG, "the %s %s has a character that cannot be in one", what, str_show(value, shown));
+        return err_set(e, ERR_CONFIG, "the %s %s has a character that cannot be in one", what,
+            str_show(value, shown));
     return 0;
 }
 
@@ -63,7 +64,8 @@ static int check_subnet(const char *subnet, struct err *e)
     const char *slash = rc == 0 ? strchr(subnet, '/') : NULL;
     if (rc != 0)
         return rc;
-    if (*subnet == '/' ? !strstr(subnet, "/subnets/") : !slash || !slash[1] || strchr(slash + 1, '/') != NULL)
+    if (*subnet == '/' ? !strstr(subnet, "/subnets/")
+                       : !slash || !slash[1] || strchr(slash + 1, '/') != NULL)
         return err_set(e, ERR_CONFIG,
             "subnet \"%.128s\": expected VNET/SUBNET, or "
             "/subscriptions/.../virtualNetworks/VNET/subnets/SUBNET",
@@ -77,9 +79,11 @@ static int check_image(const char *image, struct err *e)
     int rc = check_path(image, "image", e);
     for (const char *p = image; rc == 0 && *p; p++)
         colons += *p == ':';
-    if (rc == 0 && (*image == '/' ? colons != 0 : colons != 3 || strchr(image, '/') || strstr(image, "::")))
+    if (rc == 0 &&
+        (*image == '/' ? colons != 0 : colons != 3 || strchr(image, '/') || strstr(image, "::")))
         rc = err_set(e, ERR_CONFIG,
-            "image \"%.128s\": expected PUBLISHER:OFFER:SKU:VERSION, or /subscriptions/.../images/NAME",
+            "image \"%.128s\": expected PUBLISHER:OFFER:SKU:VERSION, or "
+            "/subscriptions/.../images/NAME",
             image);
     return rc;
 }
@@ -87,10 +91,12 @@ static int check_image(const char *image, struct err *e)
 static int check_ssh_key(const char *key, struct err *e)
 {
     if (!key || !*key)
-        return err_set(e, ERR_CONFIG, "the ssh_key is missing: Azure makes no Linux machine without one");
+        return err_set(
+            e, ERR_CONFIG, "the ssh_key is missing: Azure makes no Linux machine without one");
     if (strlen(key) > SSH_KEY_MAX || (!str_starts(key, "ssh-") && !str_starts(key, "ecdsa-")) ||
         !str_is_utf8(key, strlen(key)))
-        return err_set(e, ERR_CONFIG, "ssh_key: expected a public key like \"ssh-ed25519 AAAA... name\"");
+        return err_set(
+            e, ERR_CONFIG, "ssh_key: expected a public key like \"ssh-ed25519 AAAA... name\"");
     return 0;
 }
 
@@ -113,12 +119,13 @@ int arm_check_machine(const struct azure_machine *m, struct err *e)
         rc = check_path(m->identity, "identity", e);
     if (rc == 0 && m->identity && *m->identity != '/')
         rc = err_set(e, ERR_CONFIG,
-            "identity \"%.128s\": expected /subscriptions/.../userAssignedIdentities/NAME", m->identity);
+            "identity \"%.128s\": expected /subscriptions/.../userAssignedIdentities/NAME",
+            m->identity);
     if (rc == 0 && m->disk_type)
         rc = check_text(m->disk_type, 32, ALNUM "_", "disk_type", e);
     if (rc == 0 && (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX))
-        rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; an OS disk has 1 to %d", (long long)m->disk_gib,
-            DISK_GIB_MAX);
+        rc = err_set(e, ERR_CONFIG, "a disk of %lld GiB; an OS disk has 1 to %d",
+            (long long)m->disk_gib, DISK_GIB_MAX);
     return rc;
 }
 
@@ -128,8 +135,8 @@ static int check_name(const char *token, struct err *e)
     if (n == 0 || n > ARM_NAME_MAX || strspn(token, ALNUM "-") != n || token[0] == '-' ||
         token[n - 1] == '-' || arm_part_of(token) != ARM_VM)
         return err_set(e, ERR_CONFIG,
-            "\"%.64s\" is no name for a machine: expected 1 to %d of A-Z a-z 0-9 and -", token ? token : "",
-            ARM_NAME_MAX);
+            "\"%.64s\" is no name for a machine: expected 1 to %d of A-Z a-z 0-9 and -",
+            token ? token : "", ARM_NAME_MAX);
     return 0;
 }
 
@@ -140,13 +147,16 @@ static int check_launch(const struct cloud_launch *l, struct err *e)
         rc = check_text(l->type, CLOUD_NAME_MAX - 1, ALNUM "_-", "machine type", e);
     if (rc == 0)
         rc = check_text(l->zone, CLOUD_NAME_MAX - 1, ALNUM, "zone", e);
-    if (rc == 0 && !str_eq(l->zone, l->region) && (strlen(l->zone) != 1 || !strchr("123456789", *l->zone)))
-        rc = err_set(e, ERR_CONFIG, "zone \"%.64s\": expected 1, 2 or 3, or %s for none", l->zone, l->region);
+    if (rc == 0 && !str_eq(l->zone, l->region) &&
+        (strlen(l->zone) != 1 || !strchr("123456789", *l->zone)))
+        rc = err_set(e, ERR_CONFIG, "zone \"%.64s\": expected 1, 2 or 3, or %s for none", l->zone,
+            l->region);
     if (rc == 0 && (!l->cluster || !*l->cluster || strlen(l->cluster) > TAG_VALUE_MAX))
-        rc = err_set(e, ERR_CONFIG, "the cluster is missing or longer than %d bytes", TAG_VALUE_MAX);
+        rc =
+            err_set(e, ERR_CONFIG, "the cluster is missing or longer than %d bytes", TAG_VALUE_MAX);
     if (rc == 0 && l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
-        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d are sent", strlen(l->user_data),
-            CLOUD_USER_DATA_MAX);
+        rc = err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d are sent",
+            strlen(l->user_data), CLOUD_USER_DATA_MAX);
     return rc;
 }
 
@@ -170,14 +180,16 @@ static void add_group(const struct azure_machine *m, struct buf *out)
 }
 
 /* Of a resource, as another one names it. */
-static void add_id(const struct azure_machine *m, enum arm_part part, const char *name, struct buf *out)
+static void add_id(
+    const struct azure_machine *m, enum arm_part part, const char *name, struct buf *out)
 {
     add_group(m, out);
     buf_printf(out, "/providers/%s/", part_types[part]);
     str_url_encode(out, name, strlen(name)); /* a listed one may be anybody's */
 }
 
-void arm_path(const struct azure_machine *m, enum arm_part part, const char *full_name, struct buf *out)
+void arm_path(
+    const struct azure_machine *m, enum arm_part part, const char *full_name, struct buf *out)
 {
     add_id(m, part, full_name, out);
     buf_printf(out, "?api-version=%s", part_apis[part]);
@@ -239,8 +251,8 @@ void arm_path_list_power(const struct azure_machine *m, struct buf *out)
 
 void arm_path_prices(const char *region, const char *type, struct buf *out)
 {
-    const char *const terms[][2] = {{"serviceName", "Virtual Machines"}, {"priceType", "Consumption"},
-        {"armRegionName", region}, {"armSkuName", type}};
+    const char *const terms[][2] = {{"serviceName", "Virtual Machines"},
+        {"priceType", "Consumption"}, {"armRegionName", region}, {"armSkuName", type}};
     buf_adds(out, "/api/retail/prices?api-version=" PRICES_API "&$filter=");
     for (int i = 0; i < 4; i++) {
         buf_printf(out, "%s%s%%20eq%%20", i > 0 ? "%20and%20" : "", terms[i][0]);
@@ -276,7 +288,8 @@ static json_t *array_of(json_t *only)
     return array;
 }
 
-/* {"id": ...} of a resource given by its id, or by a name (or VNET/SUBNET) in the resource group. */
+/* {"id": ...} of a resource given by its id, or by a name (or VNET/SUBNET) in the resource
+ * group. */
 static json_t *reference(
     const struct azure_machine *m, const char *given, const char *type, const char *child)
 {
@@ -286,7 +299,8 @@ static json_t *reference(
         buf_adds(&id, given);
     } else {
         add_group(m, &id);
-        buf_printf(&id, "/providers/%s/%.*s", type, slash ? (int)(slash - given) : (int)strlen(given), given);
+        buf_printf(&id, "/providers/%s/%.*s", type,
+            slash ? (int)(slash - given) : (int)strlen(given), given);
         if (slash)
             buf_printf(&id, "/%s/%s", child, slash + 1);
     }
@@ -402,7 +416,8 @@ static void set_market(json_t *properties, enum cloud_market market)
     json_t *billing = json_object();
     set_text(properties, "priority", "Spot");
     set_text(properties, "evictionPolicy", "Delete"); /* the default would go on billing the disk */
-    set(billing, "maxPrice", json_integer(-1));       /* up to on-demand's: never evicted for the price */
+    /* up to on-demand's: never evicted for the price */
+    set(billing, "maxPrice", json_integer(-1));
     set(properties, "billingProfile", billing);
 }
 
@@ -414,7 +429,8 @@ static json_t *identity_of(const struct azure_machine *m)
     return identity;
 }
 
-int arm_build_vm(const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e)
+int arm_build_vm(
+    const struct cloud_launch *l, const struct azure_machine *m, struct buf *out, struct err *e)
 {
     int rc = check_launch(l, e);
     if (rc != 0)
@@ -441,7 +457,8 @@ bool arm_url_is_ours(const char *url, const char *endpoint)
     if (!url || strlen(url) > ARM_URL_MAX || strncasecmp(url, endpoint, n) != 0 ||
         strcspn(url, " \t\r\n#\\") != strlen(url))
         return false;
-    if (str_starts(endpoint, "https://") && str_starts(url + n, ":443/")) /* Azure likes to name it */
+    /* Azure likes to name it */
+    if (str_starts(endpoint, "https://") && str_starts(url + n, ":443/"))
         n += strlen(":443");
     return url[n] == '/';
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See call.h. Invariant: a token goes into requests to one host only, the configured endpoint; URLs from replies are held
- * against it before they come here. The prices' host never gets one.
+ * See call.h. Invariant: a token goes into requests to one host only, the configured endpoint; URLs
+ * from replies are held against it before they come here. The prices' host never gets one.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
@@ -15,15 +15,16 @@
 
 /* ---- the life of a call ---- */
 
-struct azure_call *azure_call_new(struct cloud_driver *d, const char *region, enum azure_phase phase)
+struct azure_call *azure_call_new(
+    struct cloud_driver *d, const char *region, enum azure_phase phase)
 {
     struct azure_call *c = mem_alloc(sizeof(*c));
     c->d = (struct azure_driver *)d;
     c->phase = phase;
     if (!region || !*region || strlen(region) >= CLOUD_NAME_MAX ||
         strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(region))
-        err_set(&c->base.refused, ERR_CONFIG, "\"%.64s\" is no Azure region (expected the like of eastus)",
-            region ? region : "");
+        err_set(&c->base.refused, ERR_CONFIG,
+            "\"%.64s\" is no Azure region (expected the like of eastus)", region ? region : "");
     return c;
 }
 
@@ -63,7 +64,8 @@ void azure_call_fail(struct azure_call *c, enum err_kind kind, const char *text)
 
 /* ---- the request ---- */
 
-static void add_part(const struct azure_call *c, enum arm_part part, const char *name, struct buf *url)
+static void add_part(
+    const struct azure_call *c, enum arm_part part, const char *name, struct buf *url)
 {
     char full[CLOUD_NAME_MAX];
     arm_part_name(name, part, full, sizeof(full));
@@ -225,7 +227,8 @@ bool azure_call_next_page(struct azure_call *c, const char *host)
     if (!c->url[0])
         return false;
     if (!arm_url_is_ours(c->url, host))
-        azure_call_fail(c, ERR_INVALID, "Azure's reply: its next page is said to be at another host");
+        azure_call_fail(
+            c, ERR_INVALID, "Azure's reply: its next page is said to be at another host");
     else if (++c->pages == PAGES_MAX)
         azure_call_fail(c, ERR_INVALID, "Azure's reply: more than 1000 pages");
     else

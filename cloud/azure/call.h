@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the azure driver share; nobody else includes this. A call goes from phase to phase, and a phase
- * is one request, or one that is repeated: page by page, or until an operation is over.
+ * What the operations of the azure driver share; nobody else includes this. A call goes from phase
+ * to phase, and a phase is one request, or one that is repeated: page by page, or until an
+ * operation is over.
  */
 #ifndef BELAY_CLOUD_AZURE_CALL_H
 #define BELAY_CLOUD_AZURE_CALL_H
@@ -71,24 +72,29 @@ void azure_call_step(struct cloud_call *base);
 void azure_call_deinit(struct cloud_call *base);
 
 /* A region that is none is refused later, in its completion. */
-struct azure_call *azure_call_new(struct cloud_driver *d, const char *region, enum azure_phase phase);
+struct azure_call *azure_call_new(
+    struct cloud_driver *d, const char *region, enum azure_phase phase);
 /* Copies 1 to max words; others are refused in the completion. */
 void azure_call_set_words(struct azure_call *c, const char *const *words, size_t n, size_t max);
 
-/* Of these, exactly one for each reply, unless one says otherwise; the call may be gone afterwards. */
+/* Of these, exactly one for each reply, unless one says otherwise; the call may be gone
+ * afterwards. */
 
 void azure_call_go_on(struct azure_call *c, enum azure_phase phase); /* to the URL of that phase */
 void azure_call_fail(struct azure_call *c, enum err_kind kind, const char *text);
 /* The refusal in a reply. False: the call has found its own remedy, a new token, and goes on. */
 bool azure_call_read_refusal(struct azure_call *c, const struct http_reply *reply, struct err *e);
-void azure_call_on_refusal(struct azure_call *c, const struct http_reply *reply); /* which ends the call */
-/* True if url names another page, which is on its way, or the call has failed: it is not at `host`. */
+/* which ends the call */
+void azure_call_on_refusal(struct azure_call *c, const struct http_reply *reply);
+/* True if url names another page, which is on its way, or the call has failed: it is not at
+ * `host`. */
 bool azure_call_next_page(struct azure_call *c, const char *host);
 
 bool azure_call_is_good(int status);
 
 /* launch.c, list.c: as in struct cloud_driver_ops. */
-void azure_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+void azure_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 void azure_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See credentials.h. Which of the three it is, the file, the environment or the machine's identity, is settled at
- * creation: one that fails is an error, and never a reason to try as somebody else.
+ * See credentials.h. Which of the three it is, the file, the environment or the machine's identity,
+ * is settled at creation: one that fails is an error, and never a reason to try as somebody else.
  */
 #include "cloud/azure/credentials.h"
 #include "base/fs.h"
@@ -47,8 +47,8 @@ static int copy_id(char *dst, size_t size, const char *src, const char *what, st
 {
     size_t n = strlen(src);
     if (n == 0 || n >= size || strspn(src, ID_ALPHABET) != n || *src == '.')
-        return err_set(
-            e, ERR_CONFIG, "%s: expected an id of 1 to %zu letters, digits, '-' and '.'", what, size - 1);
+        return err_set(e, ERR_CONFIG, "%s: expected an id of 1 to %zu letters, digits, '-' and '.'",
+            what, size - 1);
     str_copy(dst, size, src);
     return 0;
 }
@@ -57,20 +57,24 @@ static int copy_secret(char *dst, size_t size, const char *src, const char *what
 {
     size_t n = strlen(src);
     if (n == 0 || n >= size)
-        return err_set(e, ERR_CONFIG, "%s: expected a secret of 1 to %zu characters", what, size - 1);
+        return err_set(
+            e, ERR_CONFIG, "%s: expected a secret of 1 to %zu characters", what, size - 1);
     for (size_t i = 0; i < n; i++)
         if (src[i] <= ' ' || src[i] > '~')
-            return err_set(e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
+            return err_set(
+                e, ERR_CONFIG, "%s holds a blank or a character that cannot be in one", what);
     str_copy(dst, size, src);
     return 0;
 }
 
-static int read_environment(struct azure_principal *p, const struct azure_environment *env, struct err *e)
+static int read_environment(
+    struct azure_principal *p, const struct azure_environment *env, struct err *e)
 {
     int rc = 0;
     if (env->secret && (!env->tenant || !env->client_id))
         return err_set(e, ERR_CONFIG,
-            "environment: AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET go together; %s is not "
+            "environment: AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET go together; %s "
+            "is not "
             "set",
             env->tenant ? "AZURE_CLIENT_ID" : "AZURE_TENANT_ID");
     if (env->client_id)
@@ -154,8 +158,8 @@ static void add_value(struct buf *out, const char *key, const char *value)
     str_url_encode(out, value, strlen(value));
 }
 
-static void ask_login(
-    const struct azure_credential_source *s, const struct azure_principal *p, struct oauth_request *r)
+static void ask_login(const struct azure_credential_source *s, const struct azure_principal *p,
+    struct oauth_request *r)
 {
     r->method = "POST";
     r->header = "Content-Type: application/x-www-form-urlencoded";
@@ -194,7 +198,8 @@ static int build(void *ctx, struct oauth_request *r, struct err *e)
     return rc == 0 ? 0 : err_wrap(e, "Azure credentials");
 }
 
-static int parse(void *ctx, const struct http_reply *reply, struct oauth_token *ret_token, struct err *e)
+static int parse(
+    void *ctx, const struct http_reply *reply, struct oauth_token *ret_token, struct err *e)
 {
     const struct azure_credential_source *s = ctx;
     int status = reply->status;
@@ -208,13 +213,13 @@ static int parse(void *ctx, const struct http_reply *reply, struct oauth_token *
         rc = e->kind = ERR_UNAVAILABLE;
     if (status == 400)
         rc = e->kind = ERR_CONFIG;
-    return err_wrap(e,
-        "Azure credentials: neither a file nor AZURE_CLIENT_SECRET is set; asking for this machine's managed "
-        "identity");
+    return err_wrap(e, "Azure credentials: neither a file nor AZURE_CLIENT_SECRET is set; asking "
+                       "for this machine's managed "
+                       "identity");
 }
 
-int azure_credential_source_create(
-    const struct azure_credential_options *o, struct azure_credential_source **ret_source, struct err *e)
+int azure_credential_source_create(const struct azure_credential_options *o,
+    struct azure_credential_source **ret_source, struct err *e)
 {
     static const struct oauth_ops ops = {.build = build, .parse = parse};
     struct azure_credential_source *s = mem_alloc(sizeof(*s));

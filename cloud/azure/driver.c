@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The azure driver: glue between the pure halves (arm.h), bearer tokens (credentials.h) and an HTTP client. Calls are in
- * call.c, launches in launch.c, listings in list.c; here are ends and prices, and the driver itself.
+ * The azure driver: glue between the pure halves (arm.h), bearer tokens (credentials.h) and an HTTP
+ * client. Calls are in call.c, launches in launch.c, listings in list.c; here are ends and prices,
+ * and the driver itself.
  *
  *   terminate:  DELETE VM of each; where there is none: DELETE NIC, DELETE disk
  */
@@ -37,10 +38,11 @@ static void on_end_reply(struct cloud_call *base, const struct http_reply *reply
         cloud_call_finish(base, NULL);
 }
 
-static void azure_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
-    cloud_done_fn done, void *ctx)
+static void azure_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n_ids, cloud_done_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"delete", azure_call_step, on_end_reply, azure_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "delete", azure_call_step, on_end_reply, azure_call_deinit};
     struct azure_call *c = azure_call_new(d, region, END);
     if (c->base.refused.kind == ERR_NONE)
         azure_call_set_words(c, ids, n_ids, ARM_TERMINATE_MAX);
@@ -55,21 +57,22 @@ static void on_disks_reply(struct cloud_call *base, const struct http_reply *rep
     struct err e;
     if (reply->status != 200)
         azure_call_on_refusal(c, reply);
-    else if (arm_parse_disks(
-                 buf_str(&reply->body), reply->body.len, base->region, &base->volumes, c->url, &e) != 0)
+    else if (arm_parse_disks(buf_str(&reply->body), reply->body.len, base->region, &base->volumes,
+                 c->url, &e) != 0)
         cloud_call_finish(base, &e);
     else if (!azure_call_next_page(c, c->d->endpoint_url))
         cloud_call_finish(base, NULL);
 }
 
 /* The cluster's own are where its machines are made: rights in the resource group are enough. */
-static void azure_volumes(
-    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+static void azure_volumes(struct cloud_driver *d, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx)
 {
-    static const struct cloud_call_ops own = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
-                                       .permission = "Microsoft.Compute/disks/read in the resource group"},
-                                       all = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
-                                           .permission = "Microsoft.Compute/disks/read in the subscription"};
+    static const struct cloud_call_ops
+        own = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
+            .permission = "Microsoft.Compute/disks/read in the resource group"},
+        all = {"disks", azure_call_step, on_disks_reply, azure_call_deinit,
+            .permission = "Microsoft.Compute/disks/read in the subscription"};
     struct azure_call *c = azure_call_new(d, region, cluster ? LIST_DISKS : LIST_ALL_DISKS);
     cloud_call_volumes(&c->d->calls, &c->base, cluster ? &own : &all, region, cluster, done, ctx);
 }
@@ -82,8 +85,8 @@ static void on_prices_reply(struct cloud_call *base, const struct http_reply *re
     struct err e;
     if (reply->status != 200)
         azure_call_on_refusal(c, reply);
-    else if (arm_parse_prices(buf_str(&reply->body), reply->body.len, base->region, cloud_call_word(&c->base),
-                 &base->prices, c->url, &e) != 0)
+    else if (arm_parse_prices(buf_str(&reply->body), reply->body.len, base->region,
+                 cloud_call_word(&c->base), &base->prices, c->url, &e) != 0)
         cloud_call_finish(base, &e);
     else if (azure_call_next_page(c, c->d->prices_url))
         return;
@@ -93,8 +96,8 @@ static void on_prices_reply(struct cloud_call *base, const struct http_reply *re
         cloud_call_finish(base, NULL);
 }
 
-static void azure_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
-    cloud_prices_fn done, void *ctx)
+static void azure_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n_types, cloud_prices_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "retail prices", azure_call_step, on_prices_reply, azure_call_deinit};
@@ -122,7 +125,8 @@ static void azure_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops azure_ops = {
     .provider = "azure",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* Resource Manager takes 200 writes at once and 10 a second from then on, for a subscription in a region; a launch is two or three. */
+    /* Resource Manager takes 200 writes at once and 10 a second from then on, for a subscription in
+     * a region; a launch is two or three. */
     .launch_burst = 50,
     .launches_per_minute = 200,
     .launch = azure_launch,
@@ -135,11 +139,14 @@ static const struct cloud_driver_ops azure_ops = {
 
 static int set_urls(struct azure_driver *d, const struct azure_options *o, struct err *e)
 {
-    int rc = cloud_endpoint("azure", o->endpoint_url ? o->endpoint_url : AZURE_ENDPOINT, &d->endpoint_url, e);
+    int rc = cloud_endpoint(
+        "azure", o->endpoint_url ? o->endpoint_url : AZURE_ENDPOINT, &d->endpoint_url, e);
     if (rc == 0)
-        rc = cloud_endpoint("azure login", o->login_url ? o->login_url : AZURE_LOGIN, &d->login_url, e);
+        rc = cloud_endpoint(
+            "azure login", o->login_url ? o->login_url : AZURE_LOGIN, &d->login_url, e);
     if (rc == 0)
-        rc = cloud_endpoint("azure prices", o->prices_url ? o->prices_url : AZURE_PRICES, &d->prices_url, e);
+        rc = cloud_endpoint(
+            "azure prices", o->prices_url ? o->prices_url : AZURE_PRICES, &d->prices_url, e);
     return rc;
 }
 
@@ -174,7 +181,8 @@ static struct azure_machine keep_machine(struct cloud_kept *k, const struct azur
     };
 }
 
-int azure_driver_create(const struct azure_options *o, struct cloud_driver **ret_driver, struct err *e)
+int azure_driver_create(
+    const struct azure_options *o, struct cloud_driver **ret_driver, struct err *e)
 {
     struct azure_driver *d = mem_alloc(sizeof(*d));
     d->base.ops = &azure_ops;
@@ -199,7 +207,8 @@ extern const char azure_end_sh[]; /* end.sh */
 static const struct cloud_setting azure_settings[] = {
     {"subscription", CLOUD_SETTING_TEXT, 64, "the subscription's id", true},
     {"resource_group", CLOUD_SETTING_TEXT, 90, "the resource group its machines are made in", true},
-    {"image", CLOUD_SETTING_TEXT, 1024, "the image its machines boot from (PUBLISHER:OFFER:SKU:VERSION)"},
+    {"image", CLOUD_SETTING_TEXT, 1024,
+        "the image its machines boot from (PUBLISHER:OFFER:SKU:VERSION)"},
     {"subnet", CLOUD_SETTING_TEXT, 1024, "the subnet of its machines (VNET/SUBNET)"},
     {"ssh_key", CLOUD_SETTING_TEXT, 8192, "a public key: Azure makes no Linux machine without one"},
     {"admin_user", CLOUD_SETTING_TEXT, 32, NULL},

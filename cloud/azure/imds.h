@@ -6,7 +6,8 @@
 #define BELAY_CLOUD_AZURE_IMDS_H
 
 #define AZURE_IMDS_URL "http://169.254.169.254"
-#define AZURE_IMDS_HEADER "Metadata: true" /* refused without: a redirected browser does not send it */
+/* refused without: a redirected browser does not send it */
+#define AZURE_IMDS_HEADER "Metadata: true"
 #define AZURE_IMDS_REPLY_MAX (256 * 1024)
 
 #endif

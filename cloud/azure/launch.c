@@ -7,23 +7,25 @@
  *                  |               v                v
  *                  +------> DELETE VM, if there is none DELETE NIC and disk --> the refusal
  *
- * Invariant: a definite refusal leaves nothing of its launch, as far as Azure lets that be done at once. After anything
- * else nothing is undone: the launch is repeated under its token, which names the same resources.
+ * Invariant: a definite refusal leaves nothing of its launch, as far as Azure lets that be done at
+ * once. After anything else nothing is undone: the launch is repeated under its token, which names
+ * the same resources.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>
 
-/* Refusals for want of capacity come early in a create; the rest of it, minutes of booting, the sweep watches. */
+/* Refusals for want of capacity come early in a create; the rest of it, minutes of booting, the
+ * sweep watches. */
 #define LAUNCH_WAIT_MS SECONDS_MS(45)
 #define POLL_DEFAULT_MS SECONDS_MS(5)
 #define POLL_CAP_MS SECONDS_MS(15)
 
 static bool is_end(enum err_kind kind)
 {
-    return kind == ERR_NO_CAPACITY || kind == ERR_QUOTA || kind == ERR_DENIED || kind == ERR_CONFIG ||
-           kind == ERR_UNSUPPORTED;
+    return kind == ERR_NO_CAPACITY || kind == ERR_QUOTA || kind == ERR_DENIED ||
+           kind == ERR_CONFIG || kind == ERR_UNSUPPORTED;
 }
 
 static int64_t poll_delay(const struct http_reply *reply)
@@ -36,8 +38,8 @@ static int64_t poll_delay(const struct http_reply *reply)
     return ms < POLL_CAP_MS ? ms : POLL_CAP_MS;
 }
 
-/* A create goes on: what it made so far is asked for again in a while. A machine that has not been refused by now has
- * its place, and only boots. */
+/* A create goes on: what it made so far is asked for again in a while. A machine that has not been
+ * refused by now has its place, and only boots. */
 static void wait_on(struct azure_call *c, const struct http_reply *reply)
 {
     int64_t delay_ms = poll_delay(reply);
@@ -49,9 +51,10 @@ static void wait_on(struct azure_call *c, const struct http_reply *reply)
         azure_call_fail(c, ERR_TIMEOUT, "the network interface is not made yet");
 }
 
-/* Where to ask how far the operation is. A URL of another host is not followed, and none need be there: then the
- * resource itself is asked. */
-static void start_waiting(struct azure_call *c, enum azure_phase phase, const struct http_reply *reply)
+/* Where to ask how far the operation is. A URL of another host is not followed, and none need be
+ * there: then the resource itself is asked. */
+static void start_waiting(
+    struct azure_call *c, enum azure_phase phase, const struct http_reply *reply)
 {
     const char *operation = http_reply_header(reply, "Azure-AsyncOperation");
     const char *location = operation ? NULL : http_reply_header(reply, "Location");
@@ -62,17 +65,19 @@ static void start_waiting(struct azure_call *c, enum azure_phase phase, const st
     wait_on(c, reply);
 }
 
-/* What a launch names and is not there, the pool's file has to name better. But a network interface of ours that is
- * gone again was taken for a leftover, and so was what goes while it is made: the next try makes another. */
+/* What a launch names and is not there, the pool's file has to name better. But a network interface
+ * of ours that is gone again was taken for a leftover, and so was what goes while it is made: the
+ * next try makes another. */
 static void settle_refusal(const struct azure_call *c, struct err *e)
 {
     char nic[CLOUD_NAME_MAX];
     bool waits = c->phase == WAIT_NIC || c->phase == WAIT_VM;
     arm_part_name(c->name, ARM_NIC, nic, sizeof(nic));
     if (e->kind == ERR_NOT_FOUND || e->kind == ERR_CONFIG)
-        e->kind = (waits && e->kind == ERR_NOT_FOUND) || (c->phase == PUT_VM && strstr(e->text, nic))
-                      ? ERR_UNAVAILABLE
-                      : ERR_CONFIG;
+        e->kind =
+            (waits && e->kind == ERR_NOT_FOUND) || (c->phase == PUT_VM && strstr(e->text, nic))
+                ? ERR_UNAVAILABLE
+                : ERR_CONFIG;
 }
 
 /* The launch is refused; if for good, what it has made goes first. */
@@ -87,8 +92,8 @@ static void undo_launch(struct azure_call *c, struct err *e)
     azure_call_go_on(c, DROP_VM);
 }
 
-/* An operation that failed has ended: nothing comes of it, whatever its code. What is not about the pool is about this
- * place, which is left alone for a while. */
+/* An operation that failed has ended: nothing comes of it, whatever its code. What is not about the
+ * pool is about this place, which is left alone for a while. */
 static void undo_failed(struct azure_call *c, struct err *e)
 {
     if (!is_end(e->kind) && e->kind != ERR_INVALID) /* which is no answer */
@@ -173,8 +178,9 @@ static void on_operation(struct azure_call *c, const struct http_reply *reply)
     }
 }
 
-/* A machine's deletion takes its parts along; without one they are deleted by name. What Azure will not delete now,
- * for it holds a network interface for minutes after a failed create, the sweep finds. */
+/* A machine's deletion takes its parts along; without one they are deleted by name. What Azure will
+ * not delete now, for it holds a network interface for minutes after a failed create, the sweep
+ * finds. */
 static void on_dropped(struct azure_call *c, const struct http_reply *reply)
 {
     bool gone = reply->status == 204 || reply->status == 404;
@@ -206,12 +212,15 @@ static void on_launch_reply(struct cloud_call *base, const struct http_reply *re
     }
 }
 
-void azure_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void azure_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"create", azure_call_step, on_launch_reply, azure_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "create", azure_call_step, on_launch_reply, azure_call_deinit};
     struct azure_call *c = azure_call_new(d, l->region, PUT_NIC);
     c->began = clock_mono(c->d->calls.timers->clock);
-    if (c->base.refused.kind == ERR_NONE && arm_build_vm(l, &c->d->machine, &c->vm, &c->base.refused) == 0) {
+    if (c->base.refused.kind == ERR_NONE &&
+        arm_build_vm(l, &c->d->machine, &c->vm, &c->base.refused) == 0) {
         arm_build_nic(l, &c->d->machine, &c->nic);
         c->name = mem_strdup(l->token);
     }

@@ -2,8 +2,9 @@
  *
  * Listing: what is tagged --> the machines --> their power states --> DELETE VM of the deallocated.
  *
- * Invariant: the network interface and the disk go with their machine (deleteOption). What is left all the same is found
- * by its tag, listed when it has been without a machine for a while, and deleted by its name like a machine.
+ * Invariant: the network interface and the disk go with their machine (deleteOption). What is left
+ * all the same is found by its tag, listed when it has been without a machine for a while, and
+ * deleted by its name like a machine.
  */
 #include "cloud/azure/call.h"
 #include "base/mem.h"
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between the network interface and the machine of a launch lie seconds; a part that was alone for longer is left. */
+/* Between the network interface and the machine of a launch lie seconds; a part that was alone for
+ * longer is left. */
 #define LEFTOVER_MS SECONDS_MS(30)
 
 static const struct lonely *find_lonely(const struct azure_driver *d, const char *name)
@@ -34,7 +36,8 @@ static bool has_machine(const struct azure_call *c, const char *part)
     return false;
 }
 
-/* Adds the parts that have been without a machine for long enough, and remembers since when the others are. */
+/* Adds the parts that have been without a machine for long enough, and remembers since when the
+ * others are. */
 static int add_leftovers(struct azure_call *c, struct err *e)
 {
     struct azure_driver *d = c->d;
@@ -64,7 +67,8 @@ static void end_list(struct azure_call *c)
     cloud_call_finish(&c->base, add_leftovers(c, &e) == 0 ? NULL : &e);
 }
 
-/* A spot machine that was deallocated would stay, and its disk be billed. It counts as on its way out, and is. */
+/* A spot machine that was deallocated would stay, and its disk be billed. It counts as on its way
+ * out, and is. */
 static void drop_deallocated(struct azure_call *c)
 {
     const struct cloud_instances *l = &c->base.instances;
@@ -125,7 +129,8 @@ static void on_list_reply(struct cloud_call *base, const struct http_reply *repl
 void azure_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"list", azure_call_step, on_list_reply, azure_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "list", azure_call_step, on_list_reply, azure_call_deinit};
     struct azure_call *c = azure_call_new(d, region, LIST_TAGGED);
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }

@@ -6,12 +6,12 @@
  *
  * Invariants
  *  1. Deadlines count from when an event was first seen, and what is left is reckoned by the
- *     service's clock (the Date of its replies), so that a wrong clock of this machine makes no notice
- *     longer or shorter. An event that begins keeps the deadline it had. One that was not there at the
- *     look before has at least 30 s, even if it has begun; one that the first look finds begun has
- *     none left.
- *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every event taken for
- *     its own: a save too many is cheaper than one too few.
+ *     service's clock (the Date of its replies), so that a wrong clock of this machine makes no
+ *     notice longer or shorter. An event that begins keeps the deadline it had. One that was not
+ *     there at the look before has at least 30 s, even if it has begun; one that the first look
+ *     finds begun has none left.
+ *  2. Events of other machines are not ours. Only while this machine's name cannot be read is every
+ *     event taken for its own: a save too many is cheaper than one too few.
  *  3. Only a reclaim that was told and then acknowledged is started, once.
  */
 #include "cloud/azure/notice.h"
@@ -51,8 +51,8 @@ struct azure_reader {
     char *url;
     struct http_client *http;
     struct http_call *call;
-    bool destroyed;     /* freed when the call under way has ended */
-    bool is_on;         /* the service has answered once: what was not there then is new */
+    bool destroyed; /* freed when the call under way has ended */
+    bool is_on;     /* the service has answered once: what was not there then is new */
     struct patience patience;
     char machine[64];   /* "": not known yet */
     struct err unknown; /* why this round could not read it */
@@ -106,7 +106,8 @@ static struct wall read_not_before(struct json_reader *r)
     return at;
 }
 
-static int read_event(const json_t *item, const char *machine, struct azure_events *events, struct err *e)
+static int read_event(
+    const json_t *item, const char *machine, struct azure_events *events, struct err *e)
 {
     struct json_reader r;
     struct azure_event event = {.is_unknown = false};
@@ -198,7 +199,8 @@ static void free_reader(struct azure_reader *r)
     free(r);
 }
 
-/* To be called first when the call under way has ended; false if the reader was stopped meanwhile. */
+/* To be called first when the call under way has ended; false if the reader was stopped
+ * meanwhile. */
 static bool is_wanted(struct azure_reader *r, const struct err *failed)
 {
     r->call = NULL;
@@ -209,8 +211,8 @@ static bool is_wanted(struct azure_reader *r, const struct err *failed)
     return false;
 }
 
-static void ask(
-    struct azure_reader *r, const char *path, const char *body, int64_t timeout_ms, http_done_fn done)
+static void ask(struct azure_reader *r, const char *path, const char *body, int64_t timeout_ms,
+    http_done_fn done)
 {
     char *url = mem_printf("%s%s", r->url, path);
     struct http_request q = {
@@ -226,7 +228,8 @@ static void ask(
     free(url);
 }
 
-static int check(const struct err *failed, const struct http_reply *reply, const char *path, struct err *e)
+static int check(
+    const struct err *failed, const struct http_reply *reply, const char *path, struct err *e)
 {
     if (failed) {
         *e = *failed;
@@ -234,8 +237,8 @@ static int check(const struct err *failed, const struct http_reply *reply, const
     }
     if (reply->status == 200)
         return 0;
-    return err_set(
-        e, reply->status == 400 ? ERR_INVALID : ERR_UNAVAILABLE, "metadata %s: HTTP %d", path, reply->status);
+    return err_set(e, reply->status == 400 ? ERR_INVALID : ERR_UNAVAILABLE, "metadata %s: HTTP %d",
+        path, reply->status);
 }
 
 /* ---- events ---- */
@@ -309,8 +312,8 @@ static bool tell(struct azure_reader *r, const struct pending *p)
     return notice_reader_tell(&r->base, &n);
 }
 
-/* The reclaim that comes first, when it is another than the one told last; then what has not been told of
- * maintenance. False when the reader is gone. */
+/* The reclaim that comes first, when it is another than the one told last; then what has not been
+ * told of maintenance. False when the reader is gone. */
 static bool tell_events(struct azure_reader *r)
 {
     struct pending *first = NULL;
@@ -403,7 +406,8 @@ static void on_acknowledged(void *ctx, const struct err *failed, const struct ht
             p->tries = rc == 0 || rc == ERR_INVALID ? ACKNOWLEDGE_TRIES : p->tries + 1;
     }
     if (rc != 0)
-        log_warn("an event could not be acknowledged: Azure goes ahead at its deadline", log_err(&e));
+        log_warn(
+            "an event could not be acknowledged: Azure goes ahead at its deadline", log_err(&e));
     ask_events(r);
 }
 
@@ -458,7 +462,8 @@ static void destroy(struct notice_reader *base)
         free_reader(r);
 }
 
-static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
+static int create(
+    const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
 {
     char *url = NULL;
     int rc = cloud_metadata(AZURE_IMDS_URL, o->base_url, &url, e);
@@ -472,5 +477,8 @@ static int create(const struct notice_reader_options *o, struct notice_reader **
     return 0;
 }
 
-const struct notice_provider azure_notice_provider = {
-    .name = "azure", .create = create, .round = start_round, .acknowledge = acknowledge, .destroy = destroy};
+const struct notice_provider azure_notice_provider = {.name = "azure",
+    .create = create,
+    .round = start_round,
+    .acknowledge = acknowledge,
+    .destroy = destroy};

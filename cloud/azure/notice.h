@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's notices: the Scheduled Events of the instance metadata service. Its first call switches the service on and
- * may take two minutes; from then on it is looked at once a second by default. An empty list is the healthy answer.
+ * Azure's notices: the Scheduled Events of the instance metadata service. Its first call switches
+ * the service on and may take two minutes; from then on it is looked at once a second by default.
+ * An empty list is the healthy answer.
  *
- * Preempt is a reclaim of 30 s at best. Terminate, Reboot and Redeploy are reclaims too, with minutes: what is in
- * memory is lost; any other type is taken for one, for it may end the machine. Freeze, a pause of
- * seconds, is a maintenance. An acknowledgement (StartRequests) lets Azure go ahead
- * at once.
+ * Preempt is a reclaim of 30 s at best. Terminate, Reboot and Redeploy are reclaims too, with
+ * minutes: what is in memory is lost; any other type is taken for one, for it may end the machine.
+ * Freeze, a pause of seconds, is a maintenance. An acknowledgement (StartRequests) lets Azure go
+ * ahead at once.
  */
 #ifndef BELAY_CLOUD_AZURE_NOTICE_H
 #define BELAY_CLOUD_AZURE_NOTICE_H
@@ -32,9 +33,9 @@ struct azure_events {
     size_t n;
 };
 
-/* Pure: the events in a reply that concern the machine of this name (compared without case; NULL: all).
- * ERR_INVALID with why. */
-int azure_notice_parse_events(
-    const char *body, size_t n, const char *machine, struct azure_events *ret_events, struct err *e);
+/* Pure: the events in a reply that concern the machine of this name (compared without case; NULL:
+ * all). ERR_INVALID with why. */
+int azure_notice_parse_events(const char *body, size_t n, const char *machine,
+    struct azure_events *ret_events, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See sas.h. The text that is signed has one line for each of the fields of its version, in their order, empty where a
- * field is not used.
+ * See sas.h. The text that is signed has one line for each of the fields of its version, in their
+ * order, empty where a field is not used.
  */
 #include "cloud/azure/sas.h"
 #include "base/str.h"
@@ -34,7 +34,8 @@ void sas_build_key_request(struct wall start, struct wall expiry, struct buf *ou
     format_second(start, from);
     format_second(expiry, to);
     buf_printf(out,
-        "<?xml version=\"1.0\" encoding=\"utf-8\"?><KeyInfo><Start>%s</Start><Expiry>%s</Expiry></KeyInfo>",
+        "<?xml version=\"1.0\" "
+        "encoding=\"utf-8\"?><KeyInfo><Start>%s</Start><Expiry>%s</Expiry></KeyInfo>",
         from, to);
 }
 
@@ -179,7 +180,8 @@ static void add_signature(const struct sas_key *key, const struct buf *text, str
 {
     unsigned char mac[EVP_MAX_MD_SIZE], base64[2 * EVP_MAX_MD_SIZE];
     unsigned n = 0;
-    HMAC(EVP_sha256(), key->value, (int)key->n, (const unsigned char *)text->data, text->len, mac, &n);
+    HMAC(EVP_sha256(), key->value, (int)key->n, (const unsigned char *)text->data, text->len, mac,
+        &n);
     int len = EVP_EncodeBlock(base64, mac, (int)n);
     buf_adds(query, "&sig=");
     str_url_encode(query, (const char *)base64, (size_t)len);

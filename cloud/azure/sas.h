@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user delegation SAS: a query that gives who has it some rights to one container's blobs until its end. It is signed
- * with a key that the Blob service gives to an identity (Get User Delegation Key), so no key of the account's is in it, and
- * it can do no more than that identity. Pure functions.
+ * A user delegation SAS: a query that gives who has it some rights to one container's blobs until
+ * its end. It is signed with a key that the Blob service gives to an identity (Get User Delegation
+ * Key), so no key of the account's is in it, and it can do no more than that identity. Pure
+ * functions.
  *
- * In accounts without a hierarchical namespace, the only ones that the store supports, the smallest thing that a SAS can be
- * about and that has more than one blob is the container: there is none for a prefix.
+ * In accounts without a hierarchical namespace, the only ones that the store supports, the smallest
+ * thing that a SAS can be about and that has more than one blob is the container: there is none for
+ * a prefix.
  *
  * Source: Storage services REST API, "Get User Delegation Key", "Create a user delegation SAS".
  */
@@ -38,10 +40,12 @@ struct sas_scope {
 void sas_build_key_request(struct wall start, struct wall expiry, struct buf *out);
 /* A reply of status 200. ERR_INVALID; never quotes the text. Wipe *ret_key. */
 int sas_parse_key(const char *body, size_t n, struct sas_key *ret_key, struct err *e);
-/* Any other reply. ERR_DENIED, ERR_CONFIG, ERR_THROTTLED, ERR_UNAVAILABLE. code: of the header x-ms-error-code, or NULL. */
+/* Any other reply. ERR_DENIED, ERR_CONFIG, ERR_THROTTLED, ERR_UNAVAILABLE. code: of the header
+ * x-ms-error-code, or NULL. */
 int sas_parse_error(int status, const char *code, const char *body, size_t n, struct err *e);
 
-/* Appends the query, "sv=...&sig=...", without a '?': to read, create, write, delete and list blobs of the container. */
+/* Appends the query, "sv=...&sig=...", without a '?': to read, create, write, delete and list blobs
+ * of the container. */
 void sas_sign(const struct sas_key *key, const struct sas_scope *s, struct buf *out);
 
 #endif

@@ -10,8 +10,10 @@
  *      +-- no capacity --> FAILED -- DELETE ------------------------------------------------+
  *
  * Invariants
- *  1. A machine whose create failed stays, and so do its network interface and disk, until it is deleted.
- *  2. What is attached to a machine that is removed goes with it if its deleteOption is Delete; otherwise it
+ *  1. A machine whose create failed stays, and so do its network interface and disk, until it is
+ *     deleted.
+ *  2. What is attached to a machine that is removed goes with it if its deleteOption is Delete;
+ *     otherwise it
  * stays, attached to nothing.
  *  3. A machine that is evicted for good takes its disk with it, whatever the disk's deleteOption.
  *  4. A machine powered off from within stays ("stopped"), and so does what is attached to it.
@@ -25,15 +27,16 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const types[] = {
-    "Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"};
+static const char *const types[] = {"Microsoft.Compute/virtualMachines",
+    "Microsoft.Network/networkInterfaces", "Microsoft.Compute/disks"};
 
 const char *arm_type(enum arm_kind kind)
 {
     return types[kind];
 }
 
-void arm_init(struct arm *a, struct region *r, const struct arm_account *account, struct arm_auth *auth)
+void arm_init(
+    struct arm *a, struct region *r, const struct arm_account *account, struct arm_auth *auth)
 {
     *a = (struct arm){.region = r, .account = account, .auth = auth};
     for (size_t i = 0; i < sizeof(a->buckets) / sizeof(a->buckets[0]); i++)
@@ -51,14 +54,17 @@ static void resource_free(struct arm_resource *v)
 /* Those that are there from the start are disks of the first resource group. */
 void arm_add_volumes(struct arm *a)
 {
-    const char *group = a->account->groups && a->account->groups[0] ? a->account->groups[0] : "data";
+    const char *group =
+        a->account->groups && a->account->groups[0] ? a->account->groups[0] : "data";
     for (size_t i = 0; i < a->region->n_volumes; i++) {
         const struct volume *v = a->region->volumes[i];
         json_t *tags = json_object(),
-               *body = json_pack("{s:s,s:o,s:{s:s},s:{s:I}}", "location", a->region->o->name, "tags", tags, "sku", "name", v->spec.type, "properties",
-                   "diskSizeGB", (json_int_t)v->spec.gib);
+               *body = json_pack("{s:s,s:o,s:{s:s},s:{s:I}}", "location", a->region->o->name,
+                   "tags", tags, "sku", "name", v->spec.type, "properties", "diskSizeGB",
+                   (json_int_t)v->spec.gib);
         for (size_t t = 0; t < v->spec.tags.n; t++)
-            json_object_set_new(tags, v->spec.tags.list[t].key, json_text(v->spec.tags.list[t].value));
+            json_object_set_new(
+                tags, v->spec.tags.list[t].key, json_text(v->spec.tags.list[t].value));
         if (!str_eq(v->zone, a->region->o->name))
             json_object_set_new(body, "zones", json_pack("[s]", v->zone));
         arm_add(a, ARM_KIND_DISK, group, v->spec.name[0] ? v->spec.name : v->id, body, v->made_at);
@@ -78,7 +84,8 @@ void arm_deinit(struct arm *a)
 
 /* ---- Resources ---- */
 
-struct arm_resource *arm_find(const struct arm *a, enum arm_kind kind, const char *group, const char *name)
+struct arm_resource *arm_find(
+    const struct arm *a, enum arm_kind kind, const char *group, const char *name)
 {
     for (size_t i = 0; i < a->n_resources; i++) {
         struct arm_resource *v = a->resources[i];
@@ -90,8 +97,8 @@ struct arm_resource *arm_find(const struct arm *a, enum arm_kind kind, const cha
 
 void arm_resource_id(const struct arm *a, const struct arm_resource *v, struct buf *out)
 {
-    buf_printf(out, "/subscriptions/%s/resourceGroups/%s/providers/%s/%s", a->account->subscription, v->group,
-        types[v->kind], v->name);
+    buf_printf(out, "/subscriptions/%s/resourceGroups/%s/providers/%s/%s", a->account->subscription,
+        v->group, types[v->kind], v->name);
 }
 
 struct arm_resource *arm_find_id(const struct arm *a, enum arm_kind kind, const char *id)
@@ -116,8 +123,8 @@ struct arm_resource *arm_find_instance(const struct arm *a, const struct instanc
     return NULL;
 }
 
-struct arm_resource *arm_add(
-    struct arm *a, enum arm_kind kind, const char *group, const char *name, json_t *body, struct wall now)
+struct arm_resource *arm_add(struct arm *a, enum arm_kind kind, const char *group, const char *name,
+    json_t *body, struct wall now)
 {
     struct arm_resource *v = mem_alloc(sizeof(*v));
     *v = (struct arm_resource){.kind = kind,
@@ -140,7 +147,8 @@ static void drop(struct arm *a, struct arm_resource *v)
     size_t i = 0;
     while (a->resources[i] != v)
         i++;
-    memmove(a->resources + i, a->resources + i + 1, (--a->n_resources - i) * sizeof(struct arm_resource *));
+    memmove(a->resources + i, a->resources + i + 1,
+        (--a->n_resources - i) * sizeof(struct arm_resource *));
     resource_free(v);
 }
 
@@ -168,8 +176,8 @@ static void forget_oldest(struct arm *a)
     if (i == a->n_operations)
         return; /* all are under way, and those are bounded by the resources */
     free(a->operations[i]);
-    memmove(
-        a->operations + i, a->operations + i + 1, (--a->n_operations - i) * sizeof(struct arm_operation *));
+    memmove(a->operations + i, a->operations + i + 1,
+        (--a->n_operations - i) * sizeof(struct arm_operation *));
 }
 
 struct arm_operation *arm_start_operation(struct arm *a, bool is_delete, struct wall now)
@@ -185,7 +193,8 @@ struct arm_operation *arm_start_operation(struct arm *a, bool is_delete, struct 
     return op;
 }
 
-void arm_end_operation(struct arm_operation *op, const char *status, const char *code, struct wall now)
+void arm_end_operation(
+    struct arm_operation *op, const char *status, const char *code, struct wall now)
 {
     op->status = status;
     op->end = now;
@@ -224,8 +233,8 @@ static bool is_over(const struct instance *i)
     return !i || i->state == INSTANCE_TERMINATED || i->state == INSTANCE_STOPPED;
 }
 
-/* Taken back by the market, not ended by its owner while it was under notice. One that powers itself off under notice
- * is taken at its deadline all the same. */
+/* Taken back by the market, not ended by its owner while it was under notice. One that powers
+ * itself off under notice is taken at its deadline all the same. */
 static bool is_evicted(const struct instance *i, struct wall now)
 {
     return i && is_over(i) && i->is_reclaimed &&

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure Resource Manager as a function of a region: virtual machines with their network interfaces and disks,
- * operations that complete later, the token endpoint and the retail prices. Request in, status, headers and
- * JSON out. No I/O, no clock.
+ * Azure Resource Manager as a function of a region: virtual machines with their network interfaces
+ * and disks, operations that complete later, the token endpoint and the retail prices. Request in,
+ * status, headers and JSON out. No I/O, no clock.
  *
- * A virtual machine is a resource with a life of its own, and an instance of the region stands behind it while
- * it runs. What a call finds is brought up to date first (arm_advance), so nothing here needs a timer.
+ * A virtual machine is a resource with a life of its own, and an instance of the region stands
+ * behind it while it runs. What a call finds is brought up to date first (arm_advance), so nothing
+ * here needs a timer.
  */
 #ifndef BELAY_CLOUD_EMULATOR_ARM_H
 #define BELAY_CLOUD_EMULATOR_ARM_H
@@ -22,7 +23,8 @@
 #define ARM_OPERATIONS_MAX 10000 /* remembered; the oldest that are over are forgotten */
 #define ARM_RESOURCES_MAX 10000  /* in the subscription; more are refused */
 
-/* What the subscription has. NULL-terminated lists; NULL: anything of the right form is accepted. */
+/* What the subscription has. NULL-terminated lists; NULL: anything of the right form is
+ * accepted. */
 struct arm_account {
     const char *subscription; /* its id */
     const char *const *groups;
@@ -50,7 +52,8 @@ struct arm_resource {
     enum arm_kind kind;
     int64_t number; /* order of creation */
     char group[ARM_GROUP_MAX], name[ARM_RESOURCE_NAME_MAX];
-    json_t *body; /* location, zones, tags, identity, properties as they are shown, but for what changes */
+    /* location, zones, tags, identity, properties as they are shown, but for what changes */
+    json_t *body;
     struct wall made;
 
     /* of a network interface or a disk */
@@ -94,7 +97,8 @@ struct arm {
 };
 
 /* Everything is borrowed until deinit. */
-void arm_init(struct arm *a, struct region *r, const struct arm_account *account, struct arm_auth *auth);
+void arm_init(
+    struct arm *a, struct region *r, const struct arm_account *account, struct arm_auth *auth);
 /* The region's volumes, as disks. */
 void arm_add_volumes(struct arm *a);
 void arm_deinit(struct arm *a);
@@ -136,19 +140,21 @@ struct arm_reply {
     size_t n_headers;
 };
 
-void arm_call(struct arm *a, const struct arm_request *q, struct wall now, struct arm_reply *ret_reply);
+void arm_call(
+    struct arm *a, const struct arm_request *q, struct wall now, struct arm_reply *ret_reply);
 void arm_reply_deinit(struct arm_reply *reply);
 /* The body's text, NULL without one. To be freed. */
 char *arm_reply_text(const struct arm_reply *reply);
 
-/* What faults call this request: "virtualMachines/write", "operations/read", "token", ...; "?" if it is none
- * of ours. */
+/* What faults call this request: "virtualMachines/write", "operations/read", "token", ...; "?" if
+ * it is none of ours. */
 #define ARM_ACTION_MAX 64
 void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX]);
 /* The action of creates that are accepted and fail later. */
 #define ARM_ACTION_LATER "virtualMachines/write/operation"
 
-/* An error reply by itself: with Azure's HTTP status for the code, and its message if text is NULL. */
+/* An error reply by itself: with Azure's HTTP status for the code, and its message if text is
+ * NULL. */
 void arm_error(struct arm *a, const char *code, const char *text, struct arm_reply *ret_reply);
 
 #endif

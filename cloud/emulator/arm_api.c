@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routing, versions, throttling: what all calls go through. What they answer with is in arm_reply.c.
+ * Routing, versions, throttling: what all calls go through. What they answer with is in
+ * arm_reply.c.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -111,7 +112,9 @@ void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX])
     char *segments[ARM_SEGMENTS_MAX], *text = mem_strndup(q->path, PATH_MAX_BYTES);
     size_t n = 0;
     enum arm_kind kind = ARM_KIND_VM;
-    const char *verb = str_eq(q->method, "PUT") ? "write" : str_eq(q->method, "DELETE") ? "delete" : "read";
+    const char *verb = str_eq(q->method, "PUT")      ? "write"
+                       : str_eq(q->method, "DELETE") ? "delete"
+                                                     : "read";
     switch (cut(text, segments, &n) ? find_route(segments, n, &kind) : ROUTE_NONE) {
     case ROUTE_NONE:
         snprintf(out, ARM_ACTION_MAX, "?");
@@ -145,25 +148,31 @@ void arm_action(const struct arm_request *q, char out[ARM_ACTION_MAX])
 
 /* ---- Versions ---- */
 
-static const char *const versions_compute[] = {"2021-03-01", "2021-04-01", "2021-07-01", "2021-11-01",
-    "2022-03-01", "2022-08-01", "2022-11-01", "2023-03-01", "2023-07-01", "2023-09-01", "2024-03-01",
-    "2024-07-01", "2024-11-01", "2025-04-01", "2025-11-01", "2026-03-01", NULL};
-static const char *const versions_network[] = {"2020-11-01", "2021-02-01", "2021-05-01", "2021-08-01",
-    "2022-01-01", "2022-05-01", "2022-07-01", "2022-09-01", "2022-11-01", "2023-02-01", "2023-04-01",
-    "2023-05-01", "2023-06-01", "2023-09-01", "2023-11-01", "2024-01-01", "2024-03-01", "2024-05-01",
-    "2024-07-01", "2024-10-01", "2025-01-01", NULL};
+static const char *const versions_compute[] = {"2021-03-01", "2021-04-01", "2021-07-01",
+    "2021-11-01", "2022-03-01", "2022-08-01", "2022-11-01", "2023-03-01", "2023-07-01",
+    "2023-09-01", "2024-03-01", "2024-07-01", "2024-11-01", "2025-04-01", "2025-11-01",
+    "2026-03-01", NULL};
+static const char *const versions_network[] = {"2020-11-01", "2021-02-01", "2021-05-01",
+    "2021-08-01", "2022-01-01", "2022-05-01", "2022-07-01", "2022-09-01", "2022-11-01",
+    "2023-02-01", "2023-04-01", "2023-05-01", "2023-06-01", "2023-09-01", "2023-11-01",
+    "2024-01-01", "2024-03-01", "2024-05-01", "2024-07-01", "2024-10-01", "2025-01-01", NULL};
 static const char *const versions_disks[] = {"2020-12-01", "2021-04-01", "2021-08-01", "2021-12-01",
-    "2022-03-02", "2022-07-02", "2023-01-02", "2023-04-02", "2023-10-02", "2024-03-02", "2025-01-02", NULL};
-static const char *const versions_resources[] = {"2019-10-01", "2020-06-01", "2021-01-01", "2021-04-01",
-    "2022-09-01", "2023-07-01", "2024-03-01", "2024-07-01", "2024-11-01", "2025-04-01", NULL};
+    "2022-03-02", "2022-07-02", "2023-01-02", "2023-04-02", "2023-10-02", "2024-03-02",
+    "2025-01-02", NULL};
+static const char *const versions_resources[] = {"2019-10-01", "2020-06-01", "2021-01-01",
+    "2021-04-01", "2022-09-01", "2023-07-01", "2024-03-01", "2024-07-01", "2024-11-01",
+    "2025-04-01", NULL};
 
-static const char *const *versions_of(const struct arm_call *c, enum route route, enum arm_kind kind)
+static const char *const *versions_of(
+    const struct arm_call *c, enum route route, enum arm_kind kind)
 {
     if (route == ROUTE_ALL || route == ROUTE_GROUP)
         return versions_resources;
     if (route == ROUTE_OPERATION)
         return is_word(c->segments[3], "Microsoft.Network") ? versions_network : versions_compute;
-    return kind == ARM_KIND_VM ? versions_compute : kind == ARM_KIND_NIC ? versions_network : versions_disks;
+    return kind == ARM_KIND_VM    ? versions_compute
+           : kind == ARM_KIND_NIC ? versions_network
+                                  : versions_disks;
 }
 
 static bool is_in(const char *name, const char *const *names)
@@ -191,7 +200,8 @@ static int check_version(struct arm_call *c, enum route route, enum arm_kind kin
     for (size_t i = 0; known[i]; i++)
         buf_printf(&list, "%s%s", i ? "," : "", known[i]);
     int rc = arm_fail(c, "InvalidApiVersionParameter",
-        "The api-version '%.40s' is invalid. The supported versions are '%s'.", version, buf_str(&list));
+        "The api-version '%.40s' is invalid. The supported versions are '%s'.", version,
+        buf_str(&list));
     buf_deinit(&list);
     return rc;
 }
@@ -225,7 +235,8 @@ static int throttle(struct arm_call *c)
                   : b->left + passed_ms * buckets[k].per_s;
     if (b->left < 1000)
         return arm_fail(c, "SubscriptionRequestsThrottled",
-            "Number of '%s' requests for subscription '%s' exceeded the limit. Please try again after '1' "
+            "Number of '%s' requests for subscription '%s' exceeded the limit. Please try again "
+            "after '1' "
             "seconds.",
             buckets[k].name, c->arm->account->subscription);
     b->left -= 1000;
@@ -311,8 +322,8 @@ static int check_scope(struct arm_call *c)
 {
     const struct arm_account *account = c->arm->account;
     if (!is_word(c->segments[1], account->subscription))
-        return arm_fail(
-            c, "SubscriptionNotFound", "The subscription '%.60s' could not be found.", c->segments[1]);
+        return arm_fail(c, "SubscriptionNotFound", "The subscription '%.60s' could not be found.",
+            c->segments[1]);
     if (!is_word(c->segments[2], "resourceGroups"))
         return 0;
     c->group = c->segments[3];
@@ -320,7 +331,8 @@ static int check_scope(struct arm_call *c)
     for (size_t i = 0; account->groups && account->groups[i]; i++)
         is_known = is_known || is_word(account->groups[i], c->group);
     if (!is_known)
-        return arm_fail(c, "ResourceGroupNotFound", "Resource group '%.90s' could not be found.", c->group);
+        return arm_fail(
+            c, "ResourceGroupNotFound", "Resource group '%.90s' could not be found.", c->group);
     return 0;
 }
 
@@ -387,8 +399,10 @@ static int call_arm(struct arm_call *c, enum route route, enum arm_kind kind)
     if (code)
         return arm_fail(c, code, "%s", e.text);
     if (route == ROUTE_NONE)
-        return arm_fail(c, "HttpResourceNotFound", "The request url '%.200s' is not found.", c->q->path);
-    if (check_version(c, route, kind) < 0 || throttle(c) < 0 || check_scope(c) < 0 || read_body(c) < 0)
+        return arm_fail(
+            c, "HttpResourceNotFound", "The request url '%.200s' is not found.", c->q->path);
+    if (check_version(c, route, kind) < 0 || throttle(c) < 0 || check_scope(c) < 0 ||
+        read_body(c) < 0)
         return -1;
     return call_route(c, route, kind);
 }
@@ -405,8 +419,8 @@ static void call(struct arm_call *c)
     if (form_parse(c->q->query, strlen(c->q->query), &c->form, &e) < 0)
         arm_fail(c, "InvalidRequestUri", "The query is malformed: %s", e.text);
     else if (route == ROUTE_TOKEN && str_eq(c->q->method, "POST"))
-        c->reply->status =
-            arm_auth_grant(c->arm->auth, c->segments[0], c->q->body, c->q->body_len, c->now, &c->reply->body);
+        c->reply->status = arm_auth_grant(
+            c->arm->auth, c->segments[0], c->q->body, c->q->body_len, c->now, &c->reply->body);
     else if (route == ROUTE_PRICES && str_eq(c->q->method, "GET"))
         arm_list_prices(c);
     else if (route == ROUTE_TOKEN || route == ROUTE_PRICES)

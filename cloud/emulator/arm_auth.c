@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A token is HEADER.PAYLOAD.MAC, each in base64url. The MAC is checked before the payload is looked at.
+ * A token is HEADER.PAYLOAD.MAC, each in base64url. The MAC is checked before the payload is looked
+ * at.
  */
 #include "cloud/emulator/arm_auth.h"
 #include "base/str.h"
@@ -48,8 +49,8 @@ static void add_mac(const struct arm_auth *auth, const char *text, size_t n, str
     url64_encode(out, mac, sizeof(mac));
 }
 
-void arm_auth_token(const struct arm_auth *auth, const char *client_id, const char *audience, int64_t ttl_ms,
-    struct wall now, struct buf *out)
+void arm_auth_token(const struct arm_auth *auth, const char *client_id, const char *audience,
+    int64_t ttl_ms, struct wall now, struct buf *out)
 {
     static const char header[] = "{\"typ\":\"JWT\",\"alg\":\"HS256\"}";
     struct buf token = {0};
@@ -124,12 +125,14 @@ const char *arm_auth_check(
         char end[TIME_ISO_MAX], iso[TIME_ISO_MAX];
         time_format_iso((struct wall){ends_s * 1000}, end);
         time_format_iso(now, iso);
-        err_set(e, ERR_DENIED, "The access token expiry UTC time '%s' is earlier than current UTC time '%s'.",
-            end, iso);
+        err_set(e, ERR_DENIED,
+            "The access token expiry UTC time '%s' is earlier than current UTC time '%s'.", end,
+            iso);
         code = "ExpiredAuthenticationToken";
     } else if (!is_for_arm(audience)) {
         err_set(e, ERR_DENIED,
-            "The access token has been obtained for wrong audience or resource '%.100s'. It should exactly "
+            "The access token has been obtained for wrong audience or resource '%.100s'. It should "
+            "exactly "
             "match with one of the allowed audiences '" ARM_AUDIENCE "'.",
             audience ? audience : "");
         code = "InvalidAuthenticationTokenAudience";
@@ -143,8 +146,8 @@ const char *arm_auth_check(
 static int refuse(json_t **ret_body, int status, const char *error, int number, struct wall now,
     const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-static int refuse(
-    json_t **ret_body, int status, const char *error, int number, struct wall now, const char *fmt, ...)
+static int refuse(json_t **ret_body, int status, const char *error, int number, struct wall now,
+    const char *fmt, ...)
 {
     char text[512], whole[600], iso[TIME_ISO_MAX];
     va_list args;
@@ -172,8 +175,8 @@ static const struct arm_client *find_client(const struct arm_auth *auth, const c
     return NULL;
 }
 
-static int grant(
-    const struct arm_auth *auth, const char *tenant, struct form *form, struct wall now, json_t **ret_body)
+static int grant(const struct arm_auth *auth, const char *tenant, struct form *form,
+    struct wall now, json_t **ret_body)
 {
     static const char *const required[] = {"grant_type", "client_id", "scope"};
     for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++)
@@ -194,15 +197,18 @@ static int grant(
             "Application with identifier '%.60s' was not found in the directory.", id);
     if (!secret)
         return refuse(ret_body, 401, "invalid_client", 7000218, now,
-            "The request body must contain the following parameter: 'client_assertion' or 'client_secret'.");
+            "The request body must contain the following parameter: 'client_assertion' or "
+            "'client_secret'.");
     if (!str_secret_eq(secret, client->secret))
         return refuse(ret_body, 401, "invalid_client", 7000215, now,
-            "Invalid client secret provided. Ensure the secret being sent in the request is the client "
+            "Invalid client secret provided. Ensure the secret being sent in the request is the "
+            "client "
             "secret "
             "value, not the client secret ID.");
     if (!str_ends(scope, "/" SCOPE_DEFAULT))
         return refuse(ret_body, 400, "invalid_scope", 1002012, now,
-            "The provided value for scope %.100s is not valid. Client credential flows must have a scope "
+            "The provided value for scope %.100s is not valid. Client credential flows must have a "
+            "scope "
             "value "
             "with /.default suffixed to the resource identifier (application ID URI).",
             scope);

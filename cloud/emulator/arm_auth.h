@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may call the emulated Azure: applications with a secret, and virtual machines with an identity. Access
- * tokens are JSON Web Tokens signed with a key that is made at the start, so nothing has to be remembered.
+ * Who may call the emulated Azure: applications with a secret, and virtual machines with an
+ * identity. Access tokens are JSON Web Tokens signed with a key that is made at the start, so
+ * nothing has to be remembered.
  */
 #ifndef BELAY_CLOUD_EMULATOR_ARM_AUTH_H
 #define BELAY_CLOUD_EMULATOR_ARM_AUTH_H
@@ -28,11 +29,11 @@ struct arm_auth {
 };
 
 /* Appends an access token for this client and audience. */
-void arm_auth_token(const struct arm_auth *auth, const char *client_id, const char *audience, int64_t ttl_ms,
-    struct wall now, struct buf *out);
+void arm_auth_token(const struct arm_auth *auth, const char *client_id, const char *audience,
+    int64_t ttl_ms, struct wall now, struct buf *out);
 
-/* An Authorization header (NULL: none was sent). NULL: it is good; otherwise ARM's error code, and its message
- * in *ret_text. */
+/* An Authorization header (NULL: none was sent). NULL: it is good; otherwise ARM's error code, and
+ * its message in *ret_text. */
 const char *arm_auth_check(
     const struct arm_auth *auth, const char *authorization, struct wall now, struct err *ret_text);
 

@@ -43,11 +43,12 @@ int arm_may_str(struct arm_call *c, const char *path, size_t max, const char **r
     if (!v)
         return 0;
     if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        return arm_fail(
-            c, "InvalidRequestContent", "Error converting value to type 'String'. Path '%s'.", path);
+        return arm_fail(c, "InvalidRequestContent",
+            "Error converting value to type 'String'. Path '%s'.", path);
     if (json_string_length(v) == 0 || json_string_length(v) > max)
         return arm_fail(c, "InvalidParameter",
-            "The value of parameter %s is invalid: it must have 1 to %zu characters.", last_of(path), max);
+            "The value of parameter %s is invalid: it must have 1 to %zu characters.",
+            last_of(path), max);
     *ret_text = json_string_value(v);
     return 0;
 }
@@ -57,8 +58,8 @@ int arm_need_str(struct arm_call *c, const char *path, size_t max, const char **
     if (arm_may_str(c, path, max, ret_text) < 0)
         return -1;
     if (!*ret_text)
-        return arm_fail(c, "InvalidParameter", "Required parameter '%s' is missing (null). Path '%s'.",
-            last_of(path), path);
+        return arm_fail(c, "InvalidParameter",
+            "Required parameter '%s' is missing (null). Path '%s'.", last_of(path), path);
     return 0;
 }
 
@@ -76,11 +77,12 @@ int arm_may_choice(
             *ret_choice = i;
             return 0;
         }
-    return arm_fail(
-        c, "InvalidParameter", "The value '%.60s' of parameter '%s' is invalid.", text, last_of(path));
+    return arm_fail(c, "InvalidParameter", "The value '%.60s' of parameter '%s' is invalid.", text,
+        last_of(path));
 }
 
-int arm_check_members(struct arm_call *c, const char *path, const json_t *value, const char *const *names)
+int arm_check_members(
+    struct arm_call *c, const char *path, const json_t *value, const char *const *names)
 {
     const char *key;
     json_t *member;
@@ -95,8 +97,8 @@ int arm_check_members(struct arm_call *c, const char *path, const json_t *value,
             i++;
         if (!names[i])
             return arm_fail(c, "InvalidRequestContent",
-                "Could not find member '%.60s' on object. Path '%s%s%.60s'.", key, path, path[0] ? "." : "",
-                key);
+                "Could not find member '%.60s' on object. Path '%s%s%.60s'.", key, path,
+                path[0] ? "." : "", key);
     }
     return 0;
 }
@@ -116,10 +118,12 @@ int arm_check_tags(struct arm_call *c, const json_t *tags)
         if (!json_is_string(value) || json_string_length(value) > TAG_VALUE_MAX ||
             strlen(json_string_value(value)) != json_string_length(value))
             return arm_fail(c, "InvalidTagValue",
-                "The value of tag '%.100s' must be a text of at most %d characters.", key, TAG_VALUE_MAX);
+                "The value of tag '%.100s' must be a text of at most %d characters.", key,
+                TAG_VALUE_MAX);
         if (!key[0] || strlen(key) > TAG_KEY_MAX || strpbrk(key, "<>%&\\?/"))
             return arm_fail(c, "InvalidTagNameCharacters",
-                "The tag name '%.100s' is not valid: it must have 1 to %d characters and none of <>%%&\\?/.",
+                "The tag name '%.100s' is not valid: it must have 1 to %d characters and none of "
+                "<>%%&\\?/.",
                 key, TAG_KEY_MAX);
     }
     return 0;
@@ -132,10 +136,12 @@ int arm_check_location(struct arm_call *c)
         return arm_fail(
             c, "InvalidRequestContent", "The request content was invalid: an object is required.");
     if (!location || !location[0])
-        return arm_fail(c, "LocationRequired", "The location property is required for this definition.");
+        return arm_fail(
+            c, "LocationRequired", "The location property is required for this definition.");
     if (strcasecmp(location, c->arm->region->o->name) != 0)
         return arm_fail(c, "LocationNotAvailableForResourceType",
-            "The provided location '%.60s' is not available for resource type. List of available regions for "
+            "The provided location '%.60s' is not available for resource type. List of available "
+            "regions for "
             "the "
             "resource type is '%s'.",
             location, c->arm->region->o->name);
@@ -147,7 +153,8 @@ int arm_check_resource_name(struct arm_call *c, size_t max)
     size_t n = strlen(c->name);
     if (n > max || !str_is_name(c->name, max) || c->name[n - 1] == '-' || c->name[n - 1] == '.')
         return arm_fail(c, "InvalidResourceName",
-            "Resource name %.100s is invalid. The name can be up to %zu characters long. It must begin with "
+            "Resource name %.100s is invalid. The name can be up to %zu characters long. It must "
+            "begin with "
             "a letter "
             "or a number, and it must end with a letter, a number or with '_'.",
             c->name, max);
@@ -165,7 +172,8 @@ bool arm_is_id(const struct arm *a, const char *id, const char *type)
     if (is_ours) {
         const char *rest = strchr(id + n, '/');
         buf_printf(&text, "/providers/%s/", type);
-        is_ours = rest && rest > id + n && strncasecmp(rest, buf_str(&text), text.len) == 0 && rest[text.len];
+        is_ours = rest && rest > id + n && strncasecmp(rest, buf_str(&text), text.len) == 0 &&
+                  rest[text.len];
     }
     buf_deinit(&text);
     return is_ours;
@@ -174,5 +182,6 @@ bool arm_is_id(const struct arm *a, const char *id, const char *type)
 bool arm_is_subnet(const struct arm *a, const char *id)
 {
     const char *child = strstr(id, "/subnets/");
-    return arm_is_id(a, id, "Microsoft.Network/virtualNetworks") && child && child[strlen("/subnets/")];
+    return arm_is_id(a, id, "Microsoft.Network/virtualNetworks") && child &&
+           child[strlen("/subnets/")];
 }

@@ -54,7 +54,8 @@ static int scan_text(struct scan *s, char out[ARM_FILTER_TEXT_MAX])
         if (*s->at == '\'' && *++s->at != '\'')
             break;
         if (n + 1 == ARM_FILTER_TEXT_MAX)
-            return err_set(s->e, ERR_INVALID, "a text is longer than %d bytes", ARM_FILTER_TEXT_MAX - 1);
+            return err_set(
+                s->e, ERR_INVALID, "a text is longer than %d bytes", ARM_FILTER_TEXT_MAX - 1);
         out[n++] = *s->at;
     }
     out[n] = '\0';
@@ -92,7 +93,8 @@ static int scan_term(struct scan *s, const char *const *names, struct arm_filter
     return scan_text(s, t->text);
 }
 
-int arm_filter_parse(const char *text, const char *const *names, struct arm_filter *ret_filter, struct err *e)
+int arm_filter_parse(
+    const char *text, const char *const *names, struct arm_filter *ret_filter, struct err *e)
 {
     struct scan s = {.at = text ? text : "", .e = e};
     struct arm_filter f = {.n = 0};

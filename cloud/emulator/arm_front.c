@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure: its keys in the configuration, Azure Resource Manager over arm.h, the metadata service over arm_metadata.h.
- * What are three hosts there (management, login, prices) is one address here; their paths differ.
+ * Azure: its keys in the configuration, Azure Resource Manager over arm.h, the metadata service
+ * over arm_metadata.h. What are three hosts there (management, login, prices) is one address here;
+ * their paths differ.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -54,8 +55,8 @@ static void read_clients(struct config_section *s, struct arm_options *o)
         o->n_clients = k + 1;
     }
     if (o->n_clients == 0)
-        yaml_reader_fail(
-            &s->r, NULL, "clients: at least one client_id with its client_secret is needed to call with");
+        yaml_reader_fail(&s->r, NULL,
+            "clients: at least one client_id with its client_secret is needed to call with");
 }
 
 /* Like config_names, of texts that are no names: resource ids, URNs. */
@@ -149,7 +150,8 @@ static void close_azure(void *state)
     free(azure);
 }
 
-static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
+static int announce(
+    void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
 {
     const struct azure *azure = state;
     (void)region;
@@ -194,7 +196,8 @@ static bool is_refused(const struct front_site *s, const char *action, struct ar
     return true;
 }
 
-static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void api(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct azure *azure = s->state;
     struct arm_reply inner;
@@ -233,7 +236,8 @@ static void give_metadata(struct front_reply *reply, struct arm_metadata_reply *
     reply->body = inner->body;
 }
 
-static void metadata(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void metadata(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct azure *azure = s->state;
     struct arm_metadata_reply inner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything is drawn from the region when it is asked for; nothing is remembered. A machine is announced to go once
- * in its life, so the number of the document says how far that has come.
+ * Everything is drawn from the region when it is asked for; nothing is remembered. A machine is
+ * announced to go once in its life, so the number of the document says how far that has come.
  */
 #include "cloud/emulator/arm_metadata.h"
 #include "base/mem.h"
@@ -38,7 +38,8 @@ static void give(struct arm_metadata_reply *reply, int status, json_t *value)
     json_add(&reply->body, value);
 }
 
-static void refuse(struct arm_metadata_reply *reply, int status, const char *error, const char *description)
+static void refuse(
+    struct arm_metadata_reply *reply, int status, const char *error, const char *description)
 {
     json_t *o = json_object();
     json_object_set_new(o, "error", json_text(error));
@@ -60,11 +61,12 @@ void arm_metadata_error(int status, struct arm_metadata_reply *reply)
 
 /* ---- Versions: of each tree, oldest first ---- */
 
-static const char *const versions_instance[] = {"2017-04-02", "2017-08-01", "2017-12-01", "2018-02-01",
-    "2018-04-02", "2018-10-01", "2019-02-01", "2019-03-11", "2019-04-30", "2019-06-01", "2019-06-04",
-    "2019-08-01", "2019-08-15", "2019-11-01", "2020-06-01", "2020-07-15", "2020-09-01", "2020-10-01",
-    "2020-12-01", "2021-01-01", "2021-02-01", "2021-03-01", "2021-05-01", "2021-10-01", "2021-11-01",
-    "2021-11-15", "2021-12-13", "2023-07-01", NULL};
+static const char *const versions_instance[] = {"2017-04-02", "2017-08-01", "2017-12-01",
+    "2018-02-01", "2018-04-02", "2018-10-01", "2019-02-01", "2019-03-11", "2019-04-30",
+    "2019-06-01", "2019-06-04", "2019-08-01", "2019-08-15", "2019-11-01", "2020-06-01",
+    "2020-07-15", "2020-09-01", "2020-10-01", "2020-12-01", "2021-01-01", "2021-02-01",
+    "2021-03-01", "2021-05-01", "2021-10-01", "2021-11-01", "2021-11-15", "2021-12-13",
+    "2023-07-01", NULL};
 static const char *const versions_events[] = {
     "2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01", NULL};
 static const char *const versions_identity[] = {"2018-02-01", "2019-08-01", NULL};
@@ -77,8 +79,8 @@ static bool has_version(const struct look *l, const char *const *known)
         if (str_eq(version, known[n]))
             return true;
     json_t *o = json_object(), *newest = json_array();
-    json_object_set_new(
-        o, "error", json_string("Bad request. api-version is invalid or was not specified in the request."));
+    json_object_set_new(o, "error",
+        json_string("Bad request. api-version is invalid or was not specified in the request."));
     for (size_t i = 0; i < 3 && i < n; i++)
         json_array_append_new(newest, json_string(known[n - 1 - i]));
     json_object_set_new(o, "newest-versions", newest);
@@ -129,7 +131,9 @@ static json_t *make_compute(const struct look *l)
         {"userData", buf_str(&vm->user_data)},
         {"vmId", vm->uuid},
         {"vmSize", l->instance->pool->type},
-        {"zone", json_array_size(arm_at(vm->body, "zones")) > 0 ? short_zone(l->instance->pool->zone) : ""},
+        {"zone", json_array_size(arm_at(vm->body, "zones")) > 0
+                     ? short_zone(l->instance->pool->zone)
+                     : ""},
     };
     json_t *o = json_object();
     for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
@@ -161,7 +165,8 @@ static void get_instance(const struct look *l, const char *path)
             break; /* a '/' at the end */
         snprintf(part, sizeof(part), "%.*s", (int)n, path);
         if (json_is_array(v))
-            v = str_to_i64(part, 0, 1000, "index", &k, NULL) == 0 ? json_array_get(v, (size_t)k) : NULL;
+            v = str_to_i64(part, 0, 1000, "index", &k, NULL) == 0 ? json_array_get(v, (size_t)k)
+                                                                  : NULL;
         else
             v = json_object_get(v, part);
         path += n;
@@ -169,8 +174,8 @@ static void get_instance(const struct look *l, const char *path)
     if (!v) {
         arm_metadata_error(404, l->reply);
     } else if (json_is_string(v) != is_text) {
-        refuse(
-            l->reply, 400, "Bad request. A leaf is asked for with format=text, anything else as JSON.", NULL);
+        refuse(l->reply, 400,
+            "Bad request. A leaf is asked for with format=text, anything else as JSON.", NULL);
     } else if (is_text) {
         l->reply->status = 200;
         l->reply->is_text = true;
@@ -198,8 +203,8 @@ static void event_id(const struct instance *i, char out[ARM_UUID_MAX])
 {
     char hash[SIGV4_HEX_MAX];
     sigv4_sha256_hex(i->id, strlen(i->id), hash);
-    snprintf(
-        out, ARM_UUID_MAX, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hash, hash + 8, hash + 12, hash + 15, hash + 18);
+    snprintf(out, ARM_UUID_MAX, "%.8s-%.4s-4%.3s-8%.3s-%.12s", hash, hash + 8, hash + 12, hash + 15,
+        hash + 18);
 }
 
 static json_t *make_event(const struct look *l)
@@ -218,7 +223,8 @@ static json_t *make_event(const struct look *l)
     json_object_set_new(o, "Resources", resources);
     json_object_set_new(o, "NotBefore", json_string(before));
     if (strcmp(version, "2019-04-01") >= 0)
-        json_object_set_new(o, "Description", json_string("The Spot virtual machine is being evicted."));
+        json_object_set_new(
+            o, "Description", json_string("The Spot virtual machine is being evicted."));
     if (strcmp(version, "2019-08-01") >= 0)
         json_object_set_new(o, "EventSource", json_string("Platform"));
     if (strcmp(version, "2020-07-01") >= 0)
@@ -264,7 +270,8 @@ static void start_events(const struct look *l)
     json_decref(root);
     if (rc < 0) {
         refuse(l->reply, 400,
-            "Bad request. Expected {\"StartRequests\":[{\"EventId\":\"...\"}]} with events that are "
+            "Bad request. Expected {\"StartRequests\":[{\"EventId\":\"...\"}]} with events that "
+            "are "
             "scheduled.",
             NULL);
         return;
@@ -286,8 +293,8 @@ static bool has_identity(const struct look *l)
     const char *id;
     json_t *unused;
     bool is_ours = !resource;
-    json_object_foreach((json_t *)arm_at(l->vm->body, "identity.userAssignedIdentities"), id, unused)
-        is_ours = is_ours || strcasecmp(id, resource) == 0;
+    json_object_foreach((json_t *)arm_at(l->vm->body, "identity.userAssignedIdentities"), id,
+        unused) is_ours = is_ours || strcasecmp(id, resource) == 0;
     return is_ours;
 }
 
@@ -344,7 +351,8 @@ static void answer(const struct look *l)
     if (!l->q->metadata || strcasecmp(l->q->metadata, "true") != 0)
         refuse(l->reply, 400, "Bad request. Required metadata header not specified", NULL);
     else if (l->q->forwarded_for)
-        refuse(l->reply, 400, "Bad request. Requests with an X-Forwarded-For header are refused", NULL);
+        refuse(l->reply, 400, "Bad request. Requests with an X-Forwarded-For header are refused",
+            NULL);
     else if (is_below(path, EVENTS) && !has_version(l, versions_events))
         return;
     else if (is_below(path, EVENTS) && str_eq(l->q->method, "POST"))

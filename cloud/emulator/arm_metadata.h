@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Azure's instance metadata service as a function: instance, scheduled events, tokens of managed identities. No I/O,
- * no clock.
+ * Azure's instance metadata service as a function: instance, scheduled events, tokens of managed
+ * identities. No I/O, no clock.
  */
 #ifndef BELAY_CLOUD_EMULATOR_ARM_METADATA_H
 #define BELAY_CLOUD_EMULATOR_ARM_METADATA_H
@@ -21,7 +21,8 @@ struct arm_metadata_reply {
     struct buf body;
 };
 
-/* i: whose metadata. The region was advanced to now. A StartRequests that is accepted ends the machine. */
+/* i: whose metadata. The region was advanced to now. A StartRequests that is accepted ends the
+ * machine. */
 void arm_metadata_answer(struct arm *a, struct instance *i, const struct arm_metadata_request *q,
     struct wall now, int64_t token_ttl_ms, struct arm_metadata_reply *ret_reply);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Network interfaces and disks by themselves: PUT of an interface, DELETE of either. What is attached to a
- * machine cannot be deleted.
+ * Network interfaces and disks by themselves: PUT of an interface, DELETE of either. What is
+ * attached to a machine cannot be deleted.
  */
 #include "base/str.h"
 #include "cloud/emulator/arm_parts.h"
@@ -13,13 +13,15 @@ static int check_nic(struct arm_call *c)
         "location", "tags", "properties", "id", "name", "type", "etag", "extendedLocation", NULL};
     const struct arm_account *account = c->arm->account;
     if (arm_check_resource_name(c, ARM_RESOURCE_NAME_MAX - 1) < 0 || arm_check_location(c) < 0 ||
-        arm_check_members(c, "", c->body, top) < 0 || arm_check_tags(c, arm_at(c->body, "tags")) < 0)
+        arm_check_members(c, "", c->body, top) < 0 ||
+        arm_check_tags(c, arm_at(c->body, "tags")) < 0)
         return -1;
     const json_t *ips = arm_at(c->body, "properties.ipConfigurations");
     const char *subnet = arm_str_at(json_array_get(ips, 0), "properties.subnet.id", NULL);
     if (!subnet || !arm_is_subnet(c->arm, subnet))
         return arm_fail(c, "InvalidRequestFormat",
-            "Cannot parse the request: ipConfigurations[0].properties.subnet.id is missing or invalid.");
+            "Cannot parse the request: ipConfigurations[0].properties.subnet.id is missing or "
+            "invalid.");
     bool is_known = !account->subnets;
     for (size_t i = 0; account->subnets && account->subnets[i]; i++)
         is_known = is_known || strcasecmp(account->subnets[i], subnet) == 0;
@@ -67,7 +69,8 @@ int arm_check_reserved(struct arm_call *c, const struct arm_resource *nic, const
         (name && strcasecmp(name, nic->reserved_for) == 0))
         return 0;
     return arm_fail(c, "NicReservedForAnotherVm",
-        "Nic(s) in request is reserved for another Virtual Machine for %lld seconds. Please provide another "
+        "Nic(s) in request is reserved for another Virtual Machine for %lld seconds. Please "
+        "provide another "
         "nic(s) or "
         "retry after %lld seconds. Reserved VM: %s",
         (long long)(c->arm->account->nic_reserved_ms / 1000),
@@ -83,12 +86,14 @@ int arm_delete_part(struct arm_call *c, enum arm_kind kind)
     }
     if (v->owner && kind == ARM_KIND_NIC)
         return arm_fail(c, "NicInUse",
-            "Network Interface %s is used by existing resource %s. In order to delete the network interface, "
+            "Network Interface %s is used by existing resource %s. In order to delete the network "
+            "interface, "
             "it must be "
             "dissociated from the resource.",
             v->name, v->owner->name);
     if (v->owner)
-        return arm_fail(c, "OperationNotAllowed", "Disk %s is attached to VM %s.", v->name, v->owner->name);
+        return arm_fail(
+            c, "OperationNotAllowed", "Disk %s is attached to VM %s.", v->name, v->owner->name);
     if (arm_check_reserved(c, v, NULL) < 0)
         return -1;
     arm_remove(c->arm, v);

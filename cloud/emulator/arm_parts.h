@@ -37,7 +37,8 @@ void arm_add_retry_after(struct arm_reply *reply, int64_t seconds);
 const char *arm_usual_text(const char *code);
 void arm_make_uuid(struct prng *p, char out[ARM_UUID_MAX]);
 
-/* A page of a listing. list: all of it, taken. The reply's body is {"value": [...], "nextLink": ...}. */
+/* A page of a listing. list: all of it, taken. The reply's body is {"value": [...], "nextLink":
+ * ...}. */
 int arm_reply_page(struct arm_call *c, json_t *list);
 
 /* Where the operation can be asked for (arm_api.c). */
@@ -45,31 +46,36 @@ void arm_add_operation_headers(struct arm_call *c, const struct arm_operation *o
 
 /* ---- Resources (arm.c) ---- */
 
-struct arm_resource *arm_find(const struct arm *a, enum arm_kind kind, const char *group, const char *name);
+struct arm_resource *arm_find(
+    const struct arm *a, enum arm_kind kind, const char *group, const char *name);
 /* By a resource id, whatever its case; NULL: none, or of another kind. */
 struct arm_resource *arm_find_id(const struct arm *a, enum arm_kind kind, const char *id);
 /* body is taken. */
-struct arm_resource *arm_add(
-    struct arm *a, enum arm_kind kind, const char *group, const char *name, json_t *body, struct wall now);
+struct arm_resource *arm_add(struct arm *a, enum arm_kind kind, const char *group, const char *name,
+    json_t *body, struct wall now);
 /* What is attached to it goes too, or is set free, as its deleteOption says. */
 void arm_remove(struct arm *a, struct arm_resource *v);
 const char *arm_type(enum arm_kind kind); /* "Microsoft.Compute/virtualMachines" */
 
 struct arm_operation *arm_start_operation(struct arm *a, bool is_delete, struct wall now);
-void arm_end_operation(struct arm_operation *op, const char *status, const char *code, struct wall now);
+void arm_end_operation(
+    struct arm_operation *op, const char *status, const char *code, struct wall now);
 struct arm_operation *arm_find_operation(const struct arm *a, const char *id);
 
 /* ---- Bodies (arm_body.c): paths are dotted, "properties.hardwareProfile.vmSize" ---- */
 
 const json_t *arm_at(const json_t *v, const char *path); /* NULL: not there, or null */
 const char *arm_str_at(const json_t *v, const char *path, const char *fallback);
-/* 0, or -1 with the refusal: absent (when required), of another type, empty or longer than max bytes. */
+/* 0, or -1 with the refusal: absent (when required), of another type, empty or longer than max
+ * bytes. */
 int arm_need_str(struct arm_call *c, const char *path, size_t max, const char **ret_text);
-int arm_may_str(struct arm_call *c, const char *path, size_t max, const char **ret_text); /* NULL: absent */
+/* NULL: absent */
+int arm_may_str(struct arm_call *c, const char *path, size_t max, const char **ret_text);
 int arm_may_choice(
     struct arm_call *c, const char *path, const char *const *names, int fallback, int *ret_choice);
 /* Objects along path have only these members; an absent one is fine. */
-int arm_check_members(struct arm_call *c, const char *path, const json_t *value, const char *const *names);
+int arm_check_members(
+    struct arm_call *c, const char *path, const json_t *value, const char *const *names);
 int arm_check_tags(struct arm_call *c, const json_t *tags);
 int arm_check_location(struct arm_call *c);
 int arm_check_resource_name(struct arm_call *c, size_t max);
@@ -95,7 +101,8 @@ int arm_list_prices(struct arm_call *c);
 
 /* As it is shown; expand: with the instance view. A new object. */
 json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand);
-const char *arm_power_state(const struct arm_resource *vm); /* "running", "stopped", ...; NULL: none yet */
+/* "running", "stopped", ...; NULL: none yet */
+const char *arm_power_state(const struct arm_resource *vm);
 
 /* The create's checks (arm_vm_read.c): c->body to a launch. */
 struct arm_wish {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Retail Prices API, from the market. Prices hold for a whole location, so a size is listed with those of its
- * first pool. Beside them stand the other meters that Azure lists under the same size, for readers to leave out:
- * Windows, Low Priority, reservations.
+ * The Retail Prices API, from the market. Prices hold for a whole location, so a size is listed
+ * with those of its first pool. Beside them stand the other meters that Azure lists under the same
+ * size, for readers to leave out: Windows, Low Priority, reservations.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,8 +29,9 @@ static const struct meter meters[] = {
     {"", "", "Reservation", "1 Year", CLOUD_ON_DEMAND, 5000},
 };
 
-static const char *const filter_names[] = {"armRegionName", "armSkuName", "serviceName", "serviceFamily",
-    "priceType", "meterName", "skuName", "productName", "location", "currencyCode", NULL};
+static const char *const filter_names[] = {"armRegionName", "armSkuName", "serviceName",
+    "serviceFamily", "priceType", "meterName", "skuName", "productName", "location", "currencyCode",
+    NULL};
 
 /* "Standard_D8s_v5" to "D8s v5". */
 static void short_name(const char *type, char *out, size_t size)

@@ -13,36 +13,46 @@
 
 /* ---- Errors ---- */
 
-/* Azure's HTTP status for a code (400 if it is not here), and its words where a test asks for the code alone. */
+/* Azure's HTTP status for a code (400 if it is not here), and its words where a test asks for the
+ * code alone. */
 static const struct {
     const char *code;
     int status;
     const char *text;
 } errors[] = {
     {"SkuNotAvailable", 409,
-        "The requested VM size is currently not available in this location. Please try another size or "
+        "The requested VM size is currently not available in this location. Please try another "
+        "size or "
         "deploy "
-        "to a different location or different zone. See https://aka.ms/azureskunotavailable for details."},
+        "to a different location or different zone. See https://aka.ms/azureskunotavailable for "
+        "details."},
     {"AllocationFailed", 409,
-        "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. "
+        "Allocation failed. We do not have sufficient capacity for the requested VM size in this "
+        "region. "
         "Read "
-        "more about improving likelihood of allocation success at https://aka.ms/allocation-guidance"},
+        "more about improving likelihood of allocation success at "
+        "https://aka.ms/allocation-guidance"},
     {"ZonalAllocationFailed", 409,
-        "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read "
-        "more about improving likelihood of allocation success at https://aka.ms/allocation-guidance"},
+        "Allocation failed. We do not have sufficient capacity for the requested VM size in this "
+        "zone. Read "
+        "more about improving likelihood of allocation success at "
+        "https://aka.ms/allocation-guidance"},
     {"OverconstrainedAllocationRequest", 409,
         "Allocation failed. VM(s) with the given constraints cannot be allocated."},
     {"OverconstrainedZonalAllocationRequest", 409,
         "Allocation failed. VM(s) with the given constraints cannot be allocated."},
-    {"QuotaExceeded", 409, "Operation could not be completed as it results in exceeding approved quota."},
+    {"QuotaExceeded", 409,
+        "Operation could not be completed as it results in exceeding approved quota."},
     {"OperationNotAllowed", 409,
-        "Operation could not be completed as it results in exceeding approved LowPriorityCores quota."},
+        "Operation could not be completed as it results in exceeding approved LowPriorityCores "
+        "quota."},
     {"OperationPreempted", 409, "The operation has been preempted by a more recent operation."},
     {"OSProvisioningInternalError", 409, "OS Provisioning failed for VM due to an internal error."},
     {"SpotPriceGreaterThanProvidedMaxPrice", 409, NULL},
     {"PropertyChangeNotAllowed", 409, NULL},
     {"Conflict", 409, "The request failed due to conflict with a concurrent request."},
-    {"AnotherOperationInProgress", 409, "Another operation on this or dependent resource is in progress."},
+    {"AnotherOperationInProgress", 409,
+        "Another operation on this or dependent resource is in progress."},
     {"TooManyRequests", 429,
         "The request is being throttled as the limit has been reached for operation type."},
     {"SubscriptionRequestsThrottled", 429,
@@ -63,7 +73,8 @@ static const struct {
     {"HttpResourceNotFound", 404, NULL},
     {"MethodNotAllowed", 405, NULL},
     {"RequestEntityTooLarge", 413, NULL},
-    {"InternalServerError", 500, "The server encountered an internal error. Please retry the request."},
+    {"InternalServerError", 500,
+        "The server encountered an internal error. Please retry the request."},
     {"InternalExecutionError", 500, "An internal execution error occurred. Please retry later."},
     {"ServiceUnavailable", 503,
         "The server is currently unable to receive requests. Please retry your request."},
@@ -83,8 +94,8 @@ void arm_make_uuid(struct prng *p, char out[ARM_UUID_MAX])
 {
     uint64_t a = prng_u64(p), b = prng_u64(p);
     snprintf(out, ARM_UUID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-        (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
-        (unsigned long long)(b & 0xffffffffffffULL));
+        (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+        (unsigned)(0x8000 | (b >> 48 & 0x3fff)), (unsigned long long)(b & 0xffffffffffffULL));
 }
 
 void arm_add_header(struct arm_reply *reply, const char *name, const char *value)

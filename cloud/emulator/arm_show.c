@@ -39,8 +39,8 @@ static void set_iso(json_t *o, const char *key, struct wall w)
     json_object_set_new(o, key, json_string(iso));
 }
 
-static void add_status(
-    json_t *list, const char *kind, const char *state, const char *shown, bool is_error, struct wall at)
+static void add_status(json_t *list, const char *kind, const char *state, const char *shown,
+    bool is_error, struct wall at)
 {
     json_t *o = json_object();
     char *code = mem_printf("%s/%s", kind, state);
@@ -73,15 +73,18 @@ static json_t *show_view(const struct arm_resource *vm)
     return o;
 }
 
-static void show_owner(const struct arm *a, const struct arm_resource *v, json_t *o, json_t *properties)
+static void show_owner(
+    const struct arm *a, const struct arm_resource *v, json_t *o, json_t *properties)
 {
     struct buf id = {0};
     if (v->owner)
         arm_resource_id(a, v->owner, &id);
     if (v->kind == ARM_KIND_DISK) {
-        json_object_set_new(properties, "diskState", json_string(v->owner ? "Attached" : "Unattached"));
+        json_object_set_new(
+            properties, "diskState", json_string(v->owner ? "Attached" : "Unattached"));
         json_object_set_new(properties, "uniqueId", json_string(v->uuid));
-        set_iso(properties, "LastOwnershipUpdateTime", wall_is_set(v->detached) ? v->detached : v->made);
+        set_iso(properties, "LastOwnershipUpdateTime",
+            wall_is_set(v->detached) ? v->detached : v->made);
         if (v->owner)
             json_object_set_new(o, "managedBy", json_text(buf_str(&id)));
     } else if (v->owner) {
@@ -94,10 +97,11 @@ static void show_owner(const struct arm *a, const struct arm_resource *v, json_t
 
 static void show_address(const struct arm_resource *v, json_t *properties)
 {
-    json_t *ip =
-        json_object_get(json_array_get(json_object_get(properties, "ipConfigurations"), 0), "properties");
+    json_t *ip = json_object_get(
+        json_array_get(json_object_get(properties, "ipConfigurations"), 0), "properties");
     char text[16];
-    snprintf(text, sizeof(text), "10.128.%d.%d", (int)(v->number >> 8 & 0xff), (int)(v->number & 0xff));
+    snprintf(
+        text, sizeof(text), "10.128.%d.%d", (int)(v->number >> 8 & 0xff), (int)(v->number & 0xff));
     bool is_up = v->owner && v->owner->instance;
     if (json_is_object(ip))
         json_object_set_new(
@@ -127,7 +131,8 @@ json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand)
     }
     json_object_set_new(properties, "vmId", json_string(v->uuid));
     if (v->has_identity && json_is_object(json_object_get(o, "identity"))) {
-        json_object_set_new(json_object_get(o, "identity"), "principalId", json_string(v->client_id));
+        json_object_set_new(
+            json_object_get(o, "identity"), "principalId", json_string(v->client_id));
         json_object_set_new(json_object_get(o, "identity"), "tenantId", json_text(a->auth->tenant));
     }
     if (expand)
@@ -140,7 +145,8 @@ json_t *arm_show(const struct arm *a, const struct arm_resource *v, bool expand)
 static int not_found(struct arm_call *c, enum arm_kind kind)
 {
     return arm_fail(c, "ResourceNotFound",
-        "The Resource '%s/%.80s' under resource group '%s' was not found. For more details please go to "
+        "The Resource '%s/%.80s' under resource group '%s' was not found. For more details please "
+        "go to "
         "https://aka.ms/ARMResourceNotFoundFix",
         arm_type(kind), c->name, c->group);
 }
@@ -168,8 +174,8 @@ int arm_get(struct arm_call *c, enum arm_kind kind)
         return not_found(c, kind);
     c->reply->body = arm_show(c->arm, v, has_view);
     if (has_user_data && v->user_data.len > 0)
-        json_object_set_new(
-            json_object_get(c->reply->body, "properties"), "userData", json_text(buf_str(&v->user_data)));
+        json_object_set_new(json_object_get(c->reply->body, "properties"), "userData",
+            json_text(buf_str(&v->user_data)));
     return 0;
 }
 
@@ -195,7 +201,8 @@ int arm_list(struct arm_call *c, enum arm_kind kind)
     if (read_expand(c, &has_view, &has_user_data) < 0)
         return -1;
     if (form_get(&c->form, "$filter"))
-        return arm_fail(c, "InvalidParameter", "This emulator has no $filter for %s.", arm_type(kind));
+        return arm_fail(
+            c, "InvalidParameter", "This emulator has no $filter for %s.", arm_type(kind));
     json_t *list = json_array();
     for (size_t i = 0; i < c->arm->n_resources; i++) {
         const struct arm_resource *v = c->arm->resources[i];
@@ -221,7 +228,8 @@ static bool has_tag(const struct arm_resource *v, const char *name, const char *
     return false;
 }
 
-static bool passes(const struct arm_call *c, const struct arm_filter *f, const struct arm_resource *v)
+static bool passes(
+    const struct arm_call *c, const struct arm_filter *f, const struct arm_resource *v)
 {
     const char *tag = NULL, *value = NULL;
     for (size_t i = 0; i < f->n; i++) {
@@ -245,7 +253,8 @@ static bool is_sound(const struct arm_filter *f)
 {
     bool has_name = false, has_value = false, is_eq = true;
     for (size_t i = 0; i < f->n; i++) {
-        bool is_name = f->terms[i].field == BY_TAG_NAME, is_value = f->terms[i].field == BY_TAG_VALUE;
+        bool is_name = f->terms[i].field == BY_TAG_NAME,
+             is_value = f->terms[i].field == BY_TAG_VALUE;
         has_name = has_name || is_name;
         has_value = has_value || is_value;
         is_eq = is_eq && ((!is_name && !is_value) || f->terms[i].test == FILTER_EQ);
@@ -255,7 +264,8 @@ static bool is_sound(const struct arm_filter *f)
 
 int arm_list_all(struct arm_call *c)
 {
-    static const char *const shown[] = {"id", "name", "type", "location", "tags", "zones", "managedBy", NULL};
+    static const char *const shown[] = {
+        "id", "name", "type", "location", "tags", "zones", "managedBy", NULL};
     const char *text = form_get(&c->form, "$filter");
     struct arm_filter f;
     struct err e;
@@ -263,8 +273,8 @@ int arm_list_all(struct arm_call *c)
         return arm_fail(c, "InvalidFilterInQueryString",
             "Invalid $filter '%.200s' specified in the query string: %s.", text, e.text);
     if (!is_sound(&f))
-        return arm_fail(
-            c, "InvalidFilterInQueryString", "Invalid $filter '%.200s' specified in the query string.", text);
+        return arm_fail(c, "InvalidFilterInQueryString",
+            "Invalid $filter '%.200s' specified in the query string.", text);
     json_t *list = json_array();
     for (size_t i = 0; i < c->arm->n_resources; i++) {
         const struct arm_resource *v = c->arm->resources[i];

@@ -2,10 +2,10 @@
  *
  * What is done to virtual machines: PUT, DELETE, simulateEviction.
  *
- * No capacity is told in two ways, as by Azure. A size that its zone does not have at all (a pool whose capacity
- * is 0) is refused at once, with SkuNotAvailable, and nothing was made. A pool that is only full is found out
- * when the machine is placed: the create is accepted, and its operation fails, as long after as a machine takes
- * to boot.
+ * No capacity is told in two ways, as by Azure. A size that its zone does not have at all (a pool
+ * whose capacity is 0) is refused at once, with SkuNotAvailable, and nothing was made. A pool that
+ * is only full is found out when the machine is placed: the create is accepted, and its operation
+ * fails, as long after as a machine takes to boot.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARKED                                                                                               \
-    "since the VM is marked for deletion. You can only retry the Delete operation (or wait for an ongoing "  \
+#define MARKED                                                                                     \
+    "since the VM is marked for deletion. You can only retry the Delete operation (or wait for "   \
+    "an ongoing "                                                                                  \
     "one to complete)."
 
 /* ---- What was asked for ---- */
@@ -27,7 +28,8 @@ static json_t *object_at(json_t *v, const char *path)
     return (json_t *)arm_at(v, path);
 }
 
-/* The body without its secrets: the custom data as its hash, so that a repeated call is known by it. */
+/* The body without its secrets: the custom data as its hash, so that a repeated call is known by
+ * it. */
 static json_t *make_asked(const struct arm_call *c)
 {
     json_t *asked = json_deep_copy(c->body), *os = object_at(asked, "properties.osProfile");
@@ -53,15 +55,18 @@ static bool is_free(const char *key)
     return false;
 }
 
-/* Every value in `next` is what was asked for at first, or what is there. false: *ret_key is one that is not. */
-static bool is_same(const json_t *next, const json_t *asked, const json_t *there, const char **ret_key)
+/* Every value in `next` is what was asked for at first, or what is there. false: *ret_key is one
+ * that is not. */
+static bool is_same(
+    const json_t *next, const json_t *asked, const json_t *there, const char **ret_key)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)next, key, value)
     {
         json_t *a = json_object_get(asked, key), *b = json_object_get(there, key);
-        bool is_ok = is_free(key) || json_is_null(value) || json_equal(value, a) || json_equal(value, b);
+        bool is_ok =
+            is_free(key) || json_is_null(value) || json_equal(value, a) || json_equal(value, b);
         if (is_ok)
             continue;
         if (!json_is_object(value) || !is_same(value, a, b, ret_key)) {
@@ -94,15 +99,16 @@ static void make_nic(struct arm_call *c, struct arm_resource *vm, bool keeps)
     struct arm *a = c->arm;
     json_t *network = object_at(vm->body, "properties.networkProfile");
     const json_t *wish = json_array_get(arm_at(network, "networkInterfaceConfigurations"), 0);
-    const json_t *tags = arm_at(wish, "tags") ? arm_at(wish, "tags") : arm_at(wish, "properties.tags");
+    const json_t *tags =
+        arm_at(wish, "tags") ? arm_at(wish, "tags") : arm_at(wish, "properties.tags");
     char name[ARM_RESOURCE_NAME_MAX];
     snprintf(name, sizeof(name), "%.70s-%08x", arm_str_at(wish, "name", "nic"),
         (unsigned)(prng_u64(&a->region->ids) >> 32));
     json_t *body = make_located(a), *properties = json_object();
     if (tags)
         json_object_set_new(body, "tags", json_deep_copy(tags));
-    json_object_set_new(
-        properties, "ipConfigurations", json_deep_copy(arm_at(wish, "properties.ipConfigurations")));
+    json_object_set_new(properties, "ipConfigurations",
+        json_deep_copy(arm_at(wish, "properties.ipConfigurations")));
     json_object_set_new(body, "properties", properties);
     struct arm_resource *nic = arm_add(a, ARM_KIND_NIC, c->group, name, body, c->now);
     nic->owner = vm;
@@ -129,7 +135,8 @@ static void make_disk(struct arm_call *c, struct arm_resource *vm, bool keeps)
     char name[ARM_RESOURCE_NAME_MAX];
     if (!STR_COPY(name, arm_str_at(wish, "name", "")) || !name[0])
         snprintf(name, sizeof(name), "%.40s_OsDisk_1_%016llx%08x", vm->name,
-            (unsigned long long)prng_u64(&a->region->ids), (unsigned)(prng_u64(&a->region->ids) >> 32));
+            (unsigned long long)prng_u64(&a->region->ids),
+            (unsigned)(prng_u64(&a->region->ids) >> 32));
     const char *type = arm_str_at(wish, "managedDisk.storageAccountType", "Premium_LRS");
     const json_t *size = arm_at(wish, "diskSizeGB");
     json_object_set_new(sku, "name", json_text(type));
@@ -217,9 +224,11 @@ static int check_cores(struct arm_call *c, const struct launch_spec *s)
     if (used + more <= limit)
         return 0;
     return arm_fail(c, "OperationNotAllowed",
-        "Operation could not be completed as it results in exceeding approved LowPriorityCores quota. "
+        "Operation could not be completed as it results in exceeding approved LowPriorityCores "
+        "quota. "
         "Additional "
-        "details - Deployment Model: Resource Manager, Location: %s, Current Limit: %lld, Current Usage: "
+        "details - Deployment Model: Resource Manager, Location: %s, Current Limit: %lld, Current "
+        "Usage: "
         "%lld, "
         "Additional Required: %lld, (Minimum) New Limit Required: %lld.",
         c->arm->region->o->name, (long long)limit, (long long)used, (long long)more,
@@ -229,9 +238,11 @@ static int check_cores(struct arm_call *c, const struct launch_spec *s)
 static int refuse_size(struct arm_call *c, const struct launch_spec *s)
 {
     return arm_fail(c, "SkuNotAvailable",
-        "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is "
+        "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
+        "%s' is "
         "currently "
-        "not available in location '%s'. Please try another size or deploy to a different location or "
+        "not available in location '%s'. Please try another size or deploy to a different location "
+        "or "
         "different "
         "zone. See https://aka.ms/azureskunotavailable for details.",
         s->type, c->arm->region->o->name);
@@ -246,7 +257,8 @@ static int check_market(struct arm_call *c, const struct launch_spec *s)
     int64_t price = p->price_uusd_h[CLOUD_SPOT];
     if (s->max_price_uusd_h > 0 && s->max_price_uusd_h < price)
         return arm_fail(c, "SpotPriceGreaterThanProvidedMaxPrice",
-            "Unable to perform operation 'Create VM' since the provided max price '%.5f USD' is lower than "
+            "Unable to perform operation 'Create VM' since the provided max price '%.5f USD' is "
+            "lower than "
             "the current "
             "spot price '%.5f USD' for Azure Spot VM size '%s'. For more information, see "
             "http://aka.ms/AzureSpot/errormessages",
@@ -258,7 +270,8 @@ static int check_market(struct arm_call *c, const struct launch_spec *s)
 }
 
 /* What the operation will fail with; "" if it will not: *ret_instance then. -1: refused at once. */
-static int place(struct arm_call *c, struct arm_wish *w, char fails_with[64], struct instance **ret_instance)
+static int place(
+    struct arm_call *c, struct arm_wish *w, char fails_with[64], struct instance **ret_instance)
 {
     struct region *r = c->arm->region;
     struct reservation *v;
@@ -279,7 +292,8 @@ static int place(struct arm_call *c, struct arm_wish *w, char fails_with[64], st
         *ret_instance = v->instances[0];
     else if (rc == ERR_QUOTA)
         return arm_fail(c, "QuotaExceeded",
-            "Operation could not be completed as it results in exceeding approved quota: %s", e.text);
+            "Operation could not be completed as it results in exceeding approved quota: %s",
+            e.text);
     else
         str_copy(fails_with, 64, w->has_zone ? "ZonalAllocationFailed" : "AllocationFailed");
     return 0;
@@ -343,8 +357,9 @@ static int check_update(struct arm_call *c, const struct arm_resource *vm)
         return -1;
     json_t *next = make_asked(c);
     bool is_ok = is_same(next, vm->asked, vm->body, &key);
-    int rc =
-        is_ok ? 0 : arm_fail(c, "PropertyChangeNotAllowed", "Changing property '%.60s' is not allowed.", key);
+    int rc = is_ok ? 0
+                   : arm_fail(c, "PropertyChangeNotAllowed",
+                         "Changing property '%.60s' is not allowed.", key);
     json_decref(next);
     return rc;
 }
@@ -374,8 +389,8 @@ int arm_put_vm(struct arm_call *c)
     if (!vm)
         return create(c, NULL);
     if (vm->state == ARM_DELETING)
-        return arm_fail(
-            c, "OperationNotAllowed", "Operation 'Update VM' is not allowed on VM '%s' " MARKED, vm->name);
+        return arm_fail(c, "OperationNotAllowed",
+            "Operation 'Update VM' is not allowed on VM '%s' " MARKED, vm->name);
     return update(c, vm);
 }
 
@@ -411,12 +426,15 @@ int arm_evict_vm(struct arm_call *c)
     struct err e;
     if (!vm)
         return arm_fail(c, "ResourceNotFound",
-            "The Resource 'Microsoft.Compute/virtualMachines/%.80s' under resource group '%s' was not found.",
+            "The Resource 'Microsoft.Compute/virtualMachines/%.80s' under resource group '%s' was "
+            "not found.",
             c->name, c->group);
     const struct instance *i = vm->instance;
-    if (!i || i->reservation->spec.market != CLOUD_SPOT || !instance_is_alive(i) || vm->state == ARM_DELETING)
+    if (!i || i->reservation->spec.market != CLOUD_SPOT || !instance_is_alive(i) ||
+        vm->state == ARM_DELETING)
         return arm_fail(c, "OperationNotAllowed",
-            "Simulate eviction is not allowed on VM '%s': it is not an Azure Spot VM that runs.", vm->name);
+            "Simulate eviction is not allowed on VM '%s': it is not an Azure Spot VM that runs.",
+            vm->name);
     STR_COPY(ev.instance, i->id);
     if (region_apply(c->arm->region, &ev, c->now, &hits, &e) < 0)
         return arm_fail(c, "InternalServerError", "%s", e.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a virtual machine's PUT: to a launch, with Azure's own refusals. A member that is not known is
- * refused by name; those that make no difference here are accepted.
+ * The body of a virtual machine's PUT: to a launch, with Azure's own refusals. A member that is not
+ * known is refused by name; those that make no difference here are accepted.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,17 +22,20 @@ static const struct {
     const char *path;
     const char *names[32];
 } members[] = {
-    {"", {"location", "zones", "tags", "identity", "properties", "id", "name", "type", "etag", "plan", NULL}},
+    {"", {"location", "zones", "tags", "identity", "properties", "id", "name", "type", "etag",
+             "plan", NULL}},
     {"properties",
-        {"hardwareProfile", "storageProfile", "osProfile", "networkProfile", "priority", "evictionPolicy",
-            "billingProfile", "userData", "diagnosticsProfile", "securityProfile", "additionalCapabilities",
-            "scheduledEventsProfile", "scheduledEventsPolicy", "licenseType", "extensionsTimeBudget",
-            "applicationProfile", "availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup",
-            "host", "hostGroup", "capacityReservation", "platformFaultDomain", "provisioningState", "vmId",
+        {"hardwareProfile", "storageProfile", "osProfile", "networkProfile", "priority",
+            "evictionPolicy", "billingProfile", "userData", "diagnosticsProfile", "securityProfile",
+            "additionalCapabilities", "scheduledEventsProfile", "scheduledEventsPolicy",
+            "licenseType", "extensionsTimeBudget", "applicationProfile", "availabilitySet",
+            "virtualMachineScaleSet", "proximityPlacementGroup", "host", "hostGroup",
+            "capacityReservation", "platformFaultDomain", "provisioningState", "vmId",
             "instanceView", "timeCreated", NULL}},
     {"properties.hardwareProfile", {"vmSize", "vmSizeProperties", NULL}},
     {"properties.billingProfile", {"maxPrice", NULL}},
-    {"properties.storageProfile", {"imageReference", "osDisk", "dataDisks", "diskControllerType", NULL}},
+    {"properties.storageProfile",
+        {"imageReference", "osDisk", "dataDisks", "diskControllerType", NULL}},
     {"properties.storageProfile.imageReference",
         {"id", "publisher", "offer", "sku", "version", "exactVersion", "sharedGalleryImageId",
             "communityGalleryImageId", NULL}},
@@ -42,29 +45,31 @@ static const struct {
     {"properties.storageProfile.osDisk.managedDisk",
         {"id", "storageAccountType", "diskEncryptionSet", "securityProfile", NULL}},
     {"properties.osProfile",
-        {"computerName", "adminUsername", "adminPassword", "customData", "linuxConfiguration", "secrets",
-            "allowExtensionOperations", "requireGuestProvisionSignal", NULL}},
-    {"properties.osProfile.linuxConfiguration", {"disablePasswordAuthentication", "ssh", "provisionVMAgent",
-                                                    "patchSettings", "enableVMAgentPlatformUpdates", NULL}},
+        {"computerName", "adminUsername", "adminPassword", "customData", "linuxConfiguration",
+            "secrets", "allowExtensionOperations", "requireGuestProvisionSignal", NULL}},
+    {"properties.osProfile.linuxConfiguration",
+        {"disablePasswordAuthentication", "ssh", "provisionVMAgent", "patchSettings",
+            "enableVMAgentPlatformUpdates", NULL}},
     {"properties.networkProfile",
         {"networkInterfaces", "networkApiVersion", "networkInterfaceConfigurations", NULL}},
     {"identity", {"type", "userAssignedIdentities", "principalId", "tenantId", NULL}},
 };
 
 /* Not here, and not to be ignored: the call would mean something else. */
-static const char *const unsupported[] = {"properties.availabilitySet", "properties.virtualMachineScaleSet",
-    "properties.host", "properties.hostGroup", "properties.capacityReservation",
-    "properties.proximityPlacementGroup", NULL};
+static const char *const unsupported[] = {"properties.availabilitySet",
+    "properties.virtualMachineScaleSet", "properties.host", "properties.hostGroup",
+    "properties.capacityReservation", "properties.proximityPlacementGroup", NULL};
 
 static int check_members(struct arm_call *c)
 {
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (arm_check_members(c, members[i].path, arm_at(c->body, members[i].path), members[i].names) < 0)
+        if (arm_check_members(
+                c, members[i].path, arm_at(c->body, members[i].path), members[i].names) < 0)
             return -1;
     for (size_t i = 0; unsupported[i]; i++)
         if (arm_at(c->body, unsupported[i]))
-            return arm_fail(
-                c, "OperationNotAllowed", "This emulator has no %s.", unsupported[i] + strlen("properties."));
+            return arm_fail(c, "OperationNotAllowed", "This emulator has no %s.",
+                unsupported[i] + strlen("properties."));
     const json_t *disks = arm_at(c->body, "properties.storageProfile.dataDisks");
     if (disks && json_array_size(disks) > 0)
         return arm_fail(c, "OperationNotAllowed", "This emulator has no data disks.");
@@ -82,7 +87,8 @@ static int read_max_price(struct arm_call *c, struct launch_spec *s)
             c, "InvalidParameter", "Max price can be set only for an Azure Spot virtual machine.");
     if (!json_is_number(v) || (price != -1 && !(price > 0 && price < MAX_PRICE_USD_MAX)))
         return arm_fail(c, "MaxPriceValueInvalid",
-            "Invalid Max Price value. The Max Price value can be greater than 0 or -1. -1 means up to the "
+            "Invalid Max Price value. The Max Price value can be greater than 0 or -1. -1 means up "
+            "to the "
             "on-demand price.");
     s->max_price_uusd_h = price == -1 ? 0 : (int64_t)(price * UUSD + 0.5);
     return 0;
@@ -98,8 +104,8 @@ static int read_market(struct arm_call *c, struct launch_spec *s)
         return -1;
     s->market = priority == 0 ? CLOUD_ON_DEMAND : CLOUD_SPOT;
     if (policy >= 0 && s->market == CLOUD_ON_DEMAND)
-        return arm_fail(
-            c, "InvalidParameter", "Eviction policy can be set only on Azure Spot Virtual Machines.");
+        return arm_fail(c, "InvalidParameter",
+            "Eviction policy can be set only on Azure Spot Virtual Machines.");
     return read_max_price(c, s);
 }
 
@@ -116,8 +122,9 @@ static int read_zone(struct arm_call *c, struct arm_wish *w)
     snprintf(longer, sizeof(longer), "%.40s-%s", c->arm->region->o->name, zone);
     if (!market_has_zone(m, zone) && !market_has_zone(m, longer))
         return arm_fail(c, "AvailabilityZoneNotSupported",
-            "The zone(s) '%s' for resource 'Microsoft.Compute/virtualMachines/%s' is not supported.", zone,
-            c->name);
+            "The zone(s) '%s' for resource 'Microsoft.Compute/virtualMachines/%s' is not "
+            "supported.",
+            zone, c->name);
     STR_COPY(w->spec.zone, market_has_zone(m, zone) ? zone : longer);
     w->has_zone = true;
     return 0;
@@ -131,7 +138,8 @@ static int read_size(struct arm_call *c, struct arm_wish *w)
         return -1;
     if (!market_find(m, NULL, size, w->spec.market))
         return arm_fail(c, "InvalidParameter",
-            "The value %s provided for the VM size is not valid. The valid sizes in the current region are "
+            "The value %s provided for the VM size is not valid. The valid sizes in the current "
+            "region are "
             "those of "
             "the emulator's pools.",
             size);
@@ -180,8 +188,8 @@ static int read_delete_option(struct arm_call *c, const char *text, bool *ret_ke
 {
     *ret_keeps = !text || strcasecmp(text, "Detach") == 0;
     if (text && !*ret_keeps && strcasecmp(text, "Delete") != 0)
-        return arm_fail(
-            c, "InvalidParameter", "The value '%.40s' of parameter 'deleteOption' is invalid.", text);
+        return arm_fail(c, "InvalidParameter",
+            "The value '%.40s' of parameter 'deleteOption' is invalid.", text);
     return 0;
 }
 
@@ -198,13 +206,13 @@ static int read_disk(struct arm_call *c, struct arm_wish *w)
         arm_may_str(c, DISK ".name", ARM_RESOURCE_NAME_MAX - 1, &text) < 0)
         return -1;
     if (text && arm_find(c->arm, ARM_KIND_DISK, c->group, text))
-        return arm_fail(
-            c, "ConflictingUserInput", "Disk '%s' already exists in resource group '%s'.", text, c->group);
+        return arm_fail(c, "ConflictingUserInput",
+            "Disk '%s' already exists in resource group '%s'.", text, c->group);
     const json_t *size = arm_at(c->body, DISK ".diskSizeGB");
-    if (size &&
-        (!json_is_integer(size) || json_integer_value(size) < 1 || json_integer_value(size) > DISK_GB_MAX))
-        return arm_fail(
-            c, "InvalidParameter", "The value of parameter diskSizeGB must be 1 to %d.", DISK_GB_MAX);
+    if (size && (!json_is_integer(size) || json_integer_value(size) < 1 ||
+                    json_integer_value(size) > DISK_GB_MAX))
+        return arm_fail(c, "InvalidParameter", "The value of parameter diskSizeGB must be 1 to %d.",
+            DISK_GB_MAX);
     return 0;
 #undef DISK
 }
@@ -219,17 +227,20 @@ static int read_os(struct arm_call *c, struct arm_wish *w)
         arm_may_str(c, OS ".customData", CUSTOM_DATA_TEXT_MAX, &data) < 0)
         return -1;
     const json_t *keys = arm_at(c->body, OS ".linuxConfiguration.ssh.publicKeys");
-    bool is_off = json_is_true(arm_at(c->body, OS ".linuxConfiguration.disablePasswordAuthentication"));
+    bool is_off =
+        json_is_true(arm_at(c->body, OS ".linuxConfiguration.disablePasswordAuthentication"));
     if (!password && json_array_size(keys) == 0)
         return arm_fail(c, "InvalidParameter",
-            is_off ? "Authentication using SSH key: required parameter 'linuxConfiguration.ssh.publicKeys' "
+            is_off ? "Authentication using SSH key: required parameter "
+                     "'linuxConfiguration.ssh.publicKeys' "
                      "is missing (null)."
                    : "Required parameter 'adminPassword' is missing (null).");
     struct err e;
     if (data && (b64_decode(&w->spec.user_data, data, strlen(data), &e) < 0 ||
                     w->spec.user_data.len > CUSTOM_DATA_MAX))
         return arm_fail(c, "InvalidParameter",
-            "Custom data in OSProfile must be in Base64 encoding and with a maximum length of %d characters.",
+            "Custom data in OSProfile must be in Base64 encoding and with a maximum length of %d "
+            "characters.",
             CUSTOM_DATA_TEXT_MAX);
     return 0;
 #undef OS
@@ -258,22 +269,25 @@ static int read_nic(struct arm_call *c, const json_t *list, struct arm_wish *w)
     const json_t *item = json_array_get(list, 0);
     const char *id = arm_str_at(item, "id", NULL);
     if (json_array_size(list) != 1)
-        return arm_fail(c, "InvalidParameter", "This emulator's machines have one network interface.");
+        return arm_fail(
+            c, "InvalidParameter", "This emulator's machines have one network interface.");
     if (!id || !arm_is_id(c->arm, id, "Microsoft.Network/networkInterfaces"))
         return arm_fail(c, "LinkedInvalidPropertyId",
-            "Property id '%.200s' at path 'properties.networkProfile.networkInterfaces[0].id' is invalid.",
+            "Property id '%.200s' at path 'properties.networkProfile.networkInterfaces[0].id' is "
+            "invalid.",
             id ? id : "");
     w->nic = arm_find_id(c->arm, ARM_KIND_NIC, id);
     if (!w->nic)
         return arm_fail(c, "InvalidResourceReference",
-            "Resource %.200s referenced by resource %s was not found. Please make sure that the referenced "
+            "Resource %.200s referenced by resource %s was not found. Please make sure that the "
+            "referenced "
             "resource "
             "exists, and that both resources are in the same region.",
             id, c->name);
     const struct arm_resource *owner = w->nic->owner;
     if (owner && (strcasecmp(owner->name, c->name) != 0 || strcasecmp(owner->group, c->group) != 0))
-        return arm_fail(c, "NicInUse", "Network Interface %s is used by existing resource %s.", w->nic->name,
-            owner->name);
+        return arm_fail(c, "NicInUse", "Network Interface %s is used by existing resource %s.",
+            w->nic->name, owner->name);
     if (arm_check_reserved(c, w->nic, c->name) < 0)
         return -1;
     return read_delete_option(c, arm_str_at(item, "properties.deleteOption", NULL), &w->keeps_nic);
@@ -284,22 +298,26 @@ static int read_nic_configuration(struct arm_call *c, const json_t *list, struct
     const json_t *item = json_array_get(list, 0);
     const char *name = arm_str_at(item, "name", NULL), *version;
     if (json_array_size(list) != 1)
-        return arm_fail(c, "InvalidParameter", "This emulator's machines have one network interface.");
+        return arm_fail(
+            c, "InvalidParameter", "This emulator's machines have one network interface.");
     if (arm_may_str(c, "properties.networkProfile.networkApiVersion", 20, &version) < 0)
         return -1;
     if (!version)
         return arm_fail(c, "InvalidParameter",
-            "Parameter 'networkApiVersion' is required when 'networkInterfaceConfigurations' is specified.");
+            "Parameter 'networkApiVersion' is required when 'networkInterfaceConfigurations' is "
+            "specified.");
     if (!name || !str_is_name(name, ARM_RESOURCE_NAME_MAX - 10))
-        return arm_fail(
-            c, "InvalidParameter", "The name of a network interface configuration is missing or invalid.");
-    if (arm_check_tags(c, arm_at(item, "tags")) < 0 || arm_check_tags(c, arm_at(item, "properties.tags")) < 0)
+        return arm_fail(c, "InvalidParameter",
+            "The name of a network interface configuration is missing or invalid.");
+    if (arm_check_tags(c, arm_at(item, "tags")) < 0 ||
+        arm_check_tags(c, arm_at(item, "properties.tags")) < 0)
         return -1;
     const json_t *ips = arm_at(item, "properties.ipConfigurations");
     const char *subnet = arm_str_at(json_array_get(ips, 0), "properties.subnet.id", NULL);
     if (!subnet || !arm_is_subnet(c->arm, subnet))
         return arm_fail(c, "InvalidParameter",
-            "Required parameter 'subnet.id' of the network interface's first ipConfiguration is missing or "
+            "Required parameter 'subnet.id' of the network interface's first ipConfiguration is "
+            "missing or "
             "invalid.");
     if (c->arm->account->subnets && !is_listed(subnet, c->arm->account->subnets))
         return arm_fail(c, "InvalidResourceReference",
@@ -312,13 +330,15 @@ static int read_nic_configuration(struct arm_call *c, const json_t *list, struct
 static int read_network(struct arm_call *c, struct arm_wish *w)
 {
     const json_t *nics = arm_at(c->body, "properties.networkProfile.networkInterfaces");
-    const json_t *made = arm_at(c->body, "properties.networkProfile.networkInterfaceConfigurations");
+    const json_t *made =
+        arm_at(c->body, "properties.networkProfile.networkInterfaceConfigurations");
     if (nics && json_array_size(nics) > 0)
         return read_nic(c, nics, w);
     if (made && json_array_size(made) > 0)
         return read_nic_configuration(c, made, w);
     return arm_fail(c, "InvalidParameter",
-        "Virtual Machine '%s' must have at least one network interface. Path 'properties.networkProfile'.",
+        "Virtual Machine '%s' must have at least one network interface. Path "
+        "'properties.networkProfile'.",
         c->name);
 }
 
@@ -354,8 +374,9 @@ int arm_read_wish(struct arm_call *c, struct arm_wish *w)
     const json_t *tags = arm_at(c->body, "tags");
     if (arm_check_resource_name(c, 64) < 0 || arm_check_location(c) < 0 || check_members(c) < 0 ||
         arm_check_tags(c, tags) < 0 || read_market(c, &w->spec) < 0 || read_zone(c, w) < 0 ||
-        read_size(c, w) < 0 || read_image(c, &w->spec) < 0 || read_disk(c, w) < 0 || read_os(c, w) < 0 ||
-        read_user_data(c, w) < 0 || read_network(c, w) < 0 || read_identity(c) < 0)
+        read_size(c, w) < 0 || read_image(c, &w->spec) < 0 || read_disk(c, w) < 0 ||
+        read_os(c, w) < 0 || read_user_data(c, w) < 0 || read_network(c, w) < 0 ||
+        read_identity(c) < 0)
         return -1;
     copy_tags(tags, &w->spec.tags);
     w->spec.powers_off_to_stop = true;

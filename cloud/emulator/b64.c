@@ -10,8 +10,8 @@ void b64_encode(struct buf *out, const void *p, size_t n)
     const unsigned char *in = p;
     for (size_t i = 0; i < n; i += 3) {
         size_t left = n - i;
-        uint32_t v =
-            (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
+        uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
+                     (left > 2 ? in[i + 2] : 0);
         buf_addc(out, alphabet[v >> 18]);
         buf_addc(out, alphabet[v >> 12 & 63]);
         buf_addc(out, left > 1 ? alphabet[v >> 6 & 63] : '=');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the configuration. Events in the file are turned into JSON, so that they are read by the same code
- * as those that come to the control endpoint.
+ * Reading the configuration. Events in the file are turned into JSON, so that they are read by the
+ * same code as those that come to the control endpoint.
  */
 #include "cloud/emulator/config.h"
 #include "base/fs.h"
@@ -37,7 +37,8 @@ char *config_resolve(const char *file, const char *path)
     return mem_printf("%.*s/%s", (int)(slash - file), file, path);
 }
 
-static void copy_str(struct yaml_reader *r, const char *key, char *dst, size_t size, const char *fallback)
+static void copy_str(
+    struct yaml_reader *r, const char *key, char *dst, size_t size, const char *fallback)
 {
     str_copy(dst, size, yaml_opt_str(r, key, size - 1, fallback));
 }
@@ -56,7 +57,8 @@ static const struct yaml_node *item_at(const struct yaml_node *node, size_t k)
 static const char *word_at(struct yaml_reader *r, const struct yaml_node *node, size_t k)
 {
     const struct yaml_node *item = item_at(node, k);
-    if (node->type == YAML_MAPPING || item->type != YAML_SCALAR || !str_is_name(item->text, NAME_TEXT_MAX)) {
+    if (node->type == YAML_MAPPING || item->type != YAML_SCALAR ||
+        !str_is_name(item->text, NAME_TEXT_MAX)) {
         yaml_reader_fail(
             r, item, "expected a name of at most %d characters, or a list of them", NAME_TEXT_MAX);
         return NULL;
@@ -101,7 +103,8 @@ void config_names_free(const char **names)
     free(names);
 }
 
-void config_inner_init(struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map)
+void config_inner_init(
+    struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map)
 {
     yaml_reader_init(inner, s->file, map, s->r.rc == 0 ? s->e : NULL);
 }
@@ -144,8 +147,8 @@ static void read_trace(struct reading *rd, struct yaml_reader *r, struct market_
 }
 
 /* spot: or on_demand: of a pool. */
-static void read_side(
-    struct reading *rd, const struct yaml_node *map, enum cloud_market market, struct market_pool *p)
+static void read_side(struct reading *rd, const struct yaml_node *map, enum cloud_market market,
+    struct market_pool *p)
 {
     struct catalogue_type known;
     int64_t usual = -1;
@@ -157,15 +160,16 @@ static void read_side(
     p->price_uusd_h[market] = yaml_opt_uusd(&r, "usd_per_hour", usual);
     if (market == CLOUD_SPOT)
         read_trace(rd, &r, &p->follow);
-    bool has_price = p->price_uusd_h[market] > 0 || (market == CLOUD_SPOT && p->follow.trace.prices_uusd_h);
+    bool has_price =
+        p->price_uusd_h[market] > 0 || (market == CLOUD_SPOT && p->follow.trace.prices_uusd_h);
     if (r.rc == 0 && !has_price)
-        yaml_reader_fail(
-            &r, map ? map : rd->pool, "usd_per_hour: the usual price of %s is not known; say one", p->type);
+        yaml_reader_fail(&r, map ? map : rd->pool,
+            "usd_per_hour: the usual price of %s is not known; say one", p->type);
     config_inner_finish(&rd->s, &r);
 }
 
-static void add_pool(struct reading *rd, const struct yaml_node *spot, const struct yaml_node *on_demand,
-    const char *zone, const char *type)
+static void add_pool(struct reading *rd, const struct yaml_node *spot,
+    const struct yaml_node *on_demand, const char *zone, const char *type)
 {
     struct provider_config *c = rd->p;
     struct market_pool p = {0};
@@ -184,7 +188,8 @@ static void add_pool(struct reading *rd, const struct yaml_node *spot, const str
     else if (spot)
         yaml_reader_fail(&rd->s.r, spot, "spot: %s has no spot instances", rd->p->front->name);
     else
-        p.price_uusd_h[CLOUD_SPOT] = p.price_uusd_h[CLOUD_ON_DEMAND]; /* of none: its capacity is 0 */
+        /* of none: its capacity is 0 */
+        p.price_uusd_h[CLOUD_SPOT] = p.price_uusd_h[CLOUD_ON_DEMAND];
     c->pools = mem_resize(c->pools, c->n_pools + 1, sizeof(*c->pools));
     c->pools[c->n_pools++] = p;
 }
@@ -195,7 +200,8 @@ static void read_pool(struct reading *rd, const struct yaml_node *map)
     config_inner_init(&rd->s, &r, map);
     rd->pool = map;
     const struct yaml_node *zones = yaml_opt(&r, "zone"), *types = yaml_opt(&r, "type");
-    const struct yaml_node *spot = yaml_opt_map(&r, "spot"), *on_demand = yaml_opt_map(&r, "on_demand");
+    const struct yaml_node *spot = yaml_opt_map(&r, "spot"),
+                           *on_demand = yaml_opt_map(&r, "on_demand");
     if (n_words(zones) == 0 || n_words(types) == 0)
         yaml_reader_fail(&r, NULL, "a pool needs a zone and a type, or lists of them");
     config_inner_finish(&rd->s, &r);
@@ -240,7 +246,8 @@ static json_t *to_json(const struct yaml_node *node)
     return json_text(node->text);
 }
 
-static void read_script_entry(struct reading *rd, const struct yaml_node *map, struct region_script *s)
+static void read_script_entry(
+    struct reading *rd, const struct yaml_node *map, struct region_script *s)
 {
     struct err e;
     if (map->type != YAML_MAPPING) {
@@ -251,7 +258,8 @@ static void read_script_entry(struct reading *rd, const struct yaml_node *map, s
     const char *at = json_string_value(json_object_get(event, "at"));
     char number[24];
     if (json_is_integer(json_object_get(event, "at"))) {
-        snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(json_object_get(event, "at")));
+        snprintf(number, sizeof(number), "%lld",
+            (long long)json_integer_value(json_object_get(event, "at")));
         at = number;
     }
     if (!at || time_parse_duration(at, false, &s->at_ms, &e) < 0)
@@ -287,10 +295,12 @@ static void read_tags(struct reading *rd, struct yaml_reader *r, struct tags *ta
     const struct yaml_node *map = yaml_opt_map(r, "tags");
     for (size_t k = 0; map && k < map->n_items && rd->s.r.rc == 0; k++) {
         const struct yaml_node *item = map->items[k];
-        if (item->type != YAML_SCALAR || !item->key[0] || strlen(item->key) > INSTANCE_TAG_KEY_MAX || strlen(item->text) > INSTANCE_TAG_VALUE_MAX ||
-            k == INSTANCE_TAGS_MAX)
-            yaml_reader_fail(&rd->s.r, item, "expected at most %d tags, KEY: VALUE, of at most %d and %d bytes", INSTANCE_TAGS_MAX,
-                INSTANCE_TAG_KEY_MAX, INSTANCE_TAG_VALUE_MAX);
+        if (item->type != YAML_SCALAR || !item->key[0] ||
+            strlen(item->key) > INSTANCE_TAG_KEY_MAX ||
+            strlen(item->text) > INSTANCE_TAG_VALUE_MAX || k == INSTANCE_TAGS_MAX)
+            yaml_reader_fail(&rd->s.r, item,
+                "expected at most %d tags, KEY: VALUE, of at most %d and %d bytes",
+                INSTANCE_TAGS_MAX, INSTANCE_TAG_KEY_MAX, INSTANCE_TAG_VALUE_MAX);
         else
             tags_set(tags, item->key, item->text);
     }
@@ -352,7 +362,8 @@ static void read_region(struct reading *rd)
     o->boot_delay_ms = yaml_opt_i64(r, "boot_delay_ms", 0, MS_MAX, 1000);
     o->notice_ms = SECONDS_MS(yaml_opt_i64(r, "notice_s", 0, MS_MAX / 1000, front->notice_s));
     o->consistency_delay_ms = yaml_opt_i64(r, "consistency_delay_ms", 0, MS_MAX, 0);
-    o->node_clock_ahead_ms = SECONDS_MS(yaml_opt_i64(r, "node_clock_ahead_s", -MS_MAX / 1000, MS_MAX / 1000, 0));
+    o->node_clock_ahead_ms =
+        SECONDS_MS(yaml_opt_i64(r, "node_clock_ahead_s", -MS_MAX / 1000, MS_MAX / 1000, 0));
     o->quota = yaml_opt_i64(r, "quota", 1, REGION_ALIVE_MAX, REGION_ALIVE_MAX);
     o->surplus = (enum region_surplus)yaml_opt_enum(r, "surplus", surplus, SURPLUS_NEWEST);
 }
@@ -377,7 +388,8 @@ static struct provider_config *add_provider(struct emulator_config *c, const str
 }
 
 /* One of `providers`; its errors are the outer reader's. */
-static void read_section(struct config_section *outer, struct emulator_config *c, const struct yaml_node *map)
+static void read_section(
+    struct config_section *outer, struct emulator_config *c, const struct yaml_node *map)
 {
     const char *names[CONFIG_PROVIDERS_MAX + 1] = {0};
     for (size_t k = 0; fronts[k] && k < CONFIG_PROVIDERS_MAX; k++)
@@ -385,12 +397,12 @@ static void read_section(struct config_section *outer, struct emulator_config *c
     const struct front *front = front_find(map->key);
     if (!front) {
         const char *nearest = str_nearest(map->key, names);
-        yaml_reader_fail(&outer->r, map, "is no provider known here%s%s", nearest ? "; did you mean " : "",
-            nearest ? nearest : "");
+        yaml_reader_fail(&outer->r, map, "is no provider known here%s%s",
+            nearest ? "; did you mean " : "", nearest ? nearest : "");
         return;
     }
-    struct reading rd = {
-        .s = {.file = outer->file, .e = outer->r.rc == 0 ? outer->e : NULL}, .p = add_provider(c, front)};
+    struct reading rd = {.s = {.file = outer->file, .e = outer->r.rc == 0 ? outer->e : NULL},
+        .p = add_provider(c, front)};
     yaml_reader_init(&rd.s.r, outer->file, map, rd.s.e);
     read_provider(&rd, "port");
     config_inner_finish(outer, &rd.s.r);
@@ -398,7 +410,8 @@ static void read_section(struct config_section *outer, struct emulator_config *c
 
 /* ---- The whole ---- */
 
-/* The directory of belay-agent, first in the PATH of user data. The program itself may be named too. */
+/* The directory of belay-agent, first in the PATH of user data. The program itself may be named
+ * too. */
 static char *build_path(const char *file, const char *agent_path)
 {
     struct stat st;

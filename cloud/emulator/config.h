@@ -35,10 +35,10 @@ struct emulator_config {
     size_t n_providers; /* >= 1 */
 };
 
-/* file is for messages, and paths in the text are relative to its directory. ERR_INVALID with file and line.
- * Reads the traces that the text names. */
-int config_parse(
-    const char *file, const char *text, size_t n, struct emulator_config *ret_config, struct err *e);
+/* file is for messages, and paths in the text are relative to its directory. ERR_INVALID with file
+ * and line. Reads the traces that the text names. */
+int config_parse(const char *file, const char *text, size_t n, struct emulator_config *ret_config,
+    struct err *e);
 int config_load(const char *file, struct emulator_config *ret_config, struct err *e);
 void config_deinit(struct emulator_config *c);
 

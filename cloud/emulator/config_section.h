@@ -16,10 +16,12 @@ struct config_section {
 };
 
 /* A reader for a mapping below the section; its errors are the section's. */
-void config_inner_init(struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map);
+void config_inner_init(
+    struct config_section *s, struct yaml_reader *inner, const struct yaml_node *map);
 void config_inner_finish(struct config_section *s, struct yaml_reader *inner);
 
-/* A list of names, ended by NULL, to be freed with config_names_free; NULL: there is no such key. */
+/* A list of names, ended by NULL, to be freed with config_names_free; NULL: there is no such
+ * key. */
 const char **config_names(struct config_section *s, const char *key);
 void config_names_free(const char **names);
 

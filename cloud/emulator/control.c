@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  *     GET  /state                           every instance, pool and counter
- *     GET  /events?after=N&max=M&wait_s=S   the journal after entry N, waiting for one up to S seconds
+ *     GET  /events?after=N&max=M&wait_s=S   the journal after entry N, waiting for one up to S
+ *          seconds
  *     POST /events                          makes something happen (region_event.h)
  */
 #include "cloud/emulator/control.h"
@@ -85,7 +86,8 @@ static json_t *describe_pool(const struct region *r, const struct market_pool *p
 /* Numbers of several regions add up. */
 static void add_number(json_t *sums, const char *name, int64_t n)
 {
-    json_object_set_new(sums, name, json_integer(json_integer_value(json_object_get(sums, name)) + n));
+    json_object_set_new(
+        sums, name, json_integer(json_integer_value(json_object_get(sums, name)) + n));
 }
 
 static void add_counts(json_t *sums, const struct region_counts *c)
@@ -93,9 +95,10 @@ static void add_counts(json_t *sums, const struct region_counts *c)
     const struct {
         const char *name;
         int64_t n;
-    } counts[] = {{"launch_calls", c->launch_calls}, {"launches", c->launches}, {"replays", c->replays},
-        {"refusals", c->refusals}, {"notices", c->notices}, {"reclaims", c->reclaims},
-        {"rebalances", c->rebalances}, {"power_offs", c->power_offs}, {"terminations", c->terminations}};
+    } counts[] = {{"launch_calls", c->launch_calls}, {"launches", c->launches},
+        {"replays", c->replays}, {"refusals", c->refusals}, {"notices", c->notices},
+        {"reclaims", c->reclaims}, {"rebalances", c->rebalances}, {"power_offs", c->power_offs},
+        {"terminations", c->terminations}};
     for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
         add_number(sums, counts[k].name, counts[k].n);
 }
@@ -151,14 +154,16 @@ json_t *control_state(struct region *const *regions, size_t n_regions, struct wa
     json_object_set_new(o, "pools", json_array());
     json_object_set_new(o, "instances", json_array());
     for (size_t k = 0; k < n_regions; k++)
-        json_object_set_new(providers, region_provider(regions[k]), describe_region(regions[k], now, o));
+        json_object_set_new(
+            providers, region_provider(regions[k]), describe_region(regions[k], now, o));
     json_object_set_new(o, "last_seq", json_integer(regions[0]->journal->last_seq));
     return o;
 }
 
 /* ---- POST /events ---- */
 
-/* Whom an event means: the one that it names, the only one there is, or the one that has the instance. */
+/* Whom an event means: the one that it names, the only one there is, or the one that has the
+ * instance. */
 static struct region *choose_region(
     struct region *const *regions, size_t n_regions, const struct region_event *ev, struct err *e)
 {
@@ -169,8 +174,8 @@ static struct region *choose_region(
         if (ev->pick == PICK_ONE && region_find(regions[k], ev->instance))
             return regions[k];
     if (ev->provider[0])
-        err_set(e, ERR_NOT_FOUND, "provider: %s is not emulated here; GET /state lists those that are",
-            ev->provider);
+        err_set(e, ERR_NOT_FOUND,
+            "provider: %s is not emulated here; GET /state lists those that are", ev->provider);
     else if (ev->pick == PICK_ONE && ev->instance[0])
         err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
     else
@@ -178,8 +183,8 @@ static struct region *choose_region(
     return NULL;
 }
 
-static int apply_to(
-    struct region *r, const struct region_event *ev, struct wall now, json_t *results, struct err *e)
+static int apply_to(struct region *r, const struct region_event *ev, struct wall now,
+    json_t *results, struct err *e)
 {
     json_t *reply = NULL;
     region_advance(r, now);
@@ -190,8 +195,8 @@ static int apply_to(
     return rc;
 }
 
-static int apply_one(struct region *const *regions, size_t n_regions, const json_t *value, struct wall now,
-    json_t *results, struct err *e)
+static int apply_one(struct region *const *regions, size_t n_regions, const json_t *value,
+    struct wall now, json_t *results, struct err *e)
 {
     struct region_event ev;
     int rc = region_event_parse(value, &ev, e);
@@ -210,8 +215,8 @@ int control_events(struct region *const *regions, size_t n_regions, const char *
     if (rc == 0 && count > EVENTS_MAX)
         rc = err_set(e, ERR_INVALID, "at most %d events at once", EVENTS_MAX);
     for (size_t k = 0; rc == 0 && k < count; k++) {
-        rc = apply_one(
-            regions, n_regions, json_is_array(root) ? json_array_get(root, k) : root, now, results, e);
+        rc = apply_one(regions, n_regions, json_is_array(root) ? json_array_get(root, k) : root,
+            now, results, e);
         if (rc < 0 && count > 1)
             err_wrap(e, "event %zu", k + 1);
     }
@@ -236,8 +241,8 @@ static void reply_json(struct http_exchange *x, json_t *value)
     free(text);
 }
 
-static int read_query(struct http_exchange *x, const char *name, int64_t min, int64_t max, int64_t fallback,
-    int64_t *ret_n, struct err *e)
+static int read_query(struct http_exchange *x, const char *name, int64_t min, int64_t max,
+    int64_t fallback, int64_t *ret_n, struct err *e)
 {
     const char *text = http_request_query(x, name);
     *ret_n = fallback;
@@ -322,10 +327,12 @@ void control_handle(void *ctx, struct http_exchange *x, const struct http_server
     else if (str_eq(r->path, "/events") && str_eq(r->method, "GET"))
         rc = get_events(em, x, &e);
     else if (str_eq(r->path, "/events") && str_eq(r->method, "POST"))
-        rc = control_events(em->regions, em->n_providers, r->body, r->body_len, emulator_now(em), &reply, &e);
+        rc = control_events(
+            em->regions, em->n_providers, r->body, r->body_len, emulator_now(em), &reply, &e);
     else
-        rc = err_set(&e, ERR_NOT_FOUND, "there is no %s %s; there are GET /state, GET /events, POST /events",
-            r->method, r->path);
+        rc = err_set(&e, ERR_NOT_FOUND,
+            "there is no %s %s; there are GET /state, GET /events, POST /events", r->method,
+            r->path);
     if (rc < 0)
         http_reply_err(x, &e);
     else if (reply)

@@ -43,8 +43,10 @@ static const struct {
     int status;
     const char *text;
 } errors[] = {
-    {"InsufficientInstanceCapacity", 500, "There is no capacity available that matches your request."},
-    {"UnfulfillableCapacity", 500, "There is no Spot capacity available that matches your request."},
+    {"InsufficientInstanceCapacity", 500,
+        "There is no capacity available that matches your request."},
+    {"UnfulfillableCapacity", 500,
+        "There is no Spot capacity available that matches your request."},
     {"InsufficientHostCapacity", 500, "There is not enough capacity to fulfill your request."},
     {"InternalError", 500, "An internal error has occurred"},
     {"InternalFailure", 500, "The request processing has failed due to some unknown error."},
@@ -56,14 +58,16 @@ static const struct {
     {"AuthFailure", 401, "AWS was not able to validate the provided access credentials"},
     {"UnauthorizedOperation", 403, "You are not authorized to perform this operation."},
     {"SignatureDoesNotMatch", 403,
-        "The request signature we calculated does not match the signature you provided. Check your AWS "
+        "The request signature we calculated does not match the signature you provided. Check your "
+        "AWS "
         "Secret Access "
         "Key and signing method. Consult the service documentation for details."},
     {"DryRunOperation", 412, "Request would have succeeded, but DryRun flag is set."},
     {"RequestExpired", 400, "Request has expired."},
     {"MaxSpotInstanceCountExceeded", 400, "Max spot instance count exceeded"},
     {"VcpuLimitExceeded", 400,
-        "You have requested more vCPU capacity than your current vCPU limit allows for the instance bucket "
+        "You have requested more vCPU capacity than your current vCPU limit allows for the "
+        "instance bucket "
         "that the "
         "specified instance type belongs to."},
     {"InstanceLimitExceeded", 400, "Your quota allows for 0 more running instance(s)."},
@@ -73,8 +77,8 @@ void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX])
 {
     uint64_t a = prng_u64(&r->request_ids), b = prng_u64(&r->request_ids);
     snprintf(out, EC2_REQUEST_ID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-        (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
-        (unsigned long long)(b & 0xffffffffffffULL));
+        (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+        (unsigned)(0x8000 | (b >> 48 & 0x3fff)), (unsigned long long)(b & 0xffffffffffffULL));
 }
 
 void ec2_api_error(struct region *r, const char *code, const char *text, struct ec2_reply *reply)
@@ -121,8 +125,8 @@ static void call_action(struct ec2_call *c, int (*run)(struct ec2_call *c))
     buf_printf(b, "</%sResponse>", c->action);
 }
 
-void ec2_api_call(struct region *r, const struct ec2_account *account, struct form *form, struct wall now,
-    struct ec2_reply *reply)
+void ec2_api_call(struct region *r, const struct ec2_account *account, struct form *form,
+    struct wall now, struct ec2_reply *reply)
 {
     region_advance(r, now);
     *reply = (struct ec2_reply){.status = 200};
@@ -160,8 +164,8 @@ int ec2_required(struct ec2_call *c, const char *name, const char **ret_value)
     return 0;
 }
 
-int ec2_integer(
-    struct ec2_call *c, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_n)
+int ec2_integer(struct ec2_call *c, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_n)
 {
     const char *value = form_get(c->form, "%s", name);
     *ret_n = fallback;
@@ -245,7 +249,8 @@ static int read_filter(struct ec2_call *c, size_t k, struct ec2_filter *f)
         if (!value)
             break;
         if (f->n_values == EC2_VALUES_MAX)
-            return ec2_fail(c, "FilterLimitExceeded", "A filter may have at most %d values.", EC2_VALUES_MAX);
+            return ec2_fail(
+                c, "FilterLimitExceeded", "A filter may have at most %d values.", EC2_VALUES_MAX);
         f->values[f->n_values++] = value;
     }
     if (f->n_values == 0)
@@ -260,8 +265,8 @@ int ec2_read_filters(struct ec2_call *c, struct ec2_filters *ret_filters)
     while ((name = form_get(c->form, "Filter.%zu.Name", fs.n + 1))) {
         if (fs.n == EC2_FILTERS_MAX) {
             free(fs.list);
-            return ec2_fail(
-                c, "FilterLimitExceeded", "A request may have at most %d filters.", EC2_FILTERS_MAX);
+            return ec2_fail(c, "FilterLimitExceeded", "A request may have at most %d filters.",
+                EC2_FILTERS_MAX);
         }
         fs.list = mem_resize(fs.list, fs.n + 1, sizeof(*fs.list));
         fs.list[fs.n] = (struct ec2_filter){.name = name};
@@ -319,7 +324,8 @@ void ec2_iso(struct buf *b, const char *name, struct wall w)
 
 void ec2_zone_id(const char *zone, char *out, size_t size)
 {
-    /* "us-east-1a": two letters of the first word, one of each further word, the digits, the zone's letter.
+    /* "us-east-1a": two letters of the first word, one of each further word, the digits, the zone's
+     * letter.
      */
     char region[32] = "";
     size_t n = 0, word = 0, at = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The EC2 Query API, version 2016-11-15, as a function: parameters in, status and XML out. No I/O, no clock.
+ * The EC2 Query API, version 2016-11-15, as a function: parameters in, status and XML out. No I/O,
+ * no clock.
  */
 #ifndef BELAY_CLOUD_EMULATOR_EC2_API_H
 #define BELAY_CLOUD_EMULATOR_EC2_API_H
@@ -23,8 +24,10 @@ struct ec2_account {
     const char *const *profiles;
     const struct ec2_subnet *subnets;
     size_t n_subnets;
-    int64_t image_volume_gib; /* a second disk that images bring, and that outlives its instance; 0: none */
-    int64_t page;            /* entries on a page at most, whatever MaxResults says; 0: as that says */
+    /* a second disk that images bring, and that outlives its instance; 0: none */
+    int64_t image_volume_gib;
+    /* entries on a page at most, whatever MaxResults says; 0: as that says */
+    int64_t page;
     struct ec2_store *store; /* launch templates and fleets; NULL: there are none */
     /* The console output of an instance so far, appended to out. NULL: there is none. */
     void (*console)(void *ctx, const struct instance *i, struct buf *out);
@@ -60,11 +63,13 @@ struct ec2_call {
 };
 
 /* The caller has checked who calls. The region is advanced to now first. */
-void ec2_api_call(struct region *r, const struct ec2_account *account, struct form *form, struct wall now,
-    struct ec2_reply *ret_reply);
+void ec2_api_call(struct region *r, const struct ec2_account *account, struct form *form,
+    struct wall now, struct ec2_reply *ret_reply);
 
-/* An error reply by itself: with EC2's HTTP status for the code, and its message if text is NULL. */
-void ec2_api_error(struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
+/* An error reply by itself: with EC2's HTTP status for the code, and its message if text is
+ * NULL. */
+void ec2_api_error(
+    struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
 
 void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX]);
 
@@ -74,18 +79,19 @@ void ec2_make_request_id(struct region *r, char out[EC2_REQUEST_ID_MAX]);
 int ec2_fail(struct ec2_call *c, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* -1 with the error reply in place: a required parameter is absent or empty; a number out of range; not a
- * boolean. */
+/* -1 with the error reply in place: a required parameter is absent or empty; a number out of range;
+ * not a boolean. */
 int ec2_required(struct ec2_call *c, const char *name, const char **ret_value);
-int ec2_integer(
-    struct ec2_call *c, const char *name, int64_t min, int64_t max, int64_t fallback, int64_t *ret_n);
+int ec2_integer(struct ec2_call *c, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_n);
 int ec2_boolean(struct ec2_call *c, const char *name, bool fallback, bool *ret_yes);
 
-/* To be called when all parameters have been asked for: refuses those nobody knew, and ends a dry run. */
+/* To be called when all parameters have been asked for: refuses those nobody knew, and ends a dry
+ * run. */
 int ec2_params_end(struct ec2_call *c);
 
-/* A page: entries are numbered from 1 in an order that does not change; it starts after `after` and holds at
- * most max. The next page's token is made of its last entry's number. */
+/* A page: entries are numbered from 1 in an order that does not change; it starts after `after` and
+ * holds at most max. The next page's token is made of its last entry's number. */
 struct ec2_page {
     int64_t after, max;
     bool is_paged; /* MaxResults was given */
@@ -106,17 +112,20 @@ struct ec2_filters {
     size_t n;
 };
 int ec2_read_filters(struct ec2_call *c, struct ec2_filters *ret_filters);
-/* Does one of the filter's values match, with * and ? as wildcards and \ before what is meant literally? */
+/* Does one of the filter's values match, with * and ? as wildcards and \ before what is meant
+ * literally? */
 bool ec2_filter_matches(const struct ec2_filter *f, const char *value);
 
-void ec2_iso(struct buf *b, const char *name, struct wall w); /* <name>2026-08-22T12:02:00.000Z</name> */
-void ec2_zone_id(const char *zone, char *out, size_t size);   /* "us-east-1a" -> "use1-az1" */
+/* <name>2026-08-22T12:02:00.000Z</name> */
+void ec2_iso(struct buf *b, const char *name, struct wall w);
+void ec2_zone_id(const char *zone, char *out, size_t size); /* "us-east-1a" -> "use1-az1" */
 /* <item>...</item> of an instancesSet, without the reservation around it. */
 void ec2_instance_xml(struct buf *b, const struct instance *i, const char *account_id);
 void ec2_state_xml(struct buf *b, const char *name, int state);
 void ec2_tags_xml(struct buf *b, const struct tags *tags);
 
-/* The actions: 0, or -1 with an error reply. They write what stands between <requestId/> and the end. */
+/* The actions: 0, or -1 with an error reply. They write what stands between <requestId/> and the
+ * end. */
 int ec2_run_instances(struct ec2_call *c);
 /* The launch that RunInstances' parameters in c->form ask for; the reply stays empty. */
 int ec2_launch(struct ec2_call *c, struct reservation **ret_reservation);

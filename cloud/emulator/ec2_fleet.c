@@ -2,9 +2,10 @@
  *
  * Launch templates, of one version each, and CreateFleet of type instant over them.
  *
- * A fleet tries its overrides one after the other, spot by price and on-demand by priority, until it has what it was
- * asked for; an override that gives nothing stands in the reply's errors, beside what the others gave. Each try is a
- * RunInstances with the template's parameters and the override's, so a fleet is refused for the same reasons.
+ * A fleet tries its overrides one after the other, spot by price and on-demand by priority, until
+ * it has what it was asked for; an override that gives nothing stands in the reply's errors, beside
+ * what the others gave. Each try is a RunInstances with the template's parameters and the
+ * override's, so a fleet is refused for the same reasons.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,16 +53,16 @@ json_t *ec2_store_state(const struct ec2_store *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_templates; i++)
-        json_array_append_new(list,
-            json_pack("{s:s, s:s, s:s}", "type", "launch-template", "id", s->templates[i].id, "name",
-                s->templates[i].name));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "type", "launch-template", "id",
+                                        s->templates[i].id, "name", s->templates[i].name));
     return list;
 }
 
 static int need_store(struct ec2_call *c)
 {
-    return c->account->store ? 0
-                             : ec2_fail(c, "UnsupportedOperation", "This account has no launch templates.");
+    return c->account->store
+               ? 0
+               : ec2_fail(c, "UnsupportedOperation", "This account has no launch templates.");
 }
 
 /* ---- templates ---- */
@@ -74,7 +75,8 @@ static struct ec2_template *find(const struct ec2_store *s, const char *id, cons
     return NULL;
 }
 
-/* The template that PREFIX.LaunchTemplateId or .LaunchTemplateName names. -1: the error reply is there. */
+/* The template that PREFIX.LaunchTemplateId or .LaunchTemplateName names. -1: the error reply is
+ * there. */
 static int read_template(struct ec2_call *c, const char *prefix, struct ec2_template **ret_template)
 {
     const char *id = form_get(c->form, "%sLaunchTemplateId", prefix);
@@ -100,7 +102,8 @@ static void template_xml(struct ec2_call *c, const char *element, const struct e
     xmlw_leaf(b, "launchTemplateName", t->name);
     ec2_iso(b, "createTime", t->made);
     xmlw_printf(b, "createdBy", "arn:aws:iam::%s:root", c->region->o->account);
-    buf_adds(b, "<defaultVersionNumber>1</defaultVersionNumber><latestVersionNumber>1</latestVersionNumber>");
+    buf_adds(b, "<defaultVersionNumber>1</defaultVersionNumber><latestVersionNumber>1</"
+                "latestVersionNumber>");
     ec2_tags_xml(b, &t->tags);
     xmlw_close(b, element);
 }
@@ -114,11 +117,12 @@ static int read_name(struct ec2_call *c, struct ec2_template *t)
     if (n < 3 || n > 128 ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789().-/_") != n)
         return ec2_fail(c, "InvalidLaunchTemplateName.MalformedException",
-            "A launch template name must be between 3 and 128 characters, and may contain letters, numbers, "
+            "A launch template name must be between 3 and 128 characters, and may contain letters, "
+            "numbers, "
             "and the following characters: - ( ) . / _.");
     if (find(c->account->store, NULL, name))
-        return ec2_fail(
-            c, "InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.");
+        return ec2_fail(c, "InvalidLaunchTemplateName.AlreadyExistsException",
+            "Launch template name already in use.");
     STR_COPY(t->name, name);
     return 0;
 }
@@ -136,7 +140,8 @@ static int read_template_tags(struct ec2_call *c, struct ec2_template *t)
             return 0;
         if (!key[0] || strlen(key) > INSTANCE_TAG_KEY_MAX ||
             (value && strlen(value) > INSTANCE_TAG_VALUE_MAX))
-            return ec2_fail(c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
+            return ec2_fail(
+                c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
         tags_set(&t->tags, key, value ? value : "");
     }
     return 0;
@@ -155,7 +160,8 @@ static int read_data(struct ec2_call *c, struct ec2_template *t)
             add_param(&t->params, c->form->list[i].name + strlen(DATA), c->form->list[i].value);
     form_use_all(c->form, "LaunchTemplateData");
     if (t->params.len == 0)
-        return ec2_fail(c, "MissingParameter", "The request must contain the parameter LaunchTemplateData");
+        return ec2_fail(
+            c, "MissingParameter", "The request must contain the parameter LaunchTemplateData");
     return 0;
 }
 
@@ -173,7 +179,8 @@ int ec2_create_launch_template(struct ec2_call *c)
         template_deinit(&t);
         return -1;
     }
-    snprintf(t.id, sizeof(t.id), "lt-%017llx", (unsigned long long)prng_u64(&c->region->request_ids));
+    snprintf(
+        t.id, sizeof(t.id), "lt-%017llx", (unsigned long long)prng_u64(&c->region->request_ids));
     s->templates = mem_resize(s->templates, s->n_templates + 1, sizeof(*s->templates));
     s->templates[s->n_templates++] = t;
     template_xml(c, "launchTemplate", &t);
@@ -194,8 +201,10 @@ static bool is_selected(const struct ec2_filters *fs, const struct ec2_template 
 static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
 {
     for (size_t k = 0; k < fs->n; k++)
-        if (!str_starts(fs->list[k].name, "tag:") && !str_eq(fs->list[k].name, "launch-template-name"))
-            return ec2_fail(c, "InvalidParameterValue", "The filter '%.100s' is invalid", fs->list[k].name);
+        if (!str_starts(fs->list[k].name, "tag:") &&
+            !str_eq(fs->list[k].name, "launch-template-name"))
+            return ec2_fail(
+                c, "InvalidParameterValue", "The filter '%.100s' is invalid", fs->list[k].name);
     return 0;
 }
 
@@ -270,14 +279,14 @@ static int read_capacity(struct ec2_call *c, struct fleet *f)
     const char *total, *market = form_get(c->form, CAPACITY "DefaultTargetCapacityType");
     const char *type = form_get(c->form, "Type");
     if (!str_eq(type, "instant"))
-        return ec2_fail(c, "UnsupportedOperation", "Fleets of type %.40s: this emulator has instant ones.",
-            type ? type : "maintain");
+        return ec2_fail(c, "UnsupportedOperation",
+            "Fleets of type %.40s: this emulator has instant ones.", type ? type : "maintain");
     if (ec2_required(c, CAPACITY "TotalTargetCapacity", &total) < 0 ||
         ec2_integer(c, CAPACITY "TotalTargetCapacity", 1, TARGET_MAX, 1, &f->target) < 0)
         return -1;
     if (market && !str_eq(market, "spot") && !str_eq(market, "on-demand"))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Invalid value '%.40s' for DefaultTargetCapacityType", market);
+        return ec2_fail(c, "InvalidParameterValue",
+            "Invalid value '%.40s' for DefaultTargetCapacityType", market);
     f->is_spot = str_eq(market, "spot");
     return 0;
 #undef CAPACITY
@@ -293,9 +302,10 @@ static int read_strategy(struct ec2_call *c, struct fleet *f)
     for (size_t i = 0; i < sizeof(spot) / sizeof(spot[0]); i++)
         is_known = is_known || str_eq(s, spot[i]);
     if (!is_known || (o && !str_eq(o, "lowest-price") && !str_eq(o, "prioritized")))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Invalid value '%.60s' for AllocationStrategy", is_known ? o : s);
-    f->by_price = f->is_spot ? !str_eq(s, "capacity-optimized-prioritized") : !str_eq(o, "prioritized");
+        return ec2_fail(c, "InvalidParameterValue", "Invalid value '%.60s' for AllocationStrategy",
+            is_known ? o : s);
+    f->by_price =
+        f->is_spot ? !str_eq(s, "capacity-optimized-prioritized") : !str_eq(o, "prioritized");
     return 0;
 }
 
@@ -312,9 +322,9 @@ static int read_override(
     snprintf(name, sizeof(name), "%sPriority", prefix);
     if (ec2_integer(c, name, 0, 1000000, INT32_MAX, &o->priority) < 0)
         return -1;
-    const struct market_pool *p =
-        o->type ? market_find(&c->region->market, o->zone, o->type, f->is_spot ? CLOUD_SPOT : CLOUD_ON_DEMAND)
-                : NULL;
+    const struct market_pool *p = o->type ? market_find(&c->region->market, o->zone, o->type,
+                                                f->is_spot ? CLOUD_SPOT : CLOUD_ON_DEMAND)
+                                          : NULL;
     o->uusd_h = p ? p->price_uusd_h[f->is_spot ? CLOUD_SPOT : CLOUD_ON_DEMAND] : INT64_MAX;
     f->n++;
     return 0;
@@ -334,11 +344,13 @@ static int read_config(struct ec2_call *c, struct fleet *f, size_t config)
 {
     struct ec2_template *t;
     char prefix[80];
-    snprintf(prefix, sizeof(prefix), "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.", config);
+    snprintf(
+        prefix, sizeof(prefix), "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.", config);
     if (read_template(c, prefix, &t) < 0)
         return -1;
     const char *version = form_get(c->form, "%sVersion", prefix);
-    if (version && !str_eq(version, "1") && !str_eq(version, "$Latest") && !str_eq(version, "$Default"))
+    if (version && !str_eq(version, "1") && !str_eq(version, "$Latest") &&
+        !str_eq(version, "$Default"))
         return ec2_fail(c, "InvalidLaunchTemplateId.VersionNotFound",
             "Could not find the specified version %.20s for the launch template.", version);
     for (size_t k = 1; k == 1 || has_override(c, config, k); k++) {
@@ -355,8 +367,10 @@ static int read_fleet(struct ec2_call *c, struct fleet *f)
     if (read_capacity(c, f) < 0 || read_strategy(c, f) < 0)
         return -1;
     for (size_t k = 1;
-         form_get(c->form, "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.LaunchTemplateId", k) ||
-         form_get(c->form, "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.LaunchTemplateName", k);
+         form_get(c->form, "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.LaunchTemplateId",
+             k) ||
+         form_get(c->form,
+             "LaunchTemplateConfigs.%zu.LaunchTemplateSpecification.LaunchTemplateName", k);
          k++)
         if (read_config(c, f, k) < 0)
             return -1;
@@ -458,8 +472,8 @@ static void fleet_xml(struct ec2_call *c, const struct fleet *f)
     struct buf *b = &c->reply->body;
     struct prng *ids = &c->region->request_ids;
     unsigned long long x = prng_u64(ids), y = prng_u64(ids);
-    xmlw_printf(b, "fleetId", "fleet-%08llx-%04llx-%04llx-%04llx-%012llx", x >> 32, x >> 16 & 0xffff,
-        x & 0xffff, y >> 48, y & 0xffffffffffffULL);
+    xmlw_printf(b, "fleetId", "fleet-%08llx-%04llx-%04llx-%04llx-%012llx", x >> 32,
+        x >> 16 & 0xffff, x & 0xffff, y >> 48, y & 0xffffffffffffULL);
     xmlw_open(b, "errorSet");
     buf_add(b, buf_str(&f->errors), f->errors.len);
     xmlw_close(b, "errorSet");
@@ -498,7 +512,8 @@ int ec2_create_fleet(struct ec2_call *c)
     if (need_store(c) < 0)
         return -1;
     if (token && strlen(token) > 64)
-        return ec2_fail(c, "InvalidParameterValue", "Invalid client token: it is longer than 64 characters");
+        return ec2_fail(
+            c, "InvalidParameterValue", "Invalid client token: it is longer than 64 characters");
     form_fingerprint(c->form, not_in_fingerprint, fingerprint);
     const struct ec2_fleet_record *known = find_fleet(c->account->store, token);
     if (known && !str_eq(known->fingerprint, fingerprint))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AWS: its keys in the configuration, the check of signatures before ec2_api.c, and IMDS over ec2_metadata.c.
+ * AWS: its keys in the configuration, the check of signatures before ec2_api.c, and IMDS over
+ * ec2_metadata.c.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -43,7 +44,8 @@ static void read_keys(struct config_section *s, struct ec2_options *o)
         o->n_keys = k + 1;
     }
     if (o->n_keys == 0)
-        yaml_reader_fail(&s->r, NULL, "keys: at least one access key is needed to sign requests with");
+        yaml_reader_fail(
+            &s->r, NULL, "keys: at least one access key is needed to sign requests with");
 }
 
 static void read_subnets(struct config_section *s, struct ec2_options *o)
@@ -151,7 +153,8 @@ static void *side_state(void *state, int *ret_port)
     return ec2->s3_options->buckets ? &ec2->s3 : NULL;
 }
 
-static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
+static int announce(
+    void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
 {
     (void)state, (void)url, (void)e;
     json_object_set_new(ports, "region", json_string(region->o->name));
@@ -173,15 +176,17 @@ static void give(struct front_reply *reply, const char *content_type, struct ec2
     STR_COPY(reply->request_id, inner->request_id);
 }
 
-/* NULL, or the code of the refusal, with its text in e unless that is the usual one. *ret_caller is borrowed. */
-static const char *check_caller(const struct front_site *s, const struct front_request *r, const char *service,
-    const char *region, const struct keyring_key **ret_caller, struct err *e)
+/* NULL, or the code of the refusal, with its text in e unless that is the usual one. *ret_caller is
+ * borrowed. */
+static const char *check_caller(const struct front_site *s, const struct front_request *r,
+    const char *service, const char *region, const struct keyring_key **ret_caller, struct err *e)
 {
     const struct ec2 *ec2 = s->state;
     struct sigv4_header headers[SIGV4_HEADERS_MAX];
     size_t n = 0;
     for (; n < r->n_headers && n < SIGV4_HEADERS_MAX; n++)
-        headers[n] = (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
+        headers[n] =
+            (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
     const struct keyring_request request = {.method = r->method,
         .target = r->target,
         .headers = headers,
@@ -214,16 +219,19 @@ static bool is_repeated(const struct front_site *s, const char *action, struct f
 {
     if (!str_eq(action, "RunInstances"))
         return false;
-    const char *token = form_get(form, "ClientToken"), *zone = form_get(form, "Placement.AvailabilityZone");
+    const char *token = form_get(form, "ClientToken"),
+               *zone = form_get(form, "Placement.AvailabilityZone");
     return token && region_find_token(s->region, token, zone ? zone : "");
 }
 
-static bool is_refused(const struct front_site *s, const char *action, struct form *form, struct ec2_reply *reply)
+static bool is_refused(
+    const struct front_site *s, const char *action, struct form *form, struct ec2_reply *reply)
 {
     static const char throttled[] = "RequestLimitExceeded";
     struct fault fault;
-    const char *code = is_repeated(s, action, form) ? front_throttled(s->region, action, throttled)
-                                                    : front_refusal(s->region, action, throttled, &fault);
+    const char *code = is_repeated(s, action, form)
+                           ? front_throttled(s->region, action, throttled)
+                           : front_refusal(s->region, action, throttled, &fault);
     if (!code)
         return false;
     if (str_eq(action, "RunInstances")) {
@@ -235,7 +243,8 @@ static bool is_refused(const struct front_site *s, const char *action, struct fo
 }
 
 /* The price list, which has a host of its own at AWS. */
-static void price_list(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void price_list(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct ec2_pricing_request request = {.target = front_header(r, TARGET_HEADER),
         .content_type = front_header(r, "Content-Type"),
@@ -248,7 +257,8 @@ static void price_list(const struct front_site *s, const struct front_request *r
     const char *code;
     STR_COPY(reply->action, EC2_PRICING_ACTION);
     if (!str_eq(r->path, "/") || !str_eq(r->method, "POST"))
-        ec2_pricing_error(s->region, "UnknownOperationException", "POST on the path / only", &inner);
+        ec2_pricing_error(
+            s->region, "UnknownOperationException", "POST on the path / only", &inner);
     else if ((code = check_caller(s, r, EC2_PRICING_SERVICE, EC2_PRICING_REGION, &caller, &e)))
         ec2_pricing_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
     else if (is_limited(caller))
@@ -267,7 +277,8 @@ static bool is_for_sts(const struct front_request *r)
     return authorization && strstr(authorization, "/sts/aws4_request");
 }
 
-static void token_service(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void token_service(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct ec2 *ec2 = s->state;
     const struct keyring_key *caller;
@@ -280,7 +291,8 @@ static void token_service(const struct front_site *s, const struct front_request
     if (code)
         sts_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
     else if (!str_eq(r->path, "/") || !str_eq(r->method, "POST") || read_form(r, &form, &e) < 0)
-        sts_api_error(s->region, "MalformedQueryString", "POST on the path / only, with a form", &inner);
+        sts_api_error(
+            s->region, "MalformedQueryString", "POST on the path / only, with a form", &inner);
     else if ((code = front_refusal(s->region, reply->action, "Throttling", &fault)))
         sts_api_error(s->region, code, NULL, &inner);
     else
@@ -290,7 +302,8 @@ static void token_service(const struct front_site *s, const struct front_request
     give(reply, EC2_CONTENT_TYPE, &inner);
 }
 
-static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void api(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct ec2 *ec2 = s->state;
     const struct keyring_key *caller;
@@ -303,8 +316,8 @@ static void api(const struct front_site *s, const struct front_request *r, struc
         return;
     }
     if (!str_eq(r->path, "/") || (!str_eq(r->method, "POST") && !str_eq(r->method, "GET"))) {
-        ec2_api_error(
-            s->region, "InvalidAction", "The Query API takes POST and GET on the path / only.", &inner);
+        ec2_api_error(s->region, "InvalidAction",
+            "The Query API takes POST and GET on the path / only.", &inner);
     } else if ((code = check_caller(s, r, "ec2", s->region->o->name, &caller, &e))) {
         ec2_api_error(s->region, code, e.kind != ERR_NONE ? e.text : NULL, &inner);
     } else if (is_limited(caller)) {
@@ -318,16 +331,21 @@ static void api(const struct front_site *s, const struct front_request *r, struc
             ec2_api_call(s->region, &ec2->account, &form, s->now, &inner);
     }
     form_deinit(&form);
-    reply->is_noted = str_eq(reply->action, "RunInstances") || str_eq(reply->action, "CreateFleet") || str_eq(reply->action, "TerminateInstances");
+    reply->is_noted = str_eq(reply->action, "RunInstances") ||
+                      str_eq(reply->action, "CreateFleet") ||
+                      str_eq(reply->action, "TerminateInstances");
     give(reply, EC2_CONTENT_TYPE, &inner);
 }
 
 static void api_error(const struct front_site *s, const char *code, struct front_reply *reply)
 {
     struct ec2_reply inner = {0};
-    bool is_list = str_eq(reply->action, EC2_PRICING_ACTION), is_token = str_eq(reply->action, STS_ACTION);
+    bool is_list = str_eq(reply->action, EC2_PRICING_ACTION),
+         is_token = str_eq(reply->action, STS_ACTION);
     STR_COPY(inner.request_id, reply->request_id);
-    (is_list ? ec2_pricing_error : is_token ? sts_api_error : ec2_api_error)(s->region, code, NULL, &inner);
+    (is_list       ? ec2_pricing_error
+        : is_token ? sts_api_error
+                   : ec2_api_error)(s->region, code, NULL, &inner);
     give(reply, is_list ? EC2_PRICING_CONTENT_TYPE : EC2_CONTENT_TYPE, &inner);
 }
 
@@ -342,7 +360,8 @@ static void give_metadata(struct front_reply *reply, struct ec2_metadata_reply *
         front_reply_header(reply, EC2_METADATA_TTL_HEADER, "%lld", (long long)inner->ttl_s);
 }
 
-static void metadata(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void metadata(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct ec2 *ec2 = s->state;
     struct ec2_metadata m = {.region = s->region,

@@ -19,10 +19,10 @@ struct ec2_options {
     const char **images, **profiles; /* NULL-terminated; NULL: any */
     struct ec2_subnet *subnets;
     size_t n_subnets;
-    int64_t page; /* 0: as the caller asks */
+    int64_t page;             /* 0: as the caller asks */
     int64_t image_volume_gib; /* 0: none */
-    const char **roles;    /* that may be assumed; NULL-terminated; NULL: any */
-    int64_t min_session_s; /* of one that is */
+    const char **roles;       /* that may be assumed; NULL-terminated; NULL: any */
+    int64_t min_session_s;    /* of one that is */
     struct s3_options s3;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeInstances, DescribeInstanceStatus, TerminateInstances, CreateTags, GetConsoleOutput: what is said
- * of instances, and done to those that are there.
+ * DescribeInstances, DescribeInstanceStatus, TerminateInstances, CreateTags, GetConsoleOutput: what
+ * is said of instances, and done to those that are there.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,7 +41,8 @@ static const char *market_text(const struct instance *i)
 }
 
 /* The filters whose value is one text. NULL: there is no such filter. */
-static const char *filtered_text(const struct instance *i, const char *name, char *scratch, size_t size)
+static const char *filtered_text(
+    const struct instance *i, const char *name, char *scratch, size_t size)
 {
     const struct launch_spec *s = &i->reservation->spec;
     const struct {
@@ -99,7 +100,8 @@ static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
     return 0;
 }
 
-/* InstanceId.1 ... : *ret_list has one instance an id (free it). -1: one of them is malformed or not there.
+/* InstanceId.1 ... : *ret_list has one instance an id (free it). -1: one of them is malformed or
+ * not there.
  */
 static int read_ids(struct ec2_call *c, struct instance ***ret_list, size_t *ret_n)
 {
@@ -110,11 +112,13 @@ static int read_ids(struct ec2_call *c, struct instance ***ret_list, size_t *ret
         struct instance *i = region_find(c->region, id);
         int rc = 0;
         if (n == IDS_MAX)
-            rc = ec2_fail(c, "InvalidParameterValue", "At most %d instance ids can be given.", IDS_MAX);
+            rc = ec2_fail(
+                c, "InvalidParameterValue", "At most %d instance ids can be given.", IDS_MAX);
         else if (!str_starts(id, "i-") || strlen(id) < 10 || strlen(id) > 19)
             rc = ec2_fail(c, "InvalidInstanceID.Malformed", "Invalid id: \"%.60s\"", id);
         else if (!i || !is_remembered(c, i))
-            rc = ec2_fail(c, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id);
+            rc = ec2_fail(
+                c, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id);
         if (rc < 0) {
             free(list);
             return rc;
@@ -151,7 +155,8 @@ static int read_selection(struct ec2_call *c, struct selection *s)
     return 0;
 }
 
-static bool is_selected(const struct ec2_call *c, const struct selection *s, const struct instance *i)
+static bool is_selected(
+    const struct ec2_call *c, const struct selection *s, const struct instance *i)
 {
     if (i->number <= s->page.after || !is_remembered(c, i))
         return false;
@@ -221,7 +226,8 @@ static void status_xml(struct buf *b, const char *name, bool is_ok)
     xmlw_open(b, name);
     xmlw_leaf(b, "status", is_ok ? "ok" : "not-applicable");
     if (is_ok)
-        buf_adds(b, "<details><item><name>reachability</name><status>passed</status></item></details>");
+        buf_adds(
+            b, "<details><item><name>reachability</name><status>passed</status></item></details>");
     xmlw_close(b, name);
 }
 
@@ -308,14 +314,16 @@ static int read_resources(struct ec2_call *c, struct instance **list, size_t *re
     while ((id = form_get(c->form, "ResourceId.%zu", n + 1))) {
         struct instance *i = region_find(c->region, id);
         if (n == IDS_MAX)
-            return ec2_fail(c, "InvalidParameterValue", "At most %d resource ids can be given.", IDS_MAX);
+            return ec2_fail(
+                c, "InvalidParameterValue", "At most %d resource ids can be given.", IDS_MAX);
         if (!i || !is_remembered(c, i))
             return ec2_fail(c, "InvalidID", "The ID '%.60s' is not valid", id);
         list[n++] = i;
     }
     *ret_n = n;
     return n > 0 ? 0
-                 : ec2_fail(c, "MissingParameter", "The request must contain the parameter resourceIdSet");
+                 : ec2_fail(c, "MissingParameter",
+                       "The request must contain the parameter resourceIdSet");
 }
 
 static int read_tag_list(struct ec2_call *c, struct tags *tags)
@@ -327,10 +335,13 @@ static int read_tag_list(struct ec2_call *c, struct tags *tags)
             break;
         if (!key[0] || strlen(key) > INSTANCE_TAG_KEY_MAX || str_starts(key, "aws:") ||
             (value && strlen(value) > INSTANCE_TAG_VALUE_MAX))
-            return ec2_fail(c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
+            return ec2_fail(
+                c, "InvalidParameterValue", "Tag key '%.140s' or its value is not valid.", key);
         tags_set(tags, key, value ? value : "");
     }
-    return tags->n > 0 ? 0 : ec2_fail(c, "MissingParameter", "The request must contain the parameter tagSet");
+    return tags->n > 0
+               ? 0
+               : ec2_fail(c, "MissingParameter", "The request must contain the parameter tagSet");
 }
 
 static int tag_all(struct ec2_call *c, struct instance **list, size_t n, const struct tags *tags)
@@ -340,7 +351,8 @@ static int tag_all(struct ec2_call *c, struct instance **list, size_t n, const s
         for (size_t t = 0; t < tags->n; t++)
             added += !tags_get(&list[k]->tags, tags->list[t].key);
         if (list[k]->tags.n + added > INSTANCE_TAGS_MAX)
-            return ec2_fail(c, "TagLimitExceeded", "A resource may have at most %d tags.", INSTANCE_TAGS_MAX);
+            return ec2_fail(
+                c, "TagLimitExceeded", "A resource may have at most %d tags.", INSTANCE_TAGS_MAX);
     }
     for (size_t k = 0; k < n; k++)
         for (size_t t = 0; t < tags->n; t++)
@@ -391,7 +403,8 @@ int ec2_get_console_output(struct ec2_call *c)
         return -1;
     const struct instance *i = region_find(c->region, id);
     if (!i || !is_remembered(c, i))
-        return ec2_fail(c, "InvalidInstanceID.NotFound", "The instance ID '%.60s' does not exist", id);
+        return ec2_fail(
+            c, "InvalidInstanceID.NotFound", "The instance ID '%.60s' does not exist", id);
     write_console(c, i);
     return 0;
 }

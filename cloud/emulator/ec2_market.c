@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeSpotPriceHistory, DescribeSpotInstanceRequests, DescribeAvailabilityZones: what is said of the
- * market.
+ * DescribeSpotPriceHistory, DescribeSpotInstanceRequests, DescribeAvailabilityZones: what is said
+ * of the market.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -28,13 +28,14 @@ struct price_query {
     struct ec2_page page;
 };
 
-static int read_time(struct ec2_call *c, const char *name, struct wall fallback, struct wall *ret_wall)
+static int read_time(
+    struct ec2_call *c, const char *name, struct wall fallback, struct wall *ret_wall)
 {
     const char *text = form_get(c->form, "%s", name);
     *ret_wall = fallback;
     if (text && time_parse_iso(text, ret_wall, NULL) < 0)
-        return ec2_fail(c, "InvalidParameterValue", "Invalid value '%.60s' for %s: expecting ISO 8601 in UTC",
-            text, name);
+        return ec2_fail(c, "InvalidParameterValue",
+            "Invalid value '%.60s' for %s: expecting ISO 8601 in UTC", text, name);
     return 0;
 }
 
@@ -66,7 +67,8 @@ static int read_price_query(struct ec2_call *c, struct price_query *q)
     const char *type;
     while ((type = form_get(c->form, "InstanceType.%zu", q->n_types + 1))) {
         if (q->n_types == NAMES_MAX)
-            return ec2_fail(c, "InvalidParameterValue", "At most %d instance types can be given.", NAMES_MAX);
+            return ec2_fail(
+                c, "InvalidParameterValue", "At most %d instance types can be given.", NAMES_MAX);
         q->types[q->n_types++] = type;
     }
     q->zone = form_get(c->form, "AvailabilityZone");
@@ -109,7 +111,8 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* The changes within [from, to] and the one in force at from. */
-static struct price_row *collect(const struct ec2_call *c, const struct price_query *q, size_t *ret_n)
+static struct price_row *collect(
+    const struct ec2_call *c, const struct price_query *q, size_t *ret_n)
 {
     const struct market *m = &c->region->market;
     struct price_row *rows = NULL;
@@ -183,8 +186,8 @@ struct request_status {
 static struct request_status request_status(const struct instance *i)
 {
     if (i->is_reclaimed)
-        return (struct request_status){
-            "closed", i->is_by_price ? "instance-terminated-by-price" : "instance-terminated-no-capacity"};
+        return (struct request_status){"closed",
+            i->is_by_price ? "instance-terminated-by-price" : "instance-terminated-no-capacity"};
     if (instance_is_alive(i))
         return (struct request_status){"active", "fulfilled"};
     return (struct request_status){"closed", "instance-terminated-by-user"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens carry their own end and a MAC over it under the instance's secret, so nothing has to be remembered:
- * any number of them may be live, as on EC2. The tree of paths is a table; a path that ends in '/' lists what
- * is below it.
+ * Tokens carry their own end and a MAC over it under the instance's secret, so nothing has to be
+ * remembered: any number of them may be live, as on EC2. The tree of paths is a table; a path that
+ * ends in '/' lists what is below it.
  */
 #include "cloud/emulator/ec2_metadata.h"
 #include "base/str.h"
@@ -28,8 +28,8 @@ struct token {
 static void sign_token(const struct ec2_metadata *m, struct token *t)
 {
     unsigned n = MAC_BYTES;
-    HMAC(EVP_sha256(), m->secret, sizeof(m->secret), (const unsigned char *)&t->ends_ms, sizeof(t->ends_ms),
-        t->mac, &n);
+    HMAC(EVP_sha256(), m->secret, sizeof(m->secret), (const unsigned char *)&t->ends_ms,
+        sizeof(t->ends_ms), t->mac, &n);
 }
 
 static void write_token(const struct ec2_metadata *m, int64_t ends_ms, struct buf *out)
@@ -48,7 +48,8 @@ static bool token_is_good(const struct ec2_metadata *m, const char *text, struct
         memcpy(&given, bytes.data, sizeof(given));
         right = (struct token){.ends_ms = given.ends_ms};
         sign_token(m, &right);
-        is_good = CRYPTO_memcmp(given.mac, right.mac, MAC_BYTES) == 0 && (int64_t)given.ends_ms > now.ms;
+        is_good =
+            CRYPTO_memcmp(given.mac, right.mac, MAC_BYTES) == 0 && (int64_t)given.ends_ms > now.ms;
     }
     buf_deinit(&bytes);
     return is_good;
@@ -70,12 +71,13 @@ void ec2_metadata_error(int status, struct ec2_metadata_reply *reply)
         "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n"
         "\t\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
         "<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n"
-        " <head>\n  <title>%d - %s</title>\n </head>\n <body>\n  <h1>%d - %s</h1>\n </body>\n</html>\n",
+        " <head>\n  <title>%d - %s</title>\n </head>\n <body>\n  <h1>%d - %s</h1>\n "
+        "</body>\n</html>\n",
         status, title, status, title);
 }
 
-static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_request *r, struct wall now,
-    struct ec2_metadata_reply *reply)
+static void give_token(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
+    struct wall now, struct ec2_metadata_reply *reply)
 {
     int64_t ttl_s;
     if (r->forwarded_for || !str_eq(r->path, "/latest/api/token")) {
@@ -232,11 +234,13 @@ static bool look_role_keys(const struct look *l, struct buf *out)
 {
     if (!l->spec->profile[0] || !str_eq(l->rest, l->spec->profile))
         return false;
-    const struct keyring_key *key = keyring_role(l->m->keyring, l->i->id, l->m->role_ttl_ms, l->now);
+    const struct keyring_key *key =
+        keyring_role(l->m->keyring, l->i->id, l->m->role_ttl_ms, l->now);
     buf_adds(out, "{\n  \"Code\" : \"Success\",\n  \"LastUpdated\" : \"");
     add_time(out, key->made);
     buf_printf(out,
-        "\",\n  \"Type\" : \"AWS-HMAC\",\n  \"AccessKeyId\" : \"%s\",\n  \"SecretAccessKey\" : \"%s\",\n"
+        "\",\n  \"Type\" : \"AWS-HMAC\",\n  \"AccessKeyId\" : \"%s\",\n  \"SecretAccessKey\" : "
+        "\"%s\",\n"
         "  \"Token\" : \"%s\",\n  \"Expiration\" : \"",
         key->access, key->secret, key->token);
     add_time(out, key->expires);
@@ -254,10 +258,13 @@ static bool look_document(const struct look *l, struct buf *out)
 {
     const struct instance *i = l->i;
     buf_printf(out,
-        "{\n  \"accountId\" : \"%s\",\n  \"architecture\" : \"x86_64\",\n  \"availabilityZone\" : \"%s\",\n"
-        "  \"billingProducts\" : null,\n  \"devpayProductCodes\" : null,\n  \"marketplaceProductCodes\" : "
+        "{\n  \"accountId\" : \"%s\",\n  \"architecture\" : \"x86_64\",\n  \"availabilityZone\" : "
+        "\"%s\",\n"
+        "  \"billingProducts\" : null,\n  \"devpayProductCodes\" : null,\n  "
+        "\"marketplaceProductCodes\" : "
         "null,\n"
-        "  \"imageId\" : \"%s\",\n  \"instanceId\" : \"%s\",\n  \"instanceType\" : \"%s\",\n  \"kernelId\" : "
+        "  \"imageId\" : \"%s\",\n  \"instanceId\" : \"%s\",\n  \"instanceType\" : \"%s\",\n  "
+        "\"kernelId\" : "
         "null,\n"
         "  \"pendingTime\" : \"",
         l->m->region->o->account, i->pool->zone, l->spec->image, i->id, i->pool->type);
@@ -269,7 +276,8 @@ static bool look_document(const struct look *l, struct buf *out)
     return true;
 }
 
-/* Sorted as the lists show them. A path that ends in '/' also answers for any one name below it, its rest. */
+/* Sorted as the lists show them. A path that ends in '/' also answers for any one name below it,
+ * its rest. */
 static const struct {
     const char *path;
     const char *content_type;
@@ -318,7 +326,8 @@ static bool list(const char *dir, const struct look *l, struct buf *out)
             continue;
         char name[64];
         const char *rest = tree[k].path + n;
-        snprintf(name, sizeof(name), "%.*s", (int)(strcspn(rest, "/") + (strchr(rest, '/') != NULL)), rest);
+        snprintf(name, sizeof(name), "%.*s",
+            (int)(strcspn(rest, "/") + (strchr(rest, '/') != NULL)), rest);
         if (!str_eq(name, last))
             buf_printf(out, "%s%s", last[0] ? "\n" : "", name);
         STR_COPY(last, name);
@@ -331,7 +340,8 @@ static bool find(struct look *l, const char *path, struct ec2_metadata_reply *re
     for (size_t k = 0; k < N_TREE; k++) {
         const char *at = tree[k].path;
         bool is_dir = str_ends(at, "/");
-        bool is_it = str_eq(path, at) || (is_dir && strlen(path) == strlen(at) - 1 && str_starts(at, path));
+        bool is_it =
+            str_eq(path, at) || (is_dir && strlen(path) == strlen(at) - 1 && str_starts(at, path));
         if (!is_it && (!is_dir || !look_below(at, l, path, &reply->body)))
             continue;
         reply->content_type = tree[k].content_type;
@@ -354,8 +364,8 @@ static const char *below_version(const char *path)
     return path[11] == '/' ? path + 12 : path[11] ? NULL : "";
 }
 
-void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r, struct wall now,
-    struct ec2_metadata_reply *reply)
+void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
+    struct wall now, struct ec2_metadata_reply *reply)
 {
     const struct launch_spec *spec = &m->instance->reservation->spec;
     *reply = (struct ec2_metadata_reply){.status = 200, .content_type = TEXT};

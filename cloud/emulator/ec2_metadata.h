@@ -12,7 +12,8 @@
 #define EC2_METADATA_TOKEN_HEADER "X-aws-ec2-metadata-token"
 #define EC2_METADATA_TTL_HEADER "X-aws-ec2-metadata-token-ttl-seconds"
 
-/* Whose metadata. secret: random, of this instance, so that its tokens are worth nothing at another's. */
+/* Whose metadata. secret: random, of this instance, so that its tokens are worth nothing at
+ * another's. */
 struct ec2_metadata {
     const struct region *region;
     const struct instance *instance;
@@ -34,8 +35,8 @@ struct ec2_metadata_reply {
 };
 
 /* ret_reply->body is the caller's. */
-void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r, struct wall now,
-    struct ec2_metadata_reply *ret_reply);
+void ec2_metadata_answer(const struct ec2_metadata *m, const struct ec2_metadata_request *r,
+    struct wall now, struct ec2_metadata_reply *ret_reply);
 
 /* An error page with this status, as the service sends them. */
 void ec2_metadata_error(int status, struct ec2_metadata_reply *ret_reply);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GetProducts, from the market. Prices hold for the whole region, so a type is listed with the on-demand price of its
- * first pool. Beside that stand the other products that AWS lists for the same machine, for readers to leave out: Windows,
- * dedicated hosts, databases, reservations that are free when used, capacity blocks.
+ * GetProducts, from the market. Prices hold for the whole region, so a type is listed with the
+ * on-demand price of its first pool. Beside that stand the other products that AWS lists for the
+ * same machine, for readers to leave out: Windows, dedicated hosts, databases, reservations that
+ * are free when used, capacity blocks.
  */
 #include "cloud/emulator/ec2_pricing.h"
 #include "base/json.h"
@@ -47,19 +48,23 @@ static const struct {
 } usual[] = {
     {"MissingAuthenticationTokenException", NULL, "Missing Authentication Token"},
     {"InvalidSignatureException", "SignatureDoesNotMatch",
-        "The request signature we calculated does not match the signature you provided. Check your AWS "
+        "The request signature we calculated does not match the signature you provided. Check your "
+        "AWS "
         "Secret Access Key and "
         "signing method."},
-    {"UnrecognizedClientException", "AuthFailure", "The security token included in the request is invalid."},
+    {"UnrecognizedClientException", "AuthFailure",
+        "The security token included in the request is invalid."},
     {"ExpiredTokenException", NULL, "The security token included in the request is expired"},
     {"AccessDeniedException", "UnauthorizedOperation",
-        "User is not authorized to perform: pricing:GetProducts because no identity-based policy allows it"},
+        "User is not authorized to perform: pricing:GetProducts because no identity-based policy "
+        "allows it"},
     {"ThrottlingException", "RequestLimitExceeded", "Rate exceeded"},
     {"InternalErrorException", "InternalError",
         "An error on the server occurred during the processing of your request."},
 };
 
-void ec2_pricing_error(struct region *r, const char *code, const char *text, struct ec2_reply *reply)
+void ec2_pricing_error(
+    struct region *r, const char *code, const char *text, struct ec2_reply *reply)
 {
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
         if (!str_eq(code, usual[i].code) && !str_eq(code, usual[i].ec2))
@@ -86,7 +91,8 @@ struct call {
     struct ec2_reply *reply;
 };
 
-static int fail(struct call *c, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct call *c, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static int fail(struct call *c, const char *code, const char *fmt, ...)
 {
@@ -156,8 +162,8 @@ static json_t *make_attributes(const struct region *r, const char *type, const s
 static json_t *make_terms(const struct region *r, const char *sku, const char *type, int64_t uusd_h)
 {
     char price[48], text[160], iso[TIME_ISO_MAX], term_key[40], rate_key[60];
-    json_t *unit = json_object(), *rate = json_object(), *rates = json_object(), *term = json_object(),
-           *terms = json_object(), *o = json_object();
+    json_t *unit = json_object(), *rate = json_object(), *rates = json_object(),
+           *term = json_object(), *terms = json_object(), *o = json_object();
     snprintf(price, sizeof(price), "%lld.%06lld0000", (long long)(uusd_h / 1000000),
         (long long)(uusd_h % 1000000));
     snprintf(term_key, sizeof(term_key), "%s." TERM, sku);
@@ -195,7 +201,8 @@ static json_t *make_product(const struct region *r, const struct market_pool *p,
     json_object_set_new(o, "product", product);
     set(o, "serviceCode", SERVICE);
     json_object_set_new(o, "terms",
-        make_terms(r, sku, p->type, (int64_t)((double)p->price_uusd_h[CLOUD_ON_DEMAND] * v->factor)));
+        make_terms(
+            r, sku, p->type, (int64_t)((double)p->price_uusd_h[CLOUD_ON_DEMAND] * v->factor)));
     set(o, "version", "1");
     return o;
 }
@@ -304,7 +311,8 @@ static int read_query(struct call *c, const json_t *root, struct query *q)
     if (json_reader_finish(&r) < 0)
         return fail(c, "InvalidParameterException", "%s", e.text);
     if (!str_eq(service, SERVICE) || !str_eq(version, "aws_v1"))
-        return fail(c, "InvalidParameterException", "There are prices of " SERVICE ", in the format aws_v1");
+        return fail(c, "InvalidParameterException",
+            "There are prices of " SERVICE ", in the format aws_v1");
     for (; q->n_filters < json_array_size(filters); q->n_filters++)
         if (read_filter(c, json_array_get(filters, q->n_filters), &q->filters[q->n_filters]) < 0)
             return -1;
@@ -332,7 +340,8 @@ static void answer(struct call *c, const struct query *q)
     json_add(&c->reply->body, o);
 }
 
-void ec2_pricing_call(struct region *r, const struct ec2_pricing_request *q, struct ec2_reply *reply)
+void ec2_pricing_call(
+    struct region *r, const struct ec2_pricing_request *q, struct ec2_reply *reply)
 {
     struct call c = {.region = r, .reply = reply};
     struct query query = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The AWS Price List Query API, GetProducts of AmazonEC2, as a function: JSON 1.1 in, status and JSON out. No I/O, no clock.
- * What are two hosts of AWS's is one address here: a request with X-Amz-Target is for this one.
+ * The AWS Price List Query API, GetProducts of AmazonEC2, as a function: JSON 1.1 in, status and
+ * JSON out. No I/O, no clock. What are two hosts of AWS's is one address here: a request with
+ * X-Amz-Target is for this one.
  */
 #ifndef BELAY_CLOUD_EMULATOR_EC2_PRICING_H
 #define BELAY_CLOUD_EMULATOR_EC2_PRICING_H
@@ -21,10 +22,12 @@ struct ec2_pricing_request {
 };
 
 /* The caller has checked who calls. */
-void ec2_pricing_call(struct region *r, const struct ec2_pricing_request *q, struct ec2_reply *ret_reply);
+void ec2_pricing_call(
+    struct region *r, const struct ec2_pricing_request *q, struct ec2_reply *ret_reply);
 
-/* An error reply by itself. code: of EC2's too, which is answered with the one that such services have for it. text NULL:
- * the code's usual one. */
-void ec2_pricing_error(struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
+/* An error reply by itself. code: of EC2's too, which is answered with the one that such services
+ * have for it. text NULL: the code's usual one. */
+void ec2_pricing_error(
+    struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
 
 #endif

@@ -23,12 +23,13 @@ struct wish {
 };
 
 /* Accepted and without effect here. */
-static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpecification", "CpuOptions",
-    "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized", "EnclaveOptions",
-    "HibernationOptions", "Ipv6Address", "Ipv6AddressCount", "KernelId", "LicenseSpecification", "MaintenanceOptions", "Monitoring",
-    "NetworkInterface", "PrivateDnsNameOptions", "PrivateIpAddress", "RamdiskId", "SecurityGroup",
-    "SecurityGroupId", "Placement.Affinity", "Placement.GroupName", "Placement.HostId",
-    "Placement.PartitionNumber", "Placement.Tenancy", "MetadataOptions.HttpPutResponseHopLimit",
+static const char *const ignored[] = {"AdditionalInfo", "CapacityReservationSpecification",
+    "CpuOptions", "CreditSpecification", "DisableApiStop", "DisableApiTermination", "EbsOptimized",
+    "EnclaveOptions", "HibernationOptions", "Ipv6Address", "Ipv6AddressCount", "KernelId",
+    "LicenseSpecification", "MaintenanceOptions", "Monitoring", "NetworkInterface",
+    "PrivateDnsNameOptions", "PrivateIpAddress", "RamdiskId", "SecurityGroup", "SecurityGroupId",
+    "Placement.Affinity", "Placement.GroupName", "Placement.HostId", "Placement.PartitionNumber",
+    "Placement.Tenancy", "MetadataOptions.HttpPutResponseHopLimit",
     "MetadataOptions.HttpProtocolIpv6", NULL};
 
 /* Not here, and not to be ignored: the call would mean something else. */
@@ -39,8 +40,8 @@ static int copy_param(struct ec2_call *c, const char *name, char *dst, size_t si
 {
     const char *value = form_get(c->form, "%s", name);
     if (value && !str_copy(dst, size, value))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Value (%.100s) for parameter %s is too long.", value, name);
+        return ec2_fail(c, "InvalidParameterValue", "Value (%.100s) for parameter %s is too long.",
+            value, name);
     return 0;
 }
 
@@ -55,12 +56,15 @@ static bool is_in(const char *name, const char *const *names)
 static int read_image(struct ec2_call *c, struct launch_spec *s)
 {
     const char *image;
-    if (ec2_required(c, "ImageId", &image) < 0 || copy_param(c, "ImageId", s->image, sizeof(s->image)) < 0)
+    if (ec2_required(c, "ImageId", &image) < 0 ||
+        copy_param(c, "ImageId", s->image, sizeof(s->image)) < 0)
         return -1;
     if (!str_starts(image, "ami-"))
-        return ec2_fail(c, "InvalidAMIID.Malformed", "Invalid id: \"%.100s\" (expecting \"ami-...\")", image);
+        return ec2_fail(
+            c, "InvalidAMIID.Malformed", "Invalid id: \"%.100s\" (expecting \"ami-...\")", image);
     if (c->account->images && !is_in(image, c->account->images))
-        return ec2_fail(c, "InvalidAMIID.NotFound", "The image id '[%.100s]' does not exist", image);
+        return ec2_fail(
+            c, "InvalidAMIID.NotFound", "The image id '[%.100s]' does not exist", image);
     return 0;
 }
 
@@ -73,7 +77,8 @@ static int read_counts(struct ec2_call *c, struct wish *w)
         return -1;
     if (w->min > w->max)
         return ec2_fail(c, "InvalidParameterValue",
-            "Value (%lld) for parameter maxCount is invalid. The maximum must not be smaller than the "
+            "Value (%lld) for parameter maxCount is invalid. The maximum must not be smaller than "
+            "the "
             "minimum (%lld).",
             (long long)w->max, (long long)w->min);
     return 0;
@@ -86,8 +91,8 @@ static int read_spot_options(struct ec2_call *c, struct launch_spec *s)
     const char *behavior = form_get(c->form, SPOT "InstanceInterruptionBehavior");
     const char *max = form_get(c->form, SPOT "MaxPrice");
     if (kind && !str_eq(kind, "one-time"))
-        return ec2_fail(
-            c, "InvalidParameterValue", "SpotInstanceType %.40s: this emulator has only one-time", kind);
+        return ec2_fail(c, "InvalidParameterValue",
+            "SpotInstanceType %.40s: this emulator has only one-time", kind);
     if (behavior && !str_eq(behavior, "terminate"))
         return ec2_fail(c, "InvalidParameterCombination",
             "InstanceInterruptionBehavior %.40s cannot be used with a one-time request", behavior);
@@ -95,8 +100,8 @@ static int read_spot_options(struct ec2_call *c, struct launch_spec *s)
         return ec2_fail(
             c, "InvalidParameterCombination", "ValidUntil cannot be used with a one-time request");
     if (max && (str_to_uusd(max, &s->max_price_uusd_h, NULL) < 0 || s->max_price_uusd_h <= 1000))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Invalid value '%.40s' for MaxPrice: it must be above 0.001", max);
+        return ec2_fail(c, "InvalidParameterValue",
+            "Invalid value '%.40s' for MaxPrice: it must be above 0.001", max);
     return 0;
 #undef SPOT
 }
@@ -106,13 +111,13 @@ static int read_market(struct ec2_call *c, struct launch_spec *s)
     const char *type = form_get(c->form, "InstanceMarketOptions.MarketType");
     s->market = CLOUD_ON_DEMAND;
     if (!type && form_use_all(c->form, "InstanceMarketOptions"))
-        return ec2_fail(
-            c, "MissingParameter", "The request must contain the parameter InstanceMarketOptions.MarketType");
+        return ec2_fail(c, "MissingParameter",
+            "The request must contain the parameter InstanceMarketOptions.MarketType");
     if (!type)
         return 0;
     if (!str_eq(type, "spot"))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Invalid value '%.40s' for MarketType: this emulator has spot", type);
+        return ec2_fail(c, "InvalidParameterValue",
+            "Invalid value '%.40s' for MarketType: this emulator has spot", type);
     s->market = CLOUD_SPOT;
     return read_spot_options(c, s);
 }
@@ -125,7 +130,8 @@ static int read_user_data(struct ec2_call *c, struct launch_spec *s)
     if (b64_decode(&s->user_data, text, strlen(text), NULL) < 0)
         return ec2_fail(c, "InvalidUserData.Malformed", "Invalid BASE64 encoding of user data");
     if (s->user_data.len > CLOUD_USER_DATA_MAX)
-        return ec2_fail(c, "InvalidParameterValue", "User data is limited to %d bytes", CLOUD_USER_DATA_MAX);
+        return ec2_fail(
+            c, "InvalidParameterValue", "User data is limited to %d bytes", CLOUD_USER_DATA_MAX);
     return 0;
 }
 
@@ -144,7 +150,8 @@ static int read_profile(struct ec2_call *c, struct launch_spec *s)
     bool is_known = !c->account->profiles || is_in(name, c->account->profiles);
     if (!is_known || !str_is_name(name, 128) || !STR_COPY(s->profile, name))
         return ec2_fail(c, "InvalidParameterValue",
-            "Value (%.100s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile "
+            "Value (%.100s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance "
+            "Profile "
             "name",
             name);
     return 0;
@@ -161,7 +168,8 @@ static int read_shutdown(struct ec2_call *c, struct launch_spec *s)
     return 0;
 }
 
-static int read_one_of(struct ec2_call *c, const char *name, const char *yes, const char *no, bool *ret_yes)
+static int read_one_of(
+    struct ec2_call *c, const char *name, const char *yes, const char *no, bool *ret_yes)
 {
     const char *value = form_get(c->form, "%s", name);
     if (value && !str_eq(value, yes) && !str_eq(value, no))
@@ -175,11 +183,13 @@ static int read_one_of(struct ec2_call *c, const char *name, const char *yes, co
 static int read_metadata_options(struct ec2_call *c, struct launch_spec *s)
 {
     s->metadata_needs_token = true;
-    if (read_one_of(c, "MetadataOptions.HttpTokens", "required", "optional", &s->metadata_needs_token) < 0 ||
-        read_one_of(c, "MetadataOptions.InstanceMetadataTags", "enabled", "disabled", &s->metadata_has_tags) <
-            0)
+    if (read_one_of(c, "MetadataOptions.HttpTokens", "required", "optional",
+            &s->metadata_needs_token) < 0 ||
+        read_one_of(c, "MetadataOptions.InstanceMetadataTags", "enabled", "disabled",
+            &s->metadata_has_tags) < 0)
         return -1;
-    return read_one_of(c, "MetadataOptions.HttpEndpoint", "disabled", "enabled", &s->is_metadata_off);
+    return read_one_of(
+        c, "MetadataOptions.HttpEndpoint", "disabled", "enabled", &s->is_metadata_off);
 }
 
 /* tags NULL: they are of something that is not here. */
@@ -192,17 +202,18 @@ static int read_tag(struct ec2_call *c, size_t spec, size_t k, struct tags *tags
             "Tag key '%.140s' is not valid. Tag keys must have 1 to %d characters", key ? key : "",
             INSTANCE_TAG_KEY_MAX);
     if (value && strlen(value) > INSTANCE_TAG_VALUE_MAX)
-        return ec2_fail(c, "InvalidParameterValue", "Tag value exceeds the maximum length of %d characters",
-            INSTANCE_TAG_VALUE_MAX);
+        return ec2_fail(c, "InvalidParameterValue",
+            "Tag value exceeds the maximum length of %d characters", INSTANCE_TAG_VALUE_MAX);
     if (str_starts(key, "aws:"))
-        return ec2_fail(
-            c, "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use");
+        return ec2_fail(c, "InvalidParameterValue",
+            "Tag keys starting with 'aws:' are reserved for internal use");
     if (!tags)
         return 0;
     if (tags_get(tags, key))
         return ec2_fail(c, "InvalidParameterValue", "Duplicate tag key '%s' specified.", key);
     if (tags->n == INSTANCE_TAGS_MAX)
-        return ec2_fail(c, "TagLimitExceeded", "A resource may have at most %d tags.", INSTANCE_TAGS_MAX);
+        return ec2_fail(
+            c, "TagLimitExceeded", "A resource may have at most %d tags.", INSTANCE_TAGS_MAX);
     tags_set(tags, key, value ? value : "");
     return 0;
 }
@@ -251,10 +262,11 @@ static int read_token(struct ec2_call *c, struct launch_spec *s)
         return 0;
     for (const char *p = token; *p; p++)
         if (*p < 0x20 || *p > 0x7e)
-            return ec2_fail(
-                c, "InvalidParameterValue", "Invalid client token: only ASCII characters are allowed");
+            return ec2_fail(c, "InvalidParameterValue",
+                "Invalid client token: only ASCII characters are allowed");
     if (!STR_COPY(s->token, token))
-        return ec2_fail(c, "InvalidParameterValue", "Invalid client token: it is longer than 64 characters");
+        return ec2_fail(
+            c, "InvalidParameterValue", "Invalid client token: it is longer than 64 characters");
     return 0;
 }
 
@@ -284,15 +296,17 @@ static int read_zone(struct ec2_call *c, struct wish *w)
     const char *id = form_get(c->form, "Placement.AvailabilityZoneId");
     const char *subnet = form_get(c->form, "SubnetId");
     if (zone && id)
-        return ec2_fail(
-            c, "InvalidParameterCombination", "AvailabilityZone and AvailabilityZoneId cannot both be given");
+        return ec2_fail(c, "InvalidParameterCombination",
+            "AvailabilityZone and AvailabilityZoneId cannot both be given");
     if ((zone && !market_has_zone(&c->region->market, zone)) || (id && !(zone = zone_of_id(c, id))))
-        return ec2_fail(c, "InvalidParameterValue", "Invalid availability zone: [%.60s]", zone ? zone : id);
-    if (subnet && !zone_of_subnet(c, subnet))
-        return ec2_fail(c, "InvalidSubnetID.NotFound", "The subnet ID '%.60s' does not exist", subnet);
-    if (subnet && zone && !str_eq(zone, zone_of_subnet(c, subnet)))
         return ec2_fail(
-            c, "InvalidParameterValue", "The subnet %s is not in the Availability Zone %s", subnet, zone);
+            c, "InvalidParameterValue", "Invalid availability zone: [%.60s]", zone ? zone : id);
+    if (subnet && !zone_of_subnet(c, subnet))
+        return ec2_fail(
+            c, "InvalidSubnetID.NotFound", "The subnet ID '%.60s' does not exist", subnet);
+    if (subnet && zone && !str_eq(zone, zone_of_subnet(c, subnet)))
+        return ec2_fail(c, "InvalidParameterValue",
+            "The subnet %s is not in the Availability Zone %s", subnet, zone);
     STR_COPY(w->named_zone, zone ? zone : subnet ? zone_of_subnet(c, subnet) : "");
     STR_COPY(w->spec.zone, w->named_zone);
     STR_COPY(w->spec.subnet, subnet ? subnet : "");
@@ -306,11 +320,13 @@ static int read_type(struct ec2_call *c, struct wish *w)
     const struct market *m = &c->region->market;
     type = type ? type : "m1.small";
     if (!market_find(m, NULL, type, s->market))
-        return ec2_fail(c, "InvalidParameterValue", "Invalid value '%.60s' for InstanceType.", type);
+        return ec2_fail(
+            c, "InvalidParameterValue", "Invalid value '%.60s' for InstanceType.", type);
     if (s->zone[0] && !market_find(m, s->zone, type, s->market))
         return ec2_fail(c, "Unsupported",
             "Your requested instance type (%s) is not supported in your requested "
-            "Availability Zone (%s). Please retry your request by not specifying an Availability Zone or "
+            "Availability Zone (%s). Please retry your request by not specifying an Availability "
+            "Zone or "
             "choosing %s.",
             type, s->zone, market_find(m, NULL, type, s->market)->zone);
     STR_COPY(s->type, type);
@@ -327,9 +343,10 @@ static int read_wish(struct ec2_call *c, struct wish *w)
         form_use_all(c->form, ignored[i]);
     form_fingerprint(c->form, not_in_fingerprint, w->fingerprint);
     struct launch_spec *s = &w->spec;
-    if (read_image(c, s) < 0 || read_counts(c, w) < 0 || read_market(c, s) < 0 || read_user_data(c, s) < 0 ||
-        read_profile(c, s) < 0 || read_shutdown(c, s) < 0 || read_metadata_options(c, s) < 0 ||
-        ec2_read_disks(c, s) < 0 || read_tags(c, s) < 0 || read_token(c, s) < 0 || read_zone(c, w) < 0 || read_type(c, w) < 0 ||
+    if (read_image(c, s) < 0 || read_counts(c, w) < 0 || read_market(c, s) < 0 ||
+        read_user_data(c, s) < 0 || read_profile(c, s) < 0 || read_shutdown(c, s) < 0 ||
+        read_metadata_options(c, s) < 0 || ec2_read_disks(c, s) < 0 || read_tags(c, s) < 0 ||
+        read_token(c, s) < 0 || read_zone(c, w) < 0 || read_type(c, w) < 0 ||
         copy_param(c, "KeyName", s->key_name, sizeof(s->key_name)) < 0)
         return -1;
     share_volume_tags(s);
@@ -352,12 +369,14 @@ static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
 {
     bool is_spot = w->spec.market == CLOUD_SPOT;
     if (e->kind == ERR_QUOTA)
-        return ec2_fail(c, is_spot ? "MaxSpotInstanceCountExceeded" : "InstanceLimitExceeded", "%s", e->text);
+        return ec2_fail(
+            c, is_spot ? "MaxSpotInstanceCountExceeded" : "InstanceLimitExceeded", "%s", e->text);
     if (is_spot)
         return ec2_fail(c, "InsufficientInstanceCapacity",
             "There is no Spot capacity available that matches your request.");
     return ec2_fail(c, "InsufficientInstanceCapacity",
-        "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our "
+        "We currently do not have sufficient %s capacity in the Availability Zone you requested "
+        "(%s). Our "
         "system "
         "will be working on provisioning additional capacity.",
         w->spec.type, w->spec.zone[0] ? w->spec.zone : "any");
@@ -365,8 +384,8 @@ static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
 
 static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_reservation)
 {
-    const struct market_pool *p =
-        market_find(&c->region->market, w->spec.zone[0] ? w->spec.zone : NULL, w->spec.type, w->spec.market);
+    const struct market_pool *p = market_find(
+        &c->region->market, w->spec.zone[0] ? w->spec.zone : NULL, w->spec.type, w->spec.market);
     int64_t price = p->price_uusd_h[CLOUD_SPOT], max = w->spec.max_price_uusd_h;
     if (w->spec.market == CLOUD_SPOT && max > 0 && max < price)
         return ec2_fail(c, "SpotMaxPriceTooLow",
@@ -374,8 +393,8 @@ static int launch(struct ec2_call *c, struct wish *w, struct reservation **ret_r
             "Spot request fulfillment price of %.6f.",
             (double)max / 1e6, (double)price / 1e6);
     struct err e;
-    int rc = region_launch(
-        c->region, &w->spec, w->named_zone, w->fingerprint, w->min, w->max, c->now, ret_reservation, &e);
+    int rc = region_launch(c->region, &w->spec, w->named_zone, w->fingerprint, w->min, w->max,
+        c->now, ret_reservation, &e);
     return rc < 0 ? refuse(c, w, &e) : 0;
 }
 

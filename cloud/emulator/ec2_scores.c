@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GetSpotPlacementScores: from the room that the market has just now for machines of the types asked about. 10: three times
- * what is asked for could be had; 1: nothing. With fewer than three types the score is low whatever the room, as EC2's is.
+ * GetSpotPlacementScores: from the room that the market has just now for machines of the types
+ * asked about. 10: three times what is asked for could be had; 1: nothing. With fewer than three
+ * types the score is low whatever the room, as EC2's is.
  */
 #include "base/str.h"
 #include "cloud/emulator/ec2_api.h"
@@ -34,14 +35,16 @@ static int read_query(struct ec2_call *c, struct query *q)
     size_t n_regions = 0;
     while (form_get(c->form, "InstanceType.%zu", q->n_types + 1))
         if (++q->n_types > TYPES_MAX)
-            return ec2_fail(c, "InvalidParameterValue", "At most %d instance types can be given.", TYPES_MAX);
+            return ec2_fail(
+                c, "InvalidParameterValue", "At most %d instance types can be given.", TYPES_MAX);
     if (q->n_types == 0)
         return ec2_fail(c, "MissingParameter", "The request must contain InstanceTypes.");
     q->is_here = true;
     for (bool found = false; (text = form_get(c->form, "RegionName.%zu", n_regions + 1));
          q->is_here = found) {
         if (++n_regions > REGIONS_MAX)
-            return ec2_fail(c, "InvalidParameterValue", "At most %d Regions can be given.", REGIONS_MAX);
+            return ec2_fail(
+                c, "InvalidParameterValue", "At most %d Regions can be given.", REGIONS_MAX);
         found = found || str_eq(text, c->region->o->name);
     }
     if (ec2_required(c, "TargetCapacity", &text) < 0 ||
@@ -52,7 +55,8 @@ static int read_query(struct ec2_call *c, struct query *q)
     text = form_get(c->form, "TargetCapacityUnitType");
     if (text && !str_eq(text, "units"))
         return ec2_fail(c, "InvalidParameterValue",
-            "Value (%.60s) for parameter TargetCapacityUnitType is invalid: this emulator counts units.",
+            "Value (%.60s) for parameter TargetCapacityUnitType is invalid: this emulator counts "
+            "units.",
             text);
     return ec2_params_end(c);
 }

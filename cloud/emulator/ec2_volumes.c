@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DescribeVolumes, and what RunInstances says of disks. Every image has a root disk of 8 GiB; with `image_volume_gib` of the
- * configuration it brings a second one, which is not deleted with its instance: that is how AMIs leave volumes behind.
+ * DescribeVolumes, and what RunInstances says of disks. Every image has a root disk of 8 GiB; with
+ * `image_volume_gib` of the configuration it brings a second one, which is not deleted with its
+ * instance: that is how AMIs leave volumes behind.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -28,7 +29,9 @@ static int read_type(struct ec2_call *c, size_t k, struct disk_spec *d)
             STR_COPY(d->type, type);
             return 0;
         }
-    return type ? ec2_fail(c, "InvalidParameterValue", "Value (%.40s) for parameter VolumeType is invalid.", type) : 0;
+    return type ? ec2_fail(c, "InvalidParameterValue",
+                      "Value (%.40s) for parameter VolumeType is invalid.", type)
+                : 0;
 }
 
 static int read_mapping(struct ec2_call *c, size_t k, struct disk_spec *d)
@@ -62,11 +65,13 @@ int ec2_read_disks(struct ec2_call *c, struct launch_spec *s)
     for (size_t k = 1; (device = form_get(c->form, MAPPING "DeviceName", k)); k++) {
         bool is_root = str_eq(device, ROOT_DEVICE);
         if (!is_root && s->n_disks == LAUNCH_DISKS_MAX)
-            return ec2_fail(c, "InvalidBlockDeviceMapping", "This emulator has at most %d disks an instance.", LAUNCH_DISKS_MAX);
+            return ec2_fail(c, "InvalidBlockDeviceMapping",
+                "This emulator has at most %d disks an instance.", LAUNCH_DISKS_MAX);
         if (read_mapping(c, k, is_root ? &s->disks[0] : add_disk(s, ROOT_GIB, false)) < 0)
             return -1;
     }
-    form_use_all(c->form, "BlockDeviceMapping"); /* what else can be said of one has no effect here */
+    /* what else can be said of one has no effect here */
+    form_use_all(c->form, "BlockDeviceMapping");
     return 0;
 }
 
@@ -87,7 +92,8 @@ static int read_ids(struct ec2_call *c, struct selection *s)
         for (size_t k = 0; !found && k < c->region->n_volumes; k++)
             found = str_eq(c->region->volumes[k]->id, id);
         if (s->n_ids == IDS_MAX)
-            return ec2_fail(c, "InvalidParameterValue", "At most %d volume ids can be given.", IDS_MAX);
+            return ec2_fail(
+                c, "InvalidParameterValue", "At most %d volume ids can be given.", IDS_MAX);
         if (!found)
             return ec2_fail(c, "InvalidVolume.NotFound", "The volume '%.60s' does not exist.", id);
         s->ids[s->n_ids++] = id;
@@ -116,7 +122,8 @@ static int check_filters(struct ec2_call *c, const struct ec2_filters *fs)
     static const struct volume none;
     for (size_t k = 0; k < fs->n; k++)
         if (!str_starts(fs->list[k].name, "tag:") && !filtered_text(&none, fs->list[k].name))
-            return ec2_fail(c, "InvalidParameterValue", "The filter '%.100s' is invalid", fs->list[k].name);
+            return ec2_fail(
+                c, "InvalidParameterValue", "The filter '%.100s' is invalid", fs->list[k].name);
     return 0;
 }
 
@@ -127,7 +134,8 @@ static bool is_selected(const struct selection *s, const struct volume *v)
         is = str_eq(s->ids[k], v->id);
     for (size_t k = 0; is && k < s->filters.n; k++) {
         const struct ec2_filter *f = &s->filters.list[k];
-        const char *text = str_starts(f->name, "tag:") ? tags_get(&v->spec.tags, f->name + 4) : filtered_text(v, f->name);
+        const char *text = str_starts(f->name, "tag:") ? tags_get(&v->spec.tags, f->name + 4)
+                                                       : filtered_text(v, f->name);
         is = text && ec2_filter_matches(f, text);
     }
     return is && v->number > s->page.after;
@@ -195,7 +203,8 @@ int ec2_describe_volumes(struct ec2_call *c)
     if (rc == 0)
         rc = ec2_read_page(c, PAGE_MIN, PAGE_MAX, &s->page);
     if (rc == 0 && s->n_ids > 0 && s->page.is_paged)
-        rc = ec2_fail(c, "InvalidParameterCombination", "The parameter volumeSet cannot be used with the parameter maxResults");
+        rc = ec2_fail(c, "InvalidParameterCombination",
+            "The parameter volumeSet cannot be used with the parameter maxResults");
     if (rc == 0)
         rc = ec2_params_end(c);
     if (rc == 0)

@@ -68,7 +68,8 @@ static void console(void *ctx, const struct instance *i, struct buf *out)
     machines_console(p->machines, i, out);
 }
 
-static int open_front(struct provider *p, const struct provider_config *c, const char *dir, struct err *e)
+static int open_front(
+    struct provider *p, const struct provider_config *c, const char *dir, struct err *e)
 {
     p->place = (struct front_place){.region = &p->region,
         .options = c->options,
@@ -81,8 +82,8 @@ static int open_front(struct provider *p, const struct provider_config *c, const
     return rc;
 }
 
-static int start_server(struct emulator *em, struct provider *p, const struct front *front, void *state, int port,
-    struct front_server **ret_server, struct err *e)
+static int start_server(struct emulator *em, struct provider *p, const struct front *front,
+    void *state, int port, struct front_server **ret_server, struct err *e)
 {
     const struct front_server_options o = {.front = front,
         .region = &p->region,
@@ -115,8 +116,8 @@ static int start_provider(struct emulator *em, struct provider_config *c, struct
         .front = c->front,
         .holders = &em->holders};
     p->machines = machines_create(em->loop, &p->region, &p->machine_options, &em->host);
-    region_init(&p->region, &c->region, &em->journal, c->pools, c->n_pools, &machines_ops, p->machines,
-        emulator_now(em));
+    region_init(&p->region, &c->region, &em->journal, c->pools, c->n_pools, &machines_ops,
+        p->machines, emulator_now(em));
     c->pools = NULL;
     c->n_pools = 0;
     em->regions[em->n_providers++] = &p->region;
@@ -135,7 +136,8 @@ static int start_control(struct emulator *em, struct err *e)
     return http_server_start(em->loop, &o, &em->control, e);
 }
 
-int emulator_start(struct emulator *em, uv_loop_t *loop, struct emulator_config *config, struct err *e)
+int emulator_start(
+    struct emulator *em, uv_loop_t *loop, struct emulator_config *config, struct err *e)
 {
     *em = (struct emulator){.loop = loop, .config = config};
     em->timers = uv_timers_create(loop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The running emulator: a region for each provider on one libuv loop, their processes, and the servers in front of
- * them. The only part that knows the clock.
+ * The running emulator: a region for each provider on one libuv loop, their processes, and the
+ * servers in front of them. The only part that knows the clock.
  */
 #ifndef BELAY_CLOUD_EMULATOR_EMULATOR_H
 #define BELAY_CLOUD_EMULATOR_EMULATOR_H
@@ -39,11 +39,13 @@ struct emulator {
     bool is_stopping;
 };
 
-/* Starts everything; ERR when an address cannot be bound. config is borrowed, its pools are taken. */
-int emulator_start(struct emulator *em, uv_loop_t *loop, struct emulator_config *config, struct err *e);
+/* Starts everything; ERR when an address cannot be bound. config is borrowed, its pools are
+ * taken. */
+int emulator_start(
+    struct emulator *em, uv_loop_t *loop, struct emulator_config *config, struct err *e);
 
-/* Region time: the wall clock at start, moved by the monotonic one, so that a step of the clock moves
- * nothing. */
+/* Region time: the wall clock at start, moved by the monotonic one, so that a step of the clock
+ * moves nothing. */
 struct wall emulator_now(struct emulator *em);
 
 /* All regions, to now. */
@@ -52,7 +54,8 @@ void emulator_advance(struct emulator *em);
 /* After anything was done to a region. */
 void emulator_changed(struct emulator *em);
 
-/* Ends all instances at once and refuses new requests. Run the loop until emulator_is_empty; then deinit. */
+/* Ends all instances at once and refuses new requests. Run the loop until emulator_is_empty; then
+ * deinit. */
 void emulator_stop(struct emulator *em);
 bool emulator_is_empty(const struct emulator *em);
 size_t emulator_machines(const struct emulator *em); /* that run */

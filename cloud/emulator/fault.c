@@ -22,11 +22,13 @@ bool faults_add(struct faults *f, const struct fault *fault)
 
 static bool applies(const struct fault *fault, enum fault_kind kind, const char *action)
 {
-    return fault->kind == kind && (str_eq(fault->action, action) ||
-                                      (str_eq(fault->action, "*") && !str_eq(action, FAULT_ACTION_METADATA)));
+    return fault->kind == kind &&
+           (str_eq(fault->action, action) ||
+               (str_eq(fault->action, "*") && !str_eq(action, FAULT_ACTION_METADATA)));
 }
 
-bool faults_take(struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault)
+bool faults_take(
+    struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct fault *fault = &f->list[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults waiting to happen to the next calls of an action. "metadata" is the action of an instance's metadata
- * service;
- * "*" stands for every action of the API (not for the metadata service).
+ * Faults waiting to happen to the next calls of an action. "metadata" is the action of an
+ * instance's metadata service; "*" stands for every action of the API (not for the metadata
+ * service).
  */
 #ifndef BELAY_CLOUD_EMULATOR_FAULT_H
 #define BELAY_CLOUD_EMULATOR_FAULT_H
@@ -38,10 +38,12 @@ struct faults {
     size_t n;
 };
 
-void faults_deinit(struct faults *f);                         /* also: forget them all */
-bool faults_add(struct faults *f, const struct fault *fault); /* false: there are FAULTS_MAX already */
+void faults_deinit(struct faults *f); /* also: forget them all */
+/* false: there are FAULTS_MAX already */
+bool faults_add(struct faults *f, const struct fault *fault);
 
 /* The oldest fault of that kind for that action, if there is one; uses up one of its count. */
-bool faults_take(struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault);
+bool faults_take(
+    struct faults *f, enum fault_kind kind, const char *action, struct fault *ret_fault);
 
 #endif

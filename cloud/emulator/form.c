@@ -97,7 +97,8 @@ const char *form_get(struct form *f, const char *fmt, ...)
     vsnprintf(name, sizeof(name), fmt, args);
     va_end(args);
     struct form_param key = {.name = name};
-    struct form_param *p = f->n > 0 ? bsearch(&key, f->list, f->n, sizeof(*f->list), by_name) : NULL;
+    struct form_param *p =
+        f->n > 0 ? bsearch(&key, f->list, f->n, sizeof(*f->list), by_name) : NULL;
     if (!p)
         return NULL;
     p->is_used = true;
@@ -140,8 +141,8 @@ void form_fingerprint(const struct form *f, const char *const *except, char *out
     for (size_t i = 0; i < f->n; i++) {
         if (is_in(f->list[i].name, except))
             continue;
-        buf_printf(&b, "%zu:%s=%zu:%s\n", strlen(f->list[i].name), f->list[i].name, strlen(f->list[i].value),
-            f->list[i].value);
+        buf_printf(&b, "%zu:%s=%zu:%s\n", strlen(f->list[i].name), f->list[i].name,
+            strlen(f->list[i].value), f->list[i].value);
     }
     sigv4_sha256_hex(buf_str(&b), b.len, out);
     buf_deinit(&b);

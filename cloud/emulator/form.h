@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of a Query API call: application/x-www-form-urlencoded text, decoded, with a mark on each
- * parameter that was looked at, so that those nobody asked for can be refused by name.
+ * The parameters of a Query API call: application/x-www-form-urlencoded text, decoded, with a mark
+ * on each parameter that was looked at, so that those nobody asked for can be refused by name.
  */
 #ifndef BELAY_CLOUD_EMULATOR_FORM_H
 #define BELAY_CLOUD_EMULATOR_FORM_H
@@ -30,7 +30,8 @@ void form_deinit(struct form *f);
 /* The value, or NULL; marks it used. Borrowed. */
 const char *form_get(struct form *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Marks every parameter that is `prefix` or starts with "prefix." as used; true if there was one. */
+/* Marks every parameter that is `prefix` or starts with "prefix." as used; true if there was
+ * one. */
 bool form_use_all(struct form *f, const char *prefix);
 
 /* The name of a parameter that nobody used, or NULL. */

@@ -33,7 +33,8 @@ struct headers {
     size_t n;
 };
 
-/* A request that has to wait. What it points at is the exchange's, which lives until it is answered. */
+/* A request that has to wait. What it points at is the exchange's, which lives until it is
+ * answered. */
 struct waiter {
     struct link link;
     struct front_server *server;
@@ -59,7 +60,8 @@ static struct wall date_of(const struct front_server *s)
     return s->o.instance ? region_told_time(s->o.region, s->o.now(s->o.ctx)) : WALL_NONE;
 }
 
-static void ask(const struct front_server *s, const struct front_request *r, struct front_reply *reply)
+static void ask(
+    const struct front_server *s, const struct front_request *r, struct front_reply *reply)
 {
     const struct front_site site = site_of(s);
     *reply = (struct front_reply){.status = 200, .content_type = "text/plain"};
@@ -99,8 +101,8 @@ static void send_answer(struct http_exchange *x, struct answer *a)
             http_reply_torn(x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body),
                 a->reply.body.len, a->reply.body.len / 2);
         else
-            http_reply_bytes(
-                x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body), a->reply.body.len);
+            http_reply_bytes(x, a->reply.status, a->reply.content_type, buf_str(&a->reply.body),
+                a->reply.body.len);
     }
     buf_deinit(&a->reply.body);
 }
@@ -120,7 +122,8 @@ static void on_late_gone(void *ctx, struct http_exchange *x)
     free(a);
 }
 
-static void note_call(const struct front_server *s, const struct front_reply *reply, const char *fault)
+static void note_call(
+    const struct front_server *s, const struct front_reply *reply, const char *fault)
 {
     json_t *d = json_object();
     json_object_set_new(d, "action", json_text(reply->action[0] ? reply->action : "?"));
@@ -144,7 +147,8 @@ static void drop(const struct front_server *s, const struct fault *fault, struct
     s->o.front->api_error(&site, s->o.front->internal_error, &a->reply);
 }
 
-/* The reply of an API call that was asked for the first time: into the journal, and perhaps lost. */
+/* The reply of an API call that was asked for the first time: into the journal, and perhaps
+ * lost. */
 static void finish_call(const struct front_server *s, struct answer *a)
 {
     struct fault fault;
@@ -257,7 +261,9 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
         ask(s, &request, &a.reply);
     if (!s->o.instance)
         finish_call(s, &a);
-    const char *action = s->o.instance ? FAULT_ACTION_METADATA : a.reply.action[0] ? a.reply.action : "?";
+    const char *action = s->o.instance       ? FAULT_ACTION_METADATA
+                         : a.reply.action[0] ? a.reply.action
+                                             : "?";
     if (a.reply.wait_ms > 0 && !a.is_dropped) {
         park(s, x, &request, &headers, &a.reply);
         buf_deinit(&a.reply.body);
@@ -271,8 +277,8 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
 
 /* ---- Start and stop ---- */
 
-int front_server_start(
-    uv_loop_t *loop, const struct front_server_options *o, struct front_server **ret_server, struct err *e)
+int front_server_start(uv_loop_t *loop, const struct front_server_options *o,
+    struct front_server **ret_server, struct err *e)
 {
     struct front_server *s = mem_alloc(sizeof(*s));
     *s = (struct front_server){.o = *o};

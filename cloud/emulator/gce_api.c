@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who calls, what for, and the form of errors; lists are in gce_list.c. Order: the token endpoint has no caller; then the
- * token, the address, the rights, the rate, the faults, the method.
+ * Who calls, what for, and the form of errors; lists are in gce_list.c. Order: the token endpoint
+ * has no caller; then the token, the address, the rights, the rate, the faults, the method.
  */
 #include "cloud/emulator/gce_api.h"
 #include "base/mem.h"
@@ -23,7 +23,8 @@ static const struct {
     const char *domain, *canonical, *text;
 } errors[] = {
     {"authError", 401, "global", "UNAUTHENTICATED",
-        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or "
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
+        "cookie or "
         "other valid "
         "authentication credential. See "
         "https://developers.google.com/identity/sign-in/web/devconsole-project."},
@@ -36,7 +37,8 @@ static const struct {
     {"userRateLimitExceeded", 403, "usageLimits", NULL, "User Rate Limit Exceeded"},
     {"notFound", 404, "global", NULL, "The resource was not found"},
     {"alreadyExists", 409, "global", NULL, "The resource already exists"},
-    {"resourceInUseByAnotherResource", 400, "global", NULL, "The resource is in use by another resource"},
+    {"resourceInUseByAnotherResource", 400, "global", NULL,
+        "The resource is in use by another resource"},
     {"resourceNotReady", 400, "global", NULL, "The resource is not ready"},
     {"insufficientCapacity", 503, "global", NULL, "There is not enough capacity"},
     {"internalError", 500, "global", "INTERNAL",
@@ -60,7 +62,8 @@ static void write_error(struct front_reply *reply, int status, const char *reaso
     if (status == 401) {
         json_object_set_new(one, "location", json_string("Authorization"));
         json_object_set_new(one, "locationType", json_string("header"));
-        front_reply_header(reply, "WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\"");
+        front_reply_header(
+            reply, "WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\"");
     }
     json_array_append_new(list, one);
     json_object_set_new(error, "code", json_integer(status));
@@ -134,13 +137,16 @@ static int grant(const struct front_site *s, const struct front_request *r, stru
     int rc = gce_auth_check_assertion(&gce->auth, assertion, audiences, s->clock, &caller, e);
     if (rc < 0)
         return rc;
-    const struct gce_token *t = gce_auth_issue(&gce->auth, &caller, "", SECONDS_MS(GCE_TOKEN_TTL_S), s->now);
-    buf_printf(&reply->body, "{\"access_token\":\"%s\",\"expires_in\":%d,\"token_type\":\"Bearer\"}", t->text,
+    const struct gce_token *t =
+        gce_auth_issue(&gce->auth, &caller, "", SECONDS_MS(GCE_TOKEN_TTL_S), s->now);
+    buf_printf(&reply->body,
+        "{\"access_token\":\"%s\",\"expires_in\":%d,\"token_type\":\"Bearer\"}", t->text,
         GCE_TOKEN_TTL_S - 1);
     return 0;
 }
 
-static void answer_token(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void answer_token(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct form form = {0};
     struct fault fault;
@@ -172,7 +178,8 @@ static int check_caller(struct gce_call *c, struct gce_caller *ret_caller)
         gce_api_error(c->site, "required", c->reply);
         return -1;
     }
-    if (gce_auth_check_bearer(&c->gce->auth, header + 7, c->site->now, c->site->clock, ret_caller, &e) < 0) {
+    if (gce_auth_check_bearer(
+            &c->gce->auth, header + 7, c->site->now, c->site->clock, ret_caller, &e) < 0) {
         gce_api_error(c->site, "authError", c->reply);
         return -1;
     }
@@ -218,14 +225,16 @@ static const struct {
     {"POST", "zones/*/instances", "instances.insert", GCE_MUTATE, gce_instances_insert},
     {"GET", "zones/*/instances", "instances.list", GCE_READ, gce_instances_list},
     {"GET", "zones/*/instances/*", "instances.get", GCE_READ, gce_instances_get},
-    {"GET", "zones/*/instances/*/serialPort", "instances.getSerialPortOutput", GCE_READ, gce_instances_serial_port},
+    {"GET", "zones/*/instances/*/serialPort", "instances.getSerialPortOutput", GCE_READ,
+        gce_instances_serial_port},
     {"DELETE", "zones/*/instances/*", "instances.delete", GCE_MUTATE, gce_instances_delete},
     {"GET", "aggregated/instances", "instances.aggregatedList", GCE_READ, gce_instances_aggregated},
     {"GET", "aggregated/disks", "disks.aggregatedList", GCE_READ, gce_disks_aggregated},
     {"GET", "zones/*/operations/*", "zoneOperations.get", GCE_READ, gce_operations_get},
     {"POST", "zones/*/operations/*/wait", "zoneOperations.wait", GCE_READ, gce_operations_wait},
     {"GET", "zones/*/operations", "zoneOperations.list", GCE_READ, gce_operations_list},
-    {"GET", "aggregated/operations", "globalOperations.aggregatedList", GCE_READ, gce_operations_aggregated},
+    {"GET", "aggregated/operations", "globalOperations.aggregatedList", GCE_READ,
+        gce_operations_aggregated},
     {"GET", "zones", "zones.list", GCE_READ, gce_zones_list},
 };
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
@@ -291,8 +300,9 @@ static size_t find_method(struct gce_call *c)
 /* Parameters of the system, with no effect here. */
 static int read_query(struct gce_call *c)
 {
-    static const char *const ignored[] = {"alt", "$alt", "prettyPrint", "$prettyPrint", "fields", "$fields",
-        "key", "quotaUser", "userIp", "$.xgafv", "returnPartialSuccess", "includeAllScopes", NULL};
+    static const char *const ignored[] = {"alt", "$alt", "prettyPrint", "$prettyPrint", "fields",
+        "$fields", "key", "quotaUser", "userIp", "$.xgafv", "returnPartialSuccess",
+        "includeAllScopes", NULL};
     const char *text = front_query(c->request);
     struct err e;
     if (form_parse(text, strlen(text), &c->query, &e) < 0)
@@ -355,7 +365,8 @@ int gce_check_zone(struct gce_call *c)
 {
     if (market_has_zone(&c->region->market, c->zone))
         return 0;
-    return gce_fail(c, 400, "invalid", "Invalid value for field 'zone': '%.80s'. Unknown zone.", c->zone);
+    return gce_fail(
+        c, 400, "invalid", "Invalid value for field 'zone': '%.80s'. Unknown zone.", c->zone);
 }
 
 int gce_query_end(struct gce_call *c)
@@ -364,7 +375,8 @@ int gce_query_end(struct gce_call *c)
     if (!unknown)
         return 0;
     return gce_fail(c, 400, "badRequest",
-        "Invalid JSON payload received. Unknown name \"%.100s\": Cannot bind query parameter. Field '%.100s' "
+        "Invalid JSON payload received. Unknown name \"%.100s\": Cannot bind query parameter. "
+        "Field '%.100s' "
         "could not "
         "be found in request message.",
         unknown, unknown);
@@ -375,7 +387,8 @@ static bool is_uuid(const char *text)
     static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
     bool is_zero = true;
     for (size_t k = 0; k < sizeof(form); k++) {
-        if (form[k] == 'x' ? !text[k] || !strchr("0123456789abcdefABCDEF", text[k]) : text[k] != form[k])
+        if (form[k] == 'x' ? !text[k] || !strchr("0123456789abcdefABCDEF", text[k])
+                           : text[k] != form[k])
             return false;
         is_zero = is_zero && (form[k] != 'x' || text[k] == '0');
     }
@@ -390,7 +403,8 @@ int gce_read_request_id(struct gce_call *c, char out[37])
         return 0;
     if (!is_uuid(id))
         return gce_fail(c, 400, "invalid",
-            "Invalid value for field 'requestId': '%.60s'. Must be a valid UUID that is not zero.", id);
+            "Invalid value for field 'requestId': '%.60s'. Must be a valid UUID that is not zero.",
+            id);
     str_copy(out, 37, id);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Compute Engine API, v1 (and beta, for the one field that is there alone), as functions: a request in, status and
- * JSON out. No I/O, no clock. What has no effect here is accepted, what is not known is refused by name.
+ * The Compute Engine API, v1 (and beta, for the one field that is there alone), as functions: a
+ * request in, status and JSON out. No I/O, no clock. What has no effect here is accepted, what is
+ * not known is refused by name.
  */
 #ifndef BELAY_CLOUD_EMULATOR_GCE_API_H
 #define BELAY_CLOUD_EMULATOR_GCE_API_H
@@ -81,9 +82,11 @@ struct gce_call {
 };
 
 /* The whole of it. An answer for every request. */
-void gce_api(const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
+void gce_api(
+    const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
 
-/* An error by its code: as "rateLimitExceeded", as in an error's `reason`, with the status that it comes with. */
+/* An error by its code: as "rateLimitExceeded", as in an error's `reason`, with the status that it
+ * comes with. */
 void gce_api_error(const struct front_site *s, const char *code, struct front_reply *ret_reply);
 
 /* ---- for the methods, in gce_*.c ---- */
@@ -109,11 +112,14 @@ struct gce_items {
     struct gce_item *list;
     size_t n;
 };
-void gce_items_add(struct gce_items *items, const char *zone, const char *name, json_t *value); /* taken */
-/* Answers with the page of them that the query asks for (filter, maxResults, pageToken, orderBy): a list of this kind,
- * "compute#instanceList", or, in every zone, an aggregated one whose zones have `member`. Empties items. */
+/* taken */
+void gce_items_add(struct gce_items *items, const char *zone, const char *name, json_t *value);
+/* Answers with the page of them that the query asks for (filter, maxResults, pageToken, orderBy): a
+ * list of this kind, "compute#instanceList", or, in every zone, an aggregated one whose zones have
+ * `member`. Empties items. */
 int gce_reply_list(struct gce_call *c, struct gce_items *items, const char *kind);
-int gce_reply_aggregated(struct gce_call *c, struct gce_items *items, const char *kind, const char *member);
+int gce_reply_aggregated(
+    struct gce_call *c, struct gce_items *items, const char *kind, const char *member);
 
 struct gce_operation *gce_operation_begin(struct gce_call *c, const char *type, const char *name);
 struct gce_operation *gce_operation_find_request(struct gce_call *c, const char *request_id);
@@ -159,7 +165,8 @@ int gce_read_instance(struct gce_call *c, struct launch_spec *spec);
 int gce_add_disk(struct launch_spec *spec, const json_t *disk, struct err *e);
 
 /* Metadata, in gce_metadata.c. */
-void gce_metadata(const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
+void gce_metadata(
+    const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
 void gce_metadata_error(int status, struct front_reply *ret_reply);
 
 #endif

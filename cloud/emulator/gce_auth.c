@@ -42,7 +42,8 @@ int gce_auth_read_key(struct gce_account *account, const char *pem, size_t n, st
     BIO_free(in);
     if (!account->key)
         return err_set(e, ERR_INVALID, "expected a public key (-----BEGIN PUBLIC KEY-----)");
-    if (EVP_PKEY_get_base_id(account->key) != EVP_PKEY_RSA || EVP_PKEY_get_bits(account->key) < KEY_BITS)
+    if (EVP_PKEY_get_base_id(account->key) != EVP_PKEY_RSA ||
+        EVP_PKEY_get_bits(account->key) < KEY_BITS)
         return err_set(e, ERR_INVALID, "expected an RSA key of %d bits or more", KEY_BITS);
     return 0;
 }
@@ -69,8 +70,8 @@ const struct gce_account *gce_auth_find(const struct gce_auth *a, const char *em
 
 bool gce_auth_scope_suffices(const char *scopes)
 {
-    static const char *const good[] = {
-        "https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/compute", NULL};
+    static const char *const good[] = {"https://www.googleapis.com/auth/cloud-platform",
+        "https://www.googleapis.com/auth/compute", NULL};
     for (const char *p = scopes; *p; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
         for (size_t k = 0; good[k]; k++)
@@ -163,7 +164,8 @@ static int check_times(const struct jwt *j, struct wall clock, struct err *e)
         SECONDS_MS(to - from) > LIFE_MAX_MS || SECONDS_MS(from) > clock.ms + SKEW_MS ||
         SECONDS_MS(to) <= clock.ms)
         return err_set(e, ERR_DENIED,
-            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. "
+            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+            "timeframe. "
             "Check "
             "your iat and exp values in the JWT claim.");
     return 0;
@@ -186,8 +188,8 @@ static int check_jwt(const struct gce_auth *a, const struct jwt *j, struct wall 
     return check_times(j, clock, e);
 }
 
-int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt, const char *const *audiences,
-    struct wall clock, struct gce_caller *ret_caller, struct err *e)
+int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt,
+    const char *const *audiences, struct wall clock, struct gce_caller *ret_caller, struct err *e)
 {
     struct jwt j;
     const struct gce_account *account = NULL;
@@ -198,16 +200,17 @@ int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt, const ch
     for (size_t k = 0; rc == 0 && audiences[k]; k++)
         is_for_us |= str_eq(claim(&j, "aud"), audiences[k]);
     if (rc == 0 && !is_for_us)
-        rc = err_set(
-            e, ERR_DENIED, "Invalid JWT: Failed audience check. The right audience is %s", audiences[0]);
+        rc = err_set(e, ERR_DENIED, "Invalid JWT: Failed audience check. The right audience is %s",
+            audiences[0]);
     if (rc == 0)
-        *ret_caller =
-            (struct gce_caller){.account = account, .has_scope = gce_auth_scope_suffices(claim(&j, "scope"))};
+        *ret_caller = (struct gce_caller){
+            .account = account, .has_scope = gce_auth_scope_suffices(claim(&j, "scope"))};
     jwt_deinit(&j);
     return rc;
 }
 
-/* iss and sub are the account; either a scope or the service as audience says what it is good for. */
+/* iss and sub are the account; either a scope or the service as audience says what it is good
+ * for. */
 static int check_self_signed(const struct gce_auth *a, const char *jwt, struct wall clock,
     struct gce_caller *ret_caller, struct err *e)
 {
@@ -220,16 +223,16 @@ static int check_self_signed(const struct gce_auth *a, const char *jwt, struct w
         rc = err_set(e, ERR_DENIED, "the subject is not the issuer");
     if (rc == 0)
         *ret_caller = (struct gce_caller){.account = account,
-            .has_scope =
-                gce_auth_scope_suffices(claim(&j, "scope")) || str_eq(claim(&j, "aud"), SELF_AUDIENCE)};
+            .has_scope = gce_auth_scope_suffices(claim(&j, "scope")) ||
+                         str_eq(claim(&j, "aud"), SELF_AUDIENCE)};
     jwt_deinit(&j);
     return rc;
 }
 
 /* ---- Tokens ---- */
 
-int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wall now, struct wall clock,
-    struct gce_caller *ret_caller, struct err *e)
+int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wall now,
+    struct wall clock, struct gce_caller *ret_caller, struct err *e)
 {
     if (str_starts(text, "eyJ"))
         return check_self_signed(a, text, clock, ret_caller, e);
@@ -256,8 +259,8 @@ static void forget_tokens(struct gce_auth *a, struct wall now)
     a->n_tokens = n;
 }
 
-const struct gce_token *gce_auth_issue(
-    struct gce_auth *a, const struct gce_caller *caller, const char *owner, int64_t ttl_ms, struct wall now)
+const struct gce_token *gce_auth_issue(struct gce_auth *a, const struct gce_caller *caller,
+    const char *owner, int64_t ttl_ms, struct wall now)
 {
     for (size_t k = 0; owner[0] && k < a->n_tokens; k++)
         if (str_eq(a->tokens[k].owner, owner) && a->tokens[k].caller.account == caller->account &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Google's service accounts, and who calls: bearer tokens that were given for a signed assertion (RFC 7523) or by the
- * metadata service, and assertions that are shown as they are (self-signed JWTs, as Google's clients send them). A
- * signature is RS256 by the account's key; there is no other.
+ * Google's service accounts, and who calls: bearer tokens that were given for a signed assertion
+ * (RFC 7523) or by the metadata service, and assertions that are shown as they are (self-signed
+ * JWTs, as Google's clients send them). A signature is RS256 by the account's key; there is no
+ * other.
  */
 #ifndef BELAY_CLOUD_EMULATOR_GCE_AUTH_H
 #define BELAY_CLOUD_EMULATOR_GCE_AUTH_H
@@ -57,22 +58,24 @@ int gce_auth_read_key(struct gce_account *account, const char *pem, size_t n, st
 /* The private key, PKCS #8 in PEM, appended to out. */
 int gce_auth_write_key(const struct gce_account *account, struct buf *out, struct err *e);
 
-const struct gce_account *gce_auth_find(const struct gce_auth *a, const char *email); /* NULL: none */
+/* NULL: none */
+const struct gce_account *gce_auth_find(const struct gce_auth *a, const char *email);
 
 bool gce_auth_scope_suffices(const char *scopes); /* words with spaces between them */
 
-/* An assertion for the token endpoint. audiences: NULL-terminated, those that it may be for. ERR_DENIED, with Google's
- * words where they are known. clock: this machine's. */
-int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt, const char *const *audiences,
+/* An assertion for the token endpoint. audiences: NULL-terminated, those that it may be for.
+ * ERR_DENIED, with Google's words where they are known. clock: this machine's. */
+int gce_auth_check_assertion(const struct gce_auth *a, const char *jwt,
+    const char *const *audiences, struct wall clock, struct gce_caller *ret_caller, struct err *e);
+
+/* What stands behind "Bearer ". ERR_DENIED: it is no token that is valid now. now: the region's
+ * time. */
+int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wall now,
     struct wall clock, struct gce_caller *ret_caller, struct err *e);
 
-/* What stands behind "Bearer ". ERR_DENIED: it is no token that is valid now. now: the region's time. */
-int gce_auth_check_bearer(const struct gce_auth *a, const char *text, struct wall now, struct wall clock,
-    struct gce_caller *ret_caller, struct err *e);
-
-/* A new token; or, for an owner, the one it was given before, until a tenth of ttl_ms is left. Borrowed until the next
- * call. */
-const struct gce_token *gce_auth_issue(
-    struct gce_auth *a, const struct gce_caller *caller, const char *owner, int64_t ttl_ms, struct wall now);
+/* A new token; or, for an owner, the one it was given before, until a tenth of ttl_ms is left.
+ * Borrowed until the next call. */
+const struct gce_token *gce_auth_issue(struct gce_auth *a, const struct gce_caller *caller,
+    const char *owner, int64_t ttl_ms, struct wall now);
 
 #endif

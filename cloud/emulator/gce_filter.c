@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text is read anew for each object: filters are short, and so nothing is allocated. Both sides of an AND and an
- * OR are always read, so that an error does not depend on the object.
+ * The text is read anew for each object: filters are short, and so nothing is allocated. Both sides
+ * of an AND and an OR are always read, so that an error does not depend on the object.
  */
 #include "cloud/emulator/gce_filter.h"
 #include "base/str.h"
@@ -27,7 +27,8 @@ static void skip(struct parse *p)
 
 static int fail(struct parse *p, const char *what)
 {
-    return err_set(p->e, ERR_INVALID, "Invalid value for field 'filter': %s at \"%.40s\"", what, p->at);
+    return err_set(
+        p->e, ERR_INVALID, "Invalid value for field 'filter': %s at \"%.40s\"", what, p->at);
 }
 
 /* ---- Words ---- */
@@ -93,7 +94,8 @@ static bool look_up(const json_t *object, const char *field, char *out)
     return v != NULL;
 }
 
-/* Linear: after a failure only the last star is tried again. is_regex: . and .* instead of * for any text. */
+/* Linear: after a failure only the last star is tried again. is_regex: . and .* instead of * for
+ * any text. */
 static bool glob(const char *p, const char *s, bool is_regex)
 {
     const char *star = NULL, *retry = NULL;
@@ -156,7 +158,8 @@ static int check_regex(struct parse *p, const char *text)
         if (*text == '\\' && text[1])
             text++;
         else if (strchr("[](){}|+?^$", *text) || (*text == '*'))
-            return fail(p, "an expression may have . and .* here, and \\ before what is meant literally;");
+            return fail(
+                p, "an expression may have . and .* here, and \\ before what is meant literally;");
         else if (*text == '.' && text[1] == '*')
             text++;
     }
@@ -192,7 +195,8 @@ static int read_term(struct parse *p, bool *ret_fits)
     if (rc < 0)
         return rc;
     bool is_there = look_up(p->object, field, left);
-    *ret_fits = is_regex ? glob(right, left, true) == str_eq(op, "eq") : holds(op, left, is_there, right);
+    *ret_fits =
+        is_regex ? glob(right, left, true) == str_eq(op, "eq") : holds(op, left, is_there, right);
     return 0;
 }
 
@@ -269,8 +273,8 @@ int gce_filter_matches(const char *filter, const json_t *object, bool *ret_fits,
     if (rc == 0 && *p.at)
         rc = fail(&p, "cannot read on");
     if (rc == 0 && p.has_eq && p.has_other)
-        rc = err_set(
-            e, ERR_INVALID, "Invalid value for field 'filter': eq and ne cannot be mixed with the others");
+        rc = err_set(e, ERR_INVALID,
+            "Invalid value for field 'filter': eq and ne cannot be mixed with the others");
     if (rc == 0)
         *ret_fits = fits;
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Google Cloud: its keys in the configuration, the keys of its service accounts, and the front's table.
+ * Google Cloud: its keys in the configuration, the keys of its service accounts, and the front's
+ * table.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -32,12 +33,14 @@ struct options {
 
 /* ---- Configuration ---- */
 
-/* What stands before and after the '@' is enough of an address here; it is the name of a file as well. */
+/* What stands before and after the '@' is enough of an address here; it is the name of a file as
+ * well. */
 static bool is_email(const char *text)
 {
     const char *at = strchr(text, '@');
     return at && at > text && at[1] && !strchr(at + 1, '@') && text[0] != '.' &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") == strlen(text);
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") ==
+               strlen(text);
 }
 
 static void read_public_key(struct config_section *s, struct yaml_reader *r, struct buf *out)
@@ -68,8 +71,8 @@ static void read_account(struct config_section *s, struct options *o, const stru
     read_public_key(s, &r, &o->accounts[k].public_key);
     o->n_accounts++;
     if (r.rc == 0 && !is_email(email))
-        yaml_reader_fail(
-            &r, NULL, "email: expected an address such as agent@my-project.iam.gserviceaccount.com");
+        yaml_reader_fail(&r, NULL,
+            "email: expected an address such as agent@my-project.iam.gserviceaccount.com");
     if (r.rc == 0 && key_file && o->accounts[k].public_key.len > 0)
         yaml_reader_fail(&r, NULL, "key_file: cannot be written when only the public key is given");
     for (size_t i = 0; i < k && r.rc == 0; i++)
@@ -105,7 +108,8 @@ static void *read_options(struct config_section *s)
     for (size_t k = 0; seq && k < seq->n_items && s->r.rc == 0; k++)
         read_account(s, o, seq->items[k]);
     if (o->n_accounts == 0)
-        yaml_reader_fail(&s->r, NULL, "service_accounts: at least one is needed to get a token for");
+        yaml_reader_fail(
+            &s->r, NULL, "service_accounts: at least one is needed to get a token for");
     o->rate_limit = yaml_opt_i64(&s->r, "rate_limit", 1, RATE_LIMIT_MAX, RATE_LIMIT);
     read_quotas(s, o);
     return o;
@@ -135,7 +139,8 @@ static void close_gce(void *state)
     free(gce);
 }
 
-static int open_account(struct gce *gce, const struct options *o, size_t k, const char *dir, struct err *e)
+static int open_account(
+    struct gce *gce, const struct options *o, size_t k, const char *dir, struct err *e)
 {
     struct gce_account *account = &gce->auth.accounts[gce->auth.n_accounts++];
     const struct buf *pem = &o->accounts[k].public_key;
@@ -166,8 +171,8 @@ static int open_gce(const struct front_place *place, void **ret_state, struct er
 }
 
 /* What the console gives for download, but for the address of the token endpoint. */
-static int write_key_file(
-    const struct gce_account *account, const char *project, const char *url, const char *path, struct err *e)
+static int write_key_file(const struct gce_account *account, const char *project, const char *url,
+    const char *path, struct err *e)
 {
     struct buf pem = {0};
     int rc = gce_auth_write_key(account, &pem, e);
@@ -191,7 +196,8 @@ static int write_key_file(
     return rc;
 }
 
-static int announce(void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
+static int announce(
+    void *state, const struct region *region, const char *url, json_t *ports, struct err *e)
 {
     const struct gce *gce = state;
     json_t *files = json_object();
@@ -210,7 +216,8 @@ static int announce(void *state, const struct region *region, const char *url, j
 
 static void make_id(struct prng *ids, char *out, size_t size)
 {
-    snprintf(out, size, "%lld", 1000000000000000000LL + (long long)(prng_u64(ids) >> 2)); /* more than 2^53 */
+    /* more than 2^53 */
+    snprintf(out, size, "%lld", 1000000000000000000LL + (long long)(prng_u64(ids) >> 2));
 }
 
 const struct front gce_front = {.name = "gcp",

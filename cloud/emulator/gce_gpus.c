@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs: what a type has of them, built in or attached, under the names of Compute Engine's API and of its quotas.
+ * GPUs: what a type has of them, built in or attached, under the names of Compute Engine's API and
+ * of its quotas.
  */
 #include "base/str.h"
 #include "cloud/catalogue.h"
@@ -11,17 +12,19 @@
 
 /* quotas: by market. Without one for Spot VMs these count for the other. */
 struct gce_gpu_model {
-    const char *machines; /* what the names of those that bring it begin with; NULL: it is attached */
+    /* what the names of those that bring it begin with; NULL: it is attached */
+    const char *machines;
     const char *accelerator;
     const char *quotas[2];
 };
 
-#define MODEL(machines, accelerator, quota)                                                                  \
-    {                                                                                                        \
-        machines, accelerator,                                                                               \
-        {                                                                                                    \
-            [CLOUD_SPOT] = "PREEMPTIBLE_NVIDIA_" quota "_GPUS", [CLOUD_ON_DEMAND] = "NVIDIA_" quota "_GPUS"  \
-        }                                                                                                    \
+#define MODEL(machines, accelerator, quota)                                                        \
+    {                                                                                              \
+        machines, accelerator,                                                                     \
+        {                                                                                          \
+            [CLOUD_SPOT] = "PREEMPTIBLE_NVIDIA_" quota "_GPUS", [CLOUD_ON_DEMAND] =                \
+                                                                    "NVIDIA_" quota "_GPUS"        \
+        }                                                                                          \
     }
 
 /* Longer beginnings first. */
@@ -41,7 +44,8 @@ _Static_assert(GCE_QUOTAS_MAX == 2 * N_MODELS + 1, "every model has two quotas")
 
 static bool fits(const struct gce_gpu_model *m, const char *machine, const char *attached)
 {
-    return m->machines ? !attached && str_starts(machine, m->machines) : str_eq(m->accelerator, attached);
+    return m->machines ? !attached && str_starts(machine, m->machines)
+                       : str_eq(m->accelerator, attached);
 }
 
 struct gce_gpus gce_gpus_of(const char *type)
@@ -108,12 +112,13 @@ int gce_gpus_check_quota(const struct gce_call *c, const struct launch_spec *spe
     const struct gce_gpus gpus = gce_gpus_of(spec->type);
     if (gpus.n == 0)
         return 0;
-    const struct gce_quota *q = quota_of(c->gce, &gpus, spec->market), *all = find_quota(c->gce, ALL_REGIONS);
+    const struct gce_quota *q = quota_of(c->gce, &gpus, spec->market),
+                           *all = find_quota(c->gce, ALL_REGIONS);
     if (q && count_used(c, q) + gpus.n > q->limit)
         return err_set(e, ERR_QUOTA, "Quota '%s' exceeded.  Limit: %lld.0 in region %s.", q->name,
             (long long)q->limit, c->region->o->name);
     if (all && count_used(c, NULL) + gpus.n > all->limit)
-        return err_set(
-            e, ERR_QUOTA, "Quota '%s' exceeded.  Limit: %lld.0 globally.", all->name, (long long)all->limit);
+        return err_set(e, ERR_QUOTA, "Quota '%s' exceeded.  Limit: %lld.0 globally.", all->name,
+            (long long)all->limit);
     return 0;
 }

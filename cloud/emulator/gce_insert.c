@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of instances.insert: from JSON to a launch_spec, with Compute Engine's own refusals. A field that is not
- * known is refused by name; those that make no difference here are only looked at for their type.
+ * The body of instances.insert: from JSON to a launch_spec, with Compute Engine's own refusals. A
+ * field that is not known is refused by name; those that make no difference here are only looked at
+ * for their type.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -52,13 +53,13 @@ static int refuse(struct reading *rd, const char *field, const char *value, cons
     rd->is_answered = true;
     if (rd->e.kind != ERR_NONE) /* an earlier error of form, after which nothing more was read */
         return gce_fail(rd->c, 400, "badRequest", "Invalid JSON payload received. %s", rd->e.text);
-    return gce_fail(
-        rd->c, 400, "invalid", "Invalid value for field 'resource.%s': '%.100s'. %s", field, value, why);
+    return gce_fail(rd->c, 400, "invalid", "Invalid value for field 'resource.%s': '%.100s'. %s",
+        field, value, why);
 }
 
 /* An int64 of the API is a string; a number is taken too. */
-static int read_int64(
-    struct reading *rd, struct json_reader *r, const char *key, int64_t min, int64_t max, int64_t *ret_n)
+static int read_int64(struct reading *rd, struct json_reader *r, const char *key, int64_t min,
+    int64_t max, int64_t *ret_n)
 {
     const json_t *v = json_object_get(r->object, key);
     char text[32] = "";
@@ -95,12 +96,14 @@ static int read_name(struct reading *rd, struct json_reader *r)
 {
     const char *name = json_opt_str(r, "name", TEXT_MAX, "");
     if (!is_rfc1035(name))
-        return refuse(rd, "name", name, "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'");
+        return refuse(
+            rd, "name", name, "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'");
     STR_COPY(rd->spec->name, name);
     return 0;
 }
 
-/* ".../zones/ZONE/KIND/NAME", whole or from projects/ or zones/ on. NULL: it is none; *ret_zone has its zone. */
+/* ".../zones/ZONE/KIND/NAME", whole or from projects/ or zones/ on. NULL: it is none; *ret_zone has
+ * its zone. */
 static const char *name_of_url(
     const char *url, const char *kind, const char *project, char zone[CLOUD_NAME_MAX])
 {
@@ -145,14 +148,15 @@ static int read_type(struct reading *rd, struct json_reader *r)
         return refuse(rd, "machineType", url,
             "The URL is malformed. Must be a valid resource URL: zones/ZONE/machineTypes/TYPE.");
     if (!str_eq(zone, rd->c->zone))
-        return refuse(rd, "machineType", url, "The machine type is in another zone than the instance.");
+        return refuse(
+            rd, "machineType", url, "The machine type is in another zone than the instance.");
     for (size_t k = 0; k < region->market.n_pools && !is_there; k++)
         is_there = is_machine_of(&region->market.pools[k], zone, type);
     if (!is_there) {
         rd->is_answered = true;
         return gce_fail(rd->c, 404, "notFound",
-            "The resource 'projects/%s/zones/%s/machineTypes/%.80s' was not found", region->o->account, zone,
-            type);
+            "The resource 'projects/%s/zones/%s/machineTypes/%.80s' was not found",
+            region->o->account, zone, type);
     }
     STR_COPY(rd->spec->zone, zone);
     STR_COPY(rd->spec->type, type);
@@ -174,8 +178,8 @@ static bool zone_has(const struct region *region, const char *zone, const char *
 static int fail_together(struct reading *rd, const char *accelerator)
 {
     rd->is_answered = true;
-    return gce_fail(rd->c, 400, "badRequest", "[%s, %s] features are not compatible for creating instance.",
-        rd->spec->type, accelerator);
+    return gce_fail(rd->c, 400, "badRequest",
+        "[%s, %s] features are not compatible for creating instance.", rd->spec->type, accelerator);
 }
 
 static int check_count(struct reading *rd, const struct catalogue_gpu *gpu, int64_t n)
@@ -209,7 +213,9 @@ static int attach(struct reading *rd, const char *accelerator, int64_t n)
         return fail_together(rd, accelerator);
     if (check_count(rd, gpu, n) < 0)
         return -1;
-    return catalogue_attach(s->type, sizeof(s->type), n, gpu->name) ? 0 : fail_together(rd, accelerator);
+    return catalogue_attach(s->type, sizeof(s->type), n, gpu->name)
+               ? 0
+               : fail_together(rd, accelerator);
 }
 
 static int read_accelerator(struct reading *rd, const json_t *value)
@@ -230,7 +236,8 @@ static int read_accelerator(struct reading *rd, const json_t *value)
     if (!zone_has(rd->c->region, zone, name)) {
         rd->is_answered = true;
         return gce_fail(rd->c, 404, "notFound",
-            "The resource 'projects/%s/zones/%s/acceleratorTypes/%.80s' was not found", project, zone, name);
+            "The resource 'projects/%s/zones/%s/acceleratorTypes/%.80s' was not found", project,
+            zone, name);
     }
     return n > 0 ? attach(rd, name, n) : 0;
 }
@@ -256,7 +263,8 @@ static int read_labels(struct reading *rd, struct json_reader *r)
         const char *text = json_string_value(value);
         if (!is_label(key, true))
             return refuse(rd, "labels", key,
-                "Label keys have 1 to 63 lower case letters, digits, - and _, and begin with a letter.");
+                "Label keys have 1 to 63 lower case letters, digits, - and _, and begin with a "
+                "letter.");
         if (!text || !is_label(text, false))
             return refuse(rd, "labels", text ? text : "",
                 "Label values have at most 63 lower case letters, digits, - and _.");
@@ -269,11 +277,13 @@ static int read_item(struct reading *rd, const json_t *item, size_t *total)
 {
     struct json_reader r;
     begin(rd, &r, item, "metadata.items");
-    const char *key = json_req_str(&r, "key", 128), *value = json_opt_str(&r, "value", VALUE_MAX, "");
+    const char *key = json_req_str(&r, "key", 128),
+               *value = json_opt_str(&r, "value", VALUE_MAX, "");
     if (finish(rd, &r) < 0)
         return -1;
     if (!key[0] ||
-        strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(key))
+        strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
+            strlen(key))
         return refuse(rd, "metadata.items.key", key, "Must be a match of regex '[a-zA-Z0-9-_]+'");
     if (tags_get(&rd->spec->attributes, key))
         return refuse(rd, "metadata", key, "Metadata has duplicate key.");
@@ -316,8 +326,8 @@ static int read_metadata(struct reading *rd, struct json_reader *outer)
 
 /* ---- Scheduling ---- */
 
-static int read_seconds(
-    struct reading *rd, struct json_reader *outer, const char *key, int64_t min, int64_t max, int64_t *ret_ms)
+static int read_seconds(struct reading *rd, struct json_reader *outer, const char *key, int64_t min,
+    int64_t max, int64_t *ret_ms)
 {
     const json_t *duration = json_opt_object(outer, key);
     struct json_reader r;
@@ -369,7 +379,8 @@ static int check_scheduling(struct reading *rd, const json_t *scheduling, int ac
         return refuse(rd, "scheduling.instanceTerminationAction", "",
             "It is for Spot VMs, and for those with a maxRunDuration.");
     if (!is_spot && s->max_run_ms > 0 && action < 0)
-        return refuse(rd, "scheduling.maxRunDuration", "", "You must specify an instanceTerminationAction.");
+        return refuse(
+            rd, "scheduling.maxRunDuration", "", "You must specify an instanceTerminationAction.");
     return 0;
 }
 
@@ -429,10 +440,11 @@ static int read_disk(struct reading *rd, const json_t *disk, bool is_first)
     if (!is_first)
         return 0;
     if (!is_boot)
-        return refuse(rd, "disks[0]", "", "Boot disk must be the first disk attached to the instance.");
-    if (!image && !json_is_string(json_object_get(disk, "source")))
         return refuse(
-            rd, "disks[0].initializeParams.sourceImage", "", "A boot disk needs an image or a source.");
+            rd, "disks[0]", "", "Boot disk must be the first disk attached to the instance.");
+    if (!image && !json_is_string(json_object_get(disk, "source")))
+        return refuse(rd, "disks[0].initializeParams.sourceImage", "",
+            "A boot disk needs an image or a source.");
     const char *slash = image ? strrchr(image, '/') : NULL;
     str_copy(rd->spec->image, sizeof(rd->spec->image), slash ? slash + 1 : image ? image : "");
     return 0;
@@ -451,8 +463,8 @@ static int read_disks(struct reading *rd, struct json_reader *r)
 
 static int read_network(struct reading *rd, struct json_reader *outer)
 {
-    static const char *const ignored[] = {
-        "kind", "name", "network", "subnetwork", "networkIP", "nicType", "stackType", "fingerprint", NULL};
+    static const char *const ignored[] = {"kind", "name", "network", "subnetwork", "networkIP",
+        "nicType", "stackType", "fingerprint", NULL};
     const json_t *nics = json_opt_array(outer, "networkInterfaces", NICS_MAX);
     if (json_array_size(nics) == 0)
         return refuse(rd, "networkInterfaces", "", "At least one network interface is required.");
@@ -508,9 +520,10 @@ static void read_ignored(struct json_reader *r)
 {
     static const char *const texts[] = {"kind", "zone", "description", "hostname", "minCpuPlatform",
         "labelFingerprint", "keyRevocationActionType", "privateIpv6GoogleAccess", NULL};
-    static const char *const objects[] = {"tags", "shieldedInstanceConfig", "shieldedInstanceIntegrityPolicy",
-        "confidentialInstanceConfig", "displayDevice", "reservationAffinity", "advancedMachineFeatures",
-        "networkPerformanceConfig", "params", NULL};
+    static const char *const objects[] = {"tags", "shieldedInstanceConfig",
+        "shieldedInstanceIntegrityPolicy", "confidentialInstanceConfig", "displayDevice",
+        "reservationAffinity", "advancedMachineFeatures", "networkPerformanceConfig", "params",
+        NULL};
     for (size_t k = 0; texts[k]; k++)
         json_opt_str(r, texts[k], TEXT_MAX, NULL);
     for (size_t k = 0; objects[k]; k++)

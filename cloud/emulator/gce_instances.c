@@ -12,7 +12,8 @@
 
 /* ---- How one looks ---- */
 
-/* In the order of its life; NULL: the instance is gone. A stopped one is TERMINATED and still exists. */
+/* In the order of its life; NULL: the instance is gone. A stopped one is TERMINATED and still
+ * exists. */
 static const char *instance_status(const struct instance *i, struct wall now)
 {
     switch (i->state) {
@@ -42,8 +43,8 @@ static json_t *metadata_json(const struct tags *tags)
 {
     json_t *o = json_object(), *items = json_array();
     for (size_t k = 0; k < tags->n; k++)
-        json_array_append_new(items, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key), "value",
-                                         json_text(tags->list[k].value)));
+        json_array_append_new(items, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key),
+                                         "value", json_text(tags->list[k].value)));
     json_object_set_new(o, "kind", json_string("compute#metadata"));
     if (tags->n > 0)
         json_object_set(o, "items", items);
@@ -68,7 +69,8 @@ static json_t *scheduling_json(const struct launch_spec *s)
             json_pack("{s:o}", "seconds", json_sprintf("%lld", (long long)(s->max_run_ms / 1000))));
     if (s->soft_off_lead_ms > 0)
         json_object_set_new(o, "preemptionNoticeDuration",
-            json_pack("{s:o}", "seconds", json_sprintf("%lld", (long long)(s->soft_off_lead_ms / 1000))));
+            json_pack(
+                "{s:o}", "seconds", json_sprintf("%lld", (long long)(s->soft_off_lead_ms / 1000))));
     return o;
 }
 
@@ -79,8 +81,8 @@ static void add_accelerators(json_t *o, const struct region *r, const struct ins
         return;
     json_t *one = json_object(), *list = json_array();
     json_object_set_new(one, "acceleratorType",
-        json_sprintf(GCE_URL "/projects/%s/zones/%s/acceleratorTypes/%s", r->o->account, i->pool->zone,
-            gpus.accelerator));
+        json_sprintf(GCE_URL "/projects/%s/zones/%s/acceleratorTypes/%s", r->o->account,
+            i->pool->zone, gpus.accelerator));
     json_object_set_new(one, "acceleratorCount", json_integer(gpus.n));
     json_array_append_new(list, one);
     json_object_set_new(o, "guestAccelerators", list);
@@ -107,8 +109,8 @@ static json_t *instance_json(const struct region *r, const struct instance *i, s
     gce_time(o, "creationTimestamp", i->launched_at);
     json_object_set_new(o, "name", json_string(s->name));
     json_object_set_new(o, "machineType",
-        json_sprintf(GCE_URL "/projects/%s/zones/%s/machineTypes/%.*s", r->o->account, i->pool->zone,
-            gce_machine_len(i->pool->type), i->pool->type));
+        json_sprintf(GCE_URL "/projects/%s/zones/%s/machineTypes/%.*s", r->o->account,
+            i->pool->zone, gce_machine_len(i->pool->type), i->pool->type));
     json_object_set_new(o, "status", json_string(status ? status : "TERMINATED"));
     if (i->is_reclaimed)
         json_object_set_new(o, "statusMessage", json_string("Instance was preempted."));
@@ -116,11 +118,11 @@ static json_t *instance_json(const struct region *r, const struct instance *i, s
     json_object_set_new(o, "selfLink", gce_instance_url(r, i->pool->zone, s->name));
     json_object_set_new(o, "scheduling", scheduling_json(s));
     json_object_set_new(o, "networkInterfaces",
-        json_pack("[{s:s, s:s, s:s}]", "kind", "compute#networkInterface", "name", "nic0", "networkIP",
-            i->private_ip));
+        json_pack("[{s:s, s:s, s:s}]", "kind", "compute#networkInterface", "name", "nic0",
+            "networkIP", i->private_ip));
     json_object_set_new(o, "disks",
-        json_pack("[{s:s, s:b, s:s, s:b, s:s}]", "kind", "compute#attachedDisk", "boot", 1, "deviceName",
-            "persistent-disk-0", "autoDelete", 1, "mode", "READ_WRITE"));
+        json_pack("[{s:s, s:b, s:s, s:b, s:s}]", "kind", "compute#attachedDisk", "boot", 1,
+            "deviceName", "persistent-disk-0", "autoDelete", 1, "mode", "READ_WRITE"));
     add_accelerators(o, r, i);
     add_account(o, s);
     json_object_set_new(o, "metadata", metadata_json(&s->attributes));
@@ -152,14 +154,16 @@ static struct instance *find_existing(const struct gce_call *c, const char *name
     return NULL;
 }
 
-/* The first of this name in the zone that still exists and can be seen; NULL with the error reply in place. */
+/* The first of this name in the zone that still exists and can be seen; NULL with the error reply
+ * in place. */
 static struct instance *find_instance(struct gce_call *c, const char *name)
 {
     struct instance *i = find_existing(c, name);
     if (i && is_shown(c, i))
         return i;
-    gce_fail(c, 404, "notFound", "The resource 'projects/%s/zones/%s/instances/%.80s' was not found",
-        c->region->o->account, c->zone, name);
+    gce_fail(c, 404, "notFound",
+        "The resource 'projects/%s/zones/%s/instances/%.80s' was not found", c->region->o->account,
+        c->zone, name);
     return NULL;
 }
 
@@ -176,11 +180,13 @@ static void fail_stockout(struct gce_call *c, struct gce_operation *op, const ch
     const struct gce_gpus gpus = gce_gpus_of(type);
     struct buf text = {0};
     buf_printf(&text,
-        "The zone 'projects/%s/zones/%s' does not have enough resources available to fulfill the request.  ",
+        "The zone 'projects/%s/zones/%s' does not have enough resources available to fulfill the "
+        "request.  ",
         c->region->o->account, c->zone);
     if (gpus.n > 0)
         buf_printf(&text,
-            "A %.*s VM instance with %lld %s accelerator(s) is currently unavailable in the %s zone.",
+            "A %.*s VM instance with %lld %s accelerator(s) is currently unavailable in the %s "
+            "zone.",
             gce_machine_len(type), type, (long long)gpus.n, gpus.accelerator, c->zone);
     else
         buf_adds(&text, "Try a different zone, or try again later.");
@@ -190,10 +196,10 @@ static void fail_stockout(struct gce_call *c, struct gce_operation *op, const ch
     buf_deinit(&text);
 }
 
-/* A machine type and an accelerator of the zone that no pool has together are sold out, for good. The spec is taken on
- * success. */
-static int launch(
-    struct gce_call *c, struct launch_spec *spec, struct reservation **ret_reservation, struct err *e)
+/* A machine type and an accelerator of the zone that no pool has together are sold out, for good.
+ * The spec is taken on success. */
+static int launch(struct gce_call *c, struct launch_spec *spec,
+    struct reservation **ret_reservation, struct err *e)
 {
     int rc = gce_gpus_check_quota(c, spec, e);
     if (rc == 0 && !market_find(&c->region->market, c->zone, spec->type, spec->market))
@@ -209,8 +215,8 @@ static int launch(
     return rc;
 }
 
-/* A refusal that waits for inserts: an operation that fails if its code is an operation's, else an HTTP error. 1: there
- * was none; 0 and -1: answered. */
+/* A refusal that waits for inserts: an operation that fails if its code is an operation's, else an
+ * HTTP error. 1: there was none; 0 and -1: answered. */
 static int take_refusal(struct gce_call *c, const struct launch_spec *spec, const char *request_id)
 {
     struct fault fault;
@@ -235,8 +241,8 @@ static int insert(struct gce_call *c, struct launch_spec *spec, const char *requ
     STR_COPY(name, spec->name);
     if (find_existing(c, name))
         return gce_fail(c, 409, "alreadyExists",
-            "The resource 'projects/%s/zones/%s/instances/%s' already exists", c->region->o->account, c->zone,
-            name);
+            "The resource 'projects/%s/zones/%s/instances/%s' already exists",
+            c->region->o->account, c->zone, name);
     int rc = take_refusal(c, spec, request_id);
     if (rc <= 0)
         return rc;
@@ -262,7 +268,8 @@ int gce_instances_insert(struct gce_call *c)
         rc = gce_read_request_id(c, request_id);
     if (rc == 0)
         rc = gce_query_end(c);
-    const struct gce_operation *earlier = rc == 0 ? gce_operation_find_request(c, request_id) : NULL;
+    const struct gce_operation *earlier =
+        rc == 0 ? gce_operation_find_request(c, request_id) : NULL;
     if (earlier) {
         c->region->counts.replays++;
         return gce_reply_operation(c, earlier);
@@ -298,7 +305,8 @@ int gce_instances_serial_port(struct gce_call *c)
     if (gce_check_zone(c) < 0 || gce_query_end(c) < 0)
         return -1;
     if (port && !str_eq(port, "1"))
-        return gce_fail(c, 400, "invalid", "Invalid value for field 'port': '%.20s'. This emulator has port 1", port);
+        return gce_fail(c, 400, "invalid",
+            "Invalid value for field 'port': '%.20s'. This emulator has port 1", port);
     const struct instance *i = find_instance(c, c->name);
     if (!i)
         return -1;
@@ -307,7 +315,8 @@ int gce_instances_serial_port(struct gce_call *c)
         c->gce->console(c->gce->console_ctx, i, &text);
     if (text.len > SERIAL_MAX)
         buf_remove_front(&text, text.len - SERIAL_MAX);
-    gce_reply_json(c, json_pack("{s:s,s:o,s:s,s:s}", "kind", "compute#serialPortOutput", "contents", json_text(buf_str(&text)), "start", "0", "next", "0"));
+    gce_reply_json(c, json_pack("{s:s,s:o,s:s,s:s}", "kind", "compute#serialPortOutput", "contents",
+                          json_text(buf_str(&text)), "start", "0", "next", "0"));
     buf_deinit(&text);
     return 0;
 }
@@ -335,8 +344,8 @@ static void collect(struct gce_call *c, const char *zone, struct gce_items *item
     for (size_t k = 0; k < c->region->n_instances; k++) {
         const struct instance *i = c->region->instances[k];
         if (is_shown(c, i) && (!zone || str_eq(i->pool->zone, zone)))
-            gce_items_add(
-                items, i->pool->zone, i->reservation->spec.name, instance_json(c->region, i, c->site->now));
+            gce_items_add(items, i->pool->zone, i->reservation->spec.name,
+                instance_json(c->region, i, c->site->now));
     }
 }
 

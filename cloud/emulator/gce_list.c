@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists: what of them a query asks for, and how they are shown, plain or zone by zone. The zones' own list, too.
+ * Lists: what of them a query asks for, and how they are shown, plain or zone by zone. The zones'
+ * own list, too.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -49,10 +50,11 @@ static int read_page(struct gce_call *c, struct page *page)
     page->filter = form_get(&c->query, "filter");
     if (max && str_to_i64(max, 0, RESULTS_MAX, "maxResults", &page->max, NULL) < 0)
         return gce_fail(c, 400, "invalid",
-            "Invalid value for field 'maxResults': '%.40s'. Must be between 0 and %d.", max, RESULTS_MAX);
+            "Invalid value for field 'maxResults': '%.40s'. Must be between 0 and %d.", max,
+            RESULTS_MAX);
     if (order && order[0] && !str_eq(order, "name"))
-        return gce_fail(
-            c, 400, "invalid", "Invalid value for field 'orderBy': '%.40s'. This emulator has name.", order);
+        return gce_fail(c, 400, "invalid",
+            "Invalid value for field 'orderBy': '%.40s'. This emulator has name.", order);
     if (token && token[0] && b64_decode(&page->after, token, strlen(token), NULL) < 0)
         return gce_fail(c, 400, "invalid", "Invalid value for field 'pageToken': '%.100s'.", token);
     return gce_query_end(c);
@@ -70,7 +72,8 @@ static int cut(struct gce_call *c, struct gce_items *items, json_t **ret_next)
         qsort(items->list, items->n, sizeof(*items->list), by_key);
     json_t *nothing = json_object();
     bool fits = true;
-    if (rc == 0 && page.filter && page.filter[0] && gce_filter_matches(page.filter, nothing, &fits, &e) < 0)
+    if (rc == 0 && page.filter && page.filter[0] &&
+        gce_filter_matches(page.filter, nothing, &fits, &e) < 0)
         rc = gce_fail(c, 400, "invalid", "%s", e.text);
     json_decref(nothing);
     for (size_t k = 0; rc == 0 && k < items->n; k++) {
@@ -106,7 +109,8 @@ static json_t *list_head(struct gce_call *c, const char *kind)
     json_t *o = json_object();
     json_object_set_new(o, "kind", json_string(kind));
     json_object_set_new(o, "id", json_text(strstr(c->request->path, "projects/")));
-    json_object_set_new(o, "selfLink", json_sprintf("https://www.googleapis.com%s", c->request->path));
+    json_object_set_new(
+        o, "selfLink", json_sprintf("https://www.googleapis.com%s", c->request->path));
     return o;
 }
 
@@ -134,15 +138,16 @@ static json_t *empty_scope(const char *zone)
 {
     json_t *w = json_object(), *o = json_object();
     json_object_set_new(w, "code", json_string("NO_RESULTS_ON_PAGE"));
-    json_object_set_new(
-        w, "message", json_sprintf("There are no results for scope 'zones/%s' on this page.", zone));
-    json_object_set_new(
-        w, "data", json_pack("[{s:s, s:o}]", "key", "scope", "value", json_sprintf("zones/%s", zone)));
+    json_object_set_new(w, "message",
+        json_sprintf("There are no results for scope 'zones/%s' on this page.", zone));
+    json_object_set_new(w, "data",
+        json_pack("[{s:s, s:o}]", "key", "scope", "value", json_sprintf("zones/%s", zone)));
     json_object_set_new(o, "warning", w);
     return o;
 }
 
-int gce_reply_aggregated(struct gce_call *c, struct gce_items *items, const char *kind, const char *member)
+int gce_reply_aggregated(
+    struct gce_call *c, struct gce_items *items, const char *kind, const char *member)
 {
     json_t *next = NULL;
     int rc = cut(c, items, &next);
@@ -189,7 +194,8 @@ int gce_zones_list(struct gce_call *c)
         json_object_set_new(o, "name", json_string(zone));
         json_object_set_new(o, "status", json_string("UP"));
         json_object_set_new(o, "region",
-            json_sprintf(GCE_URL "/projects/%s/regions/%s", c->region->o->account, c->region->o->name));
+            json_sprintf(
+                GCE_URL "/projects/%s/regions/%s", c->region->o->account, c->region->o->name));
         json_object_set_new(o, "selfLink", gce_zone_url(c->region, zone));
         gce_items_add(&items, zone, zone, o);
     }

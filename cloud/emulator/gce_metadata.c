@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata server of an instance (http://metadata.google.internal/computeMetadata/v1/). What there is, is a tree of
- * JSON that is built for each request; a path walks it. Names are spelled as in paths; in recursive JSON they are
- * camelCase, but for the custom attributes. Tokens are no part of the tree.
+ * The metadata server of an instance (http://metadata.google.internal/computeMetadata/v1/). What
+ * there is, is a tree of JSON that is built for each request; a path walks it. Names are spelled as
+ * in paths; in recursive JSON they are camelCase, but for the custom attributes. Tokens are no part
+ * of the tree.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -56,7 +57,8 @@ void gce_metadata_error(int status, struct front_reply *reply)
     reply->content_type = HTML_TYPE;
     buf_clear(&reply->body);
     buf_printf(&reply->body,
-        "<!DOCTYPE html>\n<html lang=en>\n  <title>Error %d (%s)!!1</title>\n  <p><b>%d.</b> <ins>That's an "
+        "<!DOCTYPE html>\n<html lang=en>\n  <title>Error %d (%s)!!1</title>\n  <p><b>%d.</b> "
+        "<ins>That's an "
         "error.</ins>\n  <p>%s\n</html>\n",
         status, title, status, text);
 }
@@ -112,14 +114,16 @@ static json_t *instance_json(const struct region *r, const struct instance *i)
     json_object_set_new(o, "id", json_integer((json_int_t)strtoull(i->id, NULL, 10)));
     set_text(o, "image", s->image);
     json_object_set_new(o, "machine-type",
-        json_sprintf("projects/%s/machineTypes/%.*s", number, gce_machine_len(i->pool->type), i->pool->type));
+        json_sprintf("projects/%s/machineTypes/%.*s", number, gce_machine_len(i->pool->type),
+            i->pool->type));
     set_text(o, "maintenance-event", "NONE");
     set_text(o, "name", s->name);
     json_object_set_new(o, "network-interfaces", json_pack("{s:{s:s}}", "0", "ip", i->private_ip));
     set_text(o, "preempted", wall_is_set(i->noticed_at) ? "TRUE" : "FALSE");
     json_object_set_new(o, "scheduling",
-        json_pack("{s:s, s:s, s:s}", "automatic-restart", is_spot ? "FALSE" : "TRUE", "on-host-maintenance",
-            s->ends_at_maintenance ? "TERMINATE" : "MIGRATE", "preemptible", is_spot ? "TRUE" : "FALSE"));
+        json_pack("{s:s, s:s, s:s}", "automatic-restart", is_spot ? "FALSE" : "TRUE",
+            "on-host-maintenance", s->ends_at_maintenance ? "TERMINATE" : "MIGRATE", "preemptible",
+            is_spot ? "TRUE" : "FALSE"));
     json_object_set_new(o, "service-accounts", accounts_json(s));
     json_object_set_new(o, "zone", json_sprintf("projects/%s/zones/%s", number, i->pool->zone));
     return o;
@@ -199,8 +203,10 @@ static void add_leaf(struct buf *out, const json_t *v)
         buf_printf(out, "%s\n", json_string_value(json_array_get(v, k)));
 }
 
-/* A directory: its names, one a line, directories with a slash; below all of it, "name/of/leaf value". */
-static void add_names(struct buf *out, const json_t *v, bool is_recursive, const char *prefix, int depth)
+/* A directory: its names, one a line, directories with a slash; below all of it, "name/of/leaf
+ * value". */
+static void add_names(
+    struct buf *out, const json_t *v, bool is_recursive, const char *prefix, int depth)
 {
     const char *key;
     json_t *value;
@@ -232,7 +238,8 @@ static void add_json(struct buf *out, const json_t *v, bool are_names_ours)
     }
     json_t *list = json_array();
     json_array_append(list, (json_t *)v);
-    char *text = json_dump_text(list); /* "[...]": a value alone is no text that can be dumped everywhere */
+    /* "[...]": a value alone is no text that can be dumped everywhere */
+    char *text = json_dump_text(list);
     buf_add(out, text + 1, strlen(text) - 2);
     free(text);
     json_decref(list);
@@ -282,8 +289,8 @@ static bool has_to_wait(const struct question *q, const struct front_request *r,
     return q->waits && !r->is_last && q->timeout_s > 0 && str_eq(known, etag);
 }
 
-static void answer_value(
-    const json_t *v, const struct question *q, const struct front_request *r, struct front_reply *reply)
+static void answer_value(const json_t *v, const struct question *q, const struct front_request *r,
+    struct front_reply *reply)
 {
     char etag[ETAG_MAX];
     if (q->is_json)
@@ -312,7 +319,8 @@ static bool is_token_path(const struct front_site *s, const char *path)
         return false;
     path += strlen(dir);
     size_t n = strcspn(path, "/");
-    bool is_its = (strlen(account) == n && strncmp(path, account, n) == 0) || str_starts(path, "default/");
+    bool is_its =
+        (strlen(account) == n && strncmp(path, account, n) == 0) || str_starts(path, "default/");
     return is_its && str_eq(path + n, "/token");
 }
 
@@ -326,8 +334,9 @@ static void answer_token(const struct front_site *s, struct front_reply *reply)
     const struct gce_token *t =
         gce_auth_issue(&gce->auth, &caller, s->instance->id, gce->role_ttl_ms, s->now);
     reply->content_type = JSON_TYPE;
-    buf_printf(&reply->body, "{\"access_token\":\"%s\",\"expires_in\":%lld,\"token_type\":\"Bearer\"}",
-        t->text, (long long)((t->expires.ms - s->now.ms) / 1000));
+    buf_printf(&reply->body,
+        "{\"access_token\":\"%s\",\"expires_in\":%lld,\"token_type\":\"Bearer\"}", t->text,
+        (long long)((t->expires.ms - s->now.ms) / 1000));
 }
 
 /* ---- The whole ---- */
@@ -340,8 +349,8 @@ static void redirect(const char *path, struct front_reply *reply)
     front_reply_header(reply, "Location", ROOT "/%s/", path);
 }
 
-static void answer_path(
-    const struct front_site *s, const struct front_request *r, const char *path, struct front_reply *reply)
+static void answer_path(const struct front_site *s, const struct front_request *r, const char *path,
+    struct front_reply *reply)
 {
     struct form form = {0};
     struct question q;
@@ -366,11 +375,13 @@ static void answer_path(
     form_deinit(&form);
 }
 
-void gce_metadata(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+void gce_metadata(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     set_headers(reply);
     reply->content_type = TEXT_TYPE;
-    if (front_header(r, "X-Forwarded-For") || !str_eq(front_header(r, "Metadata-Flavor"), "Google")) {
+    if (front_header(r, "X-Forwarded-For") ||
+        !str_eq(front_header(r, "Metadata-Flavor"), "Google")) {
         gce_metadata_error(403, reply);
     } else if (!str_eq(r->method, "GET") && !str_eq(r->method, "HEAD")) {
         gce_metadata_error(405, reply);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Zone operations. Those of calls are stored; whether they are done is seen from their instance. Those of preemptions
- * ("systemevent-...") are seen from the instances that had a notice, so that they are there for as long as the emulator
- * runs: of an instance that is deleted at its preemption they are all that is left.
+ * Zone operations. Those of calls are stored; whether they are done is seen from their instance.
+ * Those of preemptions ("systemevent-...") are seen from the instances that had a notice, so that
+ * they are there for as long as the emulator runs: of an instance that is deleted at its preemption
+ * they are all that is left.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -55,8 +56,9 @@ static struct outcome outcome_of(const struct gce_operation *op, struct wall now
             explain_failed_boot(i, &o);
     } else {
         o.is_done = i->state == INSTANCE_TERMINATED;
-        o.ended_at =
-            wall_is_set(i->gone_at) && i->gone_at.ms > op->inserted_at.ms ? i->gone_at : op->inserted_at;
+        o.ended_at = wall_is_set(i->gone_at) && i->gone_at.ms > op->inserted_at.ms
+                         ? i->gone_at
+                         : op->inserted_at;
     }
     return o;
 }
@@ -106,14 +108,16 @@ static void operation_name(const struct gce_operation *op, char out[GCE_NAME_MAX
         (unsigned long long)op->number);
 }
 
-static json_t *operation_json(const struct region *r, const struct gce_operation *op, struct wall now)
+static json_t *operation_json(
+    const struct region *r, const struct gce_operation *op, struct wall now)
 {
     json_t *o = json_object();
     const struct outcome outcome = outcome_of(op, now);
     char name[GCE_NAME_MAX];
     operation_name(op, name);
     json_object_set_new(o, "kind", json_string("compute#operation"));
-    json_object_set_new(o, "id", json_sprintf("%lld", 8000000000000000000LL + (long long)op->number));
+    json_object_set_new(
+        o, "id", json_sprintf("%lld", 8000000000000000000LL + (long long)op->number));
     add_links(o, r, op->zone, name, op->target);
     if (op->instance)
         json_object_set_new(o, "targetId", json_string(op->instance->id));
@@ -155,7 +159,8 @@ static json_t *event_json(const struct region *r, const struct instance *i)
     char name[GCE_NAME_MAX];
     event_name(i, name);
     json_object_set_new(o, "kind", json_string("compute#operation"));
-    json_object_set_new(o, "id", json_sprintf("%lld", 7000000000000000000LL + (long long)i->number));
+    json_object_set_new(
+        o, "id", json_sprintf("%lld", 7000000000000000000LL + (long long)i->number));
     add_links(o, r, i->pool->zone, name, i->reservation->spec.name);
     json_object_set_new(o, "targetId", json_string(i->id));
     json_object_set_new(o, "operationType", json_string(PREEMPTED));
@@ -241,8 +246,9 @@ static const struct instance *find_event(const struct gce_call *c)
 
 static int not_found(struct gce_call *c)
 {
-    return gce_fail(c, 404, "notFound", "The resource 'projects/%s/zones/%s/operations/%.80s' was not found",
-        c->region->o->account, c->zone, c->name);
+    return gce_fail(c, 404, "notFound",
+        "The resource 'projects/%s/zones/%s/operations/%.80s' was not found", c->region->o->account,
+        c->zone, c->name);
 }
 
 /* max_ms: how long the reply may wait until it is done. */

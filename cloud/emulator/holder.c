@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One loop around poll: commands, SIGCHLD, the deadline. It is a child subreaper, so "no child is left"
- * (ECHILD) means that the whole tree is gone; that is checked after every kill, and is how a power-off is
- * noticed.
+ * One loop around poll: commands, SIGCHLD, the deadline. It is a child subreaper, so "no child is
+ * left" (ECHILD) means that the whole tree is gone; that is checked after every kill, and is how a
+ * power-off is noticed.
  */
 #include "cloud/emulator/holder.h"
 #include "base/fs.h"
@@ -65,8 +65,8 @@ static void exec_script(struct holder *h)
     set_priority(0);
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(h->console, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (setsid() < 0 || chdir(h->dir) < 0 || in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
-        dup2(out, 2) < 0)
+    if (setsid() < 0 || chdir(h->dir) < 0 || in < 0 || out < 0 || dup2(in, 0) < 0 ||
+        dup2(out, 1) < 0 || dup2(out, 2) < 0)
         _exit(EXIT_NOT_FOUND);
     char *argv[] = {(char *)h->script, NULL};
     execve(h->script, argv, environ);
@@ -112,7 +112,8 @@ static void kill_everything(struct holder *h)
     while (!nothing_is_left(h)) {
         if (proc_group_kill_all(h->group, 0, KILL_TIMEOUT_MS, &e) < 0 ||
             proc_group_kill_all(h->all, 0, KILL_TIMEOUT_MS, &e) < 0)
-            log_warn("an instance's processes will not die", log_s("instance", h->name), log_err(&e));
+            log_warn(
+                "an instance's processes will not die", log_s("instance", h->name), log_err(&e));
     }
     report(h, h->is_last_term ? "power-off" : "killed");
 }
@@ -257,8 +258,11 @@ int holder_main(int argc, char **argv)
         fprintf(stderr, "belay-emulator: " HOLDER_FLAG " is for its own use\n");
         return 2;
     }
-    struct holder h = {
-        .name = argv[0], .dir = argv[1], .console = argv[2], .script = argv[3], .kill_at = MONO_NONE};
+    struct holder h = {.name = argv[0],
+        .dir = argv[1],
+        .console = argv[2],
+        .script = argv[3],
+        .kill_at = MONO_NONE};
     h.signals_fd = -1;
     if (prepare(&h, &e) < 0) {
         log_error("an instance cannot run", log_s("instance", h.name), log_err(&e));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An instance as data: what was asked for, its life, what it has cost. Its processes are machines.c's.
+ * An instance as data: what was asked for, its life, what it has cost. Its processes are
+ * machines.c's.
  */
 #ifndef BELAY_CLOUD_EMULATOR_INSTANCE_H
 #define BELAY_CLOUD_EMULATOR_INSTANCE_H
@@ -34,7 +35,8 @@ struct tags {
 
 void tags_deinit(struct tags *t);
 void tags_set(
-    struct tags *t, const char *key, const char *value); /* replaces; the caller keeps INSTANCE_TAGS_MAX */
+    /* replaces; the caller keeps INSTANCE_TAGS_MAX */
+    struct tags *t, const char *key, const char *value);
 const char *tags_get(const struct tags *t, const char *key); /* NULL: none */
 
 #define LAUNCH_DISKS_MAX 8
@@ -133,8 +135,8 @@ static inline bool instance_is_alive(const struct instance *i)
     return i->state == INSTANCE_PENDING || i->state == INSTANCE_RUNNING;
 }
 
-/* Charges a running instance up to now at the pool's price in force. To be called before the price changes,
- * and before it leaves running. */
+/* Charges a running instance up to now at the pool's price in force. To be called before the price
+ * changes, and before it leaves running. */
 void instance_bill(struct instance *i, struct wall now);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What happened in the emulated cloud, in order: one JSON object an entry, {"seq": 1, "at": ..., "what": ...,
+ * What happened in the emulated cloud, in order: one JSON object an entry, {"seq": 1, "at": ...,
+ * "what": ...,
  * ...}.
  */
 #ifndef BELAY_CLOUD_EMULATOR_JOURNAL_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The answers of AWS. EC2: no Authorization at all is MissingParameter (AWSAccessKeyId, the parameter of its first
- * signature version), an unknown key is AuthFailure, a wrong secret SignatureDoesNotMatch, a clock that is
- * off, or keys that have ended, RequestExpired. S3 has other words for the same.
+ * The answers of AWS. EC2: no Authorization at all is MissingParameter (AWSAccessKeyId, the
+ * parameter of its first signature version), an unknown key is AuthFailure, a wrong secret
+ * SignatureDoesNotMatch, a clock that is off, or keys that have ended, RequestExpired. S3 has other
+ * words for the same.
  */
 #include "cloud/emulator/keyring.h"
 #include "base/mem.h"
@@ -69,7 +70,8 @@ static const struct keyring_key *make_temporary(
     return key;
 }
 
-const struct keyring_key *keyring_role(struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
+const struct keyring_key *keyring_role(
+    struct keyring *k, const char *owner, int64_t ttl_ms, struct wall now)
 {
     for (size_t i = 0; i < k->n; i++)
         if (str_eq(k->keys[i].owner, owner) && !k->keys[i].is_session &&
@@ -112,7 +114,8 @@ void keyring_describe(const struct keyring *k, struct wall now, json_t *list)
         if (!key->is_session || key->expires.ms <= now.ms)
             continue;
         time_format_iso(key->expires, end);
-        json_t *o = json_pack("{s:s, s:s, s:s}", "type", "session", "id", key->owner, "expires", end);
+        json_t *o =
+            json_pack("{s:s, s:s, s:s}", "type", "session", "id", key->owner, "expires", end);
         if (key->policy.statements)
             json_object_set(o, "policy", key->policy.statements);
         json_array_append_new(list, o);
@@ -124,10 +127,11 @@ void keyring_describe(const struct keyring *k, struct wall now, json_t *list)
 static const struct codes {
     const char *service;
     const char *none, *malformed, *scope, *unknown, *bad_token, *ended, *skewed, *mismatch;
-} ec2_codes = {"ec2", "MissingParameter", "IncompleteSignature", "SignatureDoesNotMatch", "AuthFailure", "AuthFailure",
-    "RequestExpired", "RequestExpired", "SignatureDoesNotMatch"},
+} ec2_codes = {"ec2", "MissingParameter", "IncompleteSignature", "SignatureDoesNotMatch",
+    "AuthFailure", "AuthFailure", "RequestExpired", "RequestExpired", "SignatureDoesNotMatch"},
   s3_codes = {"s3", "AccessDenied", "AuthorizationHeaderMalformed", "AuthorizationHeaderMalformed",
-      "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch"},
+      "InvalidAccessKeyId", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed",
+      "SignatureDoesNotMatch"},
   sts_codes = {"sts", "MissingAuthenticationToken", "IncompleteSignature", "SignatureDoesNotMatch",
       "InvalidClientTokenId", "InvalidClientTokenId", "ExpiredToken", "SignatureDoesNotMatch",
       "SignatureDoesNotMatch"},
@@ -166,7 +170,8 @@ static int parse_timestamp(const char *t, struct wall *ret_wall, struct err *e)
     char iso[32];
     if (strlen(t) != 16)
         return err_set(e, ERR_INVALID, "Date must be in ISO-8601 'basic format'. Got '%.40s'.", t);
-    snprintf(iso, sizeof(iso), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", t, t + 4, t + 6, t + 9, t + 11, t + 13);
+    snprintf(
+        iso, sizeof(iso), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", t, t + 4, t + 6, t + 9, t + 11, t + 13);
     return time_parse_iso(iso, ret_wall, e);
 }
 
@@ -179,15 +184,15 @@ static bool is_signed(const struct sigv4_claim *c, const char *name)
     return false;
 }
 
-static const char *check_time(const char *date, const struct sigv4_claim *c, const struct codes *codes,
-    struct wall now, struct err *e)
+static const char *check_time(const char *date, const struct sigv4_claim *c,
+    const struct codes *codes, struct wall now, struct err *e)
 {
     struct wall at;
     if (parse_timestamp(date, &at, e) < 0)
         return codes->malformed;
     if (strncmp(date, c->date, 8) != 0) {
-        err_set(
-            e, ERR_DENIED, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date.");
+        err_set(e, ERR_DENIED,
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date.");
         return codes->scope;
     }
     if (at.ms < now.ms - KEYRING_SKEW_MS || at.ms > now.ms + KEYRING_SKEW_MS) {
@@ -209,7 +214,8 @@ static const char *check_signature(const struct keyring_request *r, const struct
         .headers = r->headers,
         .n_headers = r->n_headers,
         .body_sha256 = r->body_sha256 ? r->body_sha256 : hash};
-    const struct sigv4_scope scope = {.timestamp = date, .region = c->region, .service = c->service};
+    const struct sigv4_scope scope = {
+        .timestamp = date, .region = c->region, .service = c->service};
     if (sigv4_signature(&signed_request, &scope, key->secret, c->signed_headers, expected, e) < 0)
         return codes_of(r)->malformed;
     if (str_secret_eq(expected, c->signature))
@@ -222,17 +228,20 @@ static const char *check_scope(
     const struct sigv4_claim *c, const char *region, const struct codes *codes, struct err *e)
 {
     if (!str_eq(c->region, region)) {
-        err_set(e, ERR_DENIED, "Credential should be scoped to a valid region, not '%s'.", c->region);
+        err_set(
+            e, ERR_DENIED, "Credential should be scoped to a valid region, not '%s'.", c->region);
         return codes->scope;
     }
     if (!str_eq(c->service, codes->service)) {
-        err_set(e, ERR_DENIED, "Credential should be scoped to correct service: '%s'.", codes->service);
+        err_set(
+            e, ERR_DENIED, "Credential should be scoped to correct service: '%s'.", codes->service);
         return codes->scope;
     }
     return NULL;
 }
 
-static const char *check_key(const struct keyring_request *r, const struct keyring_key *key, struct wall now)
+static const char *check_key(
+    const struct keyring_request *r, const struct keyring_key *key, struct wall now)
 {
     const char *token = header(r, "X-Amz-Security-Token");
     if (!key)
@@ -244,8 +253,8 @@ static const char *check_key(const struct keyring_request *r, const struct keyri
     return NULL;
 }
 
-const char *keyring_check(const struct keyring *k, const struct keyring_request *r, const char *region,
-    struct wall now, struct err *e)
+const char *keyring_check(const struct keyring *k, const struct keyring_request *r,
+    const char *region, struct wall now, struct err *e)
 {
     const struct codes *codes = codes_of(r);
     struct sigv4_claim claim;
@@ -261,7 +270,8 @@ const char *keyring_check(const struct keyring *k, const struct keyring_request 
         return codes->malformed;
     if (!date || !is_signed(&claim, "host") || !is_signed(&claim, "x-amz-date")) {
         err_set(e, ERR_DENIED,
-            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header, and "
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header, "
+            "and "
             "'host' and 'x-amz-date' among its SignedHeaders.");
         return codes->malformed;
     }

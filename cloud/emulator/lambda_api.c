@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who calls, how often, what for, and the form of errors. Order: the key, the address, the rate, the faults, the method.
- * The limits are the account's, whichever key is shown. Who asks too often meets the proxy before the API: a status of
- * 429 with a line of text, and no JSON.
+ * Who calls, how often, what for, and the form of errors. Order: the key, the address, the rate,
+ * the faults, the method. The limits are the account's, whichever key is shown. Who asks too often
+ * meets the proxy before the API: a status of 429 with a line of text, and no JSON.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -27,7 +27,8 @@ static const struct {
     {NO_KEY, 401, "API key was invalid, expired, or deleted.",
         "Check your API key or create a new one, then try again."},
     {"global/account-inactive", 403, "Your account is inactive.",
-        "Make sure you have verified your email address and have a valid payment method. Contact Support if "
+        "Make sure you have verified your email address and have a valid payment method. Contact "
+        "Support if "
         "problems continue."},
     {"global/forbidden", 403, "You do not have permission to do this.", NULL},
     {"global/invalid-address", 400, "Your billing address is invalid.",
@@ -82,7 +83,8 @@ void lambda_cloud_api_error(const struct front_site *s, const char *code, struct
     write_error(reply, 400, code, code);
 }
 
-int lambda_cloud_fail(struct lambda_cloud_call *c, int status, const char *code, const char *fmt, ...)
+int lambda_cloud_fail(
+    struct lambda_cloud_call *c, int status, const char *code, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -131,8 +133,8 @@ static bool is_basic(const struct lambda_cloud *cloud, const char *text)
 {
     struct buf pair = {0};
     bool is_good = false;
-    if (b64_decode(&pair, text, strlen(text), NULL) == 0 && pair.len > 0 && pair.data[pair.len - 1] == ':' &&
-        !memchr(pair.data, '\0', pair.len)) {
+    if (b64_decode(&pair, text, strlen(text), NULL) == 0 && pair.len > 0 &&
+        pair.data[pair.len - 1] == ':' && !memchr(pair.data, '\0', pair.len)) {
         pair.data[--pair.len] = '\0';
         is_good = is_key(cloud, buf_str(&pair));
     }
@@ -175,7 +177,8 @@ static const struct {
     {"GET", "instances", "listInstances", false, false, lambda_cloud_list},
     {"GET", "instances/*", "getInstance", false, false, lambda_cloud_get},
     {"POST", "instance-operations/launch", "launchInstance", true, true, lambda_cloud_launch},
-    {"POST", "instance-operations/terminate", "terminateInstance", false, true, lambda_cloud_terminate},
+    {"POST", "instance-operations/terminate", "terminateInstance", false, true,
+        lambda_cloud_terminate},
 };
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -208,7 +211,8 @@ static size_t find_method(struct lambda_cloud_call *c)
         lambda_cloud_fail(c, 405, "global/not-found", "The method is not allowed here.");
     else
         lambda_cloud_fail(c, 404, "global/not-found",
-            "There is nothing at %.200s; this emulator has instance-types, instances, and launch and "
+            "There is nothing at %.200s; this emulator has instance-types, instances, and launch "
+            "and "
             "terminate of "
             "instance-operations, below " ROOT,
             path);
@@ -242,7 +246,8 @@ static void call(struct lambda_cloud_call *c)
         methods[k].run(c);
 }
 
-void lambda_cloud_api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+void lambda_cloud_api(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct lambda_cloud_call c = {
         .site = s, .request = r, .reply = reply, .region = s->region, .cloud = s->state, .id = ""};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda's Cloud API, version 1, as functions: a request in, status and JSON out. No I/O, no clock. One account that sees
- * all of Lambda's regions, which are the zones of the market's pools. As at Lambda, a launch has no idempotency token:
- * the same body twice is two instances. A field that is not known is refused by name.
+ * Lambda's Cloud API, version 1, as functions: a request in, status and JSON out. No I/O, no clock.
+ * One account that sees all of Lambda's regions, which are the zones of the market's pools. As at
+ * Lambda, a launch has no idempotency token: the same body twice is two instances. A field that is
+ * not known is refused by name.
  */
 #ifndef BELAY_CLOUD_EMULATOR_LAMBDA_CLOUD_H
 #define BELAY_CLOUD_EMULATOR_LAMBDA_CLOUD_H
@@ -47,15 +48,17 @@ struct lambda_cloud_call {
 void lambda_cloud_api(
     const struct front_site *s, const struct front_request *r, struct front_reply *ret_reply);
 
-/* An error by its code, with the status and the words that come with it; "1015" is the error of the proxy before the
- * API, of who asks too often. */
-void lambda_cloud_api_error(const struct front_site *s, const char *code, struct front_reply *ret_reply);
+/* An error by its code, with the status and the words that come with it; "1015" is the error of the
+ * proxy before the API, of who asks too often. */
+void lambda_cloud_api_error(
+    const struct front_site *s, const char *code, struct front_reply *ret_reply);
 
 /* ---- for the methods, in lambda_*.c ---- */
 
-/* Turns the reply into an error in the words of fmt. Returns -1, so that `return lambda_cloud_fail(...)` reads well. */
-int lambda_cloud_fail(struct lambda_cloud_call *c, int status, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Turns the reply into an error in the words of fmt. Returns -1, so that `return
+ * lambda_cloud_fail(...)` reads well. */
+int lambda_cloud_fail(struct lambda_cloud_call *c, int status, const char *code, const char *fmt,
+    ...) __attribute__((format(printf, 4, 5)));
 
 void lambda_cloud_reply(struct lambda_cloud_call *c, json_t *data); /* taken */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda Cloud: its keys in the configuration, and the front's table. Its instances have no metadata service.
+ * Lambda Cloud: its keys in the configuration, and the front's table. Its instances have no
+ * metadata service.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -43,7 +44,8 @@ static void read_keys(struct config_section *s, struct options *o)
     for (size_t k = 0; seq && k < seq->n_items && s->r.rc == 0; k++) {
         const struct yaml_node *item = seq->items[k];
         if (item->type != YAML_SCALAR || !is_key(item->text))
-            yaml_reader_fail(&s->r, item, "expected an API key: one word of 1 to %d characters, without ':'",
+            yaml_reader_fail(&s->r, item,
+                "expected an API key: one word of 1 to %d characters, without ':'",
                 LAMBDA_CLOUD_KEY_MAX - 1);
         else
             STR_COPY(o->keys[o->n_keys++], item->text);
@@ -82,7 +84,8 @@ static void *read_options(struct config_section *s)
     o->ssh_keys = config_names(s, "ssh_keys");
     o->images = config_names(s, "images");
     read_file_systems(s, o);
-    o->request_every_ms = yaml_opt_i64(&s->r, "request_every_ms", 0, EVERY_MAX_MS, REQUEST_EVERY_MS);
+    o->request_every_ms =
+        yaml_opt_i64(&s->r, "request_every_ms", 0, EVERY_MAX_MS, REQUEST_EVERY_MS);
     o->launch_every_ms = yaml_opt_i64(&s->r, "launch_every_ms", 0, EVERY_MAX_MS, LAUNCH_EVERY_MS);
     return o;
 }
@@ -142,7 +145,8 @@ static void metadata_error(int status, struct front_reply *reply)
     buf_adds(&reply->body, "Lambda's instances have no metadata service\n");
 }
 
-static void metadata(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void metadata(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     (void)s, (void)r;
     metadata_error(404, reply);

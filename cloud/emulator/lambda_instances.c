@@ -36,14 +36,14 @@ static json_t *type_json(const struct market_pool *p)
         snprintf(gpus, sizeof(gpus), "%s (%d GB)", t.gpu_model, (int)(t.gpu_memory_mib / MIB_GIB));
     json_t *o = json_object();
     json_object_set_new(o, "name", json_string(p->type));
-    json_object_set_new(
-        o, "description", gpus[0] ? json_sprintf("%dx %s", (int)t.gpus, gpus) : json_string(p->type));
+    json_object_set_new(o, "description",
+        gpus[0] ? json_sprintf("%dx %s", (int)t.gpus, gpus) : json_string(p->type));
     json_object_set_new(o, "gpu_description", json_string(gpus[0] ? gpus : "N/A"));
     json_object_set_new(o, "price_cents_per_hour",
         json_integer((p->price_uusd_h[CLOUD_ON_DEMAND] + CENT_UUSD / 2) / CENT_UUSD));
     json_object_set_new(o, "specs",
-        json_pack("{s:i, s:i, s:i, s:i}", "vcpus", (int)t.vcpus, "memory_gib", (int)(t.memory_mib / MIB_GIB),
-            "storage_gib", STORAGE_GIB, "gpus", (int)t.gpus));
+        json_pack("{s:i, s:i, s:i, s:i}", "vcpus", (int)t.vcpus, "memory_gib",
+            (int)(t.memory_mib / MIB_GIB), "storage_gib", STORAGE_GIB, "gpus", (int)t.gpus));
     return o;
 }
 
@@ -60,7 +60,8 @@ int lambda_cloud_types(struct lambda_cloud_call *c)
         const struct market_pool *p = &c->region->market.pools[k];
         json_t *item = json_object_get(data, p->type);
         if (!item) {
-            item = json_pack("{s:o, s:[]}", "instance_type", type_json(p), "regions_with_capacity_available");
+            item = json_pack(
+                "{s:o, s:[]}", "instance_type", type_json(p), "regions_with_capacity_available");
             json_object_set_new(data, p->type, item);
         }
         if (market_room(p, CLOUD_ON_DEMAND) > 0)
@@ -101,18 +102,20 @@ static const char *status_of(const struct lambda_cloud_call *c, const struct ins
 /* What can be done to it now. */
 static json_t *actions_json(const char *status)
 {
-    static const char *const actions[] = {"migrate", "rebuild", "restart", "cold_reboot", "terminate"};
-    bool is_up = str_eq(status, ACTIVE) || str_eq(status, UNHEALTHY), is_booting = str_eq(status, BOOTING);
+    static const char *const actions[] = {
+        "migrate", "rebuild", "restart", "cold_reboot", "terminate"};
+    bool is_up = str_eq(status, ACTIVE) || str_eq(status, UNHEALTHY),
+         is_booting = str_eq(status, BOOTING);
     json_t *o = json_object();
     for (size_t k = 0; k < sizeof(actions) / sizeof(actions[0]); k++) {
         bool is_available = is_up || (is_booting && str_eq(actions[k], "terminate"));
         json_t *one = json_pack("{s:b}", "available", is_available);
         if (!is_available) {
-            json_object_set_new(
-                one, "reason_code", json_string(is_booting ? "vm-has-not-launched" : "vm-is-terminating"));
+            json_object_set_new(one, "reason_code",
+                json_string(is_booting ? "vm-has-not-launched" : "vm-is-terminating"));
             json_object_set_new(one, "reason_description",
-                json_string(
-                    is_booting ? "The instance has not launched yet." : "The instance is being terminated."));
+                json_string(is_booting ? "The instance has not launched yet."
+                                       : "The instance is being terminated."));
         }
         json_object_set_new(o, actions[k], one);
     }
@@ -123,8 +126,8 @@ static json_t *tags_json(const struct tags *tags)
 {
     json_t *list = json_array();
     for (size_t k = 0; k < tags->n; k++)
-        json_array_append_new(list, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key), "value",
-                                        json_text(tags->list[k].value)));
+        json_array_append_new(list, json_pack("{s:o, s:o}", "key", json_text(tags->list[k].key),
+                                        "value", json_text(tags->list[k].value)));
     return list;
 }
 
@@ -192,8 +195,8 @@ static int check_ids(struct lambda_cloud_call *c, const json_t *ids)
     for (size_t k = 0; k < json_array_size(ids); k++) {
         const char *id = json_string_value(json_array_get(ids, k));
         if (!id)
-            return lambda_cloud_fail(
-                c, 400, "global/invalid-parameters", "Invalid request data. instance_ids: expected texts");
+            return lambda_cloud_fail(c, 400, "global/invalid-parameters",
+                "Invalid request data. instance_ids: expected texts");
         if (!find(c, id))
             return -1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /instance-operations/launch: from JSON to a launch_spec, with Lambda's own refusals. The limits are those of its
- * OpenAPI description, version 1.10.
+ * POST /instance-operations/launch: from JSON to a launch_spec, with Lambda's own refusals. The
+ * limits are those of its OpenAPI description, version 1.10.
  */
 #include "base/str.h"
 #include "cloud/emulator/lambda_cloud.h"
@@ -48,14 +48,16 @@ static int check_file_system(struct reading *rd)
             continue;
         if (str_eq(cloud->file_systems[k].region, rd->spec->zone))
             return 0;
-        return lambda_cloud_fail(rd->c, 400, "instance-operations/launch/file-system-in-wrong-region",
+        return lambda_cloud_fail(rd->c, 400,
+            "instance-operations/launch/file-system-in-wrong-region",
             "The file system \"%s\" is in %s, the instance would be in %s.", rd->file_system,
             cloud->file_systems[k].region, rd->spec->zone);
     }
     return refuse(rd, "file system", rd->file_system);
 }
 
-/* A type may have no pool in the region that is asked for; then there is no capacity of it there. */
+/* A type may have no pool in the region that is asked for; then there is no capacity of it
+ * there. */
 static int check_place(struct reading *rd)
 {
     const struct market *m = &rd->c->region->market;
@@ -63,7 +65,8 @@ static int check_place(struct reading *rd)
     if (!market_has_zone(m, s->zone))
         return lambda_cloud_fail(
             rd->c, 400, INVALID, "Invalid request data. region_name: \"%s\" is no region", s->zone);
-    return market_find(m, NULL, s->type, CLOUD_ON_DEMAND) ? 0 : refuse(rd, "instance type", s->type);
+    return market_find(m, NULL, s->type, CLOUD_ON_DEMAND) ? 0
+                                                          : refuse(rd, "instance type", s->type);
 }
 
 static int check_names(struct reading *rd)
@@ -178,7 +181,8 @@ static int launch(struct lambda_cloud_call *c, struct launch_spec *spec)
                  : ERR_NO_CAPACITY;
     if (rc < 0) {
         lambda_cloud_api_error(c->site,
-            rc == ERR_QUOTA ? "global/quota-exceeded" : "instance-operations/launch/insufficient-capacity",
+            rc == ERR_QUOTA ? "global/quota-exceeded"
+                            : "instance-operations/launch/insufficient-capacity",
             c->reply);
         return -1;
     }

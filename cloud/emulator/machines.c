@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a machine: boot makes directory, metadata service and holder; from then on only the holder says
- * when it is gone (its last line, and the end of its process). A holder that ends without that line was
- * killed: its orphans become this process's children (it is a subreaper) and are killed here.
+ * The life of a machine: boot makes directory, metadata service and holder; from then on only the
+ * holder says when it is gone (its last line, and the end of its process). A holder that ends
+ * without that line was killed: its orphans become this process's children (it is a subreaper) and
+ * are killed here.
  */
 #include "cloud/emulator/machines.h"
 #include "base/fs.h"
@@ -55,8 +56,8 @@ struct machines {
     bool is_stopping; /* nothing boots any more */
 };
 
-struct machines *machines_create(uv_loop_t *loop, struct region *region, const struct machines_options *o,
-    const struct machines_host *host)
+struct machines *machines_create(uv_loop_t *loop, struct region *region,
+    const struct machines_options *o, const struct machines_host *host)
 {
     struct machines *ms = mem_alloc(sizeof(*ms));
     *ms = (struct machines){.loop = loop, .region = region, .o = o, .host = host};
@@ -145,7 +146,8 @@ static void on_report(struct machine *m, const char *line)
     int64_t ms;
     m->is_power_off = str_starts(line, "gone power-off ");
     const char *time = strrchr(line, ' ');
-    if (time && str_starts(line, "gone ") && str_to_i64(time + 1, 0, INT64_MAX, "time", &ms, NULL) == 0)
+    if (time && str_starts(line, "gone ") &&
+        str_to_i64(time + 1, 0, INT64_MAX, "time", &ms, NULL) == 0)
         m->died.ms = ms;
 }
 
@@ -208,7 +210,8 @@ static char *gpus_variable(const struct machine *m)
     return mem_printf("BELAY_NODE_GPUS=%d", (int)t.gpus);
 }
 
-/* Whoever runs the emulator has the machine that its machines are on: jobs of this user run there, root's too. */
+/* Whoever runs the emulator has the machine that its machines are on: jobs of this user run there,
+ * root's too. */
 static char *users_variable(void)
 {
     const struct passwd *pw = getpwuid(geteuid());
@@ -220,13 +223,14 @@ static int spawn(struct machine *m, struct err *e)
     struct machines *ms = m->machines;
     char self[4096];
     size_t n = sizeof(self);
-    char *home = mem_printf("HOME=%s", m->dir), *path = mem_printf("PATH=%s/sbin:%s", m->dir, ms->o->path);
+    char *home = mem_printf("HOME=%s", m->dir),
+         *path = mem_printf("PATH=%s/sbin:%s", m->dir, ms->o->path);
     char *node = mem_printf("BELAY_NODE_DIR=%s/belay", m->dir),
          *url = mem_printf("BELAY_METADATA=%s", front_server_url(m->metadata));
     char *gpus = gpus_variable(m), *users = users_variable();
     char *env[] = {path, home, node, url, gpus, users, NULL};
-    char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir, m->console,
-        m->script ? m->script : (char *)"", NULL};
+    char *argv[] = {(char *)"belay-emulator", (char *)HOLDER_FLAG, m->instance->id, m->dir,
+        m->console, m->script ? m->script : (char *)"", NULL};
     uv_stdio_container_t io[3] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&m->commands},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&m->reports},
@@ -249,7 +253,8 @@ static int spawn(struct machine *m, struct err *e)
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&m->reports, on_alloc, on_read);
     free(home), free(path), free(node), free(url), free(gpus), free(users);
-    return rc < 0 ? err_set(e, ERR_IO, "cannot start the holder of %s: %s", m->instance->id, uv_strerror(rc))
+    return rc < 0 ? err_set(e, ERR_IO, "cannot start the holder of %s: %s", m->instance->id,
+                        uv_strerror(rc))
                   : 0;
 }
 
@@ -273,7 +278,8 @@ static void kill_orphans(struct machines *ms)
         fclose(f);
 }
 
-/* What the holder would have removed. Its cgroups, if it had any, are below ours, as they were below its own.
+/* What the holder would have removed. Its cgroups, if it had any, are below ours, as they were
+ * below its own.
  */
 static void remove_group(const struct machine *m)
 {
@@ -308,7 +314,8 @@ static int make_systemctl(const struct machine *m, struct err *e)
     struct buf text = {0};
     buf_printf(&text,
         "#!/bin/sh\n"
-        "[ \"$*\" = is-system-running ] || { echo 'systemctl: this machine is emulated' >&2; exit 1; }\n"
+        "[ \"$*\" = is-system-running ] || { echo 'systemctl: this machine is emulated' >&2; exit "
+        "1; }\n"
         "[ ! -e '%s/" HOLDER_STOPPING "' ] || { echo stopping; exit 1; }\n"
         "echo running\n",
         m->dir);
@@ -393,7 +400,8 @@ static int op_boot(void *ctx, struct instance *i, struct err *e)
 static void op_doom(void *ctx, struct instance *i)
 {
     const struct machines *ms = ctx;
-    command(i->machine, "kill-at %lld\n", (long long)(i->deadline.ms - ms->host->wall_minus_mono_ms));
+    command(
+        i->machine, "kill-at %lld\n", (long long)(i->deadline.ms - ms->host->wall_minus_mono_ms));
 }
 
 static void op_soft_off(void *ctx, struct instance *i)
@@ -401,7 +409,8 @@ static void op_soft_off(void *ctx, struct instance *i)
     const struct machines *ms = ctx;
     command(i->machine, "soft-off\n");
     if (wall_is_set(i->off_by))
-        command(i->machine, "kill-at %lld\n", (long long)(i->off_by.ms - ms->host->wall_minus_mono_ms));
+        command(
+            i->machine, "kill-at %lld\n", (long long)(i->off_by.ms - ms->host->wall_minus_mono_ms));
 }
 
 static void op_shutdown(void *ctx, struct instance *i, bool at_once)

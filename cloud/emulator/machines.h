@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processes behind instances: each has a directory, a metadata service on an address of its own, and a
- * holder (holder.h) that runs its user data. Implements the region's ops.
+ * The processes behind instances: each has a directory, a metadata service on an address of its
+ * own, and a holder (holder.h) that runs its user data. Implements the region's ops.
  */
 #ifndef BELAY_CLOUD_EMULATOR_MACHINES_H
 #define BELAY_CLOUD_EMULATOR_MACHINES_H
@@ -18,7 +18,8 @@ struct machines_options {
     int64_t shutdown_ms;       /* between SIGTERM and SIGKILL of a termination */
     const struct front *front; /* how their metadata services speak, and its state */
     void *front_state;
-    struct list *holders; /* of the machines of all providers, so that none is taken for an orphan */
+    /* of the machines of all providers, so that none is taken for an orphan */
+    struct list *holders;
 };
 
 /* The world outside, for the metadata service and for exits. */
@@ -32,8 +33,8 @@ struct machines_host {
 struct machines;
 
 /* Everything is borrowed until destroy. */
-struct machines *machines_create(uv_loop_t *loop, struct region *region, const struct machines_options *o,
-    const struct machines_host *host);
+struct machines *machines_create(uv_loop_t *loop, struct region *region,
+    const struct machines_options *o, const struct machines_host *host);
 void machines_destroy(struct machines *ms); /* none may be left */
 
 extern const struct region_ops machines_ops; /* ctx: the struct machines */
@@ -42,7 +43,8 @@ extern const struct region_ops machines_ops; /* ctx: the struct machines */
 void machines_kill_all(struct machines *ms);
 size_t machines_count(const struct machines *ms);
 void machines_wake(
-    struct machines *ms); /* the region is another: what waits at metadata services is asked again */
+    /* the region is another: what waits at metadata services is asked again */
+    struct machines *ms);
 
 /* For people and tests. "" and 0 when there is no machine (any more). */
 const char *machine_metadata_url(const struct instance *i);

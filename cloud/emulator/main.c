@@ -39,8 +39,8 @@ static int parse_arguments(struct program *p, int argc, char **argv)
     const struct poptOption options[] = {{"config", 'c', POPT_ARG_STRING, &p->config_file, 0,
                                              "configuration, YAML (docs/emulator.md)", "FILE"},
         {"check", 0, POPT_ARG_NONE, &p->only_check, 0, "check the configuration and end", NULL},
-        {"port-file", 0, POPT_ARG_STRING, &p->port_file, 0, "write the endpoints here as JSON when ready",
-            "FILE"},
+        {"port-file", 0, POPT_ARG_STRING, &p->port_file, 0,
+            "write the endpoints here as JSON when ready", "FILE"},
         {"log-level", 0, POPT_ARG_STRING, &p->log_level, 0, "debug, info, warn or error", "LEVEL"},
         {"version", 0, POPT_ARG_NONE, &wants_version, 0, "print the version", NULL},
         POPT_AUTOHELP POPT_TABLEEND};
@@ -113,7 +113,8 @@ static int make_dir(struct program *p, struct err *e)
     const char *tmp = getenv("TMPDIR");
     p->config.dir = mem_printf("%s/belay-emulator.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(p->config.dir))
-        return err_errno(e, errno, "cannot make a directory below %s", tmp && tmp[0] ? tmp : "/tmp");
+        return err_errno(
+            e, errno, "cannot make a directory below %s", tmp && tmp[0] ? tmp : "/tmp");
     p->is_own_dir = true;
     return 0;
 }
@@ -129,7 +130,8 @@ static void on_check(uv_check_t *c)
     stop_when_empty(c->data);
 }
 
-/* Something does not die (a process in the kernel's hands). Its holder goes on trying without us. */
+/* Something does not die (a process in the kernel's hands). Its holder goes on trying without
+ * us. */
 static void on_stop_timer(struct timer *t, void *ctx)
 {
     const struct program *p = ctx;
@@ -144,7 +146,8 @@ static void on_signal(void *ctx, int signum)
     if (p->is_stopping)
         return;
     p->is_stopping = true;
-    log_info("stopping", log_i("signal", signum), log_i("instances", emulator_machines(&p->emulator)));
+    log_info(
+        "stopping", log_i("signal", signum), log_i("instances", emulator_machines(&p->emulator)));
     emulator_stop(&p->emulator);
     timer_init(&p->stop_timer, on_stop_timer, p);
     timer_start(p->emulator.timers, &p->stop_timer, STOP_MAX_MS);
@@ -190,7 +193,8 @@ int main(int argc, char **argv)
         goto out;
     }
     if (p.log_level && log_level_from_name(p.log_level, &level) < 0) {
-        fprintf(stderr, "belay-emulator: --log-level: expected debug, info, warn or error, found %s\n",
+        fprintf(stderr,
+            "belay-emulator: --log-level: expected debug, info, warn or error, found %s\n",
             p.log_level);
         code = EXIT_USAGE;
         goto out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The market's arithmetic, all in integers: with k ticks since the start, tick k begins at the first
- * millisecond t with t * speed >= k * gap. Deliberately not here: instances (the owner counts them in in_use)
- * and who is reclaimed.
+ * The market's arithmetic, all in integers: with k ticks since the start, tick k begins at the
+ * first millisecond t with t * speed >= k * gap. Deliberately not here: instances (the owner counts
+ * them in in_use) and who is reclaimed.
  */
 #include "cloud/emulator/market.h"
 #include "base/mem.h"
@@ -164,7 +164,8 @@ void market_release_capacity(struct market *m, struct market_pool *p, struct wal
         follow(p, ticks_since_start(&p->follow, now.ms - m->start.ms), now);
 }
 
-void market_set_price(struct market_pool *p, enum cloud_market market, int64_t uusd_h, struct wall now)
+void market_set_price(
+    struct market_pool *p, enum cloud_market market, int64_t uusd_h, struct wall now)
 {
     if (market == CLOUD_ON_DEMAND) {
         p->price_uusd_h[CLOUD_ON_DEMAND] = uusd_h;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The market: pools (zone x instance type), each with a capacity and a price for spot and for on-demand. What
- * a pool offers is fixed, follows a trace at `speed` times real time, or was set by an event. Pure: time is
- * passed in.
+ * The market: pools (zone x instance type), each with a capacity and a price for spot and for
+ * on-demand. What a pool offers is fixed, follows a trace at `speed` times real time, or was set by
+ * an event. Pure: time is passed in.
  */
 #ifndef BELAY_CLOUD_EMULATOR_MARKET_H
 #define BELAY_CLOUD_EMULATOR_MARKET_H
@@ -15,8 +15,8 @@
 #define MARKET_UNLIMITED INT64_MAX
 #define MARKET_HISTORY_MAX 10000 /* price changes kept of each pool; older ones are forgotten */
 
-/* How a pool follows its trace. The tick at time t is offset + floor((t - start) * speed / gap), from the
- * trace's beginning again after its end. */
+/* How a pool follows its trace. The tick at time t is offset + floor((t - start) * speed / gap),
+ * from the trace's beginning again after its end. */
 struct market_follow {
     struct trace trace; /* taken; n = 0: none */
     int64_t speed;      /* 1 .. 10^6 */
@@ -35,7 +35,8 @@ struct market_pool {
     struct market_follow follow;
     int64_t capacity[2]; /* by enum cloud_market */
     int64_t price_uusd_h[2];
-    int64_t in_use[2]; /* counted by the owner: alive instances that are not already on their way out */
+    /* counted by the owner: alive instances that are not already on their way out */
+    int64_t in_use[2];
     /* private */
     int64_t tick;                       /* ticks since the start, of what is in force now */
     int64_t next_tick;                  /* the next that differs; equal to tick: none does */
@@ -54,25 +55,29 @@ struct market {
 void market_init(struct market *m, struct market_pool *pools, size_t n_pools, struct wall start);
 void market_deinit(struct market *m);
 
-/* NULL: no such pool. zone NULL: the first pool of that type with room in that market, else the first of the
- * type. */
+/* NULL: no such pool. zone NULL: the first pool of that type with room in that market, else the
+ * first of the type. */
 struct market_pool *market_find(
     const struct market *m, const char *zone, const char *type, enum cloud_market market);
 bool market_has_zone(const struct market *m, const char *zone);
 
 int64_t market_room(
     const struct market_pool *p, enum cloud_market market); /* instances that can still start */
-int64_t market_surplus(const struct market_pool *p, enum cloud_market market); /* instances that must go */
+/* instances that must go */
+int64_t market_surplus(const struct market_pool *p, enum cloud_market market);
 
 /* Moves the pools that follow a trace to now. */
 void market_advance(struct market *m, struct wall now);
 
-/* When a pool's capacity or price next changes by itself; WALL_NONE: never. Later than the last advance. */
+/* When a pool's capacity or price next changes by itself; WALL_NONE: never. Later than the last
+ * advance. */
 struct wall market_next(const struct market *m);
 
-/* By an event. On a pool that follows a trace, market_release_capacity gives the pool back to it. */
+/* By an event. On a pool that follows a trace, market_release_capacity gives the pool back to
+ * it. */
 void market_set_capacity(struct market_pool *p, enum cloud_market market, int64_t n);
 void market_release_capacity(struct market *m, struct market_pool *p, struct wall now);
-void market_set_price(struct market_pool *p, enum cloud_market market, int64_t uusd_h, struct wall now);
+void market_set_price(
+    struct market_pool *p, enum cloud_market market, int64_t uusd_h, struct wall now);
 
 #endif

@@ -60,8 +60,8 @@ static int check_statement(const json_t *s, struct err *e)
     if (!str_eq(effect, "Allow") && !str_eq(effect, "Deny"))
         return err_set(e, ERR_INVALID, "Effect has to be Allow or Deny");
     if (!is_texts(json_object_get(s, "Action")) || !is_texts(json_object_get(s, "Resource")))
-        return err_set(
-            e, ERR_INVALID, "a statement needs Action and Resource, each a text or a list of texts");
+        return err_set(e, ERR_INVALID,
+            "a statement needs Action and Resource, each a text or a list of texts");
     v = json_object_get(s, "Condition");
     return v ? check_condition(v, e) : 0;
 }
@@ -146,13 +146,14 @@ static bool holds(const json_t *condition, const char *prefix)
     json_object_foreach((json_t *)condition, op, keys)
     {
         bool is_like_op = str_starts(op, "StringLike"), if_exists = str_ends(op, "IfExists");
-        json_object_foreach(
-            keys, key, values) if (prefix ? !fits_one(values, prefix, is_like_op) : !if_exists) return false;
+        json_object_foreach(keys, key,
+            values) if (prefix ? !fits_one(values, prefix, is_like_op) : !if_exists) return false;
     }
     return true;
 }
 
-bool policy_allows(const struct policy *p, const char *action, const char *resource, const char *prefix)
+bool policy_allows(
+    const struct policy *p, const char *action, const char *resource, const char *prefix)
 {
     bool is_allowed = false;
     for (size_t i = 0; i < json_array_size(p->statements); i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Invariants
- *  1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from its launch
+ *  1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from
+ *     its launch
  * until it is noticed or leaves PENDING/RUNNING, so room for new ones opens with the notice.
  *  2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
  *  3. Prices change only inside a step, after all running instances were billed up to it.
@@ -34,8 +35,8 @@ void region_journal(struct region *r, struct wall at, const char *what, json_t *
     journal_add(r->journal, at, what, d);
 }
 
-void region_note(
-    struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason)
+void region_note(struct region *r, struct wall at, const char *what, const struct instance *i,
+    const char *reason)
 {
     json_t *d = json_object();
     json_object_set_new(d, "instance", json_string(i->id));
@@ -48,7 +49,8 @@ void region_note(
         json_object_set_new(d, "deadline_ms", json_integer(i->deadline.ms));
     region_journal(r, at, what, d);
     log_info(what, log_s("provider", region_provider(r)), log_s("instance", i->id),
-        log_s("zone", i->pool->zone), log_s("type", i->pool->type), log_s("reason", reason ? reason : ""));
+        log_s("zone", i->pool->zone), log_s("type", i->pool->type),
+        log_s("reason", reason ? reason : ""));
 }
 
 /* Those that the configuration puts there. */
@@ -65,9 +67,11 @@ static void add_first_volumes(struct region *r, struct wall now)
 }
 
 void region_init(struct region *r, const struct region_options *o, struct journal *journal,
-    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx, struct wall now)
+    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx,
+    struct wall now)
 {
-    *r = (struct region){.o = o, .journal = journal, .ops = ops, .ctx = ctx, .start = now, .now = now};
+    *r = (struct region){
+        .o = o, .journal = journal, .ops = ops, .ctx = ctx, .start = now, .now = now};
     market_init(&r->market, pools, n_pools, now);
     prng_init(&r->prng, o->seed);
     prng_init(&r->ids, o->seed + 1);
@@ -157,7 +161,8 @@ int64_t region_notice_ms(const struct region *r, const struct instance *i)
 }
 
 /* The notice names a whole second, as EC2's does; the deadline is that second exactly. */
-void region_mark(struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at)
+void region_mark(
+    struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at)
 {
     i->is_reclaimed = true;
     i->noticed_at = at;
@@ -230,7 +235,8 @@ void region_machine_gone(
 {
     if (died_at.ms > now.ms)
         died_at = now;
-    bool is_at_deadline = wall_is_set(i->deadline) && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS;
+    bool is_at_deadline =
+        wall_is_set(i->deadline) && died_at.ms >= i->deadline.ms - DEADLINE_SLACK_MS;
     bool is_reclaim = i->is_reclaimed && (i->is_soft_off || is_at_deadline);
     if (i->state == INSTANCE_RUNNING && is_reclaim) {
         r->counts.reclaims++;
@@ -301,7 +307,8 @@ static void reclaim_outbid(struct region *r, struct wall at)
 
 static void run_script(struct region *r, struct wall at)
 {
-    while (r->script_next < r->o->n_script && r->start.ms + r->o->script[r->script_next].at_ms <= at.ms) {
+    while (r->script_next < r->o->n_script &&
+           r->start.ms + r->o->script[r->script_next].at_ms <= at.ms) {
         const struct region_event *ev = &r->o->script[r->script_next++].event;
         json_t *reply = NULL;
         struct err e;
@@ -315,7 +322,8 @@ static void run_script(struct region *r, struct wall at)
 static struct wall run_limit(const struct instance *i)
 {
     int64_t max_ms = i->reservation->spec.max_run_ms;
-    return max_ms > 0 && i->state == INSTANCE_RUNNING ? (struct wall){i->running_at.ms + max_ms} : WALL_NONE;
+    return max_ms > 0 && i->state == INSTANCE_RUNNING ? (struct wall){i->running_at.ms + max_ms}
+                                                      : WALL_NONE;
 }
 
 static void soft_off(struct region *r, struct instance *i)
@@ -427,7 +435,8 @@ static void make_id(struct region *r, const char *prefix, int digits, char *out,
         (unsigned long long)(prng_u64(&r->ids) >> (64 - 4 * (digits - 1))));
 }
 
-static struct instance *create_instance(struct region *r, struct reservation *v, struct market_pool *p)
+static struct instance *create_instance(
+    struct region *r, struct reservation *v, struct market_pool *p)
 {
     struct instance *i = mem_alloc(sizeof(*i));
     *i = (struct instance){.number = (int64_t)r->n_instances + 1,
@@ -479,8 +488,9 @@ static int check_quota(const struct region *r, int64_t n, struct err *e)
     return 0;
 }
 
-int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone, const char *fingerprint,
-    int64_t min, int64_t max, struct wall now, struct reservation **ret_reservation, struct err *e)
+int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone,
+    const char *fingerprint, int64_t min, int64_t max, struct wall now,
+    struct reservation **ret_reservation, struct err *e)
 {
     region_advance(r, now);
     struct market_pool *p =
@@ -507,7 +517,8 @@ int region_launch(struct region *r, struct launch_spec *spec, const char *named_
     v->instances = mem_array((size_t)n, sizeof(struct instance *));
     while (n-- > 0)
         create_instance(r, v, p);
-    r->reservations = mem_resize(r->reservations, r->n_reservations + 1, sizeof(struct reservation *));
+    r->reservations =
+        mem_resize(r->reservations, r->n_reservations + 1, sizeof(struct reservation *));
     r->reservations[r->n_reservations++] = v;
     *ret_reservation = v;
     region_advance(r, now); /* a boot delay of 0 */

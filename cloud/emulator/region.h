@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One emulated region of one provider: market, instances, faults, and the rules that bind them. Pure: time is passed
- * in and only moves forward, chance comes from the seed, and processes are behind region_ops. After each call
- * that takes a `now` the caller arms its timer for region_next.
+ * One emulated region of one provider: market, instances, faults, and the rules that bind them.
+ * Pure: time is passed in and only moves forward, chance comes from the seed, and processes are
+ * behind region_ops. After each call that takes a `now` the caller arms its timer for region_next.
  */
 #ifndef BELAY_CLOUD_EMULATOR_REGION_H
 #define BELAY_CLOUD_EMULATOR_REGION_H
@@ -41,7 +41,8 @@ struct region_options {
     int64_t boot_delay_ms;
     int64_t notice_ms;            /* of a reclaim by the market, and of one that does not say */
     int64_t consistency_delay_ms; /* a new instance cannot be seen so long */
-    int64_t node_clock_ahead_ms;  /* the nodes' clocks are wrong by so much: metadata services tell earlier times */
+    /* the nodes' clocks are wrong by so much: metadata services tell earlier times */
+    int64_t node_clock_ahead_ms;
     int64_t quota;                /* instances at a time; 0: REGION_ALIVE_MAX */
     enum region_surplus surplus;  /* who goes first when capacity shrinks */
     bool is_on_demand_only;       /* there are no spot instances */
@@ -52,8 +53,8 @@ struct region_options {
     size_t n_volumes;
 };
 
-/* What the region asks of the world. Called inside region calls; they must not call back into the region but
- * for region_machine_gone where it says so. */
+/* What the region asks of the world. Called inside region calls; they must not call back into the
+ * region but for region_machine_gone where it says so. */
 struct region_ops {
     /* The instance boots: start its processes. ERR: it ends with Server.InternalError. */
     int (*boot)(void *ctx, struct instance *i, struct err *e);
@@ -61,8 +62,8 @@ struct region_ops {
     void (*doom)(void *ctx, struct instance *i);
     /* Tell it to shut down; it may still run until i->deadline. */
     void (*soft_off)(void *ctx, struct instance *i);
-    /* End it: SIGTERM and SIGKILL a little later, or at once. region_machine_gone follows, not inside. Only
-     * called on an instance whose boot succeeded. */
+    /* End it: SIGTERM and SIGKILL a little later, or at once. region_machine_gone follows, not
+     * inside. Only called on an instance whose boot succeeded. */
     void (*shutdown)(void *ctx, struct instance *i, bool at_once);
 };
 
@@ -98,10 +99,11 @@ struct region {
     void *describe_ctx;
 };
 
-/* o and the journal are borrowed; the pools are taken. ops and ctx may be NULL for a world without processes: then a
- * shutdown ends an instance at once. */
+/* o and the journal are borrowed; the pools are taken. ops and ctx may be NULL for a world without
+ * processes: then a shutdown ends an instance at once. */
 void region_init(struct region *r, const struct region_options *o, struct journal *journal,
-    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx, struct wall now);
+    struct market_pool *pools, size_t n_pools, const struct region_ops *ops, void *ctx,
+    struct wall now);
 void region_deinit(struct region *r); /* every machine must be gone */
 
 const char *region_provider(const struct region *r);
@@ -117,14 +119,16 @@ static inline struct wall region_told_time(const struct region *r, struct wall a
 }
 struct wall region_next(const struct region *r); /* WALL_NONE: nothing is due ever */
 
-/* The reservation made under this token in the token's scope (the zone named in the call, "" for none), or
- * NULL. */
+/* The reservation made under this token in the token's scope (the zone named in the call, "" for
+ * none), or NULL. */
 struct reservation *region_find_token(const struct region *r, const char *token, const char *zone);
 
-/* Launches min .. max instances, as many as there is room for. spec is taken on success. spec->zone "" lets
- * the region choose. ERR_NO_CAPACITY: fewer than min. ERR_QUOTA. named_zone: the token's scope. */
-int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone, const char *fingerprint,
-    int64_t min, int64_t max, struct wall now, struct reservation **ret_reservation, struct err *e);
+/* Launches min .. max instances, as many as there is room for. spec is taken on success. spec->zone
+ * "" lets the region choose. ERR_NO_CAPACITY: fewer than min. ERR_QUOTA. named_zone: the token's
+ * scope. */
+int region_launch(struct region *r, struct launch_spec *spec, const char *named_zone,
+    const char *fingerprint, int64_t min, int64_t max, struct wall now,
+    struct reservation **ret_reservation, struct err *e);
 
 struct instance *region_find(const struct region *r, const char *id); /* NULL: none */
 bool region_is_visible(const struct region *r, const struct instance *i, struct wall now);
@@ -139,9 +143,9 @@ void region_accept_reclaim(struct region *r, struct instance *i, struct wall now
 void region_machine_gone(
     struct region *r, struct instance *i, bool is_power_off, struct wall died_at, struct wall now);
 
-/* For the caller: region_advance(now) before it and after it (a capacity that shrank reclaims in the second).
- * *ret_reply: what was done, a new object. ERR_NOT_FOUND: no such instance or pool. */
-int region_apply(
-    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e);
+/* For the caller: region_advance(now) before it and after it (a capacity that shrank reclaims in
+ * the second). *ret_reply: what was done, a new object. ERR_NOT_FOUND: no such instance or pool. */
+int region_apply(struct region *r, const struct region_event *ev, struct wall now,
+    json_t **ret_reply, struct err *e);
 
 #endif

@@ -13,11 +13,13 @@ static bool is_picked(const struct region_event *ev, const struct instance *i)
         return false;
     if (ev->pick == PICK_ONE)
         return str_eq(i->id, ev->instance);
-    return i->reservation->spec.market == CLOUD_SPOT && (!ev->zone[0] || str_eq(i->pool->zone, ev->zone)) &&
+    return i->reservation->spec.market == CLOUD_SPOT &&
+           (!ev->zone[0] || str_eq(i->pool->zone, ev->zone)) &&
            (!ev->type[0] || str_eq(i->pool->type, ev->type));
 }
 
-static void hit(struct region *r, const struct region_event *ev, struct instance *i, struct wall now)
+static void hit(
+    struct region *r, const struct region_event *ev, struct instance *i, struct wall now)
 {
     if (ev->kind == EVENT_REBALANCE) {
         i->rebalance_at = now;
@@ -49,15 +51,16 @@ static json_t *describe_hit(const struct instance *i)
     return o;
 }
 
-static int apply_to_instances(
-    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
+static int apply_to_instances(struct region *r, const struct region_event *ev, struct wall now,
+    json_t **ret_reply, struct err *e)
 {
     struct instance *chosen = NULL;
     uint64_t n = 0;
     json_t *hits = json_array();
     if (ev->pick == PICK_ONE && !region_find(r, ev->instance)) {
         json_decref(hits);
-        return err_set(e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
+        return err_set(
+            e, ERR_NOT_FOUND, "there is no instance %s; GET /state lists them", ev->instance);
     }
     LIST_FOREACH (&r->alive, l) {
         struct instance *i = LIST_ENTRY(l, struct instance, alive);
@@ -80,13 +83,16 @@ static int apply_to_instances(
     return 0;
 }
 
-static int apply_to_pool(struct region *r, const struct region_event *ev, struct wall now, struct err *e)
+static int apply_to_pool(
+    struct region *r, const struct region_event *ev, struct wall now, struct err *e)
 {
     struct market_pool *p = market_find(&r->market, ev->zone, ev->type, ev->market);
     if (r->o->is_on_demand_only && ev->market == CLOUD_SPOT)
-        return err_set(e, ERR_INVALID, "market: %s has no spot instances; say on-demand", region_provider(r));
+        return err_set(
+            e, ERR_INVALID, "market: %s has no spot instances; say on-demand", region_provider(r));
     if (!p)
-        return err_set(e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
+        return err_set(
+            e, ERR_NOT_FOUND, "there is no pool %s %s; GET /state lists them", ev->zone, ev->type);
     region_bill_all(r, now);
     if (ev->kind == EVENT_PRICE)
         market_set_price(p, ev->market, ev->price_uusd_h, now);
@@ -113,13 +119,13 @@ static int apply_fault(struct region *r, const struct region_event *ev, struct e
         return 0;
     }
     if (!faults_add(&r->faults, &ev->fault))
-        return err_set(
-            e, ERR_CONFLICT, "%d faults are waiting already; send {\"clear\": {}} first", FAULTS_MAX);
+        return err_set(e, ERR_CONFLICT, "%d faults are waiting already; send {\"clear\": {}} first",
+            FAULTS_MAX);
     return 0;
 }
 
-int region_apply(
-    struct region *r, const struct region_event *ev, struct wall now, json_t **ret_reply, struct err *e)
+int region_apply(struct region *r, const struct region_event *ev, struct wall now,
+    json_t **ret_reply, struct err *e)
 {
     int rc = 0;
     json_t *reply = NULL;

@@ -24,8 +24,8 @@ static void read_pick(struct json_reader *r, struct region_event *ev)
     else if (ev->instance[0])
         ev->pick = PICK_ONE;
     else
-        json_reader_fail(
-            r, "instance", "expected an instance's id, \"random\" or \"all\" (or a zone or a type)");
+        json_reader_fail(r, "instance",
+            "expected an instance's id, \"random\" or \"all\" (or a zone or a type)");
 }
 
 static void read_reclaim(struct json_reader *r, struct region_event *ev)
@@ -54,8 +54,9 @@ static void read_pool(struct json_reader *r, struct region_event *ev)
 {
     json_req_strcpy(r, "zone", ev->zone, sizeof(ev->zone));
     json_req_strcpy(r, "type", ev->type, sizeof(ev->type));
-    ev->market =
-        json_opt_enum(r, "market", market_names, CLOUD_SPOT) == CLOUD_SPOT ? CLOUD_SPOT : CLOUD_ON_DEMAND;
+    ev->market = json_opt_enum(r, "market", market_names, CLOUD_SPOT) == CLOUD_SPOT
+                     ? CLOUD_SPOT
+                     : CLOUD_ON_DEMAND;
 }
 
 static void read_capacity(struct json_reader *r, struct region_event *ev)
@@ -147,7 +148,8 @@ static int unknown_kind(const char *name, struct err *e)
 int region_event_parse(const json_t *value, struct region_event *ret_event, struct err *e)
 {
     if (!json_is_object(value) || json_object_size(value) != 1)
-        return err_set(e, ERR_INVALID, "an event is an object with one key, its name: {\"reclaim\": {...}}");
+        return err_set(
+            e, ERR_INVALID, "an event is an object with one key, its name: {\"reclaim\": {...}}");
     void *it = json_object_iter((json_t *)value);
     const char *name = json_object_iter_key(it);
     for (size_t i = 0; i < N_KINDS; i++) {

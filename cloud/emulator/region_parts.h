@@ -10,16 +10,18 @@
 const char *region_market_name(enum cloud_market m);
 
 /* To the journal and the log. reason: NULL for none. */
-void region_note(
-    struct region *r, struct wall at, const char *what, const struct instance *i, const char *reason);
+void region_note(struct region *r, struct wall at, const char *what, const struct instance *i,
+    const char *reason);
 
 /* How long a notice is if nobody says. */
 int64_t region_notice_ms(const struct region *r, const struct instance *i);
 
 #define REGION_USUAL_SOFT_OFF (-1) /* as its provider does, if at all */
 
-/* Gives an instance its notice. soft_off_ms: when after it the machine is told to shut down, at its deadline at the latest. */
-void region_mark(struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at);
+/* Gives an instance its notice. soft_off_ms: when after it the machine is told to shut down, at its
+ * deadline at the latest. */
+void region_mark(
+    struct region *r, struct instance *i, int64_t notice_ms, int64_t soft_off_ms, struct wall at);
 
 /* Takes it back now. */
 void region_reclaim_now(struct region *r, struct instance *i, struct wall at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call it is, the calls on one object, errors. Lists, deletes and uploads are in s3_list.c and s3_upload.c.
+ * Which call it is, the calls on one object, errors. Lists, deletes and uploads are in s3_list.c
+ * and s3_upload.c.
  */
 #include "cloud/emulator/s3_api.h"
 #include "base/mem.h"
@@ -23,9 +24,11 @@ static const struct {
     const char *text;
 } errors[] = {
     {"AccessDenied", 403, "Access Denied"},
-    {"InvalidAccessKeyId", 403, "The AWS Access Key Id you provided does not exist in our records."},
+    {"InvalidAccessKeyId", 403,
+        "The AWS Access Key Id you provided does not exist in our records."},
     {"SignatureDoesNotMatch", 403,
-        "The request signature we calculated does not match the signature you provided. Check your key and "
+        "The request signature we calculated does not match the signature you provided. Check your "
+        "key and "
         "signing "
         "method."},
     {"RequestTimeTooSkewed", 403,
@@ -34,18 +37,21 @@ static const struct {
     {"NoSuchBucket", 404, "The specified bucket does not exist"},
     {"NoSuchKey", 404, "The specified key does not exist."},
     {"NoSuchUpload", 404,
-        "The specified multipart upload does not exist. The upload ID may be invalid, or the upload may have "
+        "The specified multipart upload does not exist. The upload ID may be invalid, or the "
+        "upload may have "
         "been "
         "aborted or completed."},
     {"MethodNotAllowed", 405, "The specified method is not allowed against this resource."},
     {"OperationAborted", 409,
         "A conflicting conditional operation is currently in progress against this resource."},
     {"ConditionalRequestConflict", 409,
-        "The conditional request cannot succeed due to a conflicting operation against this resource."},
+        "The conditional request cannot succeed due to a conflicting operation against this "
+        "resource."},
     {"PreconditionFailed", 412, "At least one of the pre-conditions you specified did not hold"},
     {"InvalidRange", 416, "The requested range is not satisfiable"},
     {"PermanentRedirect", 301,
-        "The bucket you are attempting to access must be addressed using the specified endpoint. Please send "
+        "The bucket you are attempting to access must be addressed using the specified endpoint. "
+        "Please send "
         "all "
         "future requests to this endpoint."},
     {"InternalError", 500, "We encountered an internal error. Please try again."},
@@ -57,7 +63,8 @@ static const struct {
     {"InvalidToken", 400, "The provided token is malformed or otherwise invalid."},
     {"BadDigest", 400, "The checksum you specified did not match what we received."},
     {"EntityTooSmall", 400, "Your proposed upload is smaller than the minimum allowed size"},
-    {"RequestTimeout", 400, "Your socket connection to the server was not read from or written to in time."},
+    {"RequestTimeout", 400,
+        "Your socket connection to the server was not read from or written to in time."},
 };
 
 void s3_api_error(const char *code, const char *text, const char *region, struct front_reply *reply)
@@ -119,7 +126,9 @@ static int check_md5(struct s3_call *c, const char *given)
     str_hex(raw.data, raw.len, hex);
     buf_deinit(&raw);
     s3_md5_hex(c->request->body, c->request->body_len, ours);
-    return str_eq(hex, ours) ? 0 : s3_fail(c, "BadDigest", "The Content-MD5 you specified did not match.");
+    return str_eq(hex, ours)
+               ? 0
+               : s3_fail(c, "BadDigest", "The Content-MD5 you specified did not match.");
 }
 
 int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES])
@@ -130,14 +139,17 @@ int s3_check_body(struct s3_call *c, char ret_sha256[S3_CHECKSUM_BYTES])
     if (sha256)
         s3_sha256_base64(c->request->body, c->request->body_len, ours);
     if (sha256 && !str_eq(sha256, ours))
-        return s3_fail(c, "BadDigest", "The SHA256 you specified did not match the calculated checksum.");
+        return s3_fail(
+            c, "BadDigest", "The SHA256 you specified did not match the calculated checksum.");
     str_copy(ret_sha256, S3_CHECKSUM_BYTES, ours);
     return md5 ? check_md5(c, md5) : 0;
 }
 
 int s3_check_room(struct s3_call *c, size_t n)
 {
-    return c->account->objects.bytes + n > c->account->quota_bytes ? s3_fail(c, "QuotaExceeded", NULL) : 0;
+    return c->account->objects.bytes + n > c->account->quota_bytes
+               ? s3_fail(c, "QuotaExceeded", NULL)
+               : 0;
 }
 
 int s3_check_condition(struct s3_call *c)
@@ -167,7 +179,8 @@ static void put_object(struct s3_call *c)
         s3_check_room(c, c->request->body_len) < 0)
         return;
     buf_add(&data, c->request->body, c->request->body_len);
-    struct s3_object *object = s3_bucket_put(&c->account->objects, c->bucket, c->key, &data, c->now);
+    struct s3_object *object =
+        s3_bucket_put(&c->account->objects, c->bucket, c->key, &data, c->now);
     STR_COPY(object->sha256, sha256);
     tell_etag(c, object);
 }
@@ -183,8 +196,9 @@ static const struct s3_object *find_source(struct s3_call *c, bool *ret_denied)
     text += text[0] == '/';
     if (str_url_decode(&plain, text, strlen(text), false, NULL) == 0 && plain.len > 0) {
         const char *slash = strchr(plain.data, '/');
-        struct s3_bucket *b =
-            slash ? s3_objects_bucket(&c->account->objects, plain.data, (size_t)(slash - plain.data)) : NULL;
+        struct s3_bucket *b = slash ? s3_objects_bucket(&c->account->objects, plain.data,
+                                          (size_t)(slash - plain.data))
+                                    : NULL;
         found = b ? s3_bucket_find(b, slash + 1) : NULL;
         struct s3_call there = *c;
         there.bucket = b ? b : c->bucket;
@@ -209,7 +223,8 @@ static void copy_object(struct s3_call *c)
         return;
     buf_add(&data, buf_str(&source->data), source->data.len);
     STR_COPY(sha256, source->sha256);
-    struct s3_object *object = s3_bucket_put(&c->account->objects, c->bucket, c->key, &data, c->now);
+    struct s3_object *object =
+        s3_bucket_put(&c->account->objects, c->bucket, c->key, &data, c->now);
     STR_COPY(object->sha256, strchr(sha256, '-') ? "" : sha256);
     time_format_iso(object->modified, iso);
     s3_open(c, "CopyObjectResult");
@@ -218,8 +233,10 @@ static void copy_object(struct s3_call *c)
     xmlw_close(&c->reply->body, "CopyObjectResult");
 }
 
-/* "bytes=A-B", "bytes=A-", "bytes=-N" of n bytes. False: it cannot be satisfied. Anything else counts as no range. */
-static bool read_range(const char *text, size_t n, size_t *ret_from, size_t *ret_to, bool *ret_is_one)
+/* "bytes=A-B", "bytes=A-", "bytes=-N" of n bytes. False: it cannot be satisfied. Anything else
+ * counts as no range. */
+static bool read_range(
+    const char *text, size_t n, size_t *ret_from, size_t *ret_to, bool *ret_is_one)
 {
     int64_t from, to = (int64_t)n - 1;
     char first[24] = "";
@@ -253,7 +270,8 @@ static bool is_etag(const char *given, const char *etag)
 static void get_object(struct s3_call *c)
 {
     const struct s3_object *object = s3_bucket_find(c->bucket, c->key);
-    const char *match = front_header(c->request, "If-Match"), *range = front_header(c->request, "Range");
+    const char *match = front_header(c->request, "If-Match"),
+               *range = front_header(c->request, "Range");
     char date[40];
     size_t from = 0, to = 0;
     bool is_part = false;
@@ -274,11 +292,13 @@ static void get_object(struct s3_call *c)
     http_date(object->modified, date);
     front_reply_header(c->reply, "Last-Modified", "%s", date);
     front_reply_header(c->reply, "Accept-Ranges", "bytes");
-    if (str_eq(front_header(c->request, "x-amz-checksum-mode"), "ENABLED") && object->sha256[0] && !is_part)
+    if (str_eq(front_header(c->request, "x-amz-checksum-mode"), "ENABLED") && object->sha256[0] &&
+        !is_part)
         front_reply_header(c->reply, "x-amz-checksum-sha256", "%s", object->sha256);
     if (is_part) {
         c->reply->status = 206;
-        front_reply_header(c->reply, "Content-Range", "bytes %zu-%zu/%zu", from, to, object->data.len);
+        front_reply_header(
+            c->reply, "Content-Range", "bytes %zu-%zu/%zu", from, to, object->data.len);
         buf_add(&c->reply->body, object->data.data + from, to - from + 1);
     } else {
         buf_add(&c->reply->body, buf_str(&object->data), object->data.len);
@@ -307,8 +327,8 @@ bool s3_may(const struct s3_call *c, const char *action, const char *key, const 
 {
     if (!c->policy)
         return true;
-    char *resource =
-        mem_printf("arn:aws:s3:::%s%s%s", c->bucket ? c->bucket->name : "*", key[0] ? "/" : "", key);
+    char *resource = mem_printf(
+        "arn:aws:s3:::%s%s%s", c->bucket ? c->bucket->name : "*", key[0] ? "/" : "", key);
     bool may = policy_allows(c->policy, action, resource, prefix);
     free(resource);
     return may;
@@ -339,7 +359,8 @@ static const struct {
     {"PUT", KEY, NULL, NULL, "PutObject", "s3:PutObject", put_object},
     {"POST", KEY, "uploads", NULL, "CreateMultipartUpload", "s3:PutObject", s3_create_upload},
     {"POST", KEY, "uploadId", NULL, "CompleteMultipartUpload", "s3:PutObject", s3_complete_upload},
-    {"DELETE", KEY, "uploadId", NULL, "AbortMultipartUpload", "s3:AbortMultipartUpload", s3_abort_upload},
+    {"DELETE", KEY, "uploadId", NULL, "AbortMultipartUpload", "s3:AbortMultipartUpload",
+        s3_abort_upload},
     {"DELETE", KEY, NULL, NULL, "DeleteObject", "s3:DeleteObject", delete_object},
 };
 #define N_CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -347,7 +368,8 @@ static const struct {
 static size_t find_call(struct s3_call *c)
 {
     for (size_t i = 0; i < N_CALLS; i++)
-        if (str_eq(calls[i].method, c->request->method) && (calls[i].of == KEY) == (c->key[0] != '\0') &&
+        if (str_eq(calls[i].method, c->request->method) &&
+            (calls[i].of == KEY) == (c->key[0] != '\0') &&
             (calls[i].of == ROOT) == (c->bucket == NULL) &&
             (!calls[i].param || form_get(&c->query, "%s", calls[i].param)) &&
             (!calls[i].header || front_header(c->request, calls[i].header)))
@@ -408,13 +430,14 @@ bool s3_api_may(struct s3_call *c)
     if (!action)
         return true;
     if (!is_encrypted(c)) {
-        s3_fail(c, "AccessDenied", "a policy of the bucket refuses what is not encrypted as it says");
+        s3_fail(
+            c, "AccessDenied", "a policy of the bucket refuses what is not encrypted as it says");
         return false;
     }
     /* Who may not list does not learn that an object is missing. */
-    bool may =
-        s3_may(c, action, c->key, prefix) && (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
-                                                 s3_may(c, "s3:ListBucket", "", c->key));
+    bool may = s3_may(c, action, c->key, prefix) &&
+               (!is_read || !c->key[0] || s3_bucket_find(c->bucket, c->key) ||
+                   s3_may(c, "s3:ListBucket", "", c->key));
     if (!may)
         s3_fail(c, "AccessDenied", NULL);
     return may;
@@ -429,11 +452,12 @@ void s3_api_run(struct s3_call *c)
 int s3_query_end(struct s3_call *c)
 {
     const char *unknown = form_unused(&c->query);
-    return unknown ? s3_fail(c, "InvalidArgument", "the parameter %.60s is not known here", unknown) : 0;
+    return unknown ? s3_fail(c, "InvalidArgument", "the parameter %.60s is not known here", unknown)
+                   : 0;
 }
 
 void s3_open(struct s3_call *c, const char *element)
 {
-    buf_printf(
-        &c->reply->body, S3_XML_HEAD "<%s xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">", element);
+    buf_printf(&c->reply->body,
+        S3_XML_HEAD "<%s xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">", element);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * S3: its part of the configuration, and the check of requests before s3_api.c. Signatures are Version 4 in the
- * Authorization header, over a payload whose hash is given and is the body's; every x-amz- header is signed.
+ * S3: its part of the configuration, and the check of requests before s3_api.c. Signatures are
+ * Version 4 in the Authorization header, over a payload whose hash is given and is the body's;
+ * every x-amz- header is signed.
  */
 #include "cloud/emulator/s3_front.h"
 #include "base/mem.h"
@@ -53,14 +54,14 @@ void s3_state_describe(const struct s3_state *state, json_t *list)
             bytes += b->objects[i]->data.len;
         LIST_FOREACH (&o->uploads, l)
             n_uploads += LIST_ENTRY(l, struct s3_upload, link)->bucket == b;
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:I, s:I}", "type", "bucket", "id", b->name, "objects",
-                      (json_int_t)b->n, "bytes", (json_int_t)bytes, "uploads", (json_int_t)n_uploads));
+        json_array_append_new(list,
+            json_pack("{s:s, s:s, s:I, s:I, s:I}", "type", "bucket", "id", b->name, "objects",
+                (json_int_t)b->n, "bytes", (json_int_t)bytes, "uploads", (json_int_t)n_uploads));
     }
 }
 
-void s3_open_state(
-    struct s3_state *state, const struct s3_options *o, const struct keyring *keyring, const char *region)
+void s3_open_state(struct s3_state *state, const struct s3_options *o,
+    const struct keyring *keyring, const char *region)
 {
     if (!o->buckets)
         return;
@@ -101,7 +102,8 @@ static const char *check_payload(const struct front_request *r, struct err *ret_
     if (!authorization)
         return NULL; /* for the keyring to refuse */
     if (!given) {
-        err_set(ret_text, ERR_INVALID, "Missing required header for this request: x-amz-content-sha256");
+        err_set(ret_text, ERR_INVALID,
+            "Missing required header for this request: x-amz-content-sha256");
         return "InvalidRequest";
     }
     sigv4_sha256_hex(r->body, r->body_len, ours);
@@ -116,7 +118,8 @@ static const char *check_payload(const struct front_request *r, struct err *ret_
         if (strncasecmp(r->headers[k].name, "x-amz-", 6) == 0 &&
             !is_in(claim.signed_headers, r->headers[k].name)) {
             err_set(ret_text, ERR_DENIED,
-                "There were headers present in the request which were not signed: %s", r->headers[k].name);
+                "There were headers present in the request which were not signed: %s",
+                r->headers[k].name);
             return "AccessDenied";
         }
     return NULL;
@@ -133,7 +136,8 @@ static const char *check_caller(const struct front_site *s, const struct front_r
     if (code)
         return code;
     for (; n < r->n_headers && n < SIGV4_HEADERS_MAX; n++)
-        headers[n] = (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
+        headers[n] =
+            (struct sigv4_header){.name = r->headers[n].name, .value = r->headers[n].value};
     const struct keyring_request request = {.method = r->method,
         .target = r->target,
         .headers = headers,
@@ -148,7 +152,8 @@ static const char *check_caller(const struct front_site *s, const struct front_r
     return code;
 }
 
-static void api(const struct front_site *s, const struct front_request *r, struct front_reply *reply)
+static void api(
+    const struct front_site *s, const struct front_request *r, struct front_reply *reply)
 {
     struct s3_state *state = s->state;
     struct s3_call c = {.account = &state->account,

@@ -26,9 +26,10 @@ struct s3_state {
 void s3_read_options(struct config_section *s, struct s3_options *ret_options);
 
 /* keyring and region are borrowed until close. */
-void s3_open_state(
-    struct s3_state *state, const struct s3_options *o, const struct keyring *keyring, const char *region);
-void s3_state_describe(const struct s3_state *state, json_t *list); /* adds its buckets, for GET /state */
+void s3_open_state(struct s3_state *state, const struct s3_options *o,
+    const struct keyring *keyring, const char *region);
+/* adds its buckets, for GET /state */
+void s3_state_describe(const struct s3_state *state, json_t *list);
 void s3_close_state(struct s3_state *state);
 
 extern const struct front s3_front; /* its state is a struct s3_state */

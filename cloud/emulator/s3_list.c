@@ -45,7 +45,8 @@ struct listing {
     struct buf commons;
 };
 
-static void tell_key(const struct listing *l, struct buf *b, const char *name, const char *key, size_t n)
+static void tell_key(
+    const struct listing *l, struct buf *b, const char *name, const char *key, size_t n)
 {
     struct buf text = {0};
     if (l->is_encoded)
@@ -116,7 +117,8 @@ static int find_start(struct listing *l, const char *token, const char *after, s
     size_t by_after = after ? s3_bucket_after(bucket, after, false) : 0;
     struct buf text = {0};
     if (token) {
-        if (b64_decode(&text, token, strlen(token), NULL) < 0 || !STR_COPY(l->last, buf_str(&text))) {
+        if (b64_decode(&text, token, strlen(token), NULL) < 0 ||
+            !STR_COPY(l->last, buf_str(&text))) {
             buf_deinit(&text);
             return s3_fail(l->c, "InvalidArgument", "The continuation token provided is incorrect");
         }

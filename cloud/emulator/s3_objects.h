@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in the emulator's buckets: objects by their keys, and uploads in parts that are under way. All in memory.
+ * What is in the emulator's buckets: objects by their keys, and uploads in parts that are under
+ * way. All in memory.
  */
 #ifndef BELAY_CLOUD_EMULATOR_S3_OBJECTS_H
 #define BELAY_CLOUD_EMULATOR_S3_OBJECTS_H
@@ -58,13 +59,15 @@ void s3_objects_add_bucket(struct s3_objects *o, const char *name);
 struct s3_bucket *s3_objects_bucket(
     struct s3_objects *o, const char *name, size_t n); /* NULL: there is none */
 
-struct s3_object *s3_bucket_find(const struct s3_bucket *b, const char *key); /* NULL: there is none */
+/* NULL: there is none */
+struct s3_object *s3_bucket_find(const struct s3_bucket *b, const char *key);
 size_t s3_bucket_after(
     const struct s3_bucket *b, const char *key, bool or_equal); /* index of the first behind key */
 /* Takes data; replaces what has the key. */
 struct s3_object *s3_bucket_put(
     struct s3_objects *o, struct s3_bucket *b, const char *key, struct buf *data, struct wall now);
-void s3_bucket_remove(struct s3_objects *o, struct s3_bucket *b, const char *key); /* a missing one is fine */
+/* a missing one is fine */
+void s3_bucket_remove(struct s3_objects *o, struct s3_bucket *b, const char *key);
 
 struct s3_upload *s3_upload_new(struct s3_objects *o, struct s3_bucket *b, const char *key);
 struct s3_upload *s3_upload_find(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the S3 API share. Functions that return int return 0, or -1 after they made the reply an error.
+ * What the files of the S3 API share. Functions that return int return 0, or -1 after they made the
+ * reply an error.
  */
 #ifndef BELAY_CLOUD_EMULATOR_S3_PARTS_H
 #define BELAY_CLOUD_EMULATOR_S3_PARTS_H
@@ -10,7 +11,8 @@
 #define S3_XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 
 /* fmt NULL: the usual words of the code. */
-int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int s3_fail(struct s3_call *c, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void s3_open(struct s3_call *c, const char *element); /* the root of a good reply */
 int s3_query_end(struct s3_call *c);                  /* a parameter that nobody asked for */
 /* By the policy of the caller's session; prefix NULL: the request has none. key "": the bucket. */

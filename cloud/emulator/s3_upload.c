@@ -46,13 +46,14 @@ void s3_upload_part(struct s3_call *c)
     if (!u || s3_query_end(c) < 0)
         return;
     if (str_to_i64(text, 1, S3_PARTS_LIMIT, "partNumber", &number, NULL) < 0) {
-        s3_fail(c, "InvalidArgument", "Part number must be an integer between 1 and %d", S3_PARTS_LIMIT);
+        s3_fail(c, "InvalidArgument", "Part number must be an integer between 1 and %d",
+            S3_PARTS_LIMIT);
         return;
     }
     if (s3_check_body(c, sha256) < 0 || s3_check_room(c, c->request->body_len) < 0)
         return;
-    struct s3_upload_part *part =
-        s3_upload_put(&c->account->objects, u, (size_t)number, c->request->body, c->request->body_len);
+    struct s3_upload_part *part = s3_upload_put(
+        &c->account->objects, u, (size_t)number, c->request->body, c->request->body_len);
     STR_COPY(part->sha256, sha256);
     front_reply_header(c->reply, "ETag", "\"%s\"", part->etag);
     if (sha256[0])
@@ -100,9 +101,12 @@ static int join_part(struct joining *j, const struct xml_node *node)
         return s3_fail(j->c, "MalformedXML", "a part without a number");
     if (k <= j->last)
         return s3_fail(j->c, "InvalidPartOrder", "The list of parts was not in ascending order.");
-    const struct s3_upload_part *part = (size_t)k <= j->upload->n_parts ? &j->upload->parts[k - 1] : NULL;
-    if (!part || !part->is_there || !str_eq(part->etag, etag) || (sum[0] && !str_eq(sum, part->sha256)))
-        return s3_fail(j->c, "InvalidPart", "One or more of the specified parts could not be found.");
+    const struct s3_upload_part *part =
+        (size_t)k <= j->upload->n_parts ? &j->upload->parts[k - 1] : NULL;
+    if (!part || !part->is_there || !str_eq(part->etag, etag) ||
+        (sum[0] && !str_eq(sum, part->sha256)))
+        return s3_fail(
+            j->c, "InvalidPart", "One or more of the specified parts could not be found.");
     if (xml_next(node) && part->data.len < PART_BYTES_MIN)
         return s3_fail(j->c, "EntityTooSmall", NULL);
     buf_add(&j->data, buf_str(&part->data), part->data.len);
@@ -122,7 +126,8 @@ static int join_parts(struct joining *j)
     if (xml_open(&x, r->body, r->body_len, NULL) < 0)
         return s3_fail(j->c, "MalformedXML", "The XML you provided was not well-formed");
     int rc = 0;
-    if (!str_eq(xml_name(xml_root(&x)), "CompleteMultipartUpload") || !xml_child(xml_root(&x), "Part"))
+    if (!str_eq(xml_name(xml_root(&x)), "CompleteMultipartUpload") ||
+        !xml_child(xml_root(&x), "Part"))
         rc = s3_fail(j->c, "MalformedXML", "expected <CompleteMultipartUpload> with parts");
     for (const struct xml_node *p = xml_child(xml_root(&x), "Part"); rc == 0 && p; p = xml_next(p))
         rc = join_part(j, p);
@@ -137,7 +142,8 @@ static void finish(struct joining *j)
     s3_md5_hex(j->md5s.data, j->md5s.len, md5);
     s3_sha256_base64(j->sha256s.data, j->sha256s.len, sha256);
     s3_upload_free(&c->account->objects, j->upload);
-    struct s3_object *object = s3_bucket_put(&c->account->objects, c->bucket, c->key, &j->data, c->now);
+    struct s3_object *object =
+        s3_bucket_put(&c->account->objects, c->bucket, c->key, &j->data, c->now);
     snprintf(object->etag, sizeof(object->etag), "%s-%zu", md5, j->n);
     if (j->has_sha256)
         snprintf(object->sha256, sizeof(object->sha256), "%.46s-%zu", sha256, j->n);

@@ -17,10 +17,13 @@ static const struct {
     const char *text;
 } usual[] = {
     {"MissingAuthenticationToken", NULL, 403, "Request is missing Authentication Token"},
-    {"InvalidClientTokenId", "AuthFailure", 403, "The security token included in the request is invalid."},
-    {"ExpiredToken", "RequestExpired", 403, "The security token included in the request is expired"},
+    {"InvalidClientTokenId", "AuthFailure", 403,
+        "The security token included in the request is invalid."},
+    {"ExpiredToken", "RequestExpired", 403,
+        "The security token included in the request is expired"},
     {"SignatureDoesNotMatch", NULL, 403,
-        "The request signature we calculated does not match the signature you provided. Check your AWS "
+        "The request signature we calculated does not match the signature you provided. Check your "
+        "AWS "
         "Secret "
         "Access Key and signing method."},
     {"AccessDenied", "UnauthorizedOperation", 403, "Access denied"},
@@ -66,7 +69,8 @@ struct call {
     struct ec2_reply *reply;
 };
 
-static int fail(struct call *c, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int fail(struct call *c, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 static int fail(struct call *c, const char *code, const char *fmt, ...)
 {
     char text[512];
@@ -93,7 +97,8 @@ static int find_role(struct call *c, const char *arn, char ret_name[65])
         known++;
     if (!name || !*name || strlen(name) > 64 || (known && !*known))
         return fail(c, "AccessDenied",
-            "User: arn:aws:iam::%s:user/%.40s is not authorized to perform: sts:AssumeRole on resource: "
+            "User: arn:aws:iam::%s:user/%.40s is not authorized to perform: sts:AssumeRole on "
+            "resource: "
             "%.100s",
             c->region->o->account, c->caller->access, arn);
     str_copy(ret_name, 65, name);
@@ -106,7 +111,8 @@ static int read_name(struct call *c, const char **ret_name)
     size_t n = name ? strlen(name) : 0;
     if (n < 2 || n > 64 || strspn(name, NAME_CHARACTERS) != n)
         return fail(c, "ValidationError",
-            "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: Member "
+            "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: "
+            "Member "
             "must "
             "satisfy regular expression pattern: [\\w+=,.@-]*, with length between 2 and 64");
     *ret_name = name;
@@ -117,15 +123,18 @@ static int read_life(struct call *c, int64_t *ret_s)
 {
     const char *text = form_get(c->form, "DurationSeconds");
     *ret_s = CHAINED_MAX_S;
-    if (text && str_to_i64(text, c->account->min_session_s, SESSION_MAX_S, "seconds", ret_s, NULL) != 0)
+    if (text &&
+        str_to_i64(text, c->account->min_session_s, SESSION_MAX_S, "seconds", ret_s, NULL) != 0)
         return fail(c, "ValidationError",
-            "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member "
+            "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: "
+            "Member "
             "must have "
             "value between %lld and %d",
             (long long)c->account->min_session_s, SESSION_MAX_S);
     if (c->caller->token[0] && *ret_s > CHAINED_MAX_S)
         return fail(c, "ValidationError",
-            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
+            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by "
+            "role "
             "chaining.");
     return 0;
 }
@@ -138,7 +147,8 @@ static int read_policy(struct call *c, struct policy *ret_policy)
         return 0;
     if (strlen(text) > POLICY_MAX)
         return fail(c, "ValidationError",
-            "1 validation error detected: Value at 'policy' failed to satisfy constraint: Member must have "
+            "1 validation error detected: Value at 'policy' failed to satisfy constraint: Member "
+            "must have "
             "length "
             "less than or equal to %d",
             POLICY_MAX);
@@ -187,11 +197,12 @@ static void assume_role(struct call *c)
         return;
     }
     STR_COPY(owner, name);
-    tell(c, role, name, keyring_session(c->account->keyring, owner, &policy, SECONDS_MS(life_s), c->now));
+    tell(c, role, name,
+        keyring_session(c->account->keyring, owner, &policy, SECONDS_MS(life_s), c->now));
 }
 
-void sts_api_call(struct region *r, const struct sts_account *account, const struct keyring_key *caller,
-    struct form *form, struct wall now, struct ec2_reply *reply)
+void sts_api_call(struct region *r, const struct sts_account *account,
+    const struct keyring_key *caller, struct form *form, struct wall now, struct ec2_reply *reply)
 {
     const char *action = form_get(form, "Action"), *version = form_get(form, "Version");
     /* A copy: a session that is added moves the others. */
@@ -201,8 +212,8 @@ void sts_api_call(struct region *r, const struct sts_account *account, const str
     reply->status = 200;
     ec2_make_request_id(r, reply->request_id);
     if (!str_eq(version, STS_VERSION) || !str_eq(action, STS_ACTION))
-        fail(&c, "InvalidAction", "Could not find operation %.40s for version %.20s", action ? action : "",
-            version ? version : "NO_VERSION_SPECIFIED");
+        fail(&c, "InvalidAction", "Could not find operation %.40s for version %.20s",
+            action ? action : "", version ? version : "NO_VERSION_SPECIFIED");
     else if (who.policy.statements && !policy_allows(&who.policy, "sts:AssumeRole", "*", NULL))
         fail(&c, "AccessDenied", "This session is not authorized to perform: sts:AssumeRole");
     else

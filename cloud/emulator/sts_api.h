@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AssumeRole of the Security Token Service, version 2011-06-15: parameters in, status and XML out. It is at the address
- * of EC2, told apart by the service that a request is signed for.
+ * AssumeRole of the Security Token Service, version 2011-06-15: parameters in, status and XML out.
+ * It is at the address of EC2, told apart by the service that a request is signed for.
  */
 #ifndef BELAY_CLOUD_EMULATOR_STS_API_H
 #define BELAY_CLOUD_EMULATOR_STS_API_H
@@ -19,10 +19,12 @@ struct sts_account {
 };
 
 /* The caller has checked who calls: caller, borrowed, of the account's keyring. */
-void sts_api_call(struct region *r, const struct sts_account *account, const struct keyring_key *caller,
-    struct form *form, struct wall now, struct ec2_reply *ret_reply);
+void sts_api_call(struct region *r, const struct sts_account *account,
+    const struct keyring_key *caller, struct form *form, struct wall now,
+    struct ec2_reply *ret_reply);
 
 /* An error reply by itself, with the usual status and words of the code. */
-void sts_api_error(struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
+void sts_api_error(
+    struct region *r, const char *code, const char *text, struct ec2_reply *ret_reply);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See volume.h. Ids come from a generator of their own, so that a volume more changes no instance's id.
+ * See volume.h. Ids come from a generator of their own, so that a volume more changes no instance's
+ * id.
  */
 #include "cloud/emulator/volume.h"
 
@@ -12,7 +13,8 @@
 static struct volume *add(struct region *r, const char *zone, struct wall made_at)
 {
     struct volume *v = mem_alloc(sizeof(*v));
-    *v = (struct volume){.number = ++r->n_volumes_ever, .made_at = made_at, .detached_at = WALL_NONE};
+    *v = (struct volume){
+        .number = ++r->n_volumes_ever, .made_at = made_at, .detached_at = WALL_NONE};
     snprintf(v->id, sizeof(v->id), "vol-0%016llx", (unsigned long long)prng_u64(&r->volume_ids));
     STR_COPY(v->zone, zone);
     r->volumes = mem_resize(r->volumes, r->n_volumes + 1, sizeof(struct volume *));
@@ -39,7 +41,8 @@ void region_make_volumes(struct region *r, const struct instance *i)
     }
 }
 
-void region_add_volume(struct region *r, struct disk_spec *spec, const char *zone, struct wall made_at)
+void region_add_volume(
+    struct region *r, struct disk_spec *spec, const char *zone, struct wall made_at)
 {
     struct volume *v = add(r, zone, made_at);
     v->spec = *spec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See call.h. Invariant: a token goes to one host only, the configured endpoint or Google's own, and that is https, or
- * loopback.
+ * See call.h. Invariant: a token goes to one host only, the configured endpoint or Google's own,
+ * and that is https, or loopback.
  */
 #include "cloud/gcp/call.h"
 #include "base/mem.h"
@@ -22,7 +22,8 @@ struct gcp_call *gcp_call_new(struct cloud_driver *d, const char *region, const 
     if (!region || !*region || strlen(region) >= CLOUD_NAME_MAX ||
         strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(region))
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no region of Google's (expected the like of us-central1)", region ? region : "");
+            "\"%.64s\" is no region of Google's (expected the like of us-central1)",
+            region ? region : "");
     return c;
 }
 
@@ -72,7 +73,8 @@ static void on_token(void *ctx, const struct err *e, const char *authorization)
         return;
     }
     bool has_body = str_eq(c->stage->method, "POST");
-    buf_printf(&url, "%s/compute/%s/projects/%s", c->d->endpoint_url, version_for(c), c->d->machine.project);
+    buf_printf(&url, "%s/compute/%s/projects/%s", c->d->endpoint_url, version_for(c),
+        c->d->machine.project);
     c->stage->path(c, &url);
     struct http_request r = {
         .method = c->stage->method,

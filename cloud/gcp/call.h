@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the gcp driver share; nobody else includes this. A call is a chain of stages; each is one
- * request, sent again once with a new token when Google refuses the one it carries.
+ * What the operations of the gcp driver share; nobody else includes this. A call is a chain of
+ * stages; each is one request, sent again once with a new token when Google refuses the one it
+ * carries.
  */
 #ifndef BELAY_CLOUD_GCP_CALL_H
 #define BELAY_CLOUD_GCP_CALL_H
@@ -26,7 +27,8 @@ struct gcp_driver {
 
 struct gcp_call;
 
-/* One request of a call, and what becomes of its reply. Each ends with exactly one of the calls of call.h. */
+/* One request of a call, and what becomes of its reply. Each ends with exactly one of the calls of
+ * call.h. */
 struct stage {
     const char *method;
     void (*path)(struct gcp_call *c, struct buf *out);
@@ -41,7 +43,8 @@ struct gcp_call {
     struct oauth_wait wait;
     bool token_renewed;
     /* launch; zone, token and operation also of a deletion */
-    char token[CLOUD_TOKEN_MAX], zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX], cluster[CLOUD_NAME_MAX];
+    char token[CLOUD_TOKEN_MAX], zone[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX],
+        cluster[CLOUD_NAME_MAX];
     enum cloud_market market;
     struct buf body;
     char request_id[GCE_UUID_MAX];
@@ -63,7 +66,8 @@ void gcp_call_on_reply(struct cloud_call *base, const struct http_reply *reply);
 void gcp_call_deinit(struct cloud_call *base);
 
 /* A region that is none is refused later, in its completion. */
-struct gcp_call *gcp_call_new(struct cloud_driver *d, const char *region, const struct stage *first);
+struct gcp_call *gcp_call_new(
+    struct cloud_driver *d, const char *region, const struct stage *first);
 
 /* Of these, exactly one for each reply; the call may be gone afterwards. */
 
@@ -71,8 +75,10 @@ void gcp_call_finish(struct gcp_call *c, const struct err *e); /* NULL: success 
 void gcp_call_go_on(struct gcp_call *c, const struct stage *next);
 /* The launch was not refused: it goes on, or is over by now, and this call cannot tell. */
 void gcp_call_fail_asking(struct gcp_call *c, const struct err *e);
-void gcp_call_on_refused(struct gcp_call *c, const struct err *e); /* a stage's: the refusal ends the call */
-/* `poll` later, with growing pauses; ERR_TIMEOUT when the time that gcp_call_start_polling gave is over. */
+/* a stage's: the refusal ends the call */
+void gcp_call_on_refused(struct gcp_call *c, const struct err *e);
+/* `poll` later, with growing pauses; ERR_TIMEOUT when the time that gcp_call_start_polling gave is
+ * over. */
 void gcp_call_wait(struct gcp_call *c, const struct stage *poll);
 
 void gcp_call_start_polling(struct gcp_call *c, int64_t first_ms, int64_t cap_ms, int64_t total_ms);
@@ -83,6 +89,7 @@ void gcp_path_operation(
 void gcp_remember_zone(struct gcp_driver *d, const char *zone);
 
 /* launch.c: as in struct cloud_driver_ops. */
-void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+void gcp_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 
 #endif

@@ -55,9 +55,11 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
         const char *type = json_opt_str(&r, "type", 64, "");
         if (r.rc == 0 && !str_eq(type, "service_account"))
             json_reader_fail(&r, "type",
-                "expected the key file of a service account; %s is not read (a person's own credentials, "
+                "expected the key file of a service account; %s is not read (a person's own "
+                "credentials, "
                 "workload "
-                "identity): have the console make a key, or run belayd on an instance with a service account",
+                "identity): have the console make a key, or run belayd on an instance with a "
+                "service account",
                 str_show(type, shown));
         read_text(&r, "client_email", k.client_email, sizeof(k.client_email));
         read_text(&r, "private_key_id", k.private_key_id, sizeof(k.private_key_id));
@@ -115,7 +117,8 @@ static EVP_PKEY *read_key(const struct gcp_key *key)
         mem_out_of_memory();
     EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
     BIO_free(bio);
-    if (pkey && EVP_PKEY_get_base_id(pkey) == EVP_PKEY_RSA && EVP_PKEY_get_bits(pkey) >= KEY_BITS_MIN)
+    if (pkey && EVP_PKEY_get_base_id(pkey) == EVP_PKEY_RSA &&
+        EVP_PKEY_get_bits(pkey) >= KEY_BITS_MIN)
         return pkey;
     EVP_PKEY_free(pkey);
     return NULL;
@@ -126,15 +129,17 @@ static bool sign(EVP_PKEY *pkey, const struct buf *input, struct buf *out)
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     unsigned char signature[2048];
     size_t n = sizeof(signature);
-    bool is_good = md && EVP_DigestSignInit(md, NULL, EVP_sha256(), NULL, pkey) == 1 &&
-                   EVP_DigestSign(md, signature, &n, (const unsigned char *)input->data, input->len) == 1;
+    bool is_good =
+        md && EVP_DigestSignInit(md, NULL, EVP_sha256(), NULL, pkey) == 1 &&
+        EVP_DigestSign(md, signature, &n, (const unsigned char *)input->data, input->len) == 1;
     EVP_MD_CTX_free(md);
     if (is_good)
         add_base64url(out, signature, n);
     return is_good;
 }
 
-static void add_claims(const struct gcp_key *key, const char *audience, struct wall now, struct buf *out)
+static void add_claims(
+    const struct gcp_key *key, const char *audience, struct wall now, struct buf *out)
 {
     json_t *header = json_object(), *claims = json_object();
     json_object_set_new(header, "alg", json_string("RS256"));
@@ -151,8 +156,8 @@ static void add_claims(const struct gcp_key *key, const char *audience, struct w
     add_json(out, claims);
 }
 
-int gcp_key_assertion(
-    const struct gcp_key *key, const char *audience, struct wall now, struct buf *out, struct err *e)
+int gcp_key_assertion(const struct gcp_key *key, const char *audience, struct wall now,
+    struct buf *out, struct err *e)
 {
     struct buf input = {0}, signature = {0};
     EVP_PKEY *pkey = read_key(key);
@@ -171,7 +176,8 @@ int gcp_key_assertion(
     return rc;
 }
 
-/* The host of a URL without the port, n bytes at the return; a user's name before it makes it none. */
+/* The host of a URL without the port, n bytes at the return; a user's name before it makes it
+ * none. */
 static const char *host_of(const char *url, size_t *ret_n)
 {
     const char *host = strstr(url, "://");
@@ -189,7 +195,8 @@ bool gcp_token_uri_is_trusted(const char *token_uri, const char *endpoint_url)
     size_t n, m;
     if (str_eq(token_uri, TOKEN_URI))
         return true;
-    const char *host = host_of(token_uri, &n), *known = endpoint_url ? host_of(endpoint_url, &m) : NULL;
+    const char *host = host_of(token_uri, &n),
+               *known = endpoint_url ? host_of(endpoint_url, &m) : NULL;
     /* The endpoint has been checked: https, or this machine. */
     size_t scheme = known ? (size_t)(known - endpoint_url) : 0;
     return host && known && n == m && memcmp(host, known, n) == 0 &&
@@ -198,8 +205,8 @@ bool gcp_token_uri_is_trusted(const char *token_uri, const char *endpoint_url)
 
 /* ---- fetching ---- */
 
-static int add_assertion(
-    struct gcp_credential_source *s, const struct gcp_key *key, struct oauth_request *r, struct err *e)
+static int add_assertion(struct gcp_credential_source *s, const struct gcp_key *key,
+    struct oauth_request *r, struct err *e)
 {
     const char *uri = key->token_uri[0] ? key->token_uri : TOKEN_URI;
     if (!gcp_token_uri_is_trusted(uri, s->endpoint_url))
@@ -211,8 +218,10 @@ static int add_assertion(
     r->url = mem_strdup(uri);
     r->header = "Content-Type: application/x-www-form-urlencoded";
     r->timeout_ms = KEY_TIMEOUT_MS;
-    buf_adds(&r->body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
-    return gcp_key_assertion(key, uri, (struct wall){clock_wall(s->clock).ms + s->skew_ms}, &r->body, e);
+    buf_adds(
+        &r->body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
+    return gcp_key_assertion(
+        key, uri, (struct wall){clock_wall(s->clock).ms + s->skew_ms}, &r->body, e);
 }
 
 static int build(void *ctx, struct oauth_request *r, struct err *e)
@@ -250,7 +259,8 @@ static void mend_clock(struct gcp_credential_source *s, const struct http_reply 
         s->skew_ms = theirs.ms - clock_wall(s->clock).ms;
 }
 
-static int parse(void *ctx, const struct http_reply *reply, struct oauth_token *ret_token, struct err *e)
+static int parse(
+    void *ctx, const struct http_reply *reply, struct oauth_token *ret_token, struct err *e)
 {
     struct gcp_credential_source *s = ctx;
     int rc = s->file ? 0 : gcp_metadata_check(METADATA_PATH, reply, e);
@@ -264,8 +274,8 @@ static int parse(void *ctx, const struct http_reply *reply, struct oauth_token *
                          s->file ? s->file : "no key file; asking the metadata service");
 }
 
-int gcp_credential_source_create(
-    const struct gcp_credential_options *o, struct gcp_credential_source **ret_source, struct err *e)
+int gcp_credential_source_create(const struct gcp_credential_options *o,
+    struct gcp_credential_source **ret_source, struct err *e)
 {
     static const struct oauth_ops ops = {build, parse};
     const char *env = getenv("GOOGLE_APPLICATION_CREDENTIALS");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See downscope.h. A list of objects is not about an object, so the condition names the prefix twice.
+ * See downscope.h. A list of objects is not about an object, so the condition names the prefix
+ * twice.
  */
 #include "cloud/gcp/downscope.h"
 #include "base/json.h"
@@ -14,13 +15,13 @@
 static json_t *make_options(const char *bucket, const char *prefix)
 {
     char *resource = mem_printf("//storage.googleapis.com/projects/_/buckets/%s", bucket);
-    char *condition =
-        mem_printf("resource.name.startsWith('projects/_/buckets/%s/objects/%s') || "
-                   "api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('%s')",
-            bucket, prefix, prefix);
-    json_t *options = json_pack("{s:{s:[{s:s, s:[s], s:{s:s}}]}}", "accessBoundary", "accessBoundaryRules",
-        "availableResource", resource, "availablePermissions", ROLE, "availabilityCondition", "expression",
-        condition);
+    char *condition = mem_printf(
+        "resource.name.startsWith('projects/_/buckets/%s/objects/%s') || "
+        "api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('%s')",
+        bucket, prefix, prefix);
+    json_t *options = json_pack("{s:{s:[{s:s, s:[s], s:{s:s}}]}}", "accessBoundary",
+        "accessBoundaryRules", "availableResource", resource, "availablePermissions", ROLE,
+        "availabilityCondition", "expression", condition);
     free(resource);
     free(condition);
     return options;
@@ -36,13 +37,14 @@ int gcp_downscope_build(
     json_decref(options);
     if (n > GCP_BOUNDARY_MAX) {
         rc = err_set(e, ERR_INVALID,
-            "the access boundary for %.100s has %zu characters and may have %d: shorten the store's prefix",
+            "the access boundary for %.100s has %zu characters and may have %d: shorten the "
+            "store's prefix",
             prefix, n, GCP_BOUNDARY_MAX);
     } else {
-        buf_adds(out,
-            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"
-            "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
-            "&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&options=");
+        buf_adds(out, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"
+                      "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
+                      "&requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_"
+                      "token&options=");
         str_url_encode(out, text, n);
         buf_adds(out, "&subject_token=");
         str_url_encode(out, token, strlen(token));
@@ -51,8 +53,8 @@ int gcp_downscope_build(
     return rc;
 }
 
-int gcp_downscope_parse(
-    int status, const char *body, size_t n, int64_t left_s, struct oauth_token *ret_token, struct err *e)
+int gcp_downscope_parse(int status, const char *body, size_t n, int64_t left_s,
+    struct oauth_token *ret_token, struct err *e)
 {
     struct oauth_token token;
     int rc = oauth_parse_exchange(status, body, n, left_s, &token, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gcp driver: glue between the pure halves (gce.h, credentials.h) and an HTTP client. Calls are in call.c, launches in
- * launch.c; here are listings and ends, and the driver itself.
+ * The gcp driver: glue between the pure halves (gce.h, credentials.h) and an HTTP client. Calls are
+ * in call.c, launches in launch.c; here are listings and ends, and the driver itself.
  *
  *   list       pages of instances --> pages of preemptions, zone by zone --> finish
  *   terminate  delete --- operation --> poll it --- DONE, good --> the next, or finish
@@ -16,7 +16,8 @@
 
 #define ENDPOINT "https://compute.googleapis.com"
 #define PAGES_MAX 1000
-#define PREEMPTED_PAGES_MAX 20 /* of one listing: it is a proof where there is one, not what exists */
+/* of one listing: it is a proof where there is one, not what exists */
+#define PREEMPTED_PAGES_MAX 20
 #define DELETE_POLL_FIRST_MS 1000
 #define DELETE_POLL_CAP_MS SECONDS_MS(30)
 #define DELETE_POLL_TOTAL_MS SECONDS_MS(180)
@@ -127,12 +128,12 @@ static void on_disks(struct gcp_call *c, const char *body, size_t n)
     }
 }
 
-static void gcp_volumes(
-    struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+static void gcp_volumes(struct cloud_driver *d, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx)
 {
     static const struct stage disks = {"GET", path_disks, on_disks, gcp_call_on_refused};
-    static const struct cloud_call_ops ops = {"disks.aggregatedList", gcp_call_step, gcp_call_on_reply,
-        gcp_call_deinit, .permission = "compute.disks.list"};
+    static const struct cloud_call_ops ops = {"disks.aggregatedList", gcp_call_step,
+        gcp_call_on_reply, gcp_call_deinit, .permission = "compute.disks.list"};
     struct gcp_call *c = gcp_call_new(d, region, &disks);
     cloud_call_volumes(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
@@ -141,7 +142,8 @@ static void gcp_volumes(
 
 static const struct stage delete, poll_deletion;
 
-/* A repeat within the minute is the same deletion. One after that is a new one: the first may have failed since. */
+/* A repeat within the minute is the same deletion. One after that is a new one: the first may have
+ * failed since. */
 static void path_delete(struct gcp_call *c, struct buf *out)
 {
     const char *id = cloud_call_word(&c->base);
@@ -175,10 +177,11 @@ static void on_deleting(struct gcp_call *c, const char *body, size_t n)
 }
 
 static const struct stage delete = {"DELETE", path_delete, on_deleting, gcp_call_on_refused};
-static const struct stage poll_deletion = {"GET", gcp_path_operation, read_deletion, gcp_call_on_refused};
+static const struct stage poll_deletion = {
+    "GET", gcp_path_operation, read_deletion, gcp_call_on_refused};
 
-static void gcp_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
-    cloud_done_fn done, void *ctx)
+static void gcp_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n_ids, cloud_done_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "instances.delete", gcp_call_step, gcp_call_on_reply, gcp_call_deinit};
@@ -208,11 +211,12 @@ static void on_console(struct gcp_call *c, const char *body, size_t n)
     gcp_call_finish(c, rc == 0 ? NULL : &e);
 }
 
-static void gcp_console(struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
+static void gcp_console(
+    struct cloud_driver *d, const char *region, const char *id, cloud_console_fn done, void *ctx)
 {
     static const struct stage console = {"GET", path_console, on_console, gcp_call_on_refused};
-    static const struct cloud_call_ops ops = {"instances.getSerialPortOutput", gcp_call_step, gcp_call_on_reply,
-        gcp_call_deinit, .permission = "compute.instances.getSerialPortOutput"};
+    static const struct cloud_call_ops ops = {"instances.getSerialPortOutput", gcp_call_step,
+        gcp_call_on_reply, gcp_call_deinit, .permission = "compute.instances.getSerialPortOutput"};
     struct gcp_call *c = gcp_call_new(d, region, &console);
     if (c->base.refused.kind == ERR_NONE)
         gce_split_id(id, c->zone, c->token, &c->base.refused);
@@ -226,10 +230,11 @@ static void step_prices(struct cloud_call *base)
     cloud_call_finish(base, NULL);
 }
 
-static void gcp_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n_types,
-    cloud_prices_fn done, void *ctx)
+static void gcp_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n_types, cloud_prices_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"prices", step_prices, gcp_call_on_reply, gcp_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "prices", step_prices, gcp_call_on_reply, gcp_call_deinit};
     struct gcp_call *c = gcp_call_new(d, region, NULL);
     (void)types;
     (void)n_types;
@@ -251,7 +256,8 @@ static void gcp_destroy(struct cloud_driver *driver)
 static const struct cloud_driver_ops gcp_ops = {
     .provider = "gcp",
     .spot_notice_ms = SPOT_NOTICE_MS,
-    /* Requests that change something are limited by the minute, for a project in a region, well above this. */
+    /* Requests that change something are limited by the minute, for a project in a region, well
+     * above this. */
     .launch_burst = 20,
     .launches_per_minute = 600,
     .launch = gcp_launch,
@@ -289,7 +295,8 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
     d->machine = keep_machine(&d->kept, &o->machine);
     int rc = gce_check_machine(&d->machine, e);
     if (rc == 0)
-        rc = cloud_endpoint("gcp", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint_url, e);
+        rc = cloud_endpoint(
+            "gcp", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint_url, e);
     struct gcp_credential_options credentials = {
         .file = o->credentials_file,
         .endpoint_url = d->endpoint_url,
@@ -311,8 +318,10 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
 extern const char gcp_end_sh[]; /* end.sh */
 
 static const struct cloud_setting gcp_settings[] = {
-    {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to", true},
-    {"image", CLOUD_SETTING_TEXT, 512, "the image its instances boot from (projects/P/global/images/...)"},
+    {"project", CLOUD_SETTING_TEXT, 128, "the id of the project that its instances belong to",
+        true},
+    {"image", CLOUD_SETTING_TEXT, 512,
+        "the image its instances boot from (projects/P/global/images/...)"},
     {"network", CLOUD_SETTING_TEXT, 256, NULL},
     {"subnet", CLOUD_SETTING_TEXT, 256, NULL},
     {"service_account", CLOUD_SETTING_TEXT, 256, NULL},

@@ -2,8 +2,9 @@
  *
  * Compute Engine v1 without any I/O: requests as paths and JSON bodies, replies read from bytes.
  *
- * A refusal is told apart by its code or reason; the HTTP status only where there is none. HTTP 200 means little: a launch
- * is an operation, and that is over when it is DONE, and good when it is DONE without an error.
+ * A refusal is told apart by its code or reason; the HTTP status only where there is none. HTTP 200
+ * means little: a launch is an operation, and that is over when it is DONE, and good when it is
+ * DONE without an error.
  */
 #ifndef BELAY_CLOUD_GCP_GCE_H
 #define BELAY_CLOUD_GCP_GCE_H
@@ -19,7 +20,7 @@
 
 #define GCE_LABEL_CLUSTER "belay-cluster"
 #define GCE_LABEL_INSTANCE "belay-instance"
-#define GCE_ATTRIBUTE_NOTICE                                                                                 \
+#define GCE_ATTRIBUTE_NOTICE                                                                       \
     "belay-early-notice-seconds" /* of the instance's metadata: for the notice reader */
 
 /* ---- requests ---- */
@@ -27,8 +28,8 @@
 /* What no launch could be asked for with: ERR_CONFIG. */
 int gce_check_machine(const struct gcp_machine *m, struct err *e);
 
-/* The body of instances.insert is appended to out. ERR_CONFIG when a value cannot be sent: Google's alphabets are
- * narrower than ours. */
+/* The body of instances.insert is appended to out. ERR_CONFIG when a value cannot be sent: Google's
+ * alphabets are narrower than ours. */
 int gce_build_insert(
     const struct cloud_launch *l, const struct gcp_machine *m, struct buf *out, struct err *e);
 
@@ -39,7 +40,8 @@ void gce_request_id(const char *name, char out[GCE_UUID_MAX]);
 void gce_path_insert(const char *zone, const char *request_id, struct buf *out);
 void gce_path_operation(const char *zone, const char *name, struct buf *out);
 void gce_path_instance(const char *zone, const char *name, struct buf *out);
-void gce_path_console(const char *zone, const char *name, struct buf *out); /* of its first serial port: the newest */
+/* of its first serial port: the newest */
+void gce_path_console(const char *zone, const char *name, struct buf *out);
 void gce_path_delete(const char *zone, const char *name, const char *request_id, struct buf *out);
 void gce_path_list(const char *cluster, const char *page, struct buf *out); /* page "": the first */
 /* Disks; cluster NULL: whoever's. */
@@ -47,7 +49,8 @@ void gce_path_disks(const char *cluster, const char *page, struct buf *out);
 void gce_path_preempted(const char *zone, const char *page, struct buf *out);
 
 /* Splits an id, ZONE/NAME. ERR_INVALID. */
-int gce_split_id(const char *id, char zone[CLOUD_NAME_MAX], char name[CLOUD_NAME_MAX], struct err *e);
+int gce_split_id(
+    const char *id, char zone[CLOUD_NAME_MAX], char name[CLOUD_NAME_MAX], struct err *e);
 
 bool gce_is_zone_of(const char *zone, const char *region);
 
@@ -59,31 +62,36 @@ struct gce_operation {
     struct err failed; /* kind ERR_NONE: it did not, or is not over */
 };
 
-int gce_parse_operation(const char *body, size_t n, struct gce_operation *ret_operation, struct err *e);
+int gce_parse_operation(
+    const char *body, size_t n, struct gce_operation *ret_operation, struct err *e);
 
 /* Appends what a serial port has shown, cleaned. */
 int gce_parse_console(const char *body, size_t n, struct buf *out, struct err *e);
 
-int gce_parse_instance(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
+int gce_parse_instance(
+    const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e);
 
-/* Adds the instances of the region; page, of GCE_PAGE_TOKEN_MAX + 1 bytes, gets the next page's token, "" after the
- * last. ERR_UNAVAILABLE: a zone of the region did not answer, which is not a zone without instances. */
-int gce_parse_list(
-    const char *body, size_t n, const char *region, struct cloud_instances *list, char *page, struct err *e);
+/* Adds the instances of the region; page, of GCE_PAGE_TOKEN_MAX + 1 bytes, gets the next page's
+ * token, "" after the last. ERR_UNAVAILABLE: a zone of the region did not answer, which is not a
+ * zone without instances. */
+int gce_parse_list(const char *body, size_t n, const char *region, struct cloud_instances *list,
+    char *page, struct err *e);
 
-/* Adds the disks of the region that are attached to nothing; one in several zones is in the region, and of type "regional-TYPE". Else like
- * gce_parse_list. */
-int gce_parse_disks(
-    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *page, struct err *e);
+/* Adds the disks of the region that are attached to nothing; one in several zones is in the region,
+ * and of type "regional-TYPE". Else like gce_parse_list. */
+int gce_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
+    char *page, struct err *e);
 
-/* Operations that say "preempted", in one zone. An instance of the cluster (by its name, a token belay-CLUSTER-...) that
- * was not listed is added, gone and reclaimed: once it is deleted, the operation is all that is left of it. */
+/* Operations that say "preempted", in one zone. An instance of the cluster (by its name, a token
+ * belay-CLUSTER-...) that was not listed is added, gone and reclaimed: once it is deleted, the
+ * operation is all that is left of it. */
 int gce_parse_preempted(const char *body, size_t n, const char *cluster, const char *zone,
     struct cloud_instances *list, char *page, struct err *e);
 
 /* ---- refusals: any other status ---- */
 
-/* Fills e from the reply, its text for people, with what to do where that is known. Returns e->kind. */
+/* Fills e from the reply, its text for people, with what to do where that is known. Returns
+ * e->kind. */
 int gce_parse_error(int status, const char *body, size_t n, struct err *e);
 
 /* The same for the code of an operation's error. */

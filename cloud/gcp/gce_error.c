@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compute Engine's refusals: one table from code or reason to what it means for the caller. See gce.h.
+ * Compute Engine's refusals: one table from code or reason to what it means for the caller. See
+ * gce.h.
  */
 #include "base/json.h"
 #include "base/str.h"
@@ -12,8 +13,9 @@
 #define CODE_MAX 96
 #define MESSAGE_MAX 380
 
-#define QUOTA_HINT                                                                                           \
-    "ask Google for more of the quota that it names (GPUS_ALL_REGIONS counts all regions together)"
+#define QUOTA_HINT                                                                                 \
+    "ask Google for more of the quota that it names (GPUS_ALL_REGIONS counts all regions "         \
+    "together)"
 #define RIGHTS_HINT "docs/clouds/gcp.md lists the rights that are needed"
 
 static const struct refusal refusals[] = {
@@ -64,7 +66,8 @@ static const struct refusal refusals[] = {
     {NULL},
 };
 
-/* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in the pool. */
+/* A 404 of the instance itself is an answer; one of what it is made of, or lies in, is a mistake in
+ * the pool. */
 static enum err_kind kind_of_not_found(const char *message)
 {
     return strstr(message, "/instances/") ? ERR_NOT_FOUND : ERR_CONFIG;
@@ -114,8 +117,9 @@ int gce_parse_error(int status, const char *body, size_t n, struct err *e)
         read_error(root, code, sizeof(code), &message)) {
         rc = gce_set_error(status, code, message, e);
     } else {
-        rc = refusal_set_stray("Compute Engine", refusal_kind_of_status(refusals, status, ERR_INVALID),
-            status, body, n, "no error of its own (a proxy in between?)", e);
+        rc = refusal_set_stray("Compute Engine",
+            refusal_kind_of_status(refusals, status, ERR_INVALID), status, body, n,
+            "no error of its own (a proxy in between?)", e);
     }
     json_decref(root);
     return rc;

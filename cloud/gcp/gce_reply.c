@@ -23,10 +23,12 @@ static const char *last_segment(const char *url)
 }
 
 /* A name that goes into our paths: of Google's alphabet, and short enough. */
-static void copy_name(struct json_reader *r, const char *key, const char *name, char *dst, size_t size)
+static void copy_name(
+    struct json_reader *r, const char *key, const char *name, char *dst, size_t size)
 {
     dst[0] = '\0';
-    if (name && (!*name || strspn(name, LOWER DIGITS "-") != strlen(name) || !str_copy(dst, size, name)))
+    if (name &&
+        (!*name || strspn(name, LOWER DIGITS "-") != strlen(name) || !str_copy(dst, size, name)))
         json_reader_fail(r, key, "no name of a resource");
 }
 
@@ -62,7 +64,8 @@ static void read_failure(struct json_reader *r, struct err *ret_failed)
         gce_set_error(status, code, message, ret_failed);
 }
 
-int gce_parse_operation(const char *body, size_t n, struct gce_operation *ret_operation, struct err *e)
+int gce_parse_operation(
+    const char *body, size_t n, struct gce_operation *ret_operation, struct err *e)
 {
     static const char *const statuses[] = {"PENDING", "RUNNING", "DONE", NULL};
     enum { DONE = 2 };
@@ -134,8 +137,8 @@ static struct wall parse_time(const char *text)
         return WALL_NONE;
     if (text[n - 1] == 'Z')
         return time_parse_iso(text, &at, NULL) == 0 ? at : WALL_NONE;
-    if (sscanf(text + n - 6, "%c%2d:%2d", &sign, &hours, &minutes) != 3 || (sign != '+' && sign != '-') ||
-        hours < 0 || minutes < 0)
+    if (sscanf(text + n - 6, "%c%2d:%2d", &sign, &hours, &minutes) != 3 ||
+        (sign != '+' && sign != '-') || hours < 0 || minutes < 0)
         return WALL_NONE;
     snprintf(utc, sizeof(utc), "%.*sZ", (int)(n - 6), text);
     if (time_parse_iso(utc, &at, NULL) != 0)
@@ -144,7 +147,8 @@ static struct wall parse_time(const char *text)
     return at;
 }
 
-static void read_labels(struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
+static void read_labels(
+    struct json_reader *r, char cluster[CLOUD_NAME_MAX], char token[CLOUD_TOKEN_MAX])
 {
     struct json_reader labels;
     const json_t *object = json_opt_object(r, "labels");
@@ -164,8 +168,8 @@ static void read_market(struct json_reader *r, struct cloud_instance *i)
     i->market = str_eq(model, "SPOT") ? CLOUD_SPOT : CLOUD_ON_DEMAND;
 }
 
-/* The GPUs that a machine type brings are listed as well, and are no part of its name. Accelerators that cannot be asked for
- * here go into the name as Google calls them: it is nobody's then. */
+/* The GPUs that a machine type brings are listed as well, and are no part of its name. Accelerators
+ * that cannot be asked for here go into the name as Google calls them: it is nobody's then. */
 static void read_type(struct json_reader *r, struct cloud_instance *i)
 {
     read_link(r, "machineType", i->type, sizeof(i->type));
@@ -179,7 +183,8 @@ static void read_type(struct json_reader *r, struct cloud_instance *i)
         read_link(&one, "acceleratorType", name, sizeof(name));
         int64_t n = json_req_i64(&one, "acceleratorCount", 0, ITEMS_MAX);
         const struct catalogue_gpu *gpu = catalogue_gpu_find(name);
-        if (one.rc == 0 && n > 0 && !catalogue_attach(i->type, sizeof(i->type), n, gpu ? gpu->name : name))
+        if (one.rc == 0 && n > 0 &&
+            !catalogue_attach(i->type, sizeof(i->type), n, gpu ? gpu->name : name))
             json_reader_fail(&one, "acceleratorType", "too long, with the machine type");
         r->rc = one.rc;
     }
@@ -202,11 +207,13 @@ static int read_instance(const json_t *object, struct cloud_instance *i, struct 
     i->state = state_of(status);
     i->launched_at = parse_time(created);
     if (r.rc == 0 && snprintf(i->id, sizeof(i->id), "%s/%s", i->zone, name) >= (int)sizeof(i->id))
-        json_reader_fail(&r, "name", "zone and name together are longer than %d bytes", CLOUD_NAME_MAX - 2);
+        json_reader_fail(
+            &r, "name", "zone and name together are longer than %d bytes", CLOUD_NAME_MAX - 2);
     return json_reader_finish_lenient(&r);
 }
 
-int gce_parse_instance(const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e)
+int gce_parse_instance(
+    const char *body, size_t n, struct cloud_instance *ret_instance, struct err *e)
 {
     struct cloud_instance i;
     json_t *root = NULL;
@@ -238,7 +245,8 @@ static int check_warning(const json_t *scope, const char *zone, struct err *e)
         e, ERR_UNAVAILABLE, "%s could not be listed: %.64s", zone, code ? code : "no reason given");
 }
 
-static int read_zone(const json_t *scope, const char *zone, struct cloud_instances *list, struct err *e)
+static int read_zone(
+    const json_t *scope, const char *zone, struct cloud_instances *list, struct err *e)
 {
     int rc = check_warning(scope, zone, e);
     const json_t *instances = json_object_get(scope, "instances");
@@ -255,7 +263,8 @@ static int read_zone(const json_t *scope, const char *zone, struct cloud_instanc
     return rc;
 }
 
-/* Zones that did not answer, as "projects/P/zones/Z". A warning that names none may be about ours. */
+/* Zones that did not answer, as "projects/P/zones/Z". A warning that names none may be about
+ * ours. */
 static int check_unreachable(struct json_reader *r, const char *region, struct err *e)
 {
     const json_t *list = json_opt_array(r, "unreachables", ITEMS_MAX);
@@ -270,7 +279,8 @@ static int check_unreachable(struct json_reader *r, const char *region, struct e
     return r->rc;
 }
 
-static int read_zones(struct json_reader *r, const char *region, struct cloud_instances *list, struct err *e)
+static int read_zones(
+    struct json_reader *r, const char *region, struct cloud_instances *list, struct err *e)
 {
     const json_t *items = json_opt_object(r, "items");
     const char *key;
@@ -285,8 +295,8 @@ static int read_zones(struct json_reader *r, const char *region, struct cloud_in
     return rc;
 }
 
-int gce_parse_list(
-    const char *body, size_t n, const char *region, struct cloud_instances *list, char *page, struct err *e)
+int gce_parse_list(const char *body, size_t n, const char *region, struct cloud_instances *list,
+    char *page, struct err *e)
 {
     struct json_reader r;
     json_t *root = NULL;
@@ -313,7 +323,8 @@ static bool is_lone(struct json_reader *r)
 }
 
 /* place: the zone, or the region of one that is in several zones. */
-static int read_disk(const json_t *object, const char *place, bool is_regional, struct cloud_volume *v, bool *ret_lone, struct err *e)
+static int read_disk(const json_t *object, const char *place, bool is_regional,
+    struct cloud_volume *v, bool *ret_lone, struct err *e)
 {
     struct json_reader r;
     char type[CLOUD_NAME_MAX];
@@ -323,19 +334,22 @@ static int read_disk(const json_t *object, const char *place, bool is_regional, 
     read_name(&r, "name", v->name, CLOUD_NAME_MAX);
     read_link(&r, "type", type, sizeof(type));
     const char *size = json_req_str(&r, "sizeGb", 24);
-    const char *made = json_opt_str(&r, "creationTimestamp", 64, ""), *detached = json_opt_str(&r, "lastDetachTimestamp", 64, "");
+    const char *made = json_opt_str(&r, "creationTimestamp", 64, ""),
+               *detached = json_opt_str(&r, "lastDetachTimestamp", 64, "");
     read_labels(&r, v->cluster, v->token);
     *ret_lone = is_lone(&r);
     if (r.rc == 0 && str_to_i64(size, 0, CLOUD_VOLUME_GIB_MAX, "sizeGb", &v->gib, NULL) != 0)
         json_reader_fail(&r, "sizeGb", "expected a number of at most %d", CLOUD_VOLUME_GIB_MAX);
-    if (r.rc == 0 && snprintf(v->type, sizeof(v->type), "%s%s", is_regional ? "regional-" : "", type) >= (int)sizeof(v->type))
+    if (r.rc == 0 && snprintf(v->type, sizeof(v->type), "%s%s", is_regional ? "regional-" : "",
+                         type) >= (int)sizeof(v->type))
         json_reader_fail(&r, "type", "longer than %d bytes", CLOUD_NAME_MAX - 1);
     STR_COPY(v->zone, place);
     v->since = parse_time(*detached ? detached : made);
     return json_reader_finish_lenient(&r);
 }
 
-static int read_disks(const json_t *scope, const char *place, const char *region, struct cloud_volumes *list, struct err *e)
+static int read_disks(const json_t *scope, const char *place, const char *region,
+    struct cloud_volumes *list, struct err *e)
 {
     int rc = check_warning(scope, place, e);
     const json_t *disks = json_object_get(scope, "disks");
@@ -351,8 +365,8 @@ static int read_disks(const json_t *scope, const char *place, const char *region
     return rc;
 }
 
-int gce_parse_disks(
-    const char *body, size_t n, const char *region, struct cloud_volumes *list, char *page, struct err *e)
+int gce_parse_disks(const char *body, size_t n, const char *region, struct cloud_volumes *list,
+    char *page, struct err *e)
 {
     struct json_reader r;
     json_t *root = NULL, *scope;
@@ -392,8 +406,8 @@ static bool is_of_cluster(const char *name, const char *cluster)
     return str_starts(name, "belay-") && strncmp(name + 6, cluster, n) == 0 && name[6 + n] == '-';
 }
 
-static int keep_preempted(
-    struct cloud_instances *list, const char *cluster, const char *zone, const char *name, struct err *e)
+static int keep_preempted(struct cloud_instances *list, const char *cluster, const char *zone,
+    const char *name, struct err *e)
 {
     struct cloud_instance gone = {.market = CLOUD_SPOT,
         .state = CLOUD_GONE,

@@ -24,12 +24,14 @@
 static bool is_name(const char *s)
 {
     size_t n = s ? strlen(s) : 0;
-    return n > 0 && n <= 63 && strspn(s, LOWER) > 0 && strspn(s, LOWER DIGITS "-") == n && s[n - 1] != '-';
+    return n > 0 && n <= 63 && strspn(s, LOWER) > 0 && strspn(s, LOWER DIGITS "-") == n &&
+           s[n - 1] != '-';
 }
 
 bool gce_is_zone_of(const char *zone, const char *region)
 {
-    return is_name(zone) && is_name(region) && str_starts(zone, region) && zone[strlen(region)] == '-';
+    return is_name(zone) && is_name(region) && str_starts(zone, region) &&
+           zone[strlen(region)] == '-';
 }
 
 /* ---- what is asked for ---- */
@@ -37,7 +39,8 @@ bool gce_is_zone_of(const char *zone, const char *region)
 static bool is_email(const char *s)
 {
     const char *at = strchr(s, '@');
-    return at && at > s && strspn(s, LOWER DIGITS "-.@") == strlen(s) && !strchr(at + 1, '@') && at[1];
+    return at && at > s && strspn(s, LOWER DIGITS "-.@") == strlen(s) && !strchr(at + 1, '@') &&
+           at[1];
 }
 
 static bool is_one_of(const char *s, const char *a, const char *b)
@@ -62,27 +65,29 @@ static int check_max_run(const char *text, struct err *e)
 int gce_check_machine(const struct gcp_machine *m, struct err *e)
 {
     if (!m->project || !*m->project || strspn(m->project, LOWER DIGITS "-.:") != strlen(m->project))
-        return err_set(e, ERR_CONFIG, "project \"%.64s\": expected the id of a project, like my-project-123",
+        return err_set(e, ERR_CONFIG,
+            "project \"%.64s\": expected the id of a project, like my-project-123",
             m->project ? m->project : "");
     if (!m->image || !strchr(m->image, '/'))
         return err_set(e, ERR_CONFIG,
             "image \"%.64s\": expected a path like projects/P/global/images/family/NAME",
             m->image ? m->image : "");
     if (m->service_account && !is_email(m->service_account))
-        return err_set(
-            e, ERR_CONFIG, "service_account \"%.64s\": expected its e-mail address", m->service_account);
+        return err_set(e, ERR_CONFIG, "service_account \"%.64s\": expected its e-mail address",
+            m->service_account);
     if (m->scopes && !m->service_account)
         return err_set(e, ERR_CONFIG, "scopes without a service_account: name the account, too");
     if (!is_one_of(m->address, "public", "none"))
         return err_set(e, ERR_CONFIG, "address \"%.32s\": expected public or none", m->address);
     if (!is_one_of(m->early_notice, "0", "120"))
-        return err_set(
-            e, ERR_CONFIG, "early_notice \"%.32s\": Google takes 0 and 120 (seconds)", m->early_notice);
+        return err_set(e, ERR_CONFIG, "early_notice \"%.32s\": Google takes 0 and 120 (seconds)",
+            m->early_notice);
     if (m->disk_type && !is_name(m->disk_type))
-        return err_set(e, ERR_CONFIG, "disk_type \"%.32s\": expected the like of pd-balanced", m->disk_type);
-    if (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX)
         return err_set(
-            e, ERR_CONFIG, "a disk of %lld GiB: Google has up to %d", (long long)m->disk_gib, DISK_GIB_MAX);
+            e, ERR_CONFIG, "disk_type \"%.32s\": expected the like of pd-balanced", m->disk_type);
+    if (m->disk_gib < 0 || m->disk_gib > DISK_GIB_MAX)
+        return err_set(e, ERR_CONFIG, "a disk of %lld GiB: Google has up to %d",
+            (long long)m->disk_gib, DISK_GIB_MAX);
     return check_max_run(m->max_run, e);
 }
 
@@ -93,26 +98,29 @@ static bool is_label(const char *s)
     return n > 0 && n <= 63 && strspn(s, LOWER DIGITS "-_") == n;
 }
 
-static int check_launch(const struct cloud_launch *l, struct catalogue_parts *ret_type, struct err *e)
+static int check_launch(
+    const struct cloud_launch *l, struct catalogue_parts *ret_type, struct err *e)
 {
     if (!l->region || !l->zone || !gce_is_zone_of(l->zone, l->region))
-        return err_set(e, ERR_CONFIG, "\"%.64s\" is no zone of region \"%.64s\"", l->zone ? l->zone : "",
-            l->region ? l->region : "");
+        return err_set(e, ERR_CONFIG, "\"%.64s\" is no zone of region \"%.64s\"",
+            l->zone ? l->zone : "", l->region ? l->region : "");
     int rc = catalogue_split("gcp", l->type ? l->type : "", ret_type, e);
     if (rc != 0)
         return rc;
     if (!is_name(ret_type->machine))
         return err_set(e, ERR_CONFIG, "\"%.64s\" is no machine type", ret_type->machine);
     if (!is_name(l->token))
-        return err_set(
-            e, ERR_CONFIG, "the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
+        return err_set(e, ERR_CONFIG,
+            "the idempotency token cannot be an instance's name (a-z, 0-9 and -, up to 63)");
     if (strlen(l->zone) + 1 + strlen(l->token) >= CLOUD_NAME_MAX)
-        return err_set(e, ERR_CONFIG, "zone and token together are longer than %d bytes", CLOUD_NAME_MAX - 2);
-    if (!is_label(l->cluster))
-        return err_set(e, ERR_CONFIG, "the cluster cannot be a label (a-z, 0-9, - and _, up to 63)");
-    if (l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         return err_set(
-            e, ERR_CONFIG, "user data of %zu bytes; at most %d", strlen(l->user_data), CLOUD_USER_DATA_MAX);
+            e, ERR_CONFIG, "zone and token together are longer than %d bytes", CLOUD_NAME_MAX - 2);
+    if (!is_label(l->cluster))
+        return err_set(
+            e, ERR_CONFIG, "the cluster cannot be a label (a-z, 0-9, - and _, up to 63)");
+    if (l->user_data && strlen(l->user_data) > CLOUD_USER_DATA_MAX)
+        return err_set(e, ERR_CONFIG, "user data of %zu bytes; at most %d", strlen(l->user_data),
+            CLOUD_USER_DATA_MAX);
     return 0;
 }
 
@@ -144,10 +152,12 @@ static bool is_early(const struct cloud_launch *l, const struct gcp_machine *m)
 static json_t *build_scheduling(const struct cloud_launch *l, const struct gcp_machine *m)
 {
     struct catalogue_type type;
-    bool stays = l->market == CLOUD_SPOT || catalogue_find("gcp", l->type, &type, NULL) != 0 || type.gpus > 0;
+    bool stays = l->market == CLOUD_SPOT || catalogue_find("gcp", l->type, &type, NULL) != 0 ||
+                 type.gpus > 0;
     json_t *s = json_object();
     set(s, "provisioningModel", l->market == CLOUD_SPOT ? "SPOT" : "STANDARD");
-    if (l->market == CLOUD_SPOT || m->max_run) /* the default is STOP, which goes on billing the disk */
+    /* the default is STOP, which goes on billing the disk */
+    if (l->market == CLOUD_SPOT || m->max_run)
         set(s, "instanceTerminationAction", "DELETE");
     if (m->max_run) {
         int64_t ms = 0;
@@ -171,7 +181,8 @@ static json_t *build_accelerators(
 {
     json_t *list = json_array(), *one = json_object();
     set_new(one, "acceleratorType",
-        mem_printf("projects/%s/zones/%s/acceleratorTypes/%s", m->project, l->zone, type->gpu->accelerator));
+        mem_printf("projects/%s/zones/%s/acceleratorTypes/%s", m->project, l->zone,
+            type->gpu->accelerator));
     json_object_set_new(one, "acceleratorCount", json_integer(type->n_gpus));
     json_array_append_new(list, one);
     return list;
@@ -186,7 +197,8 @@ static json_t *build_disks(const struct cloud_launch *l, const struct gcp_machin
     if (m->disk_gib > 0)
         set_new(how, "diskSizeGb", mem_printf("%lld", (long long)m->disk_gib));
     set_new(how, "diskType",
-        mem_printf("zones/%s/diskTypes/%s", l->zone, m->disk_type ? m->disk_type : DISK_TYPE_DEFAULT));
+        mem_printf(
+            "zones/%s/diskTypes/%s", l->zone, m->disk_type ? m->disk_type : DISK_TYPE_DEFAULT));
     json_object_set_new(how, "labels", build_labels(l));
     json_object_set_new(disk, "initializeParams", how);
     json_array_append_new(disks, disk);
@@ -198,11 +210,13 @@ static json_t *build_network(const struct cloud_launch *l, const struct gcp_mach
     json_t *networks = json_array(), *network = json_object();
     const char *name = m->network || m->subnet ? m->network : "default";
     if (name)
-        set_new(network, "network", mem_printf("%s%s", strchr(name, '/') ? "" : "global/networks/", name));
+        set_new(network, "network",
+            mem_printf("%s%s", strchr(name, '/') ? "" : "global/networks/", name));
     if (m->subnet && strchr(m->subnet, '/'))
         set(network, "subnetwork", m->subnet);
     else if (m->subnet)
-        set_new(network, "subnetwork", mem_printf("regions/%s/subnetworks/%s", l->region, m->subnet));
+        set_new(
+            network, "subnetwork", mem_printf("regions/%s/subnetworks/%s", l->region, m->subnet));
     if (!str_eq(m->address, "none")) {
         json_t *configs = json_array(), *config = json_object();
         set(config, "type", "ONE_TO_ONE_NAT");
@@ -283,8 +297,8 @@ int gce_build_insert(
 /* RFC 9562, section 5.5, in a name space of belay's own. */
 void gce_request_id(const char *name, char out[GCE_UUID_MAX])
 {
-    static const unsigned char space[16] = {
-        0x7d, 0x1e, 0x5c, 0x42, 0x9a, 0x0b, 0x4f, 0x6e, 0x8c, 0x27, 0x31, 0xd4, 0x5b, 0xe0, 0x96, 0xaf};
+    static const unsigned char space[16] = {0x7d, 0x1e, 0x5c, 0x42, 0x9a, 0x0b, 0x4f, 0x6e, 0x8c,
+        0x27, 0x31, 0xd4, 0x5b, 0xe0, 0x96, 0xaf};
     unsigned char hash[EVP_MAX_MD_SIZE];
     char hex[33];
     struct buf text = {0};
@@ -296,7 +310,8 @@ void gce_request_id(const char *name, char out[GCE_UUID_MAX])
     hash[6] = (unsigned char)((hash[6] & 0x0f) | 0x50);
     hash[8] = (unsigned char)((hash[8] & 0x3f) | 0x80);
     str_hex(hash, 16, hex);
-    snprintf(out, GCE_UUID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+    snprintf(
+        out, GCE_UUID_MAX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
 /* ---- paths ---- */
@@ -369,7 +384,8 @@ void gce_path_preempted(const char *zone, const char *page, struct buf *out)
     add_query("operationType=\"compute.instances.preempted\"", page, out);
 }
 
-int gce_split_id(const char *id, char zone[CLOUD_NAME_MAX], char name[CLOUD_NAME_MAX], struct err *e)
+int gce_split_id(
+    const char *id, char zone[CLOUD_NAME_MAX], char name[CLOUD_NAME_MAX], struct err *e)
 {
     const char *slash = strchr(id, '/');
     size_t n = slash ? (size_t)(slash - id) : 0;
@@ -377,7 +393,8 @@ int gce_split_id(const char *id, char zone[CLOUD_NAME_MAX], char name[CLOUD_NAME
     if (n > 0 && n < sizeof(first))
         memcpy(first, id, n);
     if (!is_name(first) || !is_name(slash + 1))
-        return err_set(e, ERR_INVALID, "\"%.64s\" is no instance of Google's (expected ZONE/NAME)", id);
+        return err_set(
+            e, ERR_INVALID, "\"%.64s\" is no instance of Google's (expected ZONE/NAME)", id);
     str_copy(zone, CLOUD_NAME_MAX, first);
     str_copy(name, CLOUD_NAME_MAX, slash + 1);
     return 0;

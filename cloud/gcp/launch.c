@@ -8,8 +8,10 @@
  *      +--- there is one of this name ----------------> read the instance, is it ours? --> finish
  *
  * Invariants:
- *  1. Request ids follow from the idempotency token, and the name is the token: no repeat makes a second machine.
- *  2. Once a launch has been taken, only its operation can say that it failed: what goes wrong in asking is not "refused".
+ *  1. Request ids follow from the idempotency token, and the name is the token: no repeat makes a
+ *     second machine.
+ *  2. Once a launch has been taken, only its operation can say that it failed: what goes wrong in
+ *     asking is not "refused".
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -18,7 +20,8 @@
 
 #define LAUNCH_POLL_FIRST_MS 500
 #define LAUNCH_POLL_CAP_MS 4000
-#define LAUNCH_POLL_TOTAL_MS SECONDS_MS(45) /* then the caller repeats it, and finds the operation again */
+/* then the caller repeats it, and finds the operation again */
+#define LAUNCH_POLL_TOTAL_MS SECONDS_MS(45)
 #define REPLAYS_MAX 4
 
 static const struct stage insert, poll_operation, read_instance, read_known;
@@ -38,8 +41,9 @@ static bool is_passing(enum err_kind k)
     return k == ERR_UNAVAILABLE || k == ERR_THROTTLED || k == ERR_TIMEOUT;
 }
 
-/* The same request id gets the same operation for a while, also one that failed for a passing reason: then the next id in
- * the chain is used, which follows from the operation, so that every repeat goes the same way. */
+/* The same request id gets the same operation for a while, also one that failed for a passing
+ * reason: then the next id in the chain is used, which follows from the operation, so that every
+ * repeat goes the same way. */
 static void on_failed(struct gcp_call *c)
 {
     if (c->operation.failed.kind == ERR_NOT_FOUND) /* not of an instance: of what one is made of */
@@ -106,7 +110,8 @@ static void on_instance_missing(struct gcp_call *c, const struct err *e)
     }
     *i = (struct cloud_instance){
         .state = CLOUD_GONE, .launched_at = WALL_NONE, .ended_at = WALL_NONE, .market = c->market};
-    char *id = mem_printf("%s/%s", c->zone, c->token); /* which fits: gce_build_insert has seen to it */
+    /* which fits: gce_build_insert has seen to it */
+    char *id = mem_printf("%s/%s", c->zone, c->token);
     STR_COPY(i->id, id);
     free(id);
     STR_COPY(i->token, c->token);
@@ -123,9 +128,10 @@ static void on_instance(struct gcp_call *c, const char *body, size_t n)
     struct err e;
     if (gce_parse_instance(body, n, i, &e) != 0) {
         gcp_call_finish(c, &e);
-    } else if (!str_eq(i->token, c->token) || !str_eq(i->cluster, c->cluster) || !str_eq(i->type, c->type) ||
-               i->market != c->market) {
-        err_set(&e, ERR_CONFLICT, "there is an instance %s already, and it is not the one asked for", i->id);
+    } else if (!str_eq(i->token, c->token) || !str_eq(i->cluster, c->cluster) ||
+               !str_eq(i->type, c->type) || i->market != c->market) {
+        err_set(&e, ERR_CONFLICT,
+            "there is an instance %s already, and it is not the one asked for", i->id);
         gcp_call_finish(c, &e);
     } else {
         gcp_call_finish(c, NULL);
@@ -133,12 +139,14 @@ static void on_instance(struct gcp_call *c, const char *body, size_t n)
 }
 
 static const struct stage insert = {"POST", path_insert, on_inserted, on_insert_refused};
-static const struct stage poll_operation = {"GET", gcp_path_operation, on_operation, gcp_call_fail_asking};
+static const struct stage poll_operation = {
+    "GET", gcp_path_operation, on_operation, gcp_call_fail_asking};
 static const struct stage read_instance = {"GET", path_launched, on_instance, on_instance_missing};
 /* One of this name exists. Should it go in between, the next try makes it anew. */
 static const struct stage read_known = {"GET", path_launched, on_instance, gcp_call_fail_asking};
 
-void gcp_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void gcp_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "instances.insert", gcp_call_step, gcp_call_on_reply, gcp_call_deinit};

@@ -14,6 +14,6 @@ int gcp_metadata_check(const char *path, const struct http_reply *reply, struct 
         return 0;
     if (reply->status == 404)
         return err_set(e, ERR_NOT_FOUND, "metadata %s: not there", path);
-    return err_set(
-        e, reply->status == 403 ? ERR_DENIED : ERR_UNAVAILABLE, "metadata %s: HTTP %d", path, reply->status);
+    return err_set(e, reply->status == 403 ? ERR_DENIED : ERR_UNAVAILABLE, "metadata %s: HTTP %d",
+        path, reply->status);
 }

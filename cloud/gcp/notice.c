@@ -5,9 +5,10 @@
  *   round:  instance/preempted --> (TRUE: told) --> at once again, held until it changes
  *   watch:  name, zone, type, market, early notice --> identity told --> instance/maintenance-event, held, again ...
  *
- * The first read of a value is not held: a change that came before it would be missed. The ETag of each reply goes into
- * the next request, so what changes between two requests is answered at once. Google says how long there is nowhere: by
- * its documentation 30 s from "preempted", or what the launch asked for, which the driver leaves in an attribute.
+ * The first read of a value is not held: a change that came before it would be missed. The ETag of
+ * each reply goes into the next request, so what changes between two requests is answered at once.
+ * Google says how long there is nowhere: by its documentation 30 s from "preempted", or what the
+ * launch asked for, which the driver leaves in an attribute.
  */
 #include "cloud/gcp/notice.h"
 #include "cloud/endpoint.h"
@@ -44,7 +45,7 @@ struct lane {
     struct http_call *call;
     const char *path;
     struct patience patience;
-    int64_t clock_ahead_ms; /* this machine's clock, of the service's at its last reply */
+    int64_t clock_ahead_ms;  /* this machine's clock, of the service's at its last reply */
     char etag[ETAG_MAX + 1]; /* of the value read last; "": none */
     read_fn done;
 };
@@ -99,8 +100,8 @@ static int read_value(const char *path, const struct http_reply *reply, char *va
     const char *body = buf_str(&reply->body);
     size_t n = strcspn(body, "\r\n");
     if (n > VALUE_MAX || n + strspn(body + n, "\r\n") != reply->body.len)
-        return err_set(
-            e, ERR_INVALID, "metadata %s: expected one line, found %zu bytes", path, reply->body.len);
+        return err_set(e, ERR_INVALID, "metadata %s: expected one line, found %zu bytes", path,
+            reply->body.len);
     memcpy(value, body, n);
     value[n] = '\0';
     return 0;
@@ -119,10 +120,9 @@ static void on_reply(void *ctx, const struct err *e, const struct http_reply *re
     struct timers *timers = l->r->base.timers;
     patience_end(&l->patience, clock_mono(timers->clock), e);
     if (reply)
-        l->clock_ahead_ms = clock_wall(timers->clock).ms -
-                            notice_provider_now(
-                                &l->r->base, http_reply_header(reply, "Date"), NULL)
-                                .ms;
+        l->clock_ahead_ms =
+            clock_wall(timers->clock).ms -
+            notice_provider_now(&l->r->base, http_reply_header(reply, "Date"), NULL).ms;
     if (e) {
         why = *e;
         err_wrap(&why, "metadata %s", l->path);
@@ -168,14 +168,15 @@ static bool see_preempted(struct gcp_reader *r, bool is_preempted)
     if (!is_new)
         return true;
     struct wall now = clock_wall(r->base.timers->clock);
-    return notice_reader_tell(&r->base, &(struct notice){
-                                            .kind = NOTICE_RECLAIM,
-                                            .what = "preempted",
-                                            .deadline = {now.ms + left_ms},
-                                            .deadline_mono = {clock_mono(r->base.timers->clock).ms + left_ms},
-                                            .seen = now,
-                                            .clock_ahead_ms = r->round->clock_ahead_ms,
-                                        });
+    return notice_reader_tell(
+        &r->base, &(struct notice){
+                      .kind = NOTICE_RECLAIM,
+                      .what = "preempted",
+                      .deadline = {now.ms + left_ms},
+                      .deadline_mono = {clock_mono(r->base.timers->clock).ms + left_ms},
+                      .seen = now,
+                      .clock_ahead_ms = r->round->clock_ahead_ms,
+                  });
 }
 
 static void on_preempted(struct gcp_reader *r, const struct err *e, const char *value)
@@ -244,7 +245,9 @@ static int take_zone(struct gcp_reader *r, const char *value)
 
 static int take_type(struct gcp_reader *r, const char *value)
 {
-    return STR_COPY(r->base.identity.type, last_segment(value)) && r->base.identity.type[0] ? 0 : ERR_INVALID;
+    return STR_COPY(r->base.identity.type, last_segment(value)) && r->base.identity.type[0]
+               ? 0
+               : ERR_INVALID;
 }
 
 static int take_market(struct gcp_reader *r, const char *value)
@@ -348,7 +351,8 @@ static void destroy(struct notice_reader *base)
     free(r);
 }
 
-static int create(const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
+static int create(
+    const struct notice_reader_options *o, struct notice_reader **ret_reader, struct err *e)
 {
     char *base_url;
     int rc = cloud_metadata(GCP_METADATA_URL, o->base_url, &base_url, e);
@@ -365,8 +369,7 @@ static int create(const struct notice_reader_options *o, struct notice_reader **
     return 0;
 }
 
-const struct notice_provider gcp_notice_provider = {
-    .name = "gcp",
+const struct notice_provider gcp_notice_provider = {.name = "gcp",
     .poll_ms = ROUND_PAUSE_MS,
     .create = create,
     .round = start_round,

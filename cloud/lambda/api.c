@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda's Cloud API as bytes. See api.h; field names from the provider's OpenAPI description, version 1.10.
+ * Lambda's Cloud API as bytes. See api.h; field names from the provider's OpenAPI description,
+ * version 1.10.
  */
 #include "cloud/lambda/api.h"
 
@@ -35,7 +36,8 @@ static void set_image(json_t *body, const struct lambda_machine *m)
     if (m->image)
         json_object_set_new(body, "image", json_pack("{s:o}", "id", json_text(m->image)));
     else if (m->image_family)
-        json_object_set_new(body, "image", json_pack("{s:o}", "family", json_text(m->image_family)));
+        json_object_set_new(
+            body, "image", json_pack("{s:o}", "family", json_text(m->image_family)));
 }
 
 int lambda_build_launch(
@@ -145,7 +147,8 @@ static void set_tags(struct cloud_instance *i, const json_t *tags)
     }
 }
 
-static void read_name_of(struct json_reader *up, const char *key, char *out, size_t size, struct err *e)
+static void read_name_of(
+    struct json_reader *up, const char *key, char *out, size_t size, struct err *e)
 {
     struct json_reader r;
     const json_t *v = json_req_object(up, key);
@@ -156,9 +159,11 @@ static void read_name_of(struct json_reader *up, const char *key, char *out, siz
     up->rc = json_reader_finish_lenient(&r);
 }
 
-static int read_instance(const json_t *v, const char *region, struct cloud_instances *out, struct err *e)
+static int read_instance(
+    const json_t *v, const char *region, struct cloud_instances *out, struct err *e)
 {
-    struct cloud_instance i = {.market = CLOUD_ON_DEMAND, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
+    struct cloud_instance i = {
+        .market = CLOUD_ON_DEMAND, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
     struct json_reader r;
     json_reader_init(&r, v, "an instance", e);
     json_req_strcpy(&r, "id", i.id, sizeof(i.id));
@@ -206,7 +211,8 @@ static bool names(const json_t *list, const char *id)
     return false;
 }
 
-int lambda_parse_terminate(const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e)
+int lambda_parse_terminate(
+    const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e)
 {
     json_t *root;
     struct json_reader r;
@@ -218,7 +224,8 @@ int lambda_parse_terminate(const char *body, size_t n, const char *const *ids, s
         rc = json_reader_finish_lenient(&r);
         for (size_t i = 0; rc == 0 && i < n_ids; i++)
             if (!names(list, ids[i]))
-                rc = err_set(e, ERR_UNAVAILABLE, "Lambda did not say that it terminates %s", ids[i]);
+                rc =
+                    err_set(e, ERR_UNAVAILABLE, "Lambda did not say that it terminates %s", ids[i]);
     }
     json_decref(root);
     return rc;
@@ -257,8 +264,8 @@ int lambda_parse_types(
     const json_t *data = read_data(body, n, &root, e);
     int rc = data ? 0 : (int)e->kind;
     if (rc == 0 && (!json_is_object(data) || json_object_size(data) > LAMBDA_TYPES_MAX))
-        rc = err_set(e, ERR_INVALID, "Lambda's reply: data is not a map of at most %d instance types",
-            LAMBDA_TYPES_MAX);
+        rc = err_set(e, ERR_INVALID,
+            "Lambda's reply: data is not a map of at most %d instance types", LAMBDA_TYPES_MAX);
     if (rc == 0)
         types.list = mem_array(json_object_size(data) + 1, sizeof(*types.list));
     json_object_foreach((json_t *)data, name, v)
@@ -285,7 +292,8 @@ static const struct refusal refusals[] = {
     {"global/forbidden", ERR_DENIED},
     {"global/object-does-not-exist", ERR_NOT_FOUND},
     {"global/not-found", ERR_NOT_FOUND},
-    {"global/invalid-parameters", ERR_CONFIG, "check the pool's types, ssh_key, image and file_system"},
+    {"global/invalid-parameters", ERR_CONFIG,
+        "check the pool's types, ssh_key, image and file_system"},
     {"instance-operations/launch/file-system-in-wrong-region", ERR_CONFIG,
         "name a file system of the pool's region"},
     {"instance-operations/launch/file-systems-not-supported", ERR_CONFIG,
@@ -315,14 +323,16 @@ int lambda_parse_error(int status, const char *body, size_t n, struct err *e)
         bool is_redirect = status >= 300 && status < 400;
         return err_set(e, refusal_kind_of_status(refusals, status, ERR_CONFIG),
             "Lambda answered HTTP %d without an error code%s", status,
-            is_redirect
-                ? "; it wants to be asked elsewhere, where the key is not sent: set the pool's endpoint"
-                : "");
+            is_redirect ? "; it wants to be asked elsewhere, where the key is not sent: set the "
+                          "pool's endpoint"
+                        : "");
     }
     const struct refusal *r = refusal_find(refusals, code);
-    enum err_kind kind = r && status != 429 ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
+    enum err_kind kind =
+        r && status != 429 ? r->kind : refusal_kind_of_status(refusals, status, ERR_CONFIG);
     if (kind == ERR_CONFIG && str_starts(code, FROM_BELOW))
-        kind = ERR_NO_CAPACITY; /* an outage or a shortage there: nothing that the pool could mend */
+        /* an outage or a shortage there: nothing that the pool could mend */
+        kind = ERR_NO_CAPACITY;
     return refusal_set("Lambda", kind, code, message, r, e);
 }
 
@@ -335,11 +345,12 @@ int lambda_parse_key(const char *text, size_t n, char ret_key[LAMBDA_KEY_MAX + 1
     while (n > 0 && strchr(" \t\r\n", *text) && *text)
         text++, n--;
     if (n == 0 || n > LAMBDA_KEY_MAX)
-        return err_set(
-            e, ERR_CONFIG, "expected an API key of 1 to %d characters and nothing else", LAMBDA_KEY_MAX);
+        return err_set(e, ERR_CONFIG, "expected an API key of 1 to %d characters and nothing else",
+            LAMBDA_KEY_MAX);
     for (size_t i = 0; i < n; i++)
         if (text[i] <= ' ' || text[i] > '~')
-            return err_set(e, ERR_CONFIG, "expected an API key: one word of letters, digits and signs");
+            return err_set(
+                e, ERR_CONFIG, "expected an API key: one word of letters, digits and signs");
     memcpy(ret_key, text, n);
     ret_key[n] = '\0';
     return 0;

@@ -23,8 +23,8 @@ struct lambda_types {
     size_t n;
 };
 
-/* Bodies of POST /instance-operations/launch and .../terminate. ERR_INVALID: user data that is too long, a name that
- * does not fit the API. */
+/* Bodies of POST /instance-operations/launch and .../terminate. ERR_INVALID: user data that is too
+ * long, a name that does not fit the API. */
 int lambda_build_launch(
     const struct cloud_launch *l, const struct lambda_machine *m, struct buf *out, struct err *e);
 int lambda_build_terminate(const char *const *ids, size_t n_ids, struct buf *out, struct err *e);
@@ -35,7 +35,8 @@ int lambda_parse_launch(const char *body, size_t n, char ret_id[CLOUD_NAME_MAX],
 int lambda_parse_instances(
     const char *body, size_t n, const char *region, struct cloud_instances *out, struct err *e);
 /* ERR_UNAVAILABLE: the reply does not name one of them. */
-int lambda_parse_terminate(const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
+int lambda_parse_terminate(
+    const char *body, size_t n, const char *const *ids, size_t n_ids, struct err *e);
 /* Types whose name is longer than ours may be are left out. */
 int lambda_parse_types(
     const char *body, size_t n, const char *region, struct lambda_types *ret_types, struct err *e);
@@ -43,8 +44,8 @@ int lambda_parse_types(
 /* A reply with another status: fills e and returns its kind. */
 int lambda_parse_error(int status, const char *body, size_t n, struct err *e);
 
-/* The API key in the n bytes of a file, or of a variable: one word of visible ASCII, with blanks around it. ERR_CONFIG;
- * the text never shows what it read. */
+/* The API key in the n bytes of a file, or of a variable: one word of visible ASCII, with blanks
+ * around it. ERR_CONFIG; the text never shows what it read. */
 int lambda_parse_key(const char *text, size_t n, char ret_key[LAMBDA_KEY_MAX + 1], struct err *e);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See call.h. Invariants:
- *  1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or loopback.
- *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s, or what the pool says). Who
- *     would have to wait for too long is told ERR_THROTTLED, so that a launch stays within its caller's patience.
+ *  1. The key goes to one host only, the configured endpoint or Lambda's own, over https, or
+ *     loopback.
+ *  2. Requests of one driver are spaced as Lambda asks for (one a second, a launch every 12 s, or
+ *     what the pool says). Who would have to wait for too long is told ERR_THROTTLED, so that a
+ *     launch stays within its caller's patience.
  */
 #include "cloud/lambda/call.h"
 
@@ -68,7 +70,8 @@ struct lambda_call *lambda_call_new(struct cloud_driver *d, const char *region)
     c->d = (struct lambda_driver *)d;
     if (!region || !str_is_name(region, CLOUD_NAME_MAX - 1))
         err_set(&c->base.refused, ERR_CONFIG,
-            "\"%.64s\" is no region of Lambda (expected the like of us-west-1)", region ? region : "");
+            "\"%.64s\" is no region of Lambda (expected the like of us-west-1)",
+            region ? region : "");
     return c;
 }
 
@@ -88,7 +91,8 @@ int lambda_read_key(const struct lambda_driver *d, char key[LAMBDA_KEY_MAX + 1],
 {
     struct buf text = {0};
     if (!d->key_file)
-        return lambda_parse_key(d->key, strlen(d->key), key, e) != 0 ? err_wrap(e, "LAMBDA_API_KEY") : 0;
+        return lambda_parse_key(d->key, strlen(d->key), key, e) != 0 ? err_wrap(e, "LAMBDA_API_KEY")
+                                                                     : 0;
     int rc = fs_read_secret(d->key_file, KEY_FILE_MAX, &text, e);
     if (rc == 0)
         rc = lambda_parse_key(buf_str(&text), text.len, key, e);
@@ -100,7 +104,8 @@ int lambda_read_key(const struct lambda_driver *d, char key[LAMBDA_KEY_MAX + 1],
     return rc;
 }
 
-void lambda_call_send(struct lambda_call *c, const char *method, const char *path, const struct buf *body)
+void lambda_call_send(
+    struct lambda_call *c, const char *method, const char *path, const struct buf *body)
 {
     char key[LAMBDA_KEY_MAX + 1], header[LAMBDA_KEY_MAX + 32];
     struct err e;
@@ -116,7 +121,8 @@ void lambda_call_send(struct lambda_call *c, const char *method, const char *pat
     struct http_request r = {
         .method = method,
         .url = url,
-        .headers = {header, "Accept: application/json", body ? "Content-Type: application/json" : NULL},
+        .headers = {header, "Accept: application/json",
+            body ? "Content-Type: application/json" : NULL},
         .body = body ? buf_str(body) : NULL,
         .body_len = body ? body->len : 0,
         .timeout_ms = TIMEOUT_MS,
@@ -129,8 +135,8 @@ void lambda_call_send(struct lambda_call *c, const char *method, const char *pat
     free(url);
 }
 
-/* Each looks again when it wakes, so that it is what was sent that keeps its distance, not what was planned; those who
- * wait for the same moment wake in the order in which they began to. */
+/* Each looks again when it wakes, so that it is what was sent that keeps its distance, not what was
+ * planned; those who wait for the same moment wake in the order in which they began to. */
 bool lambda_call_is_turn(struct lambda_call *c, bool is_launch)
 {
     struct lambda_driver *d = c->d;
@@ -161,6 +167,7 @@ int lambda_call_refusal(struct lambda_call *c, const struct http_reply *reply, s
 {
     int rc = lambda_parse_error(reply->status, buf_str(&reply->body), reply->body.len, e);
     if (c->stage == STAGE_ACT && rc == ERR_NOT_FOUND)
-        rc = (int)(e->kind = ERR_CONFIG); /* the key, the image or the file system that the pool names */
+        /* the key, the image or the file system that the pool names */
+        rc = (int)(e->kind = ERR_CONFIG);
     return rc;
 }

@@ -40,7 +40,8 @@ struct lambda_call {
     enum lambda_stage stage;
     bool is_waiting; /* for its turn, at most until: */
     struct mono waits_until;
-    bool is_early; /* the listing was asked for too early to show an earlier launch under this token */
+    /* the listing was asked for too early to show an earlier launch under this token */
+    bool is_early;
     char token[CLOUD_TOKEN_MAX], cluster[CLOUD_NAME_MAX], type[CLOUD_NAME_MAX];
     struct lambda_doubt *doubt; /* ours while the launch is under way */
     struct buf request;
@@ -53,7 +54,8 @@ void lambda_call_deinit(struct cloud_call *base);
 /* True: it is this call's turn. Else the call has ended, or its step runs again when it is. */
 bool lambda_call_is_turn(struct lambda_call *c, bool is_launch);
 /* The call's next request, with the key; without a right one the call ends. body NULL: none. */
-void lambda_call_send(struct lambda_call *c, const char *method, const char *path, const struct buf *body);
+void lambda_call_send(
+    struct lambda_call *c, const char *method, const char *path, const struct buf *body);
 /* The kind of a reply that is not 200. */
 int lambda_call_refusal(struct lambda_call *c, const struct http_reply *reply, struct err *e);
 
@@ -67,6 +69,7 @@ void lambda_begin_doubt(struct lambda_call *c);
 void lambda_end_doubt(struct lambda_call *c); /* it has an answer, and that says what is */
 
 /* launch.c: as in struct cloud_driver_ops. */
-void lambda_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+void lambda_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lambda driver: glue between the bytes (api.h) and an HTTP client. Calls are in call.c, launches in launch.c; here is
- * what is one request (list, prices, terminate), and the driver itself.
+ * The lambda driver: glue between the bytes (api.h) and an HTTP client. Calls are in call.c,
+ * launches in launch.c; here is what is one request (list, prices, terminate), and the driver
+ * itself.
  */
 #include "cloud/lambda/lambda.h"
 
@@ -70,8 +71,8 @@ static void on_terminate_reply(struct cloud_call *base, const struct http_reply 
     finish_with((struct lambda_call *)base, reply, parse_terminate);
 }
 
-static void lambda_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
-    cloud_done_fn done, void *ctx)
+static void lambda_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n_ids, cloud_done_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "terminate", step_terminate, on_terminate_reply, lambda_call_deinit};
@@ -116,7 +117,8 @@ static void on_prices_reply(struct cloud_call *base, const struct http_reply *re
 static void lambda_prices(struct cloud_driver *d, const char *region, const char *const *types,
     size_t n_types, cloud_prices_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"prices", step_prices, on_prices_reply, lambda_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "prices", step_prices, on_prices_reply, lambda_call_deinit};
     struct lambda_call *c = lambda_call_new(d, region);
     cloud_call_add_words(&c->base, types, n_types);
     cloud_call_prices(&c->d->calls, &c->base, &ops, region, done, ctx);
@@ -154,13 +156,15 @@ static int check_key(const struct lambda_driver *d, struct err *e)
     char key[LAMBDA_KEY_MAX + 1];
     if (!d->key_file && !d->key)
         return err_set(e, ERR_CONFIG,
-            "there is no API key: set LAMBDA_API_KEY, or credentials: to a file that holds it (mode 600)");
+            "there is no API key: set LAMBDA_API_KEY, or credentials: to a file that holds it "
+            "(mode 600)");
     int rc = lambda_read_key(d, key, e);
     explicit_bzero(key, sizeof(key));
     return rc;
 }
 
-int lambda_driver_create(const struct lambda_options *o, struct cloud_driver **ret_driver, struct err *e)
+int lambda_driver_create(
+    const struct lambda_options *o, struct cloud_driver **ret_driver, struct err *e)
 {
     struct lambda_driver *d = mem_alloc(sizeof(*d));
     d->base.ops = &lambda_ops;
@@ -175,7 +179,8 @@ int lambda_driver_create(const struct lambda_options *o, struct cloud_driver **r
     d->launch_every_ms = o->launch_every_ms > 0 ? o->launch_every_ms : LAUNCH_EVERY_MS;
     d->key_file = cloud_keep(&d->kept, o->key_file);
     d->key = o->key_file ? NULL : mem_strdup(getenv("LAMBDA_API_KEY"));
-    int rc = cloud_endpoint("Lambda", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint, e);
+    int rc =
+        cloud_endpoint("Lambda", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint, e);
     if (rc == 0 && o->machine.image && o->machine.image_family)
         rc = err_set(e, ERR_CONFIG, "image and image_family exclude each other: keep one");
     if (rc == 0)
@@ -217,7 +222,8 @@ static int read_every(const struct cloud_setup *s, const char *key, int64_t *ret
 static int create(const struct cloud_setup *s, struct cloud_driver **ret_driver, struct err *e)
 {
     if (s->disk_gib > 0)
-        return err_set(e, ERR_CONFIG, "disk_gib: Lambda's types have disks of a fixed size: leave it out");
+        return err_set(
+            e, ERR_CONFIG, "disk_gib: Lambda's types have disks of a fixed size: leave it out");
     int64_t request_every_ms, launch_every_ms;
     int rc = read_every(s, "request_every", &request_every_ms, e);
     if (rc == 0)

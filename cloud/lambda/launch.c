@@ -10,8 +10,9 @@
  *      v
  *   POST /instance-operations/launch ----------------------------> new
  *
- * Invariant: while a launch under a token is under way, and for a while after one that ended without a definite answer, no
- * other is sent under it: that one may have taken effect and not be listed yet.
+ * Invariant: while a launch under a token is under way, and for a while after one that ended
+ * without a definite answer, no other is sent under it: that one may have taken effect and not be
+ * listed yet.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -30,7 +31,8 @@ static void finish_in_doubt(struct lambda_call *c)
 static void step_launch(struct cloud_call *base)
 {
     static const char *const methods[] = {"GET", "GET", "POST"};
-    static const char *const paths[] = {"/instances", "/instance-types", "/instance-operations/launch"};
+    static const char *const paths[] = {
+        "/instances", "/instance-types", "/instance-operations/launch"};
     struct lambda_call *c = (struct lambda_call *)base;
     if (c->stage == STAGE_ACT && lambda_is_in_doubt(c->d, c->token)) {
         finish_in_doubt(c);
@@ -39,12 +41,13 @@ static void step_launch(struct cloud_call *base)
             c->is_early = lambda_is_in_doubt(c->d, c->token);
         if (c->stage == STAGE_ACT)
             lambda_begin_doubt(c);
-        lambda_call_send(c, methods[c->stage], paths[c->stage], c->stage == STAGE_ACT ? &c->request : NULL);
+        lambda_call_send(
+            c, methods[c->stage], paths[c->stage], c->stage == STAGE_ACT ? &c->request : NULL);
     }
 }
 
-/* The instance under the call's token: one that lives before one that ended, then the first id, so that all who look
- * find the same. */
+/* The instance under the call's token: one that lives before one that ended, then the first id, so
+ * that all who look find the same. */
 static bool take_listed(struct lambda_call *c)
 {
     const struct cloud_instance *best = NULL;
@@ -52,9 +55,9 @@ static bool take_listed(struct lambda_call *c)
         const struct cloud_instance *x = &c->base.instances.list[i];
         if (!str_eq(x->token, c->token) || !str_eq(x->cluster, c->cluster))
             continue;
-        bool is_better =
-            !best || (x->state < CLOUD_STOPPING) > (best->state < CLOUD_STOPPING) ||
-            ((x->state < CLOUD_STOPPING) == (best->state < CLOUD_STOPPING) && strcmp(x->id, best->id) < 0);
+        bool is_better = !best || (x->state < CLOUD_STOPPING) > (best->state < CLOUD_STOPPING) ||
+                         ((x->state < CLOUD_STOPPING) == (best->state < CLOUD_STOPPING) &&
+                             strcmp(x->id, best->id) < 0);
         best = is_better ? x : best;
     }
     if (best)
@@ -64,12 +67,14 @@ static bool take_listed(struct lambda_call *c)
 
 static int look(struct lambda_call *c, const struct buf *body, bool *ret_found, struct err *e)
 {
-    int rc = lambda_parse_instances(buf_str(body), body->len, c->base.region, &c->base.instances, e);
+    int rc =
+        lambda_parse_instances(buf_str(body), body->len, c->base.region, &c->base.instances, e);
     *ret_found = rc == 0 && take_listed(c);
     return rc;
 }
 
-/* A type that its region has none of is not asked for: a launch that is refused costs its turn, too. */
+/* A type that its region has none of is not asked for: a launch that is refused costs its turn,
+ * too. */
 static int check_type(struct lambda_call *c, const struct buf *body, struct err *e)
 {
     struct lambda_types types = {0};
@@ -89,8 +94,10 @@ static int check_type(struct lambda_call *c, const struct buf *body, struct err 
 static int take_launched(struct lambda_call *c, const struct buf *body, struct err *e)
 {
     struct cloud_instance *i = &c->base.instance;
-    *i = (struct cloud_instance){
-        .market = CLOUD_ON_DEMAND, .state = CLOUD_PENDING, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
+    *i = (struct cloud_instance){.market = CLOUD_ON_DEMAND,
+        .state = CLOUD_PENDING,
+        .launched_at = WALL_NONE,
+        .ended_at = WALL_NONE};
     STR_COPY(i->token, c->token);
     STR_COPY(i->cluster, c->cluster);
     STR_COPY(i->zone, c->base.region);
@@ -130,9 +137,11 @@ static void on_launch_reply(struct cloud_call *base, const struct http_reply *re
     }
 }
 
-void lambda_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void lambda_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"launch", step_launch, on_launch_reply, lambda_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "launch", step_launch, on_launch_reply, lambda_call_deinit};
     struct lambda_call *c = lambda_call_new(d, l->region);
     STR_COPY(c->token, l->token);
     STR_COPY(c->cluster, l->cluster);

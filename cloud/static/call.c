@@ -110,8 +110,8 @@ void static_call_ask_all(struct static_call *c, void (*then)(struct static_call 
     static_call_ask(c);
 }
 
-void static_call_ask_one(
-    struct static_call *c, size_t host, const struct buf *request, void (*then)(struct static_call *c))
+void static_call_ask_one(struct static_call *c, size_t host, const struct buf *request,
+    void (*then)(struct static_call *c))
 {
     drop_questions(c);
     c->n_questions = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the static driver share: a call that asks hosts, as many at once as it may, and goes on when all
- * of them have answered. Nobody else includes this.
+ * What the operations of the static driver share: a call that asks hosts, as many at once as it
+ * may, and goes on when all of them have answered. Nobody else includes this.
  */
 #ifndef BELAY_CLOUD_STATIC_CALL_H
 #define BELAY_CLOUD_STATIC_CALL_H
@@ -61,8 +61,8 @@ void static_call_ask(struct static_call *c);
 /* Asks every host what is on it. Who does not answer is told of in the log. */
 void static_call_ask_all(struct static_call *c, void (*then)(struct static_call *c));
 /* Asks one host, with these bytes, and nobody else. */
-void static_call_ask_one(
-    struct static_call *c, size_t host, const struct buf *request, void (*then)(struct static_call *c));
+void static_call_ask_one(struct static_call *c, size_t host, const struct buf *request,
+    void (*then)(struct static_call *c));
 
 /* The host of a claim of this call's may be claimed by others again. */
 void static_call_end_claiming(struct static_call *c);
@@ -71,7 +71,8 @@ void static_call_end_claiming(struct static_call *c);
 void static_call_no_reply(struct cloud_call *base, const struct http_reply *reply);
 
 /* launch.c */
-void static_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
+void static_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx);
 void static_forget_doubts(struct static_driver *d);
 
 #endif

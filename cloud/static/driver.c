@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The static driver: glue between the bytes (protocol.h) and a runner of ssh. Questions to hosts are in call.c, launches in
- * launch.c; here is what is one round of questions (list, terminate), and the driver itself.
+ * The static driver: glue between the bytes (protocol.h) and a runner of ssh. Questions to hosts
+ * are in call.c, launches in launch.c; here is what is one round of questions (list, terminate),
+ * and the driver itself.
  */
 #include "cloud/static/static.h"
 
@@ -14,7 +15,8 @@
 
 /* ---- list ---- */
 
-static int add_claim(struct static_call *c, size_t host, const struct static_claim *x, struct err *e)
+static int add_claim(
+    struct static_call *c, size_t host, const struct static_claim *x, struct err *e)
 {
     struct cloud_instance i;
     if (!x->id[0])
@@ -31,7 +33,8 @@ static void on_listed(struct static_call *c)
         const struct static_question *q = &c->questions[i];
         c->d->hosts[i].is_hidden = q->e.kind != ERR_NONE;
         n_seen += q->e.kind == ERR_NONE;
-        if (q->e.kind == ERR_NONE && e.kind == ERR_NONE && add_claim(c, i, &q->report.claim, &e) == 0)
+        if (q->e.kind == ERR_NONE && e.kind == ERR_NONE &&
+            add_claim(c, i, &q->report.claim, &e) == 0)
             add_claim(c, i, &q->report.last, &e);
     }
     if (n_seen == 0)
@@ -47,7 +50,8 @@ static void step_list(struct cloud_call *base)
 static void static_list(
     struct cloud_driver *d, const char *region, const char *cluster, cloud_list_fn done, void *ctx)
 {
-    static const struct cloud_call_ops ops = {"list", step_list, static_call_no_reply, static_call_deinit};
+    static const struct cloud_call_ops ops = {
+        "list", step_list, static_call_no_reply, static_call_deinit};
     struct static_call *c = static_call_new(d);
     cloud_call_list(&c->d->calls, &c->base, &ops, region, cluster, done, ctx);
 }
@@ -92,8 +96,8 @@ static void step_terminate(struct cloud_call *base)
     static_call_ask(c);
 }
 
-static void static_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n_ids,
-    cloud_done_fn done, void *ctx)
+static void static_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n_ids, cloud_done_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "terminate", step_terminate, static_call_no_reply, static_call_deinit};
@@ -105,7 +109,8 @@ static void static_terminate(struct cloud_driver *d, const char *region, const c
         size_t host = host_of(c->d, ids[i]);
         if (host == c->d->n_hosts) {
             err_set(&c->base.refused, ERR_CONFIG,
-                "%s: its host is not in the pool; put it back, or release it there by hand", ids[i]);
+                "%s: its host is not in the pool; put it back, or release it there by hand",
+                ids[i]);
             break;
         }
         struct static_question *q = &c->questions[c->n_questions++];
@@ -161,10 +166,10 @@ static int check_path(const char *key, const char *path, struct err *e)
     bool is_plain = *path == '/';
     for (const char *p = path; *p; p++)
         is_plain = is_plain && *p > ' ' && *p <= '~' && !strchr("%\"'\\", *p);
-    return is_plain
-               ? 0
-               : err_set(e, ERR_CONFIG,
-                     "%s: \"%.128s\": expected an absolute path without blanks, quotes and %%", key, path);
+    return is_plain ? 0
+                    : err_set(e, ERR_CONFIG,
+                          "%s: \"%.128s\": expected an absolute path without blanks, quotes and %%",
+                          key, path);
 }
 
 static int check_key(const char *path, struct err *e)
@@ -173,8 +178,9 @@ static int check_key(const char *path, struct err *e)
     if (stat(path, &st) < 0)
         return err_set(e, ERR_CONFIG, "key: %s cannot be read", path);
     if (st.st_mode & 077)
-        return err_set(e, ERR_CONFIG, "key: %s is a secret but others may read it (mode %03o): chmod 600 it",
-            path, (unsigned)(st.st_mode & 0777));
+        return err_set(e, ERR_CONFIG,
+            "key: %s is a secret but others may read it (mode %03o): chmod 600 it", path,
+            (unsigned)(st.st_mode & 0777));
     return 0;
 }
 
@@ -225,7 +231,8 @@ static int add_hosts(struct static_driver *d, const char *lines, struct err *e)
     return rc == 0 && d->n_hosts == 0 ? err_set(e, ERR_CONFIG, "hosts: expected at least one") : rc;
 }
 
-int static_driver_create(const struct static_options *o, struct cloud_driver **ret_driver, struct err *e)
+int static_driver_create(
+    const struct static_options *o, struct cloud_driver **ret_driver, struct err *e)
 {
     struct static_driver *d = mem_alloc(sizeof(*d));
     d->base.ops = &static_ops;
@@ -250,7 +257,8 @@ int static_driver_create(const struct static_options *o, struct cloud_driver **r
 /* ---- as a provider ---- */
 
 static const struct cloud_setting static_settings[] = {
-    {"hosts", CLOUD_SETTING_LIST, STATIC_HOSTS_MAX, "the machines it may use: HOST or HOST:PORT each", true},
+    {"hosts", CLOUD_SETTING_LIST, STATIC_HOSTS_MAX,
+        "the machines it may use: HOST or HOST:PORT each", true},
     {"user", CLOUD_SETTING_TEXT, 64, "the user to log in as"},
     {"key", CLOUD_SETTING_TEXT, 1024, "the path of an SSH private key"},
     {"known_hosts", CLOUD_SETTING_TEXT, 1024, "the path of a file with the machines' host keys"},

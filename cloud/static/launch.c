@@ -11,10 +11,10 @@
  *      +--- taken meanwhile, or cannot: the next free one
  *
  * Invariants:
- *  1. A claim without a whole answer is in doubt: until its host has answered, nothing is claimed elsewhere under its
- *     token. A host answers after what it did before, so its answer decides.
- *  2. Free hosts are tried in an order that the token gives. So a belayd that was started again, and has forgotten the
- *     doubt, begins with the same one.
+ *  1. A claim without a whole answer is in doubt: until its host has answered, nothing is claimed
+ *     elsewhere under its token. A host answers after what it did before, so its answer decides.
+ *  2. Free hosts are tried in an order that the token gives. So a belayd that was started again,
+ *     and has forgotten the doubt, begins with the same one.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -85,8 +85,8 @@ static void finish_launch(struct static_call *c, size_t host, const struct stati
 /* The host has ended its work and says that nothing of ours is there. */
 static bool is_definite(enum err_kind k)
 {
-    return k == ERR_NO_SPACE || k == ERR_IO || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_CORRUPT ||
-           k == ERR_NOT_FOUND || k == ERR_CONFLICT;
+    return k == ERR_NO_SPACE || k == ERR_IO || k == ERR_DENIED || k == ERR_CONFIG ||
+           k == ERR_CORRUPT || k == ERR_NOT_FOUND || k == ERR_CONFLICT;
 }
 
 static void on_claimed(struct static_call *c)
@@ -136,8 +136,8 @@ static void try_next(struct static_call *c)
             return;
         }
     }
-    err_set(&e, ERR_NO_CAPACITY, "none of the pool's %zu hosts is free (%zu cannot be used)", c->d->n_hosts,
-        silent);
+    err_set(&e, ERR_NO_CAPACITY, "none of the pool's %zu hosts is free (%zu cannot be used)",
+        c->d->n_hosts, silent);
     cloud_call_finish(&c->base, &e);
 }
 
@@ -196,7 +196,8 @@ static void step_launch(struct cloud_call *base)
     static_call_ask_all((struct static_call *)base, on_looked);
 }
 
-void static_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+void static_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     static const struct cloud_call_ops ops = {
         "launch", step_launch, static_call_no_reply, static_call_deinit};

@@ -27,15 +27,16 @@ int static_build_claim(const struct cloud_launch *l, struct buf *out, struct err
 {
     if (strlen(l->user_data) > CLOUD_USER_DATA_MAX)
         return err_set(e, ERR_INVALID, "user data of more than %d bytes", CLOUD_USER_DATA_MAX);
-    json_add_secret(
-        out, json_pack("{s:i, s:s, s:o, s:o, s:o}", "host", 1, "do", "claim", "token", json_text(l->token),
-                 "cluster", json_text(l->cluster), "user_data", json_text(l->user_data)));
+    json_add_secret(out, json_pack("{s:i, s:s, s:o, s:o, s:o}", "host", 1, "do", "claim", "token",
+                             json_text(l->token), "cluster", json_text(l->cluster), "user_data",
+                             json_text(l->user_data)));
     return 0;
 }
 
 void static_build_release(const char *claim_id, struct buf *out)
 {
-    json_add(out, json_pack("{s:i, s:s, s:o}", "host", 1, "do", "release", "id", json_text(claim_id)));
+    json_add(
+        out, json_pack("{s:i, s:s, s:o}", "host", 1, "do", "release", "id", json_text(claim_id)));
 }
 
 /* ---- replies ---- */
@@ -45,7 +46,8 @@ static bool is_hex(const char *s)
     return strlen(s) == STATIC_CLAIM_ID && strspn(s, "0123456789abcdef") == STATIC_CLAIM_ID;
 }
 
-static int read_claim(struct json_reader *up, const char *key, struct static_claim *c, struct err *e)
+static int read_claim(
+    struct json_reader *up, const char *key, struct static_claim *c, struct err *e)
 {
     static const char *const states[] = {"starting", "running", "ended", "released", NULL};
     struct json_reader r;
@@ -105,11 +107,13 @@ static int host_error(const json_t *root, int exit_code, struct err *e)
     const char *text = json_string_value(json_object_get(root, "text"));
     enum err_kind k = kind ? err_kind_from_name(kind) : ERR_NONE;
     if (k == ERR_NONE)
-        return err_set(e, ERR_INVALID, "belay-agent host ended with code %d and without a reply", exit_code);
+        return err_set(
+            e, ERR_INVALID, "belay-agent host ended with code %d and without a reply", exit_code);
     return err_set(e, k, "the host says: %.*s", TEXT_MAX, text ? text : kind);
 }
 
-int static_parse_reply(const struct runner_result *r, struct static_report *ret_report, struct err *e)
+int static_parse_reply(
+    const struct runner_result *r, struct static_report *ret_report, struct err *e)
 {
     char words[LAST_WORDS_MAX];
     json_t *root = NULL;
@@ -123,8 +127,9 @@ int static_parse_reply(const struct runner_result *r, struct static_report *ret_
             "belay-agent cannot be run there (%s): install it, or set agent: to its path", words);
     int rc = json_parse(buf_str(&r->output), r->output.len, STATIC_REPLY_MAX, &root, &bad);
     if (rc != 0)
-        return err_set(e, ERR_INVALID, "the reply of belay-agent host (exit code %d) is not one: %s%s%s",
-            r->exit_code, bad.text, words[0] ? "; it says: " : "", words);
+        return err_set(e, ERR_INVALID,
+            "the reply of belay-agent host (exit code %d) is not one: %s%s%s", r->exit_code,
+            bad.text, words[0] ? "; it says: " : "", words);
     if (r->exit_code != 0)
         rc = host_error(root, r->exit_code, e);
     else
@@ -135,7 +140,8 @@ int static_parse_reply(const struct runner_result *r, struct static_report *ret_
 
 /* ---- names ---- */
 
-int static_parse_host(const char *text, char ret_name[STATIC_HOST_MAX + 1], int *ret_port, struct err *e)
+int static_parse_host(
+    const char *text, char ret_name[STATIC_HOST_MAX + 1], int *ret_port, struct err *e)
 {
     const char *from = text, *end = text + strcspn(text, ":");
     int64_t port = 0;
@@ -147,12 +153,13 @@ int static_parse_host(const char *text, char ret_name[STATIC_HOST_MAX + 1], int 
     }
     size_t n = (size_t)(end - from);
     const char *rest = *end == ']' ? end + 1 : end;
-    const char *letters = *text == '[' ? "0123456789abcdefABCDEF:."
-                                       : "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
+    const char *letters = *text == '['
+                              ? "0123456789abcdefABCDEF:."
+                              : "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
     if (n == 0 || strlen(text) > STATIC_HOST_MAX || strspn(from, letters) < n || *from == '-')
         return err_set(e, ERR_CONFIG,
-            "hosts: \"%.64s\": expected HOST, HOST:PORT or [ADDRESS]:PORT of at most %d bytes", text,
-            STATIC_HOST_MAX);
+            "hosts: \"%.64s\": expected HOST, HOST:PORT or [ADDRESS]:PORT of at most %d bytes",
+            text, STATIC_HOST_MAX);
     if (*rest && str_to_i64(rest + 1, 1, 65535, "port", &port, NULL) != 0)
         return err_set(e, ERR_CONFIG, "hosts: \"%.64s\": expected a port in 1 .. 65535", text);
     memcpy(ret_name, from, n);
@@ -169,8 +176,10 @@ const char *static_claim_of_id(const char *id)
 
 void static_to_instance(const char *host, const struct static_claim *c, struct cloud_instance *i)
 {
-    static const enum cloud_state states[] = {CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE};
-    *i = (struct cloud_instance){.market = CLOUD_OWNED, .state = states[c->state], .launched_at = c->since};
+    static const enum cloud_state states[] = {
+        CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE};
+    *i = (struct cloud_instance){
+        .market = CLOUD_OWNED, .state = states[c->state], .launched_at = c->since};
     snprintf(i->id, sizeof(i->id), "%s#%s", host, c->id);
     STR_COPY(i->token, c->token);
     STR_COPY(i->cluster, c->cluster);
@@ -185,14 +194,15 @@ void static_to_instance(const char *host, const struct static_claim *c, struct c
 /* ---- ssh ---- */
 
 /* Nothing of the user's configuration, no agent, no forwarding, no question, no unknown host. */
-static const char *const fixed_words[] = {"ssh", "-F", "none", "-T", "-a", "-x", "-o", "BatchMode=yes", "-o",
-    "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "UpdateHostKeys=no", "-o",
-    "ConnectTimeout=10", "-o", "ConnectionAttempts=1", "-o", "ServerAliveInterval=5", "-o",
-    "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes", "-o", "IdentitiesOnly=yes", "-o",
-    "IdentityAgent=none", "-o", "PreferredAuthentications=publickey", "-o", "ControlPath=none", "-o",
-    "PermitLocalCommand=no", "-o", "LogLevel=ERROR"};
+static const char *const fixed_words[] = {"ssh", "-F", "none", "-T", "-a", "-x", "-o",
+    "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null",
+    "-o", "UpdateHostKeys=no", "-o", "ConnectTimeout=10", "-o", "ConnectionAttempts=1", "-o",
+    "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes", "-o",
+    "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "PreferredAuthentications=publickey",
+    "-o", "ControlPath=none", "-o", "PermitLocalCommand=no", "-o", "LogLevel=ERROR"};
 
-void static_ssh_init(struct static_ssh *s, const struct static_options *o, const char *name, int port)
+void static_ssh_init(
+    struct static_ssh *s, const struct static_options *o, const char *name, int port)
 {
     size_t n = 0;
     *s = (struct static_ssh){0};
@@ -208,8 +218,8 @@ void static_ssh_init(struct static_ssh *s, const struct static_options *o, const
     }
     for (; n < sizeof(fixed_words) / sizeof(fixed_words[0]); n++)
         s->argv[n] = fixed_words[n];
-    const char *const rest[] = {"-o", buf_str(&s->known), "-i", o->key, "-p", s->port, "-l", o->user, "--",
-        name, buf_str(&s->command), NULL};
+    const char *const rest[] = {"-o", buf_str(&s->known), "-i", o->key, "-p", s->port, "-l",
+        o->user, "--", name, buf_str(&s->command), NULL};
     assert(n + sizeof(rest) / sizeof(rest[0]) <= STATIC_ARGV_MAX);
     memcpy(&s->argv[n], rest, sizeof(rest));
 }

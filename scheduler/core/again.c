@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programs that save and then begin again all the same: each of their attempts is restored, and then tells progress from before its checkpoint.
- * Such a job can be reclaimed and queued again for ever, paid for each time. So the attempts in a row that did this are counted until one gets
- * further than any before it; the history tells each, and after so many (model_options.hold_in_vain) the job is held where it would be queued
- * again: it may still get to its end in the attempt that runs.
+ * Programs that save and then begin again all the same: each of their attempts is restored, and
+ * then tells progress from before its checkpoint. Such a job can be reclaimed and queued again for
+ * ever, paid for each time. So the attempts in a row that did this are counted until one gets
+ * further than any before it; the history tells each, and after so many
+ * (model_options.hold_in_vain) the job is held where it would be queued again: it may still get to
+ * its end in the attempt that runs.
  *
  * Invariants.
- *  1. An attempt counts once at most, and only one that was restored from a checkpoint of known progress: who tells no progress is not judged.
- *  2. How far it got at most is stored when something else is, at a save and at an attempt's end: progress alone is told too often for that.
+ *  1. An attempt counts once at most, and only one that was restored from a checkpoint of known
+ *     progress: who tells no progress is not judged.
+ *  2. How far it got at most is stored when something else is, at a save and at an attempt's end:
+ *     progress alone is told too often for that.
  *  3. Who never tells less than his checkpoint had is not counted, however often his node is taken.
  */
 #include "scheduler/core/impl.h"
 
 #include <inttypes.h>
 
-void again_progressed(struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now)
+void again_progressed(
+    struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now)
 {
     struct job_row *j = &a->job->row;
     const struct attempt_row *r = &a->row;
-    bool behind = r->restored.attempt > 0 && r->restored_progress != PROGRESS_NONE && first != PROGRESS_NONE && first < r->restored_progress;
+    bool behind = r->restored.attempt > 0 && r->restored_progress != PROGRESS_NONE &&
+                  first != PROGRESS_NONE && first < r->restored_progress;
     if (behind && j->in_vain_last < r->attempt) {
         j->in_vain_last = r->attempt;
         j->in_vain++;
         touch_job(m, a->job);
         history(m, now, "in-vain", (struct history_of){.attempt = a, .a = first, .b = j->in_vain},
-            "it is at step %" PRId64 ", and its checkpoint %" PRId64 ".%" PRId64 " was of step %" PRId64 ": it has begun again", first, r->restored.attempt,
-            r->restored.sequence, r->restored_progress);
+            "it is at step %" PRId64 ", and its checkpoint %" PRId64 ".%" PRId64
+            " was of step %" PRId64 ": it has begun again",
+            first, r->restored.attempt, r->restored.sequence, r->restored_progress);
     }
     if (j->in_vain == 0 || most <= j->best_progress)
         return;
@@ -64,5 +71,7 @@ void again_requeued(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_USER;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: %" PRId32 " times in a row it began again from before its checkpoint, and never got beyond step %" PRId64, j->row.in_vain, j->row.best_progress);
+        "held: %" PRId32 " times in a row it began again from before its checkpoint, and never got "
+        "beyond step %" PRId64,
+        j->row.in_vain, j->row.best_progress);
 }

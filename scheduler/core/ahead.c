@@ -13,7 +13,8 @@ static bool share_a_pool(const struct shape *a, const struct shape *b)
     return !a->pool[0] || !b->pool[0] || names_meet(a->pool, b->pool);
 }
 
-static void compare(const struct model *m, struct stamp now, const struct job *other, const struct job *j, char *out, size_t size)
+static void compare(const struct model *m, struct stamp now, const struct job *other,
+    const struct job *j, char *out, size_t size)
 {
     struct priority p, own;
     core_priority(m, other, now.wall, &p);
@@ -21,10 +22,13 @@ static void compare(const struct model *m, struct stamp now, const struct job *o
     const struct {
         int64_t more_ms;
         const char *text;
-    } parts[] = {{p.age_ms - own.age_ms, "has waited for longer"}, {p.qos_ms - own.qos_ms, "its QOS counts for more"},
-        {p.size_ms - own.size_ms, "its size counts for more"}, {p.nice_ms - own.nice_ms, "its --nice is less"},
-        {p.fair_ms - own.fair_ms, other->account->team == j->account->team ? "its user has used less of their share"
-                                                                           : "its team has used less of its share"}};
+    } parts[] = {{p.age_ms - own.age_ms, "has waited for longer"},
+        {p.qos_ms - own.qos_ms, "its QOS counts for more"},
+        {p.size_ms - own.size_ms, "its size counts for more"},
+        {p.nice_ms - own.nice_ms, "its --nice is less"},
+        {p.fair_ms - own.fair_ms, other->account->team == j->account->team
+                                      ? "its user has used less of their share"
+                                      : "its team has used less of its share"}};
     size_t best = 0;
     for (size_t k = 1; k < sizeof parts / sizeof parts[0]; k++)
         if (parts[k].more_ms > parts[best].more_ms)
@@ -35,7 +39,8 @@ static void compare(const struct model *m, struct stamp now, const struct job *o
         text_format(out, size, "%s", parts[best].text);
 }
 
-static void tell(const struct model *m, struct stamp now, const struct job *other, const struct job *j, struct ahead *a)
+static void tell(const struct model *m, struct stamp now, const struct job *other,
+    const struct job *j, struct ahead *a)
 {
     struct ahead_job *f = &a->first[a->n_first++];
     f->job = other->row.id;
@@ -63,13 +68,15 @@ static struct cursor cursor_at(const struct model *m, const struct tree_link *l,
 }
 
 /* The first of all are among those of the first shapes. */
-static void tell_first(const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
+static void tell_first(
+    const struct model *m, struct stamp now, const struct job *j, struct place own, struct ahead *a)
 {
     struct cursor first[AHEAD_TOLD];
     struct queue_walk walk = {0};
     size_t n = 0;
     queue_walk_begin(&walk, m);
-    for (const struct shape *s; n < AHEAD_TOLD && (s = queue_walk_next(&walk)) != NULL && place_order(queue_place(s), own) < 0;)
+    for (const struct shape *s; n < AHEAD_TOLD && (s = queue_walk_next(&walk)) != NULL &&
+                                place_order(queue_place(s), own) < 0;)
         if (share_a_pool(s, j->shape))
             first[n++] = cursor_at(m, tree_first(&s->pending), own);
     queue_walk_end(&walk);
@@ -93,11 +100,12 @@ bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahe
     if (!j || !tree_has(&j->in_shape) || j->shape->aside_of)
         return false;
     const struct place own = {job_place_16(m, j), j->row.id};
-    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k && place_order(k->at, own) < 0;
-         k = queue_next_kind(k)) {
+    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN});
+         k && place_order(k->at, own) < 0; k = queue_next_kind(k)) {
         if (!share_a_pool(k->first, j->shape))
             continue;
-        for (const struct shape *s = k->first; s && place_order(queue_place(s), own) < 0; s = queue_next_in_kind(s)) {
+        for (const struct shape *s = k->first; s && place_order(queue_place(s), own) < 0;
+             s = queue_next_in_kind(s)) {
             struct before b = queue_before(m, s, own, &left);
             a.n += b.n;
             a.exact &= b.exact;

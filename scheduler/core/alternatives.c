@@ -2,12 +2,13 @@
  *
  * Launches that the provider may answer from one of several offers, in pools with `fleet`.
  *
- * The core decides on one offer as ever, and writes the others that would do into the intent: the call can then be
- * repeated with the same parameters after any crash. What the answer says decides where the instance belongs, and from
- * then on it is as if that offer had been decided on: prices, limits, counts and what is learned are that offer's.
+ * The core decides on one offer as ever, and writes the others that would do into the intent: the
+ * call can then be repeated with the same parameters after any crash. What the answer says decides
+ * where the instance belongs, and from then on it is as if that offer had been decided on: prices,
+ * limits, counts and what is learned are that offer's.
  *
- * Invariant: an alternative never takes more of a limit than the offer decided on, so what was allowed at the decision
- * is not exceeded by the answer.
+ * Invariant: an alternative never takes more of a limit than the offer decided on, so what was
+ * allowed at the decision is not exceeded by the answer.
  */
 #include "scheduler/core/impl.h"
 
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A provider that minds capacity before price is not offered what costs more than half as much again. */
+/* A provider that minds capacity before price is not offered what costs more than half as much
+ * again. */
 #define TOO_DEAR(uusd_h, first_uusd_h) ((uusd_h) > (first_uusd_h) + (first_uusd_h) / 2)
 
 static bool serves_as_well(const struct model *m, const struct offer *o, const struct offer *first)
@@ -29,11 +31,12 @@ static bool serves_as_well(const struct model *m, const struct offer *o, const s
         return false;
     if ((p->max_gpus || m->options.max_gpus) && o->row.total.gpus > first->row.total.gpus)
         return false;
-    return !(p->max_uusd_h || m->options.max_uusd_h) || o->row.price_uusd_h <= first->row.price_uusd_h;
+    return !(p->max_uusd_h || m->options.max_uusd_h) ||
+           o->row.price_uusd_h <= first->row.price_uusd_h;
 }
 
-size_t launch_alternatives(
-    const struct model *m, const struct offer *first, struct stamp now, const struct offer **out, size_t max)
+size_t launch_alternatives(const struct model *m, const struct offer *first, struct stamp now,
+    const struct offer **out, size_t max)
 {
     int64_t limit_of = core_offer_effective_uusd_h(first);
     size_t n = 0;
@@ -130,21 +133,24 @@ void instance_rebind(struct model *m, struct instance *i, struct offer *o)
     m->change++;
 }
 
-int apply_offer_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_offer_refused(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     const struct instance *i = model_instance(m, ev->offer_refused.instance);
     ret_outcome->id = ev->offer_refused.instance;
     struct offer *o =
-        i ? offer_find(i->pool, ev->offer_refused.zone, ev->offer_refused.type, i->row.market) : NULL;
+        i ? offer_find(i->pool, ev->offer_refused.zone, ev->offer_refused.type, i->row.market)
+          : NULL;
     if (!o)
         return 0;
     o->row.refusals++;
     char avoided[32];
-    int64_t avoided_ms = offer_avoid(m, o, ev->now, !ev->offer_refused.capacity, ev->offer_refused.text);
+    int64_t avoided_ms =
+        offer_avoid(m, o, ev->now, !ev->offer_refused.capacity, ev->offer_refused.text);
     time_format_duration(avoided_ms, avoided, sizeof avoided);
     history(m, ev->now, "offer-refused", (struct history_of){.instance = i, .a = avoided_ms},
-        "%s %s in %s: %.120s; avoided for %s", o->row.type, market_names[o->row.market], o->row.zone,
-        ev->offer_refused.text, avoided);
+        "%s %s in %s: %.120s; avoided for %s", o->row.type, market_names[o->row.market],
+        o->row.zone, ev->offer_refused.text, avoided);
     return 0;
 }

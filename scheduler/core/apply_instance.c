@@ -20,18 +20,23 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
         return err_set(e, ERR_INVALID, "a pool needs a name");
     if (retries_parse(r->retries, &retries, e) != 0)
         return err_wrap(e, "pool '%s': retries", r->name);
-    if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 || r->boot_timeout_ms < 0 ||
-        r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 ||
-        r->min_paid_ms < 0 || r->return_ms < 0 || r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
+    if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 ||
+        r->boot_timeout_ms < 0 || r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 ||
+        r->max_gpus < 0 || r->max_uusd_h < 0 || r->min_paid_ms < 0 || r->return_ms < 0 ||
+        r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
         r->drill_valid_ms < 0)
-        return err_set(e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
+        return err_set(
+            e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
     if (known && known->row.elastic != r->elastic)
-        return err_set(e, ERR_CONFLICT, "pool '%s' cannot turn from %s to %s: give the new one another name",
-            r->name, known->row.elastic ? "elastic" : "reserved", r->elastic ? "elastic" : "reserved");
+        return err_set(e, ERR_CONFLICT,
+            "pool '%s' cannot turn from %s to %s: give the new one another name", r->name,
+            known->row.elastic ? "elastic" : "reserved", r->elastic ? "elastic" : "reserved");
     if (known && known->n_nodes > 0 &&
-        (strcmp(known->row.region, r->region) != 0 || strcmp(known->row.provider, r->provider) != 0))
-        return err_set(e, ERR_CONFLICT, "pool '%s' has instances in %s of %s: it can move when they are gone",
-            r->name, known->row.region, known->row.provider);
+        (strcmp(known->row.region, r->region) != 0 ||
+            strcmp(known->row.provider, r->provider) != 0))
+        return err_set(e, ERR_CONFLICT,
+            "pool '%s' has instances in %s of %s: it can move when they are gone", r->name,
+            known->row.region, known->row.provider);
     return 0;
 }
 
@@ -73,7 +78,8 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (!p->row.elastic)
         reprice_owned(m, p, ev->now.wall);
     pool_age(p, ev->now.wall);
-    if (before.require_drill != p->row.require_drill || before.drill_valid_ms != p->row.drill_valid_ms ||
+    if (before.require_drill != p->row.require_drill ||
+        before.drill_valid_ms != p->row.drill_valid_ms ||
         !str_eq(before.required_labels, p->row.required_labels))
         open_nodes(m, p);
     if (!str_eq(before.features, p->row.features) || !str_eq(before.resources, p->row.resources) ||
@@ -87,7 +93,8 @@ int apply_pool(struct model *m, const struct event *ev, struct outcome *ret_outc
     return 0;
 }
 
-int apply_limits(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_limits(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->limits.max_nodes < 0 || ev->limits.max_gpus < 0 || ev->limits.max_uusd_h < 0)
         return err_set(e, ERR_INVALID, "a limit of all pools is negative");
@@ -119,12 +126,12 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
     const struct offer_row *r = ev->offer;
     struct pool *p = model_pool(m, r->pool);
     if (!p || !p->row.elastic)
-        return err_set(
-            e, ERR_NOT_FOUND, "offer %s in %s: there is no elastic pool '%s'", r->type, r->zone, r->pool);
+        return err_set(e, ERR_NOT_FOUND, "offer %s in %s: there is no elastic pool '%s'", r->type,
+            r->zone, r->pool);
     if (r->total.cpus < 1 || r->total.gpus < 0 || r->total.memory_mib < 0 || r->price_uusd_h < 0 ||
         r->on_demand_uusd_h < 0 || r->rank < OFFER_WITHDRAWN)
-        return err_set(e, ERR_INVALID, "offer %s in %s: its size, price, rank or market is out of range",
-            r->type, r->zone);
+        return err_set(e, ERR_INVALID,
+            "offer %s in %s: its size, price, rank or market is out of range", r->type, r->zone);
     struct offer *o = offer_find(p, r->zone, r->type, r->market);
     if (!o)
         o = new_offer(m, p, r);
@@ -152,12 +159,14 @@ int apply_offer(struct model *m, const struct event *ev, struct outcome *ret_out
 static void reprice_instances(struct model *m, const struct offer *o, const struct event *ev)
 {
     LIST_FOREACH (&o->instances, l)
-        ledger_reprice(m, LIST_ENTRY(l, struct instance, of_offer), o->row.price_uusd_h, ev->price.since, ev->now);
+        ledger_reprice(m, LIST_ENTRY(l, struct instance, of_offer), o->row.price_uusd_h,
+            ev->price.since, ev->now);
 }
 
 static bool is_of(const struct offer *o, const struct event *ev)
 {
-    return strcmp(o->row.type, ev->price.type) == 0 && (!ev->price.zone[0] || strcmp(o->row.zone, ev->price.zone) == 0);
+    return strcmp(o->row.type, ev->price.type) == 0 &&
+           (!ev->price.zone[0] || strcmp(o->row.zone, ev->price.zone) == 0);
 }
 
 /* True if the price says something new of this offer. */
@@ -180,7 +189,8 @@ static bool reprice(struct offer *o, const struct event *ev)
 int apply_price(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->price.uusd_h < 0)
-        return err_set(e, ERR_INVALID, "the price of %s in %s is negative", ev->price.type, ev->price.region);
+        return err_set(
+            e, ERR_INVALID, "the price of %s in %s is negative", ev->price.type, ev->price.region);
     ret_outcome->id = CORE_ID_NONE;
     LIST_FOREACH (&m->all_pools, lp) {
         struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
@@ -191,7 +201,8 @@ int apply_price(struct model *m, const struct event *ev, struct outcome *ret_out
             if (!is_of(o, ev))
                 continue;
             bool changed = reprice(o, ev);
-            if (o->row.market == ev->price.market) /* the offer may have had it from the configuration, and they not */
+            /* the offer may have had it from the configuration, and they not */
+            if (o->row.market == ev->price.market)
                 reprice_instances(m, o, ev);
             if (!changed)
                 continue;
@@ -209,8 +220,9 @@ int apply_score(struct model *m, const struct event *ev, struct outcome *ret_out
     const struct pool *p = model_pool(m, ev->score.pool);
     struct offer *o = p ? offer_find(p, ev->score.zone, ev->score.type, MARKET_SPOT) : NULL;
     if (ev->score.score < OFFER_SCORE_NONE || ev->score.score > OFFER_SCORE_MAX)
-        return err_set(e, ERR_INVALID, "the score of %s in %s is %" PRId32 ": 1 .. %d, or %d for none",
-            ev->score.type, ev->score.zone, ev->score.score, OFFER_SCORE_MAX, OFFER_SCORE_NONE);
+        return err_set(e, ERR_INVALID,
+            "the score of %s in %s is %" PRId32 ": 1 .. %d, or %d for none", ev->score.type,
+            ev->score.zone, ev->score.score, OFFER_SCORE_MAX, OFFER_SCORE_NONE);
     ret_outcome->id = CORE_ID_NONE;
     if (!o || o->score == ev->score.score)
         return 0;
@@ -221,7 +233,8 @@ int apply_score(struct model *m, const struct event *ev, struct outcome *ret_out
 
 /* ---- instances ---- */
 
-int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_launch(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct offer *o = model_offer(m, ev->launch.offer);
     if (!o)
@@ -230,11 +243,13 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
     const char *lacks = room_lacks(&pool, o) ? room_lacks(&pool, o) : room_lacks(&all, o);
     if (lacks)
         return err_set(e, ERR_CONFLICT,
-            "offer %" PRId64 " of pool %s cannot be launched: no more %s are allowed", o->row.id, o->row.pool,
-            lacks);
+            "offer %" PRId64 " of pool %s cannot be launched: no more %s are allowed", o->row.id,
+            o->row.pool, lacks);
     if (!rack_has_any(o))
-        return err_set(e, ERR_CONFLICT, "offer %" PRId64 " of pool %s cannot be launched: rack %s has no power for any job there", o->row.id,
-            o->row.pool, o->pool->rack->options->name);
+        return err_set(e, ERR_CONFLICT,
+            "offer %" PRId64
+            " of pool %s cannot be launched: rack %s has no power for any job there",
+            o->row.id, o->row.pool, o->pool->rack->options->name);
     struct instance *i = mem_alloc(sizeof *i);
     i->row = (struct instance_row){
         .id = m->next.next_instance++,
@@ -251,7 +266,8 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
         .before_at = WALL_NONE,
         .priced_at = WALL_NONE,
     };
-    text_format(i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
+    text_format(
+        i->row.token, sizeof i->row.token, "belay-%s-%" PRId64, m->options.cluster_uid, i->row.id);
     STR_COPY(i->row.pool, o->row.pool);
     STR_COPY(i->row.zone, o->row.zone);
     STR_COPY(i->row.type, o->row.type);
@@ -265,13 +281,15 @@ int apply_launch(struct model *m, const struct event *ev, struct outcome *ret_ou
     m->launches++;
     char price[32];
     str_format_usd(i->row.price_uusd_h, price, sizeof price);
-    history(m, ev->now, "launch", (struct history_of){.instance = i}, "%s %s in %s at %s/h for pool %s",
-        i->row.type, market_names[i->row.market], i->row.zone, price, i->row.pool);
+    history(m, ev->now, "launch", (struct history_of){.instance = i},
+        "%s %s in %s at %s/h for pool %s", i->row.type, market_names[i->row.market], i->row.zone,
+        price, i->row.pool);
     ret_outcome->id = i->row.id;
     return 0;
 }
 
-int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_launched(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     struct instance *i = model_instance(m, ev->launched.instance);
@@ -295,8 +313,9 @@ int apply_launched(struct model *m, const struct event *ev, struct outcome *ret_
     if (i->row.state == INSTANCE_INTENDED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
-        (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms}, "%s%s%s is %s",
-        i->row.type, other ? " in " : "", other ? i->row.zone : "", i->row.provider_id);
+        (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms},
+        "%s%s%s is %s", i->row.type, other ? " in " : "", other ? i->row.zone : "",
+        i->row.provider_id);
     return 0;
 }
 
@@ -315,12 +334,14 @@ static void instance_end(
     retire_instance(m, i);
 }
 
-int apply_launch_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_launch_refused(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     struct instance *i = model_instance(m, ev->refused.instance);
     ret_outcome->id = ev->refused.instance;
-    if (!i || i->row.provider_id[0] || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_ENDING))
+    if (!i || i->row.provider_id[0] ||
+        (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_ENDING))
         return 0; /* something was launched after all */
     struct offer *o = i->offer;
     int64_t avoided_ms = 0;
@@ -331,27 +352,31 @@ int apply_launch_refused(struct model *m, const struct event *ev, struct outcome
     char avoided[32];
     time_format_duration(avoided_ms, avoided, sizeof avoided);
     history(m, ev->now, "launch-refused", (struct history_of){.instance = i, .a = avoided_ms},
-        "%s %s in %s: %.120s; avoided for %s", i->row.type, market_names[i->row.market], i->row.zone,
-        ev->refused.text, avoided);
+        "%s %s in %s: %.120s; avoided for %s", i->row.type, market_names[i->row.market],
+        i->row.zone, ev->refused.text, avoided);
     instance_end(m, i, ev->now, ev->now.wall, ev->refused.text);
     return 0;
 }
 
-int apply_end_instance(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_end_instance(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct instance *i = model_instance(m, ev->end_instance.instance);
     ret_outcome->id = ev->end_instance.instance;
     if (!i || i->row.state == INSTANCE_ENDING)
         return 0;
     if (i->node && !list_is_empty(&i->node->attempts))
-        return err_set(e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
+        return err_set(
+            e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
     struct offer *o = i->offer;
     if (i->row.state == INSTANCE_LAUNCHED && o)
-        offer_avoid(m, o, ev->now, false, ev->end_instance.text); /* it never joined: as good as refused */
+        /* it never joined: as good as refused */
+        offer_avoid(m, o, ev->now, false, ev->end_instance.text);
     if (i->row.state == INSTANCE_LAUNCHED)
         boots_failed(m, i, ev->now, ev->end_instance.text);
     STR_COPY(i->row.text, ev->end_instance.text);
-    history(m, ev->now, "ending", (struct history_of){.node = i->node, .instance = i}, "%s", i->row.text);
+    history(m, ev->now, "ending", (struct history_of){.node = i->node, .instance = i}, "%s",
+        i->row.text);
     instance_move(m, i, INSTANCE_ENDING, ev->now);
     if (i->node)
         node_gone(m, i->node, ev->now, ev->end_instance.text);
@@ -377,16 +402,19 @@ void instance_reclaimed(struct model *m, struct instance *i, struct stamp now)
     offer_note_life(m, i, now);
 }
 
-/* The provider's word on its end, which is what it bills, as far as it can be true of this machine: clocks differ. */
+/* The provider's word on its end, which is what it bills, as far as it can be true of this machine:
+ * clocks differ. */
 static struct wall credible_end(const struct instance_row *r, struct wall told, struct wall now)
 {
     struct wall least = wall_is_set(r->launched_at) ? r->launched_at : r->intended_at;
-    if (!wall_is_set(told) || told.ms < r->intended_at.ms - CLOCKS_DIFFER_MS || told.ms > now.ms + CLOCKS_DIFFER_MS)
+    if (!wall_is_set(told) || told.ms < r->intended_at.ms - CLOCKS_DIFFER_MS ||
+        told.ms > now.ms + CLOCKS_DIFFER_MS)
         return now.ms > least.ms ? now : least;
     return told.ms > least.ms ? told : least;
 }
 
-int apply_instance_gone(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_instance_gone(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     struct instance *i = model_instance(m, ev->gone.instance);
@@ -398,13 +426,15 @@ int apply_instance_gone(struct model *m, const struct event *ev, struct outcome 
     if (ev->gone.reclaimed || vanished)
         instance_reclaimed(m, i, ev->now);
     if (o && i->row.state == INSTANCE_LAUNCHED)
-        offer_avoid(m, o, ev->now, false, ev->gone.text); /* it died before it joined: as good as refused */
+        /* it died before it joined: as good as refused */
+        offer_avoid(m, o, ev->now, false, ev->gone.text);
     if (i->row.state == INSTANCE_LAUNCHED && !i->row.reclaimed)
         boots_failed(m, i, ev->now, ev->gone.text);
-    history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s", i->row.type,
-        i->row.provider_id, ev->gone.text);
+    history(m, ev->now, "gone", (struct history_of){.instance = i, .node = i->node}, "%s %s: %s",
+        i->row.type, i->row.provider_id, ev->gone.text);
     if (ev->gone.launched_at.ms > 0 && ev->gone.launched_at.ms != i->row.launched_at.ms)
-        ledger_launched(m, i, ev->gone.launched_at, ev->now); /* it is told only now, or only its agent had told of it */
+        /* it is told only now, or only its agent had told of it */
+        ledger_launched(m, i, ev->gone.launched_at, ev->now);
     struct wall ended_at = i->row.ended_at = credible_end(&i->row, ev->gone.ended_at, ev->now.wall);
     if (i->node)
         node_gone(m, i->node, ev->now, ev->gone.text); /* its attempts paid until then */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events about jobs and their attempts. What an agent tells counts only for the job's live attempt on that
- * node: anything else is stale, changes nothing and is safe to repeat.
+ * Events about jobs and their attempts. What an agent tells counts only for the job's live attempt
+ * on that node: anything else is stale, changes nothing and is safe to repeat.
  */
 #include "scheduler/core/impl.h"
 
@@ -76,7 +76,8 @@ struct job *job_named(const struct model *m, int64_t id, struct err *e)
 }
 
 /* The live attempt that an agent's report is about, or NULL: stale. */
-static struct attempt *live_attempt(const struct model *m, int64_t job, int64_t attempt, int64_t node)
+static struct attempt *live_attempt(
+    const struct model *m, int64_t job, int64_t attempt, int64_t node)
 {
     struct job *j = model_job(m, job);
     return job_attempt_on(j, attempt, node);
@@ -101,7 +102,8 @@ static int check_tasks(const struct event *ev, struct err *e)
 {
     const struct ranges *tasks = ev->submit.tasks;
     if (tasks ? tasks->n == 0 || ev->submit.at_once < 0 : ev->submit.at_once != 0)
-        return err_set(e, ERR_INVALID, "job '%s': an array has at least one task", ev->submit.job->name);
+        return err_set(
+            e, ERR_INVALID, "job '%s': an array has at least one task", ev->submit.job->name);
     return 0;
 }
 
@@ -111,18 +113,25 @@ int job_check_row(const struct job_row *r, struct err *e)
         return err_set(
             e, ERR_INVALID, "job '%s': it needs at least 1 cpu and no negative resources", r->name);
     if (r->nodes < 1 || r->nodes > JOB_NODES_MAX)
-        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->name, JOB_NODES_MAX);
+        return err_set(
+            e, ERR_INVALID, "job '%s': it can have 1 to %d nodes", r->name, JOB_NODES_MAX);
     if (r->nodes_min < 0 || r->nodes_min > r->nodes)
-        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least", r->name, r->nodes);
-    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 || r->ckpt_keep_every < 0 ||
-        r->drill_tries < 0)
-        return err_set(e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->name);
+        return err_set(e, ERR_INVALID, "job '%s': it can have 1 to %" PRId32 " nodes at least",
+            r->name, r->nodes);
+    if (r->time_limit_ms < 0 || r->ckpt_every_ms < 0 || r->ckpt_keep < 1 ||
+        r->ckpt_keep_every < 0 || r->drill_tries < 0)
+        return err_set(
+            e, ERR_INVALID, "job '%s': a time or a count to keep is below its range", r->name);
     if (r->nice < 0 || r->nice > ORDER_NICE_MAX)
-        return err_set(e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
-    if (r->max_uusd < 0 || r->max_uusd > BUDGET_USD_MAX * 1000000 || r->max_uusd_h < 0 || r->max_uusd_h > BUDGET_USD_MAX * 1000000)
-        return err_set(e, ERR_INVALID, "job '%s': what it may cost is not in 0 .. %lld dollars", r->name, BUDGET_USD_MAX);
+        return err_set(
+            e, ERR_INVALID, "job '%s': its nice is not in 0 .. %d", r->name, ORDER_NICE_MAX);
+    if (r->max_uusd < 0 || r->max_uusd > BUDGET_USD_MAX * 1000000 || r->max_uusd_h < 0 ||
+        r->max_uusd_h > BUDGET_USD_MAX * 1000000)
+        return err_set(e, ERR_INVALID, "job '%s': what it may cost is not in 0 .. %lld dollars",
+            r->name, BUDGET_USD_MAX);
     if (r->drill_tries > 0 && r->method == CKPT_NONE)
-        return err_set(e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
+        return err_set(
+            e, ERR_INVALID, "job '%s': it saves nothing, so there is nothing to drill", r->name);
     return 0;
 }
 
@@ -130,14 +139,17 @@ int job_check_retries(const struct job_row *r, struct err *e)
 {
     if (!retries_are_none(r) || (r->drill_tries == 0 && !r->window[0] && r->max_uusd == 0))
         return 0;
-    return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s", r->name,
+    return err_set(e, ERR_INVALID, "job '%s': a job that is never queued again cannot have %s",
+        r->name,
         r->window[0]      ? "a window: it would end when that closes"
         : r->max_uusd > 0 ? "a cap of its own (max_usd): it would end when that is spent"
                           : "a drill: it would end with that");
 }
 
-/* What its user, its pools and the configuration say: of several pools the first that says something of a kind of end. */
-int job_resolve_retries(const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
+/* What its user, its pools and the configuration say: of several pools the first that says
+ * something of a kind of end. */
+int job_resolve_retries(
+    const struct model *m, const struct job_row *asked, struct job_row *own, struct err *e)
 {
     static const struct retry_options none;
     struct retries of_pools = {0}, own_of;
@@ -150,11 +162,13 @@ int job_resolve_retries(const struct model *m, const struct job_row *asked, stru
             of_pools.n[k] = of_pools.n[k] ? of_pools.n[k] : own_of.n[k];
     }
     if (!rc)
-        rc = retries_resolve(&asked->retries, &of_pools, m->options.retries ? m->options.retries : &none, &own->retries, e);
+        rc = retries_resolve(&asked->retries, &of_pools,
+            m->options.retries ? m->options.retries : &none, &own->retries, e);
     return rc ? err_wrap(e, "job '%s'", asked->name) : 0;
 }
 
-int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own, struct extras *ret_extras, struct err *e)
+int submit_check(const struct model *m, const struct event *ev, struct job_row *ret_own,
+    struct extras *ret_extras, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
     struct labels labels;
@@ -193,7 +207,8 @@ int submit_check(const struct model *m, const struct event *ev, struct job_row *
     return rc ? rc : waits_check(m, ev, e);
 }
 
-int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_submit(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job_row *r = ev->submit.job;
     struct job_row own;
@@ -275,8 +290,8 @@ int apply_submit(struct model *m, const struct event *ev, struct outcome *ret_ou
     touch_job(m, j);
     if (ev->submit.spec)
         copy_spec(m, j->row.id, ev->submit.spec);
-    history(m, ev->now, "submitted", (struct history_of){.job = j}, "'%s' submitted by %s", j->row.name,
-        j->row.user);
+    history(m, ev->now, "submitted", (struct history_of){.job = j}, "'%s' submitted by %s",
+        j->row.name, j->row.user);
     ret_outcome->id = j->row.id;
     return 0;
 }
@@ -285,8 +300,8 @@ static void cancel(struct model *m, struct job *j, const char *by, struct stamp 
 {
     if (j->row.state == JOB_CANCELLING)
         return;
-    history(
-        m, now, "cancel", (struct history_of){.job = j, .attempt = job_attempt(j)}, "cancelled by %s", by);
+    history(m, now, "cancel", (struct history_of){.job = j, .attempt = job_attempt(j)},
+        "cancelled by %s", by);
     if (job_attempt(j)) {
         job_move(m, j, JOB_CANCELLING);
         job_stop(m, j, END_USER, false);
@@ -318,7 +333,8 @@ static int cancel_array(struct model *m, struct job *j, const struct event *ev, 
     return 0;
 }
 
-int apply_cancel(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cancel(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->cancel.job, e);
     if (!j)
@@ -349,8 +365,8 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     const struct attempt *a = job_attempt(j);
     if (j->row.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64
-            " takes no part in checkpoints: submit it with --checkpoint signal or coop, and it can be saved",
+            "job %" PRId64 " takes no part in checkpoints: submit it with --checkpoint signal or "
+            "coop, and it can be saved",
             j->row.id);
     if (!a || (a->row.state == ATTEMPT_STOPPING && !a->row.save_first))
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s: there is nothing to save", j->row.id,
@@ -359,11 +375,13 @@ int apply_save(struct model *m, const struct event *ev, struct outcome *ret_outc
     if (a->row.state == ATTEMPT_STOPPING)
         return 0; /* it is being saved */
     attempts_ask_save(m, j);
-    history(m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
+    history(
+        m, ev->now, "save", (struct history_of){.attempt = a}, "%s asked for a save", ev->save.by);
     return 0;
 }
 
-/* What CRIU dumps is a tree of processes: one that is not of it would make every checkpoint fail. */
+/* What CRIU dumps is a tree of processes: one that is not of it would make every checkpoint
+ * fail. */
 int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = job_named(m, ev->enter.job, e);
@@ -371,7 +389,8 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
         return ERR_NOT_FOUND;
     if (j->row.method == CKPT_CRIU)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " is checkpointed by CRIU, which knows only what the script has started: no command can be run in it",
+            "job %" PRId64 " is checkpointed by CRIU, which knows only what the script has "
+            "started: no command can be run in it",
             j->row.id);
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
@@ -379,13 +398,16 @@ int apply_enter(struct model *m, const struct event *ev, struct outcome *ret_out
             continue;
         if (a->row.state != ATTEMPT_RUNNING)
             return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s on %s", j->row.id,
-                a->row.state == ATTEMPT_ASSIGNED ? "is only being started" : "is being stopped", a->node->row.name);
+                a->row.state == ATTEMPT_ASSIGNED ? "is only being started" : "is being stopped",
+                a->node->row.name);
         ret_outcome->id = j->row.id;
-        history(m, ev->now, "enter", (struct history_of){.attempt = a}, "%s runs a command in it: %s", ev->enter.by, ev->enter.text);
+        history(m, ev->now, "enter", (struct history_of){.attempt = a},
+            "%s runs a command in it: %s", ev->enter.by, ev->enter.text);
         return 0;
     }
-    return job_attempt(j) ? err_set(e, ERR_NOT_FOUND, "job %" PRId64 " runs on %" PRId32 " node%s: ranks count from 0", j->row.id,
-                                j->row.ranks, j->row.ranks == 1 ? "" : "s")
+    return job_attempt(j) ? err_set(e, ERR_NOT_FOUND,
+                                "job %" PRId64 " runs on %" PRId32 " node%s: ranks count from 0",
+                                j->row.id, j->row.ranks, j->row.ranks == 1 ? "" : "s")
                           : err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run now", j->row.id);
 }
 
@@ -398,18 +420,20 @@ static struct node *node_of_rank(
     bool twice = rank > 0 && id == ev->place.node;
     for (size_t k = 0; k + 1 < rank; k++)
         twice |= ev->place.more[k] == id;
-    return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) && node_has_room(n, j->shape) &&
-                   node_has_extras(n, j->shape) && node_can_criu(n, j->shape->criu)
+    return n && !twice && node_takes_work(n) && !node_is_kept_from(n, j->shape) &&
+                   node_has_room(n, j->shape) && node_has_extras(n, j->shape) &&
+                   node_can_criu(n, j->shape->criu)
                ? n
                : NULL;
 }
 
-static int check_place(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
+static int check_place(
+    const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
     size_t ranks = ev->place.n_more + 1;
     int64_t nodes[JOB_NODES_MAX];
-    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min && ranks <= (size_t)j->row.nodes &&
-               !licences_lack(m, j->shape->extras);
+    bool may = tree_has(&j->in_shape) && ranks >= (size_t)j->row.nodes_min &&
+               ranks <= (size_t)j->row.nodes && !licences_lack(m, j->shape->extras);
     for (size_t rank = 0; may && rank < ranks; rank++) {
         const struct node *n = node_of_rank(m, ev, j, rank);
         may = n && rack_has_room_beside(m, n, j->shape, nodes, (int32_t)rank);
@@ -417,11 +441,13 @@ static int check_place(const struct model *m, const struct event *ev, const stru
     }
     if (may && limits_cut(m, j->shape, nodes, (int32_t)ranks) == (int32_t)ranks)
         return 0;
-    return err_set(e, ERR_CONFLICT, "job %" PRId64 " cannot be placed on node %" PRId64 "%s (any more)",
-        ev->place.job, ev->place.node, ev->place.n_more ? " and others" : "");
+    return err_set(e, ERR_CONFLICT,
+        "job %" PRId64 " cannot be placed on node %" PRId64 "%s (any more)", ev->place.job,
+        ev->place.node, ev->place.n_more ? " and others" : "");
 }
 
-static void place_rank(struct model *m, struct job *j, int32_t rank, struct node *n, struct stamp now)
+static void place_rank(
+    struct model *m, struct job *j, int32_t rank, struct node *n, struct stamp now)
 {
     struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
     a->job = j;
@@ -481,7 +507,8 @@ int apply_place(struct model *m, const struct event *ev, struct outcome *ret_out
     if (j->row.ranks > 1)
         text_format(others, sizeof others, " and %" PRId32 " more", j->row.ranks - 1);
     if (j->row.ranks < j->row.nodes)
-        text_format(others + strlen(others), sizeof others - strlen(others), ", of at most %" PRId32, j->row.nodes);
+        text_format(others + strlen(others), sizeof others - strlen(others),
+            ", of at most %" PRId32, j->row.nodes);
     history(m, ev->now, "placed", (struct history_of){.attempt = a, .node = a->node},
         "attempt %" PRId64 " on %s (%s)%s", a->row.attempt, a->node->row.name,
         market_names[a->node->row.market], others);
@@ -494,8 +521,9 @@ int apply_move(struct model *m, const struct event *ev, struct outcome *ret_outc
     struct job *j = model_job(m, ev->move.job);
     struct attempt *a = j ? job_attempt(j) : NULL;
     if (!a || a->row.attempt != ev->move.attempt || a->row.state != ATTEMPT_RUNNING)
-        return err_set(e, ERR_CONFLICT, "attempt %" PRId64 " of job %" PRId64 " does not run (any more)",
-            ev->move.attempt, ev->move.job);
+        return err_set(e, ERR_CONFLICT,
+            "attempt %" PRId64 " of job %" PRId64 " does not run (any more)", ev->move.attempt,
+            ev->move.job);
     job_stop(m, j, END_EVICTED, true);
     m->change++;
     history(m, ev->now, "move", (struct history_of){.attempt = a}, "%s", ev->move.text);
@@ -523,12 +551,13 @@ static void describe_start(const struct attempt_row *a, char *out, size_t size)
 /* It will need another place soon, and what is launched for it depends on what it has saved. */
 static void note_saved(struct model *m, const struct attempt *a)
 {
-    if (a->row.state == ATTEMPT_STOPPING || (a->job->row.nodes > 1 ? !list_is_empty(&m->noticed) : a->node->row.state == NODE_NOTICED))
+    if (a->row.state == ATTEMPT_STOPPING ||
+        (a->job->row.nodes > 1 ? !list_is_empty(&m->noticed) : a->node->row.state == NODE_NOTICED))
         m->change++;
 }
 
-/* The store had a newer checkpoint than was told (its machine went before it could), or an older one had to
- * do. */
+/* The store had a newer checkpoint than was told (its machine went before it could), or an older
+ * one had to do. */
 static void adopt_restored(
     struct job_row *j, const struct attempt_row *a, bool behind_again, struct stamp now)
 {
@@ -542,7 +571,8 @@ static void adopt_restored(
                (j->from_attempt > 0 && a->restored.attempt == 0)) {
         int64_t from = a->restored.attempt == 0 ? 0 : a->restored_progress;
         j->lost_ms += behind_again ? 0 : a->behind_ms;
-        if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE && from < j->last_good_progress)
+        if (j->last_good_progress != PROGRESS_NONE && from != PROGRESS_NONE &&
+            from < j->last_good_progress)
             j->lost_steps += j->last_good_progress - from;
     }
     if (a->restored_progress != PROGRESS_NONE)
@@ -576,12 +606,14 @@ static void begin_notified(struct model *m, struct job *j, struct stamp now)
     notify(m, array, NOTIFY_BEGIN, now);
 }
 
-int apply_started(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_started(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct ckpt_ref restored = ev->started.restored;
     if (restored.attempt >= ev->started.attempt)
         return err_set(e, ERR_INVALID,
-            "job %" PRId64 ": attempt %" PRId64 " cannot resume from checkpoint %" PRId64 ".%" PRId64,
+            "job %" PRId64 ": attempt %" PRId64 " cannot resume from checkpoint %" PRId64
+            ".%" PRId64,
             ev->started.job, ev->started.attempt, restored.attempt, restored.sequence);
     struct attempt *a = live_attempt(m, ev->started.job, ev->started.attempt, ev->started.node);
     ret_outcome->id = ev->started.job;
@@ -619,7 +651,8 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
     char what[CORE_TEXT_MAX];
     describe_start(&a->row, what, sizeof what);
     history(m, ev->now, "started",
-        (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms}, "%s", what);
+        (struct history_of){.attempt = a, .a = a->row.restored_progress, .b = a->row.restore_ms},
+        "%s", what);
     begin_notified(m, j, ev->now);
     drill_attempt_started(m, a, ev->now);
     return 0;
@@ -628,15 +661,17 @@ int apply_started(struct model *m, const struct event *ev, struct outcome *ret_o
 int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->ended.end <= END_NONE || ev->ended.end > END_DRILLED)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": an attempt cannot end as %d", ev->ended.job,
-            (int)ev->ended.end);
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": an attempt cannot end as %d",
+            ev->ended.job, (int)ev->ended.end);
     struct attempt *a = live_attempt(m, ev->ended.job, ev->ended.attempt, ev->ended.node);
     ret_outcome->id = ev->ended.job;
     if (!a)
         return 0;
     a->row.cpu_ms = ev->ended.cpu_ms > a->row.cpu_ms ? ev->ended.cpu_ms : a->row.cpu_ms;
-    a->row.cpu_user_ms = ev->ended.cpu_user_ms > a->row.cpu_user_ms ? ev->ended.cpu_user_ms : a->row.cpu_user_ms;
-    a->row.memory_peak = ev->ended.memory_peak > a->row.memory_peak ? ev->ended.memory_peak : a->row.memory_peak;
+    a->row.cpu_user_ms =
+        ev->ended.cpu_user_ms > a->row.cpu_user_ms ? ev->ended.cpu_user_ms : a->row.cpu_user_ms;
+    a->row.memory_peak =
+        ev->ended.memory_peak > a->row.memory_peak ? ev->ended.memory_peak : a->row.memory_peak;
     attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
     return 0;
 }
@@ -679,12 +714,13 @@ static void note_save(struct model *m, struct attempt *a, bool failed)
     a->save_failed = failed;
 }
 
-int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_checkpoint(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->checkpoint.bytes < 0 || ev->checkpoint.stored_bytes < 0 || ev->checkpoint.took_ms < 0 ||
         ev->checkpoint.pause_ms < 0)
-        return err_set(
-            e, ERR_INVALID, "job %" PRId64 ": a checkpoint of negative size or time", ev->checkpoint.job);
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": a checkpoint of negative size or time",
+            ev->checkpoint.job);
     struct ckpt_ref ref = ev->checkpoint.ref;
     struct attempt *a = live_attempt(m, ev->checkpoint.job, ref.attempt, ev->checkpoint.node);
     ret_outcome->id = ev->checkpoint.job;
@@ -692,7 +728,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
         return 0; /* fenced, or told before */
     struct job_row *j = &a->job->row;
     /* the agent's clock must not put a save into the future */
-    struct wall saved_at = ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
+    struct wall saved_at =
+        ev->checkpoint.saved_at.ms < ev->now.wall.ms ? ev->checkpoint.saved_at : ev->now.wall;
     note_save(m, a, false);
     a->row.sequence = ref.sequence;
     ledger_saved(a, ev->checkpoint.pause_ms, saved_at);
@@ -723,8 +760,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
     char what[CORE_TEXT_MAX];
     describe_save(ev, what, sizeof what);
     history(m, ev->now, "saved",
-        (struct history_of){.attempt = a, .a = ev->checkpoint.bytes, .b = ev->checkpoint.took_ms}, "%s",
-        what);
+        (struct history_of){.attempt = a, .a = ev->checkpoint.bytes, .b = ev->checkpoint.took_ms},
+        "%s", what);
     window_watch(m, a->job, ev->now.wall);
     drill_saved(m, a, ev->now);
     requeue_saved(m, a->job);
@@ -734,7 +771,8 @@ int apply_checkpoint(struct model *m, const struct event *ev, struct outcome *re
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     if (ev->kept.bytes < 0 || ev->kept.bytes > STORED_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "job %" PRId64 ": %" PRId64 " bytes cannot be kept", ev->kept.job, ev->kept.bytes);
+        return err_set(e, ERR_INVALID, "job %" PRId64 ": %" PRId64 " bytes cannot be kept",
+            ev->kept.job, ev->kept.bytes);
     const struct attempt *a = live_attempt(m, ev->kept.job, ev->kept.attempt, ev->kept.node);
     ret_outcome->id = ev->kept.job;
     if (a)
@@ -761,36 +799,43 @@ int apply_output_cut(
         ev->output_cut.attempt, j->row.id);
 }
 
-int apply_save_failed(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_save_failed(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
-    struct attempt *a = live_attempt(m, ev->save_failed.job, ev->save_failed.attempt, ev->save_failed.node);
+    struct attempt *a =
+        live_attempt(m, ev->save_failed.job, ev->save_failed.attempt, ev->save_failed.node);
     ret_outcome->id = ev->save_failed.job;
     if (!a)
         return 0;
     note_save(m, a, true);
-    history(m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
+    history(
+        m, ev->now, "save-failed", (struct history_of){.attempt = a}, "%s", ev->save_failed.text);
     requeue_save_failed(m, a->job, ev->now, ev->save_failed.text);
     return 0;
 }
 
-int apply_no_credentials(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_no_credentials(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
-    struct attempt *a =
-        live_attempt(m, ev->no_credentials.job, ev->no_credentials.attempt, ev->no_credentials.node);
+    struct attempt *a = live_attempt(
+        m, ev->no_credentials.job, ev->no_credentials.attempt, ev->no_credentials.node);
     ret_outcome->id = ev->no_credentials.job;
     if (a)
-        history(
-            m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s", ev->no_credentials.text);
+        history(m, ev->now, "no-credentials", (struct history_of){.attempt = a}, "%s",
+            ev->no_credentials.text);
     return 0;
 }
 
-/* Its text says so until it begins, or ends and has another. The history has the first refusal, and each with another reason. */
-int apply_store_refused(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+/* Its text says so until it begins, or ends and has another. The history has the first refusal, and
+ * each with another reason. */
+int apply_store_refused(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
-    struct attempt *a = live_attempt(m, ev->store_refused.job, ev->store_refused.attempt, ev->store_refused.node);
+    struct attempt *a =
+        live_attempt(m, ev->store_refused.job, ev->store_refused.attempt, ev->store_refused.node);
     ret_outcome->id = ev->store_refused.job;
     if (!a || a->row.state != ATTEMPT_ASSIGNED || !ev->store_refused.text[0])
         return 0;
@@ -804,7 +849,8 @@ int apply_store_refused(struct model *m, const struct event *ev, struct outcome 
     return 0;
 }
 
-int apply_progress(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_progress(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     struct job *j = model_job(m, ev->progress.job);

@@ -39,8 +39,8 @@ static void unique_name(const struct model *m, const char *host, char out[CORE_N
         text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
 }
 
-/* The machine may have changed while the agent was away; what runs on it keeps what it has. Who has all of it goes on having that, and
- * nobody comes beside it: such a node stays as it was. */
+/* The machine may have changed while the agent was away; what runs on it keeps what it has. Who has
+ * all of it goes on having that, and nobody comes beside it: such a node stays as it was. */
 static void set_total(struct node *n, const struct resources *total)
 {
     struct resources used = n->row.total, room = *total;
@@ -83,7 +83,8 @@ static void seen(struct model *m, struct node *n, struct stamp now)
 }
 
 /* What its agent tells. */
-static void set_extras(struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
+static void set_extras(
+    struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
 {
     n->row.gpu = (struct gpu_kind){.memory_mib = gpu->memory_mib};
     STR_COPY(n->row.gpu.model, gpu->model);
@@ -92,13 +93,14 @@ static void set_extras(struct node *n, const struct gpu_kind *gpu, const char *f
     node_describe(n);
 }
 
-static int rejoin(
-    struct model *m, struct node *n, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+static int rejoin(struct model *m, struct node *n, const struct event *ev,
+    struct outcome *ret_outcome, struct err *e)
 {
     const struct node_row *r = ev->join.node;
     if (n->row.instance != ev->join.instance)
-        return err_set(e, ERR_DENIED, "this key is node %s's, which did not come from instance %" PRId64,
-            n->row.name, ev->join.instance);
+        return err_set(e, ERR_DENIED,
+            "this key is node %s's, which did not come from instance %" PRId64, n->row.name,
+            ev->join.instance);
     seen(m, n, ev->now);
     STR_COPY(n->row.address, r->address);
     STR_COPY(n->row.version, r->version);
@@ -116,15 +118,16 @@ static int rejoin(
     return 0;
 }
 
-static int instance_to_join(struct model *m, int64_t id, struct instance **ret_instance, struct err *e)
+static int instance_to_join(
+    struct model *m, int64_t id, struct instance **ret_instance, struct err *e)
 {
     struct instance *i = model_instance(m, id);
     if (!i || i->row.state == INSTANCE_ENDING)
         return err_set(e, ERR_CONFLICT, "instance %" PRId64 " is %s: its machine cannot join", id,
             i ? "being ended" : "gone");
     if (i->node)
-        return err_set(
-            e, ERR_DENIED, "the join token of instance %" PRId64 " was used already, by another key", id);
+        return err_set(e, ERR_DENIED,
+            "the join token of instance %" PRId64 " was used already, by another key", id);
     *ret_instance = i;
     return 0;
 }
@@ -135,7 +138,8 @@ static void instance_joined(struct model *m, struct instance *i, struct node *n,
     i->node = n;
     i->row.node = n->row.id;
     i->row.joined_at = now.wall;
-    if (!wall_is_set(i->row.launched_at) && i->offer) /* the join may come before the provider's answer */
+    /* the join may come before the provider's answer */
+    if (!wall_is_set(i->row.launched_at) && i->offer)
         sightings_note(m, i->offer, SIGHTING_THERE, now.wall);
     if (!wall_is_set(i->row.launched_at))
         ledger_launched(m, i, WALL_NONE, now);
@@ -159,8 +163,8 @@ static void describe_node(const struct node_row *r, char *out, size_t size)
     str_format_bytes((uint64_t)r->total.memory_mib << 20, memory, sizeof memory);
     if (r->total.gpus)
         text_format(gpus, sizeof gpus, ", %" PRId32 " gpus", r->total.gpus);
-    text_format(out, size, "%s joined: %" PRId32 " cpus%s, %s, %s", r->name, r->total.cpus, gpus, memory,
-        market_names[r->market]);
+    text_format(out, size, "%s joined: %" PRId32 " cpus%s, %s, %s", r->name, r->total.cpus, gpus,
+        memory, market_names[r->market]);
 }
 
 static int check_join(const struct node_row *r, const struct pool *p, bool elastic, struct err *e)
@@ -168,10 +172,11 @@ static int check_join(const struct node_row *r, const struct pool *p, bool elast
     if (r->total.cpus < 1 || r->total.gpus < 0 || r->total.memory_mib < 0 || !r->key_hash[0])
         return err_set(e, ERR_INVALID, "node '%s': it needs a key and at least 1 cpu", r->name);
     if (!p)
-        return err_set(e, ERR_NOT_FOUND, "node '%s' joins pool '%s', which does not exist", r->name, r->pool);
+        return err_set(
+            e, ERR_NOT_FOUND, "node '%s' joins pool '%s', which does not exist", r->name, r->pool);
     if (!elastic && p->row.elastic)
-        return err_set(e, ERR_CONFLICT, "node '%s' cannot join pool '%s' by itself: the pool is elastic",
-            r->name, r->pool);
+        return err_set(e, ERR_CONFLICT,
+            "node '%s' cannot join pool '%s' by itself: the pool is elastic", r->name, r->pool);
     return 0;
 }
 
@@ -237,13 +242,15 @@ int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_out
     struct node *n = model_node(m, ev->facts.node);
     ret_outcome->id = ev->facts.node;
     if (ev->facts.criu < CRIU_UNKNOWN || ev->facts.criu > CRIU_GPU)
-        return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d", ev->facts.node,
-            (int)ev->facts.criu);
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d",
+            ev->facts.node, (int)ev->facts.criu);
     if (!n)
         return 0;
     node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
-    if (strcmp(n->row.features, ev->facts.features) == 0 && strcmp(n->row.resources, ev->facts.resources) == 0 &&
-        strcmp(n->row.gpu.model, ev->facts.gpu.model) == 0 && n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
+    if (strcmp(n->row.features, ev->facts.features) == 0 &&
+        strcmp(n->row.resources, ev->facts.resources) == 0 &&
+        strcmp(n->row.gpu.model, ev->facts.gpu.model) == 0 &&
+        n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
         return 0;
     set_extras(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
     if (!reserve_holds(n))
@@ -258,22 +265,30 @@ static void set_throttle(struct model *m, struct node *n, enum throttle to, stru
     if (to == n->throttle)
         return;
     if (to != THROTTLE_NONE)
-        history(m, now, "throttled", (struct history_of){.node = n}, "%s is held back by %s: it is given nothing new", n->row.name,
-            to == THROTTLE_HEAT ? "heat" : to == THROTTLE_POWER ? "a limit of power" : "its board");
+        history(m, now, "throttled", (struct history_of){.node = n},
+            "%s is held back by %s: it is given nothing new", n->row.name,
+            to == THROTTLE_HEAT    ? "heat"
+            : to == THROTTLE_POWER ? "a limit of power"
+                                   : "its board");
     else
-        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not held back any more", n->row.name);
+        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not held back any more",
+            n->row.name);
     n->throttle = to;
     if (!node_takes_work(n))
         gang_node_leaves(m, n);
     node_refresh(m, n, true);
 }
 
-int apply_condition(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_condition(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = model_node(m, ev->condition.node);
     ret_outcome->id = ev->condition.node;
-    if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD || ev->condition.watts < 0)
-        return err_set(e, ERR_INVALID, "node %" PRId64 ": held back by what is of unknown kind %d, or it draws less than nothing",
+    if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD ||
+        ev->condition.watts < 0)
+        return err_set(e, ERR_INVALID,
+            "node %" PRId64
+            ": held back by what is of unknown kind %d, or it draws less than nothing",
             ev->condition.node, (int)ev->condition.throttle);
     if (!n)
         return 0;
@@ -282,7 +297,8 @@ int apply_condition(struct model *m, const struct event *ev, struct outcome *ret
     return 0;
 }
 
-int apply_heartbeat(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_heartbeat(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     (void)e;
     struct node *n = model_node(m, ev->heartbeat.node);
@@ -335,12 +351,13 @@ static void notice_is_over(struct model *m, struct node *n, struct stamp now)
     history(m, now, "returned", (struct history_of){.node = n}, "%s is back", n->row.name);
 }
 
-int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_notice(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     enum notice_type kind = ev->notice.kind;
     if ((int)kind < NOTICE_TYPE_NONE || kind > NOTICE_TYPE_RECLAIM)
-        return err_set(
-            e, ERR_INVALID, "node %" PRId64 ": a notice of unknown kind %d", ev->notice.node, (int)kind);
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": a notice of unknown kind %d",
+            ev->notice.node, (int)kind);
     struct node *n = model_node(m, ev->notice.node);
     ret_outcome->id = ev->notice.node;
     if (n && kind == NOTICE_TYPE_NONE)
@@ -354,12 +371,13 @@ int apply_notice(struct model *m, const struct event *ev, struct outcome *ret_ou
     char what[CORE_TEXT_MAX];
     describe_notice(ev, n, what, sizeof what);
     if (list_is_empty(&n->attempts))
-        history(
-            m, ev->now, "notice", (struct history_of){.node = n, .a = ev->notice.deadline.ms}, "%s", what);
+        history(m, ev->now, "notice", (struct history_of){.node = n, .a = ev->notice.deadline.ms},
+            "%s", what);
     LIST_FOREACH (&n->attempts, l)
         history(m, ev->now, "notice",
-            (struct history_of){
-                .attempt = LIST_ENTRY(l, struct attempt, on_node), .node = n, .a = ev->notice.deadline.ms},
+            (struct history_of){.attempt = LIST_ENTRY(l, struct attempt, on_node),
+                .node = n,
+                .a = ev->notice.deadline.ms},
             "%s", what);
     if (kind == NOTICE_TYPE_REBALANCE && n->instance)
         instance_rebalanced(m, n->instance);
@@ -383,7 +401,8 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
         return 0;
     n->row.drain = true;
     touch_node(m, n);
-    history(m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied", n->row.name);
+    history(
+        m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied", n->row.name);
     if (n->row.state == NODE_UP)
         node_move(m, n, NODE_DRAINING, ev->now);
     LIST_FOREACH (&n->attempts, l)
@@ -391,7 +410,8 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
     return 0;
 }
 
-int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_undrain(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = named_node(m, ev->undrain.node, e);
     if (!n)
@@ -401,13 +421,15 @@ int apply_undrain(struct model *m, const struct event *ev, struct outcome *ret_o
         return 0;
     n->row.drain = false;
     touch_node(m, n);
-    history(m, ev->now, "undrain", (struct history_of){.node = n}, "%s takes work again", n->row.name);
+    history(
+        m, ev->now, "undrain", (struct history_of){.node = n}, "%s takes work again", n->row.name);
     if (n->row.state == NODE_DRAINING)
         node_move(m, n, NODE_UP, ev->now);
     return 0;
 }
 
-int apply_node_delete(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_node_delete(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = named_node(m, ev->node_delete.node, e);
     if (!n)
@@ -426,7 +448,8 @@ int apply_node_delete(struct model *m, const struct event *ev, struct outcome *r
     return 0;
 }
 
-int apply_node_lost(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_node_lost(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct node *n = named_node(m, ev->lost.node, e);
     if (!n)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays: one row in the queue for all tasks that have not begun. Each decision to place one makes it a job, with a row and a
- * number of its own, which is retried, saved and billed as any other is; the array counts those that live, so that no more do
- * than may, and those that have ended, so that it knows when it has.
+ * Arrays: one row in the queue for all tasks that have not begun. Each decision to place one makes
+ * it a job, with a row and a number of its own, which is retried, saved and billed as any other is;
+ * the array counts those that live, so that no more do than may, and those that have ended, so that
+ * it knows when it has.
  *
- * Where tasks wait for those of another array (follow.c) they begin in any order. What is left is stored in PIECES_MAX pieces
- * at most, so that users can cancel some of it: beyond that a task that begins stays in it, and is known to be gone by its row.
+ * Where tasks wait for those of another array (follow.c) they begin in any order. What is left is
+ * stored in PIECES_MAX pieces at most, so that users can cancel some of it: beyond that a task that
+ * begins stays in it, and is known to be gone by its row.
  */
 #include "scheduler/core/impl.h"
 
@@ -190,7 +192,8 @@ struct job *array_begin(struct model *m, struct job *j, struct stamp now)
     const struct array *a = j->array;
     if (j->shape->claims == 0)
         reserve_drop(m, j->shape); /* it has a place now; the next task may need another */
-    struct job *t = split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
+    struct job *t =
+        split_off(m, j, array_follows(j) ? bits_next(&a->ready, 0) : ranges_first(&a->left));
     array_write(m, j->array);
     pace_look(m, t, now);
     touch_job(m, t);
@@ -272,7 +275,8 @@ static void dropped(struct model *m, struct job *j, int64_t n, enum end_kind end
     waits_dropped(m, j, now);
 }
 
-int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end, struct stamp now, struct err *e)
+int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum end_kind end,
+    struct stamp now, struct err *e)
 {
     struct array *a = j->array;
     int64_t before = array_left(a);
@@ -280,8 +284,8 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
         a->left = (struct ranges){0};
     else if (ranges_remove(&a->left, tasks) < 0)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64
-            ": without these, its tasks would be in more than %d pieces; cancel longer rows of them",
+            "job %" PRId64 ": without these, its tasks would be in more than %d pieces; cancel "
+            "longer rows of them",
             j->row.id, RANGES_MAX);
     prune(a);
     follow_settle(m, j);
@@ -291,16 +295,19 @@ int array_drop(struct model *m, struct job *j, const struct ranges *tasks, enum 
 
 static bool may_succeed(const struct job *array, int32_t index)
 {
-    return bits_has(&array->array->done, index) || array_has_left(array->array, index) || array_task(array, index);
+    return bits_has(&array->array->done, index) || array_has_left(array->array, index) ||
+           array_task(array, index);
 }
 
-/* What it waits for that can never come true: on one that goes on, if there is such; else on one that is over. */
+/* What it waits for that can never come true: on one that goes on, if there is such; else on one
+ * that is over. */
 static struct depend_text why_never(const struct job *j, int32_t index)
 {
     int64_t on = CORE_ID_NONE;
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
-        if (d->row.kind == DEPEND_AFTERCORR && (d->on ? !may_succeed(d->on, index) : on == CORE_ID_NONE))
+        if (d->row.kind == DEPEND_AFTERCORR &&
+            (d->on ? !may_succeed(d->on, index) : on == CORE_ID_NONE))
             on = d->row.on;
     }
     return depend_text(DEPEND_AFTERCORR, on, true, index);
@@ -311,11 +318,13 @@ static void give_up(struct model *m, struct job *j, int32_t index, struct stamp 
     const struct depend_text why = why_never(j, index);
     struct job *t = split_off(m, j, index);
     t->row.end = END_DEPENDENCY;
-    history(m, now, "ended", (struct history_of){.job = t}, "dependency: %s can never come true", why.s);
+    history(m, now, "ended", (struct history_of){.job = t}, "dependency: %s can never come true",
+        why.s);
     job_finish(m, t, now);
 }
 
-/* Without a row each, as those that are cancelled before they begin. False: what is left would be too many pieces. */
+/* Without a row each, as those that are cancelled before they begin. False: what is left would be
+ * too many pieces. */
 static bool give_up_many(struct model *m, struct job *j, struct stamp now)
 {
     struct array *a = j->array;
@@ -324,7 +333,9 @@ static bool give_up_many(struct model *m, struct job *j, struct stamp now)
         return false;
     prune(a);
     history(m, now, "cancel", (struct history_of){.job = j},
-        "%" PRId64 " of its tasks were given up: the tasks that they wait for did not succeed, or never will run", n);
+        "%" PRId64 " of its tasks were given up: the tasks that they wait for did not succeed, or "
+        "never will run",
+        n);
     dropped(m, j, n, END_DEPENDENCY, now);
     return true;
 }
@@ -335,7 +346,8 @@ void array_give_up(struct model *m, struct job *j, struct stamp now)
     a->n_tasks++; /* it stays until all of them are seen */
     if (a->n_never <= GIVE_UP_MAX || !give_up_many(m, j, now)) {
         int n = 0;
-        for (int32_t i = bits_next(&a->never, 0); i < a->never.n && n < GIVE_UP_MAX; i = bits_next(&a->never, i + 1), n++)
+        for (int32_t i = bits_next(&a->never, 0); i < a->never.n && n < GIVE_UP_MAX;
+             i = bits_next(&a->never, i + 1), n++)
             give_up(m, j, i, now);
     }
     a->n_tasks--;
@@ -350,9 +362,11 @@ int model_load_array(struct model *m, const struct array_row *r, struct err *e)
     struct job *j = model_job(m, r->job);
     struct array a = {.row = *r};
     struct err bad;
-    if (!j || j->array || r->at_once < 0 || ranges_parse(r->tasks, &a.all, &bad) != 0 || (r->left[0] && ranges_parse(r->left, &a.left, &bad) != 0) ||
+    if (!j || j->array || r->at_once < 0 || ranges_parse(r->tasks, &a.all, &bad) != 0 ||
+        (r->left[0] && ranges_parse(r->left, &a.left, &bad) != 0) ||
         (a.left.n == 0) != (j->row.state == JOB_UNFOLDED))
-        return err_set(e, ERR_CORRUPT, "stored array %" PRId64 " and its job contradict each other", r->job);
+        return err_set(
+            e, ERR_CORRUPT, "stored array %" PRId64 " and its job contradict each other", r->job);
     limits_submitted(j->account, -job_submitted(j));
     j->array = mem_dup(&a, sizeof a);
     limits_submitted(j->account, job_submitted(j));
@@ -363,7 +377,9 @@ int model_load_task_end(struct model *m, const struct task_end *r, struct err *e
 {
     struct job *j = model_job(m, r->array);
     if (!j || !j->array || !ranges_has(&j->array->all, r->array_index))
-        return err_set(e, ERR_CORRUPT, "stored task %" PRId32 " of array %" PRId64 " is none of its tasks", r->array_index, r->array);
+        return err_set(e, ERR_CORRUPT,
+            "stored task %" PRId32 " of array %" PRId64 " is none of its tasks", r->array_index,
+            r->array);
     array_load_begun(j, r->array_index);
     if (r->succeeded)
         bits_set(&j->array->done, r->array_index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of an attempt: what it counts as, what its time was, and what becomes of its job. Every way in
- * which an attempt can end, as reported or as concluded, goes through attempt_end, once.
+ * The end of an attempt: what it counts as, what its time was, and what becomes of its job. Every
+ * way in which an attempt can end, as reported or as concluded, goes through attempt_end, once.
  */
 #include "scheduler/core/impl.h"
 
@@ -59,8 +59,8 @@ void gang_follow(struct model *m, struct attempt *a)
     gang_stop(m, a->job, a, true);
 }
 
-/* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine went
- * first. A rank without a script has no success but that of the first. */
+/* A stopped attempt counts as what it was stopped for, unless it made it to success or its machine
+ * went first. A rank without a script has no success but that of the first. */
 static enum end_kind counts_as(const struct attempt *a, enum end_kind reported)
 {
     const struct attempt *first = job_attempt(a->job);
@@ -104,7 +104,8 @@ static void describe_end(const struct attempt_row *a, char *out, size_t size)
     char more[48] = "";
     if (a->end == END_FAILED) {
         text_format(more, sizeof more, " with exit code %" PRId32, a->exit_code);
-    } else if (a->end == END_SUCCEEDED && wall_is_set(a->started_at) && a->ended_at.ms >= a->started_at.ms) {
+    } else if (a->end == END_SUCCEEDED && wall_is_set(a->started_at) &&
+               a->ended_at.ms >= a->started_at.ms) {
         char ran[32];
         time_format_duration(a->ended_at.ms - a->started_at.ms, ran, sizeof ran);
         text_format(more, sizeof more, " after %s", ran);
@@ -135,7 +136,8 @@ static void describe_resume(const struct job_row *j, char *out, size_t size)
             j->last_good_progress, j->last_good.attempt, j->last_good.sequence);
 }
 
-/* Another attempt would meet the same store, or begin from nothing: somebody has to look at it first. */
+/* Another attempt would meet the same store, or begin from nothing: somebody has to look at it
+ * first. */
 static void hold_for_store(struct model *m, struct job *j, struct stamp now)
 {
     if (j->row.end != END_STORE || j->row.hold != HOLD_NONE)
@@ -143,7 +145,9 @@ static void hold_for_store(struct model *m, struct job *j, struct stamp now)
     j->row.hold = HOLD_STORE;
     touch_job(m, j);
     history(m, now, "held", (struct history_of){.job = j},
-        "held: attempt %" PRId64 " could not use the store of its checkpoints; once that is mended, belay release %" PRId64 " lets it go on",
+        "held: attempt %" PRId64
+        " could not use the store of its checkpoints; once that is mended, belay release %" PRId64
+        " lets it go on",
         j->row.attempts, j->row.id);
 }
 
@@ -156,7 +160,8 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     window_leave(m, j);
     j->row.queued_mono = now.mono;
     if (shape_pays(j->shape))
-        queue_reshape(m, j); /* less is left of its own cap, and by now more may be known of how long it runs */
+        /* less is left of its own cap, and by now more may be known of how long it runs */
+        queue_reshape(m, j);
     job_enqueue(m, j, now);
     m->rewind++;
     describe_resume(&j->row, resume, sizeof resume);
@@ -166,17 +171,20 @@ static void job_requeue(struct model *m, struct job *j, struct stamp now)
     notify(m, j, NOTIFY_REQUEUE, now);
 }
 
-/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left aside. But a program whose
- * peer vanishes fails or gives up at once, and is heard of long before the lost node's lease is over: so a loss is what made the
- * others fail. Should it not be, the next attempt shows it. Where the script is on the first rank alone, its success is all there
- * is to do, whatever becomes of the others. */
+/* What the attempt counts as: what the first rank that did not succeed ended as, its followers left
+ * aside. But a program whose peer vanishes fails or gives up at once, and is heard of long before
+ * the lost node's lease is over: so a loss is what made the others fail. Should it not be, the next
+ * attempt shows it. Where the script is on the first rank alone, its success is all there is to do,
+ * whatever becomes of the others. */
 static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
 {
     struct job *j = a->job;
     enum end_kind so_far = j->row.gang_end;
-    bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST, has_first = j->row.script_on == SCRIPT_ON_FIRST;
+    bool is_loss = end == END_RECLAIMED || end == END_NODE_LOST,
+         has_first = j->row.script_on == SCRIPT_ON_FIRST;
     bool decides = so_far == END_NONE || (so_far == END_SUCCEEDED && !has_first) ||
-                   (has_first && a->row.rank == 0 && end == END_SUCCEEDED) || (so_far == END_GANG && end != END_SUCCEEDED) ||
+                   (has_first && a->row.rank == 0 && end == END_SUCCEEDED) ||
+                   (so_far == END_GANG && end != END_SUCCEEDED) ||
                    (is_loss && (so_far == END_FAILED || so_far == END_CHECKPOINTED));
     if (!decides)
         return;
@@ -184,7 +192,8 @@ static void gang_note(struct attempt *a, enum end_kind end, int32_t exit_code)
     j->row.gang_code = exit_code;
 }
 
-/* Writes the end down; again: the work that is lost is computed again. Returns how much that is, in ms. */
+/* Writes the end down; again: the work that is lost is computed again. Returns how much that is, in
+ * ms. */
 static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, enum end_kind end,
     int32_t exit_code, const char *text, bool again)
 {
@@ -200,8 +209,9 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     describe_end(&a->row, what, sizeof what);
     if (a->job->row.nodes > 1)
         text_format(which, sizeof which, "rank %" PRId32 ": ", a->row.rank);
-    history(m, now, "ended", (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0},
-        "%s%s", which, what);
+    history(m, now, "ended",
+        (struct history_of){.attempt = a, .a = exit_code, .b = again ? lost_ms : 0}, "%s%s", which,
+        what);
     if (end != END_SUCCEEDED && end != END_EVICTED) /* its place is for others */
         gang_keep(m, a->job, a->node);
     node_detach(m, a, now);
@@ -213,8 +223,8 @@ static int64_t rank_end(struct model *m, struct stamp now, struct attempt *a, en
     return lost_ms;
 }
 
-/* The last rank has ended, and so has the attempt. What is lost is what the rank lost that ended last: all of them did the
- * same work at once. */
+/* The last rank has ended, and so has the attempt. What is lost is what the rank lost that ended
+ * last: all of them did the same work at once. */
 static void gang_ended(
     struct model *m, struct stamp now, struct job *j, const struct verdict *v, int64_t lost_ms)
 {
@@ -238,7 +248,8 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     struct job *j = a->job;
     enum end_kind own = counts_as(a, reported);
     bool is_gang = j->row.nodes > 1, is_last = list_first(&j->ranks) == list_last(&j->ranks);
-    bool ends_all = own != END_SUCCEEDED || (j->row.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
+    bool ends_all =
+        own != END_SUCCEEDED || (j->row.script_on == SCRIPT_ON_FIRST && a->row.rank == 0);
     gang_note(a, own, exit_code); /* stored with the rank's end */
     if (!is_last) {
         rank_end(m, now, a, own, exit_code, text, false);
@@ -249,13 +260,15 @@ void attempt_end(struct model *m, struct stamp now, struct attempt *a, enum end_
     }
     bool saved = attempt_has_saved(a);
     struct verdict v = retry_judge(&j->row, j->row.gang_end, saved);
-    int64_t pause_ms = retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
+    int64_t pause_ms =
+        retry_pause(&j->row, v.end, saved || j->node_went, now.wall.ms - a->row.assigned_at.ms);
     if (v.again && pause_ms > 0)
-        j->row.begin_at = (struct wall){now.wall.ms + pause_ms}; /* the time to begin that it was submitted with has come */
+        /* the time to begin that it was submitted with has come */
+        j->row.begin_at = (struct wall){now.wall.ms + pause_ms};
     licences_give(m, j);
     const int64_t node = a->row.node;
-    int64_t lost_ms =
-        rank_end(m, now, a, is_gang ? own : v.end, exit_code, v.text[0] && !is_gang ? v.text : text, v.again);
+    int64_t lost_ms = rank_end(m, now, a, is_gang ? own : v.end, exit_code,
+        v.text[0] && !is_gang ? v.text : text, v.again);
     drill_attempt_ended(m, a, now, v.end, lost_ms, v.again);
     runtimes_note(m, j, v.end, now.wall.ms - a->row.assigned_at.ms);
     retire_attempt(m, a);

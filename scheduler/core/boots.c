@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools whose machines never join: a wrong server address, an image that does not boot, a network without a way out. Each such
- * machine costs money, and offers alone cannot tell: another zone or type would be tried at once. So failures are counted over
- * all offers of a pool.
+ * Pools whose machines never join: a wrong server address, an image that does not boot, a network
+ * without a way out. Each such machine costs money, and offers alone cannot tell: another zone or
+ * type would be tried at once. So failures are counted over all offers of a pool.
  *
  *   launches as needed --- BOOTS_FAILED_MAX failures ---> waits --- wait_ms ---> one is launched
  *          ^                     in a row                   ^      is over          |       |
@@ -11,11 +11,15 @@
  *          +------------------------ a machine of the pool joined --------------------------+
  *
  * Invariants:
- *  1. While boots.wait_ms is set the pool has at most one machine more on its way than when it was set (pool_room).
- *  2. It is stored, and nothing but a machine that joins resets it: neither a restart nor another configuration does.
- *  3. Machines that were launched before and fail during the wait do not lengthen it: they say nothing new.
+ *  1. While boots.wait_ms is set the pool has at most one machine more on its way than when it was
+ *     set (pool_room).
+ *  2. It is stored, and nothing but a machine that joins resets it: neither a restart nor another
+ *     configuration does.
+ *  3. Machines that were launched before and fail during the wait do not lengthen it: they say
+ *     nothing new.
  *
- * A machine that its provider reclaimed while it booted is no failure of the pool: its offer is avoided (instances.c).
+ * A machine that its provider reclaimed while it booted is no failure of the pool: its offer is
+ * avoided (instances.c).
  */
 #include "scheduler/core/impl.h"
 
@@ -52,7 +56,8 @@ static void wait_longer(struct pool *p, struct stamp now)
 {
     struct pool_boots *b = &p->row.boots;
     int64_t backoff_ms = max_i64(p->row.refusal_backoff_ms, 1);
-    b->wait_ms = b->wait_ms == 0 ? WAIT_FIRST * backoff_ms : min_i64(2 * b->wait_ms, WAIT_LONGEST * backoff_ms);
+    b->wait_ms = b->wait_ms == 0 ? WAIT_FIRST * backoff_ms
+                                 : min_i64(2 * b->wait_ms, WAIT_LONGEST * backoff_ms);
     b->next_at.ms = now.wall.ms + b->wait_ms;
     p->probe_at.ms = now.mono.ms + b->wait_ms;
 }
@@ -61,7 +66,8 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
 {
     struct pool *p = i->pool;
     struct pool_boots *b = &p->row.boots;
-    bool waits = mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms, is_first = !pool_boots_fail(p);
+    bool waits = mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms,
+         is_first = !pool_boots_fail(p);
     b->failed = b->failed < INT32_MAX ? b->failed + 1 : b->failed;
     b->instance = i->row.id;
     STR_COPY(b->text, why);
@@ -77,7 +83,8 @@ void boots_failed(struct model *m, struct instance *i, struct stamp now, const c
     int64_t left_ms = p->probe_at.ms - now.mono.ms;
     time_format_duration(left_ms, in, sizeof in);
     history(m, now, "boot-failed", (struct history_of){.instance = i, .a = b->failed, .b = left_ms},
-        "%" PRId32 " machines of pool %s in a row never joined; one is launched in %s to try again", b->failed, p->row.name, in);
+        "%" PRId32 " machines of pool %s in a row never joined; one is launched in %s to try again",
+        b->failed, p->row.name, in);
     if (is_first)
         notify_boots(m, p, now);
 }
@@ -89,8 +96,8 @@ void boots_joined(struct model *m, struct instance *i, struct stamp now)
     if (b->failed == 0)
         return;
     if (pool_boots_fail(p))
-        history(m, now, "boots-again", (struct history_of){.instance = i}, "a machine of pool %s joined, after %" PRId32 " that did not", p->row.name,
-            b->failed);
+        history(m, now, "boots-again", (struct history_of){.instance = i},
+            "a machine of pool %s joined, after %" PRId32 " that did not", p->row.name, b->failed);
     *b = (struct pool_boots){.next_at = WALL_NONE};
     p->probe_at = MONO_NONE;
     touch_pool(m, p);
@@ -113,7 +120,8 @@ static const char *last_lines(const char *text)
     return text;
 }
 
-int apply_boot_console(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_boot_console(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct pool *p = model_pool(m, ev->boot_console.pool);
     (void)e;
@@ -126,12 +134,14 @@ int apply_boot_console(struct model *m, const struct event *ev, struct outcome *
     const char *last = b->console;
     for (const char *c = b->console; *c; c++)
         last = *c == '\n' && c[1] ? c + 1 : last;
-    history(m, ev->now, "boot-console", (struct history_of){0}, "%.*s", (int)strcspn(last, "\n"), last);
+    history(
+        m, ev->now, "boot-console", (struct history_of){0}, "%.*s", (int)strcspn(last, "\n"), last);
     m->out.history[m->out.n_history - 1].instance = ev->boot_console.instance;
     return 0;
 }
 
-int apply_pool_retry(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_pool_retry(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct pool *p = model_pool(m, ev->pool_retry.pool);
     (void)e;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From when to when a budget's periods are, by the clocks of its zone, and what one is about in words.
+ * From when to when a budget's periods are, by the clocks of its zone, and what one is about in
+ * words.
  */
 #include "scheduler/core/budget.h"
 #include "scheduler/core/impl.h"
@@ -19,7 +20,8 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Days since 1970 of the first of a month, months counted since year 0: civil years begin in March, so that leap days come last. */
+/* Days since 1970 of the first of a month, months counted since year 0: civil years begin in March,
+ * so that leap days come last. */
 static int64_t day_of_month(int64_t month)
 {
     int64_t y = floor_div(month - 2, 12), m = (month - 2) - 12 * y; /* m: 0 is March */
@@ -43,10 +45,12 @@ static struct wall at_local(const struct time_zone *z, int64_t day)
     return (struct wall){SECONDS_MS(zone_from_local_s(z, day * DAY_S))};
 }
 
-bool budget_period_at(const struct budget_options *o, struct wall at, struct wall *ret_since, struct wall *ret_until)
+bool budget_period_at(
+    const struct budget_options *o, struct wall at, struct wall *ret_since, struct wall *ret_until)
 {
     const struct time_zone *z = o->zone ? o->zone : &zone_utc;
-    int64_t at_s = floor_div(at.ms, 1000), day = floor_div(at_s + zone_offset_s(z, at_s), DAY_S), month;
+    int64_t at_s = floor_div(at.ms, 1000), day = floor_div(at_s + zone_offset_s(z, at_s), DAY_S),
+            month;
     switch (o->period) {
     case BUDGET_HOUR:
         ret_since->ms = floor_div(at.ms, HOUR_MS) * HOUR_MS;
@@ -77,13 +81,15 @@ static void add(char *out, const char *key, const char *value)
 
 void budget_about(const struct budget_options *o, char out[BUDGET_ABOUT_MAX])
 {
-    text_format(out, BUDGET_ABOUT_MAX, "%s%s%s", budget_period_names[o->period], o->window ? " " : "", o->window ? o->window->name : "");
+    text_format(out, BUDGET_ABOUT_MAX, "%s%s%s", budget_period_names[o->period],
+        o->window ? " " : "", o->window ? o->window->name : "");
     add(out, "team", o->team);
     add(out, "user", o->user);
     add(out, "pool", o->pool);
     add(out, "job", o->job);
     for (size_t k = 0; k < o->n_labels; k++) {
         size_t n = strlen(out);
-        text_format(out + n, BUDGET_ABOUT_MAX - n, " label %s=%s", o->labels[k].name, o->labels[k].value);
+        text_format(
+            out + n, BUDGET_ABOUT_MAX - n, " label %s=%s", o->labels[k].name, o->labels[k].value);
     }
 }

@@ -3,16 +3,19 @@
  * See budget.h.
  *
  * Invariants.
- *  1. A rank that runs has a stake in each budget that its job and its pool match, and in the job's own cap. What a budget has spent is
- *     its row's booked sum (what has ended, and what the store has kept) and what its stakes have cost until now; at the begin of a period
- *     that sum is less than nothing by what those that run have cost by then. So nothing has to be stored while ranks run, and a restart
- *     comes to the same.
- *  2. Nothing is placed for which there is not enough left: `committed` holds what ended, and for each stake the most that it may yet come
- *     to, with what reading its input costs until it has started. It is worked out anew when a budget is looked at (EV_BUDGET), and kept
- *     up between two looks as ranks come and go.
- *  3. The moments to look at are known: the end of the period, when a part that is to be told of will be spent, when those that can be
- *     saved have to be, and when a stake will have cost what was set aside for it. Each look is exact; what is due between two
- *     is reckoned by what runs costs an hour, so that the work does not grow with how many run.
+ *  1. A rank that runs has a stake in each budget that its job and its pool match, and in the job's
+ *     own cap. What a budget has spent is its row's booked sum (what has ended, and what the store
+ *     has kept) and what its stakes have cost until now; at the begin of a period that sum is less
+ *     than nothing by what those that run have cost by then. So nothing has to be stored while
+ *     ranks run, and a restart comes to the same.
+ *  2. Nothing is placed for which there is not enough left: `committed` holds what ended, and for
+ *     each stake the most that it may yet come to, with what reading its input costs until it has
+ *     started. It is worked out anew when a budget is looked at (EV_BUDGET), and kept up between
+ *     two looks as ranks come and go.
+ *  3. The moments to look at are known: the end of the period, when a part that is to be told of
+ *     will be spent, when those that can be saved have to be, and when a stake will have cost what
+ *     was set aside for it. Each look is exact; what is due between two is reckoned by what runs
+ *     costs an hour, so that the work does not grow with how many run.
  *  4. Each part is told once a period: the row says which, in the transaction of the letters.
  */
 #include "scheduler/core/impl.h"
@@ -24,18 +27,20 @@
 #include <stdlib.h>
 
 #define HOUR_MS 3600000LL
-#define LEAD_MS 30000LL        /* what stopping takes, and a save that nobody knows yet */
-#define EXPECT_MS HOUR_MS      /* a job of which nobody knows how long it runs */
-#define EXPECT_BITS 6          /* how long jobs run is told apart to so many binary digits: kinds of demand stay few */
+#define LEAD_MS 30000LL   /* what stopping takes, and a save that nobody knows yet */
+#define EXPECT_MS HOUR_MS /* a job of which nobody knows how long it runs */
+/* how long jobs run is told apart to so many binary digits: kinds of demand stay few */
+#define EXPECT_BITS 6
 #define EXPECT_MOST_MS (366 * 24 * HOUR_MS)
-#define LOOK_LEAST_MS 60000LL  /* more is set aside at most so often ... */
-#define LOOK_MOST_MS 600000LL  /* ... and nothing is reckoned for longer without a look */
+#define LOOK_LEAST_MS 60000LL /* more is set aside at most so often ... */
+#define LOOK_MOST_MS 600000LL /* ... and nothing is reckoned for longer without a look */
 
 struct stake {
     struct budget *budget;
     struct attempt *attempt;
     int64_t most_uusd; /* that the rank may come to, from its placement on */
-    int64_t input_uusd; /* of these, what it is about to read; 0: it has started, and that is in what it has cost */
+    /* of these, what it is about to read; 0: it has started, and that is in what it has cost */
+    int64_t input_uusd;
     struct link in_budget, of_attempt;
 };
 
@@ -58,9 +63,11 @@ uint64_t budgets_of(const struct model *m, const struct job *j)
         const struct budget_options *o = m->budgets[k].options;
         const struct labels *l = j->labels;
         uint64_t bit = 1ULL << k;
-        bool team = !o->team[0] || (l && l->has_team ? (l->team_of & bit) != 0 : str_eq(o->team, j->row.team));
+        bool team = !o->team[0] ||
+                    (l && l->has_team ? (l->team_of & bit) != 0 : str_eq(o->team, j->row.team));
         bool labels = o->n_labels == 0 || (l && (l->matches & bit));
-        if (team && labels && (!o->user[0] || str_eq(o->user, j->row.user)) && (!o->job[0] || str_eq(o->job, j->row.name)))
+        if (team && labels && (!o->user[0] || str_eq(o->user, j->row.user)) &&
+            (!o->job[0] || str_eq(o->job, j->row.name)))
             mask |= bit;
     }
     return mask;
@@ -95,7 +102,8 @@ void budgets_describe(const struct model *m, const struct job *j, struct shape *
     want->max_uusd_h = j->row.max_uusd_h;
     want->is_capped = j->row.max_uusd > 0;
     if (want->is_capped)
-        want->left_uusd = j->row.max_uusd > j->row.cost_uusd ? j->row.max_uusd - j->row.cost_uusd : 0;
+        want->left_uusd =
+            j->row.max_uusd > j->row.cost_uusd ? j->row.max_uusd - j->row.cost_uusd : 0;
     if (!want->in_budgets && !want->is_capped)
         return;
     want->can_park = can_park(&j->row);
@@ -109,9 +117,12 @@ static int64_t slice_ms(const struct shape *s)
     return min_i64(s->expect_ms, BUDGET_SLICE_MS);
 }
 
-int64_t budgets_needs(const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd)
+int64_t budgets_needs(
+    const struct budget *b, const struct shape *s, int64_t uusd_h, int64_t input_uusd)
 {
-    int64_t period_ms = wall_is_set(b->row.since) && wall_is_set(b->row.until) ? b->row.until.ms - b->row.since.ms : INT64_MAX;
+    int64_t period_ms = wall_is_set(b->row.since) && wall_is_set(b->row.until)
+                            ? b->row.until.ms - b->row.since.ms
+                            : INT64_MAX;
     int64_t ms = b->at_limit == BUDGET_PARK && s->can_park ? slice_ms(s) : s->expect_ms;
     return core_cost_uusd(min_i64(ms, period_ms), uusd_h) + input_uusd;
 }
@@ -120,7 +131,9 @@ int64_t budgets_left(const struct budget *b)
 {
     if (!is_limiting(b))
         return b->is_loaded ? INT64_MAX : 0;
-    return !b->is_loaded || b->row.is_closed || b->committed >= b->cap_uusd ? 0 : b->cap_uusd - b->committed;
+    return !b->is_loaded || b->row.is_closed || b->committed >= b->cap_uusd
+               ? 0
+               : b->cap_uusd - b->committed;
 }
 
 const struct budget *budgets_lacking(const struct shape *s, const struct pool *p, int64_t uusd_h)
@@ -138,7 +151,8 @@ const struct budget *budgets_lacking(const struct shape *s, const struct pool *p
 
 bool budgets_cap_lacks(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    return s->is_capped && core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->extras) > s->left_uusd;
+    return s->is_capped &&
+           core_cost_uusd(slice_ms(s), uusd_h) + pool_input_uusd(p, s->extras) > s->left_uusd;
 }
 
 bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
@@ -148,7 +162,8 @@ bool budgets_too_dear(const struct shape *s, int64_t uusd_h)
 
 bool budgets_afford(const struct shape *s, const struct pool *p, int64_t uusd_h)
 {
-    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, p, uusd_h) && !budgets_lacking(s, p, uusd_h);
+    return !budgets_too_dear(s, uusd_h) && !budgets_cap_lacks(s, p, uusd_h) &&
+           !budgets_lacking(s, p, uusd_h);
 }
 
 /* ---- sums ---- */
@@ -190,7 +205,9 @@ static int64_t aside_ms(const struct model *m, const struct stake *s, struct wal
         ms = j->row.time_limit_ms > 0 ? LOOK_LEAST_MS : BUDGET_SLICE_MS;
     if (is_parked_by(b, j))
         ms = min_i64(ms, BUDGET_SLICE_MS);
-    return wall_is_set(b->row.until) ? min_i64(ms, b->row.until.ms > now.ms ? b->row.until.ms - now.ms : 0) : ms;
+    return wall_is_set(b->row.until)
+               ? min_i64(ms, b->row.until.ms > now.ms ? b->row.until.ms - now.ms : 0)
+               : ms;
 }
 
 /* As of now, with everything that its stakes are to it. */
@@ -239,7 +256,9 @@ static int compare_due(const void *key, const struct tree_link *l)
 {
     const struct budget *a = key, *b = TREE_ENTRY(l, struct budget, by_due);
     int c = tree_order(a->due.ms, b->due.ms);
-    return c ? c : tree_order((a->job ? a->job->row.id : -1 - a->index), (b->job ? b->job->row.id : -1 - b->index));
+    return c ? c
+             : tree_order((a->job ? a->job->row.id : -1 - a->index),
+                   (b->job ? b->job->row.id : -1 - b->index));
 }
 
 /* When so much more will be spent; not before the next millisecond. */
@@ -292,8 +311,10 @@ struct mono budgets_next(const struct model *m, struct stamp now, struct event *
         return MONO_NONE;
     const struct budget *b = TREE_ENTRY(first, struct budget, by_due);
     int64_t left = b->due.ms - now.wall.ms;
-    *ret_event = (struct event){.type = EV_BUDGET, .budget = {.index = b->index, .job = b->job ? b->job->row.id : CORE_ID_NONE}};
-    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)}; /* the wall clock is looked at so often */
+    *ret_event = (struct event){.type = EV_BUDGET,
+        .budget = {.index = b->index, .job = b->job ? b->job->row.id : CORE_ID_NONE}};
+    /* the wall clock is looked at so often */
+    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > HOUR_MS ? HOUR_MS : left)};
 }
 
 static void touch_budget(struct model *m, struct budget *b)
@@ -375,7 +396,12 @@ static void stake_remove(struct model *m, struct stake *s, int64_t cost, struct 
 
 static struct budget *cap_new(struct job *j)
 {
-    const struct budget cap = {.job = j, .index = -1, .cap_uusd = j->row.max_uusd, .at_limit = BUDGET_PARK, .is_open = true, .is_loaded = true,
+    const struct budget cap = {.job = j,
+        .index = -1,
+        .cap_uusd = j->row.max_uusd,
+        .at_limit = BUDGET_PARK,
+        .is_open = true,
+        .is_loaded = true,
         .row = {.since = WALL_NONE, .until = WALL_NONE}};
     return mem_dup(&cap, sizeof cap);
 }
@@ -503,14 +529,17 @@ static void begin_period(struct model *m, struct budget *b, struct wall now)
 {
     struct wall since, until, unused, until_then;
     b->is_open = budget_period_at(b->options, now, &since, &until);
-    if (b->options->period == BUDGET_WINDOW && !wall_is_set(b->row.since) && wall_is_set(b->row.until) &&
-        budget_period_at(b->options, b->row.until, &unused, &until_then) && until_then.ms == until.ms)
+    if (b->options->period == BUDGET_WINDOW && !wall_is_set(b->row.since) &&
+        wall_is_set(b->row.until) &&
+        budget_period_at(b->options, b->row.until, &unused, &until_then) &&
+        until_then.ms == until.ms)
         since = b->row.until; /* when its window opened */
     b->row.since = b->is_open ? since : WALL_NONE;
     b->row.until = until;
     b->row.booked_uusd = 0;
     LIST_FOREACH (&b->stakes, l)
-        b->row.booked_uusd -= cost_by(LIST_ENTRY(l, struct stake, in_budget)->attempt, b->is_open ? since : now);
+        b->row.booked_uusd -=
+            cost_by(LIST_ENTRY(l, struct stake, in_budget)->attempt, b->is_open ? since : now);
     b->row.told = 0;
     b->row.is_closed = false;
     touch_budget(m, b);
@@ -521,8 +550,9 @@ static void tell(struct model *m, struct budget *b, size_t k, struct stamp now)
     int32_t pct = b->options->alert_pct[k];
     b->row.told |= 1 << k;
     touch_budget(m, b);
-    history(m, now, "budget", (struct history_of){.a = pct, .b = b->spent}, "budget %s: %" PRId32 " %% of $%.2f are spent in this %s", b->row.name,
-        pct, (double)b->cap_uusd / 1e6, budget_period_names[b->options->period]);
+    history(m, now, "budget", (struct history_of){.a = pct, .b = b->spent},
+        "budget %s: %" PRId32 " %% of $%.2f are spent in this %s", b->row.name, pct,
+        (double)b->cap_uusd / 1e6, budget_period_names[b->options->period]);
     notify_budget(m, b->options, pct, b->spent, now);
 }
 
@@ -541,14 +571,17 @@ static void park(struct model *m, struct budget *b, struct stamp now)
         const struct stake *s = LIST_ENTRY(l, struct stake, in_budget);
         const struct attempt *a = s->attempt;
         struct job *j = a->job;
-        if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING || a->uusd_h == 0 || !is_parked_by(b, j))
+        if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING || a->uusd_h == 0 ||
+            !is_parked_by(b, j))
             continue;
         window_leave(m, j);
         if (b->job)
-            history(m, now, "park", (struct history_of){.attempt = a}, "it has cost nearly all of $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
+            history(m, now, "park", (struct history_of){.attempt = a},
+                "it has cost nearly all of $%.2f (--max-usd): it is %s", (double)b->cap_uusd / 1e6,
                 j->row.method == CKPT_NONE ? "stopped" : "saved, and goes on when that is raised");
         else
-            history(m, now, "park", (struct history_of){.attempt = a}, "budget %s is used up: it is saved, and goes on when there is money again",
+            history(m, now, "park", (struct history_of){.attempt = a},
+                "budget %s is used up: it is saved, and goes on when there is money again",
                 b->row.name);
         job_stop(m, j, END_BUDGET, j->row.method != CKPT_NONE);
         m->change++;
@@ -565,10 +598,13 @@ static void recap(struct model *m, struct budget *b)
     touch_budget(m, b);
 }
 
-int apply_budget(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_budget(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = ev->budget.job != CORE_ID_NONE ? model_job(m, ev->budget.job) : NULL;
-    bool is_known = ev->budget.job != CORE_ID_NONE ? j && job_side(j)->cap : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
+    bool is_known = ev->budget.job != CORE_ID_NONE
+                        ? j && job_side(j)->cap
+                        : ev->budget.index >= 0 && (size_t)ev->budget.index < m->n_budgets;
     struct budget *b = !is_known ? NULL : j ? job_side(j)->cap : &m->budgets[ev->budget.index];
     struct wall now = ev->now.wall;
     if (!b || !tree_has(&b->by_due) || b->due.ms > now.ms)
@@ -582,7 +618,8 @@ int apply_budget(struct model *m, const struct event *ev, struct outcome *ret_ou
     b->is_loaded = true;
     if (b->is_recapped)
         recap(m, b);
-    if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed && b->held >= b->cap_uusd && b->held_uusd_h > 0) {
+    if (is_limiting(b) && b->at_limit == BUDGET_PARK && !b->row.is_closed &&
+        b->held >= b->cap_uusd && b->held_uusd_h > 0) {
         b->row.is_closed = true;
         touch_budget(m, b);
     }
@@ -605,7 +642,10 @@ void budgets_init(struct model *m, const struct budget_options *options, size_t 
     m->budgets = mem_array(n, sizeof *m->budgets);
     for (size_t k = 0; k < n; k++) {
         struct budget *b = &m->budgets[k];
-        *b = (struct budget){.options = &options[k], .index = (int32_t)k, .cap_uusd = options[k].cap_uusd, .at_limit = options[k].at_limit,
+        *b = (struct budget){.options = &options[k],
+            .index = (int32_t)k,
+            .cap_uusd = options[k].cap_uusd,
+            .at_limit = options[k].at_limit,
             .row = {.since = WALL_NONE, .until = WALL_NONE, .cap_uusd = options[k].cap_uusd}};
         STR_COPY(b->row.name, options[k].name);
         budget_about(&options[k], b->row.about);
@@ -618,14 +658,16 @@ void budgets_destroy_all(struct model *m)
     struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         LIST_FOREACH (&j->ranks, lr)
-            for (struct link *l; (l = list_pop(&LIST_ENTRY(lr, struct attempt, in_job)->stakes)) != NULL;)
+            for (struct link *l;
+                 (l = list_pop(&LIST_ENTRY(lr, struct attempt, in_job)->stakes)) != NULL;)
                 free(LIST_ENTRY(l, struct stake, of_attempt));
         free(job_side(j)->cap);
     }
     free(m->budgets);
 }
 
-/* One that counts something else now, or that the configuration has not any more, is no longer what it was. */
+/* One that counts something else now, or that the configuration has not any more, is no longer what
+ * it was. */
 int model_load_budget(struct model *m, const struct budget_row *r, struct err *e)
 {
     (void)e;
@@ -669,8 +711,13 @@ size_t core_budgets(const struct model *m)
 void core_budget(const struct model *m, size_t i, struct wall now, struct budget_view *ret_view)
 {
     const struct budget *b = &m->budgets[i];
-    struct budget_view v = {.options = b->options, .is_open = b->is_open, .is_closed = b->row.is_closed, .since = b->row.since, .until = b->row.until,
-        .uusd_h = b->is_open ? b->uusd_h : 0, .spent_uusd = b->is_open ? b->row.booked_uusd : 0};
+    struct budget_view v = {.options = b->options,
+        .is_open = b->is_open,
+        .is_closed = b->row.is_closed,
+        .since = b->row.since,
+        .until = b->row.until,
+        .uusd_h = b->is_open ? b->uusd_h : 0,
+        .spent_uusd = b->is_open ? b->row.booked_uusd : 0};
     int64_t most = v.spent_uusd;
     LIST_FOREACH (&b->stakes, l) {
         const struct stake *s = LIST_ENTRY(l, struct stake, in_budget);
@@ -690,17 +737,23 @@ int budgets_check(const struct model *m, struct err *e)
 {
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
-        if ((job_side(j)->cap != NULL) != (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
-            return err_set(e, ERR_INTERNAL, "job %" PRId64 " has a cap of its own that counts nothing", j->row.id);
+        if ((job_side(j)->cap != NULL) !=
+            (job_side(j)->cap && !list_is_empty(&job_side(j)->cap->stakes)))
+            return err_set(e, ERR_INTERNAL,
+                "job %" PRId64 " has a cap of its own that counts nothing", j->row.id);
         LIST_FOREACH (&j->ranks, lr) {
             const struct attempt *a = LIST_ENTRY(lr, struct attempt, in_job);
             uint64_t mask = 0, want = 0;
             LIST_FOREACH (&a->stakes, l)
-                mask |= LIST_ENTRY(l, struct stake, of_attempt)->budget->job ? 0 : 1ULL << LIST_ENTRY(l, struct stake, of_attempt)->budget->index;
+                mask |= LIST_ENTRY(l, struct stake, of_attempt)->budget->job
+                            ? 0
+                            : 1ULL << LIST_ENTRY(l, struct stake, of_attempt)->budget->index;
             for (size_t k = 0; k < m->n_budgets; k++)
-                want |= budgets_of(m, j) & (is_of_pool(&m->budgets[k], a->node->pool) ? 1ULL << k : 0);
+                want |=
+                    budgets_of(m, j) & (is_of_pool(&m->budgets[k], a->node->pool) ? 1ULL << k : 0);
             if (mask != want)
-                return err_set(e, ERR_INTERNAL, "job %" PRId64 " counts in other budgets than it matches", j->row.id);
+                return err_set(e, ERR_INTERNAL,
+                    "job %" PRId64 " counts in other budgets than it matches", j->row.id);
         }
     }
     return 0;

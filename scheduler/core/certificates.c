@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which scripts were seen to resume. A certificate is a drill that passed, and holds for every job of the same user,
- * method and script (types.h, script_key) until a newer drill of one of them fails. How old it may be is the pool's to say
- * (shape_may_use), so it carries its date.
+ * Which scripts were seen to resume. A certificate is a drill that passed, and holds for every job
+ * of the same user, method and script (types.h, script_key) until a newer drill of one of them
+ * fails. How old it may be is the pool's to say (shape_may_use), so it carries its date.
  */
 #include "scheduler/core/impl.h"
 
@@ -61,12 +61,14 @@ void certificate_note(struct model *m, const struct drill_row *d)
 
 bool shape_takes_offer(const struct shape *s, const struct offer *o)
 {
-    return s->pace != PACE_SPOT || s->pace_offer == CORE_ID_NONE || o->row.market != MARKET_SPOT || o->row.id == s->pace_offer;
+    return s->pace != PACE_SPOT || s->pace_offer == CORE_ID_NONE || o->row.market != MARKET_SPOT ||
+           o->row.id == s->pace_offer;
 }
 
 bool shape_may_use(const struct shape *s, const struct pool *p, enum market market)
 {
-    if (!wish_allows(s->wish, market) || !pace_allows(s->pace, market) || (p->row.required_labels[0] && !labels_suffice(s->labels, p)))
+    if (!wish_allows(s->wish, market) || !pace_allows(s->pace, market) ||
+        (p->row.required_labels[0] && !labels_suffice(s->labels, p)))
         return false;
     bool is_free = market != MARKET_SPOT || !wall_is_set(p->certified_since);
     return is_free || (wall_is_set(s->certified_at) && s->certified_at.ms >= p->certified_since.ms);
@@ -80,7 +82,8 @@ void pool_age(struct pool *p, struct wall now)
         p->certified_since.ms = wall_is_set(now) ? now.ms - p->row.drill_valid_ms : SINCE_NEVER;
 }
 
-/* With every event: a certificate that gets too old takes room away, which no memory of the planner's minds. */
+/* With every event: a certificate that gets too old takes room away, which no memory of the
+ * planner's minds. */
 void pools_age(struct model *m, struct wall now)
 {
     LIST_FOREACH (&m->all_pools, l) {
@@ -94,7 +97,8 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 {
     if (r->state != DRILL_PASSED || !r->script_key[0] || !wall_is_set(r->ended_at) ||
         smap_get(&m->certificates, r->script_key))
-        return err_set(e, ERR_CORRUPT, "stored drill %lld of job %lld is no certificate, or one of two for its script",
+        return err_set(e, ERR_CORRUPT,
+            "stored drill %lld of job %lld is no certificate, or one of two for its script",
             (long long)r->number, (long long)r->job);
     put(m, r->script_key, r->ended_at);
     return 0;

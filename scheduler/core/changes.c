@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a tick changed: things that still live are remembered in dirty lists and copied once, when they are
- * asked for; what is final (history, ledger, rows of things that left the model) is copied when it happens.
+ * What a tick changed: things that still live are remembered in dirty lists and copied once, when
+ * they are asked for; what is final (history, ledger, rows of things that left the model) is copied
+ * when it happens.
  */
 #include "scheduler/core/impl.h"
 
@@ -83,7 +84,8 @@ void retire_instance(struct model *m, struct instance *i)
     free(i);
 }
 
-void history(struct model *m, struct stamp now, const char *kind, struct history_of of, const char *fmt, ...)
+void history(
+    struct model *m, struct stamp now, const char *kind, struct history_of of, const char *fmt, ...)
 {
     struct history_row *h = CHANGED(m, history);
     *h = (struct history_row){.id = m->next.next_history++, .at = now.wall, .a = of.a, .b = of.b};
@@ -113,18 +115,19 @@ void ledger_add(struct model *m, const struct ledger_row *row)
         *CHANGED(m, ledger) = *row;
 }
 
-#define TAKE_DIRTY(m, type, list, array, count)                                                              \
-    for (struct link * l_; (l_ = list_pop(&(m)->list)) != NULL;)                                             \
+#define TAKE_DIRTY(m, type, list, array, count)                                                    \
+    for (struct link * l_; (l_ = list_pop(&(m)->list)) != NULL;)                                   \
     *GROW((m)->out.array, (m)->out.count) = LIST_ENTRY(l_, type, dirty)->row
 
-/* The same of thousands, which are in no cache by now: one is fetched while the one before it is copied. */
-#define TAKE_MANY_DIRTY(m, type, list, array)                                                                \
-    for (struct link *l_ = list_first(&(m)->list), *next_; l_; l_ = next_) {                                 \
-        next_ = list_next(&(m)->list, l_);                                                                   \
-        if (next_)                                                                                           \
-            fetch(&LIST_ENTRY(next_, type, dirty)->row, sizeof(((type *)NULL)->row));                        \
-        link_remove(l_);                                                                                     \
-        *CHANGED(m, array) = LIST_ENTRY(l_, type, dirty)->row;                                               \
+/* The same of thousands, which are in no cache by now: one is fetched while the one before it is
+ * copied. */
+#define TAKE_MANY_DIRTY(m, type, list, array)                                                      \
+    for (struct link *l_ = list_first(&(m)->list), *next_; l_; l_ = next_) {                       \
+        next_ = list_next(&(m)->list, l_);                                                         \
+        if (next_)                                                                                 \
+            fetch(&LIST_ENTRY(next_, type, dirty)->row, sizeof(((type *)NULL)->row));              \
+        link_remove(l_);                                                                           \
+        *CHANGED(m, array) = LIST_ENTRY(l_, type, dirty)->row;                                     \
     }
 
 static void fetch(const void *p, size_t size)
@@ -150,8 +153,10 @@ static void *keep(void *rows, size_t *room, size_t size)
     return mem_resize(rows, *room, size);
 }
 
-#define KEEP(from, to, rows)                                                                                 \
-    ((to)->room.rows = (from)->room.rows, (to)->rows = keep((from)->rows, &(to)->room.rows, sizeof *(to)->rows), (from)->rows = NULL)
+#define KEEP(from, to, rows)                                                                       \
+    ((to)->room.rows = (from)->room.rows,                                                          \
+        (to)->rows = keep((from)->rows, &(to)->room.rows, sizeof *(to)->rows),                     \
+        (from)->rows = NULL)
 
 void model_return_changes(struct model *m, struct changes *c)
 {
@@ -192,9 +197,11 @@ void model_take_changes(struct model *m, struct changes *ret_changes)
 
 bool changes_is_empty(const struct changes *c)
 {
-    return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers + c->n_history +
-               c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers + c->n_stored + c->n_drills + c->n_crons +
-               c->n_cron_jobs + c->n_cron_runs + c->n_outbox + c->n_told + c->n_late_costs + c->n_accounts + c->n_budgets + c->n_depends + c->n_arrays + c->n_extras ==
+    return c->n_jobs + c->n_attempts + c->n_nodes + c->n_instances + c->n_pools + c->n_offers +
+               c->n_history + c->n_checkpoints + c->n_ledger + c->n_specs + c->n_leftovers +
+               c->n_stored + c->n_drills + c->n_crons + c->n_cron_jobs + c->n_cron_runs +
+               c->n_outbox + c->n_told + c->n_late_costs + c->n_accounts + c->n_budgets +
+               c->n_depends + c->n_arrays + c->n_extras ==
            0;
 }
 

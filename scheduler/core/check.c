@@ -15,17 +15,20 @@ static int check_ranks(const struct model *m, const struct job *j, struct err *e
     int32_t last = -1;
     LIST_FOREACH (&j->ranks, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
-        if (a->row.state == ATTEMPT_ENDED || a->row.attempt != j->row.attempts || a->row.job != j->row.id)
-            return BROKEN("job %" PRId64 "'s live attempt %" PRId64 " is not its newest, %" PRId64, j->row.id,
-                a->row.attempt, j->row.attempts);
+        if (a->row.state == ATTEMPT_ENDED || a->row.attempt != j->row.attempts ||
+            a->row.job != j->row.id)
+            return BROKEN("job %" PRId64 "'s live attempt %" PRId64 " is not its newest, %" PRId64,
+                j->row.id, a->row.attempt, j->row.attempts);
         if (!a->node || model_node(m, a->row.node) != a->node)
-            return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist", j->row.id,
-                a->row.node);
+            return BROKEN("job %" PRId64 "'s attempt is on node %" PRId64 ", which does not exist",
+                j->row.id, a->row.node);
         if (!job_pools_allow(j->row.pool, a->node->row.pool))
-            return BROKEN("job %" PRId64 "'s attempt is in pool %s, and it may run in %s", j->row.id, a->node->row.pool, j->row.pool);
+            return BROKEN("job %" PRId64 "'s attempt is in pool %s, and it may run in %s",
+                j->row.id, a->node->row.pool, j->row.pool);
         if (a->row.rank <= last || a->row.rank >= j->row.ranks ||
             job_attempt_on(j, a->row.attempt, a->row.node) != a)
-            return BROKEN("job %" PRId64 "'s rank %" PRId32 " is there twice, or on the node of another",
+            return BROKEN("job %" PRId64 "'s rank %" PRId32
+                          " is there twice, or on the node of another",
                 j->row.id, a->row.rank);
         last = a->row.rank;
     }
@@ -37,33 +40,36 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
     const struct attempt *a = job_attempt(j);
     bool pending = j->row.state == JOB_PENDING;
     if (j->row.state == JOB_ENDED || j->row.id >= m->next.next_job)
-        return BROKEN("job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
+        return BROKEN(
+            "job %" PRId64 " is in the model though it ended, or has no counted id", j->row.id);
     if ((pending || j->row.state == JOB_UNFOLDED) != (a == NULL))
-        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id, sm_name(&job_sm, (int)j->row.state),
-            a ? "has an" : "has no");
-    if (pending != (tree_has(&j->in_shape) || j->is_waiting) || (tree_has(&j->in_shape) && j->is_waiting) ||
-        !j->shape)
+        return BROKEN("job %" PRId64 " is %s but %s attempt", j->row.id,
+            sm_name(&job_sm, (int)j->row.state), a ? "has an" : "has no");
+    if (pending != (tree_has(&j->in_shape) || j->is_waiting) ||
+        (tree_has(&j->in_shape) && j->is_waiting) || !j->shape)
         return BROKEN("job %" PRId64 " is %s but %s the queue", j->row.id,
             sm_name(&job_sm, (int)j->row.state), pending ? "not in" : "in");
     bool kept_back = waits_is_kept_back(j);
     if (pending && (kept_back ? tree_has(&j->in_shape) || job_has_to_begin(j)
                               : job_has_to_begin(j) != j->is_waiting))
-        return BROKEN("job %" PRId64 " waits for something else than what it is listed for", j->row.id);
+        return BROKEN(
+            "job %" PRId64 " waits for something else than what it is listed for", j->row.id);
     if (tree_has(&j->in_shape) && !wall_is_set(j->row.eligible_at))
         return BROKEN("job %" PRId64 " is queued, but it is not known since when", j->row.id);
     if (tree_has(&j->in_shape) &&
         (j->least < j->row.nodes_min || j->least > j->row.nodes || j->shape->least != j->least))
-        return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32, j->row.id, j->least,
-            j->shape->least);
+        return BROKEN("job %" PRId64 " waits for %" PRId32 " nodes, its shape for %" PRId32,
+            j->row.id, j->least, j->shape->least);
     if (a && (j->row.ranks < j->row.nodes_min || j->row.ranks > j->row.nodes))
         return BROKEN("job %" PRId64 " runs on %" PRId32 " nodes", j->row.id, j->row.ranks);
     if (link_is_in(&job_side(j)->regroups) && !tree_has(&j->in_shape))
         return BROKEN("job %" PRId64 " waits for more nodes, but not in the queue", j->row.id);
     LIST_FOREACH (&job_side(j)->kept, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_kept);
-        if (n->kept_for != j || n->row.state != NODE_UP || (pending && !link_is_in(&job_side(j)->regroups)))
-            return BROKEN(
-                "node %" PRId64 " is kept for job %" PRId64 ", which has no use for it", n->row.id, j->row.id);
+        if (n->kept_for != j || n->row.state != NODE_UP ||
+            (pending && !link_is_in(&job_side(j)->regroups)))
+            return BROKEN("node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
+                n->row.id, j->row.id);
     }
     int32_t open = 0, never = 0, never_of_tasks = 0;
     LIST_FOREACH (&job_side(j)->depends, l) {
@@ -75,28 +81,33 @@ static int check_job(const struct model *m, const struct job *j, struct err *e)
         if (d->job != j || !pending || (d->row.state == DEPEND_WAITS) != (d->on || is_over) ||
             (d->on && model_job(m, d->row.on) != d->on) ||
             (d->on && d->row.of_task &&
-                !(d->on->array && (array_has_left(d->on->array, d->row.task) || array_task(d->on, d->row.task)))))
-            return BROKEN(
-                "job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id, d->row.on);
+                !(d->on->array &&
+                    (array_has_left(d->on->array, d->row.task) || array_task(d->on, d->row.task)))))
+            return BROKEN("job %" PRId64 " depends on job %" PRId64 " that is not there", j->row.id,
+                d->row.on);
     }
-    if (open != job_side(j)->n_open || never != job_side(j)->n_never || never_of_tasks != job_side(j)->n_never_of_tasks)
+    if (open != job_side(j)->n_open || never != job_side(j)->n_never ||
+        never_of_tasks != job_side(j)->n_never_of_tasks)
         return BROKEN("job %" PRId64 ": its dependencies are counted wrong", j->row.id);
     for (int k = 0; k < RETRY_KINDS; k++)
         if (j->row.used[k] > j->row.retries.n[k])
-            return err_set(e, ERR_INTERNAL, "job %" PRId64 ": queued again after an end as %s more often than it may be",
+            return err_set(e, ERR_INTERNAL,
+                "job %" PRId64 ": queued again after an end as %s more often than it may be",
                 j->row.id, retry_kind_names[k]);
     if (j->row.last_good.attempt > j->row.attempts)
         return BROKEN("job %" PRId64 " has a checkpoint of an attempt that never was", j->row.id);
     return check_ranks(m, j, e);
 }
 
-/* Whether a task of an array need not wait for others any more, or would for ever, is as these others are. */
+/* Whether a task of an array need not wait for others any more, or would for ever, is as these
+ * others are. */
 static int check_follows(const struct job *j, struct err *e)
 {
     const struct array *a = j->array;
     int64_t gone = 0, ready = 0, never = 0;
     for (int32_t i = 0; i <= ranges_last(&a->all); i++) {
-        bool open = false, lost = false, left = ranges_has(&a->left, i), is_gone = bits_has(&a->gone, i);
+        bool open = false, lost = false, left = ranges_has(&a->left, i),
+             is_gone = bits_has(&a->gone, i);
         LIST_FOREACH (&job_side(j)->depends, l) {
             const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
             const struct array *on = d->on ? d->on->array : NULL;
@@ -112,10 +123,13 @@ static int check_follows(const struct job *j, struct err *e)
         bool should = array_follows(j) && left && !is_gone, is_never = bits_has(&a->never, i);
         if ((is_gone && !left) || (is_never && !should) || (should && lost && !is_never) ||
             bits_has(&a->ready, i) != (should && !open && !lost && !is_never))
-            return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should", j->row.id, i);
+            return BROKEN("array %" PRId64 ": task %" PRId32 " does not wait for what it should",
+                j->row.id, i);
     }
-    if (gone != a->n_gone || ready != a->n_ready || never != a->n_never || (never > 0) > link_is_in(&job_side(j)->unmeetable))
-        return BROKEN("array %" PRId64 " counts %" PRId64 " tasks that are ready, and has %" PRId64, j->row.id, a->n_ready, ready);
+    if (gone != a->n_gone || ready != a->n_ready || never != a->n_never ||
+        (never > 0) > link_is_in(&job_side(j)->unmeetable))
+        return BROKEN("array %" PRId64 " counts %" PRId64 " tasks that are ready, and has %" PRId64,
+            j->row.id, a->n_ready, ready);
     return 0;
 }
 
@@ -124,11 +138,14 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     int64_t n = 0;
     if ((j->parent != NULL) != (j->row.array != CORE_ID_NONE) ||
         (j->parent && model_job(m, j->row.array) != j->parent))
-        return BROKEN("job %" PRId64 " and its array %" PRId64 " do not know each other", j->row.id, j->row.array);
+        return BROKEN("job %" PRId64 " and its array %" PRId64 " do not know each other", j->row.id,
+            j->row.array);
     if (tree_has(&j->in_shape) ? j->width != job_width(j) || j->width < 1 : j->width != 0)
         return BROKEN("job %" PRId64 " counts as %" PRId64 " places", j->row.id, j->width);
     if (!j->array)
-        return j->row.state == JOB_UNFOLDED ? BROKEN("job %" PRId64 " is unfolded but no array", j->row.id) : 0;
+        return j->row.state == JOB_UNFOLDED
+                   ? BROKEN("job %" PRId64 " is unfolded but no array", j->row.id)
+                   : 0;
     LIST_FOREACH (&j->array->tasks, l)
         n += LIST_ENTRY(l, struct job_side, in_array)->job->parent == j;
     if (n != j->array->n_tasks || (j->array->left.n == 0) != (j->row.state == JOB_UNFOLDED) ||
@@ -138,13 +155,17 @@ static int check_array(const struct model *m, const struct job *j, struct err *e
     return array_follows(j) || j->array->n_gone > 0 ? check_follows(j, e) : 0;
 }
 
-static int check_aside(const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
+static int check_aside(
+    const struct model *m, const struct allowance *w, int64_t *queued, struct err *e)
 {
     struct place last = {INT64_MIN, INT64_MIN};
     for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
-        if (s->aside_of != w || !w->is_limited || s->pending.n == 0 || !list_is_empty(&s->reserved) ||
-            (w != &s->account->may && w != &s->account->team->may) || place_order(queue_place(s), last) <= 0)
-            return BROKEN("job %" PRId64 " was put aside for nothing, or stands wrong there", s->head);
+        if (s->aside_of != w || !w->is_limited || s->pending.n == 0 ||
+            !list_is_empty(&s->reserved) ||
+            (w != &s->account->may && w != &s->account->team->may) ||
+            place_order(queue_place(s), last) <= 0)
+            return BROKEN(
+                "job %" PRId64 " was put aside for nothing, or stands wrong there", s->head);
         last = queue_place(s);
         *queued += (int64_t)s->pending.n;
     }
@@ -164,7 +185,8 @@ static int check_all_aside(const struct model *m, int64_t *queued, struct err *e
     return rc;
 }
 
-static int check_queued(const struct model *m, const struct shape *s, int64_t *queued, struct err *e)
+static int check_queued(
+    const struct model *m, const struct shape *s, int64_t *queued, struct err *e)
 {
     const struct tree_link *first = tree_first(&s->pending);
     const struct job *head = first ? TREE_ENTRY(first, struct job, in_shape) : NULL;
@@ -187,7 +209,9 @@ static int check_first(const struct model *m, const struct kind *k, struct err *
         return 0;
     for (const struct shape *s = queue_next_in_kind(k->first); s; s = queue_next_in_kind(s))
         if (nodes_best(m, s, now))
-            return BROKEN("job %" PRId64 " has no place, and job %" PRId64 " behind it has, in one kind of demand", k->first->head, s->head);
+            return BROKEN("job %" PRId64 " has no place, and job %" PRId64
+                          " behind it has, in one kind of demand",
+                k->first->head, s->head);
     return 0;
 }
 
@@ -198,15 +222,17 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
     int64_t n = 0, walked = 0;
     for (const struct kind *k = queue_kind_at_least(m, before); k; k = queue_next_kind(k)) {
         struct place last = {INT64_MIN, INT64_MIN};
-        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->standing->link || place_order(k->at, queue_place(k->first)) != 0 ||
-            place_order(k->at, before) <= 0)
+        if (k->shapes.n == 0 || tree_first(&k->shapes) != &k->first->standing->link ||
+            place_order(k->at, queue_place(k->first)) != 0 || place_order(k->at, before) <= 0)
             return BROKEN("a kind of demand does not stand where its first shape does");
         if (!kind_sums_hold(k))
             return BROKEN("a kind of demand says something else of those below it than they do");
         before = k->at;
         for (const struct shape *s = k->first; s; s = queue_next_in_kind(s), n++) {
-            if (s->kind != k || !queue_is_in_its_kind(m, s) || (k->team && s->account->team != k->team) ||
-                place_order(queue_place(s), s->standing->at) != 0 || place_order(queue_place(s), last) <= 0 ||
+            if (s->kind != k || !queue_is_in_its_kind(m, s) ||
+                (k->team && s->account->team != k->team) ||
+                place_order(queue_place(s), s->standing->at) != 0 ||
+                place_order(queue_place(s), last) <= 0 ||
                 link_is_in(&s->in_gangs) != (s->nodes > 1))
                 return BROKEN("job %" PRId64 " stands wrong in its kind of demand", s->head);
             last = queue_place(s);
@@ -227,16 +253,19 @@ static int check_kinds(const struct model *m, int64_t *queued, struct err *e)
     queue_walk_end(&walk);
     return n == m->n_queued_shapes && walked == n
                ? 0
-               : BROKEN("the queue has %" PRId64 " shapes, counts %" PRId64 ", and is walked over %" PRId64, n, m->n_queued_shapes, walked);
+               : BROKEN("the queue has %" PRId64 " shapes, counts %" PRId64
+                        ", and is walked over %" PRId64,
+                     n, m->n_queued_shapes, walked);
 }
 
 static int check_pace(const struct job *j, struct err *e)
 {
     bool has = j->row.finish_ms > 0 && j->row.state != JOB_UNFOLDED;
-    if (pace_is_looked_at(j) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) || j->shape->pace != j->row.pace ||
-        j->shape->pace_offer != job_pace_offer(j))
-        return BROKEN("job %" PRId64 " is %slooked at for the time it is to be done by, and its pace is %s", j->row.id,
-            has ? "not " : "", pace_names[j->row.pace]);
+    if (pace_is_looked_at(j) != has || (j->row.finish_ms == 0 && j->row.pace != PACE_FREE) ||
+        j->shape->pace != j->row.pace || j->shape->pace_offer != job_pace_offer(j))
+        return BROKEN("job %" PRId64
+                      " is %slooked at for the time it is to be done by, and its pace is %s",
+            j->row.id, has ? "not " : "", pace_names[j->row.pace]);
     return 0;
 }
 
@@ -263,8 +292,8 @@ static int check_jobs(const struct model *m, struct err *e)
     if (waiting != m->n_waiting)
         return BROKEN("%" PRId64 " jobs wait, %" PRId64 " counted", waiting, m->n_waiting);
     if (pending != m->n_pending || queued != pending)
-        return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted", pending,
-            queued, m->n_pending);
+        return BROKEN("%" PRId64 " jobs are pending, %" PRId64 " queued, %" PRId64 " counted",
+            pending, queued, m->n_pending);
     return 0;
 }
 
@@ -277,15 +306,18 @@ static void sum_use(const struct job *j, int64_t used[LIMIT_KINDS])
         const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
         used[LIMIT_GPUS] += a->held.gpus;
         used[LIMIT_MCPU] += attempt_mcpu(a);
-        used[LIMIT_UUSD_H] += resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
+        used[LIMIT_UUSD_H] +=
+            resources_share(&a->held, &a->node->row.total, a->node->row.price_uusd_h);
     }
 }
 
-static int check_use(const char *whose, const int64_t used[LIMIT_KINDS], const struct allowance *w, struct err *e)
+static int check_use(
+    const char *whose, const int64_t used[LIMIT_KINDS], const struct allowance *w, struct err *e)
 {
     for (int k = 0; k < LIMIT_KINDS; k++)
         if (used[k] != w->used[k])
-            return BROKEN("%s uses %" PRId64 " of %s, and counts %" PRId64, whose, used[k], limit_names[k], w->used[k]);
+            return BROKEN("%s uses %" PRId64 " of %s, and counts %" PRId64, whose, used[k],
+                limit_names[k], w->used[k]);
     return 0;
 }
 
@@ -299,18 +331,24 @@ static int check_claims(const struct model *m, const struct team *t, struct err 
         LIST_FOREACH (&s->reserved, ln)
             n += LIST_ENTRY(ln, struct node, in_reserved)->claims;
         if (n != (s->nodes > 1 ? s->claims * s->least : s->claims) || s->claims > s->n_wanted)
-            return BROKEN("job %" PRId64 " has %" PRId64 " claims on nodes, and counts %" PRId64, s->head, n, s->claims);
+            return BROKEN("job %" PRId64 " has %" PRId64 " claims on nodes, and counts %" PRId64,
+                s->head, n, s->claims);
         claimed += s->account->team == t ? s->claims * s->least * s->mcpu : 0;
     }
     if (claimed != t->claimed_mcpu)
-        return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64, claimed, t->name, t->claimed_mcpu);
+        return BROKEN("places of %" PRId64 " mcpu are made for team %s, and it counts %" PRId64,
+            claimed, t->name, t->claimed_mcpu);
     size_t n = 0;
     for (const struct kind *k = queue_first_of(t); k; k = queue_next_of(k))
-        if (k->team != t || !k->first || (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
+        if (k->team != t || !k->first ||
+            (queue_next_of(k) && place_order(k->at, queue_next_of(k)->at) >= 0))
             return BROKEN("a kind of demand stands wrong in the queue of team %s", t->name);
-    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k; k = queue_next_kind(k))
+    for (const struct kind *k = queue_kind_at_least(m, (struct place){INT64_MIN, INT64_MIN}); k;
+         k = queue_next_kind(k))
         n += k->team == t;
-    return n == t->queue.n ? 0 : BROKEN("team %s has %zu kinds of demand in the queue, and counts %zu", t->name, n, t->queue.n);
+    return n == t->queue.n ? 0
+                           : BROKEN("team %s has %zu kinds of demand in the queue, and counts %zu",
+                                 t->name, n, t->queue.n);
 }
 
 /* What their jobs take is what their live attempts do. */
@@ -340,8 +378,8 @@ static int check_accounts(const struct model *m, struct err *e)
                 return BROKEN("jobs of %s wait for %" PRId64 " others, %" PRId64 " counted",
                     a->row.user, waits, a->n_waits);
             if (mcpu != a->mcpu || jobs != a->n_jobs || pending != a->n_pending)
-                return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64 " mcpu, and counts %" PRId64
-                              " and %" PRId64,
+                return BROKEN("%s of team %s has %" PRId64 " jobs that take %" PRId64
+                              " mcpu, and counts %" PRId64 " and %" PRId64,
                     a->row.user, a->row.team, jobs, mcpu, a->n_jobs, a->mcpu);
         }
         if (check_use(t->name, of_team, &t->may, e) != 0 || check_claims(m, t, e) != 0)
@@ -356,26 +394,34 @@ static int check_reservation(const struct node *n, struct err *e)
     if ((s != NULL) != link_is_in(&n->in_reserved) ||
         (s && (s->head == CORE_ID_NONE || !link_is_in(&s->by_reserve) || !node_takes_work(n) ||
                   !resources_fit(&s->need, &n->row.total))))
-        return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there", n->row.id);
+        return BROKEN("node %" PRId64 " is kept for a job that does not wait, or cannot run there",
+            n->row.id);
     if (!reserve_holds(n))
-        return BROKEN("job %" PRId64 " was to have room on node %" PRId64 ", and others have passed it there", s->head, n->row.id);
+        return BROKEN("job %" PRId64 " was to have room on node %" PRId64
+                      ", and others have passed it there",
+            s->head, n->row.id);
     return 0;
 }
 
 static int check_node_indexes(const struct model *m, const struct node *n, struct err *e)
 {
-    bool works = node_takes_work(n), alive = n->row.state != NODE_LOST, has_room = works && n->free.cpus > 0;
-    bool idle = n->instance && list_is_empty(&n->attempts) && (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
+    bool works = node_takes_work(n), alive = n->row.state != NODE_LOST,
+         has_room = works && n->free.cpus > 0;
+    bool idle = n->instance && list_is_empty(&n->attempts) &&
+                (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " stands behind one with more room", n->row.id);
-    if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n && n->room->id == n->row.id) || works != link_is_in(&n->by_growth))
-        return BROKEN(
-            "node %" PRId64 " is %s but indexed otherwise", n->row.id, sm_name(&node_sm, (int)n->row.state));
+    if (has_room != (n->room && tree_has(&n->room->link) && n->room->node == n &&
+                        n->room->id == n->row.id) ||
+        works != link_is_in(&n->by_growth))
+        return BROKEN("node %" PRId64 " is %s but indexed otherwise", n->row.id,
+            sm_name(&node_sm, (int)n->row.state));
     if (alive != link_is_in(&n->by_seen))
-        return BROKEN(
-            "node %" PRId64 "'s lease is %s", n->row.id, alive ? "not watched" : "watched though it is lost");
+        return BROKEN("node %" PRId64 "'s lease is %s", n->row.id,
+            alive ? "not watched" : "watched though it is lost");
     if (idle != (n->state_list == &n->pool->idle))
-        return BROKEN("node %" PRId64 " is %sidle but listed otherwise", n->row.id, idle ? "" : "not ");
+        return BROKEN(
+            "node %" PRId64 " is %sidle but listed otherwise", n->row.id, idle ? "" : "not ");
     if (list_is_empty(&n->attempts) != mono_is_set(n->idle_since))
         return BROKEN("node %" PRId64 "'s idleness is not dated right", n->row.id);
     (void)m;
@@ -391,9 +437,11 @@ static int check_stock(const struct node *n, struct err *e)
             const struct extras *x = LIST_ENTRY(l, struct attempt, on_node)->job->shape->extras;
             used += x ? counts_of(&x->resources, n->resources.v[k].name) : 0;
         }
-        if (n->stock.free[k] != n->resources.v[k].n - used || (n->stock.free[k] < 0 && !n->stock.overdrawn))
-            return BROKEN("node %" PRId64 " has %" PRId64 " %s, of which %" PRId64 " are held and %" PRId32 " free", n->row.id,
-                n->resources.v[k].n, n->resources.v[k].name, used, n->stock.free[k]);
+        if (n->stock.free[k] != n->resources.v[k].n - used ||
+            (n->stock.free[k] < 0 && !n->stock.overdrawn))
+            return BROKEN("node %" PRId64 " has %" PRId64 " %s, of which %" PRId64
+                          " are held and %" PRId32 " free",
+                n->row.id, n->resources.v[k].n, n->resources.v[k].name, used, n->stock.free[k]);
     }
     LIST_FOREACH (&n->attempts, l) {
         const struct job *j = LIST_ENTRY(l, struct attempt, on_node)->job;
@@ -409,12 +457,15 @@ static int check_labels(const struct model *m, struct err *e)
     const struct labels *l;
     const struct job *j;
     int64_t n_jobs = 0, n_held = 0;
-    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL; n_jobs += j->labels != NULL)
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;
+         n_jobs += j->labels != NULL)
         if (j->shape->labels != j->labels)
             return BROKEN("job %" PRId64 " is of a shape with other labels", j->row.id);
     for (size_t pos = 0; (l = smap_next(&m->labels, &pos, &names)) != NULL;)
         n_held += l->n_jobs;
-    return n_held != n_jobs ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_held) : 0;
+    return n_held != n_jobs
+               ? BROKEN("%" PRId64 " jobs have labels, %" PRId64 " counted", n_jobs, n_held)
+               : 0;
 }
 
 /* Held by who runs, and never more than there are, or were. */
@@ -432,8 +483,8 @@ static int check_licences(const struct model *m, struct err *e)
     for (size_t i = 0; i < m->n_licences; i++) {
         const struct licence *l = &m->licences[i];
         if (used[i] != l->used || (used[i] > l->what.n && used[i] > l->granted))
-            return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted", used[i], l->what.n,
-                l->what.name, l->used);
+            return BROKEN("%" PRId64 " of %" PRId64 " licences %s are held, %" PRId64 " counted",
+                used[i], l->what.n, l->what.name, l->used);
     }
     const struct extras *x;
     for (size_t pos = 0; (x = map_next(&m->extras, &pos, &(int64_t){0})) != NULL;)
@@ -443,7 +494,8 @@ static int check_licences(const struct model *m, struct err *e)
     return 0;
 }
 
-/* What a rack draws is what its nodes do, and not more than it may, or did when that was accepted. */
+/* What a rack draws is what its nodes do, and not more than it may, or did when that was
+ * accepted. */
 static int check_racks(const struct model *m, struct err *e)
 {
     for (size_t i = 0; i < m->n_racks; i++) {
@@ -453,11 +505,15 @@ static int check_racks(const struct model *m, struct err *e)
             const struct node *n = LIST_ENTRY(l, struct node, in_rack);
             draw += n->draw_w;
             over += n->over_w;
-            if (n->rack != r || !(n->rack_kind->pool[0] ? str_eq(n->rack_kind->pool, n->row.pool) : hosts_has(n->rack_kind->names, n->row.name)))
+            if (n->rack != r ||
+                !(n->rack_kind->pool[0] ? str_eq(n->rack_kind->pool, n->row.pool)
+                                        : hosts_has(n->rack_kind->names, n->row.name)))
                 return BROKEN("node %" PRId64 " is not in rack %s", n->row.id, r->options->name);
         }
-        if (draw != r->draw_w || over != r->over_w || (draw > r->options->max_w && draw > r->granted_w))
-            return BROKEN("rack %s draws %" PRId64 " W of %" PRId64 ", %" PRId64 " counted", r->options->name, draw, r->options->max_w, r->draw_w);
+        if (draw != r->draw_w || over != r->over_w ||
+            (draw > r->options->max_w && draw > r->granted_w))
+            return BROKEN("rack %s draws %" PRId64 " W of %" PRId64 ", %" PRId64 " counted",
+                r->options->name, draw, r->options->max_w, r->draw_w);
     }
     return 0;
 }
@@ -465,19 +521,26 @@ static int check_racks(const struct model *m, struct err *e)
 static int check_node(const struct model *m, const struct node *n, struct err *e)
 {
     struct resources used = {0};
-    if (n->row.state == NODE_GONE || model_node(m, n->row.id) != n || n->row.id >= m->next.next_node)
+    if (n->row.state == NODE_GONE || model_node(m, n->row.id) != n ||
+        n->row.id >= m->next.next_node)
         return BROKEN("node %" PRId64 " is gone or not indexed", n->row.id);
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
         const struct resources *takes = shape_takes(a->job->shape, &n->row.total);
         resources_give(&used, takes);
-        if (takes->cpus != a->held.cpus || takes->gpus != a->held.gpus || takes->memory_mib != a->held.memory_mib)
-            return BROKEN("job %" PRId64 " holds something else of node %" PRId64 " than it is to have", a->row.job, n->row.id);
-        if (shape_is_exclusive(a->job->shape) && list_first(&n->attempts) != list_last(&n->attempts))
-            return BROKEN("job %" PRId64 " has node %" PRId64 " for itself, and is not alone there", a->row.job, n->row.id);
+        if (takes->cpus != a->held.cpus || takes->gpus != a->held.gpus ||
+            takes->memory_mib != a->held.memory_mib)
+            return BROKEN("job %" PRId64 " holds something else of node %" PRId64
+                          " than it is to have",
+                a->row.job, n->row.id);
+        if (shape_is_exclusive(a->job->shape) &&
+            list_first(&n->attempts) != list_last(&n->attempts))
+            return BROKEN("job %" PRId64 " has node %" PRId64 " for itself, and is not alone there",
+                a->row.job, n->row.id);
         if (a->node != n || job_attempt_on(a->job, a->row.attempt, n->row.id) != a ||
             n->row.state == NODE_LOST)
-            return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64 " that is not live there",
+            return BROKEN("node %" PRId64 " holds an attempt of job %" PRId64
+                          " that is not live there",
                 n->row.id, a->row.job);
     }
     if (!resources_fit(&used, &n->row.total))
@@ -486,7 +549,8 @@ static int check_node(const struct model *m, const struct node *n, struct err *e
     if (used.cpus != n->row.total.cpus || used.gpus != n->row.total.gpus ||
         used.memory_mib != n->row.total.memory_mib)
         return BROKEN("node %" PRId64 "'s free and used resources are not its total", n->row.id);
-    if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) || (n->instance && n->instance->node != n))
+    if ((n->row.instance != CORE_ID_NONE) != (n->instance != NULL) ||
+        (n->instance && n->instance->node != n))
         return BROKEN("node %" PRId64 " and its instance do not know each other", n->row.id);
     int rc = check_reservation(n, e);
     if (rc == 0)
@@ -524,7 +588,8 @@ static int check_instances(const struct model *m, struct err *e)
         if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
             i->row.id >= m->next.next_instance)
             return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);
-        if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) || booting != link_is_in(&i->booting))
+        if ((i->row.state == INSTANCE_RUNNING) != (i->node != NULL) ||
+            booting != link_is_in(&i->booting))
             return BROKEN("instance %" PRId64 " is %s but %s node", i->row.id,
                 sm_name(&instance_sm, (int)i->row.state), i->node ? "has a" : "has no");
         if (i->node && i->node->row.id != i->row.node)
@@ -532,8 +597,8 @@ static int check_instances(const struct model *m, struct err *e)
         seen++;
     }
     if (seen != map_size(&m->instances) || seen != smap_size(&m->tokens))
-        return BROKEN("%zu instances are listed, %zu indexed, %zu tokens", seen, map_size(&m->instances),
-            smap_size(&m->tokens));
+        return BROKEN("%zu instances are listed, %zu indexed, %zu tokens", seen,
+            map_size(&m->instances), smap_size(&m->tokens));
     return 0;
 }
 
@@ -555,12 +620,13 @@ static int check_pools(const struct model *m, struct err *e)
             used.uusd_h += i->row.price_uusd_h;
         }
         if (n != p->n_nodes)
-            return BROKEN(
-                "pool %s has %" PRId32 " instances but counts %" PRId32, p->row.name, n, p->n_nodes);
+            return BROKEN("pool %s has %" PRId32 " instances but counts %" PRId32, p->row.name, n,
+                p->n_nodes);
         if (memcmp(&used, &p->used, sizeof used) != 0)
             return BROKEN("pool %s uses %" PRId64 " nodes, %" PRId64 " gpus, %" PRId64
                           " an hour, and counts %" PRId64 ", %" PRId64 ", %" PRId64,
-                p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus, p->used.uusd_h);
+                p->row.name, used.nodes, used.gpus, used.uusd_h, p->used.nodes, p->used.gpus,
+                p->used.uusd_h);
     }
     return 0;
 }
@@ -593,7 +659,8 @@ static int check_drills(const struct model *m, struct err *e)
         const struct attempt *a = job_attempt(d->job);
         bool stops = d->row.state == DRILL_STOPPING;
         live++;
-        if (job_side(d->job)->drill != d || d->row.job != d->job->row.id || d->row.state >= DRILL_PASSED)
+        if (job_side(d->job)->drill != d || d->row.job != d->job->row.id ||
+            d->row.state >= DRILL_PASSED)
             return BROKEN("a drill of job %" PRId64 " is over, or not its job's", d->row.job);
         if (stops != (a && a->row.attempt == d->row.attempt) ||
             (stops && (a->row.state != ATTEMPT_STOPPING)) || (d->row.state == DRILL_RESUMED && !a))
@@ -604,14 +671,16 @@ static int check_drills(const struct model *m, struct err *e)
         of_jobs += job_side(j)->drill != NULL;
         bool for_drill = job_side(j)->drill && job_side(j)->drill->row.avoids;
         bool for_store = link_is_in(&job_side(j)->avoids);
-        if (job_side(j)->avoid == CORE_ID_NONE ? for_store
-                                               : for_drill == for_store || j->row.state != JOB_PENDING)
+        if (job_side(j)->avoid == CORE_ID_NONE
+                ? for_store
+                : for_drill == for_store || j->row.state != JOB_PENDING)
             return BROKEN("job %" PRId64 " avoids node %" PRId64 " for no reason, or for two",
                 j->row.id, job_side(j)->avoid);
         if (j->certified_at.ms != certificate_date(m, j->row.script_key).ms ||
-            j->shape->certified_at.ms != j->certified_at.ms || j->shape->avoid != job_side(j)->avoid)
-            return BROKEN(
-                "job %" PRId64 " is queued with other certificates or nodes than it has", j->row.id);
+            j->shape->certified_at.ms != j->certified_at.ms ||
+            j->shape->avoid != job_side(j)->avoid)
+            return BROKEN("job %" PRId64 " is queued with other certificates or nodes than it has",
+                j->row.id);
     }
     if (live != of_jobs || live > DRILLS_LIVE_MAX)
         return BROKEN("%zu drills are under way, %zu jobs have one", live, of_jobs);

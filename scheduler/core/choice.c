@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which offer to launch for demand that nothing covers: one big machine that jobs of several shapes share, or several
- * small ones.
+ * Which offer to launch for demand that nothing covers: one big machine that jobs of several shapes
+ * share, or several small ones.
  *
- * A shape alone gets the offer of the lowest rank, then of the lowest effective price (market.c) per job that it serves
- * at once. That is the reference. A launch is made for the oldest demand, as the queue is first come, first served; for
- * each offer of its reference's rank that holds it, a machine is filled on paper with what waits, in the queue's order,
- * and what does not fit is bought shape by shape, each its reference, of which shapes with the same one share the
- * machines. The offer with the lowest sum of both is launched, the reference where they are equal. So a bigger machine
- * is taken when it costs less than the smaller ones that it does away with, for just the jobs that wait now.
+ * A shape alone gets the offer of the lowest rank, then of the lowest effective price (market.c)
+ * per job that it serves at once. That is the reference. A launch is made for the oldest demand, as
+ * the queue is first come, first served; for each offer of its reference's rank that holds it, a
+ * machine is filled on paper with what waits, in the queue's order, and what does not fit is bought
+ * shape by shape, each its reference, of which shapes with the same one share the machines. The
+ * offer with the lowest sum of both is launched, the reference where they are equal. So a bigger
+ * machine is taken when it costs less than the smaller ones that it does away with, for just the
+ * jobs that wait now.
  *
- * It deliberately looks only one launch ahead, and at the LOOK_MAX oldest shapes: a launch costs the same whatever waits
- * behind them. Shapes of which the reference is of another rank are left out of the sums, though they may use the room
- * that is left: the pool's order of markets goes before what could be saved by not keeping to it.
+ * It deliberately looks only one launch ahead, and at the LOOK_MAX oldest shapes: a launch costs
+ * the same whatever waits behind them. Shapes of which the reference is of another rank are left
+ * out of the sums, though they may use the room that is left: the pool's order of markets goes
+ * before what could be saved by not keeping to it.
  */
 #include "scheduler/core/planner.h"
 
@@ -47,8 +50,9 @@ bool offer_is_open(struct work *w, const struct offer *o)
     return false;
 }
 
-/* What one machine of the offer costs an hour when it is to run such jobs. Without a premium for company where it is for a gang: one that is
- * taken stops all of it, so that nothing is gained by having them apart, and its own machines would make the choice another after each launch. */
+/* What one machine of the offer costs an hour when it is to run such jobs. Without a premium for
+ * company where it is for a gang: one that is taken stops all of it, so that nothing is gained by
+ * having them apart, and its own machines would make the choice another after each launch. */
 static int64_t cost_of(const struct work *w, const struct offer *o, const struct demand *d)
 {
     int64_t uusd_h = offer_effective_uusd_h(o, &d->job->row);
@@ -60,7 +64,8 @@ static int64_t cost_of(const struct work *w, const struct offer *o, const struct
 }
 
 /* Of so many jobs on a machine of the offer those that there is power for. */
-static int64_t powered(const struct work *w, const struct offer *o, const struct demand *d, int64_t times)
+static int64_t powered(
+    const struct work *w, const struct offer *o, const struct demand *d, int64_t times)
 {
     struct resources total = offer_total(o);
     const struct pool *p = o->pool;
@@ -72,26 +77,29 @@ static int64_t powered(const struct work *w, const struct offer *o, const struct
 }
 
 /* How this offer, which may be launched now, would serve the demand; false: it cannot. */
-static bool consider(struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
+static bool consider(
+    struct work *w, const struct offer *o, const struct demand *d, struct choice *ret_choice)
 {
     struct resources total = offer_total(o);
-    int64_t times = shape_is_exclusive(d->shape) ? resources_fit(&d->shape->need, &total) : resources_times(&total, &d->shape->need);
+    int64_t times = shape_is_exclusive(d->shape) ? resources_fit(&d->shape->need, &total)
+                                                 : resources_times(&total, &d->shape->need);
     if (d->shape->extras) {
         struct stock all = stock_of(&o->resources);
         int64_t most = stock_times(&all, &d->shape->extras->resources);
         times = offer_suits(o, d->shape) ? (most < times ? most : times) : 0;
     }
-    if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) || !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
+    if (times == 0 || !shape_may_use(d->shape, o->pool, o->row.market) ||
+        !shape_takes_offer(d->shape, o) || !offer_is_open(w, o))
         return false;
     if (!d->moves && !limits_allow(d->shape, o->pool, &total, o->row.price_uusd_h))
-        return false; /* more than their user or team may still pay */
+        return false;                              /* more than their user or team may still pay */
     int64_t most = d->shape->nodes > 1 ? 1 : d->n; /* of a gang, one rank a machine */
     times = powered(w, o, d, times < most ? times : most);
     if (times == 0)
         return false; /* it would stand there without the power to do anything */
-    *ret_choice =
-        (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d)};
-    ret_choice->uusd_h += ret_choice->serves * pool_input_uusd_h(o->pool, o, d->job); /* each of its jobs reads its own */
+    *ret_choice = (struct choice){.offer = o, .serves = times, .uusd_h = cost_of(w, o, d)};
+    /* each of its jobs reads its own */
+    ret_choice->uusd_h += ret_choice->serves * pool_input_uusd_h(o->pool, o, d->job);
     return true;
 }
 
@@ -132,7 +140,8 @@ const struct offer *choose_alone(struct work *w, const struct demand *d, int64_t
 /* ---- a machine that is shared ---- */
 
 /* The first demand, and those after it that could get a machine of the same rank. */
-static size_t gather_lots(struct work *w, const struct demand *d, size_t n, struct lot lots[LOOK_MAX])
+static size_t gather_lots(
+    struct work *w, const struct demand *d, size_t n, struct lot lots[LOOK_MAX])
 {
     size_t n_lots = 0;
     for (size_t k = 0, looked = 0; k < n && looked < LOOK_MAX; k++) {
@@ -149,9 +158,11 @@ static size_t gather_lots(struct work *w, const struct demand *d, size_t n, stru
 }
 
 /* Fills a machine with what is left. own: only with those whose reference it is. */
-static void fill_machine(const struct work *w, const struct offer *o, struct lot *lots, size_t n, bool own)
+static void fill_machine(
+    const struct work *w, const struct offer *o, struct lot *lots, size_t n, bool own)
 {
-    int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0; /* for each of several as if it were the only one */
+    /* for each of several as if it were the only one */
+    int64_t left_w = o->pool->rack ? w->p->left_w[o->pool->rack->index] : 0;
     struct bin b = bin_of(o, &left_w);
     for (size_t k = 0; k < n; k++) {
         bool may = lots[k].left > 0 && b.free.cpus > 0 && (!own || lots[k].alone.offer == o);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs with the method criu go only to machines that can checkpoint them. Nodes tell; of an elastic pool's machines to
- * come the configuration tells, else the one of them that told last, else nobody knows: then one is launched to see.
+ * Jobs with the method criu go only to machines that can checkpoint them. Nodes tell; of an elastic
+ * pool's machines to come the configuration tells, else the one of them that told last, else nobody
+ * knows: then one is launched to see.
  */
 #include "scheduler/core/impl.h"
 
@@ -41,7 +42,8 @@ const char *pool_criu_why(const struct pool *p)
 {
     if (p->row.criu == CRIU_UNKNOWN)
         return p->row.criu_text;
-    return p->row.criu == CRIU_NO ? "its configuration says criu: no" : "its configuration says criu: cpu";
+    return p->row.criu == CRIU_NO ? "its configuration says criu: no"
+                                  : "its configuration says criu: cpu";
 }
 
 static void pool_saw(struct model *m, struct pool *p, const struct node_row *n)
@@ -57,7 +59,8 @@ static void pool_saw(struct model *m, struct pool *p, const struct node_row *n)
 
 void node_set_criu(struct model *m, struct node *n, enum criu_ability can, const char *text)
 {
-    bool other = n->row.criu != can || strcmp(n->row.criu_text, text) != 0, more = can > n->row.criu;
+    bool other = n->row.criu != can || strcmp(n->row.criu_text, text) != 0,
+         more = can > n->row.criu;
     n->row.criu = can;
     STR_COPY(n->row.criu_text, text);
     pool_saw(m, n->pool, &n->row);
@@ -78,7 +81,8 @@ const char *core_criu_untried(const struct model *m, const struct job_row *j)
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         bool mine = job_pools_allow(j->pool, p->row.name);
-        if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN && !untried)
+        if (mine && p->row.elastic && p->row.max_nodes > 0 && expected(p) == CRIU_UNKNOWN &&
+            !untried)
             untried = p->row.name;
         else if (mine && p->row.elastic && expected(p) >= need)
             return NULL;
@@ -136,7 +140,8 @@ int criu_check_submit(const struct model *m, const struct job_row *j, struct err
         return 0;
     if (j->nodes > 1)
         return err_set(e, ERR_UNSUPPORTED,
-            "--checkpoint criu is for jobs of one node: the connections between several cannot be saved");
+            "--checkpoint criu is for jobs of one node: the connections between several cannot be "
+            "saved");
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         if (!job_pools_allow(j->pool, p->row.name))

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cron entries: when the next time of one has come, its job is submitted by the same event that moves the entry on to the time
- * after, so both are in one transaction, and a time is decided on once however often belayd is killed.
+ * Cron entries: when the next time of one has come, its job is submitted by the same event that
+ * moves the entry on to the time after, so both are in one transaction, and a time is decided on
+ * once however often belayd is killed.
  *
  *   a time comes --- its last job has ended, or there is none ---> STARTED
  *                --- it lives --> skip: SKIPPED; queue: waits for its end (the 17th that would: SKIPPED);
- *                                 replace: the job is cancelled, the time waits for its end, and what waited is SKIPPED
+ *                                 replace: the job is cancelled, the time waits for its end, and
+ *                                 what waited is SKIPPED
  *   it came LATE_MS ago or more, as belayd was not there ---> by the catch-up: MISSED, but for the last one, or the last few
  *
- * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of its rows in cron_runs differ,
- * but for those by hand; at most one of its jobs is in the model.
+ * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of
+ * its rows in cron_runs differ, but for those by hand; at most one of its jobs is in the model.
  */
 #include "scheduler/core/impl.h"
 
@@ -20,8 +22,8 @@
 #include <stdlib.h>
 
 #define LATE_MS 60000LL
-#define LOOK_MS 60000LL      /* the wall clock is looked at so often */
-#define COUNT_MAX 100000     /* of times missed in a row, as they are told */
+#define LOOK_MS 60000LL  /* the wall clock is looked at so often */
+#define COUNT_MAX 100000 /* of times missed in a row, as they are told */
 
 static int compare_due(const void *key, const struct tree_link *l)
 {
@@ -72,7 +74,8 @@ static void set_waiting(struct cron_row *r, const struct wall *at, size_t n)
     size_t used = 0;
     memset(r->waiting, 0, sizeof r->waiting);
     for (size_t k = 0; k < n; k++)
-        used += (size_t)snprintf(r->waiting + used, sizeof r->waiting - used, "%" PRId64 " ", at[k].ms);
+        used +=
+            (size_t)snprintf(r->waiting + used, sizeof r->waiting - used, "%" PRId64 " ", at[k].ms);
 }
 
 /* ---- when ---- */
@@ -113,11 +116,12 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
 
 /* ---- what becomes of a time ---- */
 
-static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at, enum cron_outcome outcome,
-    int64_t job, struct stamp now, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
+    enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
 
-static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at, enum cron_outcome outcome,
-    int64_t job, struct stamp now, const char *fmt, ...)
+static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struct wall at,
+    enum cron_outcome outcome, int64_t job, struct stamp now, const char *fmt, ...)
 {
     struct cron_run_row *r = GROW(m->out.cron_runs, m->out.n_cron_runs);
     *r = (struct cron_run_row){.cron = c->row.id,
@@ -135,7 +139,8 @@ static struct cron_run_row *add_run(struct model *m, struct cron_entry *c, struc
     return r;
 }
 
-static void skip(struct model *m, struct cron_entry *c, struct wall at, struct stamp now, const char *why)
+static void skip(
+    struct model *m, struct cron_entry *c, struct wall at, struct stamp now, const char *why)
 {
     c->row.skipped++;
     add_run(m, c, at, CRON_SKIPPED, c->row.last_job, now, "%s", why);
@@ -146,16 +151,18 @@ static char *env_with_time(const char *env_json, struct wall at)
 {
     char iso[TIME_ISO_MAX];
     time_format_iso(at, iso);
-    return mem_printf("{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
+    return mem_printf(
+        "{\"BELAY_CRON_TIME\":\"%s\"%s%s", iso, str_eq(env_json, "{}") ? "" : ",", env_json + 1);
 }
 
 /* Submits the job; ERR_* as a submit gives them. at: of the schedule, or, by hand, now. */
-static int submit(
-    struct model *m, struct cron_entry *c, struct wall at, bool by_hand, struct stamp now, int64_t *ret_job, struct err *e)
+static int submit(struct model *m, struct cron_entry *c, struct wall at, bool by_hand,
+    struct stamp now, int64_t *ret_job, struct err *e)
 {
     char *env = env_with_time(c->spec.env_json, at);
     struct job_spec spec = c->spec;
-    struct event ev = {.type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec, .zone = c->zone}};
+    struct event ev = {
+        .type = EV_SUBMIT, .now = now, .submit = {.job = &c->job, .spec = &spec, .zone = c->zone}};
     struct outcome out = {0};
     spec.env_json = env;
     int rc = apply_submit(m, &ev, &out, e);
@@ -231,21 +238,26 @@ static void take(struct model *m, struct cron_entry *c, struct wall at, struct s
 
 /* ---- catching up ---- */
 
-static int64_t count_times(const struct cron_entry *c, struct wall after, struct wall until, int64_t max)
+static int64_t count_times(
+    const struct cron_entry *c, struct wall after, struct wall until, int64_t max)
 {
     int64_t n = 0;
-    for (struct wall t = next_after(c, after); wall_is_set(t) && t.ms <= until.ms && n < max; t = next_after(c, t))
+    for (struct wall t = next_after(c, after); wall_is_set(t) && t.ms <= until.ms && n < max;
+         t = next_after(c, t))
         n++;
     return n;
 }
 
-/* The first of the last n times up to now, none before `from`, which is one. Looked for from now backwards, farther and
- * farther, so that a long absence of an entry of every minute costs no more than what is wanted of it. */
-static struct wall last_times(const struct cron_entry *c, int64_t n, struct wall from, struct wall now)
+/* The first of the last n times up to now, none before `from`, which is one. Looked for from now
+ * backwards, farther and farther, so that a long absence of an entry of every minute costs no more
+ * than what is wanted of it. */
+static struct wall last_times(
+    const struct cron_entry *c, int64_t n, struct wall from, struct wall now)
 {
     struct wall after = {from.ms - 1};
     int64_t found = 0;
-    for (int64_t back_ms = 60000; now.ms - back_ms > after.ms && back_ms < INT64_MAX / 4; back_ms *= 2) {
+    for (int64_t back_ms = 60000; now.ms - back_ms > after.ms && back_ms < INT64_MAX / 4;
+         back_ms *= 2) {
         struct wall begin = {now.ms - back_ms};
         found = count_times(c, begin, now, INT64_MAX);
         if (found >= n) {
@@ -270,14 +282,15 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
     if (c->row.catch_up == CATCH_UP_NONE)
         to = next_after(c, (struct wall){now.wall.ms - LATE_MS});
     else
-        to = last_times(c, c->row.catch_up == CATCH_UP_LAST ? 1 : c->row.catch_up_max, from, now.wall);
+        to = last_times(
+            c, c->row.catch_up == CATCH_UP_LAST ? 1 : c->row.catch_up_max, from, now.wall);
     if (wall_is_set(to) && to.ms <= from.ms)
         return;
     struct wall before = {wall_is_set(to) ? to.ms - 1 : now.wall.ms};
     int64_t n = count_times(c, (struct wall){from.ms - 1}, before, COUNT_MAX);
     c->row.missed += n;
     add_run(m, c, from, CRON_MISSED, CORE_ID_NONE, now, "belayd was not there, and %s is caught up",
-        c->row.catch_up == CATCH_UP_NONE  ? "nothing"
+        c->row.catch_up == CATCH_UP_NONE   ? "nothing"
         : c->row.catch_up == CATCH_UP_LAST ? "only the last"
                                            : "only so much")
         ->times = n;
@@ -285,12 +298,14 @@ static void pass_missed(struct model *m, struct cron_entry *c, struct stamp now)
     c->row.decided_at = before;
 }
 
-int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cron_due(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct cron_entry *c = map_get(&m->crons, ev->cron_due.cron);
     struct wall waiting[CRON_WAITING_MAX];
     if (!c || !tree_has(&c->by_due) || c->due.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "nothing is due of cron entry %" PRId64 " (any more)", ev->cron_due.cron);
+        return err_set(e, ERR_CONFLICT, "nothing is due of cron entry %" PRId64 " (any more)",
+            ev->cron_due.cron);
     ret_outcome->id = c->row.id;
     size_t n = core_cron_waiting(&c->row, waiting);
     if (n > 0 && !is_busy(m, c)) {
@@ -309,13 +324,15 @@ int apply_cron_due(struct model *m, const struct event *ev, struct outcome *ret_
 
 static size_t spec_bytes(const struct job_spec *s)
 {
-    return s->script ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
-                           strlen(s->labels_json) + (s->launch_json ? strlen(s->launch_json) : 0)
-                     : 0;
+    return s->script
+               ? strlen(s->script) + strlen(s->args_json) + strlen(s->env_json) + strlen(s->cwd) +
+                     strlen(s->labels_json) + (s->launch_json ? strlen(s->launch_json) : 0)
+               : 0;
 }
 
 /* Takes spec. */
-static void set_job(struct model *m, struct cron_entry *c, const struct job_row *job, struct job_spec spec)
+static void set_job(
+    struct model *m, struct cron_entry *c, const struct job_row *job, struct job_spec spec)
 {
     m->crons_bytes += spec_bytes(&spec);
     m->crons_bytes -= spec_bytes(&c->spec);
@@ -344,7 +361,8 @@ static int crons_of(const struct model *m, const char *user, size_t *ret_bytes)
     return n;
 }
 
-static int check_put(const struct model *m, const struct event *ev, const struct cron_entry *c, struct err *e)
+static int check_put(
+    const struct model *m, const struct event *ev, const struct cron_entry *c, struct err *e)
 {
     const struct cron_row *r = ev->cron_put.row;
     const struct cron_entry *other;
@@ -354,28 +372,38 @@ static int check_put(const struct model *m, const struct event *ev, const struct
     if (ev->cron_put.job && pace_check(ev->cron_put.job, ev->now.wall, e) != 0)
         return ERR_INVALID;
     if (!c && map_size(&m->crons) >= CRONS_MAX)
-        return err_set(e, ERR_CONFLICT, "the cluster has %d cron entries, the most there can be: ask for some to be removed", CRONS_MAX);
+        return err_set(e, ERR_CONFLICT,
+            "the cluster has %d cron entries, the most there can be: ask for some to be removed",
+            CRONS_MAX);
     size_t own_bytes, old_bytes = c && bytes ? spec_bytes(&c->spec) : 0;
     int own = crons_of(m, r->user, &own_bytes);
     if (!c && own >= CRONS_OF_USER_MAX)
-        return err_set(e, ERR_CONFLICT, "%s has %d cron entries, the most a user can have: remove some first (belay cron remove)", r->user,
-            CRONS_OF_USER_MAX);
+        return err_set(e, ERR_CONFLICT,
+            "%s has %d cron entries, the most a user can have: remove some first (belay cron "
+            "remove)",
+            r->user, CRONS_OF_USER_MAX);
     if (own_bytes - old_bytes + bytes > CRONS_OF_USER_BYTES_MAX)
-        return err_set(e, ERR_CONFLICT, "the scripts of a user's cron entries may have %zu MiB together: let this one call a script that is a file",
+        return err_set(e, ERR_CONFLICT,
+            "the scripts of a user's cron entries may have %zu MiB together: let this one call a "
+            "script that is a file",
             CRONS_OF_USER_BYTES_MAX >> 20);
     if (m->crons_bytes - old_bytes + bytes > CRONS_BYTES_MAX)
         return err_set(e, ERR_CONFLICT,
-            "the scripts of all cron entries may have %zu MiB together: let this one call a script that is a file",
+            "the scripts of all cron entries may have %zu MiB together: let this one call a script "
+            "that is a file",
             CRONS_BYTES_MAX >> 20);
     if (r->catch_up_max < 1 || r->catch_up_max > CRON_CATCH_UP_MAX)
-        return err_set(e, ERR_INVALID, "between 1 and %d times can be caught up", CRON_CATCH_UP_MAX);
+        return err_set(
+            e, ERR_INVALID, "between 1 and %d times can be caught up", CRON_CATCH_UP_MAX);
     for (size_t pos = 0; (other = map_next(&m->crons, &pos, &(int64_t){0})) != NULL;)
         if (other != c && str_eq(other->row.name, r->name) && str_eq(other->row.user, r->user))
-            return err_set(e, ERR_CONFLICT, "%s has a cron entry '%s' already: cron edit changes it", r->user, r->name);
+            return err_set(e, ERR_CONFLICT,
+                "%s has a cron entry '%s' already: cron edit changes it", r->user, r->name);
     return 0;
 }
 
-static int find_zone(const struct model *m, const char *name, const struct time_zone **ret_zone, struct err *e)
+static int find_zone(
+    const struct model *m, const char *name, const struct time_zone **ret_zone, struct err *e)
 {
     struct zones none = {0};
     return zones_load(m->options.zones ? m->options.zones : &none, name, ret_zone, e);
@@ -400,8 +428,10 @@ static struct cron_entry *new_entry(struct model *m, struct stamp now)
 {
     struct cron_entry *c = mem_alloc(sizeof *c);
     c->due = WALL_NONE;
-    c->row = (struct cron_row){
-        .id = m->next.next_cron++, .state = CRON_ACTIVE, .created_at = now.wall, .decided_at = WALL_NONE};
+    c->row = (struct cron_row){.id = m->next.next_cron++,
+        .state = CRON_ACTIVE,
+        .created_at = now.wall,
+        .decided_at = WALL_NONE};
     map_put(&m->crons, c->row.id, c);
     return c;
 }
@@ -412,7 +442,8 @@ static void restart(struct cron_entry *c, struct stamp now)
     c->row.next_at = works(c) ? next_after(c, later(now.wall, c->row.decided_at)) : WALL_NONE;
 }
 
-int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cron_put(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct cron_row *r = ev->cron_put.row;
     struct cron_entry *c = r->id == CORE_ID_NONE ? NULL : named_cron(m, r->id, e);
@@ -429,14 +460,15 @@ int apply_cron_put(struct model *m, const struct event *ev, struct outcome *ret_
         return rc;
     if (!c)
         c = new_entry(m, ev->now);
-    bool moved = c->zone != zone || memcmp(&c->cron, &cron, sizeof cron) != 0 || c->row.gap != r->gap || c->row.twice != r->twice;
+    bool moved = c->zone != zone || memcmp(&c->cron, &cron, sizeof cron) != 0 ||
+                 c->row.gap != r->gap || c->row.twice != r->twice;
     set_row(&c->row, r);
     c->cron = cron;
     c->zone = zone;
     if (ev->cron_put.job) {
         set_job(m, c, ev->cron_put.job, job_spec_copy(ev->cron_put.spec));
-        *GROW(m->out.cron_jobs, m->out.n_cron_jobs) =
-            (struct cron_job_change){.cron = c->row.id, .job_json = mem_strdup(ev->cron_put.job_json)};
+        *GROW(m->out.cron_jobs, m->out.n_cron_jobs) = (struct cron_job_change){
+            .cron = c->row.id, .job_json = mem_strdup(ev->cron_put.job_json)};
     }
     if (c->spec.script)
         c->why[0] = '\0';
@@ -459,7 +491,8 @@ static void cron_free(struct model *m, struct cron_entry *c)
     free(c);
 }
 
-int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cron_set(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct cron_entry *c = named_cron(m, ev->cron_set.cron, e);
     struct wall waiting[CRON_WAITING_MAX];
@@ -486,7 +519,8 @@ int apply_cron_set(struct model *m, const struct event *ev, struct outcome *ret_
     return 0;
 }
 
-int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cron_run(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct cron_entry *c = named_cron(m, ev->cron_run.cron, e);
     int64_t job;
@@ -496,12 +530,14 @@ int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_
         return err_set(e, ERR_CONFLICT, "%s", c->why);
     if (is_busy(m, c))
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " of cron entry '%s' has not ended, and it has one at a time: wait for it, or cancel it",
+            "job %" PRId64 " of cron entry '%s' has not ended, and it has one at a time: wait for "
+            "it, or cancel it",
             c->row.last_job, c->row.name);
     int rc = submit(m, c, ev->now.wall, true, ev->now, &job, e);
     if (rc)
         return rc;
-    add_run(m, c, ev->now.wall, CRON_STARTED, job, ev->now, "by %s", ev->cron_run.by)->by_hand = true;
+    add_run(m, c, ev->now.wall, CRON_STARTED, job, ev->now, "by %s", ev->cron_run.by)->by_hand =
+        true;
     cron_settle(m, c);
     ret_outcome->id = job;
     return 0;
@@ -511,17 +547,20 @@ int apply_cron_run(struct model *m, const struct event *ev, struct outcome *ret_
 
 static void unreadable(struct cron_entry *c, const char *what, const struct err *e)
 {
-    text_format(c->why, sizeof c->why, "its %s cannot be used any more, so it does nothing: %.160s", what, e->text);
+    text_format(c->why, sizeof c->why, "its %s cannot be used any more, so it does nothing: %.160s",
+        what, e->text);
 }
 
-int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json, struct stamp now, struct err *e)
+int model_load_cron(struct model *m, const struct cron_row *r, const char *job_json,
+    struct stamp now, struct err *e)
 {
     struct err why;
     struct job_spec spec = {0};
     struct job_row job = {0};
     (void)now;
     if (r->id < m->next.next_cron || r->state >= CRON_REMOVED)
-        return err_set(e, ERR_CORRUPT, "stored cron entry %" PRId64 " comes twice or out of order, or was removed", r->id);
+        return err_set(e, ERR_CORRUPT,
+            "stored cron entry %" PRId64 " comes twice or out of order, or was removed", r->id);
     struct cron_entry *c = mem_alloc(sizeof *c);
     m->next.next_cron = r->id + 1;
     c->row = *r;
@@ -556,17 +595,20 @@ int crons_check(const struct model *m, struct err *e)
         struct wall at = due_at(m, c);
         due += wall_is_set(at);
         if (wall_is_set(at) != tree_has(&c->by_due) || at.ms != c->due.ms)
-            return err_set(e, ERR_INTERNAL, "cron entry %" PRId64 " is not looked at when something of it is due", c->row.id);
+            return err_set(e, ERR_INTERNAL,
+                "cron entry %" PRId64 " is not looked at when something of it is due", c->row.id);
     }
     const struct job *j;
     for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
         c = j->row.cron == CORE_ID_NONE ? NULL : map_get(&m->crons, j->row.cron);
         if (c && c->row.last_job != j->row.id)
-            return err_set(e, ERR_INTERNAL, "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64 " live at once",
+            return err_set(e, ERR_INTERNAL,
+                "jobs %" PRId64 " and %" PRId64 " of cron entry %" PRId64 " live at once",
                 j->row.id, c->row.last_job, c->row.id);
     }
     if (due != m->crons_due.n)
-        return err_set(e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due, m->crons_due.n);
+        return err_set(
+            e, ERR_INTERNAL, "%zu cron entries are due, %zu are in order", due, m->crons_due.n);
     return 0;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to have ended by some moment. One that waits and could not end by then any more, by its time limit, ends
- * (END_DEADLINE); one that runs goes on. Of an array the tasks that have not begun are given up.
+ * Jobs that are to have ended by some moment. One that waits and could not end by then any more, by
+ * its time limit, ends (END_DEADLINE); one that runs goes on. Of an array the tasks that have not
+ * begun are given up.
  *
- * Invariant: a job is in by_deadline exactly while it has a deadline and is PENDING, in the queue or waiting.
+ * Invariant: a job is in by_deadline exactly while it has a deadline and is PENDING, in the queue
+ * or waiting.
  */
 #include "scheduler/core/impl.h"
 
@@ -32,8 +34,9 @@ int deadline_check(const struct job_row *r, struct wall now, struct err *e)
     if (r->deadline_ms <= now.ms)
         return err_set(e, ERR_INVALID, "job '%s': its deadline is over", r->name);
     time_format_duration(r->deadline_ms - now.ms, in, sizeof in);
-    return err_set(e, ERR_INVALID, "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s", r->name, limit,
-        r->begin_at.ms > now.ms ? ", and its time to begin," : "", in);
+    return err_set(e, ERR_INVALID,
+        "job '%s': with a time limit of %s%s it cannot have ended by its deadline, in %s", r->name,
+        limit, r->begin_at.ms > now.ms ? ", and its time to begin," : "", in);
 }
 
 static bool is_watched(const struct job *j)
@@ -64,7 +67,8 @@ struct mono deadlines_due(const struct model *m, struct stamp now, struct event 
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
 }
 
-int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_deadline(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->deadline.job, e);
     char limit[32];
@@ -72,11 +76,13 @@ int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!is_watched(j) || ev->now.wall.ms <= last_start_ms(&j->row))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " may still have ended by its deadline", j->row.id);
     time_format_duration(j->row.time_limit_ms, limit, sizeof limit);
     if (j->array) {
         history(m, ev->now, "cancel", (struct history_of){.job = j},
-            "%" PRId64 " of its tasks were given up: with a time limit of %s they cannot have ended by their deadline any more",
+            "%" PRId64 " of its tasks were given up: with a time limit of %s they cannot have "
+            "ended by their deadline any more",
             array_left(j->array), limit);
         int rc = array_drop(m, j, NULL, END_DEADLINE, ev->now, e);
         array_settle(m, j, ev->now);
@@ -84,8 +90,8 @@ int apply_deadline(struct model *m, const struct event *ev, struct outcome *ret_
     }
     j->row.end = END_DEADLINE;
     waits_withdraw(m, j);
-    history(m, ev->now, "ended", (struct history_of){.job = j}, "deadline: with a time limit of %s it cannot have ended by its deadline any more",
-        limit);
+    history(m, ev->now, "ended", (struct history_of){.job = j},
+        "deadline: with a time limit of %s it cannot have ended by its deadline any more", limit);
     job_finish(m, j, ev->now);
     return 0;
 }

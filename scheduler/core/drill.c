@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drills: a running attempt is stopped as a reclaim would stop it, its job queued again, and what comes back is held against
- * what was there (types.h has the states). Nothing else is done to the job than what happens to it anyway, so a drill that is
- * interrupted, by whatever, leaves a job that goes on.
+ * Drills: a running attempt is stopped as a reclaim would stop it, its job queued again, and what
+ * comes back is held against what was there (types.h has the states). Nothing else is done to the
+ * job than what happens to it anyway, so a drill that is interrupted, by whatever, leaves a job
+ * that goes on.
  *
  *  with notice       save, then stop: the checkpoint of that save has to be resumed from
  *  without notice    stop at once: the newest checkpoint before has to be
  *
- * It PASSED when the next attempt has resumed from that checkpoint (the agent has verified every byte of it) and
+ * It PASSED when the next attempt has resumed from that checkpoint (the agent has verified every
+ * byte of it) and
  *  - tells progress, or saves at one, that is not behind the checkpoint's; or
  *  - if the checkpoint has none: has saved again, succeeded, or run for SETTLE_MS.
- * It FAILED when it did not save, resumed from something else, told a step before the checkpoint's, ended with a failure, or
- * told nothing for PROGRESS_MS; or if its user has held what the job made in the end against what an undisturbed one did,
- * and it differs: no program of the user's runs here, the verdict comes as an event. Whatever else ends an attempt in the middle INTERRUPTED it: that says nothing of the program.
+ * It FAILED when it did not save, resumed from something else, told a step before the checkpoint's,
+ * ended with a failure, or told nothing for PROGRESS_MS; or if its user has held what the job made
+ * in the end against what an undisturbed one did, and it differs: no program of the user's runs
+ * here, the verdict comes as an event. Whatever else ends an attempt in the middle INTERRUPTED it:
+ * that says nothing of the program.
  *
- * Invariants: a drill under way is its job's only one, and its job has not ended; DRILL_STOPPING exactly while the attempt
- * it names lives; at most DRILLS_LIVE_MAX are under way, so that looking at all of them costs nothing.
+ * Invariants: a drill under way is its job's only one, and its job has not ended; DRILL_STOPPING
+ * exactly while the attempt it names lives; at most DRILLS_LIVE_MAX are under way, so that looking
+ * at all of them costs nothing.
  */
 #include "scheduler/core/impl.h"
 
@@ -24,10 +29,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define AUTO_PROGRESS_MS SECONDS_MS(60) /* of itself: after a save, or so long after the start with progress, ... */
-#define AUTO_START_MS SECONDS_MS(600)   /* ... or so long after the start */
-#define ELSEWHERE_MS SECONDS_MS(600)    /* then the node it was on is good enough */
-#define PLACE_MS SECONDS_MS(3600)       /* then the time it takes says nothing any more */
+/* of itself: after a save, or so long after the start with progress, ... */
+#define AUTO_PROGRESS_MS SECONDS_MS(60)
+#define AUTO_START_MS SECONDS_MS(600) /* ... or so long after the start */
+#define ELSEWHERE_MS SECONDS_MS(600)  /* then the node it was on is good enough */
+#define PLACE_MS SECONDS_MS(3600)     /* then the time it takes says nothing any more */
 #define SETTLE_MS SECONDS_MS(30)
 #define PROGRESS_MS SECONDS_MS(1800)
 
@@ -68,19 +74,22 @@ static void drill_free(struct drill *d)
 /* By start; when they are loaded nobody knows it better than by number. */
 static void wait_to_be_drilled(struct model *m, struct attempt *a)
 {
-    if (a->job->row.drill_tries > 0 && !job_side(a->job)->drill && a->row.state == ATTEMPT_RUNNING &&
-        wall_is_set(a->row.started_at) && !link_is_in(&a->undrilled))
+    if (a->job->row.drill_tries > 0 && !job_side(a->job)->drill &&
+        a->row.state == ATTEMPT_RUNNING && wall_is_set(a->row.started_at) &&
+        !link_is_in(&a->undrilled))
         list_push_back(&m->undrilled, &a->undrilled);
 }
 
-static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how,
+    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* Frees it. */
-static void conclude(struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
+static void conclude(
+    struct model *m, struct drill *d, struct stamp now, enum drill_state how, const char *fmt, ...)
 {
-    static const char *const kinds[] = {
-        [DRILL_PASSED] = "drill-passed", [DRILL_FAILED] = "drill-failed", [DRILL_INTERRUPTED] = "drill-interrupted"};
+    static const char *const kinds[] = {[DRILL_PASSED] = "drill-passed",
+        [DRILL_FAILED] = "drill-failed",
+        [DRILL_INTERRUPTED] = "drill-interrupted"};
     struct job *j = d->job;
     va_list ap;
     va_start(ap, fmt);
@@ -90,7 +99,8 @@ static void conclude(struct model *m, struct drill *d, struct stamp now, enum dr
     drill_move(d, how);
     d->row.ended_at = now.wall;
     drill_note(m, d);
-    history(m, now, kinds[how], (struct history_of){.job = j, .a = d->row.number, .b = d->row.resume_ms}, "%s",
+    history(m, now, kinds[how],
+        (struct history_of){.job = j, .a = d->row.number, .b = d->row.resume_ms}, "%s",
         d->row.text);
     if (how != DRILL_INTERRUPTED)
         certificate_note(m, &d->row);
@@ -118,14 +128,17 @@ static void pass(struct model *m, struct drill *d, struct stamp now)
     if (r->progress != PROGRESS_NONE)
         text_format(at, sizeof at, " at step %" PRId64, r->progress);
     if (r->lost_steps != PROGRESS_NONE) {
-        text_format(lost, sizeof lost, "%" PRId64 " step%s", r->lost_steps, r->lost_steps == 1 ? "" : "s");
+        text_format(
+            lost, sizeof lost, "%" PRId64 " step%s", r->lost_steps, r->lost_steps == 1 ? "" : "s");
     } else {
         char ms[32];
         time_format_duration(r->lost_ms, ms, sizeof ms);
         text_format(lost, sizeof lost, "%s of work", ms);
     }
-    conclude(m, d, now, DRILL_PASSED, "resumes in %s%s, loses %s: %s, saved in %s, were restored on %s", took, at, lost,
-        bytes, saved, d->job->row.nodes > 1            ? "its nodes"
+    conclude(m, d, now, DRILL_PASSED,
+        "resumes in %s%s, loses %s: %s, saved in %s, were restored on %s", took, at, lost, bytes,
+        saved,
+        d->job->row.nodes > 1        ? "its nodes"
         : r->resumed_node == r->node ? "the same node, as there was no other"
                                      : "another node");
 }
@@ -138,12 +151,14 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
     int64_t saved = d->row.saved_progress;
     if (saved != PROGRESS_NONE && progress < saved)
         conclude(m, d, now, DRILL_FAILED,
-            "it was at step %" PRId64 " after the resume, and its checkpoint %" PRId64 ".%" PRId64 " at step %" PRId64
-            ": it does not go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is 1",
+            "it was at step %" PRId64 " after the resume, and its checkpoint %" PRId64 ".%" PRId64
+            " at step %" PRId64 ": it does not go on from what it finds in BELAY_CHECKPOINT_DIR "
+            "when BELAY_RESTORED is 1",
             progress, d->row.saved.attempt, d->row.saved.sequence, saved);
     else if (saved != PROGRESS_NONE && saved <= 0)
         conclude(m, d, now, DRILL_INTERRUPTED,
-            "its checkpoint was at step %" PRId64 ", so whether it goes on from there cannot be seen: drill it later",
+            "its checkpoint was at step %" PRId64
+            ", so whether it goes on from there cannot be seen: drill it later",
             saved);
     else
         pass(m, d, now);
@@ -151,16 +166,20 @@ static void judge(struct model *m, struct drill *d, int64_t progress, struct sta
 
 /* ---- what happens to its attempts ---- */
 
-static void killed(struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
+static void killed(
+    struct model *m, struct drill *d, const struct attempt *a, struct stamp now, int64_t lost_ms)
 {
     const struct job_row *j = &d->job->row;
-    bool saved = j->last_good.attempt == a->row.attempt && j->last_good.sequence > d->row.before_sequence;
+    bool saved =
+        j->last_good.attempt == a->row.attempt && j->last_good.sequence > d->row.before_sequence;
     d->row.killed_at = now.wall;
     if (!d->row.without_notice && !saved) {
         conclude(m, d, now, DRILL_FAILED,
-            "asked to save, it did not: %s. A reclaim would cost everything since its checkpoint before, if it has one "
+            "asked to save, it did not: %s. A reclaim would cost everything since its checkpoint "
+            "before, if it has one "
             "(docs/checkpoints.md)",
-            a->save_failed ? "what it committed could not be stored" : "it committed nothing in the time it had");
+            a->save_failed ? "what it committed could not be stored"
+                           : "it committed nothing in the time it had");
         return;
     }
     d->row.saved = j->last_good;
@@ -169,7 +188,8 @@ static void killed(struct model *m, struct drill *d, const struct attempt *a, st
     d->row.save_ms = j->save_ms;
     d->row.lost_ms = lost_ms;
     if (j->progress != PROGRESS_NONE && j->last_good_progress != PROGRESS_NONE)
-        d->row.lost_steps = j->progress > j->last_good_progress ? j->progress - j->last_good_progress : 0;
+        d->row.lost_steps =
+            j->progress > j->last_good_progress ? j->progress - j->last_good_progress : 0;
     drill_move(d, DRILL_QUEUED);
     d->row.avoids = avoid_begin(m, d->job, d->row.node, now);
     drill_note(m, d);
@@ -180,19 +200,24 @@ static void ended_unproven(
     struct model *m, struct drill *d, const struct attempt *a, enum end_kind as, struct stamp now)
 {
     if (as == END_FAILED) {
-        conclude(m, d, now, DRILL_FAILED, "the attempt that resumed has failed with exit code %" PRId32 "%s%.120s",
+        conclude(m, d, now, DRILL_FAILED,
+            "the attempt that resumed has failed with exit code %" PRId32 "%s%.120s",
             a->row.exit_code, a->row.text[0] ? ": " : "", a->row.text);
-    } else if (as == END_SUCCEEDED && d->row.state == DRILL_RESUMED && d->row.saved_progress == PROGRESS_NONE) {
-        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms ? d->row.resumed_at.ms - d->row.killed_at.ms : 1;
+    } else if (as == END_SUCCEEDED && d->row.state == DRILL_RESUMED &&
+               d->row.saved_progress == PROGRESS_NONE) {
+        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms
+                               ? d->row.resumed_at.ms - d->row.killed_at.ms
+                               : 1;
         pass(m, d, now);
     } else {
-        conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it showed that it goes on",
-            a->row.attempt, end_kind_names[as]);
+        conclude(m, d, now, DRILL_INTERRUPTED,
+            "attempt %" PRId64 " ended (%s) before it showed that it goes on", a->row.attempt,
+            end_kind_names[as]);
     }
 }
 
-void drill_attempt_ended(
-    struct model *m, struct attempt *a, struct stamp now, enum end_kind as, int64_t lost_ms, bool goes_on)
+void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, enum end_kind as,
+    int64_t lost_ms, bool goes_on)
 {
     struct drill *d = job_side(a->job)->drill;
     link_remove(&a->undrilled);
@@ -201,7 +226,8 @@ void drill_attempt_ended(
     if (d->row.state != DRILL_STOPPING)
         ended_unproven(m, d, a, as, now);
     else if (as != END_DRILLED || !goes_on)
-        conclude(m, d, now, DRILL_INTERRUPTED, "attempt %" PRId64 " ended (%s) before it was stopped", a->row.attempt,
+        conclude(m, d, now, DRILL_INTERRUPTED,
+            "attempt %" PRId64 " ended (%s) before it was stopped", a->row.attempt,
             end_kind_names[as]);
     else
         killed(m, d, a, now, lost_ms);
@@ -223,8 +249,10 @@ static void resumed(struct model *m, struct drill *d, const struct attempt *a, s
     if (is_ref_before(a->row.restored, d->row.saved))
         conclude(m, d, now, DRILL_FAILED,
             "it resumed from checkpoint %" PRId64 ".%" PRId64 " and not from %" PRId64 ".%" PRId64
-            ", which did not come back from the store as it was: look for `damaged` in the job's events and verify the store",
-            a->row.restored.attempt, a->row.restored.sequence, d->row.saved.attempt, d->row.saved.sequence);
+            ", which did not come back from the store as it was: look for `damaged` in the job's "
+            "events and verify the store",
+            a->row.restored.attempt, a->row.restored.sequence, d->row.saved.attempt,
+            d->row.saved.sequence);
     else
         drill_note(m, d);
 }
@@ -263,11 +291,13 @@ void drill_saved(struct model *m, struct attempt *a, struct stamp now)
     struct drill *d = job_side(a->job)->drill;
     int64_t progress = a->job->row.last_good_progress;
     is_due_now(m, a);
-    if (d && d->row.state == DRILL_RESUMED && (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
+    if (d && d->row.state == DRILL_RESUMED &&
+        (progress != PROGRESS_NONE || d->row.saved_progress == PROGRESS_NONE))
         judge(m, d, progress, now);
 }
 
-/* first: what the attempt told first, which is what it resumed at, or the first of it that is known. */
+/* first: what the attempt told first, which is what it resumed at, or the first of it that is
+ * known. */
 void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int64_t first)
 {
     struct drill *d = job_side(a->job)->drill;
@@ -280,8 +310,8 @@ void drill_progressed(struct model *m, struct attempt *a, struct stamp now, int6
 void drill_job_ends(struct model *m, struct job *j, struct stamp now)
 {
     if (job_side(j)->drill)
-        conclude(m, job_side(j)->drill, now, DRILL_INTERRUPTED, "the job ended (%s) before it showed that it resumes",
-            end_kind_names[j->row.end]);
+        conclude(m, job_side(j)->drill, now, DRILL_INTERRUPTED,
+            "the job ended (%s) before it showed that it resumes", end_kind_names[j->row.end]);
 }
 
 /* ---- begun ---- */
@@ -294,7 +324,8 @@ static size_t count_live(const struct model *m)
     return n;
 }
 
-static int check_drill(const struct model *m, const struct event *ev, const struct job *j, struct err *e)
+static int check_drill(
+    const struct model *m, const struct event *ev, const struct job *j, struct err *e)
 {
     int64_t id = ev->drill.job;
     if (!j)
@@ -302,21 +333,29 @@ static int check_drill(const struct model *m, const struct event *ev, const stru
     const struct attempt *a = job_attempt(j);
     if (j->row.method == CKPT_NONE)
         return err_set(e, ERR_CONFLICT,
-            "job %" PRId64 " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop", id);
+            "job %" PRId64
+            " saves nothing, so it cannot resume: submit it with --checkpoint signal or coop",
+            id);
     if (job_side(j)->drill)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being drilled already", id);
-    if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING || !wall_is_set(a->row.started_at))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not run (%s): drill it when it does, or submit it with --drill",
-            id, a && j->row.state == JOB_RUNNING ? sm_name(&attempt_sm, (int)a->row.state)
-                                                 : sm_name(&job_sm, (int)j->row.state));
+    if (!a || j->row.state != JOB_RUNNING || a->row.state != ATTEMPT_RUNNING ||
+        !wall_is_set(a->row.started_at))
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " does not run (%s): drill it when it does, or submit it with --drill",
+            id,
+            a && j->row.state == JOB_RUNNING ? sm_name(&attempt_sm, (int)a->row.state)
+                                             : sm_name(&job_sm, (int)j->row.state));
     if (a->node->row.state != NODE_UP)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is on a node that is %s: drill it on the next one", id,
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " is on a node that is %s: drill it on the next one", id,
             sm_name(&node_sm, (int)a->node->row.state));
-    if (ev->drill.without_notice ? j->row.last_good.attempt == 0 || j->row.last_good_progress == 0 : j->row.progress == 0)
+    if (ev->drill.without_notice ? j->row.last_good.attempt == 0 || j->row.last_good_progress == 0
+                                 : j->row.progress == 0)
         return err_set(e, ERR_CONFLICT, "job %" PRId64 " %s yet: drill it later", id,
             ev->drill.without_notice ? "has no checkpoint to resume from" : "is at step 0");
     if (count_live(m) >= DRILLS_LIVE_MAX)
-        return err_set(e, ERR_CONFLICT, "%d drills are under way: try again when one of them is over", DRILLS_LIVE_MAX);
+        return err_set(e, ERR_CONFLICT,
+            "%d drills are under way: try again when one of them is over", DRILLS_LIVE_MAX);
     return 0;
 }
 
@@ -337,7 +376,8 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
         .method_version = DRILL_METHOD_VERSION,
         .attempt = a->row.attempt,
         .node = a->row.node,
-        .before_sequence = j->row.last_good.attempt == a->row.attempt ? j->row.last_good.sequence : 0,
+        .before_sequence =
+            j->row.last_good.attempt == a->row.attempt ? j->row.last_good.sequence : 0,
         .asked_at = ev->now.wall,
         .killed_at = WALL_NONE,
         .resumed_at = WALL_NONE,
@@ -354,17 +394,20 @@ int apply_drill(struct model *m, const struct event *ev, struct outcome *ret_out
     drill_link(m, d, j);
     drill_note(m, d);
     touch_job(m, j);
-    history(m, ev->now, "drill", (struct history_of){.attempt = a, .a = d->row.number}, "drill %" PRId64 " for %s: it is %s",
-        d->row.number, d->row.by[0] ? d->row.by : "submit --drill",
-        d->row.without_notice ? "killed without a save and has to resume" : "saved, stopped and has to resume");
+    history(m, ev->now, "drill", (struct history_of){.attempt = a, .a = d->row.number},
+        "drill %" PRId64 " for %s: it is %s", d->row.number,
+        d->row.by[0] ? d->row.by : "submit --drill",
+        d->row.without_notice ? "killed without a save and has to resume"
+                              : "saved, stopped and has to resume");
     job_stop(m, j, END_DRILLED, !ev->drill.without_notice);
     ret_outcome->id = j->row.id;
     return 0;
 }
 
-/* The job has ended, so nothing of it but this row need be known here. A difference counts as a failure of now: what was
- * certified since the resume is not any more. */
-int apply_drill_compared(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+/* The job has ended, so nothing of it but this row need be known here. A difference counts as a
+ * failure of now: what was certified since the resume is not any more. */
+int apply_drill_compared(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct drill_row r = *ev->compared.drill;
     int64_t with = ev->compared.with;
@@ -372,21 +415,24 @@ int apply_drill_compared(struct model *m, const struct event *ev, struct outcome
     ret_outcome->id = r.job;
     if (r.state != DRILL_PASSED)
         return err_set(e, ERR_CONFLICT,
-            "drill %" PRId64 " of job %" PRId64 " is %s: only the result of one that has passed is compared", r.number, r.job,
-            sm_name(&drill_sm, state));
+            "drill %" PRId64 " of job %" PRId64
+            " is %s: only the result of one that has passed is compared",
+            r.number, r.job, sm_name(&drill_sm, state));
     r.compared_with = with;
     if (!ev->compared.equal) {
         sm_move(&drill_sm, r.job, &state, DRILL_FAILED);
         r.state = DRILL_FAILED;
         r.ended_at = ev->now.wall;
-        text_format(r.text, sizeof r.text, "it resumed, but its result is not that of job %" PRId64 ", which ran undisturbed: %s",
+        text_format(r.text, sizeof r.text,
+            "it resumed, but its result is not that of job %" PRId64 ", which ran undisturbed: %s",
             with, ev->compared.text);
         certificate_note(m, &r);
     }
     *GROW(m->out.drills, m->out.n_drills) = r;
     history(m, ev->now, "drill-compared", (struct history_of){.a = r.number, .b = with},
         "for %s: its result %s that of job %" PRId64 ", which ran undisturbed%s%s", ev->compared.by,
-        ev->compared.equal ? "equals" : "is not", with, ev->compared.equal ? "" : ": ", ev->compared.equal ? "" : ev->compared.text);
+        ev->compared.equal ? "equals" : "is not", with, ev->compared.equal ? "" : ": ",
+        ev->compared.equal ? "" : ev->compared.text);
     m->out.history[m->out.n_history - 1].job = r.job;
     return 0;
 }
@@ -401,31 +447,38 @@ static struct wall waits_until(const struct drill *d)
             return WALL_NONE; /* a restore takes as long as it takes */
         return (struct wall){d->row.killed_at.ms + (d->row.avoids ? ELSEWHERE_MS : PLACE_MS)};
     case DRILL_RESUMED:
-        return (struct wall){d->row.resumed_at.ms + (d->row.saved_progress == PROGRESS_NONE ? SETTLE_MS : PROGRESS_MS)};
+        return (struct wall){d->row.resumed_at.ms +
+                             (d->row.saved_progress == PROGRESS_NONE ? SETTLE_MS : PROGRESS_MS)};
     default:
         return WALL_NONE;
     }
 }
 
-int apply_drill_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_drill_due(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->drill_due.job);
     struct drill *d = j ? job_side(j)->drill : NULL;
     struct wall until = d ? waits_until(d) : WALL_NONE;
     if (!wall_is_set(until) || until.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "the drill of job %" PRId64 " waits for nothing (any more)", ev->drill_due.job);
+        return err_set(e, ERR_CONFLICT, "the drill of job %" PRId64 " waits for nothing (any more)",
+            ev->drill_due.job);
     ret_outcome->id = j->row.id;
     if (d->row.state == DRILL_QUEUED && d->row.avoids) {
         stop_avoiding(m, d);
         drill_note(m, d);
     } else if (d->row.state == DRILL_QUEUED) {
-        conclude(m, d, ev->now, DRILL_INTERRUPTED, "no node had room for it within an hour of the kill");
+        conclude(
+            m, d, ev->now, DRILL_INTERRUPTED, "no node had room for it within an hour of the kill");
     } else if (d->row.saved_progress == PROGRESS_NONE) {
-        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms ? d->row.resumed_at.ms - d->row.killed_at.ms : 1;
+        d->row.resume_ms = d->row.resumed_at.ms > d->row.killed_at.ms
+                               ? d->row.resumed_at.ms - d->row.killed_at.ms
+                               : 1;
         pass(m, d, ev->now);
     } else {
         conclude(m, d, ev->now, DRILL_FAILED,
-            "it has told no progress for 30 minutes after the resume; before, it had got to step %" PRId64,
+            "it has told no progress for 30 minutes after the resume; before, it had got to step "
+            "%" PRId64,
             d->row.saved_progress);
     }
     return 0;
@@ -437,7 +490,8 @@ static struct mono when(struct wall due, struct stamp now)
     return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
 }
 
-static void sooner(struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
+static void sooner(
+    struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
 {
     if (mono_is_set(*best) && best->ms <= due.ms)
         return;
@@ -460,8 +514,9 @@ struct mono drill_next(const struct model *m, struct stamp now, struct event *re
         const struct event ev = {.type = EV_DRILL, .drill.job = a->row.job};
         if (check_drill(m, &ev, a->job, NULL) != 0)
             continue; /* at step 0, on a node that is going, or there are too many */
-        sooner(a->drill_due ? now.mono : when((struct wall){a->row.started_at.ms + AUTO_START_MS}, now), &ev, &best,
-            ret_event);
+        sooner(a->drill_due ? now.mono
+                            : when((struct wall){a->row.started_at.ms + AUTO_START_MS}, now),
+            &ev, &best, ret_event);
         break; /* those behind it are due later */
     }
     return best;
@@ -474,10 +529,13 @@ int model_load_drill(struct model *m, const struct drill_row *r, struct err *e)
     struct job *j = model_job(m, r->job);
     const struct attempt *a = j ? job_attempt(j) : NULL;
     bool stops = r->state == DRILL_STOPPING;
-    if (!j || job_side(j)->drill || r->state >= DRILL_PASSED || r->number < 1 || r->number > j->row.drills ||
-        (r->state == DRILL_RESUMED && !a) ||
-        (stops && (!a || a->row.attempt != r->attempt)) || (!stops && r->attempt >= j->row.attempts + !a))
-        return err_set(e, ERR_CORRUPT, "stored drill %" PRId64 " of job %" PRId64 " contradicts other rows", r->number, r->job);
+    if (!j || job_side(j)->drill || r->state >= DRILL_PASSED || r->number < 1 ||
+        r->number > j->row.drills || (r->state == DRILL_RESUMED && !a) ||
+        (stops && (!a || a->row.attempt != r->attempt)) ||
+        (!stops && r->attempt >= j->row.attempts + !a))
+        return err_set(e, ERR_CORRUPT,
+            "stored drill %" PRId64 " of job %" PRId64 " contradicts other rows", r->number,
+            r->job);
     struct drill *d = mem_alloc(sizeof *d);
     d->row = *r;
     drill_link(m, d, j);

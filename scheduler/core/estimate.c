@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that is only imagined: it has a shape and a place in the queue, and is in no list of the model.
+ * A job that is only imagined: it has a shape and a place in the queue, and is in no list of the
+ * model.
  */
 #include "scheduler/core/estimate.h"
 #include "scheduler/core/forecast_parts.h"
@@ -20,7 +21,8 @@ struct imagined {
     struct team team;
 };
 
-static void imagine(const struct model *m, const struct event *submit, const struct job_row *own, struct imagined *i)
+static void imagine(const struct model *m, const struct event *submit, const struct job_row *own,
+    struct imagined *i)
 {
     const struct job_row *r = submit->submit.job;
     struct job *j = &i->job;
@@ -42,26 +44,31 @@ static void imagine(const struct model *m, const struct event *submit, const str
     labels_of_submit(m, submit, &i->labels);
     if (i->labels.names[0])
         j->labels = &i->labels;
-    bool asks = submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];
+    bool asks =
+        submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];
     queue_describe(m, j, asks ? &i->extras : NULL, &i->shape);
     i->shape.head = j->row.id;
     i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
 }
 
 /* When this will have come true. NEVER_MS: it never will, or nobody knows. */
-static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now, int64_t *ret_at, int64_t *ret_latest)
+static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now,
+    int64_t *ret_at, int64_t *ret_latest)
 {
     const struct job *on = model_job(m, d->on);
     on = on && d->of_task && on->array ? array_task(on, d->task) : on;
     *ret_at = *ret_latest = NEVER_MS;
     if (d->has_ended && waits_judge(d->kind, d->end) == DEPEND_MET)
-        *ret_at = *ret_latest = d->kind == DEPEND_AFTER && wall_is_set(d->started_at) ? d->started_at.ms + d->delay_ms : now.wall.ms;
+        *ret_at = *ret_latest = d->kind == DEPEND_AFTER && wall_is_set(d->started_at)
+                                    ? d->started_at.ms + d->delay_ms
+                                    : now.wall.ms;
     else if (on && !d->has_ended)
         forecast_dependency(m, on, d->kind, d->delay_ms, now, ret_at, ret_latest);
 }
 
 /* False: nobody knows when it would be eligible. */
-static bool wait_for_jobs(const struct model *m, const struct event *submit, struct asker *a, char *why)
+static bool wait_for_jobs(
+    const struct model *m, const struct event *submit, struct asker *a, char *why)
 {
     int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0, unknown = CORE_ID_NONE;
     size_t n = 0;
@@ -81,14 +88,17 @@ static bool wait_for_jobs(const struct model *m, const struct event *submit, str
     if (n == 0)
         return true;
     a->from_ms = max_i64(a->from_ms, submit->submit.job->depends_any ? any : all);
-    a->latest_from_ms = max_i64(a->latest_from_ms, submit->submit.job->depends_any ? any_latest : all_latest);
+    a->latest_from_ms =
+        max_i64(a->latest_from_ms, submit->submit.job->depends_any ? any_latest : all_latest);
     if (a->from_ms < NEVER_MS)
         return true;
-    text_format(why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", unknown);
+    text_format(
+        why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", unknown);
     return false;
 }
 
-static bool wait_for(const struct model *m, const struct event *submit, struct imagined *i, struct asker *a, char *why)
+static bool wait_for(const struct model *m, const struct event *submit, struct imagined *i,
+    struct asker *a, char *why)
 {
     struct stamp now = submit->now;
     a->from_ms = a->latest_from_ms = now.wall.ms;
@@ -145,14 +155,19 @@ static void price(const struct model *m, const struct imagined *i, struct estima
     if (t->most_ms == 0)
         return;
     t->least_uusd = add(cost(t->least_ms, t->uusd_h, t->tasks), t->input_uusd);
-    t->expected_uusd = add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks), t->input_uusd + input_again(t, of));
-    t->most_uusd = max_i64(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
+    t->expected_uusd =
+        add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks),
+            t->input_uusd + input_again(t, of));
+    t->most_uusd =
+        max_i64(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
 }
 
-static void answer(const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)
+static void answer(
+    const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)
 {
     const struct runtimes *history = runtimes_of(m, &i->job);
-    struct asker a = {.shape = &i->shape, .at = queue_place(&i->shape), .row = &i->job.row, .history = history};
+    struct asker a = {
+        .shape = &i->shape, .at = queue_place(&i->shape), .row = &i->job.row, .history = history};
     t->job = i->job.row.id;
     t->nodes = i->shape.least;
     t->tasks = submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1;
@@ -162,21 +177,24 @@ static void answer(const struct model *m, const struct event *submit, struct ima
     runtimes_range(history, i->job.row.time_limit_ms, &t->least_ms, &t->most_ms);
     t->expected_ms = t->most_ms > 0 ? runtimes_mean(history, i->job.row.time_limit_ms, 0) : 0;
     price(m, i, t);
-    bool waits = a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));
+    bool waits =
+        a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));
     if (!t->start.is_now)
         t->n_reasons = explain_imagined(m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
     if (!t->start.is_now && !waits)
         t->n_changes = remedies_for(m, submit->now, &i->job, t->changes, REMEDIES_MAX);
 }
 
-int core_estimate(const struct model *m, const struct event *submit, struct estimate *ret_estimate, struct err *e)
+int core_estimate(
+    const struct model *m, const struct event *submit, struct estimate *ret_estimate, struct err *e)
 {
     struct imagined *i = mem_alloc(sizeof *i);
     struct job_row own;
     int rc = submit_check(m, submit, &own, &i->extras, e);
     if (!rc) {
         imagine(m, submit, &own, i);
-        rc = limits_check_submit(i->job.account, submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1, e);
+        rc = limits_check_submit(
+            i->job.account, submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1, e);
     }
     if (!rc) {
         memset(ret_estimate, 0, sizeof *ret_estimate);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs ask for beside cpus, GPUs and memory (extras.h), and what nodes, offers and the cluster have of it.
+ * What jobs ask for beside cpus, GPUs and memory (extras.h), and what nodes, offers and the cluster
+ * have of it.
  *
- * A node has the features that its agent tells, those of its pool, and of itself its provider, region, zone, instance type and
- * market; an elastic one all that its offer promised, so that what was launched for a job is taken for it. An offer has what its
- * machines will have. Of named resources a node has what its agent tells, and of others what its pool says of each of its nodes.
+ * A node has the features that its agent tells, those of its pool, and of itself its provider,
+ * region, zone, instance type and market; an elastic one all that its offer promised, so that what
+ * was launched for a job is taken for it. An offer has what its machines will have. Of named
+ * resources a node has what its agent tells, and of others what its pool says of each of its nodes.
  *
- * Licences are the cluster's. A job holds them from its placement to the end of its last rank. One that could start but for
- * licences keeps what stands behind it in the queue from taking them (plan.c): else jobs that need one could pass for ever one
- * that needs ten.
+ * Licences are the cluster's. A job holds them from its placement to the end of its last rank. One
+ * that could start but for licences keeps what stands behind it in the queue from taking them
+ * (plan.c): else jobs that need one could pass for ever one that needs ten.
  */
 #include "scheduler/core/impl.h"
 
@@ -22,16 +24,29 @@
 
 /* ---- the text ---- */
 
-enum part { PART_GPU, PART_GPU_MEMORY, PART_CONSTRAINT, PART_RESOURCES, PART_LICENCES, PART_EXCLUSIVE, PART_NODES, PART_EXCLUDE, PART_INPUT, N_PARTS };
-static const char *const part_keys[N_PARTS] = {
-    "gpu=", "gpu-memory=", "constraint=", "resources=", "licences=", "exclusive=", "nodes=", "exclude=", "input="};
+enum part {
+    PART_GPU,
+    PART_GPU_MEMORY,
+    PART_CONSTRAINT,
+    PART_RESOURCES,
+    PART_LICENCES,
+    PART_EXCLUSIVE,
+    PART_NODES,
+    PART_EXCLUDE,
+    PART_INPUT,
+    N_PARTS
+};
+static const char *const part_keys[N_PARTS] = {"gpu=", "gpu-memory=", "constraint=", "resources=",
+    "licences=", "exclusive=", "nodes=", "exclude=", "input="};
 
 static int read_hosts(const char *value, char out[HOSTS_TEXT_MAX], struct err *e)
 {
     int64_t n = 0;
     int rc = hosts_check(value, &n, e);
     if (!rc && strlen(value) >= HOSTS_TEXT_MAX)
-        rc = err_set(e, ERR_INVALID, "a list of nodes is at most %d bytes long: fold names together, as n[1-3,7]", HOSTS_TEXT_MAX - 1);
+        rc = err_set(e, ERR_INVALID,
+            "a list of nodes is at most %d bytes long: fold names together, as n[1-3,7]",
+            HOSTS_TEXT_MAX - 1);
     if (!rc && n == 0)
         rc = err_set(e, ERR_INVALID, "expected names of nodes, found none");
     if (!rc)
@@ -43,15 +58,19 @@ int input_read_place(const char *text, struct input *ret_input, struct err *e)
 {
     struct input in = {.bytes = ret_input->bytes};
     char shown[STR_SHOW_MAX];
-    if (!str_eq(text, "store") && !(core_traffic_place(text, in.provider, in.region) && core_traffic_knows(in.provider)))
-        return err_set(e, ERR_INVALID, "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s", str_show(text, shown));
+    if (!str_eq(text, "store") &&
+        !(core_traffic_place(text, in.provider, in.region) && core_traffic_knows(in.provider)))
+        return err_set(e, ERR_INVALID,
+            "expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found %s",
+            str_show(text, shown));
     *ret_input = in;
     return 0;
 }
 
 void input_format_place(const struct input *in, char out[INPUT_PLACE_MAX])
 {
-    text_format(out, INPUT_PLACE_MAX, "%s%s%s", in->provider[0] ? in->provider : "store", in->provider[0] ? "/" : "", in->region);
+    text_format(out, INPUT_PLACE_MAX, "%s%s%s", in->provider[0] ? in->provider : "store",
+        in->provider[0] ? "/" : "", in->region);
 }
 
 static int read_input(const char *value, struct input *ret_input, struct err *e)
@@ -72,7 +91,8 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
     case PART_GPU:
         gpu_model(value, model);
         if (!model[0] || !str_eq(model, value))
-            return err_set(e, ERR_INVALID, "%s is not a model's short name, such as a100", str_show(value, shown));
+            return err_set(e, ERR_INVALID, "%s is not a model's short name, such as a100",
+                str_show(value, shown));
         STR_COPY(x->gpu.model, model);
         return 0;
     case PART_GPU_MEMORY:
@@ -83,7 +103,9 @@ static int read_part(enum part which, const char *value, struct extras *x, struc
         return counts_parse(value, &x->resources, e);
     case PART_EXCLUSIVE:
         x->exclusive = str_eq(value, "yes");
-        return x->exclusive ? 0 : err_set(e, ERR_INVALID, "expected yes, found %s", str_show(value, shown));
+        return x->exclusive
+                   ? 0
+                   : err_set(e, ERR_INVALID, "expected yes, found %s", str_show(value, shown));
     case PART_NODES:
         return read_hosts(value, x->nodes, e);
     case PART_EXCLUDE:
@@ -112,7 +134,9 @@ int extras_parse(const char *text, struct extras *ret_extras, struct err *e)
         while (which < N_PARTS && !str_starts(part, part_keys[which]))
             which++;
         if (which == N_PARTS)
-            return err_set(e, ERR_INVALID, "expected gpu=, gpu-memory=, constraint=, resources=, licences=, exclusive=, nodes=, exclude= or input=, in this order, found %s",
+            return err_set(e, ERR_INVALID,
+                "expected gpu=, gpu-memory=, constraint=, resources=, licences=, exclusive=, "
+                "nodes=, exclude= or input=, in this order, found %s",
                 str_show(part, shown));
         size_t key = strlen(part_keys[which]);
         if (read_part((enum part)which, part + key, &x, e) != 0)
@@ -222,7 +246,8 @@ int model_load_extras(struct model *m, const struct extras_row *r, struct err *e
     if (r->id < 1 || model_extras(m, r->id))
         return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " come twice", r->id);
     if (extras_parse(r->text, &x, &why) != 0)
-        return err_set(e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
+        return err_set(
+            e, ERR_CORRUPT, "stored extras %" PRId64 " cannot be read: %s", r->id, why.text);
     m->next.next_extras = r->id < m->next.next_extras ? m->next.next_extras : r->id + 1;
     extras_format(&x, text);
     if (!text[0])
@@ -233,7 +258,8 @@ int model_load_extras(struct model *m, const struct extras_row *r, struct err *e
 
 /* ---- what nodes and offers have ---- */
 
-static void add_pools(const struct pool *p, const char *zone, const char *type, enum market market, char *set)
+static void add_pools(
+    const struct pool *p, const char *zone, const char *type, enum market market, char *set)
 {
     features_add_all(set, FEATURES_ALL_MAX, p->row.features);
     if (!p->row.elastic)
@@ -255,7 +281,8 @@ static void merge(const char *own, const char *pools, struct counts *ret_counts)
         return;
     for (size_t i = 0; i < more.n; i++)
         if (counts_of(ret_counts, more.v[i].name) == 0)
-            counts_add(ret_counts, more.v[i].name, more.v[i].n, NULL); /* as many as there is room for */
+            /* as many as there is room for */
+            counts_add(ret_counts, more.v[i].name, more.v[i].n, NULL);
 }
 
 void offer_describe(struct offer *o)
@@ -273,7 +300,8 @@ void node_take_stock(struct node *n, const struct job *j, int64_t sign)
         stock_add(&n->stock, &j->shape->extras->resources, -sign);
 }
 
-/* What its attempts hold stays theirs, also when there is less of it now: then the node is overdrawn until they have ended. */
+/* What its attempts hold stays theirs, also when there is less of it now: then the node is
+ * overdrawn until they have ended. */
 static void set_stock(struct node *n, const struct counts *all)
 {
     n->resources = *all;
@@ -347,13 +375,15 @@ void stock_add(struct stock *s, const struct counts *need, int64_t times)
 
 bool extras_allow(const struct extras *x, const char *node)
 {
-    return (!x->nodes[0] || (node && hosts_has(x->nodes, node))) && !(x->exclude[0] && node && hosts_has(x->exclude, node));
+    return (!x->nodes[0] || (node && hosts_has(x->nodes, node))) &&
+           !(x->exclude[0] && node && hosts_has(x->exclude, node));
 }
 
-bool extras_suit(
-    const struct extras *x, const char *node, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+bool extras_suit(const struct extras *x, const char *node, const struct gpu_kind *gpu,
+    const char *features, const struct counts *resources)
 {
-    return extras_allow(x, node) && gpu_serves(gpu, &x->gpu) && constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
+    return extras_allow(x, node) && gpu_serves(gpu, &x->gpu) &&
+           constraint_holds(&x->constraint, features) && counts_cover(resources, &x->resources);
 }
 
 bool offer_suits(const struct offer *o, const struct shape *s)
@@ -368,7 +398,9 @@ bool node_has_extras(const struct node *n, const struct shape *s)
 
 bool node_has_space(const struct node *n, const struct shape *s)
 {
-    return resources_fit(&s->need, &n->free) && (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) && (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
+    return resources_fit(&s->need, &n->free) &&
+           (list_is_empty(&n->attempts) || !shape_is_exclusive(s)) &&
+           (!s->extras || stock_times(&n->stock, &s->extras->resources) > 0);
 }
 
 bool node_has_room(const struct node *n, const struct shape *s)
@@ -446,10 +478,12 @@ struct known {
     char all[64 * FEATURE_MAX]; /* names of features, as far as there is room */
     char models[64 * FEATURE_MAX];
     int64_t machines, suitable, constrained; /* constrained: of which the constraint holds */
-    int64_t with_gpu, most_mib;              /* with such GPUs; the most memory that one of the model has */
+    /* with such GPUs; the most memory that one of the model has */
+    int64_t with_gpu, most_mib;
 };
 
-static void know(struct known *k, const char *node, const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+static void know(struct known *k, const char *node, const struct gpu_kind *gpu,
+    const char *features, const struct counts *resources)
 {
     struct gpu_kind asked = k->x->gpu;
     if (!extras_allow(k->x, node))
@@ -469,7 +503,8 @@ static void know_all(const struct model *m, struct known *k)
 {
     LIST_FOREACH (&m->all_nodes, l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
-        if (job_pools_allow(k->job->pool, n->row.pool) && wish_allows(k->job->market, n->row.market))
+        if (job_pools_allow(k->job->pool, n->row.pool) &&
+            wish_allows(k->job->market, n->row.market))
             know(k, n->row.name, &n->gpu, n->features, &n->resources);
     }
     LIST_FOREACH (&m->all_pools, lp) {
@@ -504,7 +539,9 @@ static int refuse_name(const char *what, const char *name, const char *set, stru
 {
     char near[FEATURE_MAX];
     nearest(set, name, near);
-    return err_set(e, ERR_INVALID, "no node and no pool that it may use has %s \"%s\"%s%s%s (belay nodes tells what they have)",
+    return err_set(e, ERR_INVALID,
+        "no node and no pool that it may use has %s \"%s\"%s%s%s (belay nodes tells what they "
+        "have)",
         what, name, near[0] ? "; did you mean \"" : "", near, near[0] ? "\"?" : "");
 }
 
@@ -514,11 +551,14 @@ static int refuse_constraint(const struct known *k, struct err *e)
     for (size_t i = 0; (name = constraint_name(&k->x->constraint, i)); i++)
         if (!features_has(k->all, name) && (str_eq(name, "apptainer") || str_eq(name, "podman")))
             return err_set(e, ERR_INVALID,
-                "no node and no pool that it may use has podman or apptainer, one of which a container image needs (a .sif file: apptainer): "
-                "install it on the nodes, or name it in features: of a pool whose machines have it");
+                "no node and no pool that it may use has podman or apptainer, one of which a "
+                "container image needs (a .sif file: apptainer): "
+                "install it on the nodes, or name it in features: of a pool whose machines have "
+                "it");
         else if (!features_has(k->all, name))
             return refuse_name("the feature", name, k->all, e);
-    return err_set(e, ERR_INVALID, "no node and no pool that it may use has all of what the constraint %s asks for together",
+    return err_set(e, ERR_INVALID,
+        "no node and no pool that it may use has all of what the constraint %s asks for together",
         k->x->constraint.text);
 }
 
@@ -527,11 +567,14 @@ static int refuse_gpu(const struct known *k, struct err *e)
     const struct gpu_kind *g = &k->x->gpu;
     if (k->most_mib == 0 && g->model[0])
         return refuse_name("GPUs of the model", g->model, k->models, e);
-    return err_set(e, ERR_INVALID, "it needs GPUs %s%sof %" PRId64 " MiB, and no node and no pool that it may use has such with more than %" PRId64,
+    return err_set(e, ERR_INVALID,
+        "it needs GPUs %s%sof %" PRId64
+        " MiB, and no node and no pool that it may use has such with more than %" PRId64,
         g->model, g->model[0] ? " " : "", g->memory_mib, k->most_mib);
 }
 
-static void most_of(const struct counts *have, const char *name, int64_t *most, char *names, size_t size)
+static void most_of(
+    const struct counts *have, const char *name, int64_t *most, char *names, size_t size)
 {
     int64_t n = counts_of(have, name);
     *most = n > *most ? n : *most;
@@ -546,7 +589,8 @@ static int refuse_resources(const struct model *m, const struct known *k, struct
         char names[64 * FEATURE_MAX] = "";
         int64_t most = 0;
         LIST_FOREACH (&m->all_nodes, l)
-            most_of(&LIST_ENTRY(l, struct node, in_all)->resources, want->name, &most, names, sizeof names);
+            most_of(&LIST_ENTRY(l, struct node, in_all)->resources, want->name, &most, names,
+                sizeof names);
         LIST_FOREACH (&m->all_pools, l) {
             struct counts own;
             merge("", LIST_ENTRY(l, struct pool, in_all)->row.resources, &own);
@@ -555,10 +599,13 @@ static int refuse_resources(const struct model *m, const struct known *k, struct
         if (most == 0)
             return refuse_name("the resource", want->name, names, e);
         if (most < want->n)
-            return err_set(e, ERR_INVALID, "it needs %s:%" PRId64 " of a node, and no node has more than %" PRId64, want->name,
+            return err_set(e, ERR_INVALID,
+                "it needs %s:%" PRId64 " of a node, and no node has more than %" PRId64, want->name,
                 want->n, most);
     }
-    return err_set(e, ERR_INVALID, "no node and no pool that it may use has all of the resources, and the features, that it asks for together");
+    return err_set(e, ERR_INVALID,
+        "no node and no pool that it may use has all of the resources, and the features, that it "
+        "asks for together");
 }
 
 static int check_licences(const struct model *m, const struct extras *x, struct err *e)
@@ -571,10 +618,12 @@ static int check_licences(const struct model *m, const struct extras *x, struct 
             names[k] = m->licences[k].what.name;
         const char *near = l ? NULL : str_nearest(want->name, names);
         if (!l)
-            return err_set(e, ERR_INVALID, "there is no licence \"%s\" in belayd's configuration%s%s%s", want->name,
+            return err_set(e, ERR_INVALID,
+                "there is no licence \"%s\" in belayd's configuration%s%s%s", want->name,
                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         if (l->what.n < want->n)
-            return err_set(e, ERR_INVALID, "it needs %" PRId64 " of the licence %s, and there are %" PRId64, want->n,
+            return err_set(e, ERR_INVALID,
+                "it needs %" PRId64 " of the licence %s, and there are %" PRId64, want->n,
                 want->name, l->what.n);
     }
     return 0;
@@ -591,11 +640,12 @@ static int refuse_node(const struct model *m, const char *name, struct err *e)
             names[n++] = LIST_ENTRY(l, struct node, in_all)->row.name;
     names[n] = NULL;
     const char *near = str_nearest(name, names);
-    return err_set(e, ERR_INVALID, "there is no node \"%s\"%s%s%s (belay nodes tells their names)", name, near ? "; did you mean \"" : "",
-        near ? near : "", near ? "\"?" : "");
+    return err_set(e, ERR_INVALID, "there is no node \"%s\"%s%s%s (belay nodes tells their names)",
+        name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* Each of them is there. Those of elastic pools come and go: it may be one that has gone which a job must not run on. */
+/* Each of them is there. Those of elastic pools come and go: it may be one that has gone which a
+ * job must not run on. */
 static int check_names(const struct model *m, const char *list, bool may_be_gone, struct err *e)
 {
     struct hosts_at at = {0};
@@ -609,7 +659,8 @@ static int check_names(const struct model *m, const char *list, bool may_be_gone
     return 0;
 }
 
-static int check_nodes(const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
+static int check_nodes(
+    const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
 {
     int64_t least = j->nodes_min ? j->nodes_min : j->nodes, n_allowed = 0, n_here = 0;
     int rc = check_names(m, x->nodes, false, e);
@@ -621,26 +672,33 @@ static int check_nodes(const struct model *m, const struct job_row *j, const str
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         bool allowed = extras_allow(x, n->row.name);
         n_allowed += allowed;
-        n_here += allowed && job_pools_allow(j->pool, n->row.pool) && wish_allows(j->market, n->row.market);
+        n_here += allowed && job_pools_allow(j->pool, n->row.pool) &&
+                  wish_allows(j->market, n->row.market);
     }
     if (n_allowed == 0)
-        return err_set(e, ERR_INVALID, "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);
+        return err_set(e, ERR_INVALID,
+            "each of the nodes that it is to run on, %s, it excludes as well", x->nodes);
     if (n_here == 0)
         return err_set(e, ERR_INVALID, "none of the nodes %s is %s%s, where it may run", x->nodes,
-            j->pool[0] ? "in pool " : "of the market ", j->pool[0] ? j->pool : market_wish_names[j->market]);
+            j->pool[0] ? "in pool " : "of the market ",
+            j->pool[0] ? j->pool : market_wish_names[j->market]);
     if (n_here < least)
-        return err_set(e, ERR_INVALID, "it needs %" PRId64 " nodes at once, and of those that it names, %s, it may have %" PRId64, least,
-            x->nodes, n_here);
+        return err_set(e, ERR_INVALID,
+            "it needs %" PRId64
+            " nodes at once, and of those that it names, %s, it may have %" PRId64,
+            least, x->nodes, n_here);
     return 0;
 }
 
-int extras_check_submit(const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
+int extras_check_submit(
+    const struct model *m, const struct job_row *j, const struct extras *x, struct err *e)
 {
     struct known k = {.job = j, .x = x};
     int rc = check_licences(m, x, e);
     if (!rc && extras_name_nodes(x))
         rc = check_nodes(m, j, x, e);
-    if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] && x->gpu.memory_mib == 0))
+    if (rc || (x->constraint.n_names == 0 && x->resources.n == 0 && !x->gpu.model[0] &&
+                  x->gpu.memory_mib == 0))
         return rc;
     if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && j->need.gpus == 0)
         return err_set(e, ERR_INVALID, "a model or a memory of GPUs, but it asks for no GPUs");

@@ -2,12 +2,15 @@
  *
  * Deciding where a job runs next (finish.h).
  *
- * 1. What leaves the net, time left - worst work left - worst restart - one failed launch, below nothing before the next look is not considered.
- * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start costs a restart of it, and waiting the
- *    time to the next look.
- * 3. What might pass the cap beside the rival is not considered. There is none left only when the rival's own way is closed to the job or was no way to
- *    keep the cap, or when there were more flaps than were reckoned with: then the job does not wait any more until it has come up to the rival, while there is money for that,
- *    and then the rival is followed; if that may not be, all is considered.
+ * 1. What leaves the net, time left - worst work left - worst restart - one failed launch, below
+ *    nothing before the next look is not considered.
+ * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start
+ *    costs a restart of it, and waiting the time to the next look.
+ * 3. What might pass the cap beside the rival is not considered. There is none left only when the
+ *    rival's own way is closed to the job or was no way to keep the cap, or when there were more
+ *    flaps than were reckoned with: then the job does not wait any more until it has come up to the
+ *    rival, while there is money for that, and then the rival is followed; if that may not be, all
+ *    is considered.
  * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
  */
 #include "scheduler/core/finish.h"
@@ -35,7 +38,8 @@ static size_t cheapest_sure(const struct finish_offer *offers, size_t n)
     size_t best = FINISH_NOWHERE;
 
     for (size_t i = 0; i < n; i++)
-        if (offers[i].is_sure && (best == FINISH_NOWHERE || offers[i].price_uusd_h < offers[best].price_uusd_h))
+        if (offers[i].is_sure &&
+            (best == FINISH_NOWHERE || offers[i].price_uusd_h < offers[best].price_uusd_h))
             best = i;
     assert(best != FINISH_NOWHERE);
     return best;
@@ -53,12 +57,14 @@ static bool is_on_sure(const struct finish_job *job, const struct finish_offer *
 
 static struct finish_choice choose(size_t offer, enum finish_why why)
 {
-    return (struct finish_choice){.offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
+    return (struct finish_choice){
+        .offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
 }
 
 /* The references. */
 
-static size_t pick_spot(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n)
+static size_t pick_spot(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n)
 {
     const size_t from = job->last == FINISH_NOWHERE ? n - 1 : job->last;
     size_t best = FINISH_NOWHERE;
@@ -84,7 +90,8 @@ static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
     return done < elapsed * (double)job->whole_work_ms / (double)job->whole_time_ms;
 }
 
-static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n)
+static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n)
 {
     const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
     const int64_t spare = finish_slack_ms(job);
@@ -120,10 +127,13 @@ struct plan {
     int64_t slack_ms;
     struct finish_choice best;
     bool is_capped;
-    struct finish_job beside; /* the rival at the next look, if is_capped, and where it is until then */
+    /* the rival at the next look, if is_capped, and where it is until then */
+    struct finish_job beside;
     size_t beside_on;
-    bool catches_up;                    /* it does not wait, and what it owes is what may not pass the cap */
-    double followed_uusd, refused_uusd; /* what its way costs, and the least that the cap refused; INFINITY: nothing */
+    /* it does not wait, and what it owes is what may not pass the cap */
+    bool catches_up;
+    /* what its way costs, and the least that the cap refused; INFINITY: nothing */
+    double followed_uusd, refused_uusd;
 };
 
 static bool passes_cap(const struct plan *pl, size_t offer)
@@ -157,38 +167,45 @@ static void consider(struct plan *pl, size_t offer, enum finish_why why, double 
     }
 }
 
-/* The costs of all acts with so much of the restart counted as work beside it: what is left of it where the job is, or by what
- * a start takes longer than the table's. */
-static void costs_of(const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[FINISH_ACTS])
+/* The costs of all acts with so much of the restart counted as work beside it: what is left of it
+ * where the job is, or by what a start takes longer than the table's. */
+static void costs_of(
+    const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[FINISH_ACTS])
 {
     finish_table_costs(pl->p->table, ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
         ((double)pl->slack_ms - extra_ms) / FINISH_STEP_MS, class, ret_costs);
 }
 
-/* What is waited for in the market: what the job is on, or the favourite. The table's spot has one price, and stands for that one. */
+/* What is waited for in the market: what the job is on, or the favourite. The table's spot has one
+ * price, and stands for that one. */
 static double market_price(const struct plan *pl)
 {
-    const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h : pl->p->price_uusd_h;
+    const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h
+                                                           : pl->p->price_uusd_h;
 
-    return pl->p->price_uusd_h > 0 ? (double)uusd_h / (double)pl->offers[pl->sure].price_uusd_h : pl->p->table->price;
+    return pl->p->price_uusd_h > 0 ? (double)uusd_h / (double)pl->offers[pl->sure].price_uusd_h
+                                   : pl->p->table->price;
 }
 
-/* What this offer costs more is paid while it is expected to last. Counted from the market's price: from a lower one, say the table's as it was rounded, waiting
- * would look cheaper than any spot, again and again, until there is no time left. */
+/* What this offer costs more is paid while it is expected to last. Counted from the market's price:
+ * from a lower one, say the table's as it was rounded, waiting would look cheaper than any spot,
+ * again and again, until there is no time left. */
 static double dearer(const struct plan *pl, const struct finish_offer *o, double extra_ms)
 {
     const struct finish_table *t = pl->p->table;
     const double price = (double)o->price_uusd_h / (double)pl->offers[pl->sure].price_uusd_h;
-    const double run = ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS, life = t->life[o->class];
+    const double run = ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
+                 life = t->life[o->class];
 
     return (price - market_price(pl)) * (run < life ? run : life);
 }
 
-/* Spot is not left for spot of the same price: that another is expected to last longer is mostly the luck of the estimate, and the table's
- * favourite stays the favourite until it is lost. */
+/* Spot is not left for spot of the same price: that another is expected to last longer is mostly
+ * the luck of the estimate, and the table's favourite stays the favourite until it is lost. */
 static bool is_worth_leaving_for(const struct plan *pl, const struct finish_offer *o)
 {
-    return !is_on_spot(pl->job, pl->offers) || o->price_uusd_h < pl->offers[pl->job->on].price_uusd_h;
+    return !is_on_spot(pl->job, pl->offers) ||
+           o->price_uusd_h < pl->offers[pl->job->on].price_uusd_h;
 }
 
 static void consider_spot(struct plan *pl, size_t i)
@@ -199,10 +216,14 @@ static void consider_spot(struct plan *pl, size_t i)
 
     if (i == job->on && pl->slack_ms >= min_i64(job->look_ms, job->starting_ms)) {
         costs_of(pl, o->class, (double)job->starting_ms, costs);
-        consider(pl, i, FINISH_WHY_KEEP, costs[FINISH_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
-    } else if (i != job->on && pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) && is_worth_leaving_for(pl, o)) {
+        consider(pl, i, FINISH_WHY_KEEP,
+            costs[FINISH_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
+    } else if (i != job->on &&
+               pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) &&
+               is_worth_leaving_for(pl, o)) {
         costs_of(pl, o->class, pl->longer_ms, costs);
-        consider(pl, i, FINISH_WHY_CHEAPEST, costs[FINISH_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
+        consider(pl, i, FINISH_WHY_CHEAPEST,
+            costs[FINISH_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
     }
 }
 
@@ -226,7 +247,9 @@ static void consider_all(struct plan *pl)
     if (pl->slack_ms < job->look_ms || pl->catches_up)
         return;
     costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
-    consider(pl, FINISH_NOWHERE, finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP, costs[FINISH_WAIT]);
+    consider(pl, FINISH_NOWHERE,
+        finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP,
+        costs[FINISH_WAIT]);
 }
 
 static bool is_none(const struct plan *pl)
@@ -262,7 +285,8 @@ static void consider_under_cap(struct plan *pl)
         pl->best.why = FINISH_WHY_CAP;
 }
 
-/* Behind the net: on-demand now, unless the job is on something already that is as quick and there is no time for a restart. */
+/* Behind the net: on-demand now, unless the job is on something already that is as quick and there
+ * is no time for a restart. */
 static size_t rescue(const struct finish_job *job, const struct finish_offer *offers, size_t sure)
 {
     const bool makes_it = job->left_ms >= job->work_worst_ms + job->restart_worst_ms;
@@ -272,10 +296,15 @@ static size_t rescue(const struct finish_job *job, const struct finish_offer *of
     return sure;
 }
 
-void finish_decide(const struct finish_policy *p, const struct finish_job *job, const struct finish_offer *offers, size_t n,
-    uint16_t market, struct finish_choice *ret_choice)
+void finish_decide(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n, uint16_t market, struct finish_choice *ret_choice)
 {
-    struct plan pl = {.p = p, .job = job, .offers = offers, .n = n, .market = market, .slack_ms = finish_slack_ms(job)};
+    struct plan pl = {.p = p,
+        .job = job,
+        .offers = offers,
+        .n = n,
+        .market = market,
+        .slack_ms = finish_slack_ms(job)};
 
     assert(job->work_ms >= 0 && job->work_worst_ms >= job->work_ms && job->look_ms > 0);
     assert(job->on == FINISH_NOWHERE || job->on < n);

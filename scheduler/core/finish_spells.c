@@ -2,8 +2,8 @@
  *
  * Spells of spot offers, and the chain that is learned from them.
  *
- * The share and the rate are decaying averages: of a day and of half a day. Both start from a prior that weighs as much as two hours, so
- * that one loss in the first minutes does not make a regime.
+ * The share and the rate are decaying averages: of a day and of half a day. Both start from a prior
+ * that weighs as much as two hours, so that one loss in the first minutes does not make a regime.
  */
 #include "scheduler/core/finish_spells.h"
 
@@ -19,11 +19,12 @@
 #define PRIOR_MS (2 * HOUR_MS)
 #define PRIOR_SHARE 0.5
 #define PRIOR_RATE_H 0.25
-#define PRIOR_END 0.1     /* of a spell, a step, when nothing at all is known */
-#define LEAN 40.0         /* counts that the pooled row weighs */
-#define LEAN_POOLED 2.0   /* and the row before it in the pooled one */
-#define BEHIND_MS (3 * HOUR_MS) /* another offer that is expected to last as long is one to fall back on */
-#define LIFE_ROUNDS 2000  /* of the iteration for life_ms: two weeks of steps */
+#define PRIOR_END 0.1   /* of a spell, a step, when nothing at all is known */
+#define LEAN 40.0       /* counts that the pooled row weighs */
+#define LEAN_POOLED 2.0 /* and the row before it in the pooled one */
+/* another offer that is expected to last as long is one to fall back on */
+#define BEHIND_MS (3 * HOUR_MS)
+#define LIFE_ROUNDS 2000 /* of the iteration for life_ms: two weeks of steps */
 
 /* The spell's age in steps from which each range goes. */
 static const int64_t age_steps[FINISH_AGES] = {0, 1, 2, 3, 6, 12, 24, 48, 96};
@@ -96,7 +97,8 @@ static double lasts_ms(const struct finish_market *m, size_t i, int64_t now_ms)
 {
     const struct finish_watch *w = &m->offers[i];
 
-    return m->single ? m->single->life_ms[finish_class(&m->single->borders, w, now_ms)] : (double)(now_ms - w->since_ms);
+    return m->single ? m->single->life_ms[finish_class(&m->single->borders, w, now_ms)]
+                     : (double)(now_ms - w->since_ms);
 }
 
 static void choose_favourite(struct finish_market *m, int64_t now_ms)
@@ -110,7 +112,8 @@ static void choose_favourite(struct finish_market *m, int64_t now_ms)
         }
 }
 
-/* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected to last. */
+/* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected
+ * to last. */
 static unsigned behind(const struct finish_market *m, size_t i, int64_t now_ms)
 {
     unsigned best = 0;
@@ -121,23 +124,27 @@ static unsigned behind(const struct finish_market *m, size_t i, int64_t now_ms)
     return best;
 }
 
-uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w, const struct finish_borders *b, int64_t now_ms)
+uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w,
+    const struct finish_borders *b, int64_t now_ms)
 {
     const uint16_t class = finish_class(b, w, now_ms);
 
     if (m->n == 1 || !w->up)
         return class;
-    return class_of(class / FINISH_AGES / 2 / FINISH_RATES, behind(m, i, now_ms), true, class % FINISH_AGES);
+    return class_of(
+        class / FINISH_AGES / 2 / FINISH_RATES, behind(m, i, now_ms), true, class % FINISH_AGES);
 }
 
-uint16_t finish_market_class(const struct finish_market *m, const struct finish_borders *b, int64_t now_ms)
+uint16_t finish_market_class(
+    const struct finish_market *m, const struct finish_borders *b, int64_t now_ms)
 {
     if (!m->whole.up)
         return finish_class(b, &m->whole, now_ms);
     return finish_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
 }
 
-void finish_market_see(struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts)
+void finish_market_see(
+    struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts)
 {
     const bool had = m->whole.up;
     bool any = false;
@@ -161,8 +168,11 @@ void finish_market_see(struct finish_market *m, int64_t at_ms, const bool *up, s
     const uint16_t to = finish_market_class(m, &counts->borders, at_ms);
     if (m->counting)
         counts->steps[m->from][m->moved][to]++;
-    /* A step that began a little late is not let drift: the next begins where this one should have ended. */
-    m->from_ms = m->counting && at_ms - m->from_ms < 2 * FINISH_STEP_MS ? m->from_ms + FINISH_STEP_MS : at_ms;
+    /* A step that began a little late is not let drift: the next begins where this one should have
+     * ended. */
+    m->from_ms = m->counting && at_ms - m->from_ms < 2 * FINISH_STEP_MS
+                     ? m->from_ms + FINISH_STEP_MS
+                     : at_ms;
     m->from = to;
     m->counting = true;
     m->moved = false;
@@ -185,8 +195,10 @@ struct row {
     float to[2][FINISH_CLASSES];
 };
 
-/* Counts of one age over all regimes, as they would be in the regime (share, rate): who moved to a neighbouring regime does so here. */
-static void pool_rows(const struct finish_counts *counts, unsigned share, unsigned rate, bool up, unsigned age, struct row *ret_row)
+/* Counts of one age over all regimes, as they would be in the regime (share, rate): who moved to a
+ * neighbouring regime does so here. */
+static void pool_rows(const struct finish_counts *counts, unsigned share, unsigned rate, bool up,
+    unsigned age, struct row *ret_row)
 {
     memset(ret_row, 0, sizeof *ret_row);
     for (unsigned s = 0; s < FINISH_SHARES; s++)
@@ -197,9 +209,11 @@ static void pool_rows(const struct finish_counts *counts, unsigned share, unsign
             for (unsigned moved = 0; moved < 2; moved++)
                 for (unsigned k = 0; k < FINISH_CLASSES; k++) {
                     const float n = counts->steps[from][moved][k];
-                    const unsigned to = counts->of_several ? k / FINISH_AGES / 2 % FINISH_RATES : rate;
+                    const unsigned to =
+                        counts->of_several ? k / FINISH_AGES / 2 % FINISH_RATES : rate;
                     if (n > 0)
-                        ret_row->to[moved][class_of(share, to, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
+                        ret_row->to[moved]
+                                   [class_of(share, to, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
                 }
         }
 }
@@ -220,7 +234,8 @@ static unsigned next_age(unsigned age)
 }
 
 /* The row of an age of which nothing is known: as the age before it, only older. */
-static void prior_row(unsigned share, unsigned rate, bool up, unsigned age, double end, struct row *ret_row)
+static void prior_row(
+    unsigned share, unsigned rate, bool up, unsigned age, double end, struct row *ret_row)
 {
     memset(ret_row, 0, sizeof *ret_row);
     ret_row->to[false][class_of(share, rate, up, next_age(age))] = (float)(1 - end);
@@ -251,10 +266,12 @@ static void lean(struct row *counts, const struct row *prior, double weight)
 
     for (unsigned moved = 0; moved < 2; moved++)
         for (unsigned k = 0; k < FINISH_CLASSES; k++)
-            counts->to[moved][k] = (float)((counts->to[moved][k] + weight * prior->to[moved][k]) / sum);
+            counts->to[moved][k] =
+                (float)((counts->to[moved][k] + weight * prior->to[moved][k]) / sum);
 }
 
-static void add_row(struct finish_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
+static void add_row(
+    struct finish_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
 {
     c->first[class] = *n;
     for (unsigned moved = 0; moved < 2; moved++)
@@ -265,7 +282,8 @@ static void add_row(struct finish_chain *c, uint16_t class, const struct row *r,
                 *room = *room * 2 + FINISH_CLASSES;
                 c->steps = mem_resize(c->steps, *room, sizeof *c->steps);
             }
-            c->steps[(*n)++] = (struct finish_step){.to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
+            c->steps[(*n)++] =
+                (struct finish_step){.to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
         }
     c->first[class + 1] = *n;
 }

@@ -2,9 +2,10 @@
  *
  * The dynamic programme behind finish_table.h.
  *
- * Every step of time makes work or slack one step less, whatever is done. So all states with the same time left, work + slack, depend on
- * those with a step less and on nothing else: they are computed together, a class at a time, in loops over work that the
- * compiler can do several of at once. Of a state (work w, slack s) "less work" is (w - 1, s) and "less slack" (w, s - 1).
+ * Every step of time makes work or slack one step less, whatever is done. So all states with the
+ * same time left, work + slack, depend on those with a step less and on nothing else: they are
+ * computed together, a class at a time, in loops over work that the compiler can do several of at
+ * once. Of a state (work w, slack s) "less work" is (w - 1, s) and "less slack" (w, s - 1).
  */
 #include "scheduler/core/finish_table.h"
 
@@ -19,11 +20,13 @@
 
 /* Values by class and work, at one time left. Rows of `width` floats. */
 struct values {
-    float *idle, *sure, *spot;               /* V */
-    float *boot[STAGES], *sure_boot[STAGES]; /* so many whole steps of a restart still to come, and then the last one */
+    float *idle, *sure, *spot; /* V */
+    /* so many whole steps of a restart still to come, and then the last one */
+    float *boot[STAGES], *sure_boot[STAGES];
 };
 
-/* What the values of the time before come to for who is in a start, if it was not lost, or is let go of. */
+/* What the values of the time before come to for who is in a start, if it was not lost, or is let
+ * go of. */
 struct ahead {
     float *boot[STAGES], *sure_boot[STAGES];
 };
@@ -34,7 +37,8 @@ struct expected {
     float *spot; /* of who is on it: it was kept, or it was lost or moved */
 };
 
-/* Eight at once: where nearly all of the work is, it is done so by every compiler, at every level and with every check. */
+/* Eight at once: where nearly all of the work is, it is done so by every compiler, at every level
+ * and with every check. */
 typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
 
 struct finish_maker {
@@ -80,7 +84,9 @@ static void carve_values(struct finish_maker *m, struct values *v, float **rest)
 static void make_room(struct finish_maker *m)
 {
     const size_t n = m->width * K;
-    float *rest = m->memory = mem_array(2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (FINISH_ACTS + 3) * m->width, sizeof(float));
+    float *rest = m->memory = mem_array(
+        2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (FINISH_ACTS + 3) * m->width,
+        sizeof(float));
 
     carve_values(m, &m->now, &rest);
     carve_values(m, &m->before, &rest);
@@ -95,7 +101,8 @@ static void make_room(struct finish_maker *m)
     m->expected.spot = carve(&rest, m->width);
 }
 
-/* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never done there; only its cost is asked for. */
+/* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never
+ * done there; only its cost is asked for. */
 static void fill_edge(struct finish_maker *m, size_t work)
 {
     const float restart = (float)m->whole + m->part, w = (float)work;
@@ -121,8 +128,10 @@ static void look_ahead(struct finish_maker *m, size_t low, size_t high)
         const bool up = finish_class_is_up((uint16_t)k);
         const float *idle = row(m, m->before.idle, k);
         for (size_t j = 0; j < m->whole; j++) {
-            const float *boot = row(m, m->before.boot[j], k), *sure_boot = row(m, m->before.sure_boot[j], k);
-            float *next = row(m, m->ahead.boot[j], k), *next_sure = row(m, m->ahead.sure_boot[j], k);
+            const float *boot = row(m, m->before.boot[j], k),
+                        *sure_boot = row(m, m->before.sure_boot[j], k);
+            float *next = row(m, m->ahead.boot[j], k),
+                  *next_sure = row(m, m->ahead.sure_boot[j], k);
             for (size_t w = low; w <= high; w++) {
                 next[w] = up ? least(boot[w], idle[w]) : idle[w];
                 next_sure[w] = least(sure_boot[w], idle[w]);
@@ -131,7 +140,8 @@ static void look_ahead(struct finish_maker *m, size_t low, size_t high)
     }
 }
 
-static void add(float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
+static void add(
+    float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
 {
     size_t w = low;
 
@@ -142,7 +152,8 @@ static void add(float chance, const float *restrict from, size_t low, size_t hig
 }
 
 /* out = base + E of kept, or of lost where the favourite moved; one class. */
-static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost, size_t low, size_t high, float *out)
+static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost,
+    size_t low, size_t high, float *out)
 {
     for (size_t w = low; w <= high; w++)
         out[w] = base;
@@ -168,18 +179,22 @@ static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t hi
         add(s->chance, row(m, m->before.idle, s->to), low, high, e->idle);
         add(s->chance, row(m, m->before.sure, s->to), low, high, e->sure);
         if (up)
-            add(s->chance, row(m, kept ? m->before.spot : m->before.idle, s->to), low, high, e->spot);
+            add(s->chance, row(m, kept ? m->before.spot : m->before.idle, s->to), low, high,
+                e->spot);
     }
 }
 
-/* Who runs through a step has less work at its end; the last step of a start is partly one that brings none. */
-static void run_through(const struct finish_maker *m, const float *e, float price, size_t low, size_t high, float *stay, float *start)
+/* Who runs through a step has less work at its end; the last step of a start is partly one that
+ * brings none. */
+static void run_through(const struct finish_maker *m, const float *e, float price, size_t low,
+    size_t high, float *stay, float *start)
 {
     const float part = m->part, rest = 1 - part;
     size_t w = low;
 
     for (; w + 8 <= high + 1; w += 8) {
-        const eight_floats less = *(const eight_floats *)(e + w - 1), same = *(const eight_floats *)(e + w);
+        const eight_floats less = *(const eight_floats *)(e + w - 1),
+                           same = *(const eight_floats *)(e + w);
         *(eight_floats *)(stay + w) = price + less;
         *(eight_floats *)(start + w) = price + rest * less + part * same;
     }
@@ -197,24 +212,31 @@ static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t hi
 
     expect_all(m, k, low - 1, high);
     memcpy(m->costs[FINISH_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
-    run_through(m, m->expected.sure, 1, low, high, m->costs[FINISH_SURE_STAY], row(m, n->sure_boot[0], k));
+    run_through(
+        m, m->expected.sure, 1, low, high, m->costs[FINISH_SURE_STAY], row(m, n->sure_boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
-        expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high, row(m, n->sure_boot[j], k));
-    memcpy(m->costs[FINISH_SURE_START] + low, row(m, n->sure_boot[m->whole], k) + low, (high - low + 1) * sizeof(float));
+        expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high,
+            row(m, n->sure_boot[j], k));
+    memcpy(m->costs[FINISH_SURE_START] + low, row(m, n->sure_boot[m->whole], k) + low,
+        (high - low + 1) * sizeof(float));
     if (!finish_class_is_up((uint16_t)k))
         return;
-    run_through(m, m->expected.spot, price, low, high, m->costs[FINISH_SPOT_STAY], row(m, n->boot[0], k));
+    run_through(
+        m, m->expected.spot, price, low, high, m->costs[FINISH_SPOT_STAY], row(m, n->boot[0], k));
     for (size_t j = 1; j <= m->whole; j++)
         expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
-    memcpy(m->costs[FINISH_SPOT_START] + low, row(m, n->boot[m->whole], k) + low, (high - low + 1) * sizeof(float));
+    memcpy(m->costs[FINISH_SPOT_START] + low, row(m, n->boot[m->whole], k) + low,
+        (high - low + 1) * sizeof(float));
 }
 
 /* What is best in each mode. */
 static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
 {
-    float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k), *spot = row(m, m->now.spot, k);
+    float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k),
+          *spot = row(m, m->now.spot, k);
     float *const *costs = m->costs;
-    const float *wait = costs[FINISH_WAIT], *sure_start = costs[FINISH_SURE_START], *sure_stay = costs[FINISH_SURE_STAY];
+    const float *wait = costs[FINISH_WAIT], *sure_start = costs[FINISH_SURE_START],
+                *sure_stay = costs[FINISH_SURE_STAY];
     const float *spot_start = costs[FINISH_SPOT_START], *spot_stay = costs[FINISH_SPOT_STAY];
     const float restart = (float)m->whole + m->part;
     const bool up = finish_class_is_up((uint16_t)k);
@@ -289,16 +311,18 @@ static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *a
     return count;
 }
 
-struct finish_maker *finish_maker_create(
-    struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price)
+struct finish_maker *finish_maker_create(struct finish_table *t, const struct finish_chain *c,
+    size_t work, size_t slack, double restart, double price)
 {
     struct finish_maker *m = mem_alloc(sizeof *m);
 
-    assert(work >= 1 && work <= FINISH_WORK_STEPS_MAX && slack >= 1 && slack <= FINISH_SLACK_STEPS_MAX);
+    assert(work >= 1 && work <= FINISH_WORK_STEPS_MAX && slack >= 1 &&
+           slack <= FINISH_SLACK_STEPS_MAX);
     assert(restart >= 0 && restart <= FINISH_RESTART_STEPS_MAX && price > 0);
     *m = (struct finish_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
     m->part = (float)(restart - (double)m->whole);
-    *t = (struct finish_table){.restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
+    *t = (struct finish_table){
+        .restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
     for (unsigned k = 0; k < K; k++)
         t->life[k] = (float)(c->life_ms[k] / FINISH_STEP_MS);
     t->work = mem_array(work + 1, sizeof *t->work);
@@ -328,8 +352,8 @@ void finish_maker_destroy(struct finish_maker *m)
     free(m);
 }
 
-void finish_table_init(
-    struct finish_table *t, const struct finish_chain *c, size_t work, size_t slack, double restart, double price)
+void finish_table_init(struct finish_table *t, const struct finish_chain *c, size_t work,
+    size_t slack, double restart, double price)
 {
     struct finish_maker *m = finish_maker_create(t, c, work, slack, restart, price);
 
@@ -348,7 +372,8 @@ void finish_table_deinit(struct finish_table *t)
 }
 
 /* Where x is between two points. */
-static double between(const uint16_t *points, const uint16_t *at, size_t n, size_t steps, double x, size_t *ret_low)
+static double between(
+    const uint16_t *points, const uint16_t *at, size_t n, size_t steps, double x, size_t *ret_low)
 {
     size_t low;
 
@@ -360,16 +385,20 @@ static double between(const uint16_t *points, const uint16_t *at, size_t n, size
     return (x - points[low]) / (points[low + 1] - points[low]);
 }
 
-void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class, double ret_costs[FINISH_ACTS])
+void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class,
+    double ret_costs[FINISH_ACTS])
 {
     size_t wi, si;
-    const double u = between(t->work, t->work_at, t->n_work, t->work_steps, work < 1 ? 1 : work, &wi);
+    const double u =
+        between(t->work, t->work_at, t->n_work, t->work_steps, work < 1 ? 1 : work, &wi);
     const double v = between(t->slack, t->slack_at, t->n_slack, t->slack_steps, slack, &si);
     const double beyond = work > (double)t->work_steps ? work - (double)t->work_steps : 0;
     const float *a = t->cost + ((wi * t->n_slack + si) * K + class) * FINISH_ACTS;
-    const float *b = a + (size_t)K * FINISH_ACTS, *c = a + t->n_slack * K * FINISH_ACTS, *d = c + (size_t)K * FINISH_ACTS;
+    const float *b = a + (size_t)K * FINISH_ACTS, *c = a + t->n_slack * K * FINISH_ACTS,
+                *d = c + (size_t)K * FINISH_ACTS;
 
     assert(class < K);
     for (unsigned i = 0; i < FINISH_ACTS; i++)
-        ret_costs[i] = (1 - u) * ((1 - v) * a[i] + v * b[i]) + u * ((1 - v) * c[i] + v * d[i]) + beyond;
+        ret_costs[i] =
+            (1 - u) * ((1 - v) * a[i] + v * b[i]) + u * ((1 - v) * c[i] + v * d[i]) + beyond;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays that follow others (AFTERCORR): each task waits until the task of the other array with its index has succeeded.
+ * Arrays that follow others (AFTERCORR): each task waits until the task of the other array with its
+ * index has succeeded.
  *
- * A task that has not begun has no row, so what it waits for is told by bits: of who is followed, which of its tasks have
- * succeeded; of who follows, which of those that have not begun need not wait any more (ready), and which would for ever (never).
- * The end of a task costs what follows its array and nothing else. While one is ready the array stands in the queue, with as many
- * places as are ready. Those that are never are given up by a decision, as jobs are whose dependencies cannot come true.
+ * A task that has not begun has no row, so what it waits for is told by bits: of who is followed,
+ * which of its tasks have succeeded; of who follows, which of those that have not begun need not
+ * wait any more (ready), and which would for ever (never). The end of a task costs what follows its
+ * array and nothing else. While one is ready the array stands in the queue, with as many places as
+ * are ready. Those that are never are given up by a decision, as jobs are whose dependencies cannot
+ * come true.
  *
- * Nothing of this is stored but the dependency: a task that has begun has a row, which says how it ended (model_load_task_end).
- * Once all who are followed have ended and nobody is to be given up, nothing is left to wait for, and the array is as any other.
+ * Nothing of this is stored but the dependency: a task that has begun has a row, which says how it
+ * ended (model_load_task_end). Once all who are followed have ended and nobody is to be given up,
+ * nothing is left to wait for, and the array is as any other.
  */
 #include "scheduler/core/impl.h"
 
@@ -80,12 +84,16 @@ static bool ended_now(const struct model *m, int64_t job)
 
 static int no_array(const struct depend_ask *a, struct err *e)
 {
-    return err_set(e, ERR_INVALID, "aftercorr:%" PRId64 ": job %" PRId64 " is no array, whose tasks could be waited for one by one; "
-        "afterok:%" PRId64 " waits for the job", a->on, a->on, a->on);
+    return err_set(e, ERR_INVALID,
+        "aftercorr:%" PRId64 ": job %" PRId64
+        " is no array, whose tasks could be waited for one by one; "
+        "afterok:%" PRId64 " waits for the job",
+        a->on, a->on, a->on);
 }
 
 /* The caller's to deinit if it succeeds. */
-static int look(const struct model *m, const struct depend_ask *a, struct followed *ret, struct err *e)
+static int look(
+    const struct model *m, const struct depend_ask *a, struct followed *ret, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
     struct followed f = {0};
@@ -98,7 +106,8 @@ static int look(const struct model *m, const struct depend_ask *a, struct follow
     } else if (a->has_ended || ended_now(m, a->on)) {
         return no_array(a, e);
     } else {
-        return err_set(e, ERR_NOT_FOUND, "aftercorr:%" PRId64 ": there is no job %" PRId64, a->on, a->on);
+        return err_set(
+            e, ERR_NOT_FOUND, "aftercorr:%" PRId64 ": there is no job %" PRId64, a->on, a->on);
     }
     if (a->array)
         add_all(&f.done, &a->array->succeeded);
@@ -113,7 +122,8 @@ static int look(const struct model *m, const struct depend_ask *a, struct follow
 
 /* ---- at the submit ---- */
 
-static int check_tasks(const struct followed *f, const struct ranges *tasks, int64_t on, struct err *e)
+static int check_tasks(
+    const struct followed *f, const struct ranges *tasks, int64_t on, struct err *e)
 {
     char all_text[RANGES_TEXT_MAX];
     struct bits want, all;
@@ -137,19 +147,26 @@ static int check_tasks(const struct followed *f, const struct ranges *tasks, int
             on, on, first, first, missing, missing == 1 ? "" : "s", all_text);
     if (may == 0)
         return err_set(e, ERR_CONFLICT,
-            "aftercorr:%" PRId64 " can never come true: none of these tasks of job %" PRId64 " succeeded, or may still", on, on);
+            "aftercorr:%" PRId64 " can never come true: none of these tasks of job %" PRId64
+            " succeeded, or may still",
+            on, on);
     return 0;
 }
 
-int follow_check(const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e)
+int follow_check(
+    const struct model *m, const struct event *submit, const struct depend_ask *a, struct err *e)
 {
     struct followed f;
     if (!submit->submit.tasks)
         return err_set(e, ERR_INVALID,
-            "aftercorr:%" PRId64 " is for arrays, each task of which waits for the one of job %" PRId64
-            " with its index: submit one (--array), or use afterok:%" PRId64, a->on, a->on, a->on);
+            "aftercorr:%" PRId64
+            " is for arrays, each task of which waits for the one of job %" PRId64
+            " with its index: submit one (--array), or use afterok:%" PRId64,
+            a->on, a->on, a->on);
     if (submit->submit.job->depends_any && submit->submit.n_depends > 1)
-        return err_set(e, ERR_INVALID, "aftercorr cannot be one of several dependencies of which any is enough: join them by commas");
+        return err_set(e, ERR_INVALID,
+            "aftercorr cannot be one of several dependencies of which any is enough: join them by "
+            "commas");
     int rc = look(m, a, &f, e);
     if (rc)
         return rc;
@@ -214,7 +231,8 @@ static bool is_ready(const struct job *j, int32_t index)
     return !bits_has(&j->array->never, index);
 }
 
-void follow_ended(struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now)
+void follow_ended(
+    struct model *m, struct job *array, int32_t index, bool succeeded, struct stamp now)
 {
     if (succeeded)
         bits_set(&array->array->done, index);

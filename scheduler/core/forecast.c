@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #define NODES_MAX 1024 /* that are looked at one by one */
-#define BEHIND_MAX 64   /* shapes that stand behind it and may go where it does not fit */
-#define NAMED_MAX 1024  /* so many runs are drawn by their names, the others by whose they are */
+#define BEHIND_MAX 64  /* shapes that stand behind it and may go where it does not fit */
+#define NAMED_MAX 1024 /* so many runs are drawn by their names, the others by whose they are */
 #define SEED 0x62656c6179ULL
 
 /* ---- kinds of machines ---- */
@@ -28,16 +28,19 @@ static bool are_named_alike(const struct picture *p, const struct node *a, const
 
 static bool is_like(const struct node *a, const struct node *b)
 {
-    return a->pool == b->pool && a->row.market == b->row.market && memcmp(&a->row.total, &b->row.total, sizeof a->row.total) == 0 &&
-           a->row.criu == b->row.criu && a->row.price_uusd_h == b->row.price_uusd_h && a->gpu.memory_mib == b->gpu.memory_mib &&
-           str_eq(a->gpu.model, b->gpu.model) && str_eq(a->features, b->features) && a->resources.n == b->resources.n &&
+    return a->pool == b->pool && a->row.market == b->row.market &&
+           memcmp(&a->row.total, &b->row.total, sizeof a->row.total) == 0 &&
+           a->row.criu == b->row.criu && a->row.price_uusd_h == b->row.price_uusd_h &&
+           a->gpu.memory_mib == b->gpu.memory_mib && str_eq(a->gpu.model, b->gpu.model) &&
+           str_eq(a->features, b->features) && a->resources.n == b->resources.n &&
            memcmp(a->resources.v, b->resources.v, a->resources.n * sizeof a->resources.v[0]) == 0;
 }
 
 static int32_t species_of_node(struct picture *p, const struct node *n)
 {
     for (size_t k = 0; k < p->n_species; k++)
-        if (p->species[k].node && is_like(p->species[k].node, n) && are_named_alike(p, p->species[k].node, n))
+        if (p->species[k].node && is_like(p->species[k].node, n) &&
+            are_named_alike(p, p->species[k].node, n))
             return (int32_t)k;
     *GROW(p->species, p->n_species) = (struct species){.node = n, .total = n->row.total};
     return (int32_t)p->n_species - 1;
@@ -52,10 +55,11 @@ static int32_t species_of_offer(struct picture *p, const struct offer *o)
     return (int32_t)p->n_species - 1;
 }
 
-/* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of what it may (--max-usd), is not for it:
- * neither prices nor what its user may yet allow are foretold. Nor is what a budget will have left: what it does not pay for now is not
- * promised. */
-static bool takes_price(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
+/* What costs more an hour now than it takes (--max-usd-per-hour), or more in all than is left of
+ * what it may (--max-usd), is not for it: neither prices nor what its user may yet allow are
+ * foretold. Nor is what a budget will have left: what it does not pay for now is not promised. */
+static bool takes_price(
+    const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
     int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
     return budgets_afford(s, p, costs);
@@ -78,7 +82,8 @@ static int64_t least_uusd_h(const struct picture *p, int32_t lot, const struct p
     return least;
 }
 
-/* What the jobs of the lot will be set aside for in a budget; 0: it is none of theirs, or they begin nothing. */
+/* What the jobs of the lot will be set aside for in a budget; 0: it is none of theirs, or they
+ * begin nothing. */
 static int64_t set_aside(const struct picture *p, int32_t lot, const struct budget *b)
 {
     const struct lot *l = &p->lots[lot];
@@ -95,7 +100,8 @@ static const struct budget *spent_before(const struct picture *p)
 {
     for (size_t k = 0; k < p->m->n_budgets; k++) {
         const struct budget *b = &p->m->budgets[k];
-        int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX, sum = 0;
+        int64_t left = p->lots[p->mine].shape->in_budgets >> k & 1 ? budgets_left(b) : INT64_MAX,
+                sum = 0;
         for (int32_t i = 0; left != INT64_MAX && i < p->n_lots && sum <= left; i++)
             if (i == p->mine || place_order(p->lots[i].place, p->lots[p->mine].place) < 0)
                 sum += set_aside(p, i, b);
@@ -113,7 +119,10 @@ static const struct budget *unpaid_by(const struct picture *p)
         const struct species *of = &p->species[k];
         int64_t price = of->node ? of->node->row.price_uusd_h : of->offer->row.price_uusd_h;
         int64_t uusd_h = s->least * resources_share(shape_takes(s, &of->total), &of->total, price);
-        const struct budget *b = resources_fit(&s->need, &of->total) ? budgets_lacking(s, of->node ? of->node->pool : of->offer->pool, uusd_h) : NULL;
+        const struct budget *b =
+            resources_fit(&s->need, &of->total)
+                ? budgets_lacking(s, of->node ? of->node->pool : of->offer->pool, uusd_h)
+                : NULL;
         if (b)
             return b;
     }
@@ -122,15 +131,19 @@ static const struct budget *unpaid_by(const struct picture *p)
 
 static bool node_may(const struct node *n, const struct shape *s)
 {
-    return takes_price(s, n->pool, &n->row.total, n->row.price_uusd_h) && shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) && node_can_criu(n, s->criu) &&
-           node_has_extras(n, s) && shape_may_use(s, n->pool, n->row.market);
+    return takes_price(s, n->pool, &n->row.total, n->row.price_uusd_h) &&
+           shape_allows_pool(s, n->pool) && resources_fit(&s->need, &n->row.total) &&
+           node_can_criu(n, s->criu) && node_has_extras(n, s) &&
+           shape_may_use(s, n->pool, n->row.market);
 }
 
 static bool offer_may(const struct offer *o, const struct shape *s)
 {
     struct resources total = offer_total(o);
-    return shape_allows_pool(s, o->pool) && resources_fit(&s->need, &total) && pool_may_criu(o->pool, s->criu) && offer_suits(o, s) &&
-           shape_may_use(s, o->pool, o->row.market) && takes_price(s, o->pool, &total, o->row.price_uusd_h);
+    return shape_allows_pool(s, o->pool) && resources_fit(&s->need, &total) &&
+           pool_may_criu(o->pool, s->criu) && offer_suits(o, s) &&
+           shape_may_use(s, o->pool, o->row.market) &&
+           takes_price(s, o->pool, &total, o->row.price_uusd_h);
 }
 
 static void note_who_may(struct picture *p)
@@ -138,7 +151,8 @@ static void note_who_may(struct picture *p)
     for (size_t k = 0; k < p->n_species; k++) {
         struct species *of = &p->species[k];
         for (int32_t i = 0; i < p->n_lots; i++)
-            if (of->node ? node_may(of->node, p->lots[i].shape) : offer_may(of->offer, p->lots[i].shape))
+            if (of->node ? node_may(of->node, p->lots[i].shape)
+                         : offer_may(of->offer, p->lots[i].shape))
                 of->may[i / 64] |= 1ULL << (i % 64);
     }
 }
@@ -158,7 +172,8 @@ static void add_group(struct picture *p, const struct allowance *w)
 static void gather_groups(struct picture *p, const struct account *mine)
 {
     p->n_groups = 1;
-    p->group_of = mem_array((size_t)p->m->n_allowances + 2, sizeof *p->group_of); /* two more: who asks may be new */
+    /* two more: who asks may be new */
+    p->group_of = mem_array((size_t)p->m->n_allowances + 2, sizeof *p->group_of);
     add_group(p, &mine->may);
     add_group(p, &mine->team->may);
     LIST_FOREACH (&p->m->all_teams, lt) {
@@ -178,7 +193,8 @@ static struct place place_of(const struct model *m, const struct job *j)
     return (struct place){job_place_16(m, j), j->row.id};
 }
 
-struct before queue_before(const struct model *m, const struct shape *s, struct place at, int64_t *left)
+struct before queue_before(
+    const struct model *m, const struct shape *s, struct place at, int64_t *left)
 {
     struct before b = {.last_16 = s->place_16, .exact = true};
     if (s->pending.n == 0 || place_order(queue_place(s), at) >= 0)
@@ -189,7 +205,8 @@ struct before queue_before(const struct model *m, const struct shape *s, struct 
         b.n = s->n_wanted;
         return b;
     }
-    for (const struct tree_link *l = *left > 0 ? tree_first(&s->pending) : NULL; *left > 0; l = tree_next(l), --*left) {
+    for (const struct tree_link *l = *left > 0 ? tree_first(&s->pending) : NULL; *left > 0;
+         l = tree_next(l), --*left) {
         const struct job *j = l ? TREE_ENTRY(l, struct job, in_shape) : NULL;
         struct place own = j ? place_of(m, j) : at;
         if (place_order(own, at) >= 0)
@@ -197,7 +214,9 @@ struct before queue_before(const struct model *m, const struct shape *s, struct 
         b.last_16 = own.at_16;
         b.n += j->width;
     }
-    double part = end_16 > s->place_16 ? (double)(at.at_16 - s->place_16) / (double)(end_16 - s->place_16) : 1;
+    double part = end_16 > s->place_16
+                      ? (double)(at.at_16 - s->place_16) / (double)(end_16 - s->place_16)
+                      : 1;
     b.n = (int64_t)((double)s->n_wanted * part + 0.5);
     b.n = b.n > 0 ? b.n : 1;
     b.last_16 = at.at_16;
@@ -214,9 +233,10 @@ static int32_t most_alike(const struct picture *p, const struct shape *s)
         const struct shape *o = p->lots[k].shape;
         if (k == p->mine)
             continue;
-        int64_t d = llabs(o->mcpu - s->mcpu) + (o->need.gpus > 0) * (s->need.gpus == 0) * (1LL << 40) +
-                    llabs((int64_t)o->least - s->least) * 1000 + llabs(o->limit_ms - s->limit_ms) / 3600000 +
-                    (str_eq(o->pool, s->pool) ? 0 : 1LL << 40);
+        int64_t d =
+            llabs(o->mcpu - s->mcpu) + (o->need.gpus > 0) * (s->need.gpus == 0) * (1LL << 40) +
+            llabs((int64_t)o->least - s->least) * 1000 +
+            llabs(o->limit_ms - s->limit_ms) / 3600000 + (str_eq(o->pool, s->pool) ? 0 : 1LL << 40);
         if (d < least) {
             least = d;
             best = k;
@@ -228,7 +248,11 @@ static int32_t most_alike(const struct picture *p, const struct shape *s)
 static int32_t new_lot(struct picture *p, const struct shape *s, struct place at)
 {
     const struct account *a = s->account;
-    p->lots[p->n_lots] = (struct lot){.place = at, .last_at = at.at_16, .shape = s, .need = s->need, .nodes = s->least,
+    p->lots[p->n_lots] = (struct lot){.place = at,
+        .last_at = at.at_16,
+        .shape = s,
+        .need = s->need,
+        .nodes = s->least,
         .group = {p->group_of[a->may.index], p->group_of[a->team->may.index]}};
     return p->n_lots++;
 }
@@ -248,22 +272,27 @@ static void add_history(struct lot *l, const struct runtimes *r)
         l->histories[at] = r;
 }
 
-static void add_shape(struct picture *p, struct map *lots, const struct shape *s, bool behind, const struct before *b)
+static void add_shape(
+    struct picture *p, struct map *lots, const struct shape *s, bool behind, const struct before *b)
 {
-    bool limited = s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
+    bool limited =
+        s->account->may.is_limited || s->account->team->may.is_limited || s->owner != CORE_ID_NONE;
     int64_t key = 4 * (limited ? s->id : s->kind->id) + 2 * limited + behind;
     int32_t at = (int32_t)(intptr_t)map_get(lots, key) - 1;
     if (at < 0) {
-        at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_place(s)) : most_alike(p, s);
+        at = p->n_lots < FORECAST_LOTS - 1 - (behind ? 0 : 8) ? new_lot(p, s, queue_place(s))
+                                                              : most_alike(p, s);
         map_put(lots, key, (void *)(intptr_t)(at + 1));
     }
     struct lot *l = &p->lots[at];
     l->left += b->n;
     l->last_at = b->last_16 > l->last_at ? b->last_16 : l->last_at;
-    add_history(l, p->n_named++ < NAMED_MAX ? runtimes_of(p->m, model_job(p->m, s->head)) : runtimes_of_account(p->m, s->account));
+    add_history(l, p->n_named++ < NAMED_MAX ? runtimes_of(p->m, model_job(p->m, s->head))
+                                            : runtimes_of_account(p->m, s->account));
 }
 
-static void add_aside(struct picture *p, struct map *lots, const struct allowance *w, const struct asker *a, int64_t *left)
+static void add_aside(struct picture *p, struct map *lots, const struct allowance *w,
+    const struct asker *a, int64_t *left)
 {
     for (const struct shape *s = queue_first_aside(w); s; s = queue_next_aside(s)) {
         struct before b = queue_before(p->m, s, a->at, left);
@@ -291,7 +320,8 @@ static void gather_lots(struct picture *p, const struct asker *a)
     p->lots[p->mine].left = 1;
     p->lots[p->mine].from_ms = 0;
     add_history(&p->lots[p->mine], a->history);
-    for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1; s = queue_walk_next(&walk), behind++) {
+    for (; s && behind < BEHIND_MAX && p->n_lots < FORECAST_LOTS - 1;
+         s = queue_walk_next(&walk), behind++) {
         struct before all = {.n = s->n_wanted, .last_16 = s->place_16};
         add_shape(p, &lots, s, true, &all);
     }
@@ -325,10 +355,18 @@ static void add_run(struct picture *p, const struct attempt *a, int32_t cell)
     int32_t at = (int32_t)p->n_runs;
     struct running *g = GROW(p->running, p->n_running);
     struct run *r = GROW(p->runs, p->n_runs);
-    *g = (struct running){.began_ms = a->row.assigned_at.ms, .job = j->row.id, .is_stopping = a->row.state == ATTEMPT_STOPPING,
+    *g = (struct running){.began_ms = a->row.assigned_at.ms,
+        .job = j->row.id,
+        .is_stopping = a->row.state == ATTEMPT_STOPPING,
         .history = named ? runtimes_of(p->m, j) : runtimes_of_account(p->m, j->account)};
-    *r = (struct run){.limit_ms = j->row.time_limit_ms > 0 ? g->began_ms + j->row.time_limit_ms : NEVER_MS, .shape = j->shape,
-        .uusd_h = a->uusd_h, .cell = cell, .prev = NOBODY, .next = NOBODY, .counts = &a->in_job == list_first(&j->ranks)};
+    *r = (struct run){
+        .limit_ms = j->row.time_limit_ms > 0 ? g->began_ms + j->row.time_limit_ms : NEVER_MS,
+        .shape = j->shape,
+        .uusd_h = a->uusd_h,
+        .cell = cell,
+        .prev = NOBODY,
+        .next = NOBODY,
+        .counts = &a->in_job == list_first(&j->ranks)};
     if (g->is_stopping)
         r->limit_ms = p->now.wall.ms;
     if (cell == NOBODY)
@@ -374,16 +412,23 @@ static void add_attempts(struct picture *p, const struct node *n, int32_t cell)
 static void add_node(struct picture *p, const struct node *n, int32_t species)
 {
     int32_t cell = (int32_t)p->n_cells;
-    int64_t idle_ms = mono_is_set(n->idle_since) ? p->now.wall.ms - (p->now.mono.ms - n->idle_since.ms) : p->now.wall.ms;
+    int64_t idle_ms = mono_is_set(n->idle_since)
+                          ? p->now.wall.ms - (p->now.mono.ms - n->idle_since.ms)
+                          : p->now.wall.ms;
     if (p->n_look < LOOK_MAX)
         p->look[p->n_look++] = cell;
-    *GROW(p->cells, p->n_cells) = (struct cell){
-        .free = n->free, .node = n, .idle_ms = idle_ms, .species = species, .first = NOBODY, .kept_for = NOBODY};
+    *GROW(p->cells, p->n_cells) = (struct cell){.free = n->free,
+        .node = n,
+        .idle_ms = idle_ms,
+        .species = species,
+        .first = NOBODY,
+        .kept_for = NOBODY};
     keep_as_it_is(p, cell, n);
     add_attempts(p, n, cell);
 }
 
-/* Its room is not looked at, but what its jobs take of a limit, or of licences, that who asks needs. */
+/* Its room is not looked at, but what its jobs take of a limit, or of licences, that who asks
+ * needs. */
 static void add_if_limited(struct picture *p, const struct node *n)
 {
     const struct lot *mine = &p->lots[p->mine];
@@ -393,7 +438,8 @@ static void add_if_limited(struct picture *p, const struct node *n)
         return;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        if ((limits && a->job->account->team == mine->shape->account->team) || (licences && a->job->shape->extras))
+        if ((limits && a->job->account->team == mine->shape->account->team) ||
+            (licences && a->job->shape->extras))
             add_run(p, a, NOBODY);
     }
 }
@@ -403,7 +449,8 @@ static bool is_mine(const struct picture *p, int32_t species)
     return p->species[species].may[p->mine / 64] >> (p->mine % 64) & 1;
 }
 
-/* Of a large cluster a part stands for the whole: of the nodes that who asks may use, and of what waits for them. */
+/* Of a large cluster a part stands for the whole: of the nodes that who asks may use, and of what
+ * waits for them. */
 static void choose_part(struct picture *p, int64_t n_nodes)
 {
     int64_t mine = 0, ahead = 0;
@@ -421,7 +468,9 @@ static void choose_part(struct picture *p, int64_t n_nodes)
         for (size_t k = 0; k < p->n_species; k++) {
             const struct species *of = &p->species[k];
             bool may = of->node && of->may[i / 64] >> (i % 64) & 1;
-            double mcpu = may ? (double)of->n_nodes * (double)order_mcpu(model_order(p->m), &of->node->row.total) : 0;
+            double mcpu = may ? (double)of->n_nodes *
+                                    (double)order_mcpu(model_order(p->m), &of->node->row.total)
+                              : 0;
             all += mcpu;
             here += is_mine(p, (int32_t)k) ? mcpu : 0;
         }
@@ -493,11 +542,15 @@ static void gather_coming(struct picture *p)
 {
     LIST_FOREACH (&p->m->all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) || (i->row.state == INSTANCE_INTENDED && offer_is_doubtful(i->offer)))
+        if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) ||
+            (i->row.state == INSTANCE_INTENDED && offer_is_doubtful(i->offer)))
             continue;
         int32_t species = species_of_offer(p, i->offer);
-        *GROW(p->cells, p->n_cells) = (struct cell){.free = offer_total(i->offer), .open_ms = i->row.intended_at.ms,
-            .species = species, .first = NOBODY, .kept_for = NOBODY};
+        *GROW(p->cells, p->n_cells) = (struct cell){.free = offer_total(i->offer),
+            .open_ms = i->row.intended_at.ms,
+            .species = species,
+            .first = NOBODY,
+            .kept_for = NOBODY};
     }
 }
 
@@ -544,8 +597,10 @@ static const char *why_nothing_may(const struct shape *s)
 {
     if (s->pace == PACE_WAIT)
         return "it waits for better spot while there is time (--finish-by)";
-    return s->max_uusd_h > 0 || s->is_capped ? "no machine that there is, or that may be launched, suits it at a price that it takes"
-                             : "no machine that there is, or that may be launched, suits it";
+    return s->max_uusd_h > 0 || s->is_capped
+               ? "no machine that there is, or that may be launched, suits it at a price that it "
+                 "takes"
+               : "no machine that there is, or that may be launched, suits it";
 }
 
 static struct wall wall_of(const struct asker *a, const struct model *m, int64_t at_ms)
@@ -565,7 +620,8 @@ static void play_all(struct picture *p, const struct asker *a, struct forecast *
     int64_t n = FORECAST_WORK / plays[0].work;
     n = n < 1 ? 1 : n > FORECAST_PLAYS ? FORECAST_PLAYS : n - (n % 2 == 0);
     for (int64_t k = 1; k < n; k++)
-        plays[k] = forecast_play(p, false, seed + (uint64_t)k * 0x9e3779b97f4a7c15ULL, FORECAST_WORK);
+        plays[k] =
+            forecast_play(p, false, seed + (uint64_t)k * 0x9e3779b97f4a7c15ULL, FORECAST_WORK);
     qsort(plays, (size_t)n, sizeof plays[0], by_time);
     p->lots[p->mine].from_ms = a->latest_from_ms;
     struct played latest = forecast_play(p, true, seed, FORECAST_WORK);
@@ -580,14 +636,18 @@ static void play_all(struct picture *p, const struct asker *a, struct forecast *
     ret_forecast->offer = median->offer ? median->offer->row.id : CORE_ID_NONE;
     const struct budget *b = anything_may(p) ? NULL : unpaid_by(p);
     if (b)
-        text_format(ret_forecast->why, sizeof ret_forecast->why, "budget %s has not enough left for it", b->row.name);
+        text_format(ret_forecast->why, sizeof ret_forecast->why,
+            "budget %s has not enough left for it", b->row.name);
     else if (!wall_is_set(ret_forecast->median))
-        STR_COPY(ret_forecast->why, anything_may(p) ? "nobody can say when what is in its way will be over" : why_nothing_may(a->shape));
+        STR_COPY(ret_forecast->why, anything_may(p)
+                                        ? "nobody can say when what is in its way will be over"
+                                        : why_nothing_may(a->shape));
     else if (!wall_is_set(ret_forecast->latest))
         STR_COPY(ret_forecast->why, "something in its way has no time limit");
 }
 
-bool shape_starts_now(const struct model *m, const struct shape *s, struct stamp now, int64_t *ret_node)
+bool shape_starts_now(
+    const struct model *m, const struct shape *s, struct stamp now, int64_t *ret_node)
 {
     int64_t ids[JOB_NODES_MAX];
     enum limit_kind kind;
@@ -611,7 +671,8 @@ static int64_t input_there(const struct model *m, const struct forecast *f, cons
     return n || o ? pool_input_uusd(n ? n->pool : o->pool, s->extras) : 0;
 }
 
-void forecast_for(const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast)
+void forecast_for(
+    const struct model *m, struct stamp now, const struct asker *a, struct forecast *ret_forecast)
 {
     *ret_forecast = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
     if (a->from_ms <= now.wall.ms && shape_starts_now(m, a->shape, now, &ret_forecast->node)) {
@@ -624,7 +685,8 @@ void forecast_for(const struct model *m, struct stamp now, const struct asker *a
         take_picture(p, a);
         const struct budget *b = spent_before(p);
         if (b)
-            text_format(ret_forecast->why, sizeof ret_forecast->why, "what is left of budget %s does not suffice for it and for what stands before it",
+            text_format(ret_forecast->why, sizeof ret_forecast->why,
+                "what is left of budget %s does not suffice for it and for what stands before it",
                 b->row.name);
         else
             play_all(p, a, ret_forecast);
@@ -640,16 +702,18 @@ static int64_t mean_end(const struct model *m, const struct job *j, struct stamp
     const struct attempt *a = job_attempt(j);
     const struct runtimes *r = runtimes_of(m, j);
     int64_t elapsed = now.wall.ms - a->row.assigned_at.ms;
-    return a->row.assigned_at.ms + runtimes_mean(r, j->row.time_limit_ms, elapsed > 0 ? elapsed : 0);
+    return a->row.assigned_at.ms +
+           runtimes_mean(r, j->row.time_limit_ms, elapsed > 0 ? elapsed : 0);
 }
 
 static int64_t latest_end(const struct job *j)
 {
-    return j->row.time_limit_ms > 0 ? job_attempt(j)->row.assigned_at.ms + j->row.time_limit_ms : NEVER_MS;
+    return j->row.time_limit_ms > 0 ? job_attempt(j)->row.assigned_at.ms + j->row.time_limit_ms
+                                    : NEVER_MS;
 }
 
-bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind, int64_t delay_ms, struct stamp now,
-    int64_t *ret_at, int64_t *ret_latest)
+bool forecast_dependency(const struct model *m, const struct job *on, enum depend_kind kind,
+    int64_t delay_ms, struct stamp now, int64_t *ret_at, int64_t *ret_latest)
 {
     if (kind == DEPEND_AFTER && wall_is_set(on->row.started_at)) {
         *ret_at = *ret_latest = on->row.started_at.ms + delay_ms;
@@ -663,7 +727,8 @@ bool forecast_dependency(const struct model *m, const struct job *on, enum depen
 }
 
 /* When what it depends on will have come true. False: nobody knows. */
-static bool wait_for_dependencies(const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for_dependencies(
+    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
     int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0;
     int64_t unknown = CORE_ID_NONE;
@@ -691,7 +756,8 @@ static bool wait_for_dependencies(const struct model *m, const struct job *j, st
     return false;
 }
 
-static bool wait_for_task(const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for_task(
+    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
     int64_t at = NEVER_MS, latest = NEVER_MS;
     if (!array_is_full(j))
@@ -708,12 +774,14 @@ static bool wait_for_task(const struct model *m, const struct job *j, struct sta
     a->latest_from_ms = max_i64(a->latest_from_ms, latest);
     if (at < NEVER_MS)
         return true;
-    text_format(why, CORE_TEXT_MAX, "as many of its tasks as may have begun, and none of them runs");
+    text_format(
+        why, CORE_TEXT_MAX, "as many of its tasks as may have begun, and none of them runs");
     return false;
 }
 
 /* From when on only room keeps it. */
-static bool wait_for(const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
+static bool wait_for(
+    const struct model *m, const struct job *j, struct stamp now, struct asker *a, char *why)
 {
     a->from_ms = a->latest_from_ms = now.wall.ms;
     if (j->row.hold != HOLD_NONE) {
@@ -734,7 +802,8 @@ static bool wait_for(const struct model *m, const struct job *j, struct stamp no
     return true;
 }
 
-bool core_forecast(const struct model *m, struct stamp now, int64_t job, struct forecast *ret_forecast)
+bool core_forecast(
+    const struct model *m, struct stamp now, int64_t job, struct forecast *ret_forecast)
 {
     const struct job *j = model_job(m, job);
     if (!j || job_attempt(j) || j->row.state != JOB_PENDING)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines for jobs that need several at once. A gang is covered as a whole or not at all, and in one pool, whose machines
- * reach each other: launching three of four that the pool may have would only cost. Bins that a gang is counted on are
- * taken whole, so that what is younger does not fill them up.
+ * Machines for jobs that need several at once. A gang is covered as a whole or not at all, and in
+ * one pool, whose machines reach each other: launching three of four that the pool may have would
+ * only cost. Bins that a gang is counted on are taken whole, so that what is younger does not fill
+ * them up.
  *
- * One that may have fewer than it would like gets as many as the pool may have, and settles for what there is when nothing
- * more is on its way (regroup.c).
+ * One that may have fewer than it would like gets as many as the pool may have, and settles for
+ * what there is when nothing more is on its way (regroup.c).
  */
 #include "scheduler/core/planner.h"
 
@@ -31,8 +32,9 @@ struct cover {
     int32_t n;                 /* to launch */
     const struct offer *offer; /* NULL: nothing is launched */
     int64_t uusd_h;
-    int64_t left_w;            /* of the pool's rack, with the ranks on what there is and is coming */
-    int64_t coming_w;          /* that the latter take of it */
+    /* of the pool's rack, with the ranks on what there is and is coming */
+    int64_t left_w;
+    int64_t coming_w; /* that the latter take of it */
 };
 
 /* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
@@ -80,13 +82,16 @@ static void count(const struct work *w, const struct gang *g, struct cover *c)
     memcpy(w->p->left_w, left_w, size);
 }
 
-/* How many machines of the offer the pool may have more, with the power for a rank each, at most n. */
-static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c, const struct offer *o, int32_t n)
+/* How many machines of the offer the pool may have more, with the power for a rank each, at most
+ * n. */
+static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c,
+    const struct offer *o, int32_t n)
 {
     struct room pool = w->p->room[o->pool->index], all = w->p->all;
     int64_t watts = rack_alone_w(o->pool->rack_kind, offer_total(o), g->shape);
     int32_t k = 0;
-    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w; k++) {
+    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w;
+         k++) {
         room_take(&pool, o);
         room_take(&all, o);
     }
@@ -98,8 +103,9 @@ static int32_t total_of(const struct cover *c)
     return c->ready + c->coming + c->n;
 }
 
-/* The cheapest of which a rack has the power for all that are not ready, else for as few as will do. What is coming counts as if it were yet
- * to be chosen: or the choice would be another after each launch. */
+/* The cheapest of which a rack has the power for all that are not ready, else for as few as will
+ * do. What is coming counts as if it were yet to be chosen: or the choice would be another after
+ * each launch. */
 static const struct offer *choose_offer(struct work *w, const struct gang *g, const struct cover *c)
 {
     int32_t all = g->target - c->ready, least = g->floor - c->ready;
@@ -115,7 +121,8 @@ static const struct offer *choose_offer(struct work *w, const struct gang *g, co
     return o || d.together == all || !c->pool->rack ? o : choose_alone(w, &d, INT64_MAX);
 }
 
-static bool consider(struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
+static bool consider(
+    struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
 {
     struct cover c = {.pool = p};
     count(w, g, &c);
@@ -127,13 +134,16 @@ static bool consider(struct work *w, const struct gang *g, const struct pool *p,
             return false;
         c.n = n;
         c.offer = n > 0 ? o : NULL;
-        c.uusd_h = n > 0 ? n * (offer_effective_uusd_h(o, &g->job->row) + pool_input_uusd_h(o->pool, o, g->job)) : 0;
+        c.uusd_h = n > 0 ? n * (offer_effective_uusd_h(o, &g->job->row) +
+                                   pool_input_uusd_h(o->pool, o, g->job))
+                         : 0;
     }
     *ret_cover = c;
     return true;
 }
 
-/* More nodes are best, then nothing to launch, then the lower rank in the pool files, then what costs less. */
+/* More nodes are best, then nothing to launch, then the lower rank in the pool files, then what
+ * costs less. */
 static bool is_better(const struct cover *a, const struct cover *b)
 {
     if (b->pool && total_of(a) != total_of(b))
@@ -167,8 +177,9 @@ static void take(struct work *w, const struct gang *g, const struct cover *c)
         headroom_take(w, g->shape, 1, total_of(c));
 }
 
-/* A pool whose machines do not join has room for one, which serves no gang. It is launched all the same, by itself, if the pool's
- * limits leave room for all of the gang once it has joined: or gangs alone would never find out. */
+/* A pool whose machines do not join has room for one, which serves no gang. It is launched all the
+ * same, by itself, if the pool's limits leave room for all of the gang once it has joined: or gangs
+ * alone would never find out. */
 static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
 {
     struct cover c = {.pool = p};
@@ -214,7 +225,8 @@ bool settles_next(const struct planner *p, const struct model *m, struct event *
     (void)m;
     if (p->n_settles == 0)
         return false;
-    *ret_event = (struct event){.type = EV_SETTLE, .settle = {.job = p->settles[0], .nothing_more = true}};
+    *ret_event =
+        (struct event){.type = EV_SETTLE, .settle = {.job = p->settles[0], .nothing_more = true}};
     return true;
 }
 
@@ -242,7 +254,8 @@ static void cover_mover(struct work *w, const struct job *j)
 {
     bool shrinks = j->row.nodes_min < j->row.nodes && j->row.on_loss == LOSS_SHRINK;
     int32_t n = shrinks ? j->row.nodes_min : j->row.ranks;
-    cover_gang(w, &(struct gang){.shape = j->shape, .job = j, .is_moving = true, .target = n, .floor = n});
+    cover_gang(
+        w, &(struct gang){.shape = j->shape, .job = j, .is_moving = true, .target = n, .floor = n});
 }
 
 static void cover_moving(struct work *w)
@@ -260,19 +273,22 @@ static void cover_moving(struct work *w)
 static void cover_waiting(struct work *w, const struct shape *s)
 {
     int looked = 0;
-    for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX; l = tree_next(l), looked++) {
+    for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX;
+         l = tree_next(l), looked++) {
         const struct job *j = TREE_ENTRY(l, struct job, in_shape);
         if (cover_licences(w, s, 1) == 0)
             return;
-        cover_gang(w,
-            &(struct gang){
-                .shape = s, .job = j, .target = s->least, .floor = j->gathers ? j->row.nodes_min : s->least});
+        cover_gang(w, &(struct gang){.shape = s,
+                          .job = j,
+                          .target = s->least,
+                          .floor = j->gathers ? j->row.nodes_min : s->least});
     }
 }
 
 static int compare_places(const void *a, const void *b)
 {
-    return place_order(queue_place(*(const struct shape *const *)a), queue_place(*(const struct shape *const *)b));
+    return place_order(
+        queue_place(*(const struct shape *const *)a), queue_place(*(const struct shape *const *)b));
 }
 
 static void gather_gangs(struct work *w)

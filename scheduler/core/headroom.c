@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the limits of users and teams (limits.c), and budgets (budgets.c), leave, while demand is counted: a hundred thousand jobs of somebody who may run
- * ten are ten, and machines are launched for those. What a job will cost is not known yet: it counts as on the cheapest machine
- * that could be launched for it. Jobs that run already and only go elsewhere are not asked.
+ * What the limits of users and teams (limits.c), and budgets (budgets.c), leave, while demand is
+ * counted: a hundred thousand jobs of somebody who may run ten are ten, and machines are launched
+ * for those. What a job will cost is not known yet: it counts as on the cheapest machine that could
+ * be launched for it. Jobs that run already and only go elsewhere are not asked.
  */
 #include "scheduler/core/planner.h"
 
@@ -17,7 +18,9 @@ static void note(struct work *w, const struct allowance *of)
 {
     int64_t *left = left_of(w, of);
     for (int k = 0; k < LIMIT_KINDS; k++)
-        left[k] = of->most[k] == LIMIT_NONE ? INT64_MAX : of->most[k] > of->used[k] ? of->most[k] - of->used[k] : 0;
+        left[k] = of->most[k] == LIMIT_NONE   ? INT64_MAX
+                  : of->most[k] > of->used[k] ? of->most[k] - of->used[k]
+                                              : 0;
 }
 
 void headroom_look(struct work *w)
@@ -26,7 +29,8 @@ void headroom_look(struct work *w)
         w->p->budget_left[k] = budgets_left(&w->m->budgets[k]);
     if (w->m->n_limited == 0)
         return;
-    w->p->headroom = mem_resize(w->p->headroom, (size_t)w->m->n_allowances * LIMIT_KINDS, sizeof *w->p->headroom);
+    w->p->headroom = mem_resize(
+        w->p->headroom, (size_t)w->m->n_allowances * LIMIT_KINDS, sizeof *w->p->headroom);
     LIST_FOREACH (&w->m->all_teams, lt) {
         const struct team *t = LIST_ENTRY(lt, struct team, in_all);
         note(w, &t->may);
@@ -52,8 +56,9 @@ struct headroom {
     const struct pool *pool; /* of that machine; NULL: there is none */
 };
 
-/* One node of it, on the cheapest machine that could be launched for it now; what it needs, for nothing: there is none. Which it is does
- * not depend on what is planned, so that counting again half-way comes to the same. */
+/* One node of it, on the cheapest machine that could be launched for it now; what it needs, for
+ * nothing: there is none. Which it is does not depend on what is planned, so that counting again
+ * half-way comes to the same. */
 static struct headroom cheapest(struct work *w, const struct shape *s)
 {
     const struct room any = {INT64_MAX, INT64_MAX, INT64_MAX};
@@ -71,7 +76,10 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
             const struct resources *takes = shape_takes(s, &total);
             int64_t uusd_h = resources_share(takes, &total, o->row.price_uusd_h);
             if (least.uusd_h == 0 || uusd_h < least.uusd_h)
-                least = (struct headroom){.gpus = takes->gpus, .uusd_h = uusd_h, .mcpu = order_mcpu(s->order, takes), .pool = p};
+                least = (struct headroom){.gpus = takes->gpus,
+                    .uusd_h = uusd_h,
+                    .mcpu = order_mcpu(s->order, takes),
+                    .pool = p};
         }
     }
     return least;
@@ -79,15 +87,20 @@ static struct headroom cheapest(struct work *w, const struct shape *s)
 
 static struct headroom headroom_of(struct work *w, const struct shape *s, int64_t nodes)
 {
-    bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE || s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
+    bool pays = s->account->may.most[LIMIT_UUSD_H] != LIMIT_NONE ||
+                s->account->team->may.most[LIMIT_UUSD_H] != LIMIT_NONE;
     struct headroom one = {.gpus = s->need.gpus, .mcpu = s->mcpu};
     if (pays || shape_is_exclusive(s) || s->in_budgets)
         one = cheapest(w, s);
-    return (struct headroom){.gpus = nodes * one.gpus, .uusd_h = nodes * one.uusd_h, .mcpu = nodes * one.mcpu, .pool = one.pool,
+    return (struct headroom){.gpus = nodes * one.gpus,
+        .uusd_h = nodes * one.uusd_h,
+        .mcpu = nodes * one.mcpu,
+        .pool = one.pool,
         .input_uusd = one.pool ? pool_input_uusd(one.pool, s->extras) / s->nodes * nodes : 0};
 }
 
-static int64_t jobs_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
+static int64_t jobs_of(
+    const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
 {
     const int64_t *left = left_of(w, of);
     n = times(left[LIMIT_RUNNING], 1, n);
@@ -97,7 +110,8 @@ static int64_t jobs_of(const struct work *w, const struct allowance *of, const s
 }
 
 /* What one takes of the k-th budget; 0: it is none of its. */
-static int64_t budget_takes(const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
+static int64_t budget_takes(
+    const struct work *w, const struct shape *s, const struct headroom *each, size_t k)
 {
     const struct budget *b = &w->m->budgets[k];
     bool is_its = each->pool && (s->in_budgets >> k & 1) && w->p->budget_left[k] != INT64_MAX &&
@@ -105,7 +119,8 @@ static int64_t budget_takes(const struct work *w, const struct shape *s, const s
     return is_its ? budgets_needs(b, s, each->uusd_h, each->input_uusd) : 0;
 }
 
-static int64_t in_budgets(const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)
+static int64_t in_budgets(
+    const struct work *w, const struct shape *s, const struct headroom *each, int64_t n)
 {
     for (size_t k = 0; s->in_budgets && k < w->m->n_budgets; k++)
         n = times(w->p->budget_left[k], budget_takes(w, s, each, k), n);
@@ -124,7 +139,8 @@ int64_t headroom_jobs(struct work *w, const struct shape *s, int64_t n)
     return jobs_of(w, &s->account->team->may, &each, n);
 }
 
-static int64_t nodes_of(const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
+static int64_t nodes_of(
+    const struct work *w, const struct allowance *of, const struct headroom *each, int64_t n)
 {
     const int64_t *left = left_of(w, of);
     n = left[LIMIT_RUNNING] > 0 ? times(left[LIMIT_GPUS], each->gpus, n) : 0;

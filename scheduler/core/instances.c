@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instances in their indexes, and offers to avoid: those that gave no machine, or only short-lived ones.
+ * Instances in their indexes, and offers to avoid: those that gave no machine, or only short-lived
+ * ones.
  */
 #include "scheduler/core/impl.h"
 #include "scheduler/core/sightings.h"
@@ -117,11 +118,13 @@ void instance_move(struct model *m, struct instance *i, enum instance_state to, 
     m->change++;
 }
 
-struct offer *offer_find(const struct pool *p, const char *zone, const char *type, enum market market)
+struct offer *offer_find(
+    const struct pool *p, const char *zone, const char *type, enum market market)
 {
     LIST_FOREACH (&p->offers, l) {
         struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
-        if (o->row.market == market && strcmp(o->row.type, type) == 0 && strcmp(o->row.zone, zone) == 0)
+        if (o->row.market == market && strcmp(o->row.type, type) == 0 &&
+            strcmp(o->row.zone, zone) == 0)
             return o;
     }
     return NULL;
@@ -149,7 +152,8 @@ void offer_place(struct pool *p, struct offer *o)
 }
 
 /* in_a_row: the counter that the time doubles with; several of one moment count once. */
-static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *in_a_row, bool longest, const char *why)
+static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *in_a_row,
+    bool longest, const char *why)
 {
     bool avoided = mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
     int64_t times = 1;
@@ -166,7 +170,8 @@ static void avoid(struct model *m, struct offer *o, struct stamp now, int32_t *i
     m->change++;
 }
 
-int64_t offer_avoid(struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
+int64_t offer_avoid(
+    struct model *m, struct offer *o, struct stamp now, bool longest, const char *why)
 {
     avoid(m, o, now, &o->row.refused_in_a_row, longest, why);
     touch_offer(m, o);
@@ -198,7 +203,8 @@ void offer_note_life(struct model *m, const struct instance *i, struct stamp now
 
 void offer_saw(struct offer *o, const struct resources *total)
 {
-    struct resources t = {.cpus = total->cpus, .gpus = total->gpus, .memory_mib = total->memory_mib};
+    struct resources t = {
+        .cpus = total->cpus, .gpus = total->gpus, .memory_mib = total->memory_mib};
     if (o->seen.cpus > 0) {
         t.cpus = o->seen.cpus < t.cpus ? o->seen.cpus : t.cpus;
         t.gpus = o->seen.gpus < t.gpus ? o->seen.gpus : t.gpus;

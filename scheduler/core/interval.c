@@ -36,7 +36,8 @@ int64_t core_interval_ms(const struct attempt *a)
     if (j->save_ms <= 0)
         return core_save_interval_ms(0, rate);
     int64_t best = core_save_interval_ms(j->pause_ms > 0 ? j->pause_ms : 1, rate);
-    int64_t least = STORING_PART * j->save_ms < INTERVAL_MAX_MS ? STORING_PART * j->save_ms : INTERVAL_MAX_MS;
+    int64_t least =
+        STORING_PART * j->save_ms < INTERVAL_MAX_MS ? STORING_PART * j->save_ms : INTERVAL_MAX_MS;
     return best > least ? best : least;
 }
 
@@ -57,7 +58,9 @@ int64_t core_bytes_uusd(int64_t bytes, int64_t uusd_gib)
 int64_t core_instance_uusd(const struct instance_row *r, struct wall at)
 {
     if (wall_is_set(r->priced_at) && wall_is_set(r->before_at) && at.ms < r->priced_at.ms)
-        return r->before_uusd + (at.ms > r->before_at.ms ? core_cost_uusd(at.ms - r->before_at.ms, r->before_uusd_h) : 0);
+        return r->before_uusd + (at.ms > r->before_at.ms
+                                        ? core_cost_uusd(at.ms - r->before_at.ms, r->before_uusd_h)
+                                        : 0);
     if (!wall_is_set(r->priced_at) || at.ms < r->priced_at.ms)
         return r->accrued_uusd;
     return r->accrued_uusd + core_cost_uusd(at.ms - r->priced_at.ms, r->price_uusd_h);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What labels decide: which pools a job may use, and which budgets it counts in. A pool may take only jobs that have certain labels,
- * whatever these say (required_labels); a budget may be of jobs whose labels say something. So of a job's labels the model keeps the names, and
- * which budgets they are of, once for all jobs of which that is the same; db/ has the rest. Others are of different shapes.
+ * What labels decide: which pools a job may use, and which budgets it counts in. A pool may take
+ * only jobs that have certain labels, whatever these say (required_labels); a budget may be of jobs
+ * whose labels say something. So of a job's labels the model keeps the names, and which budgets
+ * they are of, once for all jobs of which that is the same; db/ has the rest. Others are of
+ * different shapes.
  *
  * Tasks of an array have its labels.
  */
@@ -47,9 +49,7 @@ static void add_names(const json_t *o, struct labels *l)
     const char *names[LABELS_MAX], *key;
     json_t *value;
     size_t n = 0;
-    json_object_foreach ((json_t *)o, key, value)
-        if (n < LABELS_MAX)
-            names[n++] = key;
+    json_object_foreach((json_t *)o, key, value) if (n < LABELS_MAX) names[n++] = key;
     qsort(names, n, sizeof names[0], by_name);
     for (size_t k = 0; k < n; k++)
         features_add(l->names, sizeof l->names, names[k]);
@@ -60,14 +60,16 @@ static void labels_read(const struct model *m, const char *json, struct labels *
 {
     json_t *o;
     *ret_labels = (struct labels){0};
-    if (!json || str_eq(json, "{}") || json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
+    if (!json || str_eq(json, "{}") ||
+        json_parse(json, strlen(json), LABELS_JSON_MAX, &o, NULL) != 0)
         return;
     if (json_is_object(o)) {
         add_names(o, ret_labels);
         match_budgets(m, o, ret_labels);
     }
     json_decref(o);
-    text_format(ret_labels->key, sizeof ret_labels->key, "%" PRIx64 " %" PRIx64 " %s", ret_labels->team_of, ret_labels->matches, ret_labels->names);
+    text_format(ret_labels->key, sizeof ret_labels->key, "%" PRIx64 " %" PRIx64 " %s",
+        ret_labels->team_of, ret_labels->matches, ret_labels->names);
 }
 
 void labels_of_submit(const struct model *m, const struct event *submit, struct labels *ret_labels)
@@ -110,11 +112,13 @@ void labels_release(struct model *m, struct labels *l)
 
 int model_load_labels(struct model *m, int64_t job, const char *labels_json, struct err *e)
 {
-    struct labels *l = labels_hold(m, labels_json), *before = l ? map_remove(&m->loaded_labels, job) : NULL;
+    struct labels *l = labels_hold(m, labels_json),
+                  *before = l ? map_remove(&m->loaded_labels, job) : NULL;
     if (l)
         map_put(&m->loaded_labels, job, l);
     labels_release(m, before);
-    return before ? err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has two sets of labels", job) : 0;
+    return before ? err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has two sets of labels", job)
+                  : 0;
 }
 
 /* ---- pools ---- */
@@ -147,13 +151,15 @@ static bool fits(const struct job_row *r, const struct resources *total, enum ma
 }
 
 /* It has, or could have, a machine for such a job. Of a reserved pool without any nobody knows. */
-static bool may_hold(const struct model *m, const struct pool *p, const struct job_row *r, const struct extras *x)
+static bool may_hold(
+    const struct model *m, const struct pool *p, const struct job_row *r, const struct extras *x)
 {
     bool is_empty = true;
     LIST_FOREACH (&p->offers, l) {
         const struct offer *o = LIST_ENTRY(l, struct offer, in_pool);
         struct resources total = offer_total(o);
-        if (o->row.rank != OFFER_WITHDRAWN && p->row.max_nodes > 0 && fits(r, &total, o->row.market) &&
+        if (o->row.rank != OFFER_WITHDRAWN && p->row.max_nodes > 0 &&
+            fits(r, &total, o->row.market) &&
             extras_suit(x, NULL, &o->row.gpu, o->features, &o->resources))
             return true;
     }
@@ -162,13 +168,15 @@ static bool may_hold(const struct model *m, const struct pool *p, const struct j
         if (n->pool != p)
             continue;
         is_empty = false;
-        if (fits(r, &n->row.total, n->row.market) && extras_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
+        if (fits(r, &n->row.total, n->row.market) &&
+            extras_suit(x, n->row.name, &n->gpu, n->features, &n->resources))
             return true;
     }
     return is_empty && !p->row.elastic;
 }
 
-int labels_check_team(const struct model *m, const struct job_spec *spec, const char *user, struct err *e)
+int labels_check_team(
+    const struct model *m, const struct job_spec *spec, const char *user, struct err *e)
 {
     const struct order_options *order = model_order(m);
     json_t *o;
@@ -183,8 +191,8 @@ int labels_check_team(const struct model *m, const struct job_spec *spec, const 
     return rc ? err_wrap(e, "labels: team") : 0;
 }
 
-int labels_check_submit(
-    const struct model *m, const struct job_row *r, const struct extras *x, const struct labels *own, struct err *e)
+int labels_check_submit(const struct model *m, const struct job_row *r, const struct extras *x,
+    const struct labels *own, struct err *e)
 {
     const struct pool *asks = NULL;
     char names[CORE_TEXT_MAX];
@@ -199,6 +207,8 @@ int labels_check_submit(
     if (!asks)
         return 0;
     labels_lacking(own, asks, names, sizeof names);
-    return err_set(e, ERR_INVALID, "labels: pool %s takes only jobs that say these as well: %s (--label NAME=VALUE, for each)%s", asks->row.name,
-        names, r->pool[0] ? "" : "; no other pool has a machine for it without");
+    return err_set(e, ERR_INVALID,
+        "labels: pool %s takes only jobs that say these as well: %s (--label NAME=VALUE, for "
+        "each)%s",
+        asks->row.name, names, r->pool[0] ? "" : "; no other pool has a machine for it without");
 }

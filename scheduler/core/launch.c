@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What to launch: demand that no node up or on its way will serve. Counted by shape, never job by job, and
- * only when something changed on which it depends.
+ * What to launch: demand that no node up or on its way will serve. Counted by shape, never job by
+ * job, and only when something changed on which it depends.
  *
- * Demand is put into bins in this order: the room left on nodes (only jobs that have to move look there: pending
- * ones were just found not to fit); instances on their way, by id; and what is planned here already, in the order in
- * which it will get its ids, so that counting again half-way comes to the same. What is left is covered by new
- * machines, one after the other, each of the offer that choice.c names for the oldest demand and filled with whatever
- * fits, as far as its pool and all pools together may grow. Last come the jobs that pay for on-demand and could go on
- * for less: to a node with room they move, and if there is none a cheaper offer is launched for them, which may
- * refuse without harm.
+ * Demand is put into bins in this order: the room left on nodes (only jobs that have to move look
+ * there: pending ones were just found not to fit); instances on their way, by id; and what is
+ * planned here already, in the order in which it will get its ids, so that counting again half-way
+ * comes to the same. What is left is covered by new machines, one after the other, each of the
+ * offer that choice.c names for the oldest demand and filled with whatever fits, as far as its pool
+ * and all pools together may grow. Last come the jobs that pay for on-demand and could go on for
+ * less: to a node with room they move, and if there is none a cheaper offer is launched for them,
+ * which may refuse without harm.
  *
- * Bins are filled in the order of the queue, each shape as often as it fits, because that is how the machines will be
- * (plan.c): packing by decreasing size looks better here, and is not what comes about.
+ * Bins are filled in the order of the queue, each shape as often as it fits, because that is how
+ * the machines will be (plan.c): packing by decreasing size looks better here, and is not what
+ * comes about.
  */
 #include "scheduler/core/planner.h"
 
@@ -47,7 +49,8 @@ bool bin_admits(const struct bin *b, const struct shape *s)
 {
     if (b->node && b->node->reserved_for && b->node->reserved_for != s)
         return false;
-    bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s) && node_has_extras(b->node, s)
+    bool can = b->node ? node_can_criu(b->node, s->criu) && !node_is_kept_from(b->node, s) &&
+                             node_has_extras(b->node, s)
                        : pool_may_criu(b->pool, s->criu) && offer_suits(b->offer, s);
     return can && shape_allows_pool(s, b->pool) && shape_may_use(s, b->pool, b->market);
 }
@@ -88,7 +91,8 @@ static struct bin bin_to_come(struct work *w, const struct offer *o)
     return bin_of(o, o->pool->rack ? &w->p->left_w[o->pool->rack->index] : NULL);
 }
 
-/* Pending jobs were just found not to fit on any node: only those that have to move, or could, look there. On one that is full nobody finds room. */
+/* Pending jobs were just found not to fit on any node: only those that have to move, or could, look
+ * there. On one that is full nobody finds room. */
 static void gather_bins(struct work *w)
 {
     w->p->n_bins = 0;
@@ -109,7 +113,8 @@ int64_t bin_times(const struct bin *b, const struct shape *s)
 {
     if (shape_is_exclusive(s) && b->free.cpus < b->total.cpus)
         return 0;
-    int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free) : resources_times(&b->free, &s->need);
+    int64_t k = shape_is_exclusive(s) ? resources_fit(&s->need, &b->free)
+                                      : resources_times(&b->free, &s->need);
     int64_t most = k > 0 && s->extras ? stock_times(&b->stock, &s->extras->resources) : k;
     most = most < k ? most : k;
     return b->left_w ? rack_times(b->rack_kind, &b->total, &b->free, s, most, *b->left_w) : most;
@@ -157,7 +162,8 @@ static void gather_room(struct work *w)
     LIST_FOREACH (&w->m->all_pools, l) { /* in the order of the list, which is that of the index */
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         *GROW(p->room, p->n_room) = pool_room(pool, w->now.mono);
-        if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) && pool->probe_at.ms > w->now.mono.ms)
+        if (pool_boots_fail(pool) && mono_is_set(pool->probe_at) &&
+            pool->probe_at.ms > w->now.mono.ms)
             valid_until(w, pool->probe_at.ms);
     }
     if (p->planned_max < w->m->next.next_offer) {
@@ -189,7 +195,8 @@ static void add_mover(struct planner *p, struct map *places, const struct job *j
 {
     size_t at = (size_t)(intptr_t)map_get(places, j->shape->id);
     if (at == 0) {
-        *GROW(p->demands, p->n_demands) = (struct demand){.shape = j->shape, .job = j, .moves = true};
+        *GROW(p->demands, p->n_demands) =
+            (struct demand){.shape = j->shape, .job = j, .moves = true};
         at = p->n_demands;
         map_put(places, j->shape->id, (void *)(intptr_t)at);
     }
@@ -198,11 +205,12 @@ static void add_mover(struct planner *p, struct map *places, const struct job *j
 
 static bool is_moving(const struct attempt *a)
 {
-    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_STOPPING && a->row.stop_reason == END_EVICTED &&
-           a->job->row.state == JOB_RUNNING;
+    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_STOPPING &&
+           a->row.stop_reason == END_EVICTED && a->job->row.state == JOB_RUNNING;
 }
 
-/* On nodes that are about to go, and on their way to where it costs less. The cancelled ones will not come back. */
+/* On nodes that are about to go, and on their way to where it costs less. The cancelled ones will
+ * not come back. */
 static void gather_movers(struct work *w)
 {
     struct map places = {0}; /* shape id -> where in demands, one up */
@@ -234,7 +242,8 @@ static void gather_demands(struct work *w)
         if (n == 0)
             continue;
         headroom_take(w, s, n, 1);
-        *GROW(p->demands, p->n_demands) = (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = n};
+        *GROW(p->demands, p->n_demands) =
+            (struct demand){.shape = s, .job = model_job(w->m, s->head), .n = n};
     }
 }
 
@@ -276,8 +285,8 @@ static void cover_from(struct bin *b, struct demand *d)
         d->n -= bin_fill(b, d->shape, d->n);
 }
 
-/* One bin after the other, as the planned ones are filled: bins of one rack share its power, and filled in another order it would go to
- * other demand when it is counted again half-way. */
+/* One bin after the other, as the planned ones are filled: bins of one rack share its power, and
+ * filled in another order it would go to other demand when it is counted again half-way. */
 static void cover_from_bins(struct work *w)
 {
     struct planner *p = w->p;
@@ -306,9 +315,9 @@ static void cover_by_launches(struct work *w)
 
 bool attempt_can_move(const struct attempt *a)
 {
-    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING && a->job->row.state == JOB_RUNNING &&
-           a->row.sequence > 0 && !a->save_failed && a->node->row.state == NODE_UP &&
-           retries_left(&a->job->row, RETRY_EVICTED) > 0;
+    return a->job->row.nodes == 1 && a->row.state == ATTEMPT_RUNNING &&
+           a->job->row.state == JOB_RUNNING && a->row.sequence > 0 && !a->save_failed &&
+           a->node->row.state == NODE_UP && retries_left(&a->job->row, RETRY_EVICTED) > 0;
 }
 
 static bool is_due(struct work *w, const struct attempt *a)
@@ -326,10 +335,12 @@ static bool is_due(struct work *w, const struct attempt *a)
 static int64_t would_pay(const struct bin *b, const struct job *j)
 {
     const struct instance *i = b->node ? b->node->instance : NULL;
-    return resources_share(shape_takes(j->shape, &b->total), &b->total, b->uusd_h) + pool_input_uusd_h(b->pool, i ? i->offer : b->offer, j);
+    return resources_share(shape_takes(j->shape, &b->total), &b->total, b->uusd_h) +
+           pool_input_uusd_h(b->pool, i ? i->offer : b->offer, j);
 }
 
-/* To a node that is up: at once. To a machine on its way, or to one that is launched for it: when that is up. */
+/* To a node that is up: at once. To a machine on its way, or to one that is launched for it: when
+ * that is up. */
 static void cover_return(struct work *w, const struct attempt *a)
 {
     struct planner *p = w->p;
@@ -361,7 +372,8 @@ static bool some_may_return(struct work *w)
 {
     bool may = false;
     LIST_FOREACH (&w->m->costly, l)
-        may |= may_return(w, LIST_ENTRY(l, struct attempt, costly)); /* all of them, for when the next is due */
+        /* all of them, for when the next is due */
+        may |= may_return(w, LIST_ENTRY(l, struct attempt, costly));
     return may;
 }
 
@@ -372,10 +384,11 @@ static void cover_returns(struct work *w)
     LIST_FOREACH (&w->m->costly, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, costly);
         if (may_return(w, a))
-            *GROW(p->offered, p->n_offered) =
-                (struct victim){.job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
+            *GROW(p->offered, p->n_offered) = (struct victim){
+                .job = a->job, .saves = true, .unsaved = victims_unsaved(a->job, w->now.wall)};
     }
-    victims_sort(p->offered, p->n_offered); /* where not all can, those go that have the least to lose */
+    /* where not all can, those go that have the least to lose */
+    victims_sort(p->offered, p->n_offered);
     for (size_t k = 0; k < p->n_offered; k++)
         cover_return(w, job_attempt(p->offered[k].job));
 }
@@ -391,31 +404,37 @@ static bool can_launch(struct work *w)
         if (w->p->room[pool->index].nodes <= 0 || w->p->all.nodes <= 0)
             continue;
         LIST_FOREACH (&pool->offers, lo)
-            can |= offer_is_open(w, LIST_ENTRY(lo, struct offer, in_pool)); /* all of them, for when the next is */
+            /* all of them, for when the next is */
+            can |= offer_is_open(w, LIST_ENTRY(lo, struct offer, in_pool));
     }
     return can;
 }
 
-/* A gang may be about to lose a node, wait for machines that are to be held for it, or settle for less. */
+/* A gang may be about to lose a node, wait for machines that are to be held for it, or settle for
+ * less. */
 static bool gangs_may_change(const struct model *m)
 {
-    return m->n_gangs > 0 && (m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->regroups));
+    return m->n_gangs > 0 &&
+           (m->used.nodes > 0 || !list_is_empty(&m->noticed) || !list_is_empty(&m->regroups));
 }
 
-/* Some gang draws on licences, limits or budgets that may be used up by what jobs of one node ask for. */
+/* Some gang draws on licences, limits or budgets that may be used up by what jobs of one node ask
+ * for. */
 static bool gangs_share(const struct model *m)
 {
     LIST_FOREACH (&m->gangs, l) {
         const struct shape *s = LIST_ENTRY(l, struct shape, in_gangs);
         const struct account *a = s->account;
-        if (s->in_budgets || a->may.is_limited || a->team->may.is_limited || (s->extras && s->extras->licences.n > 0))
+        if (s->in_budgets || a->may.is_limited || a->team->may.is_limited ||
+            (s->extras && s->extras->licences.n > 0))
             return true;
     }
     return false;
 }
 
-/* Where nothing can be launched, moved, held or given up for what waits, it waits on. Then a long queue is not looked through at every change; and of
- * one in which only gangs may have something to wait for, these are looked at alone. */
+/* Where nothing can be launched, moved, held or given up for what waits, it waits on. Then a long
+ * queue is not looked through at every change; and of one in which only gangs may have something to
+ * wait for, these are looked at alone. */
 static void compute(struct planner *p, const struct model *m, struct stamp now)
 {
     struct work w = {.p = p, .m = m, .now = now};
@@ -462,7 +481,8 @@ bool moves_next(struct planner *p, const struct model *m, struct stamp now, stru
     if (p->n_moves == 0)
         return false;
     const struct attempt *a = job_attempt(model_job(m, p->moves[0]));
-    *ret_event = (struct event){.type = EV_MOVE, .move = {.job = a->row.job, .attempt = a->row.attempt}};
+    *ret_event =
+        (struct event){.type = EV_MOVE, .move = {.job = a->row.job, .attempt = a->row.attempt}};
     text_format(ret_event->move.text, sizeof ret_event->move.text,
         "there is room for it where it costs less than on-demand on %s", a->node->row.name);
     return true;

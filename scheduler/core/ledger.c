@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never changed.
+ * What every stretch of a node's time was, and what it cost. Written when a stretch is over, never
+ * changed.
  *
  * Invariants.
- *  1. Every millisecond of a node is in the ledger once, as boot, as idle, or as some attempt's; `node_ms` of all rows of an
- * instance adds up to its life, `uusd` to core_instance_uusd(ended), both exactly. Of a node that nobody rents out the same holds
- * from its join on, at the price of its pool.
- *  2. Of a node that attempts share, each has the share of its dominant resource: who takes all the memory pays for the whole
- * node. Shares are rounded down, and attempts whose dominant resources differ never have more together than there is (the last
- * to end has less). What no attempt has is idle, and so is what rounding left.
- *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time, and its cost. What each part
- * of it cost is by the prices in force in that part, from what the node had cost at the moments between them; shares of a sum
- * are cut where the sum of those before ends, so that nothing is lost by rounding.
- *  4. Only useful time, and the first attempt's way to its start, would have been paid in an undisturbed run on-demand; the rest
+ *  1. Every millisecond of a node is in the ledger once, as boot, as idle, or as some attempt's;
+ *     `node_ms` of all rows of an
+ * instance adds up to its life, `uusd` to core_instance_uusd(ended), both exactly. Of a node that
+ * nobody rents out the same holds from its join on, at the price of its pool.
+ *  2. Of a node that attempts share, each has the share of its dominant resource: who takes all the
+ *     memory pays for the whole
+ * node. Shares are rounded down, and attempts whose dominant resources differ never have more
+ * together than there is (the last to end has less). What no attempt has is idle, and so is what
+ * rounding left.
+ *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time,
+ *     and its cost. What each part
+ * of it cost is by the prices in force in that part, from what the node had cost at the moments
+ * between them; shares of a sum are cut where the sum of those before ends, so that nothing is lost
+ * by rounding.
+ *  4. Only useful time, and the first attempt's way to its start, would have been paid in an
+ *     undisturbed run on-demand; the rest
  * counts 0 there.
- *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes, and what it read of its job's input when it
- * started, is a row of its own, egress, without any time: transfer by transfer as they are told, at the price of then. It is the attempt's
- * cost, and none of its instance's.
- *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been charged already: the idle row of
+ *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes,
+ *     and what it read of its job's input when it
+ * started, is a row of its own, egress, without any time: transfer by transfer as they are told, at
+ * the price of then. It is the attempt's cost, and none of its instance's.
+ *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been
+ *     charged already: the idle row of
  * its end takes that back, and may be negative.
- *  7. Rows are never changed: what is useful in them and has to be done again all the same, since its user gave it up or a later attempt could not be restored from
+ *  7. Rows are never changed: what is useful in them and has to be done again all the same, since
+ *     its user gave it up or a later attempt could not be restored from
  * where it was saved, counts as lost in the rows of those that do it again.
  *
- * The parts of an attempt, in their order: restore, from its placement to the program's start, which of the first attempt is start; gang-wait, until the last
- * rank has started; then useful, save (what the program waited for) and lost (what nobody saved, and another attempt has to do
- * again). A node that stood empty while a gang waited for the rest of its nodes waited for that gang.
+ * The parts of an attempt, in their order: restore, from its placement to the program's start,
+ * which of the first attempt is start; gang-wait, until the last rank has started; then useful,
+ * save (what the program waited for) and lost (what nobody saved, and another attempt has to do
+ * again). A node that stood empty while a gang waited for the rest of its nodes waited for that
+ * gang.
  */
 #include "scheduler/core/impl.h"
 
@@ -52,7 +64,8 @@ static struct wall later(struct wall a, struct wall b)
 /* value * part / whole without overflow on the way; all of it when there is no whole. */
 static int64_t share(int64_t value, int64_t part, int64_t whole)
 {
-    return whole > 0 && part < whole ? (int64_t)((__extension__(__int128) value) * part / whole) : value;
+    return whole > 0 && part < whole ? (int64_t)((__extension__(__int128) value) * part / whole)
+                                     : value;
 }
 
 /* ---- what a node has cost, and how much of that is in the ledger ---- */
@@ -67,8 +80,10 @@ static struct books books_of(struct node *n)
 {
     struct instance_row *i = n->instance ? &n->instance->row : NULL;
     struct node_row *r = &n->row;
-    return i ? (struct books){&i->attempts_uusd, &i->attempts_ms, &i->idle_uusd, &i->idle_ms, &i->used_until, &i->settled_at}
-             : (struct books){&r->attempts_uusd, &r->attempts_ms, &r->idle_uusd, &r->idle_ms, &r->used_until, &r->settled_at};
+    return i ? (struct books){&i->attempts_uusd, &i->attempts_ms, &i->idle_uusd, &i->idle_ms,
+                   &i->used_until, &i->settled_at}
+             : (struct books){&r->attempts_uusd, &r->attempts_ms, &r->idle_uusd, &r->idle_ms,
+                   &r->used_until, &r->settled_at};
 }
 
 static void books_changed(struct model *m, struct node *n)
@@ -93,11 +108,13 @@ static struct wall joined_at(const struct node *n)
     return n->instance ? n->instance->row.joined_at : n->row.joined_at;
 }
 
-/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant 6). */
+/* What of its time and money since it joined is in no row yet. May be less than nothing (invariant
+ * 6). */
 static void left(struct node *n, struct wall at, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct books b = books_of(n);
-    *ret_uusd = node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) - *b.attempts_uusd - *b.idle_uusd;
+    *ret_uusd = node_uusd(n, at) - (n->instance ? n->instance->row.boot_uusd : 0) -
+                *b.attempts_uusd - *b.idle_uusd;
     *ret_ms = span_ms(joined_at(n), at) - *b.attempts_ms - *b.idle_ms;
 }
 
@@ -109,7 +126,8 @@ static void in_use(const struct node *n, struct wall at, int64_t *ret_uusd, int6
     *ret_uusd = *ret_ms = 0;
     LIST_FOREACH (&n->attempts, l) {
         const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
-        *ret_uusd += resources_share(&a->held, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
+        *ret_uusd += resources_share(
+            &a->held, &n->row.total, within(node_uusd(n, at) - a->row.base_uusd, INT64_MAX));
         *ret_ms += resources_share(&a->held, &n->row.total, span_ms(a->row.assigned_at, at));
     }
 }
@@ -118,7 +136,8 @@ void ledger_idle(struct model *m, struct node *n, struct wall at)
 {
     const struct books b = books_of(n);
     int64_t uusd, ms, used_uusd, used_ms;
-    bool is_over = n->row.state == NODE_GONE; /* whatever became of the wall clock: the last row makes it add up */
+    /* whatever became of the wall clock: the last row makes it add up */
+    bool is_over = n->row.state == NODE_GONE;
     left(n, at, &uusd, &ms);
     in_use(n, at, &used_uusd, &used_ms);
     struct ledger_row row = {.node = n->row.id,
@@ -147,10 +166,12 @@ void ledger_seen(struct model *m, struct node *n, struct wall now)
 
 /* ---- attempts ---- */
 
-/* A rank without a script has nothing of its own to save: what the first has saved is what it did. */
+/* A rank without a script has nothing of its own to save: what the first has saved is what it
+ * did. */
 bool attempt_has_saved(const struct attempt *a)
 {
-    return (a->row.sequence > 0 || attempt_holds(a)) && a->job->row.last_good.attempt == a->row.attempt;
+    return (a->row.sequence > 0 || attempt_holds(a)) &&
+           a->job->row.last_good.attempt == a->row.attempt;
 }
 
 bool attempt_holds(const struct attempt *a)
@@ -172,12 +193,15 @@ static int64_t unsaved_ms(const struct attempt *a, struct wall from)
 }
 
 /* Its share of what the node has cost since it was placed there, and of that time. */
-static void attempt_share(const struct attempt *a, struct wall end, int64_t *ret_uusd, int64_t *ret_ms)
+static void attempt_share(
+    const struct attempt *a, struct wall end, int64_t *ret_uusd, int64_t *ret_ms)
 {
     const struct resources *held = &a->held, *total = &a->node->row.total;
     int64_t uusd, ms;
     left(a->node, end, &uusd, &ms);
-    *ret_uusd = within(resources_share(held, total, within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)), uusd);
+    *ret_uusd = within(
+        resources_share(held, total, within(node_uusd(a->node, end) - a->row.base_uusd, INT64_MAX)),
+        uusd);
     *ret_ms = within(resources_share(held, total, span_ms(a->row.assigned_at, end)), ms);
 }
 
@@ -243,7 +267,8 @@ void ledger_stored(struct model *m, struct attempt *a, int64_t bytes)
 
 int64_t ledger_input_uusd(const struct attempt *a)
 {
-    int64_t all = pool_input_uusd(a->node->pool, a->job->shape->extras), ranks = a->job->row.ranks > 1 ? a->job->row.ranks : 1;
+    int64_t all = pool_input_uusd(a->node->pool, a->job->shape->extras),
+            ranks = a->job->row.ranks > 1 ? a->job->row.ranks : 1;
     return share(all, a->row.rank + 1, ranks) - share(all, a->row.rank, ranks);
 }
 
@@ -251,7 +276,10 @@ void ledger_started(struct model *m, struct attempt *a, struct stamp now)
 {
     const struct job *j = a->job;
     a->row.started_uusd = node_uusd(a->node, now.wall);
-    add_egress(m, a, core_bytes_uusd(a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib) + ledger_input_uusd(a));
+    add_egress(m, a,
+        core_bytes_uusd(
+            a->row.restored_bytes - a->row.nearby_bytes, a->node->pool->row.egress_uusd_gib) +
+            ledger_input_uusd(a));
     if (j->row.ranks < 2 || j->row.script_on == SCRIPT_ON_FIRST)
         return;
     LIST_FOREACH (&j->ranks, l)
@@ -295,38 +323,48 @@ static int64_t wait_ms(const struct attempt *a)
     const struct job_row *j = &a->job->row;
     if (j->ranks < 2 || j->script_on == SCRIPT_ON_FIRST)
         return 0;
-    return span_ms(a->row.started_at, wall_is_set(a->row.gathered_at) ? a->row.gathered_at : a->row.ended_at);
+    return span_ms(
+        a->row.started_at, wall_is_set(a->row.gathered_at) ? a->row.gathered_at : a->row.ended_at);
 }
 
 static void divide(const struct attempt *a, struct part parts[PARTS])
 {
     const struct attempt_row *r = &a->row;
     int64_t end_uusd = node_uusd(a->node, paid_until(a));
-    int64_t ms = span_ms(r->assigned_at, r->ended_at), uusd = within(end_uusd - r->base_uusd, INT64_MAX);
+    int64_t ms = span_ms(r->assigned_at, r->ended_at),
+            uusd = within(end_uusd - r->base_uusd, INT64_MAX);
     bool started = wall_is_set(r->started_at);
-    int64_t restore_ms = span_ms(r->assigned_at, r->started_at), restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
+    int64_t restore_ms = span_ms(r->assigned_at, r->started_at),
+            restore_uusd = started ? r->started_uusd - r->base_uusd : 0;
     if (r->restore_ms > restore_ms) { /* as its agent measured it */
         restore_ms = r->restore_ms;
         restore_uusd = core_cost_uusd(restore_ms, r->price_uusd_h);
     }
     int64_t gathered_uusd = wall_is_set(r->gathered_at) ? r->gathered_uusd : end_uusd;
-    const struct part all[PARTS] = {[PART_START] = {is_first(a) ? LEDGER_START : LEDGER_RESTORE, restore_ms, restore_uusd},
+    const struct part all[PARTS] = {
+        [PART_START] = {is_first(a) ? LEDGER_START : LEDGER_RESTORE, restore_ms, restore_uusd},
         [PART_WAIT] = {LEDGER_GANG_WAIT, wait_ms(a), gathered_uusd - r->started_uusd},
         [PART_SAVE] = {LEDGER_SAVE, r->save_ms, r->save_uusd},
         [PART_LOST] = {LEDGER_LOST, unsaved_ms(a, r->assigned_at),
-            !attempt_has_saved(a) ? uusd : wall_is_set(r->kept_at) ? end_uusd - r->kept_uusd : -1},
+            !attempt_has_saved(a)     ? uusd
+            : wall_is_set(r->kept_at) ? end_uusd - r->kept_uusd
+                                      : -1},
         [PART_USEFUL] = {LEDGER_USEFUL, INT64_MAX, INT64_MAX}};
     for (int k = 0; k < PARTS; k++) {
         int64_t part_ms = within(all[k].ms, ms);
         /* all of what is left; or as much of that as of the time, where it is not known */
-        int64_t part_uusd = part_ms == ms ? uusd : part_ms == 0 ? 0 : all[k].uusd < 0 ? share(uusd, part_ms, ms) : within(all[k].uusd, uusd);
+        int64_t part_uusd = part_ms == ms     ? uusd
+                            : part_ms == 0    ? 0
+                            : all[k].uusd < 0 ? share(uusd, part_ms, ms)
+                                              : within(all[k].uusd, uusd);
         parts[k] = (struct part){all[k].kind, part_ms, part_uusd};
         ms -= part_ms;
         uusd -= part_uusd;
     }
 }
 
-/* What it did first and had been done before, useful already in the rows of an attempt before it. */
+/* What it did first and had been done before, useful already in the rows of an attempt before
+ * it. */
 static void move_behind(const struct attempt *a, struct part parts[PARTS])
 {
     struct part *useful = &parts[PART_USEFUL], *lost = &parts[PART_LOST];
@@ -339,17 +377,21 @@ static void move_behind(const struct attempt *a, struct part parts[PARTS])
     lost->uusd += uusd;
 }
 
-static void write_parts(struct model *m, struct attempt *a, const struct part parts[PARTS], int64_t cost, int64_t node_ms)
+static void write_parts(struct model *m, struct attempt *a, const struct part parts[PARTS],
+    int64_t cost, int64_t node_ms)
 {
     const struct resources *held = &a->held, *total = &a->node->row.total;
-    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), uusd = 0, ms_so_far = 0, uusd_so_far = 0, cost_done = 0, node_done = 0;
+    int64_t ms = span_ms(a->row.assigned_at, a->row.ended_at), uusd = 0, ms_so_far = 0,
+            uusd_so_far = 0, cost_done = 0, node_done = 0;
     for (int k = 0; k < PARTS; k++)
         uusd += parts[k].uusd;
     for (int k = 0; k < PARTS; k++) {
         ms_so_far += parts[k].ms;
         uusd_so_far += parts[k].uusd;
         bool is_last = k == PARTS - 1;
-        int64_t cost_upto = is_last ? cost : uusd > 0 ? share(cost, uusd_so_far, uusd) : share(cost, ms_so_far, ms);
+        int64_t cost_upto = is_last    ? cost
+                            : uusd > 0 ? share(cost, uusd_so_far, uusd)
+                                       : share(cost, ms_so_far, ms);
         int64_t node_upto = is_last ? node_ms : share(node_ms, ms_so_far, ms);
         struct ledger_row r = {.job = a->row.job,
             .attempt = a->row.attempt,
@@ -362,7 +404,8 @@ static void write_parts(struct model *m, struct attempt *a, const struct part pa
             .node_ms = node_upto - node_done,
             .uusd = cost_upto - cost_done};
         if (r.kind == LEDGER_USEFUL || r.kind == LEDGER_START)
-            r.on_demand_uusd = resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
+            r.on_demand_uusd =
+                resources_share(held, total, core_cost_uusd(r.ms, a->row.on_demand_uusd_h));
         cost_done = cost_upto;
         node_done = node_upto;
         a->job->row.on_demand_uusd += r.on_demand_uusd;
@@ -427,7 +470,8 @@ void ledger_instance(struct model *m, const struct instance *i)
     ledger_add(m, &row);
 }
 
-/* All that it has cost is so much more than was known: so it is at every moment that has been written down, too. */
+/* All that it has cost is so much more than was known: so it is at every moment that has been
+ * written down, too. */
 static void shift(struct attempt *a, int64_t more_uusd)
 {
     struct attempt_row *r = &a->row;
@@ -452,7 +496,8 @@ static void boot_anew(struct model *m, struct instance *i)
     }
 }
 
-/* It was there before it was heard of, and since then its price has changed once at most; or once before that. */
+/* It was there before it was heard of, and since then its price has changed once at most; or once
+ * before that. */
 static void correct_launch(struct model *m, struct instance *i, struct wall at)
 {
     struct instance_row *r = &i->row;
@@ -468,7 +513,8 @@ static void correct_launch(struct model *m, struct instance *i, struct wall at)
 void ledger_launched(struct model *m, struct instance *i, struct wall told, struct stamp now)
 {
     struct instance_row *r = &i->row;
-    bool credible = told.ms > 0 && told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS && told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
+    bool credible = told.ms > 0 && told.ms > r->intended_at.ms - CLOCKS_DIFFER_MS &&
+                    told.ms < now.wall.ms + CLOCKS_DIFFER_MS;
     if (!wall_is_set(r->launched_at))
         r->launched_at = r->priced_at = credible ? told : now.wall;
     else if (credible && (!wall_is_set(r->before_at) || r->before_at.ms <= r->launched_at.ms))
@@ -479,7 +525,8 @@ void ledger_launched(struct model *m, struct instance *i, struct wall told, stru
     touch_instance(m, i);
 }
 
-/* A price holds since before the machine was heard of. Should it turn out that it was there by then, it cost what it did before. */
+/* A price holds since before the machine was heard of. Should it turn out that it was there by
+ * then, it cost what it did before. */
 static void note_price_before(struct instance_row *r, struct wall at)
 {
     if (r->launch_told || wall_is_set(r->before_at) || r->priced_at.ms != r->launched_at.ms)
@@ -502,13 +549,15 @@ static void set_price(struct model *m, struct instance *i, int64_t uusd_h)
     limits_repriced(m, i->node);
 }
 
-void ledger_reprice(struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now)
+void ledger_reprice(
+    struct model *m, struct instance *i, int64_t uusd_h, struct wall since, struct stamp now)
 {
     struct instance_row *r = &i->row;
     if (r->price_uusd_h == uusd_h)
         return;
     if (wall_is_set(r->priced_at)) {
-        struct wall at = since.ms > 0 && since.ms < now.wall.ms + CLOCKS_DIFFER_MS ? since : now.wall;
+        struct wall at =
+            since.ms > 0 && since.ms < now.wall.ms + CLOCKS_DIFFER_MS ? since : now.wall;
         if (at.ms < r->priced_at.ms) {
             note_price_before(r, at);
             at = r->priced_at;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs that ended have left in the store, and when it is cleaned away (types.h has the states). A leftover is
- * made when its job ends, and a job that ended never lives again: so what is removed here is no live job's. It is
- * committed that a cleaning begins before it does; one that was under way when belayd died begins again.
+ * What jobs that ended have left in the store, and when it is cleaned away (types.h has the
+ * states). A leftover is made when its job ends, and a job that ended never lives again: so what is
+ * removed here is no live job's. It is committed that a cleaning begins before it does; one that
+ * was under way when belayd died begins again.
  *
- * What stays and has a price is looked at again once a month, by another cleaning that removes nothing more: users may have removed some, or
- * unpinned it.
+ * What stays and has a price is looked at again once a month, by another cleaning that removes
+ * nothing more: users may have removed some, or unpinned it.
  *
  * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
  */
@@ -74,8 +75,9 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
         .after = j->ckpt_after,
         .succeeded = j->end == END_SUCCEEDED,
         .due_at = now.wall,
-        .last_at =
-            j->ckpt_after == AFTER_AUTO ? (struct wall){now.wall.ms + m->options.retention_ms} : WALL_NONE,
+        .last_at = j->ckpt_after == AFTER_AUTO
+                       ? (struct wall){now.wall.ms + m->options.retention_ms}
+                       : WALL_NONE,
     };
     map_put(&m->leftovers, j->id, l);
     *GROW(m->out.leftovers, m->out.n_leftovers) = l->row;
@@ -95,7 +97,8 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
     if (r->state < LEFTOVER_WAITING || r->state >= LEFTOVER_DONE || model_job(m, r->job) ||
         map_get(&m->leftovers, r->job) || (r->state == LEFTOVER_CLEANING && m->cleaning))
         return err_set(e, ERR_CORRUPT,
-            "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows", r->job);
+            "what is stored of the checkpoints that job %" PRId64 " left contradicts other rows",
+            r->job);
     struct leftover *l = mem_alloc(sizeof *l);
     l->row = *r;
     m->n_looked_at += is_looked_at(r);
@@ -104,7 +107,8 @@ int model_load_leftover(struct model *m, const struct leftover_row *r, struct er
     return 0;
 }
 
-int model_load_leftover_of(struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
+int model_load_leftover_of(
+    struct model *m, const struct job_row *r, const char *labels_json, struct err *e)
 {
     struct leftover *l = map_get(&m->leftovers, r->id);
     struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
@@ -130,15 +134,17 @@ struct mono leftover_due(const struct model *m, struct stamp now, int64_t *ret_j
     int64_t left = l->row.due_at.ms - now.wall.ms;
     *ret_job = l->row.job;
     /* The wall clock may be set: it is looked at again from time to time. */
-    return (struct mono){now.mono.ms + (left < 0 ? 0 : left > LEFTOVER_LOOK_MS ? LEFTOVER_LOOK_MS : left)};
+    return (struct mono){now.mono.ms + (left < 0                     ? 0
+                                           : left > LEFTOVER_LOOK_MS ? LEFTOVER_LOOK_MS
+                                                                     : left)};
 }
 
 int apply_clean(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct leftover *l = map_get(&m->leftovers, ev->clean.job);
     if (!l || l->row.state != LEFTOVER_WAITING || m->cleaning)
-        return err_set(
-            e, ERR_CONFLICT, "the checkpoints of job %" PRId64 " cannot be cleaned now", ev->clean.job);
+        return err_set(e, ERR_CONFLICT, "the checkpoints of job %" PRId64 " cannot be cleaned now",
+            ev->clean.job);
     ret_outcome->id = l->row.job;
     leftover_move(m, l, LEFTOVER_CLEANING);
     return 0;
@@ -172,7 +178,8 @@ static void clean_failed(struct model *m, const struct event *ev, struct leftove
     leftover_move(m, l, give_up ? LEFTOVER_DONE : LEFTOVER_WAITING);
 }
 
-int apply_cleaned(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_cleaned(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     static const char *const texts[] = {
         [LEFTOVER_KEEP_LAST] = "its checkpoints were removed but for the last and what is pinned",

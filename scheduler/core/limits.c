@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users and teams may have at a time: jobs that have not ended, jobs that run, their GPUs, and what they cost an hour. A
- * job counts for its user in its team and for the team.
+ * What users and teams may have at a time: jobs that have not ended, jobs that run, their GPUs, and
+ * what they cost an hour. A job counts for its user in its team and for the team.
  *
  * Invariants.
- *  1. Nothing is placed by which something would be exceeded. Only a restart with lower limits, and prices that rise, make what
- *     runs exceed them; it goes on, and nothing is added to it.
- *  2. A kind of jobs (shape) that would exceed something whichever node it had is put aside, by a decision, when the planner
- *     comes to it: it stands in no queue, nothing is launched or reserved for it, and nobody looks at it until what it exceeds
- *     is less. Then the first TAKE_UP of those that may run are taken up, and more when these have had their turn, so that the
- *     end of a job costs the same however many kinds wait for it.
- *  3. What a job costs depends on where it runs, and so does what it takes if it has its nodes for itself. A kind that could pay for some nodes stays in the queue, and the others are
- *     not for it. On machines that cost nothing it runs whatever the rest costs.
+ *  1. Nothing is placed by which something would be exceeded. Only a restart with lower limits, and
+ *     prices that rise, make what runs exceed them; it goes on, and nothing is added to it.
+ *  2. A kind of jobs (shape) that would exceed something whichever node it had is put aside, by a
+ *     decision, when the planner comes to it: it stands in no queue, nothing is launched or
+ *     reserved for it, and nobody looks at it until what it exceeds is less. Then the first TAKE_UP
+ *     of those that may run are taken up, and more when these have had their turn, so that the end
+ *     of a job costs the same however many kinds wait for it.
+ *  3. What a job costs depends on where it runs, and so does what it takes if it has its nodes for
+ *     itself. A kind that could pay for some nodes stays in the queue, and the others are not for
+ *     it. On machines that cost nothing it runs whatever the rest costs.
  */
 #include "scheduler/core/impl.h"
 
@@ -27,10 +29,12 @@ static bool is_limited(const struct allowance *w, enum limit_kind kind)
 /* Nothing may be added, but perhaps what costs nothing. */
 static bool is_used_up(const struct allowance *w)
 {
-    return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] || w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
+    return w->used[LIMIT_RUNNING] >= w->most[LIMIT_RUNNING] ||
+           w->used[LIMIT_UUSD_H] >= w->most[LIMIT_UUSD_H];
 }
 
-void allowance_imagine(const struct model *m, struct allowance *w, const char *team, const char *user)
+void allowance_imagine(
+    const struct model *m, struct allowance *w, const char *team, const char *user)
 {
     for (int k = 0; k < LIMIT_KINDS; k++) {
         w->most[k] = order_limit(model_order(m), team, user, (enum limit_kind)k);
@@ -59,14 +63,16 @@ void limits_submitted(struct account *a, int64_t n)
     a->team->may.used[LIMIT_SUBMITTED] += n;
 }
 
-static int check_submit(const struct allowance *w, const char *whose, const char *name, int64_t n, struct err *e)
+static int check_submit(
+    const struct allowance *w, const char *whose, const char *name, int64_t n, struct err *e)
 {
     int64_t most = w->most[LIMIT_SUBMITTED], used = w->used[LIMIT_SUBMITTED];
     if (most == LIMIT_NONE || n <= most - used)
         return 0;
     return err_set(e, ERR_CONFLICT,
         "%s%s may have %" PRId64 " jobs that have not ended (max_submitted) and has %" PRId64
-        "; this would be %" PRId64 " more: wait for some to end, cancel some, or have belayd's configuration allow more",
+        "; this would be %" PRId64
+        " more: wait for some to end, cancel some, or have belayd's configuration allow more",
         whose, name, most, used, n);
 }
 
@@ -93,7 +99,8 @@ static bool has_costless(const struct model *m, const struct shape *s)
     return false;
 }
 
-static bool stops(const struct model *m, const struct allowance *w, const struct shape *s, int32_t nodes, enum limit_kind kind)
+static bool stops(const struct model *m, const struct allowance *w, const struct shape *s,
+    int32_t nodes, enum limit_kind kind)
 {
     int64_t gpus = (int64_t)nodes * s->need.gpus;
     switch (kind) {
@@ -112,13 +119,14 @@ static bool stops(const struct model *m, const struct allowance *w, const struct
     return false;
 }
 
-bool limits_stop(const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind)
+bool limits_stop(
+    const struct model *m, const struct allowance *w, const struct shape *s, enum limit_kind kind)
 {
     return stops(m, w, s, s->least, kind);
 }
 
-static bool exceeds(
-    const struct model *m, const struct allowance *w, const struct shape *s, int32_t nodes, enum limit_kind *ret_kind)
+static bool exceeds(const struct model *m, const struct allowance *w, const struct shape *s,
+    int32_t nodes, enum limit_kind *ret_kind)
 {
     if (!w->is_limited)
         return false;
@@ -136,7 +144,8 @@ bool limits_used_up(const struct model *m, const struct shape *s)
         return false;
     const struct allowance *const of[] = {&s->account->may, &s->account->team->may};
     for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
-        if (of[k]->was_used_up && (stops(m, of[k], s, s->least, LIMIT_RUNNING) || stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
+        if (of[k]->was_used_up && (stops(m, of[k], s, s->least, LIMIT_RUNNING) ||
+                                      stops(m, of[k], s, s->least, LIMIT_UUSD_H)))
             return true;
     return false;
 }
@@ -154,7 +163,8 @@ struct load {
     int64_t uusd_h, gpus, mcpu;
 };
 
-static void add_load(struct load *sum, const struct shape *s, const struct resources *total, int64_t uusd_h)
+static void add_load(
+    struct load *sum, const struct shape *s, const struct resources *total, int64_t uusd_h)
 {
     const struct resources *takes = shape_takes(s, total);
     sum->uusd_h += resources_share(takes, total, uusd_h);
@@ -167,11 +177,14 @@ static bool has_left(const struct allowance *w, enum limit_kind kind, int64_t ea
     return each == 0 || !is_limited(w, kind) || each <= (w->most[kind] - w->used[kind]) / times;
 }
 
-/* So often as much. Of who takes what it needs, whichever node it has, the GPUs and cpus are looked at before (stops). */
-static bool affords(const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
+/* So often as much. Of who takes what it needs, whichever node it has, the GPUs and cpus are looked
+ * at before (stops). */
+static bool affords(
+    const struct allowance *w, const struct shape *s, const struct load *each, int32_t times)
 {
     return has_left(w, LIMIT_UUSD_H, each->uusd_h, times) &&
-           (!shape_is_exclusive(s) || (has_left(w, LIMIT_GPUS, each->gpus, times) && has_left(w, LIMIT_MCPU, each->mcpu, times)));
+           (!shape_is_exclusive(s) || (has_left(w, LIMIT_GPUS, each->gpus, times) &&
+                                          has_left(w, LIMIT_MCPU, each->mcpu, times)));
 }
 
 bool limits_afford(const struct shape *s, const struct resources *total, int64_t uusd_h)
@@ -184,9 +197,12 @@ bool limits_afford(const struct shape *s, const struct resources *total, int64_t
     return affords(&a->may, s, &each, s->least) && affords(&a->team->may, s, &each, s->least);
 }
 
-bool limits_allow(const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
+bool limits_allow(
+    const struct shape *s, const struct pool *p, const struct resources *total, int64_t uusd_h)
 {
-    return (!shape_pays(s) || budgets_afford(s, p, s->least * resources_share(shape_takes(s, total), total, uusd_h))) &&
+    return (!shape_pays(s) ||
+               budgets_afford(
+                   s, p, s->least * resources_share(shape_takes(s, total), total, uusd_h))) &&
            limits_afford(s, total, uusd_h);
 }
 
@@ -198,7 +214,8 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
     for (int32_t k = 0; k < n; k++) {
         const struct node *node = model_node(m, nodes[k]);
         add_load(&sum, s, &node->row.total, node->row.price_uusd_h);
-        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) || !affords(&a->team->may, s, &sum, 1) ||
+        if (limits_exceeded(m, s, k + 1, &kind) || !affords(&a->may, s, &sum, 1) ||
+            !affords(&a->team->may, s, &sum, 1) ||
             (shape_pays(s) && !budgets_afford(s, node->pool, sum.uusd_h)))
             return k;
     }
@@ -279,7 +296,8 @@ static void take_up(struct model *m, struct allowance *w)
     }
 }
 
-/* What did not fit, since it cost too much, or was to have all of a node that has too much, may fit now though no node has grown. */
+/* What did not fit, since it cost too much, or was to have all of a node that has too much, may fit
+ * now though no node has grown. */
 static void less_is_used(struct model *m, struct allowance *w, bool costs_less)
 {
     w->was_used_up = is_used_up(w);
@@ -390,26 +408,29 @@ int64_t limits_loose(const struct model *m)
     return CORE_ID_NONE;
 }
 
-int apply_put_aside(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_put_aside(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = model_job(m, ev->put_aside.job);
     struct shape *s = j && tree_has(&j->in_shape) ? j->shape : NULL;
     enum limit_kind kind;
     struct allowance *w = s && !s->aside_of ? limits_exceeded(m, s, s->least, &kind) : NULL;
     if (!w)
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " does not exceed a limit (any more)", ev->put_aside.job);
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not exceed a limit (any more)",
+            ev->put_aside.job);
     queue_put_aside(m, s, w);
     ret_outcome->id = j->row.id;
     return 0;
 }
 
-int apply_take_up(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_take_up(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = model_job(m, ev->take_up.job);
     struct allowance *w = j && tree_has(&j->in_shape) ? j->shape->aside_of : NULL;
     if (!w || !link_is_in(&w->loose))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for a limit (any more)", ev->take_up.job);
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for a limit (any more)",
+            ev->take_up.job);
     take_up(m, w);
     ret_outcome->id = j->row.id;
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: the stored rows become a model again. What contradicts another row is refused by name: a
- * scheduler that guesses would run a job twice. Waits start anew, since monotonic time does not outlive a
- * process.
+ * Recovery: the stored rows become a model again. What contradicts another row is refused by name:
+ * a scheduler that guesses would run a job twice. Waits start anew, since monotonic time does not
+ * outlive a process.
  */
 #include "scheduler/core/impl.h"
 
@@ -15,7 +15,8 @@
 static int check_id(int64_t id, int64_t *next, const char *thing, struct err *e)
 {
     if (id < *next)
-        return err_set(e, ERR_CORRUPT, "stored %s %" PRId64 " comes twice or out of order", thing, id);
+        return err_set(
+            e, ERR_CORRUPT, "stored %s %" PRId64 " comes twice or out of order", thing, id);
     *next = id + 1;
     return 0;
 }
@@ -32,8 +33,8 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
 {
     struct pool *p = model_pool(m, r->pool);
     if (!p)
-        return err_set(
-            e, ERR_CORRUPT, "stored offer %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
+        return err_set(e, ERR_CORRUPT,
+            "stored offer %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
     int rc = check_id(r->id, &m->next.next_offer, "offer", e);
     if (rc)
         return rc;
@@ -47,13 +48,15 @@ int model_load_offer(struct model *m, const struct offer_row *r, struct err *e)
     return 0;
 }
 
-int model_load_instance(struct model *m, const struct instance_row *r, struct stamp now, struct err *e)
+int model_load_instance(
+    struct model *m, const struct instance_row *r, struct stamp now, struct err *e)
 {
     struct pool *p = model_pool(m, r->pool);
     if (!p)
-        return err_set(e, ERR_CORRUPT, "stored instance %" PRId64 " is of pool '%s', which is not stored",
-            r->id, r->pool);
-    if (r->state < INSTANCE_INTENDED || r->state >= INSTANCE_GONE || model_instance_by_token(m, r->token))
+        return err_set(e, ERR_CORRUPT,
+            "stored instance %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
+    if (r->state < INSTANCE_INTENDED || r->state >= INSTANCE_GONE ||
+        model_instance_by_token(m, r->token))
         return err_set(
             e, ERR_CORRUPT, "stored instance %" PRId64 " is gone, or its token comes twice", r->id);
     int rc = check_id(r->id, &m->next.next_instance, "instance", e);
@@ -74,14 +77,16 @@ static int check_node(
         r->market > MARKET_ON_DEMAND)
         return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is gone, or of no market", r->id);
     if (!model_pool(m, r->pool))
-        return err_set(
-            e, ERR_CORRUPT, "stored node %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
+        return err_set(e, ERR_CORRUPT,
+            "stored node %" PRId64 " is of pool '%s', which is not stored", r->id, r->pool);
     if (smap_get(&m->names, r->name) || model_node_by_key(m, r->key_hash))
-        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " has the name or the key of another", r->id);
+        return err_set(
+            e, ERR_CORRUPT, "stored node %" PRId64 " has the name or the key of another", r->id);
     if (r->instance != CORE_ID_NONE &&
         (!i || i->node || i->row.node != r->id || i->row.state != INSTANCE_RUNNING))
         return err_set(e, ERR_CORRUPT,
-            "stored node %" PRId64 " and its instance %" PRId64 " contradict each other", r->id, r->instance);
+            "stored node %" PRId64 " and its instance %" PRId64 " contradict each other", r->id,
+            r->instance);
     return 0;
 }
 
@@ -116,11 +121,13 @@ int model_load_node(struct model *m, const struct node_row *r, struct stamp now,
 int model_load_account(struct model *m, const struct account_row *r, struct err *e)
 {
     if (!r->user[0] || !r->team[0] || r->used < 0 || !wall_is_set(r->at))
-        return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' has no name, or used less than nothing",
+        return err_set(e, ERR_CORRUPT,
+            "stored account of user '%s' in team '%s' has no name, or used less than nothing",
             r->user, r->team);
     struct account *a = account_of(m, r->team, r->user);
     if (wall_is_set(a->row.at))
-        return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' comes twice", r->user, r->team);
+        return err_set(e, ERR_CORRUPT, "stored account of user '%s' in team '%s' comes twice",
+            r->user, r->team);
     a->row = *r;
     return 0;
 }
@@ -130,23 +137,27 @@ int model_load_job(struct model *m, const struct job_row *r, struct stamp now, s
     if (r->nodes_min < 1 || r->nodes < r->nodes_min || r->nodes > JOB_NODES_MAX || r->ranks < 0 ||
         r->ranks > r->nodes)
         return err_set(e, ERR_CORRUPT,
-            "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32, r->id,
-            r->nodes_min, r->nodes, r->ranks);
+            "stored job %" PRId64 " is for %" PRId32 " to %" PRId32 " nodes and runs on %" PRId32,
+            r->id, r->nodes_min, r->nodes, r->ranks);
     if (r->pace != PACE_FREE && r->finish_ms == 0)
-        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
+        return err_set(e, ERR_CORRUPT,
+            "stored job %" PRId64 " has a pace, and need not be done by any time", r->id);
     if (r->state < JOB_PENDING || r->state >= JOB_ENDED)
         return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is loaded though it ended", r->id);
     int rc = check_id(r->id, &m->next.next_job, "job", e);
     if (rc)
         return rc;
     if (r->extras != EXTRAS_NONE && !model_extras(m, r->extras))
-        return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id, r->extras);
+        return err_set(e, ERR_CORRUPT,
+            "stored job %" PRId64 " asks for extras %" PRId64 ", which are not stored", r->id,
+            r->extras);
     extras_hold_again(m, r->extras);
     struct job *j = slab_take(&m->job_slab, sizeof *j);
     j->row = *r;
     j->row.queued_mono = now.mono;
     j->certified_at = certificate_date(m, r->script_key);
-    j->account = account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
+    j->account =
+        account_of(m, r->team[0] ? r->team : order_team_of(model_order(m), r->user), r->user);
     const struct job *array = model_job(m, r->array);
     j->labels = array ? labels_hold_again(array->labels) : map_remove(&m->loaded_labels, r->id);
     map_put(&m->jobs, r->id, j);
@@ -170,19 +181,23 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     struct job *j = model_job(m, r->job);
     struct node *n = model_node(m, r->node);
     const struct link *last = j ? list_last(&j->ranks) : NULL;
-    bool in_order = last ? LIST_ENTRY(last, struct attempt, in_job)->row.rank < r->rank : r->rank >= 0;
+    bool in_order =
+        last ? LIST_ENTRY(last, struct attempt, in_job)->row.rank < r->rank : r->rank >= 0;
     if (!j || !in_order || r->rank >= j->row.ranks || job_attempt_on(j, r->attempt, r->node) ||
         j->row.state == JOB_PENDING || j->row.attempts != r->attempt)
         return err_set(e, ERR_CORRUPT,
-            "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt, r->job);
+            "stored attempt %" PRId64 " and its job %" PRId64 " contradict each other", r->attempt,
+            r->job);
     bool shares = n && !list_is_empty(&n->attempts);
-    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free) || (shares && shape_is_exclusive(j->shape)))
+    if (!n || n->row.state == NODE_LOST || !resources_fit(&j->row.need, &n->free) ||
+        (shares && shape_is_exclusive(j->shape)))
         return err_set(e, ERR_CORRUPT,
-            "stored attempt %" PRId64 " of job %" PRId64 " cannot be on node %" PRId64, r->attempt, r->job,
-            r->node);
+            "stored attempt %" PRId64 " of job %" PRId64 " cannot be on node %" PRId64, r->attempt,
+            r->job, r->node);
     if (r->state < ATTEMPT_ASSIGNED || r->state >= ATTEMPT_ENDED)
         return err_set(e, ERR_CORRUPT,
-            "stored attempt %" PRId64 " of job %" PRId64 " is loaded though it ended", r->attempt, r->job);
+            "stored attempt %" PRId64 " of job %" PRId64 " is loaded though it ended", r->attempt,
+            r->job);
     struct attempt *a = slab_take(&m->attempt_slab, sizeof *a);
     a->row = *r;
     a->job = j;
@@ -191,7 +206,7 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     list_push_back(&j->ranks, &a->in_job);
     node_attach(m, n, a);
     if (j->shape->extras)
-        node_describe(n); /* it may hold more than there is by now */
+        node_describe(n);                /* it may hold more than there is by now */
     j->account->mcpu += attempt_mcpu(a); /* since its row was stored */
     limits_take(m, a);
     budgets_attach(m, a);
@@ -200,7 +215,8 @@ int model_load_attempt(struct model *m, const struct attempt_row *r, struct err 
     return 0;
 }
 
-/* In the order in which they came: each stands behind those before it, and is not looked for a place among them. */
+/* In the order in which they came: each stands behind those before it, and is not looked for a
+ * place among them. */
 static int load_queue(struct model *m, struct err *e)
 {
     for (size_t i = 0; i < m->n_loaded; i++)
@@ -210,8 +226,8 @@ static int load_queue(struct model *m, struct err *e)
         if (j->row.state == JOB_PENDING)
             waits_load(m, j);
         else if (j->row.state != JOB_UNFOLDED && !job_attempt(j))
-            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt", j->row.id,
-                sm_name(&job_sm, (int)j->row.state));
+            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is %s but has no attempt",
+                j->row.id, sm_name(&job_sm, (int)j->row.state));
     }
     return 0;
 }
@@ -222,7 +238,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         struct job *j = m->loaded[i];
         struct job *parent = j->row.array != CORE_ID_NONE ? model_job(m, j->row.array) : NULL;
         if (j->row.array != CORE_ID_NONE && (!parent || !parent->array))
-            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
+            return err_set(e, ERR_CORRUPT,
+                "stored job %" PRId64 " is a task of array %" PRId64 ", which is not stored",
                 j->row.id, j->row.array);
         notify_watch(m, j);
         if (parent) {
@@ -230,7 +247,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
             array_adopt(parent, j);
         }
         if (j->row.state == JOB_UNFOLDED && !j->array)
-            return err_set(e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
+            return err_set(
+                e, ERR_CORRUPT, "stored job %" PRId64 " is unfolded but no array", j->row.id);
     }
     LIST_FOREACH (&m->all_nodes, l) {
         int rc = gang_load_kept(m, LIST_ENTRY(l, struct node, in_all), e);
@@ -243,7 +261,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
     if (rc)
         return rc;
     if (map_size(&m->loaded_labels) > 0)
-        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not", map_size(&m->loaded_labels));
+        return err_set(e, ERR_CORRUPT, "labels are stored of %zu jobs that are not",
+            map_size(&m->loaded_labels));
     map_deinit(&m->loaded_labels);
     free(m->loaded);
     m->loaded = NULL;
@@ -252,8 +271,8 @@ int model_load_end(struct model *m, const struct model_counters *c, struct err *
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (i->row.state == INSTANCE_RUNNING && !i->node)
             return err_set(e, ERR_CORRUPT,
-                "stored instance %" PRId64 " is running but its node %" PRId64 " is not stored", i->row.id,
-                i->row.node);
+                "stored instance %" PRId64 " is running but its node %" PRId64 " is not stored",
+                i->row.id, i->row.node);
     }
     m->next = (struct model_counters){
         .next_job = max_i64(m->next.next_job, c->next_job),

@@ -3,16 +3,23 @@
  * What a machine really costs, and how many there may be.
  *
  *   effective price = price * (1 + reclaims an hour * (boot + restore + save))     what a reclaim costs: its replacement
- *                                                                                  boots, restores, and the old one saves
+ *                                                                                  boots, restores,
+ *                                                                                  and the old one
+ *                                                                                  saves
  *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
  *                   + what reading the job's input costs, if that lies elsewhere, * starts an hour
- *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose at once
- *   and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of offers that cost nearly the same
- *                                                                                       the likelier one is asked first
+ *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose
+ *   at once and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of
+ *   offers that cost nearly the same
+ *                                                                                       the
+ *                                                                                       likelier
+ *                                                                                       one is
+ *                                                                                       asked first
  *
- * The rates are the offer's own, as observed, with a prior that fades as observations come. A score is no observation: it
- * decides among neighbours and never outweighs 5 % of price. As a factor it keeps the order transitive, which "equal within
- * 5 %" would not be; an offer without one counts as the middle.
+ * The rates are the offer's own, as observed, with a prior that fades as observations come. A score
+ * is no observation: it decides among neighbours and never outweighs 5 % of price. As a factor it
+ * keeps the order transitive, which "equal within 5 %" would not be; an offer without one counts as
+ * the middle.
  */
 #include "scheduler/core/impl.h"
 
@@ -32,7 +39,8 @@
 static double reclaims_per_hour(const struct offer *o)
 {
     double hours = (double)o->row.up_ms / HOUR_MS;
-    return ((double)o->row.reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) / (hours + PRIOR_HOURS);
+    return ((double)o->row.reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) /
+           (hours + PRIOR_HOURS);
 }
 
 /* How often a rebalance recommendation of this offer came true; a half while nothing is known. */
@@ -61,7 +69,8 @@ double core_job_reclaims_per_hour(const struct job *j)
 int64_t offer_boot_ms(const struct offer *o)
 {
     int64_t given = o->pool->row.boot_timeout_ms / PRIOR_BOOT_PART;
-    return (o->row.boot_ms + (given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS)) / (o->row.boots + 1);
+    return (o->row.boot_ms + (given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS)) /
+           (o->row.boots + 1);
 }
 
 int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
@@ -84,8 +93,11 @@ int64_t pool_input_uusd(const struct pool *p, const struct extras *x)
     const struct input *in = x ? &x->input : NULL;
     if (!in || in->bytes == 0)
         return 0;
-    bool has_place = p->row.elastic && in->provider[0]; /* else what the pool takes for the store says it */
-    return core_bytes_uusd(in->bytes, has_place ? core_traffic_uusd_gib(in->provider, in->region, p->row.provider, p->row.region) : p->row.egress_uusd_gib);
+    /* else what the pool takes for the store says it */
+    bool has_place = p->row.elastic && in->provider[0];
+    return core_bytes_uusd(in->bytes,
+        has_place ? core_traffic_uusd_gib(in->provider, in->region, p->row.provider, p->row.region)
+                  : p->row.egress_uusd_gib);
 }
 
 /* For how long a start of it serves: as far as its user says. */
@@ -98,7 +110,8 @@ static int64_t served_ms(const struct job_row *j)
 int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j)
 {
     int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->extras);
-    double starts = (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
+    double starts =
+        (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
     double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */
     return uusd_h < 1e15 ? (int64_t)uusd_h : (int64_t)1e15;
 }
@@ -113,12 +126,13 @@ int64_t core_offer_effective_uusd_h(const struct offer *o)
     return offer_effective_uusd_h(o, &(struct job_row){0});
 }
 
-int64_t offer_spread_uusd_h(const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
+int64_t offer_spread_uusd_h(
+    const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
 {
     if (o->row.market != MARKET_SPOT || in_pool <= 0 || o->pool->row.by_price)
         return uusd_h;
-    return uusd_h +
-           (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer / (double)in_pool);
+    return uusd_h + (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer /
+                              (double)in_pool);
 }
 
 int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
@@ -126,7 +140,8 @@ int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
     if (o->score == OFFER_SCORE_NONE || o->pool->row.by_price)
         return uusd_h;
     int from_middle = OFFER_SCORE_MAX + 1 - 2 * o->score; /* in halves: 9 .. -9 */
-    return uusd_h + (int64_t)((double)uusd_h * SCORE_PCT / 100 * from_middle / (2 * (OFFER_SCORE_MAX - 1)));
+    return uusd_h +
+           (int64_t)((double)uusd_h * SCORE_PCT / 100 * from_middle / (2 * (OFFER_SCORE_MAX - 1)));
 }
 
 /* ---- limits ---- */
@@ -146,8 +161,9 @@ int64_t pool_places(const struct pool *p)
 
 struct room pool_limits(const struct pool *p)
 {
-    struct room r = {
-        .nodes = p->row.elastic && pool_places(p) > p->used.nodes ? pool_places(p) - p->used.nodes : 0,
+    struct room r = {.nodes = p->row.elastic && pool_places(p) > p->used.nodes
+                                  ? pool_places(p) - p->used.nodes
+                                  : 0,
         .gpus = left(p->row.max_gpus, p->used.gpus),
         .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
     return r;
@@ -196,12 +212,15 @@ static void add(struct room *used, const struct instance *i, int64_t sign)
     used->uusd_h += sign * i->row.price_uusd_h;
 }
 
-bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool, const struct room *all, struct stamp now)
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool,
+    const struct room *all, struct stamp now)
 {
     struct resources total = offer_total(o);
     struct mono until = o->row.avoid_until;
-    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) && shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
-           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) && !room_lacks(all, o) && rack_has_power(o, s, 1) &&
+    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) &&
+           shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
+           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) &&
+           !room_lacks(all, o) && rack_has_power(o, s, 1) &&
            (!mono_is_set(until) || until.ms <= now.mono.ms);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes in their indexes: free capacity, leases, idleness. node_refresh is the only place that decides in
- * which of them a node is; it is called after every change of state or load.
+ * Nodes in their indexes: free capacity, leases, idleness. node_refresh is the only place that
+ * decides in which of them a node is; it is called after every change of state or load.
  */
 #include "scheduler/core/impl.h"
 
 #include <assert.h>
 
-/* Order of by_free: gpus first, so that jobs without them stay away from the nodes that have them. */
+/* Order of by_free: gpus first, so that jobs without them stay away from the nodes that have
+ * them. */
 struct free_key {
     struct resources free;
     int64_t id;
@@ -28,8 +29,9 @@ static int compare_free(const void *key, const struct tree_link *l)
 bool node_is_in_order(const struct node *n)
 {
     const struct tree_link *next = n->room ? tree_next(&n->room->link) : NULL;
-    return !n->room || (resources_fit(&n->free, &n->room->free) && resources_fit(&n->room->free, &n->free) &&
-                           (!next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0));
+    return !n->room ||
+           (resources_fit(&n->free, &n->room->free) && resources_fit(&n->room->free, &n->free) &&
+               (!next || compare_free(&(struct free_key){n->free, n->row.id}, next) < 0));
 }
 
 bool node_takes_work(const struct node *n)
@@ -58,7 +60,8 @@ static struct list *list_of_state(struct model *m, struct node *n)
     return NULL;
 }
 
-/* Before those that still run something, behind those that have been empty for longer: found without a search. */
+/* Before those that still run something, behind those that have been empty for longer: found
+ * without a search. */
 static void push_to_be_ended(struct model *m, struct node *n)
 {
     LIST_FOREACH (&m->noticed, l) {
@@ -120,7 +123,8 @@ static bool has_moved(const struct node *n, bool is_in)
 {
     const struct free_room *r = n->room;
     return is_in != (r != NULL) ||
-           (r && (r->free.cpus != n->free.cpus || r->free.gpus != n->free.gpus || r->free.memory_mib != n->free.memory_mib));
+           (r && (r->free.cpus != n->free.cpus || r->free.gpus != n->free.gpus ||
+                     r->free.memory_mib != n->free.memory_mib));
 }
 
 void node_refresh(struct model *m, struct node *n, bool grew)
@@ -209,14 +213,16 @@ void node_detach(struct model *m, struct attempt *a, struct stamp now)
     node_refresh(m, n, true);
 }
 
-/* The node with the least left that has room, of those behind `after` (NULL: of all). The keys between two candidates that
- * cannot fit are skipped in one step, so the work grows with the number of different (gpus, cpus) left, not with the number
- * of nodes. */
-static struct node *tightest(const struct tree *t, const struct shape *s, struct stamp now, const struct node *after)
+/* The node with the least left that has room, of those behind `after` (NULL: of all). The keys
+ * between two candidates that cannot fit are skipped in one step, so the work grows with the number
+ * of different (gpus, cpus) left, not with the number of nodes. */
+static struct node *tightest(
+    const struct tree *t, const struct shape *s, struct stamp now, const struct node *after)
 {
     const struct resources *need = &s->need;
     struct free_key at = {.free = *need};
-    struct tree_link *l = after ? tree_next(&after->room->link) : tree_at_least(t, &at, compare_free);
+    struct tree_link *l =
+        after ? tree_next(&after->room->link) : tree_at_least(t, &at, compare_free);
     while (l) {
         const struct free_room *r = TREE_ENTRY(l, struct free_room, link);
         struct node *n = r->node;
@@ -224,7 +230,8 @@ static struct node *tightest(const struct tree *t, const struct shape *s, struct
         if (fits && node_has_room(n, s) && node_suits(n, s) && reserve_allows(n, s, now))
             return n;
         if (fits) {
-            l = tree_next(l); /* but these jobs avoid it, ask for what it has not, or would delay others */
+            /* but these jobs avoid it, ask for what it has not, or would delay others */
+            l = tree_next(l);
             continue;
         }
         at = (struct free_key){.free = r->free};
@@ -250,7 +257,8 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
             const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
             int64_t uusd = pool_input_uusd(p, s->extras);
             struct node *n = NULL;
-            if (uusd <= least_uusd && shape_allows_pool(s, p) && shape_may_use(s, p, (enum market)market))
+            if (uusd <= least_uusd && shape_allows_pool(s, p) &&
+                shape_may_use(s, p, (enum market)market))
                 n = tightest(&p->by_free[market], s, now, NULL);
             if (!n)
                 continue;
@@ -264,8 +272,8 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
 }
 
 /* Those of the pool that are kept for the gang: what they have restored is there already. */
-static int32_t gang_kept_in(
-    const struct model *m, const struct pool *p, const struct shape *s, int64_t *ids, enum market *ret_dearest)
+static int32_t gang_kept_in(const struct model *m, const struct pool *p, const struct shape *s,
+    int64_t *ids, enum market *ret_dearest)
 {
     const struct job *owner = model_job(m, s->owner);
     int32_t n = 0;
@@ -273,7 +281,8 @@ static int32_t gang_kept_in(
         return 0;
     LIST_FOREACH (&job_side(owner)->kept, l) {
         const struct node *node = LIST_ENTRY(l, struct node, in_kept);
-        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s) || !rack_has_room_beside(m, node, s, ids, n))
+        if (n == s->nodes || node->pool != p || !node_suits(node, s) || !node_has_room(node, s) ||
+            !rack_has_room_beside(m, node, s, ids, n))
             continue;
         ids[n++] = node->row.id;
         if (node->row.market > *ret_dearest)
@@ -282,8 +291,10 @@ static int32_t gang_kept_in(
     return n;
 }
 
-/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market among them. */
-static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s, struct stamp now, int64_t *ids, enum market *ret_dearest)
+/* How many nodes of the pool, at most s->nodes, one of each could take a rank; the dearest market
+ * among them. */
+static int32_t gang_in(const struct model *m, const struct pool *p, const struct shape *s,
+    struct stamp now, int64_t *ids, enum market *ret_dearest)
 {
     *ret_dearest = MARKET_OWNED;
     int32_t n = gang_kept_in(m, p, s, ids, ret_dearest);
@@ -312,7 +323,8 @@ int32_t nodes_for_gang(const struct model *m, const struct shape *s, struct stam
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         int32_t n = shape_allows_pool(s, p) ? gang_in(m, p, s, now, ids, &dearest) : 0;
         int64_t uusd = pool_input_uusd(p, s->extras);
-        if (n < s->least || n < most || (n == most && (dearest > least || (dearest == least && uusd >= least_uusd))))
+        if (n < s->least || n < most ||
+            (n == most && (dearest > least || (dearest == least && uusd >= least_uusd))))
             continue;
         best = p;
         most = n;

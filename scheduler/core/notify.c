@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * See notify.h. Invariants:
- *  1. A row is made in the event that makes the change. Its number is one of the history's, given to nothing else, so that receivers
- *     can tell a repetition.
- *  2. An array tells of itself, and its tasks do not, unless that was asked for (NOTIFY_ARRAY_TASKS).
+ *  1. A row is made in the event that makes the change. Its number is one of the history's, given
+ *     to nothing else, so that receivers can tell a repetition.
+ *  2. An array tells of itself, and its tasks do not, unless that was asked for
+ *     (NOTIFY_ARRAY_TASKS).
  *  3. Of how much of a time limit is over is told once an attempt: row.warned.
  */
 #include "scheduler/core/impl.h"
@@ -109,8 +110,10 @@ static void take(struct model *m, struct letter *l)
 
 int model_load_outbox(struct model *m, const struct outbox_row *r, struct err *e)
 {
-    if (r->event < 1 || (r->budget[0] || r->pool[0] ? r->job != CORE_ID_NONE : r->job < 1) || r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
-        return err_set(e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
+    if (r->event < 1 || (r->budget[0] || r->pool[0] ? r->job != CORE_ID_NONE : r->job < 1) ||
+        r->tries < 0 || !r->target[0] || find(m, r->event, r->target))
+        return err_set(
+            e, ERR_CORRUPT, "a stored notice of job %" PRId64 " contradicts other rows", r->job);
     put(m, r);
     return 0;
 }
@@ -147,7 +150,8 @@ static bool add(struct model *m, const struct outbox_row *row)
 }
 
 /* A row for each that wants it: the number of those for which there was no room. */
-static int address(struct model *m, const struct job_row *j, enum notify_event kind, bool is_task, struct outbox_row *row)
+static int address(struct model *m, const struct job_row *j, enum notify_event kind, bool is_task,
+    struct outbox_row *row)
 {
     int left_out = 0;
     bool of_tasks = !is_task || (j->mail & NOTIFY_ARRAY_TASKS) != 0;
@@ -155,7 +159,8 @@ static int address(struct model *m, const struct job_row *j, enum notify_event k
         STR_COPY(row->target, "mail");
         left_out += !add(m, row);
     }
-    bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->mail & BIT(kind))); /* of those only if they are asked for */
+    /* of those only if they are asked for */
+    bool of_urls = of_tasks && (!(BIT(kind) & PARTS) || (j->mail & BIT(kind)));
     for (int32_t k = 0; of_urls && k < j->urls; k++) {
         text_format(row->target, sizeof row->target, "url:%" PRId32, k);
         left_out += !add(m, row);
@@ -210,11 +215,13 @@ void notify_boots(struct model *m, const struct pool *p, struct stamp now)
     STR_COPY(row.pool, p->row.name);
     int left_out = address_hooks(m, &row);
     if (left_out > 0)
-        history(m, now, "not-told", (struct history_of){0}, "%d notices of pool %s were left out: too many wait to be delivered", left_out,
+        history(m, now, "not-told", (struct history_of){0},
+            "%d notices of pool %s were left out: too many wait to be delivered", left_out,
             p->row.name);
 }
 
-void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd, struct stamp now)
+void notify_budget(struct model *m, const struct budget_options *b, int32_t pct, int64_t spent_uusd,
+    struct stamp now)
 {
     int left_out = 0;
     struct outbox_row row = {.event = m->next.next_history++,
@@ -231,7 +238,8 @@ void notify_budget(struct model *m, const struct budget_options *b, int32_t pct,
     }
     left_out += address_hooks(m, &row);
     if (left_out > 0)
-        history(m, now, "not-told", (struct history_of){0}, "%d notices of budget %s were left out: too many wait to be delivered", left_out,
+        history(m, now, "not-told", (struct history_of){0},
+            "%d notices of budget %s were left out: too many wait to be delivered", left_out,
             b->name);
 }
 
@@ -251,7 +259,8 @@ void notify_ended(struct model *m, const struct job *j, struct stamp now)
 static int cmp_warn(const void *key, const struct tree_link *n)
 {
     const struct job_side *a = key, *b = TREE_ENTRY(n, struct job_side, by_warn);
-    return a->warn_at.ms != b->warn_at.ms ? tree_order(a->warn_at.ms, b->warn_at.ms) : tree_order(a->job->row.id, b->job->row.id);
+    return a->warn_at.ms != b->warn_at.ms ? tree_order(a->warn_at.ms, b->warn_at.ms)
+                                          : tree_order(a->job->row.id, b->job->row.id);
 }
 
 static int32_t wanted_parts(const struct model *m, const struct job *j)
@@ -268,7 +277,8 @@ void notify_watch(struct model *m, struct job *j)
     const struct attempt *a = job_attempt(j);
     int32_t wanted = wanted_parts(m, j);
     notify_unwatch(m, j);
-    if (!a || !wall_is_set(a->row.started_at) || j->row.time_limit_ms == 0 || j->row.state != JOB_RUNNING)
+    if (!a || !wall_is_set(a->row.started_at) || j->row.time_limit_ms == 0 ||
+        j->row.state != JOB_RUNNING)
         return;
     for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
         if (wanted & BIT(parts[k].event)) {
@@ -301,7 +311,9 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
 {
     struct job *j = model_job(m, ev->warn.job);
     if (!j || !j->side || !tree_has(&j->side->by_warn) || j->side->warn_at.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "there is nothing to tell of the time limit of job %" PRId64 " (any more)", ev->warn.job);
+        return err_set(e, ERR_CONFLICT,
+            "there is nothing to tell of the time limit of job %" PRId64 " (any more)",
+            ev->warn.job);
     int64_t started = job_attempt(j)->row.started_at.ms, step = j->row.time_limit_ms / 100;
     int32_t wanted = wanted_parts(m, j);
     size_t last = 0;
@@ -311,7 +323,8 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
             last = k;
         }
     touch_job(m, j);
-    history(m, ev->now, "time-limit", (struct history_of){.attempt = job_attempt(j), .a = parts[last].pct},
+    history(m, ev->now, "time-limit",
+        (struct history_of){.attempt = job_attempt(j), .a = parts[last].pct},
         "%" PRId32 " percent of its time limit are over", parts[last].pct);
     notify(m, j, parts[last].event, ev->now);
     notify_watch(m, j);
@@ -321,16 +334,19 @@ int apply_warn(struct model *m, const struct event *ev, struct outcome *ret_outc
 
 /* ---- what became of a delivery ---- */
 
-int apply_delivered(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_delivered(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct letter *l = find(m, ev->delivered.event, ev->delivered.target);
     (void)e;
     ret_outcome->id = ev->delivered.event;
     if (!l)
         return 0; /* told before */
-    bool give_up = ev->delivered.failed && (ev->delivered.for_good || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
+    bool give_up =
+        ev->delivered.failed && (ev->delivered.for_good || l->row.tries + 1 >= OUTBOX_TRIES_MAX);
     if (give_up) {
-        history(m, ev->now, "not-told", (struct history_of){0}, "%s: %s", l->row.target, ev->delivered.text);
+        history(m, ev->now, "not-told", (struct history_of){0}, "%s: %s", l->row.target,
+            ev->delivered.text);
         m->out.history[m->out.n_history - 1].job = l->row.job;
     }
     if (give_up || !ev->delivered.failed) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of a job's priority are worth (order.h). Whole numbers only, but for one quotient: the order must come out
- * the same on every machine.
+ * What the parts of a job's priority are worth (order.h). Whole numbers only, but for one quotient:
+ * the order must come out the same on every machine.
  */
 #include "scheduler/core/order.h"
 
@@ -34,7 +34,8 @@ const struct order_qos *order_qos(const struct order_options *o, const char *nam
     return NULL;
 }
 
-const char *const limit_names[] = {"max_running", "max_gpus", "max_usd_per_hour", "max_cpus", "max_submitted", NULL};
+const char *const limit_names[] = {
+    "max_running", "max_gpus", "max_usd_per_hour", "max_cpus", "max_submitted", NULL};
 
 static const struct order_user *find_user(const struct order_team *t, const char *name)
 {
@@ -57,7 +58,8 @@ const char *order_team_of(const struct order_options *o, const char *user)
     return o->default_team[0] ? o->default_team : user;
 }
 
-int order_check_member(const struct order_options *o, const char *team, const char *user, struct err *e)
+int order_check_member(
+    const struct order_options *o, const char *team, const char *user, struct err *e)
 {
     const struct order_team *t = find_team(o, team);
     if (o->n_teams == 0)
@@ -65,7 +67,8 @@ int order_check_member(const struct order_options *o, const char *team, const ch
     if (!t)
         return err_set(e, ERR_INVALID, "there is no team '%s' (belay shares lists them)", team);
     if (t->n_users > 0 && !names_user(t, user) && !str_eq(o->default_team, t->name))
-        return err_set(e, ERR_DENIED, "%s is not a member of team '%s': whoever keeps belayd's configuration can add them",
+        return err_set(e, ERR_DENIED,
+            "%s is not a member of team '%s': whoever keeps belayd's configuration can add them",
             user, team);
     return 0;
 }
@@ -86,12 +89,13 @@ int order_resolve(const struct order_options *o, struct job_row *r, struct err *
     if (o->n_qos == 0 || (str_eq(r->qos, "normal") && !order_qos(o, r->qos)))
         r->qos[0] = '\0'; /* Slurm's default, which scripts name, is that of who has none */
     if (r->qos[0] && !order_qos(o, r->qos))
-        return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos, o->qos[0].name,
-            o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
+        return err_set(e, ERR_INVALID, "there is no QOS '%s'; there is '%s'%s", r->qos,
+            o->qos[0].name, o->n_qos > 1 ? " and others (qos: in belayd's configuration)" : "");
     return 0;
 }
 
-int64_t order_limit(const struct order_options *o, const char *team, const char *user, enum limit_kind kind)
+int64_t order_limit(
+    const struct order_options *o, const char *team, const char *user, enum limit_kind kind)
 {
     const struct order_team *t = find_team(o, team);
     const struct order_user *u = t && user ? find_user(t, user) : NULL;
@@ -141,8 +145,8 @@ int64_t order_age_16(const struct order_options *o, int64_t waited_ms)
 }
 
 /* 2^-(2^k / ORDER_STEPS), of 2^32. */
-static const uint32_t factors[] = {4292061010U, 4289156690U, 4283353945U, 4271771996U, 4248701965U, 4202935003U,
-    4112874773U, 3938502376U, 3611622603U, 3037000500U};
+static const uint32_t factors[] = {4292061010U, 4289156690U, 4283353945U, 4271771996U, 4248701965U,
+    4202935003U, 4112874773U, 3938502376U, 3611622603U, 3037000500U};
 
 static int64_t multiply(int64_t value, uint32_t factor)
 {

@@ -5,12 +5,14 @@
 
 #define HOUR_MS 3600000.0
 
-struct rival_row pace_rival_now(const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now)
+struct rival_row pace_rival_now(
+    const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now)
 {
     struct rival_row to = *r;
     if (r->at_ms == 0)
         return (struct rival_row){.at_ms = now.ms, .done_ms = done_ms};
-    int64_t passed = now.ms > r->at_ms ? now.ms - r->at_ms : 0, left = whole_ms > r->done_ms ? whole_ms - r->done_ms : 0;
+    int64_t passed = now.ms > r->at_ms ? now.ms - r->at_ms : 0,
+            left = whole_ms > r->done_ms ? whole_ms - r->done_ms : 0;
     to.at_ms = now.ms;
     to.job_paid_uusd += (int64_t)((double)r->job_price_uusd_h * (double)passed / HOUR_MS);
     if (r->on == CORE_ID_NONE)
@@ -30,7 +32,8 @@ static size_t place_of(int64_t id, const struct offer *const *of, size_t n)
     return FINISH_NOWHERE;
 }
 
-struct finish_rival pace_rival_among(const struct rival_row *r, const struct offer *const *of, size_t n, double scale)
+struct finish_rival pace_rival_among(
+    const struct rival_row *r, const struct offer *const *of, size_t n, double scale)
 {
     return (struct finish_rival){.done_ms = (int64_t)((double)r->done_ms * scale),
         .starting_ms = (int64_t)((double)r->starting_ms * scale),

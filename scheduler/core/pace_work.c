@@ -4,13 +4,15 @@
 #include "base/minmax.h"
 #include "scheduler/core/impl.h"
 
-/* What a program's progress shows of the work that is left may be wrong by so much, and is reckoned with: 5 % once a twentieth is done, five times that at a
- * hundredth, which is the least that counts; of all the work a hundredth in any case. */
+/* What a program's progress shows of the work that is left may be wrong by so much, and is reckoned
+ * with: 5 % once a twentieth is done, five times that at a hundredth, which is the least that
+ * counts; of all the work a hundredth in any case. */
 #define SHOWN_PCT 5
 #define SHOWN_SURE 20
 #define SHOWN_LEAST 100
 #define SHOWN_LOOKS 1 /* and so many looks have passed */
-#define OVER_PCT 5    /* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
+/* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
+#define OVER_PCT 5
 
 static int64_t since_ms(struct wall from, struct wall now)
 {
@@ -42,8 +44,10 @@ static int64_t began_at(const struct attempt *a)
     return a->row.restored.attempt > 0 ? a->row.restored_progress : 0;
 }
 
-/* So long all of it takes, if it goes on as since then; 0: that is less than a part, too little to tell. */
-static int64_t whole_since(const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
+/* So long all of it takes, if it goes on as since then; 0: that is less than a part, too little to
+ * tell. */
+static int64_t whole_since(
+    const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
 {
     int64_t got = progress == PROGRESS_NONE ? 0 : r->progress - progress;
     if (got < max_i64(r->progress_total / part, 1) || took_ms < SHOWN_LOOKS * m->pace.look_ms)
@@ -73,19 +77,23 @@ void pace_progressed(const struct model *m, struct job *j, struct wall at)
     seen->last = r->progress;
     /* What another attempt showed holds until this one has shown as much as is sure. */
     bool is_new = seen->whole_ms == 0 || seen->rated == a->row.attempt;
-    int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at), is_new ? SHOWN_LEAST : SHOWN_SURE);
+    int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at),
+                                     is_new ? SHOWN_LEAST : SHOWN_SURE);
     if (whole_ms > 0) {
         seen->whole_ms = whole_ms;
         seen->rated = a->row.attempt;
         if (began != PROGRESS_NONE)
-            seen->warm_ms = max_i64(since_ms(a->row.started_at, seen->at) - part_of(whole_ms, seen->first - began, r), 0);
+            seen->warm_ms = max_i64(
+                since_ms(a->row.started_at, seen->at) - part_of(whole_ms, seen->first - began, r),
+                0);
     } else if (seen->whole_ms > 0) {
         whole_ms = seen->whole_ms;
     } else { /* with the warm-up, which nobody can tell from it yet */
         whole_ms = whole_since(m, r, began, since_ms(a->row.started_at, at), SHOWN_SURE);
     }
     if (whole_ms > 0)
-        r->shown_ms = max_i64(done_ms(j, at) + part_of(whole_ms, r->progress_total - r->progress, r), 1);
+        r->shown_ms =
+            max_i64(done_ms(j, at) + part_of(whole_ms, r->progress_total - r->progress, r), 1);
 }
 
 int64_t pace_work_warm_ms(const struct job *j)
@@ -98,14 +106,18 @@ static int64_t warmed_ms(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
     const struct work_seen *seen = &job_side(j)->seen;
-    return a && seen->attempt != a->row.attempt ? min_i64(since_ms(a->row.started_at, now), seen->warm_ms) : 0;
+    return a && seen->attempt != a->row.attempt
+               ? min_i64(since_ms(a->row.started_at, now), seen->warm_ms)
+               : 0;
 }
 
 int64_t pace_work_warming_ms(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
     const struct work_seen *seen = &job_side(j)->seen;
-    return a && wall_is_set(a->row.started_at) && seen->attempt != a->row.attempt ? seen->warm_ms - warmed_ms(j, now) : 0;
+    return a && wall_is_set(a->row.started_at) && seen->attempt != a->row.attempt
+               ? seen->warm_ms - warmed_ms(j, now)
+               : 0;
 }
 
 /* ---- what is left ---- */
@@ -120,7 +132,9 @@ static int64_t shown_margin_ms(const struct job_row *r, int64_t left_ms)
 {
     int64_t pct = SHOWN_PCT;
     if (r->progress > 0 && r->progress < r->progress_total / SHOWN_SURE)
-        pct = min_i64((int64_t)(SHOWN_PCT * ((double)r->progress_total / SHOWN_SURE) / (double)r->progress), SHOWN_PCT * SHOWN_LEAST / SHOWN_SURE);
+        pct = min_i64(
+            (int64_t)(SHOWN_PCT * ((double)r->progress_total / SHOWN_SURE) / (double)r->progress),
+            SHOWN_PCT * SHOWN_LEAST / SHOWN_SURE);
     return max_i64(over_ms(left_ms, pct), r->shown_ms / SHOWN_LEAST);
 }
 
@@ -128,12 +142,17 @@ struct work_left pace_work_left(const struct model *m, const struct job *j, stru
 {
     const struct job_row *r = &j->row;
     int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
-    int64_t told = r->work_ms > 0 ? r->work_ms : r->time_limit_ms, margin = r->work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
-    int64_t whole = r->shown_ms > 0 ? r->shown_ms : told; /* better than anybody could have known before */
+    int64_t told = r->work_ms > 0 ? r->work_ms : r->time_limit_ms,
+            margin = r->work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
+    /* better than anybody could have known before */
+    int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
     int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
     if (r->shown_ms > 0)
         worst = done + left + shown_margin_ms(r, left);
     if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
         worst = r->time_limit_ms; /* it is ended then */
-    return (struct work_left){.ms = left, .worst_ms = max_i64(left, worst - done), .whole_ms = whole, .unsaved_ms = ran - r->done_ms};
+    return (struct work_left){.ms = left,
+        .worst_ms = max_i64(left, worst - done),
+        .whole_ms = whole,
+        .unsaved_ms = ran - r->done_ms};
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much a job that is to be done by some moment has left to do (pace.c). All times count as its machine ran them, at full speed.
+ * How much a job that is to be done by some moment has left to do (pace.c). All times count as its
+ * machine ran them, at full speed.
  *
- * Told with the job (--work, else --time) until its program has told its progress for a while; from then on what that shows. A program does not work from
- * its start on: it loads and compiles first. So the rate is that since it first told of its progress, and what it took until then, beyond what it had
- * done by then, is its WARM-UP: part of what the next start costs, not of the work. Rate and warm-up are seen anew in each attempt, and not stored:
- * after a restart of belayd what was shown last holds until then.
+ * Told with the job (--work, else --time) until its program has told its progress for a while; from
+ * then on what that shows. A program does not work from its start on: it loads and compiles first.
+ * So the rate is that since it first told of its progress, and what it took until then, beyond what
+ * it had done by then, is its WARM-UP: part of what the next start costs, not of the work. Rate and
+ * warm-up are seen anew in each attempt, and not stored: after a restart of belayd what was shown
+ * last holds until then.
  */
 #ifndef BELAY_CORE_PACE_WORK_H
 #define BELAY_CORE_PACE_WORK_H

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions, in the order of plan.h. Each looks only at the head of an index that the model keeps: the lease
- * that ends first, the node idle for longest, the oldest job that may fit.
+ * Decisions, in the order of plan.h. Each looks only at the head of an index that the model keeps:
+ * the lease that ends first, the node idle for longest, the oldest job that may fit.
  *
  * What the planner remembers, and why it stays true:
- *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits nowhere, and
+ *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits
+ *    nowhere, and
  * then only the nodes that grew since need to be looked at.
- *  - when the cursor was last behind all: then no kind fits anywhere but on the nodes that have grown since, and those are looked at that need no more
- * than one of them has, and those that are new or have another first shape. So what one end has it do does not grow with the queue.
- *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a node grows, a job comes back
- * to its place or the places change (rewind): placing takes room away, and a shape that has just come into the queue sets
- * the cursor back to itself.
+ *  - when the cursor was last behind all: then no kind fits anywhere but on the nodes that have
+ *    grown since, and those are looked at that need no more
+ * than one of them has, and those that are new or have another first shape. So what one end has it
+ * do does not grow with the queue.
+ *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a
+ *    node grows, a job comes back
+ * to its place or the places change (rewind): placing takes room away, and a shape that has just
+ * come into the queue sets the cursor back to itself.
  *  - the launches that a state of demand and supply calls for (launch.c).
  */
 #include "scheduler/core/planner.h"
@@ -22,8 +26,10 @@
 
 #define LOST_LEASES 2      /* an instance whose node is lost for so many leases is ended */
 #define LAST_WORDS_MS 5000 /* for output that did not get here before the end of its attempt */
-#define GROWN_LOOK_MAX 64  /* of more nodes that grew, the index of free room says sooner whether one will do */
-#define MEMO_SLACK 1024    /* remembered kinds beyond the living ones before the memory is emptied */
+/* of more nodes that grew, the index of free room says sooner whether one will do */
+#define GROWN_LOOK_MAX 64
+/* remembered kinds beyond the living ones before the memory is emptied */
+#define MEMO_SLACK 1024
 
 struct planner *planner_create(void)
 {
@@ -49,7 +55,8 @@ void planner_destroy(struct planner *p)
 /* ---- what only the time brings about ---- */
 
 /* The moment for one thing, and the event that it then calls for. */
-static void consider(struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
+static void consider(
+    struct mono due, const struct event *ev, struct mono *best, struct event *ret_event)
 {
     if (mono_is_set(*best) && best->ms <= due.ms)
         return;
@@ -109,8 +116,8 @@ static void consider_noticed(const struct model *m, struct mono *best, struct ev
     consider(after(n->idle_since, LAST_WORDS_MS), &ev, best, ret_event);
 }
 
-/* Idle nodes stand in the order in which they became so; one that joined lately may have to wait for longer
- * than those behind it. */
+/* Idle nodes stand in the order in which they became so; one that joined lately may have to wait
+ * for longer than those behind it. */
 static void consider_idle(
     const struct planner *planner, const struct pool *p, struct mono *best, struct event *ret_event)
 {
@@ -142,7 +149,8 @@ static void consider_booting(const struct pool *p, struct mono *best, struct eve
 }
 
 /* When the next instance is to be ended, and the event; MONO_NONE: none. */
-static struct mono next_end(const struct planner *planner, const struct model *m, struct event *ret_event)
+static struct mono next_end(
+    const struct planner *planner, const struct model *m, struct event *ret_event)
 {
     struct mono best = MONO_NONE;
     consider_noticed(m, &best, ret_event);
@@ -162,7 +170,8 @@ static struct mono next_loss(const struct model *m, struct event *ret_event)
     return best;
 }
 
-/* When something of an ended job is to be cleaned, and the event. That the moment to look has come is not enough. */
+/* When something of an ended job is to be cleaned, and the event. That the moment to look has come
+ * is not enough. */
 static struct mono next_clean(const struct model *m, struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_CLEAN};
@@ -176,8 +185,8 @@ static bool is_due(struct mono due, struct stamp now)
 
 /* ---- placing ---- */
 
-/* Growth counts are stored as pointers, one up, since a map holds no NULL. Of what was passed over since the cursor was last behind all nothing is
- * stored. */
+/* Growth counts are stored as pointers, one up, since a map holds no NULL. Of what was passed over
+ * since the cursor was last behind all nothing is stored. */
 static int64_t unfit_at(const struct planner *p, const struct model *m, const struct kind *k)
 {
     const struct extras *x = k->first->extras;
@@ -199,7 +208,8 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
 {
     int64_t known = unfit_at(p, m, s->kind);
     int looked = 0;
-    if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 || (s->in_budgets && known < budgets_fell(s)))
+    if (known < s->account->may.fell || known < s->account->team->may.fell || known < 0 ||
+        (s->in_budgets && known < budgets_fell(s)))
         return true;
     LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
@@ -211,8 +221,8 @@ static bool may_fit(const struct planner *p, const struct model *m, const struct
     return false;
 }
 
-static bool find_place(
-    struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+static bool find_place(struct planner *p, const struct model *m, const struct shape *s,
+    struct stamp now, struct event *ret_event)
 {
     *ret_event = (struct event){.type = EV_PLACE, .place.job = s->head};
     if (s->nodes > 1) {
@@ -232,7 +242,8 @@ static bool wants_of(const struct shape *s, const struct licence *l)
     return counts_of(&s->extras->licences, l->what.name) > 0;
 }
 
-/* The licences that it asks for are not for it now: too few are free, or who stands before it lacks them only. */
+/* The licences that it asks for are not for it now: too few are free, or who stands before it lacks
+ * them only. */
 static bool lacks_licences(const struct planner *p, const struct model *m, const struct shape *s)
 {
     if (!s->extras || s->extras->licences.n == 0)
@@ -243,7 +254,8 @@ static bool lacks_licences(const struct planner *p, const struct model *m, const
     return licences_lack(m, s->extras) != NULL;
 }
 
-/* It would start but for licences, as things are now: what stands behind it has to leave it those that it asks for. */
+/* It would start but for licences, as things are now: what stands behind it has to leave it those
+ * that it asks for. */
 static void note_wanting(struct planner *p, const struct model *m, const struct shape *s)
 {
     for (size_t i = 0; i < m->n_licences; i++)
@@ -264,19 +276,23 @@ static void put_aside(const struct shape *s, struct event *ret_event)
     *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
 }
 
-/* Of a job that has a place. If it may not run it is put aside, with all of its kind; a gang may have fewer nodes than there are,
- * or than it would like. */
-static void keep_to_limits(struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
+/* Of a job that has a place. If it may not run it is put aside, with all of its kind; a gang may
+ * have fewer nodes than there are, or than it would like. */
+static void keep_to_limits(
+    struct planner *p, const struct model *m, const struct shape *s, struct event *ret_event)
 {
     enum limit_kind kind;
     if (!limits_exceeded(m, s, s->least, &kind)) {
         if (s->nodes > 1)
-            ret_event->place.n_more = (size_t)limits_cut(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) - 1;
+            ret_event->place.n_more =
+                (size_t)limits_cut(m, s, p->gang, (int32_t)ret_event->place.n_more + 1) - 1;
         return;
     }
     const struct job *j = model_job(m, s->head);
-    if (link_is_in(&job_side(j)->regroups) && s->least > j->row.nodes_min && !limits_exceeded(m, s, j->row.nodes_min, &kind))
-        *ret_event = (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};
+    if (link_is_in(&job_side(j)->regroups) && s->least > j->row.nodes_min &&
+        !limits_exceeded(m, s, j->row.nodes_min, &kind))
+        *ret_event =
+            (struct event){.type = EV_SETTLE, .settle = {.job = s->head, .nothing_more = true}};
     else
         put_aside(s, ret_event);
 }
@@ -284,7 +300,8 @@ static void keep_to_limits(struct planner *p, const struct model *m, const struc
 #define OWED_LOOK_MAX 64
 
 /* Before somebody borrows, those go that are owed a place: the first that fits somewhere. */
-static bool next_owed(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+static bool next_owed(struct planner *p, const struct model *m, const struct shape *s,
+    struct stamp now, struct event *ret_event)
 {
     if (quota_owes(s))
         return false;
@@ -316,10 +333,12 @@ static void add_room(struct planner *p, const struct resources *free)
 {
     p->grown.cpus = free->cpus > p->grown.cpus ? free->cpus : p->grown.cpus;
     p->grown.gpus = free->gpus > p->grown.gpus ? free->gpus : p->grown.gpus;
-    p->grown.memory_mib = free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
+    p->grown.memory_mib =
+        free->memory_mib > p->grown.memory_mib ? free->memory_mib : p->grown.memory_mib;
 }
 
-/* What has room that it had not when the cursor was last behind all; false: too many nodes to be looked at. */
+/* What has room that it had not when the cursor was last behind all; false: too many nodes to be
+ * looked at. */
 static bool gather_room(struct planner *p, const struct model *m)
 {
     int looked = 0;
@@ -345,7 +364,8 @@ static bool gather_room(struct planner *p, const struct model *m)
 
 static void set_back(struct planner *p, const struct model *m)
 {
-    bool wanted = p->is_wanting && p->wanting_change != m->change, again = p->rewind != m->rewind || wanted;
+    bool wanted = p->is_wanting && p->wanting_change != m->change,
+         again = p->rewind != m->rewind || wanted;
     if (again) {
         p->is_wanting = p->is_all = false;
         p->cursor = (struct place){INT64_MIN, INT64_MIN};
@@ -365,18 +385,22 @@ static void set_back(struct planner *p, const struct model *m)
     p->arrived = m->arrivals;
 }
 
-static struct kind *next_to_try(const struct planner *p, const struct model *m, const struct kind *before)
+static struct kind *next_to_try(
+    const struct planner *p, const struct model *m, const struct kind *before)
 {
     if (!p->is_all)
-        return queue_kind_within(m, before ? (struct place){before->at.at_16, before->at.head + 1} : p->cursor, &p->grown, p->seen.fresh);
+        return queue_kind_within(m,
+            before ? (struct place){before->at.at_16, before->at.head + 1} : p->cursor, &p->grown,
+            p->seen.fresh);
     return before ? queue_next_kind(before) : queue_kind_at_least(m, p->cursor);
 }
 
-/* What is placed then ends before any reservation begins: whom they keep away by and by would else be in nobody's way by and by,
- * and time alone would let others have the licences. */
+/* What is placed then ends before any reservation begins: whom they keep away by and by would else
+ * be in nobody's way by and by, and time alone would let others have the licences. */
 static const struct stamp before_all = {.wall = {-(1LL << 61)}};
 
-static bool next_place(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+static bool next_place(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     set_back(p, m);
     for (struct kind *k = next_to_try(p, m, NULL); k; k = next_to_try(p, m, k)) {
@@ -388,14 +412,15 @@ static bool next_place(struct planner *p, const struct model *m, struct stamp no
             return true;
         }
         bool lacks = lacks_licences(p, m, s);
-        if (lacks ? find_place(p, m, s, before_all, ret_event) : may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
+        if (lacks ? find_place(p, m, s, before_all, ret_event)
+                  : may_fit(p, m, s) && find_place(p, m, s, now, ret_event)) {
             keep_to_limits(p, m, s, ret_event);
             if (lacks && ret_event->type == EV_PLACE) {
                 note_wanting(p, m, s);
                 continue;
             }
-            if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) || list_is_empty(&m->quotas) ||
-                next_owed(p, m, s, now, ret_event))
+            if (ret_event->type != EV_PLACE || reserve_next(p, m, s, now, ret_event) ||
+                list_is_empty(&m->quotas) || next_owed(p, m, s, now, ret_event))
                 return true;
             find_place(p, m, s, now, ret_event); /* once more: others were looked at meanwhile */
             keep_to_limits(p, m, s, ret_event);
@@ -419,7 +444,10 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
 {
     struct event ev = {0};
     int64_t offer;
-    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now) || is_due(deadlines_due(m, now, &ev), now) || is_due(pace_due(m, now, &ev), now) || is_due(sightings_due(m, &ev), now) || is_due(windows_due(m, now, &ev), now) || is_due(budgets_next(m, now, &ev), now) || is_due(notify_due(m, now, &ev), now) ||
+    bool found = is_due(next_loss(m, &ev), now) || is_due(waits_due(m, now, &ev), now) ||
+                 is_due(deadlines_due(m, now, &ev), now) || is_due(pace_due(m, now, &ev), now) ||
+                 is_due(sightings_due(m, &ev), now) || is_due(windows_due(m, now, &ev), now) ||
+                 is_due(budgets_next(m, now, &ev), now) || is_due(notify_due(m, now, &ev), now) ||
                  is_due(gang_due(m, &ev), now) || is_due(requeue_due(m, now, &ev), now);
     if (!found && is_due(order_next(m, now), now)) {
         ev = (struct event){.type = EV_ORDER};
@@ -448,9 +476,12 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
 {
     struct event unused;
     struct mono wake = MONO_NONE;
-    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused), next_clean(m, now, &unused), order_next(m, now),
-        drill_next(m, now, &unused), requeue_due(m, now, &unused), avoid_due(m, &unused), waits_due(m, now, &unused), deadlines_due(m, now, &unused), pace_due(m, now, &unused), sightings_due(m, &unused), windows_due(m, now, &unused), budgets_next(m, now, &unused), notify_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until,
-        p->reclaim_until};
+    const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused),
+        next_clean(m, now, &unused), order_next(m, now), drill_next(m, now, &unused),
+        requeue_due(m, now, &unused), avoid_due(m, &unused), waits_due(m, now, &unused),
+        deadlines_due(m, now, &unused), pace_due(m, now, &unused), sightings_due(m, &unused),
+        windows_due(m, now, &unused), budgets_next(m, now, &unused), notify_due(m, now, &unused),
+        gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until, p->reclaim_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One play of a forecast: what is to happen, in the order of time, with the planner's rules. Only the cell where something changed
- * is looked at, so that an event costs what there are lots, whatever there are nodes and jobs.
+ * One play of a forecast: what is to happen, in the order of time, with the planner's rules. Only
+ * the cell where something changed is looked at, so that an event costs what there are lots,
+ * whatever there are nodes and jobs.
  */
 #include "scheduler/core/forecast_parts.h"
 
@@ -24,13 +25,16 @@ struct play {
     struct prng prng;
     bool latest;
     int64_t t_ms, work;
-    struct cell *cells;  size_t n_cells;
-    struct run *runs;    size_t n_runs;
-    struct due *heap;    size_t n_heap; /* the first on top */
+    struct cell *cells;
+    size_t n_cells;
+    struct run *runs;
+    size_t n_runs;
+    struct due *heap;
+    size_t n_heap; /* the first on top */
     struct lot lots[FORECAST_LOTS];
     struct group groups[GROUPS_MAX];
     int64_t licences[LICENCES_MAX];
-    struct room *room, all; /* by the index of a pool */
+    struct room *room, all;    /* by the index of a pool */
     int64_t left_w[RACKS_MAX]; /* by the index of a rack */
     int32_t look[LOOK_MAX], n_look;
     int32_t again[AGAIN_MAX], n_again; /* cells to be looked at once more */
@@ -101,7 +105,8 @@ static bool waits(const struct play *s, const struct lot *l)
 }
 
 /* What one of the shape has of the cell. */
-static const struct resources *takes(const struct play *s, const struct cell *c, const struct shape *of)
+static const struct resources *takes(
+    const struct play *s, const struct cell *c, const struct shape *of)
 {
     return shape_takes(of, &s->p->species[c->species].total);
 }
@@ -109,7 +114,8 @@ static const struct resources *takes(const struct play *s, const struct cell *c,
 static int64_t price_of(const struct play *s, const struct cell *c, const struct shape *of)
 {
     const struct species *k = &s->p->species[c->species];
-    return resources_share(takes(s, c, of), &k->total, c->node ? c->node->row.price_uusd_h : k->offer->row.price_uusd_h);
+    return resources_share(takes(s, c, of), &k->total,
+        c->node ? c->node->row.price_uusd_h : k->offer->row.price_uusd_h);
 }
 
 static bool exceeds(const struct play *s, const struct lot *l, const struct cell *c)
@@ -119,7 +125,8 @@ static bool exceeds(const struct play *s, const struct lot *l, const struct cell
         if (l->group[k] == 0)
             continue;
         const struct resources *each = c ? takes(s, c, l->shape) : &l->need;
-        int64_t more[LIMIT_KINDS] = {[LIMIT_RUNNING] = 1, [LIMIT_GPUS] = (int64_t)l->nodes * each->gpus,
+        int64_t more[LIMIT_KINDS] = {[LIMIT_RUNNING] = 1,
+            [LIMIT_GPUS] = (int64_t)l->nodes * each->gpus,
             [LIMIT_UUSD_H] = c ? l->nodes * price_of(s, c, l->shape) : 0,
             [LIMIT_MCPU] = l->nodes * order_mcpu(model_order(s->p->m), each)};
         for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
@@ -141,7 +148,8 @@ static bool lacks_licences(const struct play *s, const struct lot *l)
 }
 
 /* The rack that its machine stands in; NULL: none. */
-static const struct rack *rack_of(const struct play *s, const struct cell *c, const struct rack_nodes **ret_kind)
+static const struct rack *rack_of(
+    const struct play *s, const struct cell *c, const struct rack_nodes **ret_kind)
 {
     const struct species *k = &s->p->species[c->species];
     const struct rack *r = c->node ? c->node->rack : k->offer ? k->offer->pool->rack : NULL;
@@ -150,7 +158,8 @@ static const struct rack *rack_of(const struct play *s, const struct cell *c, co
 }
 
 /* What one more of the shape draws there; NULL: it is in no rack. */
-static const struct rack *draws(const struct play *s, const struct cell *c, const struct shape *of, int64_t *ret_w)
+static const struct rack *draws(
+    const struct play *s, const struct cell *c, const struct shape *of, int64_t *ret_w)
 {
     const struct rack_nodes *kind;
     const struct rack *r = rack_of(s, c, &kind);
@@ -177,7 +186,8 @@ static void take_power(struct play *s, const struct cell *c, const struct shape 
 static bool fits(const struct play *s, const struct cell *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
-    return resources_fit(takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) && may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
+    return resources_fit(takes(s, c, l->shape), &c->free) && has_power(s, c, l->shape) &&
+           may(s, c, lot) && (!c->node || c->node->row.id != l->shape->avoid);
 }
 
 static int64_t limit_end(int64_t from_ms, int64_t limit_ms)
@@ -289,7 +299,8 @@ static const struct pool *pool_of(const struct cell *c, const struct picture *p)
 static bool may_be_kept(const struct play *s, const struct cell *c, int32_t lot)
 {
     const struct lot *l = &s->lots[lot];
-    return c->open_ms < NEVER_MS && may(s, c, lot) && (c->kept_for == NOBODY || stands_before(l, &s->lots[c->kept_for]));
+    return c->open_ms < NEVER_MS && may(s, c, lot) &&
+           (c->kept_for == NOBODY || stands_before(l, &s->lots[c->kept_for]));
 }
 
 static void keep(struct play *s, int32_t lot, const struct option *o, int32_t n)
@@ -308,7 +319,8 @@ static void keep(struct play *s, int32_t lot, const struct option *o, int32_t n)
     s->n_reserved++;
 }
 
-/* Where it can start the earliest: as many of these cells as it needs, sorted, in the pool that has enough of them first. */
+/* Where it can start the earliest: as many of these cells as it needs, sorted, in the pool that has
+ * enough of them first. */
 static int32_t choose(const struct play *s, const struct lot *l, struct option *options, size_t n)
 {
     qsort(options, n, sizeof *options, compare_options);
@@ -328,7 +340,8 @@ static int32_t choose(const struct play *s, const struct lot *l, struct option *
     return 0;
 }
 
-/* Among the cells that had something end last; for a gang that needs many, and finds too few there, among all. */
+/* Among the cells that had something end last; for a gang that needs many, and finds too few there,
+ * among all. */
 static void reserve(struct play *s, int32_t lot)
 {
     struct lot *l = &s->lots[lot];
@@ -357,7 +370,8 @@ static void count(struct play *s, const struct run *r, int64_t sign)
 {
     const struct account *a = r->shape->account;
     const struct allowance *const of[] = {&a->may, &a->team->may};
-    const struct resources *has = r->cell == NOBODY ? &r->shape->need : takes(s, &s->cells[r->cell], r->shape);
+    const struct resources *has =
+        r->cell == NOBODY ? &r->shape->need : takes(s, &s->cells[r->cell], r->shape);
     for (int k = 0; k < 2; k++) {
         struct group *g = &s->groups[s->p->group_of ? s->p->group_of[of[k]->index] : 0];
         if (g == &s->groups[0])
@@ -390,8 +404,13 @@ static void start_on(struct play *s, const struct lot *l, int32_t cell, int64_t 
     struct cell *c = &s->cells[cell];
     struct run *r = GROW(s->runs, s->n_runs);
     int32_t at = (int32_t)s->n_runs - 1;
-    *r = (struct run){.limit_ms = limit_end(s->t_ms, l->shape->limit_ms), .shape = l->shape,
-        .uusd_h = price_of(s, c, l->shape), .cell = cell, .prev = NOBODY, .next = c->first, .counts = counts};
+    *r = (struct run){.limit_ms = limit_end(s->t_ms, l->shape->limit_ms),
+        .shape = l->shape,
+        .uusd_h = price_of(s, c, l->shape),
+        .cell = cell,
+        .prev = NOBODY,
+        .next = c->first,
+        .counts = counts};
     if (c->first != NOBODY)
         s->runs[c->first].prev = at;
     c->first = at;
@@ -406,7 +425,8 @@ static int64_t draw_end(struct play *s, const struct lot *l)
     int64_t limit_ms = l->shape->limit_ms;
     if (s->latest)
         return limit_end(s->t_ms, limit_ms);
-    const struct runtimes *r = l->n_histories ? l->histories[prng_below(&s->prng, (uint64_t)l->n_histories)] : NULL;
+    const struct runtimes *r =
+        l->n_histories ? l->histories[prng_below(&s->prng, (uint64_t)l->n_histories)] : NULL;
     return s->t_ms + runtimes_draw(r, limit_ms, 0, prng_u64(&s->prng));
 }
 
@@ -434,7 +454,8 @@ static void start(struct play *s, int32_t lot, int32_t cell)
 {
     struct cell *c = &s->cells[cell];
     const struct lot *l = &s->lots[lot];
-    if (c->kept_for != NOBODY && c->kept_for != lot && !(limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || leaves_room(s, c, l)))
+    if (c->kept_for != NOBODY && c->kept_for != lot &&
+        !(limit_end(s->t_ms, l->shape->limit_ms) <= c->until_ms || leaves_room(s, c, l)))
         unreserve(s, c->kept_for); /* it stands before them */
     note_mine(s, lot, cell);
     start_on(s, l, cell, draw_end(s, l), true);
@@ -442,7 +463,8 @@ static void start(struct play *s, int32_t lot, int32_t cell)
 }
 
 /* For one of the shape on each of these cells. */
-static bool have_power(const struct play *s, const int32_t *cells, int32_t n, const struct shape *of)
+static bool have_power(
+    const struct play *s, const int32_t *cells, int32_t n, const struct shape *of)
 {
     int64_t sums[RACKS_MAX] = {0};
     for (int32_t k = 0; k < n && s->p->m->n_racks > 0; k++) {
@@ -486,7 +508,8 @@ static int32_t best_for(const struct play *s, const struct cell *c)
         const struct lot *l = &s->lots[k];
         if (l->left == 0 || !resources_fit(&l->need, &c->free) || l->nodes > 1)
             continue;
-        if ((best != NOBODY && !stands_before(l, &s->lots[best])) || !waits(s, l) || !fits(s, c, k) || !is_open(s, c, k))
+        if ((best != NOBODY && !stands_before(l, &s->lots[best])) || !waits(s, l) ||
+            !fits(s, c, k) || !is_open(s, c, k))
             continue;
         if (!exceeds(s, l, c) && !lacks_licences(s, l))
             best = k;
@@ -500,7 +523,8 @@ static bool reserve_before(struct play *s, const struct lot *passing)
     int32_t reserve_max = model_order(s->p->m)->reserve;
     for (int32_t k = 0; k < s->p->n_lots && s->n_reserved < reserve_max; k++) {
         const struct lot *l = &s->lots[k];
-        if (l->has_reserved || l->looked == s->epoch || l->comes || !waits(s, l) || (passing ? !stands_before(l, passing) : l->nodes == 1))
+        if (l->has_reserved || l->looked == s->epoch || l->comes || !waits(s, l) ||
+            (passing ? !stands_before(l, passing) : l->nodes == 1))
             continue;
         if (exceeds(s, l, NULL) || lacks_licences(s, l))
             continue;
@@ -560,7 +584,8 @@ static void look_for_limited(struct play *s, const struct run *r)
     const struct account *a = r->shape->account;
     for (int32_t k = 0; k < s->p->n_lots && !s->is_done; k++) {
         const struct lot *l = &s->lots[k];
-        bool same = (l->group[0] && s->groups[l->group[0]].of == &a->may) || (l->group[1] && s->groups[l->group[1]].of == &a->team->may);
+        bool same = (l->group[0] && s->groups[l->group[0]].of == &a->may) ||
+                    (l->group[1] && s->groups[l->group[1]].of == &a->team->may);
         if (l->left > 0 && (same || (licences && has_licences(l))))
             look_for(s, k);
     }
@@ -596,7 +621,10 @@ static int32_t launch(struct play *s, const struct offer *o)
     int32_t cell = (int32_t)s->n_cells, species = 0;
     while (s->p->species[species].offer != o)
         species++;
-    *GROW(s->cells, s->n_cells) = (struct cell){.free = offer_total(o), .species = species, .first = NOBODY, .kept_for = NOBODY,
+    *GROW(s->cells, s->n_cells) = (struct cell){.free = offer_total(o),
+        .species = species,
+        .first = NOBODY,
+        .kept_for = NOBODY,
         .open_ms = s->t_ms + offer_boot_ms(o) * (s->latest ? 2 : 1)};
     s->cells[cell].idle_ms = s->cells[cell].open_ms;
     remind(s, cell, s->cells[cell].open_ms);
@@ -613,10 +641,13 @@ static const struct offer *cheapest_for(const struct play *s, int32_t lot, int64
     now.mono.ms += s->t_ms - now.wall.ms;
     for (size_t k = 0; k < s->p->n_species; k++) {
         const struct offer *o = s->p->species[k].offer;
-        if (!o || !(s->p->species[k].may[lot / 64] >> (lot % 64) & 1) || room_lacks(&s->room[o->pool->index], o) || room_lacks(&s->all, o))
+        if (!o || !(s->p->species[k].may[lot / 64] >> (lot % 64) & 1) ||
+            room_lacks(&s->room[o->pool->index], o) || room_lacks(&s->all, o))
             continue;
         const struct pool *in = o->pool;
-        if (offer_is_doubtful(o) || (in->rack && rack_alone_w(in->rack_kind, offer_total(o), s->lots[lot].shape) > s->left_w[in->rack->index]))
+        if (offer_is_doubtful(o) ||
+            (in->rack && rack_alone_w(in->rack_kind, offer_total(o), s->lots[lot].shape) >
+                             s->left_w[in->rack->index]))
             continue;
         int64_t until = mono_is_set(o->row.avoid_until) ? o->row.avoid_until.ms : 0;
         if (until > now.mono.ms) {
@@ -624,14 +655,16 @@ static const struct offer *cheapest_for(const struct play *s, int32_t lot, int64
             *ret_again_ms = at < *ret_again_ms ? at : *ret_again_ms;
             continue;
         }
-        if (!best || o->row.rank < best->row.rank || (o->row.rank == best->row.rank && o->row.price_uusd_h < best->row.price_uusd_h))
+        if (!best || o->row.rank < best->row.rank ||
+            (o->row.rank == best->row.rank && o->row.price_uusd_h < best->row.price_uusd_h))
             best = o;
     }
     return best;
 }
 
 /* How many of n places the machine has, which are taken. */
-static int64_t fill(const struct play *s, const struct cell *c, const struct lot *l, int64_t n, struct resources *left)
+static int64_t fill(const struct play *s, const struct cell *c, const struct lot *l, int64_t n,
+    struct resources *left)
 {
     const struct resources *each = takes(s, c, l->shape);
     int64_t times = l->nodes > 1 ? resources_fit(each, left) : resources_times(left, each);
@@ -641,7 +674,8 @@ static int64_t fill(const struct play *s, const struct cell *c, const struct lot
     return times;
 }
 
-/* For what waits, in its order, as if nothing ended meanwhile. Places on what comes already are taken first. */
+/* For what waits, in its order, as if nothing ended meanwhile. Places on what comes already are
+ * taken first. */
 static void launch_for(struct play *s, int32_t lot, struct resources *left, int64_t *ret_again_ms)
 {
     struct lot *l = &s->lots[lot];
@@ -669,12 +703,14 @@ static void launch_all(struct play *s)
         any |= s->p->species[k].offer != NULL;
     if (!any)
         return;
-    struct resources *left = mem_array(s->n_cells + COMING_MAX, sizeof *left); /* of those that come */
+    /* of those that come */
+    struct resources *left = mem_array(s->n_cells + COMING_MAX, sizeof *left);
     for (size_t k = 0; k < s->n_cells; k++)
         if (s->cells[k].open_ms > s->t_ms && s->cells[k].open_ms < NEVER_MS)
             left[k] = s->cells[k].free;
     for (int32_t k = 0; k < s->p->n_lots; k++)
-        if (waits(s, &s->lots[k]) && !exceeds(s, &s->lots[k], NULL) && !lacks_licences(s, &s->lots[k]))
+        if (waits(s, &s->lots[k]) && !exceeds(s, &s->lots[k], NULL) &&
+            !lacks_licences(s, &s->lots[k]))
             launch_for(s, k, left, &again_ms);
     free(left);
     s->work += s->p->n_lots;
@@ -762,7 +798,8 @@ static int64_t expected_ms(const struct play *s, const struct lot *l)
         return l->shape->limit_ms ? l->shape->limit_ms : NEVER_MS;
     for (int k = 0; k < l->n_histories; k++)
         sum += (double)runtimes_mean(l->histories[k], l->shape->limit_ms, 0);
-    return l->n_histories > 0 ? (int64_t)(sum / l->n_histories) : runtimes_mean(NULL, l->shape->limit_ms, 0);
+    return l->n_histories > 0 ? (int64_t)(sum / l->n_histories)
+                              : runtimes_mean(NULL, l->shape->limit_ms, 0);
 }
 
 static bool competes(const struct play *s, int32_t lot)
@@ -821,15 +858,18 @@ static uint64_t mix(uint64_t x)
 }
 
 /* All ranks of a gang are drawn the same. */
-static int64_t end_of(const struct play *s, const struct running *g, const struct run *r, uint64_t seed)
+static int64_t end_of(
+    const struct play *s, const struct running *g, const struct run *r, uint64_t seed)
 {
     int64_t now_ms = s->p->now.wall.ms;
     if (g->is_stopping)
         return now_ms + STOPPING_MS;
     if (s->latest)
         return r->limit_ms > now_ms ? r->limit_ms : now_ms + STOPPING_MS;
-    int64_t elapsed = now_ms - g->began_ms, limit = r->limit_ms >= NEVER_MS ? 0 : r->limit_ms - g->began_ms;
-    return g->began_ms + runtimes_draw(g->history, limit, elapsed > 0 ? elapsed : 0, mix(seed + mix((uint64_t)g->job)));
+    int64_t elapsed = now_ms - g->began_ms,
+            limit = r->limit_ms >= NEVER_MS ? 0 : r->limit_ms - g->began_ms;
+    return g->began_ms + runtimes_draw(g->history, limit, elapsed > 0 ? elapsed : 0,
+                             mix(seed + mix((uint64_t)g->job)));
 }
 
 static int64_t joins_ms(const struct play *s, const struct cell *c)
@@ -860,11 +900,13 @@ static void set_up(struct play *s, uint64_t seed)
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         struct room *room = GROW(s->room, n);
         *room = pool_limits(pool);
-        if (pool_boots_fail(pool)) /* nobody knows whether, and when, the next of its machines joins */
+        /* nobody knows whether, and when, the next of its machines joins */
+        if (pool_boots_fail(pool))
             room->nodes = 0;
     }
     for (size_t k = 0; k < s->n_runs; k++)
-        *GROW(s->heap, s->n_heap) = (struct due){end_of(s, &p->running[k], &s->runs[k], seed), (int32_t)k};
+        *GROW(s->heap, s->n_heap) =
+            (struct due){end_of(s, &p->running[k], &s->runs[k], seed), (int32_t)k};
     for (size_t k = s->n_heap / 2; k-- > 0;)
         sift_down(s, k);
     for (size_t k = 0; k < p->n_cells; k++) {
@@ -880,7 +922,8 @@ static void set_up(struct play *s, uint64_t seed)
 
 struct played forecast_play(const struct picture *p, bool latest, uint64_t seed, int64_t work_max)
 {
-    struct play s = {.p = p, .latest = latest, .t_ms = p->now.wall.ms, .epoch = 1, .done = {.at_ms = NEVER_MS}};
+    struct play s = {
+        .p = p, .latest = latest, .t_ms = p->now.wall.ms, .epoch = 1, .done = {.at_ms = NEVER_MS}};
     prng_init(&s.prng, seed);
     set_up(&s, seed);
     launch_all(&s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs stand by the time from which
- * on they are eligible, later by what their nice says; a job keeps its place when it is queued again. What else counts is the same for
- * all of a shape (order.h), so that a change moves one job and at most one shape. Only what an account has used changes
- * by itself: then the shapes get new places (queue_order), which are few, and no job is looked at.
+ * The queue: pending jobs by shape, shapes by where their first job stands. Within a shape jobs
+ * stand by the time from which on they are eligible, later by what their nice says; a job keeps its
+ * place when it is queued again. What else counts is the same for all of a shape (order.h), so that
+ * a change moves one job and at most one shape. Only what an account has used changes by itself:
+ * then the shapes get new places (queue_order), which are few, and no job is looked at.
  */
 #include "scheduler/core/impl.h"
 
@@ -15,9 +16,11 @@
 #define SHAPE_KEY_MAX 512
 #define NUMBER_MAX 14 /* of a key, in digits of five bits */
 #define WHOSE_MAX (ORDER_QOS_MAX + 40)
-#define LIMIT_BITS 3 /* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
+/* a time limit is told apart from others to so many binary digits: kinds of demand stay few */
+#define LIMIT_BITS 3
 
-/* Which nodes have room for them depends on what these have left: what it costs there, or all that a node has. */
+/* Which nodes have room for them depends on what these have left: what it costs there, or all that
+ * a node has. */
 static bool chooses_nodes(const struct allowance *w, const struct shape *s)
 {
     return w->most[LIMIT_UUSD_H] != LIMIT_NONE || (w->is_limited && shape_is_exclusive(s));
@@ -45,10 +48,15 @@ static char *add_text(char *at, const char *text)
 /* What placing looks at, behind who asks. */
 static void add_demand(char *at, const struct shape *s)
 {
-    const int64_t numbers[] = {s->extras ? s->extras->id : EXTRAS_NONE, s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus,
-        s->need.memory_mib, s->nodes, s->least, s->owner, s->wish, s->pace, s->pace_offer, s->criu, s->avoid, s->certified_at.ms};
-    const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1, s->expect_ms, s->can_park};
-    static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 + sizeof pays / sizeof *pays * NUMBER_MAX < SHAPE_KEY_MAX,
+    const int64_t numbers[] = {s->extras ? s->extras->id : EXTRAS_NONE,
+        s->labels ? s->labels->id : 0, s->limit_ms, s->need.cpus, s->need.gpus, s->need.memory_mib,
+        s->nodes, s->least, s->owner, s->wish, s->pace, s->pace_offer, s->criu, s->avoid,
+        s->certified_at.ms};
+    const int64_t pays[] = {(int64_t)s->in_budgets, s->max_uusd_h, s->is_capped ? s->left_uusd : -1,
+        s->expect_ms, s->can_park};
+    static_assert(WHOSE_MAX + sizeof numbers / sizeof *numbers * NUMBER_MAX + sizeof s->pool + 1 +
+                          sizeof pays / sizeof *pays * NUMBER_MAX <
+                      SHAPE_KEY_MAX,
         "a key has room for all of it");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         at = add_number(at, numbers[i]);
@@ -63,8 +71,8 @@ static void shape_key(const struct shape *s, char *out)
     add_demand(add_text(add_number(out, s->account->id), s->class ? s->class->qos->name : ""), s);
 }
 
-/* Whether it has room may depend on whose it is: on the account, on the team and what its quota owes it, or, while places are being
- * made for them, on nothing but these jobs. */
+/* Whether it has room may depend on whose it is: on the account, on the team and what its quota
+ * owes it, or, while places are being made for them, on nothing but these jobs. */
 static void kind_key(const struct shape *s, char *out)
 {
     const struct account *a = s->account;
@@ -92,7 +100,8 @@ static int position_order(struct position a, struct position b)
 
 static int compare_job(const void *key, const struct tree_link *l)
 {
-    return position_order(*(const struct position *)key, position_of(TREE_ENTRY(l, struct job, in_shape)));
+    return position_order(
+        *(const struct position *)key, position_of(TREE_ENTRY(l, struct job, in_shape)));
 }
 
 int place_order(struct place a, struct place b)
@@ -125,7 +134,8 @@ static void file(struct tree *t, struct shape *s)
 
 static int compare_place_in_class(const void *key, const struct tree_link *l)
 {
-    return place_order(*(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
+    return place_order(
+        *(const struct place *)key, queue_place(TREE_ENTRY(l, struct shape, in_class)));
 }
 
 /* It stands there in the queue now; head CORE_ID_NONE: it does not. */
@@ -163,7 +173,8 @@ static void add_below(struct kind *sum, const struct tree_link *below)
         return;
     sum->least.cpus = k->least.cpus < sum->least.cpus ? k->least.cpus : sum->least.cpus;
     sum->least.gpus = k->least.gpus < sum->least.gpus ? k->least.gpus : sum->least.gpus;
-    sum->least.memory_mib = k->least.memory_mib < sum->least.memory_mib ? k->least.memory_mib : sum->least.memory_mib;
+    sum->least.memory_mib =
+        k->least.memory_mib < sum->least.memory_mib ? k->least.memory_mib : sum->least.memory_mib;
     sum->newest = k->newest > sum->newest ? k->newest : sum->newest;
 }
 
@@ -176,7 +187,8 @@ static bool sum_kind(struct tree_link *l)
     k->newest = k->id;
     add_below(k, l->left);
     add_below(k, l->right);
-    return k->newest != was_newest || k->least.cpus != was.cpus || k->least.gpus != was.gpus || k->least.memory_mib != was.memory_mib;
+    return k->newest != was_newest || k->least.cpus != was.cpus || k->least.gpus != was.gpus ||
+           k->least.memory_mib != was.memory_mib;
 }
 
 bool kind_sums_hold(const struct kind *k)
@@ -211,7 +223,8 @@ static void kind_leave(struct model *m, const struct shape *s)
     slab_give(&m->kind_slab, s->kind);
 }
 
-/* It stands where its first shape does. What was found out of those behind does not hold for one that comes before them. */
+/* It stands where its first shape does. What was found out of those behind does not hold for one
+ * that comes before them. */
 static void kind_settle(struct model *m, struct kind *k)
 {
     const struct place last = {INT64_MAX, INT64_MAX}, at = k->first ? queue_place(k->first) : last,
@@ -258,11 +271,12 @@ static void step_out(struct model *m, struct shape *s)
 static bool keeps_its_turn(const struct shape *s)
 {
     const struct tree_link *next = tree_next(&s->standing->link);
-    return place_order(queue_place(s), s->standing->at) > 0 && (!next || compare_standing(&(struct place){s->place_16, s->head}, next) < 0);
+    return place_order(queue_place(s), s->standing->at) > 0 &&
+           (!next || compare_standing(&(struct place){s->place_16, s->head}, next) < 0);
 }
 
-/* One of it has left. Who stands first now may have nothing left to run with, which was not looked at behind another: that is decided as of
- * one that has just come. */
+/* One of it has left. Who stands first now may have nothing left to run with, which was not looked
+ * at behind another: that is decided as of one that has just come. */
 static void look_at_first(struct model *m, struct kind *k)
 {
     struct shape *s = k->first;
@@ -316,10 +330,12 @@ int64_t queue_round_up(int64_t ms, int bits)
 static bool is_constrained(const struct shape *s)
 {
     const struct extras *x = s->extras;
-    return x && (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0 || x->nodes[0]);
+    return x &&
+           (x->constraint.n_names > 0 || x->gpu.model[0] || x->gpu.memory_mib > 0 || x->nodes[0]);
 }
 
-void queue_describe(const struct model *m, const struct job *j, const struct extras *extras, struct shape *ret_shape)
+void queue_describe(const struct model *m, const struct job *j, const struct extras *extras,
+    struct shape *ret_shape)
 {
     struct shape want = {.need = j->row.need,
         .extras = extras,
@@ -327,8 +343,15 @@ void queue_describe(const struct model *m, const struct job *j, const struct ext
         .nodes = j->row.nodes,
         .least = j->least,
         .owner = list_is_empty(&job_side(j)->kept) ? CORE_ID_NONE : j->row.id,
-        .wish = j->row.market, .pace = j->row.pace, .pace_offer = job_pace_offer(j), .criu = criu_needed(&j->row), .avoid = job_side(j)->avoid, .certified_at = j->certified_at, .account = j->account,
-        .limit_ms = queue_round_up(j->row.time_limit_ms, LIMIT_BITS), .order = model_order(m)};
+        .wish = j->row.market,
+        .pace = j->row.pace,
+        .pace_offer = job_pace_offer(j),
+        .criu = criu_needed(&j->row),
+        .avoid = job_side(j)->avoid,
+        .certified_at = j->certified_at,
+        .account = j->account,
+        .limit_ms = queue_round_up(j->row.time_limit_ms, LIMIT_BITS),
+        .order = model_order(m)};
     STR_COPY(want.pool, j->row.pool);
     const struct order_qos *qos = order_qos(want.order, j->row.qos);
     want.class = qos ? &m->classes[qos - want.order->qos] : NULL;
@@ -379,7 +402,8 @@ static void leave(struct model *m, struct shape *s)
     m->n_queued_accounts -= --s->account->n_queued == 0;
 }
 
-/* The shape stands where its first pending job belongs, among those in the queue or those put aside. True: not where it stood. */
+/* The shape stands where its first pending job belongs, among those in the queue or those put
+ * aside. True: not where it stood. */
 static bool shape_settle(struct model *m, struct shape *s)
 {
     struct tree_link *first = tree_first(&s->pending);
@@ -587,7 +611,8 @@ struct kind *queue_next_kind(const struct kind *k)
 }
 
 /* Of it and those below it. */
-static struct tree_link *within(struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
+static struct tree_link *within(
+    struct tree_link *l, struct place at, const struct resources *room, int64_t fresh)
 {
     const struct kind *k = as_kind(l);
     if (!k || (k->newest < fresh && !resources_fit(&k->least, room)))
@@ -599,7 +624,8 @@ static struct tree_link *within(struct tree_link *l, struct place at, const stru
     return found ? found : within(l->right, at, room, fresh);
 }
 
-struct kind *queue_kind_within(const struct model *m, struct place at, const struct resources *room, int64_t fresh)
+struct kind *queue_kind_within(
+    const struct model *m, struct place at, const struct resources *room, int64_t fresh)
 {
     return as_kind(within(m->queue.root, at, room, fresh));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue is kept by kinds of demand, each with its shapes in order. In the order of all shapes it is walked by merging those:
- * a kind is opened when its first shape's turn has come, so that who looks at the first few pays for these.
+ * The queue is kept by kinds of demand, each with its shapes in order. In the order of all shapes
+ * it is walked by merging those: a kind is opened when its first shape's turn has come, so that who
+ * looks at the first few pays for these.
  */
 #include "scheduler/core/impl.h"
 

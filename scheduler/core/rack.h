@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Racks: nodes that share a supply of power, of which only so much may be drawn at once. What a node draws is reckoned from what its
- * jobs hold, never less than they can draw: at rest `idle_w`, with all of its cpus or GPUs taken `full_w`, and between the two by the
- * greater of the shares of cpus and of GPUs that are taken. A node counts as at rest whether it has joined or not; one that is lost
- * goes on counting as when it was heard of last, for what ran there may still run. What its agent measured beyond that is added.
+ * Racks: nodes that share a supply of power, of which only so much may be drawn at once. What a
+ * node draws is reckoned from what its jobs hold, never less than they can draw: at rest `idle_w`,
+ * with all of its cpus or GPUs taken `full_w`, and between the two by the greater of the shares of
+ * cpus and of GPUs that are taken. A node counts as at rest whether it has joined or not; one that
+ * is lost goes on counting as when it was heard of last, for what ran there may still run. What its
+ * agent measured beyond that is added.
  *
- * A rack has nodes by name, and nodes of whole pools. Of an elastic pool's machines no more are launched than have a place there, and
- * none while there would be no power for what it is launched for.
+ * A rack has nodes by name, and nodes of whole pools. Of an elastic pool's machines no more are
+ * launched than have a place there, and none while there would be no power for what it is launched
+ * for.
  */
 #ifndef BELAY_CORE_RACK_H
 #define BELAY_CORE_RACK_H
@@ -15,8 +18,8 @@
 #include "scheduler/core/types.h"
 
 #define RACKS_MAX 256
-#define RACK_KINDS_MAX 16          /* of nodes in one */
-#define RACK_WATTS_MAX 1000000     /* of a node */
+#define RACK_KINDS_MAX 16      /* of nodes in one */
+#define RACK_WATTS_MAX 1000000 /* of a node */
 #define RACK_KW_MAX 100000
 
 /* Nodes of one kind: those of these names, or those of a pool that are named nowhere. */
@@ -27,7 +30,8 @@ struct rack_nodes {
     char pool[CORE_NAME_MAX];   /* "": of those names */
 };
 
-/* As the configuration has it. No name and no pool is in two; all of them at rest, and one of the largest at full load, do not exceed it. */
+/* As the configuration has it. No name and no pool is in two; all of them at rest, and one of the
+ * largest at full load, do not exceed it. */
 struct rack_options {
     char name[CORE_NAME_MAX];
     int64_t max_w;
@@ -38,9 +42,9 @@ struct rack_options {
 /* What a user is shown of one, as of now. */
 struct rack_view {
     const struct rack_options *options; /* borrowed for the model's life */
-    int64_t idle_w;     /* all of its nodes at rest */
-    int64_t draw_w;     /* with what runs */
-    int64_t measured_w; /* and so much more, as was measured */
+    int64_t idle_w;                     /* all of its nodes at rest */
+    int64_t draw_w;                     /* with what runs */
+    int64_t measured_w;                 /* and so much more, as was measured */
     int64_t nodes, joined;
 };
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What racks may draw (rack.h). A node's draw follows from what is free there, so it is kept where that changes (node_refresh), and
- * nothing of it is stored.
+ * What racks may draw (rack.h). A node's draw follows from what is free there, so it is kept where
+ * that changes (node_refresh), and nothing of it is stored.
  *
- *  1. draw_w of a rack is what all of its nodes draw at rest and what those that have joined draw beyond that.
- *  2. No job is placed that would make it more than max_w. A rack may be beyond it for other reasons (it may draw less than it did, a
- *     machine has changed, more was measured): then nothing is placed there until it is below again. No machine is launched there for
- *     what would have no power on it (choice.c, gang.c).
- *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks at them again.
+ *  1. draw_w of a rack is what all of its nodes draw at rest and what those that have joined draw
+ *     beyond that.
+ *  2. No job is placed that would make it more than max_w. A rack may be beyond it for other
+ *     reasons (it may draw less than it did, a machine has changed, more was measured): then
+ *     nothing is placed there until it is below again. No machine is launched there for what would
+ *     have no power on it (choice.c, gang.c).
+ *  3. When a rack draws less, its nodes that were held back by it count as grown: the planner looks
+ *     at them again.
  */
 #include "scheduler/core/impl.h"
 
@@ -40,10 +43,12 @@ static int64_t part_up(int64_t watts, int64_t used, int64_t total)
 }
 
 /* Beyond what it draws at rest, with so much free. */
-static int64_t beyond_rest(const struct rack_nodes *kind, const struct resources *t, const struct resources *free)
+static int64_t beyond_rest(
+    const struct rack_nodes *kind, const struct resources *t, const struct resources *free)
 {
     int64_t most = kind->full_w - kind->idle_w;
-    int64_t cpus = part_up(most, t->cpus - free->cpus, t->cpus), gpus = part_up(most, t->gpus - free->gpus, t->gpus);
+    int64_t cpus = part_up(most, t->cpus - free->cpus, t->cpus),
+            gpus = part_up(most, t->gpus - free->gpus, t->gpus);
     return cpus > gpus ? cpus : gpus;
 }
 
@@ -57,8 +62,8 @@ static int64_t left_of(const struct rack *r)
     return r->options->max_w - r->draw_w - r->over_w;
 }
 
-int64_t rack_adds(
-    const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t times)
+int64_t rack_adds(const struct rack_nodes *kind, const struct resources *total,
+    const struct resources *free, const struct shape *s, int64_t times)
 {
     struct resources then = *free;
     if (shape_is_exclusive(s)) {
@@ -86,8 +91,8 @@ bool rack_has_room(const struct node *n, const struct shape *s)
     return !n->rack || node_adds(n, s) <= left_of(n->rack);
 }
 
-int64_t rack_times(const struct rack_nodes *kind, const struct resources *total, const struct resources *free, const struct shape *s, int64_t n,
-    int64_t left_w)
+int64_t rack_times(const struct rack_nodes *kind, const struct resources *total,
+    const struct resources *free, const struct shape *s, int64_t n, int64_t left_w)
 {
     while (kind && n > 0 && rack_adds(kind, total, free, s, n) > left_w)
         n--;
@@ -104,10 +109,12 @@ bool rack_has_any(const struct offer *o)
 {
     struct resources total = offer_total(o), free = total;
     free.cpus--;
-    return !o->pool->rack || beyond_rest(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
+    return !o->pool->rack ||
+           beyond_rest(o->pool->rack_kind, &total, &free) <= left_of(o->pool->rack);
 }
 
-bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s, const int64_t *nodes, int32_t n_nodes)
+bool rack_has_room_beside(const struct model *m, const struct node *n, const struct shape *s,
+    const int64_t *nodes, int32_t n_nodes)
 {
     int64_t left;
     if (!n->rack)
@@ -129,7 +136,8 @@ int64_t rack_left(const struct rack *r)
 /* ---- as things change ---- */
 
 /* Of the rack's nodes those where somebody may have been held back by it alone. */
-static void grow_held_back(struct model *m, const struct rack *r, const struct node *but, int64_t left)
+static void grow_held_back(
+    struct model *m, const struct rack *r, const struct node *but, int64_t left)
 {
     LIST_FOREACH (&r->nodes, l) {
         struct node *n = LIST_ENTRY(l, struct node, in_rack);
@@ -295,7 +303,8 @@ static void take(struct resources *free, const struct shape *s, int32_t times)
     free->gpus -= times * s->need.gpus;
 }
 
-bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx, const struct node *with, const struct shape *s)
+bool rack_fits_then(const struct rack *r, rack_gone_fn gone, rack_kept_fn kept, const void *ctx,
+    const struct node *with, const struct shape *s)
 {
     int64_t draw = r->idle_w + r->over_w;
     LIST_FOREACH (&r->nodes, l) {
@@ -325,7 +334,8 @@ size_t core_racks(const struct model *m)
 void core_rack(const struct model *m, size_t i, struct rack_view *ret_view)
 {
     const struct rack *r = &m->racks[i];
-    *ret_view = (struct rack_view){.options = r->options, .idle_w = r->idle_w, .draw_w = r->draw_w, .measured_w = r->over_w};
+    *ret_view = (struct rack_view){
+        .options = r->options, .idle_w = r->idle_w, .draw_w = r->draw_w, .measured_w = r->over_w};
     for (size_t k = 0; k < r->options->n_nodes; k++)
         ret_view->nodes += r->options->nodes[k].n;
     LIST_FOREACH (&r->nodes, l)

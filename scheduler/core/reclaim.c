@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow, and when it wants it back jobs
- * that borrow are saved and stopped.
+ * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow,
+ * and when it wants it back jobs that borrow are saved and stopped.
  *
- * A job is owed its place while its team, with it, has no more than its quota. One that has its nodes for itself is not: what it takes is
- * not known before it has them, and they would have to be cleared of everybody. What is owed goes first wherever it fits; where it
- * does not, and no machine can be launched for it, a decision makes it a place: it names the nodes, which are claimed from then
- * on (reserve.c), and those who have to go (victims.c), which are asked to save and stopped. They are queued again where they
- * stood, and resume.
+ * A job is owed its place while its team, with it, has no more than its quota. One that has its
+ * nodes for itself is not: what it takes is not known before it has them, and they would have to be
+ * cleared of everybody. What is owed goes first wherever it fits; where it does not, and no machine
+ * can be launched for it, a decision makes it a place: it names the nodes, which are claimed from
+ * then on (reserve.c), and those who have to go (victims.c), which are asked to save and stopped.
+ * They are queued again where they stood, and resume.
  *
- * In the same way places are made for jobs of a QOS that preempts others: wherever they could start if jobs of those went.
+ * In the same way places are made for jobs of a QOS that preempts others: wherever they could start
+ * if jobs of those went.
  *
- * Who was evicted is not owed its place then, since its team had more than its quota: it cannot evict in turn; and no QOS
- * preempts itself by way of others. What a team is owed by its quota others do not preempt. So nobody drives another out and is
- * driven out by it.
+ * Who was evicted is not owed its place then, since its team had more than its quota: it cannot
+ * evict in turn; and no QOS preempts itself by way of others. What a team is owed by its quota
+ * others do not preempt. So nobody drives another out and is driven out by it.
  */
 #include "scheduler/core/planner.h"
 
@@ -26,7 +28,8 @@
 static bool fits_quota(const struct shape *s)
 {
     const struct team *t = s->account->team;
-    return t->quota_mcpu > 0 && !shape_is_exclusive(s) && t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
+    return t->quota_mcpu > 0 && !shape_is_exclusive(s) &&
+           t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
 }
 
 bool team_may_be_owed(const struct team *t)
@@ -85,12 +88,13 @@ static bool wants_place(const struct model *m, const struct shape *s, bool by_qo
 {
     enum limit_kind kind;
     int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
-    return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most && !limits_exceeded(m, s, s->least, &kind) &&
-           !licences_lack(m, s->extras) && !launches_serve(m, s, now);
+    return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most &&
+           !limits_exceeded(m, s, s->least, &kind) && !licences_lack(m, s->extras) &&
+           !launches_serve(m, s, now);
 }
 
-static bool reclaim_for(
-    struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now, struct event *ret_event)
+static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s,
+    bool by_qos, struct stamp now, struct event *ret_event)
 {
     if (!wants_place(m, s, by_qos, now) || !victims_choose(p, m, s, by_qos, now))
         return false;
@@ -108,8 +112,10 @@ static bool reclaim_for(
     return true;
 }
 
-/* For the first of the kind that may run: whoever exceeds a limit is put aside. But a gang may be about to settle for less. */
-static bool reclaim_for_kind(struct planner *p, const struct model *m, const struct kind *k, struct stamp now, struct event *ret_event)
+/* For the first of the kind that may run: whoever exceeds a limit is put aside. But a gang may be
+ * about to settle for less. */
+static bool reclaim_for_kind(struct planner *p, const struct model *m, const struct kind *k,
+    struct stamp now, struct event *ret_event)
 {
     enum limit_kind kind;
     const struct shape *s = k->first;
@@ -124,7 +130,8 @@ static bool reclaim_for_kind(struct planner *p, const struct model *m, const str
     return s && reclaim_for(p, m, s, false, now, ret_event);
 }
 
-static bool next_owed(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+static bool next_owed(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     if (list_is_empty(&m->quotas) || !anybody_borrows(m))
         return false;
@@ -153,21 +160,24 @@ static bool may_preempt(const struct model *m, const struct qos_class *c)
     return false;
 }
 
-static bool next_preempting(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+static bool next_preempting(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     for (size_t k = 0; k < model_order(m)->n_qos; k++) {
         const struct qos_class *c = &m->classes[k];
         int looked = 0;
         if (c->queue.n == 0 || !may_preempt(m, c))
             continue;
-        for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX; s = queue_next_of_class(s), looked++)
+        for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX;
+             s = queue_next_of_class(s), looked++)
             if (reclaim_for(p, m, s, true, now, ret_event))
                 return true;
     }
     return false;
 }
 
-bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+bool reclaim_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
 {
     bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
     if (p->reclaim_change == m->change && p->reclaim_launches == m->launches && !expired)
@@ -177,7 +187,8 @@ bool reclaim_next(struct planner *p, const struct model *m, struct stamp now, st
     if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
         return true;
     p->reclaim_change = m->change;
-    p->reclaim_launches = m->launches; /* what was to be launched for one may have been launched for another */
+    /* what was to be launched for one may have been launched for another */
+    p->reclaim_launches = m->launches;
     return false;
 }
 
@@ -192,7 +203,8 @@ void reclaim_deinit(struct planner *p)
 
 static bool may_reclaim(const struct model *m, const struct event *ev, const struct shape *s)
 {
-    bool by_qos = ev->reclaim.by_qos, may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
+    bool by_qos = ev->reclaim.by_qos,
+         may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
     for (size_t k = 0; may && k < ev->reclaim.n_nodes; k++) {
         const struct node *n = model_node(m, ev->reclaim.nodes[k]);
         may = n && node_takes_work(n) && !reserve_is_taken(n, s);
@@ -201,12 +213,14 @@ static bool may_reclaim(const struct model *m, const struct event *ev, const str
     }
     for (size_t k = 0; may && k < ev->reclaim.n_victims; k++) {
         const struct job *j = model_job(m, ev->reclaim.victims[k]);
-        may = j && j->row.state == JOB_RUNNING && (by_qos ? shape_preempts(s, j->shape) : quota_borrowed(j->account->team) > 0);
+        may = j && j->row.state == JOB_RUNNING &&
+              (by_qos ? shape_preempts(s, j->shape) : quota_borrowed(j->account->team) > 0);
     }
     return may;
 }
 
-static void evict(struct model *m, struct job *j, const struct shape *by, bool by_qos, struct stamp now)
+static void evict(
+    struct model *m, struct job *j, const struct shape *by, bool by_qos, struct stamp now)
 {
     const struct attempt *a = job_attempt(j);
     job_stop(m, j, END_EVICTED, true);
@@ -214,19 +228,24 @@ static void evict(struct model *m, struct job *j, const struct shape *by, bool b
     touch_job(m, j);
     if (by_qos)
         history(m, now, "preempt", (struct history_of){.attempt = a},
-            "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64 ", and it goes on elsewhere or later", by->class->qos->name,
-            j->row.qos, by->head);
+            "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64
+            ", and it goes on elsewhere or later",
+            by->class->qos->name, j->row.qos, by->head);
     else
-        history(m, now, "reclaim", (struct history_of){.attempt = a}, "team %s gets back what it is owed: its place is for job %" PRId64 ", and it goes on elsewhere or later",
-        by->account->team->name, by->head);
+        history(m, now, "reclaim", (struct history_of){.attempt = a},
+            "team %s gets back what it is owed: its place is for job %" PRId64
+            ", and it goes on elsewhere or later",
+            by->account->team->name, by->head);
 }
 
-int apply_reclaim(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_reclaim(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = model_job(m, ev->reclaim.job);
     struct shape *s = j && tree_has(&j->in_shape) && !j->shape->aside_of ? j->shape : NULL;
     if (!s || s->head != ev->reclaim.job || !may_reclaim(m, ev, s))
-        return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)", ev->reclaim.job);
+        return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)",
+            ev->reclaim.job);
     if (s->claims == 0) {
         reserve_drop(m, s);
         if (ev->reclaim.by_qos)

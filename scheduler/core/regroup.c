@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gangs between their attempts: with how many nodes the next may start, and the nodes that are kept for it.
+ * Gangs between their attempts: with how many nodes the next may start, and the nodes that are kept
+ * for it.
  *
- * The nodes that its ranks leave while others still run stay a gang's own, for others would else have taken them before the last
- * rank has ended. They are kept until the next attempt is placed, and for KEEP_MS at most, of the wall clock over a restart.
+ * The nodes that its ranks leave while others still run stay a gang's own, for others would else
+ * have taken them before the last rank has ended. They are kept until the next attempt is placed,
+ * and for KEEP_MS at most, of the wall clock over a restart.
  *
- * A gang of 2 to 8 nodes starts with as many as can be had. So it waits for 8 until there is nothing more to be had (gang.c says
- * so) or the time is over, and then starts with 2 or more:
+ * A gang of 2 to 8 nodes starts with as many as can be had. So it waits for 8 until there is
+ * nothing more to be had (gang.c says so) or the time is over, and then starts with 2 or more:
  *
  *   queued at first, or again at its user's wish:   8, then settles for 2
  *   after the loss of one of 5, LOSS_SHRINK:        2: it goes on with the 4 that are left, at once
@@ -27,7 +29,8 @@ bool node_is_kept_from(const struct node *n, const struct shape *s)
 
 void gang_keep(struct model *m, struct job *j, struct node *n)
 {
-    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for || n->claims > 0)
+    if (j->row.nodes == 1 || j->row.state != JOB_RUNNING || !node_takes_work(n) || n->kept_for ||
+        n->claims > 0)
         return;
     n->kept_for = j;
     n->row.kept_for = j->row.id;
@@ -145,7 +148,8 @@ int gang_load_kept(struct model *m, struct node *n, struct err *e)
         return 0;
     if (!j || j->row.nodes == 1 || !node_takes_work(n) ||
         (j->row.state == JOB_PENDING && !wall_is_set(j->row.regroups_until)))
-        return err_set(e, ERR_CORRUPT, "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
+        return err_set(e, ERR_CORRUPT,
+            "stored node %" PRId64 " is kept for job %" PRId64 ", which has no use for it",
             n->row.id, n->row.kept_for);
     n->kept_for = j;
     list_push_back(&job_make_side(j)->kept, &n->in_kept);
@@ -169,20 +173,22 @@ struct mono gang_due(const struct model *m, struct event *ret_event)
     return s->regroups_until;
 }
 
-int apply_settle(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_settle(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->settle.job);
     if (!j || j->row.state != JOB_PENDING || !link_is_in(&job_side(j)->regroups))
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)", ev->settle.job);
-    const char *why = ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " does not wait for more nodes (any more)",
+            ev->settle.job);
+    const char *why =
+        ev->settle.nothing_more ? "no more are to be had now" : "it has waited for ten minutes";
     if (j->least > j->row.nodes_min)
         history(m, ev->now, "settled", (struct history_of){.job = j},
-            "starts with %" PRId32 " nodes or more, no longer with %" PRId32 " only: %s", j->row.nodes_min,
-            j->least, why);
+            "starts with %" PRId32 " nodes or more, no longer with %" PRId32 " only: %s",
+            j->row.nodes_min, j->least, why);
     else
-        history(m, ev->now, "settled", (struct history_of){.job = j}, "no nodes are kept for it any more: %s",
-            why);
+        history(m, ev->now, "settled", (struct history_of){.job = j},
+            "no nodes are kept for it any more: %s", why);
     gang_release(m, j);
     j->least = j->row.nodes_min;
     j->gathers = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What would let a job start at once. Each change is tried on a copy of the job's shape, which the planner's own functions are asked
- * to find a place for: nothing is said that they would not do.
+ * What would let a job start at once. Each change is tried on a copy of the job's shape, which the
+ * planner's own functions are asked to find a place for: nothing is said that they would not do.
  */
 #include "scheduler/core/ahead.h"
 #include "scheduler/core/forecast_parts.h"
@@ -47,7 +47,8 @@ static void vary(const struct remedies *r, struct variant *ret_variant)
     v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;
 }
 
-static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
 {
@@ -80,7 +81,8 @@ static struct there where(const struct remedies *r, const struct shape *s)
     if (!shape_starts_now(r->m, s, r->now, &id))
         return t;
     const struct node *n = model_node(r->m, id);
-    text_format(t.s, sizeof t.s, "it would start now on %s%s", n->row.name, s->nodes > 1 ? " and others" : "");
+    text_format(t.s, sizeof t.s, "it would start now on %s%s", n->row.name,
+        s->nodes > 1 ? " and others" : "");
     return t;
 }
 
@@ -88,7 +90,8 @@ static struct there where(const struct remedies *r, const struct shape *s)
 
 static void try_time(struct remedies *r)
 {
-    static const int64_t minutes[] = {4320, 2880, 1440, 720, 480, 360, 240, 180, 120, 90, 60, 45, 30, 20, 15, 10, 5};
+    static const int64_t minutes[] = {
+        4320, 2880, 1440, 720, 480, 360, 240, 180, 120, 90, 60, 45, 30, 20, 15, 10, 5};
     int64_t limit_ms = r->job->row.time_limit_ms;
     struct variant v;
     vary(r, &v);
@@ -99,7 +102,8 @@ static void try_time(struct remedies *r)
             continue;
         time_format_duration(v.shape.limit_ms, with, sizeof with);
         time_format_duration(limit_ms, is, sizeof is);
-        say(r, "time", "with --time %s%s%s %s", with, limit_ms > 0 ? " instead of " : "", limit_ms > 0 ? is : "", where(r, &v.shape).s);
+        say(r, "time", "with --time %s%s%s %s", with, limit_ms > 0 ? " instead of " : "",
+            limit_ms > 0 ? is : "", where(r, &v.shape).s);
         return;
     }
 }
@@ -145,11 +149,13 @@ static void try_pool(struct remedies *r)
     vary(r, &v);
     v.shape.pool[0] = '\0';
     if (s->pool[0] && shape_starts_now(r->m, &v.shape, r->now, &id))
-        say(r, "pool", "in pool %s instead of %s %s", model_node(r->m, id)->pool->row.name, s->pool, where(r, &v.shape).s);
+        say(r, "pool", "in pool %s instead of %s %s", model_node(r->m, id)->pool->row.name, s->pool,
+            where(r, &v.shape).s);
     vary(r, &v);
     v.shape.wish = WISH_ANY;
     if (s->wish != WISH_ANY && starts(r, &v.shape))
-        say(r, "market", "with --market any instead of %s %s", market_wish_names[s->wish], where(r, &v.shape).s);
+        say(r, "market", "with --market any instead of %s %s", market_wish_names[s->wish],
+            where(r, &v.shape).s);
 }
 
 static void try_nodes(struct remedies *r)
@@ -160,14 +166,15 @@ static void try_nodes(struct remedies *r)
         v.shape.nodes = v.shape.least = n;
         if (!starts(r, &v.shape))
             continue;
-        say(r, "nodes", "with %" PRId32 " node%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s", r->job->shape->least,
-            where(r, &v.shape).s);
+        say(r, "nodes", "with %" PRId32 " node%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            r->job->shape->least, where(r, &v.shape).s);
         return;
     }
 }
 
 /* The most of it, below `is`, with which it starts; 0: none. What fits with more fits with less. */
-static int64_t most_that_starts(const struct remedies *r, struct variant *v, int64_t is, int64_t step, void (*set)(struct shape *, int64_t))
+static int64_t most_that_starts(const struct remedies *r, struct variant *v, int64_t is,
+    int64_t step, void (*set)(struct shape *, int64_t))
 {
     int64_t low = 0, high = (is - 1) / step;
     while (low < high) {
@@ -206,13 +213,17 @@ static void try_size(struct remedies *r)
     vary(r, &v);
     int64_t n = need->cpus > 1 ? most_that_starts(r, &v, need->cpus, 1, set_cpus) : 0;
     if (n > 0)
-        say(r, "cpus", "with %" PRId64 " cpu%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s", need->cpus, where(r, &v.shape).s);
+        say(r, "cpus", "with %" PRId64 " cpu%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            need->cpus, where(r, &v.shape).s);
     vary(r, &v);
     n = need->gpus > 1 ? most_that_starts(r, &v, need->gpus, 1, set_gpus) : 0;
     if (n > 0)
-        say(r, "gpus", "with %" PRId64 " GPU%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s", need->gpus, where(r, &v.shape).s);
+        say(r, "gpus", "with %" PRId64 " GPU%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            need->gpus, where(r, &v.shape).s);
     vary(r, &v);
-    n = need->memory_mib > MEMORY_STEP_MIB ? most_that_starts(r, &v, need->memory_mib, MEMORY_STEP_MIB, set_memory) : 0;
+    n = need->memory_mib > MEMORY_STEP_MIB
+            ? most_that_starts(r, &v, need->memory_mib, MEMORY_STEP_MIB, set_memory)
+            : 0;
     if (n > 0) {
         char with[24], is[24];
         str_format_bytes((uint64_t)n << 20, with, sizeof with);
@@ -223,7 +234,8 @@ static void try_size(struct remedies *r)
 
 /* ---- machines to be launched ---- */
 
-/* The cheapest offer that all nodes of such a job could be launched by at once; `more`: if the pool could have so many nodes more. */
+/* The cheapest offer that all nodes of such a job could be launched by at once; `more`: if the pool
+ * could have so many nodes more. */
 static const struct offer *launches(const struct remedies *r, const struct shape *s, int64_t more)
 {
     const struct offer *best = NULL;
@@ -240,7 +252,8 @@ static const struct offer *launches(const struct remedies *r, const struct shape
             struct room room = pool_room(p, r->now.mono), all = model_room(r->m);
             int32_t n = 0;
             room.nodes += more;
-            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) && rack_has_power(o, s, n + 1)) {
+            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) &&
+                   rack_has_power(o, s, n + 1)) {
                 room_take(&room, o);
                 room_take(&all, o);
                 n++;
@@ -273,20 +286,25 @@ static void try_launches(struct remedies *r)
     vary(r, &v);
     v.shape.pool[0] = '\0';
     if (s->pool[0] && (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "in pool %s instead of %s a machine would be launched for it: from %s", o->row.pool, s->pool,
-            price_of(o, s).s);
+        say(r, "launch", "in pool %s instead of %s a machine would be launched for it: from %s",
+            o->row.pool, s->pool, price_of(o, s).s);
     vary(r, &v);
     v.shape.wish = WISH_ANY;
     if (s->wish != WISH_ANY && (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "with --market any a machine of pool %s would be launched for it: from %s", o->row.pool, price_of(o, s).s);
+        say(r, "launch", "with --market any a machine of pool %s would be launched for it: from %s",
+            o->row.pool, price_of(o, s).s);
     vary(r, &v);
     v.extras.constraint = (struct constraint){0};
     v.extras.gpu = (struct gpu_kind){0};
     v.extras.nodes[0] = '\0';
-    if (s->extras && (s->extras->nodes[0] || s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] || s->extras->gpu.memory_mib > 0) &&
+    if (s->extras &&
+        (s->extras->nodes[0] || s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] ||
+            s->extras->gpu.memory_mib > 0) &&
         (o = launches(r, &v.shape, 0)))
-        say(r, "launch", "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s would be launched for it: from %s", o->row.pool,
-            price_of(o, s).s);
+        say(r, "launch",
+            "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s "
+            "would be launched for it: from %s",
+            o->row.pool, price_of(o, s).s);
 }
 
 /* ---- what an administrator can change ---- */
@@ -298,12 +316,15 @@ static void try_max_nodes(struct remedies *r)
     const struct offer *o = launches(r, &v.shape, v.shape.least);
     if (!o || pool_boots_fail(o->pool) || pool_limits(o->pool).nodes >= v.shape.least)
         return;
-    say(r, "max-nodes", "if max_nodes of pool %s were %" PRId64 " instead of %" PRId32 " a machine would be launched for it: from %s",
-        o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_limits(o->pool).nodes, o->pool->row.max_nodes,
-        price_of(o, &v.shape).s);
+    say(r, "max-nodes",
+        "if max_nodes of pool %s were %" PRId64 " instead of %" PRId32
+        " a machine would be launched for it: from %s",
+        o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_limits(o->pool).nodes,
+        o->pool->row.max_nodes, price_of(o, &v.shape).s);
 }
 
-static int64_t needed(const struct remedies *r, const struct shape *s, const struct allowance *w, enum limit_kind kind)
+static int64_t needed(const struct remedies *r, const struct shape *s, const struct allowance *w,
+    enum limit_kind kind)
 {
     int64_t node;
     switch (kind) {
@@ -317,7 +338,11 @@ static int64_t needed(const struct remedies *r, const struct shape *s, const str
         if (!shape_starts_now(r->m, s, r->now, &node))
             return 0;
         const struct node *n = model_node(r->m, node);
-        return (w->used[kind] + s->least * resources_share(shape_takes(s, &n->row.total), &n->row.total, n->row.price_uusd_h) + 9999) / 10000 * 10000;
+        return (w->used[kind] +
+                   s->least * resources_share(shape_takes(s, &n->row.total), &n->row.total,
+                                  n->row.price_uusd_h) +
+                   9999) /
+               10000 * 10000;
     case LIMIT_SUBMITTED:
     case LIMIT_KINDS:
         break;
@@ -350,8 +375,10 @@ static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
     amount(kind, most, with, sizeof with);
     amount(kind, is, now, sizeof now);
     say(r, "raise-limit", "if %s of %s%s were %s instead of %s %s",
-        kind == LIMIT_MCPU && of_team && v.team.quota_mcpu > 0 ? "max_cpus or the quota" : limit_names[kind], of_team ? "team " : "",
-        of_team ? v.team.name : v.account.row.user, with, now, where(r, &v.shape).s);
+        kind == LIMIT_MCPU && of_team && v.team.quota_mcpu > 0 ? "max_cpus or the quota"
+                                                               : limit_names[kind],
+        of_team ? "team " : "", of_team ? v.team.name : v.account.row.user, with, now,
+        where(r, &v.shape).s);
 }
 
 /* ---- what keeps it out of the queue ---- */
@@ -365,7 +392,8 @@ static void try_waits(struct remedies *r)
     struct job_row other = *row;
     other.begin_at = WALL_NONE;
     bool is_shut = window_not_before(r->m, &other, r->now.wall).ms > r->now.wall.ms;
-    if (!list_is_empty(&job_side(r->job)->depends) || (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
+    if (!list_is_empty(&job_side(r->job)->depends) ||
+        (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
         return;
     if (row->hold == HOLD_STORE)
         say(r, "release",
@@ -380,13 +408,16 @@ static void try_waits(struct remedies *r)
         say(r, "window", "without --window %s", where(r, &v.shape).s);
 }
 
-size_t core_remedies(const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
+size_t core_remedies(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
 {
     const struct job *j = model_job(m, job);
-    return j && !job_attempt(j) && j->row.state == JOB_PENDING ? remedies_for(m, now, j, out, max) : 0;
+    return j && !job_attempt(j) && j->row.state == JOB_PENDING ? remedies_for(m, now, j, out, max)
+                                                               : 0;
 }
 
-size_t remedies_for(const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+size_t remedies_for(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
 {
     struct remedies r = {.m = m, .now = now, .job = j, .out = out, .max = max};
     struct variant v;
@@ -397,8 +428,8 @@ size_t remedies_for(const struct model *m, struct stamp now, const struct job *j
     vary(&r, &v);
     if (array_is_full(r.job)) {
         if (starts(&r, &v.shape))
-            say(&r, "array-limit", "with more than %%%" PRId32 " of its tasks at once another %s", r.job->array->row.at_once,
-                where(&r, &v.shape).s + 3);
+            say(&r, "array-limit", "with more than %%%" PRId32 " of its tasks at once another %s",
+                r.job->array->row.at_once, where(&r, &v.shape).s + 3);
         return r.n;
     }
     if (starts(&r, &v.shape) || launches(&r, &v.shape, 0))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user's requeue of a running job. A checkpoint is asked for first while the job goes on running; only
- * when one is durable is the attempt stopped (saved once more, as every stop does). So a store that is
- * full costs nothing: when the save fails, or none comes in time, the requeue is dropped, the history
- * says why, and the job goes on. With `force`, without checkpoints, or before the program runs, it is
- * stopped at once.
+ * A user's requeue of a running job. A checkpoint is asked for first while the job goes on running;
+ * only when one is durable is the attempt stopped (saved once more, as every stop does). So a store
+ * that is full costs nothing: when the save fails, or none comes in time, the requeue is dropped,
+ * the history says why, and the job goes on. With `force`, without checkpoints, or before the
+ * program runs, it is stopped at once.
  *
  *   asked --saved--> stopping (END_USER)
  *     |--failed, or no checkpoint in time--> dropped
@@ -44,7 +44,9 @@ static void ask_first(struct model *m, struct job *j, const char *by, struct sta
     if (wall_is_set(a->row.requeue_asked_at))
         return;
     history(m, now, "requeue", (struct history_of){.attempt = a},
-        "%s asked for it to be queued again: it is saved first, and stopped when that has succeeded", by);
+        "%s asked for it to be queued again: it is saved first, and stopped when that has "
+        "succeeded",
+        by);
     a->row.requeue_asked_at = now.wall;
     list_push_back(&m->requeues, &a->in_requeues);
     attempts_ask_save(m, j);
@@ -76,19 +78,21 @@ static void requeue(struct model *m, struct job *j, const struct event *ev)
         ask_first(m, j, by, ev->now);
         return;
     }
-    history(m, ev->now, "requeue", (struct history_of){.attempt = a}, "%s asked for it to be queued again%s",
-        by, ev->requeue.force ? ", whether it can be saved or not" : "");
+    history(m, ev->now, "requeue", (struct history_of){.attempt = a},
+        "%s asked for it to be queued again%s", by,
+        ev->requeue.force ? ", whether it can be saved or not" : "");
     job_stop(m, j, END_USER, true);
 }
 
-int apply_requeue(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_requeue(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->requeue.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     if (j->row.state == JOB_CANCELLING)
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " is being cancelled and cannot be queued again", j->row.id);
     if (retries_are_none(&j->row))
         return err_set(e, ERR_CONFLICT,
             "job %" PRId64 " was submitted with --no-requeue: it is never queued again", j->row.id);
@@ -159,14 +163,15 @@ struct mono requeue_due(const struct model *m, struct stamp now, struct event *r
     return best;
 }
 
-int apply_requeue_due(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_requeue_due(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = model_job(m, ev->requeue_due.job);
     struct attempt *a = j ? job_attempt(j) : NULL;
     char waited[32];
     if (!a || !wall_is_set(a->row.requeue_asked_at) || due_at_ms(a) > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "the requeue of job %" PRId64 " waits for nothing (any more)",
-            ev->requeue_due.job);
+        return err_set(e, ERR_CONFLICT,
+            "the requeue of job %" PRId64 " waits for nothing (any more)", ev->requeue_due.job);
     ret_outcome->id = j->row.id;
     char why[CORE_TEXT_MAX];
     time_format_duration(ev->now.wall.ms - a->row.requeue_asked_at.ms, waited, sizeof waited);

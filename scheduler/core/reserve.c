@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Room for those who wait longest. A job that does not fit lets others pass, and would be passed for ever if that were all:
- * so before somebody passes them, the first few shapes of the queue have nodes reserved for their first job, those on which
- * it can start the earliest, as far as is known: by the time limits of what runs there. What says nothing ends after all that
- * does, the longest running first. Others are placed there only if they end before that, or leave it enough room.
+ * Room for those who wait longest. A job that does not fit lets others pass, and would be passed
+ * for ever if that were all: so before somebody passes them, the first few shapes of the queue have
+ * nodes reserved for their first job, those on which it can start the earliest, as far as is known:
+ * by the time limits of what runs there. What says nothing ends after all that does, the longest
+ * running first. Others are placed there only if they end before that, or leave it enough room.
  *
  * What is true of a reservation:
- *  1. Its job is the first of its shape and waits; at most one is on a node, and all are on nodes that take work.
- *  2. Nothing that stands behind its shape in the queue is placed so that it would start later by what is known. It stays
- *     until its job is placed, there or elsewhere, so the wait of a job that has come to the front of the queue is bounded by
- *     the longest time limit: agents keep them.
- *  3. What stands before its shape does not look at it; it is dropped then, if it does not hold any more, and made again.
+ *  1. Its job is the first of its shape and waits; at most one is on a node, and all are on nodes
+ *     that take work.
+ *  2. Nothing that stands behind its shape in the queue is placed so that it would start later by
+ *     what is known. It stays until its job is placed, there or elsewhere, so the wait of a job
+ *     that has come to the front of the queue is bounded by the longest time limit: agents keep
+ *     them.
+ *  3. What stands before its shape does not look at it; it is dropped then, if it does not hold any
+ *     more, and made again.
  *
- * What may let others in counts as growth of its nodes, for the planner's memory: that it is dropped, that the queue has got
- * another order, that an attempt there is being stopped. Time only makes it stricter.
+ * What may let others in counts as growth of its nodes, for the planner's memory: that it is
+ * dropped, that the queue has got another order, that an attempt there is being stopped. Time only
+ * makes it stricter.
  *
- * Where a place is made for a job whose team it is owed to (reclaim.c) the nodes are claimed: kept in the same way, for one job
- * of its kind or for several, against everybody, wherever they stand, and until those are placed. What is owed does not look at
- * what is kept for others in the order of the queue only.
+ * Where a place is made for a job whose team it is owed to (reclaim.c) the nodes are claimed: kept
+ * in the same way, for one job of its kind or for several, against everybody, wherever they stand,
+ * and until those are placed. What is owed does not look at what is kept for others in the order of
+ * the queue only.
  *
- * In a rack (rack.h) its power is kept as well: whoever stands behind is placed on no node of it so that there would be too little then.
+ * In a rack (rack.h) its power is kept as well: whoever stands behind is placed on no node of it so
+ * that there would be too little then.
  *
- * There is none for what launches will serve, and of a gang only the part that they will not. Decisions like all others
- * (EV_RESERVE), in memory only: after a restart they are made again.
+ * There is none for what launches will serve, and of a gang only the part that they will not.
+ * Decisions like all others (EV_RESERVE), in memory only: after a restart they are made again.
  */
 #include "scheduler/core/planner.h"
 
@@ -31,9 +38,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define NOT_SAID (1LL << 60) /* ends that are not known come after all those that are: ms of the wall clock */
-/* Nodes of a pool that are looked at, those that had something end last; more for a gang, by the factor. Of so many some will
- * have room soon, and looking at all would cost more than it gives. */
+/* ends that are not known come after all those that are: ms of the wall clock */
+#define NOT_SAID (1LL << 60)
+/* Nodes of a pool that are looked at, those that had something end last; more for a gang, by the
+ * factor. Of so many some will have room soon, and looking at all would cost more than it gives. */
 #define LOOK_MAX 64
 #define LOOK_FOR_EACH 4
 
@@ -44,10 +52,13 @@ static int64_t end_after(int64_t from_ms, int64_t limit_ms)
     return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
 }
 
-/* Counted from its assignment: what it takes to start is little, and a reservation stays as true as it was made. */
+/* Counted from its assignment: what it takes to start is little, and a reservation stays as true as
+ * it was made. */
 static int64_t end_of(const struct attempt *a)
 {
-    return a->row.state == ATTEMPT_STOPPING ? 0 : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
+    return a->row.state == ATTEMPT_STOPPING
+               ? 0
+               : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
 }
 
 static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
@@ -58,8 +69,10 @@ static void give_back(struct resources *free, struct stock *stock, const struct 
         stock_add(stock, &x->resources, 1);
 }
 
-/* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or NULL, placed there. */
-static bool has_room(const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
+/* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or
+ * NULL, placed there. */
+static bool has_room(
+    const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
 {
     struct resources free = n->free, all = r->need;
     struct stock stock = n->stock;
@@ -80,12 +93,14 @@ static bool has_room(const struct node *n, const struct shape *r, int64_t until,
         else
             is_empty = false;
     }
-    return resources_fit(&all, &free) && (is_empty || !shape_is_exclusive(r)) && (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
+    return resources_fit(&all, &free) && (is_empty || !shape_is_exclusive(r)) &&
+           (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
 }
 
 static int compare_ends(const void *a, const void *b)
 {
-    int64_t x = end_of(*(const struct attempt *const *)a), y = end_of(*(const struct attempt *const *)b);
+    int64_t x = end_of(*(const struct attempt *const *)a),
+            y = end_of(*(const struct attempt *const *)b);
     return (x > y) - (x < y);
 }
 
@@ -101,7 +116,8 @@ static int64_t room_at(struct planner *p, const struct node *n, const struct sha
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     int64_t at = 0;
     for (size_t k = 0; k < p->n_running; k++) {
-        if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) && (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
+        if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) &&
+            (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
             break;
         give_back(&free, &stock, p->running[k]);
         at = end_of(p->running[k]);
@@ -134,7 +150,8 @@ static bool has_power(const struct node *n, const struct shape *s, int64_t until
     return rack_fits_then(n->rack, ends_by_then, kept_for, &(struct moment){until, s}, n, s);
 }
 
-/* From when on its rack has the power for a job of the shape there, and for who is kept room there before it. */
+/* From when on its rack has the power for a job of the shape there, and for who is kept room there
+ * before it. */
 static int64_t power_at(struct planner *p, const struct node *n, const struct shape *s)
 {
     if (!n->rack || has_power(n, s, 0))
@@ -147,7 +164,7 @@ static int64_t power_at(struct planner *p, const struct node *n, const struct sh
     if (p->n_running > 1)
         qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
     if (p->n_running == 0)
-        return NOT_SAID; /* others are kept it first */
+        return NOT_SAID;                       /* others are kept it first */
     size_t first = 0, last = p->n_running - 1; /* the more have ended, the more there is */
     while (first < last) {
         size_t mid = first + (last - first) / 2;
@@ -176,16 +193,19 @@ bool reserve_is_taken(const struct node *n, const struct shape *s)
     return r && r != s && !yields(n, r, queue_place(s), quota_owes(s));
 }
 
-static void gather(struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
+static void gather(
+    struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
 {
     size_t max = LOOK_FOR_EACH * (size_t)s->least;
     max = max > LOOK_MAX ? max : LOOK_MAX;
     p->n_candidates = 0;
     LIST_FOREACH (&m->by_growth, l) {
         const struct node *n = LIST_ENTRY(l, struct node, by_growth);
-        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) || reserve_is_taken(n, s))
+        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) ||
+            reserve_is_taken(n, s))
             continue;
-        *GROW(p->candidates, p->n_candidates) = (struct candidate){max_i64(room_at(p, n, s), power_at(p, n, s)), n->row.id};
+        *GROW(p->candidates, p->n_candidates) =
+            (struct candidate){max_i64(room_at(p, n, s), power_at(p, n, s)), n->row.id};
         if (p->n_candidates == max)
             break;
     }
@@ -198,7 +218,8 @@ static int compare_candidates(const void *a, const void *b)
     return by_time ? by_time : (x->node > y->node) - (x->node < y->node);
 }
 
-int32_t reserve_to_come(const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
+int32_t reserve_to_come(
+    const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
 {
     int64_t n = 0;
     if (!pool->row.elastic || !pool_may_criu(pool, s->criu))
@@ -208,7 +229,9 @@ int32_t reserve_to_come(const struct model *m, const struct shape *s, const stru
         struct room room = pool_room(pool, now.mono), all = model_room(m);
         LIST_FOREACH (&o->instances, li)
             n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
-        for (int32_t k = 0; k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1); k++, n++) {
+        for (int32_t k = 0;
+             k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1);
+             k++, n++) {
             room_take(&room, o);
             room_take(&all, o);
         }
@@ -216,13 +239,15 @@ int32_t reserve_to_come(const struct model *m, const struct shape *s, const stru
     return n < s->least ? (int32_t)n : s->least;
 }
 
-/* Nothing else ran in its rack: would there be power for a rank on it, on these others of them, and on so many machines to come? */
-static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n, const struct pool *pool, int64_t coming,
-    const struct candidate *chosen, size_t n_chosen)
+/* Nothing else ran in its rack: would there be power for a rank on it, on these others of them, and
+ * on so many machines to come? */
+static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n,
+    const struct pool *pool, int64_t coming, const struct candidate *chosen, size_t n_chosen)
 {
     if (!n->rack)
         return true;
-    int64_t watts = rack_alone_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
+    int64_t watts =
+        rack_alone_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
     for (size_t k = 0; k < n_chosen; k++) {
         const struct node *other = model_node(m, chosen[k].node);
         if (other->rack == n->rack)
@@ -231,20 +256,26 @@ static bool rack_would_do(const struct model *m, const struct shape *s, const st
     return n->rack->idle_w + watts <= n->rack->options->max_w;
 }
 
-/* Of the candidates, which are in order, the first that all could have power at once: at most `need`, which is what the job lacks. */
-static size_t keep_powered(struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool, size_t need)
+/* Of the candidates, which are in order, the first that all could have power at once: at most
+ * `need`, which is what the job lacks. */
+static size_t keep_powered(struct planner *p, const struct model *m, const struct shape *s,
+    const struct pool *pool, size_t need)
 {
     size_t n = 0;
     for (size_t k = 0; k < p->n_candidates && n < need; k++)
-        if (m->n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node), pool, s->least - (int64_t)need, p->candidates, n))
+        if (m->n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node), pool,
+                                   s->least - (int64_t)need, p->candidates, n))
             p->candidates[n++] = p->candidates[k];
     return n;
 }
 
-/* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or launches will serve. */
-static void choose(struct planner *p, const struct model *m, const struct shape *s, struct stamp now, struct event *ret_event)
+/* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or
+ * launches will serve. */
+static void choose(struct planner *p, const struct model *m, const struct shape *s,
+    struct stamp now, struct event *ret_event)
 {
-    *ret_event = (struct event){.type = EV_RESERVE, .reserve = {.job = s->head, .nodes = p->reserve}};
+    *ret_event =
+        (struct event){.type = EV_RESERVE, .reserve = {.job = s->head, .nodes = p->reserve}};
     LIST_FOREACH (&m->all_pools, l) {
         const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
         if (!shape_allows_pool(s, pool))
@@ -259,7 +290,9 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
             continue;
         qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);
         if (keep_powered(p, m, s, pool, need) < need)
-            continue; /* a rack never has the power for all of it: what is kept there would be kept for ever */
+            /* a rack never has the power for all of it: what is kept there would be kept for
+             * ever */
+            continue;
         int64_t until = p->candidates[need - 1].at;
         if (ret_event->reserve.n_nodes > 0 && until >= ret_event->reserve.until)
             continue;
@@ -273,15 +306,17 @@ static void choose(struct planner *p, const struct model *m, const struct shape 
 static bool is_looked_at(const struct model *m, const struct shape *s)
 {
     enum limit_kind kind;
-    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch || limits_exceeded(m, s, s->least, &kind);
+    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch ||
+           limits_exceeded(m, s, s->least, &kind);
 }
 
-bool reserve_next(
-    struct planner *p, const struct model *m, const struct shape *passing, struct stamp now, struct event *ret_event)
+bool reserve_next(struct planner *p, const struct model *m, const struct shape *passing,
+    struct stamp now, struct event *ret_event)
 {
     const struct shape *s;
     queue_walk_begin(&p->walk, m);
-    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
+    for (int32_t left = model_order(m)->reserve;
+         left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
         if (is_looked_at(m, s) || licences_lack(m, s->extras))
             continue;
         choose(p, m, s, now, ret_event);
@@ -309,7 +344,9 @@ static bool leaves_power(const struct node *n, const struct shape *s, struct sta
     LIST_FOREACH (&n->rack->nodes, l) {
         const struct node *other = LIST_ENTRY(l, struct node, in_rack);
         const struct shape *r = other->reserved_for;
-        if (r && r != s && reserve_is_taken(other, s) && end_after(now.wall.ms, s->limit_ms) > r->reserved_until && !has_power(n, s, r->reserved_until))
+        if (r && r != s && reserve_is_taken(other, s) &&
+            end_after(now.wall.ms, s->limit_ms) > r->reserved_until &&
+            !has_power(n, s, r->reserved_until))
             return false;
     }
     return true;
@@ -354,7 +391,9 @@ void reserve_claim(struct model *m, struct shape *s, struct node *n)
         list_push_back(&s->reserved, &n->in_reserved);
     }
     n->claims++;
-    reserve_may_yield(m, n); /* beside what is kept there and in its rack others may have more than they had, when the claim is what counts */
+    /* beside what is kept there and in its rack others may have more than they had, when the claim
+     * is what counts */
+    reserve_may_yield(m, n);
 }
 
 void reserve_claimed(struct model *m, struct shape *s)
@@ -426,7 +465,8 @@ static struct place last_of_first(const struct model *m)
     struct place last = {INT64_MIN, INT64_MIN};
     const struct shape *s;
     queue_walk_begin(&w, m);
-    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL; left--)
+    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL;
+         left--)
         last = queue_place(s);
     queue_walk_end(&w);
     return last;
@@ -442,7 +482,8 @@ void reserve_reorder(struct model *m)
         if (place_order(last, queue_place(s)) < 0)
             reserve_drop(m, s);
         LIST_FOREACH (&s->reserved, ln)
-            reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved)); /* somebody may stand before it now */
+            /* somebody may stand before it now */
+            reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved));
     }
 }
 
@@ -488,12 +529,14 @@ static bool may_reserve(const struct model *m, const struct event *ev, const str
     return may;
 }
 
-int apply_reserve(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_reserve(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     const struct job *j = model_job(m, ev->reserve.job);
     struct shape *s = j ? j->shape : NULL;
     if (!s || s->head != ev->reserve.job || !may_reserve(m, ev, s))
-        return err_set(e, ERR_CONFLICT, "nothing can be reserved for job %" PRId64 " there (any more)", ev->reserve.job);
+        return err_set(e, ERR_CONFLICT,
+            "nothing can be reserved for job %" PRId64 " there (any more)", ev->reserve.job);
     reserve_drop(m, s);
     for (size_t k = 0; k < ev->reserve.n_nodes; k++) {
         struct node *n = model_node(m, ev->reserve.nodes[k]);

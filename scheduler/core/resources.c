@@ -10,7 +10,8 @@
 
 bool resources_fit(const struct resources *need, const struct resources *room)
 {
-    return need->cpus <= room->cpus && need->gpus <= room->gpus && need->memory_mib <= room->memory_mib;
+    return need->cpus <= room->cpus && need->gpus <= room->gpus &&
+           need->memory_mib <= room->memory_mib;
 }
 
 void resources_take(struct resources *room, const struct resources *need)

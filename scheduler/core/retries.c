@@ -8,7 +8,8 @@
 
 #define WORD_MAX 32
 
-const char *const retry_kind_names[] = {"failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
+const char *const retry_kind_names[] = {
+    "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
 
 const struct retries retries_usual = {{[RETRY_FAILED] = 0,
     [RETRY_TIMEOUT] = 0,
@@ -36,7 +37,8 @@ static int kind_of(const char *word, enum retry_kind *ret_kind, struct err *e)
             *ret_kind = (enum retry_kind)k;
             return 0;
         }
-    return err_set(e, ERR_INVALID, "expected failed, timeout, node-lost, reclaimed, evicted or drained, found %s",
+    return err_set(e, ERR_INVALID,
+        "expected failed, timeout, node-lost, reclaimed, evicted or drained, found %s",
         str_show(word, shown));
 }
 
@@ -84,7 +86,8 @@ void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
         if (r->n[k] == 0 || r->n[k] == RETRIES_USUAL)
             continue;
         if (r->n[k] == RETRIES_UNLIMITED)
-            text_format(out + n, RETRIES_TEXT_MAX - n, "%s%s=unlimited", comma, retry_kind_names[k]);
+            text_format(
+                out + n, RETRIES_TEXT_MAX - n, "%s%s=unlimited", comma, retry_kind_names[k]);
         else
             text_format(out + n, RETRIES_TEXT_MAX - n, "%s%s=%" PRId32, comma, retry_kind_names[k],
                 r->n[k] == RETRIES_NEVER ? 0 : r->n[k]);
@@ -100,8 +103,8 @@ static int32_t meant(int32_t wish, int k)
     return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;
 }
 
-int retries_resolve(const struct retries *job, const struct retries *pool, const struct retry_options *o,
-    struct retries *ret_retries, struct err *e)
+int retries_resolve(const struct retries *job, const struct retries *pool,
+    const struct retry_options *o, struct retries *ret_retries, struct err *e)
 {
     struct retries r;
     for (int k = 0; k < RETRY_KINDS; k++) {
@@ -109,7 +112,8 @@ int retries_resolve(const struct retries *job, const struct retries *pool, const
         int32_t most = o->most.n[k] ? meant(o->most.n[k], k) : RETRIES_UNLIMITED;
         if (job->n[k] > most)
             return err_set(e, ERR_INVALID,
-                "it asks to be queued again more often than belayd's configuration allows after an end as %s, "
+                "it asks to be queued again more often than belayd's configuration allows after an "
+                "end as %s, "
                 "which is %" PRId32 " times",
                 retry_kind_names[k], most);
         r.n[k] = wish ? meant(wish, k) : retries_usual.n[k];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often a job is queued again after which end: "failed=2,timeout=1,node-lost=unlimited". What the job does not say, its pool
- * says, then belayd's configuration, then retries_usual; and no job has more than the configuration allows.
+ * How often a job is queued again after which end: "failed=2,timeout=1,node-lost=unlimited". What
+ * the job does not say, its pool says, then belayd's configuration, then retries_usual; and no job
+ * has more than the configuration allows.
  */
 #ifndef BELAY_CORE_RETRIES_H
 #define BELAY_CORE_RETRIES_H
@@ -9,7 +10,8 @@
 #include "base/err.h"
 #include "scheduler/core/types.h"
 
-/* Without any word: programs that fail or run into their time limit are not tried again, what the world did is. */
+/* Without any word: programs that fail or run into their time limit are not tried again, what the
+ * world did is. */
 extern const struct retries retries_usual;
 
 struct retry_options {
@@ -26,10 +28,10 @@ int retries_parse_number(const char *text, int32_t *ret_n, struct err *e);
 /* A wish as retries_parse reads it; what is RETRIES_USUAL is left out. */
 void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX]);
 
-/* What the wishes come to, the first that says something. pool may be NULL. ERR_INVALID: the job asks for more than the
- * configuration allows; of others' wishes it gets as much. */
-int retries_resolve(const struct retries *job, const struct retries *pool, const struct retry_options *o,
-    struct retries *ret_retries, struct err *e);
+/* What the wishes come to, the first that says something. pool may be NULL. ERR_INVALID: the job
+ * asks for more than the configuration allows; of others' wishes it gets as much. */
+int retries_resolve(const struct retries *job, const struct retries *pool,
+    const struct retry_options *o, struct retries *ret_retries, struct err *e);
 
 /* Whatever it ends as, it is not queued again (submit --no-requeue). Of a row. */
 bool retries_are_none(const struct job_row *j);

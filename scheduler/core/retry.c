@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a job runs again after an attempt ended. Each end has its own rule and its own budget: what the
- * world did never uses up the retries that are meant for bugs.
+ * Whether a job runs again after an attempt ended. Each end has its own rule and its own budget:
+ * what the world did never uses up the retries that are meant for bugs.
  */
 #include "scheduler/core/impl.h"
 
@@ -28,7 +28,8 @@ static const struct {
     [END_DRAINED] = {BUDGET, RETRY_DRAINED},
     [END_GANG] = {ALWAYS},
     [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
-    [END_STORE] = {ALWAYS}, /* held until somebody has seen to the store: no work is given up for it */
+    /* held until somebody has seen to the store: no work is given up for it */
+    [END_STORE] = {ALWAYS},
     [END_STORE_AWAY] = {STORE_BOUND},
     [END_DRILLED] = {ALWAYS},
     [END_DEPENDENCY] = {NEVER},
@@ -43,9 +44,11 @@ static void describe_over(const struct job_row *j, enum retry_kind kind, char ou
         text_format(out, CORE_TEXT_MAX, "it is not to be queued again after that%s",
             retries_are_none(j) ? " (--no-requeue)" : "");
     else if (kind == RETRY_NODE_LOST)
-        text_format(out, CORE_TEXT_MAX, "lost its node %" PRId32 " times; it may be what brings nodes down", n);
+        text_format(out, CORE_TEXT_MAX,
+            "lost its node %" PRId32 " times; it may be what brings nodes down", n);
     else if (n > 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
-        text_format(out, CORE_TEXT_MAX, "it was queued again after that %" PRId32 " time%s, as often as it may be", n,
+        text_format(out, CORE_TEXT_MAX,
+            "it was queued again after that %" PRId32 " time%s, as often as it may be", n,
             n == 1 ? "" : "s");
 }
 
@@ -63,13 +66,16 @@ static struct verdict judge_checkpointed(struct job_row *j, bool saved)
 {
     struct verdict v = {.end = END_FAILED};
     if (retries_are_none(j)) {
-        text_format(v.text, sizeof v.text, "exited with 85 (checkpointed, continue me), but is not to be queued again (--no-requeue)");
+        text_format(v.text, sizeof v.text,
+            "exited with 85 (checkpointed, continue me), but is not to be queued again "
+            "(--no-requeue)");
         return v;
     }
     j->used_checkpointed = saved ? 0 : j->used_checkpointed + 1;
     if (j->used_checkpointed < JOB_CHECKPOINTED_MAX)
         return (struct verdict){.end = END_CHECKPOINTED, .again = true};
-    text_format(v.text, sizeof v.text, "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint");
+    text_format(v.text, sizeof v.text,
+        "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint");
     return v;
 }
 
@@ -79,10 +85,12 @@ static int32_t store_ends(const struct job_row *j)
     return j->end == END_STORE_AWAY ? j->quick_ends : 0;
 }
 
-/* The store may be out of reach of one node or zone only: another gets its turn, and then somebody has to look at it. */
+/* The store may be out of reach of one node or zone only: another gets its turn, and then somebody
+ * has to look at it. */
 static struct verdict judge_store(const struct job_row *j)
 {
-    return (struct verdict){.end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .again = true};
+    return (struct verdict){
+        .end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .again = true};
 }
 
 struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
@@ -114,7 +122,8 @@ int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t 
         j->quick_ends = store_ends(j) + 1;
         if (j->finish_ms != 0)
             return 0;
-        return (PAUSE_STORE_MS << (j->quick_ends - 1)) + (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
+        return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
+               (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
     }
     bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
     j->quick_ends = quick ? j->quick_ends + 1 : 0;

@@ -9,12 +9,14 @@
 #include <stdlib.h>
 
 #define KEY_MAX (2 * CORE_NAME_MAX + 2)
-#define NAME_ENOUGH 3 /* ends after which a name speaks for itself; likewise a user, and all together */
+/* ends after which a name speaks for itself; likewise a user, and all together */
+#define NAME_ENOUGH 3
 #define USER_ENOUGH 5
 #define ALL_ENOUGH 8
 #define TRIES 4
-#define OVERDUE_MS 30000  /* what has run for its whole limit is stopped within this */
-#define FIRST_MS 600000   /* half of those without a limit that have just begun run for longer, if nothing is known */
+#define OVERDUE_MS 30000 /* what has run for its whole limit is stopped within this */
+/* half of those without a limit that have just begun run for longer, if nothing is known */
+#define FIRST_MS 600000
 
 struct named {
     struct runtimes ends;
@@ -59,17 +61,21 @@ static bool is_longer(const struct runtimes *r, int32_t k, int64_t limit_ms, int
     int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
     if (limit_ms == 0 || asked == 0)
         return scaled(r, k, limit_ms) > elapsed_ms;
-    return limit_ms > elapsed_ms && (used >= asked || (double)used * (double)limit_ms > (double)elapsed_ms * (double)asked);
+    return limit_ms > elapsed_ms &&
+           (used >= asked || (double)used * (double)limit_ms > (double)elapsed_ms * (double)asked);
 }
 
-int64_t runtimes_draw(const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms, uint64_t random)
+int64_t runtimes_draw(
+    const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms, uint64_t random)
 {
     int32_t longer[RUNTIMES_KEPT], n = 0;
     uint64_t from = random;
-    for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) { /* as good as looking at all, and mostly enough */
+    /* as good as looking at all, and mostly enough */
+    for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) {
         int32_t one = (int32_t)((from & 0xff) % (uint64_t)r->n);
         if (is_longer(r, one, limit_ms, elapsed_ms))
-            return scaled(r, one, limit_ms) > elapsed_ms ? scaled(r, one, limit_ms) : elapsed_ms + 1;
+            return scaled(r, one, limit_ms) > elapsed_ms ? scaled(r, one, limit_ms)
+                                                         : elapsed_ms + 1;
     }
     for (int32_t k = 0; r && k < r->n; k++)
         if (is_longer(r, k, limit_ms, elapsed_ms))
@@ -94,7 +100,8 @@ int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapse
     return ms > elapsed_ms ? ms : elapsed_ms + 1;
 }
 
-void runtimes_range(const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms)
+void runtimes_range(
+    const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms)
 {
     int64_t least = INT64_MAX, most = limit_ms;
     for (int32_t k = 0; r && k < r->n; k++) {
@@ -120,7 +127,8 @@ static struct runtimes *of_name(struct model *m, const struct job_row *r)
     struct named *n = smap_get(&m->runtimes_named, key);
     if (!n) {
         if (smap_size(&m->runtimes_named) >= RUNTIMES_NAMES_MAX) {
-            struct named *oldest = LIST_ENTRY(list_first(&m->runtimes_by_use), struct named, by_use);
+            struct named *oldest =
+                LIST_ENTRY(list_first(&m->runtimes_by_use), struct named, by_use);
             smap_remove(&m->runtimes_named, oldest->key);
             link_remove(&oldest->by_use);
             free(oldest);
@@ -136,7 +144,8 @@ static struct runtimes *of_name(struct model *m, const struct job_row *r)
 
 static bool says_how_long(enum end_kind end)
 {
-    return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT || end == END_USER || end == END_CHECKPOINTED;
+    return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT || end == END_USER ||
+           end == END_CHECKPOINTED;
 }
 
 void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)

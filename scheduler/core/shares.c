@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who has used what, and what that is worth in the queue. Usage grows and decays between events by itself: a row says what
- * it was at a moment, and changes only when what the account's jobs take does. Decay goes in steps of a thousandth of the
- * half-life on a grid of the wall clock, so that it does not matter how often one looks.
+ * Who has used what, and what that is worth in the queue. Usage grows and decays between events by
+ * itself: a row says what it was at a moment, and changes only when what the account's jobs take
+ * does. Decay goes in steps of a thousandth of the half-life on a grid of the wall clock, so that
+ * it does not matter how often one looks.
  *
- * The shares of a moment are looked at once in a while (EV_ORDER), and only when something has changed since that could
- * make a difference; then shapes move, which are few, and no job.
+ * The shares of a moment are looked at once in a while (EV_ORDER), and only when something has
+ * changed since that could make a difference; then shapes move, which are few, and no job.
  */
 #include "scheduler/core/impl.h"
 
@@ -14,11 +15,13 @@
 #include <stdlib.h>
 
 #define EVERY_MS 5000
-#define SHAPES_A_MS 4       /* so many are put in order in a ms of the time between two orders: it costs next to nothing */
+/* so many are put in order in a ms of the time between two orders: it costs next to nothing */
+#define SHAPES_A_MS 4
 #define FORGET_STEPS (64LL * ORDER_STEPS)
 #define USED_MAX (1LL << 62)
-#define RATIO_MAX 32.0      /* a share that was used so many times over counts nothing */
-#define USER_PART 4         /* of what fair share is worth between teams, between the users of one */
+#define RATIO_MAX 32.0 /* a share that was used so many times over counts nothing */
+/* of what fair share is worth between teams, between the users of one */
+#define USER_PART 4
 #define KEY_MAX (2 * CORE_NAME_MAX)
 
 const struct order_options *model_order(const struct model *m)
@@ -92,13 +95,15 @@ struct account *account_of(struct model *m, const char *team, const char *user)
     return a;
 }
 
-void account_imagine(
-    const struct model *m, const char *team, const char *user, struct account *ret_account, struct team *ret_team)
+void account_imagine(const struct model *m, const char *team, const char *user,
+    struct account *ret_account, struct team *ret_team)
 {
     struct team *is = smap_get(&m->teams, team);
     int64_t fair_ms = model_order(m)->fair_ms;
-    *ret_team = (struct team){.shares = configured(model_order(m), team, NULL), .quota_mcpu = order_quota_mcpu(model_order(m), team)};
-    *ret_account = (struct account){.team = is ? is : ret_team, .shares = configured(model_order(m), team, user),
+    *ret_team = (struct team){.shares = configured(model_order(m), team, NULL),
+        .quota_mcpu = order_quota_mcpu(model_order(m), team)};
+    *ret_account = (struct account){.team = is ? is : ret_team,
+        .shares = configured(model_order(m), team, user),
         .fair_ms = fair_ms + fair_ms / USER_PART};
     STR_COPY(ret_team->name, team);
     STR_COPY(ret_account->row.team, team);
@@ -132,7 +137,8 @@ static int64_t add(int64_t used, int64_t mcpu, int64_t ms)
 
 int64_t account_used(const struct model *m, const struct account *a, struct wall now)
 {
-    int64_t step = model_order(m)->half_life_ms / ORDER_STEPS, used = a->row.used, at = a->row.at.ms;
+    int64_t step = model_order(m)->half_life_ms / ORDER_STEPS, used = a->row.used,
+            at = a->row.at.ms;
     if (!wall_is_set(a->row.at) || now.ms <= at)
         return used;
     int64_t steps = now.ms / step - at / step;
@@ -208,8 +214,8 @@ static struct sums sum_users(const struct model *m, const struct team *t, struct
     return s;
 }
 
-/* What is left of worth_ms for who has used so much. Products and a quotient, no sums: nothing that could be rounded
- * differently elsewhere. */
+/* What is left of worth_ms for who has used so much. Products and a quotient, no sums: nothing that
+ * could be rounded differently elsewhere. */
 static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struct sums *all)
 {
     if (used == 0 || all->used == 0)
@@ -218,7 +224,8 @@ static int64_t worth(int64_t worth_ms, int64_t used, int64_t shares, const struc
     return order_halve(worth_ms, (int64_t)((ratio < RATIO_MAX ? ratio : RATIO_MAX) * ORDER_STEPS));
 }
 
-static void weigh_team(struct model *m, const struct team *t, const struct sums *teams, struct wall now)
+static void weigh_team(
+    struct model *m, const struct team *t, const struct sums *teams, struct wall now)
 {
     int64_t fair_ms = model_order(m)->fair_ms;
     int64_t of_team = worth(fair_ms, team_used(m, t, now), t->shares, teams);
@@ -227,7 +234,8 @@ static void weigh_team(struct model *m, const struct team *t, const struct sums 
         struct account *a = LIST_ENTRY(l, struct account, in_team);
         a->is_ordered = a->n_jobs > 0;
         if (a->is_ordered)
-            a->fair_ms = of_team + worth(fair_ms / USER_PART, account_used(m, a, now), a->shares, &users);
+            a->fair_ms =
+                of_team + worth(fair_ms / USER_PART, account_used(m, a, now), a->shares, &users);
     }
 }
 
@@ -267,7 +275,8 @@ int64_t job_since_ms(const struct job *j)
 int64_t shape_place_16(const struct model *m, const struct shape *s, int64_t since_ms)
 {
     int64_t worth_ms = s->boost_ms + s->account->fair_ms;
-    return 16 * (m->ordered_at.ms - worth_ms) - order_age_16(model_order(m), m->ordered_at.ms - since_ms);
+    return 16 * (m->ordered_at.ms - worth_ms) -
+           order_age_16(model_order(m), m->ordered_at.ms - since_ms);
 }
 
 int64_t job_place_16(const struct model *m, const struct job *j)
@@ -275,7 +284,8 @@ int64_t job_place_16(const struct model *m, const struct job *j)
     return shape_place_16(m, j->shape, job_since_ms(j));
 }
 
-void core_priority(const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority)
+void core_priority(
+    const struct model *m, const struct job *j, struct wall now, struct priority *ret_priority)
 {
     const struct order_options *o = model_order(m);
     struct priority p = {

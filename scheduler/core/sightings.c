@@ -6,33 +6,37 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define KEPT_MAX 8192      /* sightings */
-#define UNTOLD_STEPS 6     /* without a machine and for so long without a word: nothing is learned from what was last seen */
-#define LEARN_FIRST 36     /* steps until the chains are made anew: a quarter of a day, ... */
-#define LEARN_LONGEST 576  /* ... twice as long each time, up to four days */
-#define FADE 50            /* counts that a row keeps then */
+#define KEPT_MAX 8192 /* sightings */
+/* without a machine and for so long without a word: nothing is learned from what was last seen */
+#define UNTOLD_STEPS 6
+#define LEARN_FIRST 36    /* steps until the chains are made anew: a quarter of a day, ... */
+#define LEARN_LONGEST 576 /* ... twice as long each time, up to four days */
+#define FADE 50           /* counts that a row keeps then */
 #define PRIOR_STEPS 3000
-#define PRIOR_COUNTS 20    /* counts that a row of the market of our own making keeps */
-#define STEPS_LEAST 24     /* work and slack that a table has at least, ... */
-#define WORK_STEPS 300     /* ... and at most: 50 hours, */
-#define SLACK_STEPS 200    /* and 33 */
-#define SLICE 16           /* steps of these at a time: some milliseconds */
+#define PRIOR_COUNTS 20 /* counts that a row of the market of our own making keeps */
+#define STEPS_LEAST 24  /* work and slack that a table has at least, ... */
+#define WORK_STEPS 300  /* ... and at most: 50 hours, */
+#define SLACK_STEPS 200 /* and 33 */
+#define SLICE 16        /* steps of these at a time: some milliseconds */
 #define SLICE_EVERY_MS 1
-#define KEEP_STEPS 144      /* a table that was asked for within a day keeps its place */
+#define KEEP_STEPS 144 /* a table that was asked for within a day keeps its place */
 
-/* About the terciles of what was recorded of clouds in 2022 and 2023. They stay, for what is counted is counted by them. */
+/* About the terciles of what was recorded of clouds in 2022 and 2023. They stay, for what is
+ * counted is counted by them. */
 static const struct finish_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
 
 /* The chance that a spell ends within a step, by its age in steps, on the same records. */
 static const struct {
     int age;
     double away, there;
-} ends[] = {{0, 0.35, 0.3}, {1, 0.24, 0.2}, {2, 0.15, 0.15}, {3, 0.11, 0.12}, {6, 0.07, 0.07}, {12, 0.05, 0.04}, {24, 0.04, 0.03},
-    {48, 0.025, 0.02}, {96, 0.01, 0.007}};
+} ends[] = {{0, 0.35, 0.3}, {1, 0.24, 0.2}, {2, 0.15, 0.15}, {3, 0.11, 0.12}, {6, 0.07, 0.07},
+    {12, 0.05, 0.04}, {24, 0.04, 0.03}, {48, 0.025, 0.02}, {96, 0.01, 0.007}};
 
 /* Tables are made for these: decisions reckon with how a job and its offers differ from them. */
-static const double restarts[] = {0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, FINISH_RESTART_STEPS_MAX};
-static const double prices[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2};
+static const double restarts[] = {
+    0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, FINISH_RESTART_STEPS_MAX};
+static const double prices[] = {
+    0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2};
 
 struct kept {
     int64_t offer, at_ms;
@@ -44,9 +48,10 @@ struct spot_market {
     int64_t offers[FINISH_OFFERS_MAX];
     int64_t alive[FINISH_OFFERS_MAX]; /* machines */
     bool up[FINISH_OFFERS_MAX];
-    int64_t told_ms[FINISH_OFFERS_MAX]; /* of the last sighting; of the first look if there was none */
-    int64_t n_alive, last_told_ms;      /* of all of them */
-    int64_t at_ms;                      /* looked at up to there */
+    /* of the last sighting; of the first look if there was none */
+    int64_t told_ms[FINISH_OFFERS_MAX];
+    int64_t n_alive, last_told_ms; /* of all of them */
+    int64_t at_ms;                 /* looked at up to there */
 };
 
 /* A chain and what it is made of; [0] of single offers, [1] of markets of several. */
@@ -131,7 +136,8 @@ static struct finish_counts *counts_for(const struct sightings *s, const struct 
 static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool learns)
 {
     k->at_ms = at_ms;
-    finish_market_see(&k->of, sightings_scaled(m, at_ms), k->up, learns ? counts_for(m->sightings, k) : NULL);
+    finish_market_see(
+        &k->of, sightings_scaled(m, at_ms), k->up, learns ? counts_for(m->sightings, k) : NULL);
 }
 
 /* Time passes. What nobody has told of for a while is not looked at: that gap teaches nothing. */
@@ -152,7 +158,9 @@ static void tell(struct model *m, struct spot_market *k, const struct kept *what
     if (i == k->of.n)
         return;
     pass(m, k, at_ms);
-    int64_t more = what->what == SIGHTING_THERE ? 1 : what->what == SIGHTING_AWAY || k->alive[i] == 0 ? 0 : -1;
+    int64_t more = what->what == SIGHTING_THERE                      ? 1
+                   : what->what == SIGHTING_AWAY || k->alive[i] == 0 ? 0
+                                                                     : -1;
     k->alive[i] += more;
     k->n_alive += more;
     k->up[i] = what->what == SIGHTING_THERE || what->what == SIGHTING_ENDED;
@@ -232,7 +240,8 @@ static bool is_making(const struct sightings *s)
 static void learn(struct model *m, struct wall now)
 {
     struct sightings *s = m->sightings;
-    if (is_making(s) || (s->learn_steps > 0 && now.ms - s->learned_at_ms < s->learn_steps * m->pace.step_ms))
+    if (is_making(s) ||
+        (s->learn_steps > 0 && now.ms - s->learned_at_ms < s->learn_steps * m->pace.step_ms))
         return;
     for (size_t i = 0; i < s->n_markets; i++)
         pass(m, s->markets[i], now.ms);
@@ -244,7 +253,9 @@ static void learn(struct model *m, struct wall now)
         l->is_made = true;
         l->number++;
     }
-    s->learn_steps = s->learn_steps == 0 ? LEARN_FIRST : 2 * s->learn_steps > LEARN_LONGEST ? LEARN_LONGEST : 2 * s->learn_steps;
+    s->learn_steps = s->learn_steps == 0                  ? LEARN_FIRST
+                     : 2 * s->learn_steps > LEARN_LONGEST ? LEARN_LONGEST
+                                                          : 2 * s->learn_steps;
     s->learned_at_ms = now.ms;
 }
 
@@ -253,7 +264,8 @@ static void learn(struct model *m, struct wall now)
 static struct spot_market *find_market(const struct sightings *s, const int64_t *offers, size_t n)
 {
     for (size_t i = 0; i < s->n_markets; i++)
-        if (s->markets[i]->of.n == n && memcmp(s->markets[i]->offers, offers, n * sizeof *offers) == 0)
+        if (s->markets[i]->of.n == n &&
+            memcmp(s->markets[i]->offers, offers, n * sizeof *offers) == 0)
             return s->markets[i];
     return NULL;
 }
@@ -279,22 +291,26 @@ static void open_market(struct model *m, const int64_t *offers, size_t n, struct
 }
 
 /* Each single one is a market as well, from which it is learned how long it lasts. */
-static struct spot_market *want_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
+static struct spot_market *want_market(
+    struct model *m, const int64_t *offers, size_t n, struct wall now)
 {
     struct spot_market *k = find_market(m->sightings, offers, n);
     if (k)
         return k;
     for (size_t i = 0; n > 1 && i < n; i++)
-        if (!find_market(m->sightings, &offers[i], 1) && m->sightings->n_markets < SIGHTINGS_MARKETS_MAX / 2)
+        if (!find_market(m->sightings, &offers[i], 1) &&
+            m->sightings->n_markets < SIGHTINGS_MARKETS_MAX / 2)
             open_market(m, &offers[i], 1, now);
     open_market(m, offers, n, now);
     return find_market(m->sightings, offers, n);
 }
 
-void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now, struct wall tried_again, struct finish_offer *o)
+void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now,
+    struct wall tried_again, struct finish_offer *o)
 {
     struct finish_watch w = k->of.offers[i];
-    int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms, at_ms = sightings_scaled(m, now.ms);
+    int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms,
+            at_ms = sightings_scaled(m, now.ms);
     if (o->is_up && !k->up[i]) {
         int64_t up_ms = sightings_scaled(m, since_ms);
         up_ms = up_ms < w.at_ms ? w.at_ms : up_ms;
@@ -318,7 +334,8 @@ bool sightings_there(const struct spot_market *k, size_t i)
 uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now)
 {
     int64_t at_ms = sightings_scaled(m, now.ms);
-    return finish_market_class(&k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
+    return finish_market_class(
+        &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
 }
 
 const struct finish_chain *sightings_chain(const struct model *m, const struct spot_market *k)
@@ -345,17 +362,21 @@ static double steps_of(const struct model *m, int64_t ms)
     return ms > 0 ? (double)ms / (double)m->pace.step_ms : 0;
 }
 
-static struct made_table *find_table(const struct model *m, bool of_several, const struct sightings_ask *ask)
+static struct made_table *find_table(
+    const struct model *m, bool of_several, const struct sightings_ask *ask)
 {
     struct sightings *s = m->sightings;
-    double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)), price = NEAREST(prices, ask->price);
+    double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+           price = NEAREST(prices, ask->price);
     for (size_t i = 0; i < s->n_tables; i++)
-        if (s->tables[i].of_several == of_several && fabs(s->tables[i].restart - restart) < 1e-6 && fabs(s->tables[i].price - price) < 1e-6)
+        if (s->tables[i].of_several == of_several && fabs(s->tables[i].restart - restart) < 1e-6 &&
+            fabs(s->tables[i].price - price) < 1e-6)
             return &s->tables[i];
     return NULL;
 }
 
-const struct finish_table *sightings_table(const struct model *m, const struct spot_market *k, const struct sightings_ask *ask)
+const struct finish_table *sightings_table(
+    const struct model *m, const struct spot_market *k, const struct sightings_ask *ask)
 {
     const struct made_table *t = find_table(m, k->of.n > 1, ask);
     return t && t->is_made ? &t->table : NULL;
@@ -369,7 +390,8 @@ static struct made_table *table_place(struct model *m, struct stamp now)
     if (s->n_tables < SIGHTINGS_TABLES_MAX)
         return &s->tables[s->n_tables++];
     for (size_t i = 0; i < s->n_tables; i++)
-        if (!s->tables[i].maker && now.wall.ms - s->tables[i].asked_ms > KEEP_STEPS * m->pace.step_ms &&
+        if (!s->tables[i].maker &&
+            now.wall.ms - s->tables[i].asked_ms > KEEP_STEPS * m->pace.step_ms &&
             (!oldest || s->tables[i].asked_ms < oldest->asked_ms))
             oldest = &s->tables[i];
     if (oldest)
@@ -377,7 +399,8 @@ static struct made_table *table_place(struct model *m, struct stamp now)
     return oldest;
 }
 
-/* As large as is asked for, and some more: in doublings, so that it is not made again for each job that is a little larger. */
+/* As large as is asked for, and some more: in doublings, so that it is not made again for each job
+ * that is a little larger. */
 static size_t grown(size_t has, double need, size_t most)
 {
     size_t n = has < STEPS_LEAST ? STEPS_LEAST : has;
@@ -386,7 +409,8 @@ static size_t grown(size_t has, double need, size_t most)
     return n < most ? n : most;
 }
 
-static void want_table(struct model *m, bool of_several, const struct sightings_ask *ask, struct stamp now)
+static void want_table(
+    struct model *m, bool of_several, const struct sightings_ask *ask, struct stamp now)
 {
     struct sightings *s = m->sightings;
     const struct learned *l = s->learned[of_several];
@@ -395,10 +419,12 @@ static void want_table(struct model *m, bool of_several, const struct sightings_
         t = table_place(m, now);
         if (!t)
             return;
-        *t = (struct made_table){
-            .of_several = of_several, .restart = NEAREST(restarts, steps_of(m, ask->restart_ms)), .price = NEAREST(prices, ask->price)};
+        *t = (struct made_table){.of_several = of_several,
+            .restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+            .price = NEAREST(prices, ask->price)};
     }
-    size_t work = grown(t->work, steps_of(m, ask->work_ms), WORK_STEPS), slack = grown(t->slack, steps_of(m, ask->slack_ms), SLACK_STEPS);
+    size_t work = grown(t->work, steps_of(m, ask->work_ms), WORK_STEPS),
+           slack = grown(t->slack, steps_of(m, ask->slack_ms), SLACK_STEPS);
     t->asked_ms = now.wall.ms;
     if (t->maker || (t->is_made && t->number == l->number && t->work == work && t->slack == slack))
         return;
@@ -410,7 +436,8 @@ static void want_table(struct model *m, bool of_several, const struct sightings_
         s->slice_at = now.mono;
 }
 
-void sightings_want(struct model *m, const int64_t *offers, size_t n, const struct sightings_ask *ask, struct stamp now)
+void sightings_want(struct model *m, const int64_t *offers, size_t n,
+    const struct sightings_ask *ask, struct stamp now)
 {
     struct sightings *s = m->sightings;
     for (size_t i = 0; i < 2; i++)
@@ -439,7 +466,8 @@ int apply_table(struct model *m, const struct event *ev, struct outcome *ret_out
     ret_outcome->id = CORE_ID_NONE;
     while (t < s->tables + s->n_tables && !t->maker)
         t++;
-    s->slice_at = t < s->tables + s->n_tables ? (struct mono){ev->now.mono.ms + SLICE_EVERY_MS} : MONO_NONE;
+    s->slice_at =
+        t < s->tables + s->n_tables ? (struct mono){ev->now.mono.ms + SLICE_EVERY_MS} : MONO_NONE;
     if (!is_making(s) || !finish_maker_go_on(t->maker, SLICE))
         return 0;
     finish_maker_destroy(t->maker);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the store keeps of jobs, and what that costs: from a job's first checkpoint until nothing of it is left there, whether it lives or has
- * ended.
+ * What the store keeps of jobs, and what that costs: from a job's first checkpoint until nothing of
+ * it is left there, whether it lives or has ended.
  *
- * How much there is, is told: what each checkpoint newly stored, and what a cleaning has left, its agent's or, when the job has ended,
- * belayd's own, which looks again once a month while anything stays. What it costs is counted in millionths of a micro-dollar, so that
- * nothing is lost by rounding from one checkpoint to the next, and becomes a row of the ledger, without any time, when the day has changed, when
- * an attempt or the job has ended, and at each look: whole micro-dollars, the rest is carried on.
+ * How much there is, is told: what each checkpoint newly stored, and what a cleaning has left, its
+ * agent's or, when the job has ended, belayd's own, which looks again once a month while anything
+ * stays. What it costs is counted in millionths of a micro-dollar, so that nothing is lost by
+ * rounding from one checkpoint to the next, and becomes a row of the ledger, without any time, when
+ * the day has changed, when an attempt or the job has ended, and at each look: whole micro-dollars,
+ * the rest is carried on.
  *
- * It is part of what the job cost, which grows after its end as well, and of what the budgets have spent that the job matches, unless they are of
- * a pool: when it is written down. Nothing is set aside for it, and nobody is parked for its sake alone.
+ * It is part of what the job cost, which grows after its end as well, and of what the budgets have
+ * spent that the job matches, unless they are of a pool: when it is written down. Nothing is set
+ * aside for it, and nobody is parked for its sake alone.
  */
 #include "scheduler/core/impl.h"
 
@@ -48,7 +51,8 @@ static struct stored *make(struct model *m, int64_t job, struct wall at)
 /* Divided before it is multiplied, that nothing overflows; what is cut off is less than a part. */
 static int64_t parts_of(int64_t bytes, int64_t ms, int64_t uusd_gib_month)
 {
-    const wide month = (wide)GIB * MONTH_MS, all = (wide)bytes * ms, price = (wide)uusd_gib_month * PARTS;
+    const wide month = (wide)GIB * MONTH_MS, all = (wide)bytes * ms,
+               price = (wide)uusd_gib_month * PARTS;
     wide parts = all / month * price + all % month * price / month;
     return parts < INT64_MAX / 2 ? (int64_t)parts : INT64_MAX / 2;
 }
@@ -72,7 +76,8 @@ static void charge(struct model *m, int64_t job, int64_t uusd)
         j->row.cost_uusd += uusd;
         touch_job(m, j);
     } else {
-        *GROW(m->out.late_costs, m->out.n_late_costs) = (struct late_cost){.job = job, .uusd = uusd};
+        *GROW(m->out.late_costs, m->out.n_late_costs) =
+            (struct late_cost){.job = job, .uusd = uusd};
     }
     budgets_stored(m, j, j ? budgets_of(m, j) : l ? l->budgets : 0, uusd);
 }
@@ -83,7 +88,11 @@ static void book(struct model *m, struct stored *s)
     if (uusd == 0)
         return;
     charge(m, s->row.job, uusd);
-    ledger_add(m, &(struct ledger_row){.job = s->row.job, .kind = LEDGER_STORAGE, .from = s->row.settled_at, .to = s->row.at, .uusd = uusd});
+    ledger_add(m, &(struct ledger_row){.job = s->row.job,
+                      .kind = LEDGER_STORAGE,
+                      .from = s->row.settled_at,
+                      .to = s->row.at,
+                      .uusd = uusd});
     s->row.parts -= uusd * PARTS;
     s->row.uusd += uusd;
     s->row.settled_at = s->row.at;
@@ -109,7 +118,8 @@ void storage_saved(struct model *m, int64_t job, int64_t bytes, struct wall at)
     if (!is_counted(m, job))
         return;
     struct stored *s = make(m, job, at);
-    count(m, s, s->row.bytes < STORED_BYTES_MAX - bytes ? s->row.bytes + bytes : STORED_BYTES_MAX, at);
+    count(m, s, s->row.bytes < STORED_BYTES_MAX - bytes ? s->row.bytes + bytes : STORED_BYTES_MAX,
+        at);
 }
 
 void storage_settle(struct model *m, int64_t job, struct wall now)
@@ -158,8 +168,11 @@ int64_t model_stored_bytes(const struct model *m, int64_t job)
 
 int model_load_stored(struct model *m, const struct stored_row *r, struct err *e)
 {
-    if (find(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 || (!model_job(m, r->job) && !map_get(&m->leftovers, r->job)))
-        return err_set(e, ERR_CORRUPT, "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows", r->job);
+    if (find(m, r->job) || r->bytes < 0 || r->bytes > STORED_BYTES_MAX || r->parts < 0 ||
+        (!model_job(m, r->job) && !map_get(&m->leftovers, r->job)))
+        return err_set(e, ERR_CORRUPT,
+            "what is stored of the bytes that job %" PRId64 " keeps contradicts other rows",
+            r->job);
     make(m, r->job, r->at)->row = *r;
     return 0;
 }

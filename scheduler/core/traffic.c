@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See traffic.h. List prices of 2026-11, of the first terabytes of a month, North America. A GB on these bills is a GiB.
+ * See traffic.h. List prices of 2026-11, of the first terabytes of a month, North America. A GB on
+ * these bills is a GiB.
  */
 #include "scheduler/core/traffic.h"
 
@@ -22,7 +23,8 @@ static size_t find(const char *provider)
     return i;
 }
 
-bool core_traffic_place(const char *text, char ret_provider[TRAFFIC_PROVIDER_MAX], char ret_region[CORE_NAME_MAX])
+bool core_traffic_place(
+    const char *text, char ret_provider[TRAFFIC_PROVIDER_MAX], char ret_region[CORE_NAME_MAX])
 {
     const char *slash = strchr(text, '/');
     size_t n = slash ? (size_t)(slash - text) : 0;
@@ -39,7 +41,8 @@ bool core_traffic_knows(const char *provider)
     return find(provider) < N_PRICES;
 }
 
-int64_t core_traffic_uusd_gib(const char *provider, const char *region, const char *to_provider, const char *to_region)
+int64_t core_traffic_uusd_gib(
+    const char *provider, const char *region, const char *to_provider, const char *to_region)
 {
     size_t i = find(provider);
     if (i == N_PRICES || !to_provider[0])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last is the last in order. Where there are sums, each
- * is of what is below it.
+ * Invariants: in-order is the order of the keys; no element weighs more than the one above it; last
+ * is the last in order. Where there are sums, each is of what is below it.
  */
 #include "scheduler/core/tree.h"
 
@@ -17,7 +17,8 @@ static uint64_t next_weight(struct tree *t)
 }
 
 /* Puts n where old hung below parent (NULL: the root). */
-static void hang(struct tree *t, struct tree_link *parent, const struct tree_link *old, struct tree_link *n)
+static void hang(
+    struct tree *t, struct tree_link *parent, const struct tree_link *old, struct tree_link *n)
 {
     if (!parent)
         t->root = n;
@@ -86,7 +87,8 @@ static void put(struct tree *t, struct tree_link *p, int c, struct tree_link *n,
     t->n++;
 }
 
-void tree_add_summed(struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp, tree_sum_fn sum)
+void tree_add_summed(
+    struct tree *t, struct tree_link *n, const void *key, tree_cmp_fn cmp, tree_sum_fn sum)
 {
     assert(!tree_has(n));
     struct tree_link *p = t->last;

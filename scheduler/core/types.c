@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names of everything that is stored or shown, and the legal transitions; the diagrams stand in types.h.
+ * The names of everything that is stored or shown, and the legal transitions; the diagrams stand in
+ * types.h.
  */
 #include "scheduler/core/event.h"
 #include "scheduler/core/types.h"
@@ -11,7 +12,8 @@
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *const job_states[] = {"pending", "running", "cancelling", "unfolded", "ended", NULL};
+static const char *const job_states[] = {
+    "pending", "running", "cancelling", "unfolded", "ended", NULL};
 static const struct sm_transition job_moves[] = {
     {JOB_PENDING, JOB_RUNNING},
     {JOB_PENDING, JOB_ENDED},
@@ -56,7 +58,8 @@ static const struct sm_transition node_moves[] = {
 };
 const struct sm node_sm = {"node", node_states, node_moves, N(node_moves)};
 
-static const char *const instance_states[] = {"intended", "launched", "running", "ending", "gone", NULL};
+static const char *const instance_states[] = {
+    "intended", "launched", "running", "ending", "gone", NULL};
 static const struct sm_transition instance_moves[] = {
     {INSTANCE_INTENDED, INSTANCE_LAUNCHED},
     {INSTANCE_INTENDED, INSTANCE_RUNNING},
@@ -138,7 +141,8 @@ const char *const end_kind_names[] = {
 const char *const pace_names[] = {"free", "wait", "spot", "on-demand", NULL};
 const char *const throttle_names[] = {"none", "heat", "power", "board", NULL};
 const char *const hold_names[] = {"none", "store", "user", "operator", NULL};
-const char *const depend_kind_names[] = {"after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
+const char *const depend_kind_names[] = {
+    "after", "afterany", "afterok", "afternotok", "aftercorr", "singleton", NULL};
 const char *const market_names[] = {"owned", "spot", "on-demand", NULL};
 const char *const market_wish_names[] = {"any", "spot", "on-demand", NULL};
 const char *const ckpt_method_names[] = {"none", "signal", "coop", "criu", NULL};
@@ -148,12 +152,14 @@ const char *const leftover_keep_names[] = {"all", "last", "none", NULL};
 const char *const gang_loss_names[] = {"shrink", "wait", NULL};
 const char *const script_on_names[] = {"each", "first", NULL};
 const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "reclaim", NULL};
-const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit", "time-limit-50", "time-limit-80",
-    "time-limit-90", "invalid-depend", "budget", "boots-fail", NULL};
+const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
+    "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
+    NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};
 const char *const cron_outcome_names[] = {"started", "skipped", "missed", "refused", NULL};
-const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "restore", "save", "gang-wait", "idle", "egress", "storage", NULL};
+const char *const ledger_kind_names[] = {"useful", "lost", "boot", "start", "restore", "save",
+    "gang-wait", "idle", "egress", "storage", NULL};
 
 const char *const history_kinds[] = {
     "budget",

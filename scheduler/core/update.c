@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are changed after their submit: all of what one request asks for, or nothing and the reason.
+ * Jobs that are changed after their submit: all of what one request asks for, or nothing and the
+ * reason.
  *
- *  1. What a job becomes is looked at as a submit of it would be, as far as it changes: the same limits, the same refusals, the same
- *     that can never run. What it was before, and what has become of its pool or the configuration since, is no reason to refuse.
- *  2. One that waits leaves its shape before anything of it changes, and enters the one that it then has where it belongs: since
- *     when it waits counts as before. Nodes that were kept for it between two attempts it keeps unless it may need others.
- *  3. What runs has its place: only what does not touch that changes. A time limit counts from the start of the attempt, so it
- *     may be over at once; the agents are told, and end it as ever.
- *  4. An array is changed as far as it has not begun; a task that has begun is a job, and is changed by itself.
+ *  1. What a job becomes is looked at as a submit of it would be, as far as it changes: the same
+ *     limits, the same refusals, the same that can never run. What it was before, and what has
+ *     become of its pool or the configuration since, is no reason to refuse.
+ *  2. One that waits leaves its shape before anything of it changes, and enters the one that it
+ *     then has where it belongs: since when it waits counts as before. Nodes that were kept for it
+ *     between two attempts it keeps unless it may need others.
+ *  3. What runs has its place: only what does not touch that changes. A time limit counts from the
+ *     start of the attempt, so it may be over at once; the agents are told, and end it as ever.
+ *  4. An array is changed as far as it has not begun; a task that has begun is a job, and is
+ *     changed by itself.
  *
  * A job depends on those that were submitted before it only: so no chain of them is ever closed.
  */
@@ -17,19 +21,28 @@
 #include "base/str.h"
 #include <inttypes.h>
 
-const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice", "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool", "market", "team", "qos",
-    "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus", "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint",
-    "resources", "licences", "exclusive", "nodelist", "exclude", "input", NULL};
+const char *const update_field_names[] = {"name", "time_limit_ms", "retry", "nice",
+    "deadline_at_ms", "finish_by_ms", "work_ms", "at_once", "max_uusd", "max_uusd_per_hour", "pool",
+    "market", "team", "qos", "begin_at_ms", "window", "depends", "cpus", "memory_mib", "gpus",
+    "nodes", "on_loss", "gpu_model", "gpu_memory_mib", "constraint", "resources", "licences",
+    "exclusive", "nodelist", "exclude", "input", NULL};
 
 #define BIT(field) UPDATE_BIT(UPDATE_##field)
-#define WHILE_RUNNING (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(FINISH) | BIT(WORK) | BIT(MAX_USD) | BIT(MAX_USD_H))
-#define OF_EXTRAS \
-    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) | BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE) | BIT(INPUT))
-#define OF_NODE (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
-/* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are kept for it. */
+#define WHILE_RUNNING                                                                              \
+    (BIT(NAME) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(NICE) | BIT(DEADLINE) | BIT(FINISH) |        \
+        BIT(WORK) | BIT(MAX_USD) | BIT(MAX_USD_H))
+#define OF_EXTRAS                                                                                  \
+    (BIT(GPU_MODEL) | BIT(GPU_MEMORY) | BIT(CONSTRAINT) | BIT(RESOURCES) | BIT(LICENCES) |         \
+        BIT(EXCLUSIVE) | BIT(NODELIST) | BIT(EXCLUDE) | BIT(INPUT))
+#define OF_NODE                                                                                    \
+    (BIT(POOL) | BIT(MARKET) | BIT(CPUS) | BIT(MEMORY) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
+/* It may be eligible now, or not, or be somebody else's, or need other nodes than those that are
+ * kept for it. */
 #define WAITS_ANEW (OF_NODE | BIT(TEAM) | BIT(BEGIN) | BIT(WINDOW) | BIT(DEPENDS) | BIT(ON_LOSS))
 /* A name may be what a budget is of. */
-#define OF_SHAPE (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) | BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))
+#define OF_SHAPE                                                                                   \
+    (OF_NODE | BIT(NAME) | BIT(TEAM) | BIT(QOS) | BIT(NICE) | BIT(TIME_LIMIT) | BIT(RETRIES) |     \
+        BIT(FINISH) | BIT(MAX_USD) | BIT(MAX_USD_H))
 
 /* What a job is to become. */
 struct wanted {
@@ -52,21 +65,26 @@ static int check_fields(const struct job *j, int32_t fields, struct err *e)
 {
     int64_t id = j->row.id;
     if (j->row.state == JOB_CANCELLING)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is being cancelled: nothing of it can be changed any more", id);
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " is being cancelled: nothing of it can be changed any more", id);
     if (j->row.state == JOB_UNFOLDED)
         return err_set(e, ERR_CONFLICT,
-            "%s: all tasks of array %" PRId64 " have begun: change those that have not ended by themselves, as %" PRId64 "_7",
+            "%s: all tasks of array %" PRId64
+            " have begun: change those that have not ended by themselves, as %" PRId64 "_7",
             first_name(fields), id, id);
     if ((fields & BIT(AT_ONCE)) && !j->array)
-        return err_set(e, ERR_CONFLICT, "at_once: job %" PRId64 " is %s: only an array has a number of tasks that run at once", id,
-            j->parent ? "a task of an array" : "no array");
+        return err_set(e, ERR_CONFLICT,
+            "at_once: job %" PRId64 " is %s: only an array has a number of tasks that run at once",
+            id, j->parent ? "a task of an array" : "no array");
     if ((fields & BIT(DEPENDS)) && j->parent)
         return err_set(e, ERR_CONFLICT,
-            "depends: job %" PRId64 " is a task of array %" PRId64 " that has begun: what it depends on cannot be changed any more", id,
-            j->row.array);
+            "depends: job %" PRId64 " is a task of array %" PRId64
+            " that has begun: what it depends on cannot be changed any more",
+            id, j->row.array);
     if (j->row.state == JOB_RUNNING && (fields & ~WHILE_RUNNING))
         return err_set(e, ERR_CONFLICT,
-            "%s: job %" PRId64 " runs, and this can be changed only while it waits: hold it, queue it again (belay requeue), change it and release it",
+            "%s: job %" PRId64 " runs, and this can be changed only while it waits: hold it, queue "
+            "it again (belay requeue), change it and release it",
             first_name(fields & ~WHILE_RUNNING), id);
     return 0;
 }
@@ -127,7 +145,8 @@ static void take_numbers(struct job_row *r, const struct job_row *to, int32_t fi
         r->on_loss = to->on_loss;
 }
 
-static int take_extras(const struct model *m, const struct event *ev, struct wanted *w, struct err *e)
+static int take_extras(
+    const struct model *m, const struct event *ev, struct wanted *w, struct err *e)
 {
     int32_t fields = ev->update.fields;
     const struct extras *old = model_extras(m, w->row.extras);
@@ -159,12 +178,17 @@ static int take_extras(const struct model *m, const struct event *ev, struct wan
 
 /* ---- as a submit of it would be looked at ---- */
 
-static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels, int32_t fields, struct err *e)
+static int check_place(const struct model *m, const struct wanted *w, const struct labels *labels,
+    int32_t fields, struct err *e)
 {
-    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS) ? extras_check_submit(m, &w->row, &w->extras, e) : 0;
+    int rc = fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | BIT(NODES) | OF_EXTRAS)
+                 ? extras_check_submit(m, &w->row, &w->extras, e)
+                 : 0;
     if (!rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS) | OF_EXTRAS)))
         rc = labels_check_submit(m, &w->row, &w->extras, labels, e);
-    return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS))) ? criu_check_submit(m, &w->row, e) : rc;
+    return !rc && (fields & (BIT(POOL) | BIT(MARKET) | BIT(GPUS)))
+               ? criu_check_submit(m, &w->row, e)
+               : rc;
 }
 
 /* What of them does not change is not asked for. */
@@ -184,7 +208,8 @@ static int check_order(const struct model *m, struct wanted *w, int32_t fields, 
 }
 
 /* Those that the wish names. What was used of one that is less now is used up. */
-static int check_retries(const struct model *m, const struct job_row *to, struct wanted *w, int32_t fields, struct err *e)
+static int check_retries(const struct model *m, const struct job_row *to, struct wanted *w,
+    int32_t fields, struct err *e)
 {
     struct job_row asked = w->row, own = {0};
     asked.retries = to->retries;
@@ -194,10 +219,13 @@ static int check_retries(const struct model *m, const struct job_row *to, struct
         w->row.retries.n[k] = n;
         w->row.used[k] = w->row.used[k] < n ? w->row.used[k] : n;
     }
-    return !rc && (fields & (BIT(RETRIES) | BIT(WINDOW) | BIT(MAX_USD))) ? job_check_retries(&w->row, e) : rc;
+    return !rc && (fields & (BIT(RETRIES) | BIT(WINDOW) | BIT(MAX_USD)))
+               ? job_check_retries(&w->row, e)
+               : rc;
 }
 
-static int check_depends(const struct model *m, const struct event *ev, const struct job *j, struct wanted *w, struct err *e)
+static int check_depends(const struct model *m, const struct event *ev, const struct job *j,
+    struct wanted *w, struct err *e)
 {
     w->submit = (struct event){.type = EV_SUBMIT,
         .now = ev->now,
@@ -209,7 +237,9 @@ static int check_depends(const struct model *m, const struct event *ev, const st
         const struct depend_ask *a = &ev->update.depends[i];
         if (a->on >= j->row.id)
             return err_set(e, ERR_INVALID,
-                "depends: %s: job %" PRId64 " can depend only on jobs that were submitted before it; have the other one wait for it, or submit it again",
+                "depends: %s: job %" PRId64
+                " can depend only on jobs that were submitted before it; have the other one wait "
+                "for it, or submit it again",
                 depend_text(a->kind, a->on, a->of_task, a->task).s, j->row.id);
     }
     int rc = waits_check(m, &w->submit, e);
@@ -217,7 +247,8 @@ static int check_depends(const struct model *m, const struct event *ev, const st
 }
 
 /* Into ret_wanted what the job becomes, if it may. */
-static int check(const struct model *m, const struct event *ev, const struct job *j, struct wanted *ret_wanted, struct err *e)
+static int check(const struct model *m, const struct event *ev, const struct job *j,
+    struct wanted *ret_wanted, struct err *e)
 {
     int32_t fields = ev->update.fields;
     struct wanted *w = ret_wanted;
@@ -230,7 +261,8 @@ static int check(const struct model *m, const struct event *ev, const struct job
     if (fields & BIT(FINISH))
         w->row.finish_ms = pace_finish_ms(ev->update.to, ev->now.wall);
     if ((fields & BIT(FINISH)) && (w->row.finish_ms == 0 || j->row.finish_ms == 0)) {
-        w->row.pace = w->row.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE; /* until it is decided: at once */
+        /* until it is decided: at once */
+        w->row.pace = w->row.finish_ms > 0 && j->row.state == JOB_PENDING ? PACE_WAIT : PACE_FREE;
         w->row.rival = (struct rival_row){0};
     }
     if (!w->row.name[0] || ((fields & BIT(AT_ONCE)) && ev->update.at_once < 0))
@@ -245,27 +277,33 @@ static int check(const struct model *m, const struct event *ev, const struct job
         rc = check_order(m, w, fields, e);
     if (!rc)
         rc = check_retries(m, ev->update.to, w, fields, e);
-    if (!rc && j->row.state == JOB_PENDING && (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
+    if (!rc && j->row.state == JOB_PENDING &&
+        (fields & (BIT(DEADLINE) | BIT(TIME_LIMIT) | BIT(BEGIN))))
         rc = deadline_check(&w->row, ev->now.wall, e);
     if (!rc && (fields & (BIT(MARKET) | BIT(TIME_LIMIT) | BIT(FINISH) | BIT(WORK))))
-        rc = pace_check(&w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e); /* it may be late by now */
+        /* it may be late by now */
+        rc = pace_check(&w->row, fields & BIT(FINISH) ? ev->now.wall : w->row.submitted_at, e);
     return !rc && (fields & BIT(DEPENDS)) ? check_depends(m, ev, j, w, e) : rc;
 }
 
 /* In another team it counts there. n: that are changed so together. */
-static int check_quota(struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
+static int check_quota(
+    struct model *m, const struct job *j, const struct wanted *w, int64_t n, struct err *e)
 {
-    struct account *to = str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+    struct account *to =
+        str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
     return to == j->account ? 0 : limits_check_submit(to, n, e);
 }
 
 /* ---- the change ---- */
 
 /* It is in no shape meanwhile. */
-static void become(struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
+static void become(
+    struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
 {
     int64_t extras = j->row.extras;
-    struct account *to = str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
+    struct account *to =
+        str_eq(w->row.team, j->row.team) ? j->account : account_of(m, w->row.team, w->row.user);
     queue_disown(m, j);
     if (to != j->account) {
         limits_submitted(j->account, -job_submitted(j));
@@ -285,9 +323,11 @@ static void become(struct model *m, struct job *j, const struct wanted *w, int32
     queue_adopt(m, j);
 }
 
-static void change_pending(struct model *m, struct job *j, struct wanted *w, int32_t fields, struct stamp now)
+static void change_pending(
+    struct model *m, struct job *j, struct wanted *w, int32_t fields, struct stamp now)
 {
-    bool anew = (fields & WAITS_ANEW) || ((fields & BIT(NAME)) && waits_for_name(j)), queued = tree_has(&j->in_shape);
+    bool anew = (fields & WAITS_ANEW) || ((fields & BIT(NAME)) && waits_for_name(j)),
+         queued = tree_has(&j->in_shape);
     char name[CORE_NAME_MAX];
     STR_COPY(name, w->row.name);
     STR_COPY(w->row.name, j->row.name); /* until it has the new one */
@@ -318,7 +358,8 @@ static void change_pending(struct model *m, struct job *j, struct wanted *w, int
         m->rewind++; /* it may fit now where it did not */
 }
 
-static void change_running(struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
+static void change_running(
+    struct model *m, struct job *j, const struct wanted *w, int32_t fields, struct stamp now)
 {
     char name[CORE_NAME_MAX];
     bool limit = j->row.time_limit_ms != w->row.time_limit_ms;
@@ -420,7 +461,11 @@ static void describe(const struct event *ev, const struct wanted *w, char out[CO
         text_format(rate, sizeof rate, "$%.2f", (double)w->row.max_uusd_h / 1e6);
     out[0] = '\0';
     for (int k = 0; k < UPDATE_FIELDS; k++) {
-        const char *word = k == UPDATE_TIME_LIMIT ? limit : k == UPDATE_MAX_USD ? cap : k == UPDATE_MAX_USD_H ? rate : word_of(w, (enum update_field)k), *comma = out[0] ? ", " : "";
+        const char *word = k == UPDATE_TIME_LIMIT  ? limit
+                           : k == UPDATE_MAX_USD   ? cap
+                           : k == UPDATE_MAX_USD_H ? rate
+                                                   : word_of(w, (enum update_field)k),
+                   *comma = out[0] ? ", " : "";
         int64_t number = number_of(ev, w, (enum update_field)k);
         size_t n = strlen(out);
         if (!(ev->update.fields & UPDATE_BIT(k)))
@@ -428,7 +473,8 @@ static void describe(const struct event *ev, const struct wanted *w, char out[CO
         if (word)
             text_format(out + n, CORE_TEXT_MAX - n, "%s%s %s", comma, update_field_names[k], word);
         else if (number >= 0)
-            text_format(out + n, CORE_TEXT_MAX - n, "%s%s %" PRId64, comma, update_field_names[k], number);
+            text_format(
+                out + n, CORE_TEXT_MAX - n, "%s%s %" PRId64, comma, update_field_names[k], number);
         else
             text_format(out + n, CORE_TEXT_MAX - n, "%s%s", comma, update_field_names[k]);
     }
@@ -439,7 +485,8 @@ static void change(struct model *m, const struct event *ev, struct job *j, struc
     int32_t fields = ev->update.fields;
     char what[CORE_TEXT_MAX];
     describe(ev, w, what);
-    history(m, ev->now, "updated", (struct history_of){.job = j, .attempt = job_attempt(j)}, "%s changed it: %s", ev->update.by, what);
+    history(m, ev->now, "updated", (struct history_of){.job = j, .attempt = job_attempt(j)},
+        "%s changed it: %s", ev->update.by, what);
     touch_job(m, j);
     if (j->row.state == JOB_PENDING)
         change_pending(m, j, w, fields, ev->now);
@@ -460,10 +507,13 @@ static struct job *task_of(const struct job *j, int32_t index, struct err *e)
         err_set(e, ERR_NOT_FOUND, "array %" PRId64 " has no task %" PRId32, j->row.id, index);
     else if (array_has_left(j->array, index))
         err_set(e, ERR_CONFLICT,
-            "task %" PRId32 " of array %" PRId64 " has not begun: it is changed with all others that have not, as job %" PRId64, index,
-            j->row.id, j->row.id);
+            "task %" PRId32 " of array %" PRId64
+            " has not begun: it is changed with all others that have not, as job %" PRId64,
+            index, j->row.id, j->row.id);
     else
-        err_set(e, ERR_CONFLICT, "task %" PRId32 " of array %" PRId64 " has ended: there is nothing to change", index, j->row.id);
+        err_set(e, ERR_CONFLICT,
+            "task %" PRId32 " of array %" PRId64 " has ended: there is nothing to change", index,
+            j->row.id);
     return NULL;
 }
 
@@ -477,7 +527,8 @@ static int32_t next_index(const struct ranges *r, int *k, int32_t after)
     return *k < r->n ? r->v[*k].first : -1;
 }
 
-/* All of them, or none: each is looked at before one is changed, and none of these changes is in the way of another. */
+/* All of them, or none: each is looked at before one is changed, and none of these changes is in
+ * the way of another. */
 static int update_tasks(struct model *m, const struct event *ev, struct job *array, struct err *e)
 {
     const struct ranges *which = ev->update.tasks;
@@ -499,7 +550,8 @@ static int update_tasks(struct model *m, const struct event *ev, struct job *arr
     return 0;
 }
 
-int apply_update(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_update(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->update.job, e);
     struct wanted w;
@@ -509,7 +561,8 @@ int apply_update(struct model *m, const struct event *ev, struct outcome *ret_ou
     if (ev->update.fields == 0)
         return err_set(e, ERR_INVALID, "job %" PRId64 ": nothing is to be changed", j->row.id);
     if (ev->update.tasks)
-        return j->array ? update_tasks(m, ev, j, e) : err_set(e, ERR_CONFLICT, "job %" PRId64 " is no array", j->row.id);
+        return j->array ? update_tasks(m, ev, j, e)
+                        : err_set(e, ERR_CONFLICT, "job %" PRId64 " is no array", j->row.id);
     int rc = check(m, ev, j, &w, e);
     if (!rc)
         rc = check_quota(m, j, &w, job_submitted(j), e);

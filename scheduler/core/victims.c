@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who gives up its place when belay wants one back by its own will: jobs of the team that is furthest beyond its quota first, of
- * those the ones that can save, and of those the one that has the least to lose: what it takes, in cpus, times how long ago it
- * saved, or started if it has not. The youngest comes first among equals.
+ * Who gives up its place when belay wants one back by its own will: jobs of the team that is
+ * furthest beyond its quota first, of those the ones that can save, and of those the one that has
+ * the least to lose: what it takes, in cpus, times how long ago it saved, or started if it has not.
+ * The youngest comes first among equals.
  *
- * Where a QOS preempts others it is jobs of those, whoever's they are, but of other teams only what these have beyond their quotas:
- * what a team is owed by its quota nobody else takes. Then it does not count which team has the most beyond.
+ * Where a QOS preempts others it is jobs of those, whoever's they are, but of other teams only what
+ * these have beyond their quotas: what a team is owed by its quota nobody else takes. Then it does
+ * not count which team has the most beyond.
  *
- * A place is made on as few nodes as are needed, by as few jobs as are needed, or nobody is disturbed: what is chosen is enough for
- * the job to start, and without any one of them it would not be. A team gives only while it has more than its quota. Nobody
- * is evicted twice within PAUSE_MS, so that nobody is driven around.
+ * A place is made on as few nodes as are needed, by as few jobs as are needed, or nobody is
+ * disturbed: what is chosen is enough for the job to start, and without any one of them it would
+ * not be. A team gives only while it has more than its quota. Nobody is evicted twice within
+ * PAUSE_MS, so that nobody is driven around.
  */
 #include "scheduler/core/planner.h"
 
@@ -22,7 +25,9 @@ int64_t victims_unsaved(const struct job *j, struct wall now)
 {
     const struct attempt *a = job_attempt(j);
     bool saved = attempt_has_saved(a);
-    struct wall since = saved ? j->row.last_good_at : wall_is_set(a->row.started_at) ? a->row.started_at : now;
+    struct wall since = saved                            ? j->row.last_good_at
+                        : wall_is_set(a->row.started_at) ? a->row.started_at
+                                                         : now;
     return since.ms < now.ms ? (now.ms - since.ms) * job_mcpu(j) / 1000 : 0;
 }
 
@@ -46,8 +51,9 @@ void victims_sort(struct victim *list, size_t n)
 
 /* ---- one search ---- */
 
-/* In which order those on a node are asked. A team gives only while it has too much, so the order may decide whether there are
- * enough of them: whether a place can be made is found by size, which time does not change, and then who it is to be by loss. */
+/* In which order those on a node are asked. A team gives only while it has too much, so the order
+ * may decide whether there are enough of them: whether a place can be made is found by size, which
+ * time does not change, and then who it is to be by loss. */
 enum asking { BY_LOSS, LARGE_FIRST, SMALL_FIRST };
 
 struct search {
@@ -127,7 +133,8 @@ static bool may_give(const struct search *x, const struct job *j)
 
 static bool may_evict(const struct search *x, const struct job *j)
 {
-    int64_t left_ms = wall_is_set(j->row.evicted_at) ? j->row.evicted_at.ms + PAUSE_MS - x->now.wall.ms : 0;
+    int64_t left_ms =
+        wall_is_set(j->row.evicted_at) ? j->row.evicted_at.ms + PAUSE_MS - x->now.wall.ms : 0;
     if (j->row.state != JOB_RUNNING || is_stopping(j) || !may_give(x, j))
         return false;
     if (retries_left(&j->row, RETRY_EVICTED) == 0)
@@ -154,7 +161,8 @@ static const struct shape *made_for(const void *ctx, const struct node *n)
     return n->claims > 0 ? n->reserved_for : NULL;
 }
 
-/* Room for one job more of the shape than a place is being made for, once all that was chosen has gone. */
+/* Room for one job more of the shape than a place is being made for, once all that was chosen has
+ * gone. */
 static bool has_room(const struct search *x, const struct node *n)
 {
     struct resources free = n->free, need = x->s->need;
@@ -170,7 +178,8 @@ static bool has_room(const struct search *x, const struct node *n)
         if (a->job->shape->extras)
             stock_add(&stock, &a->job->shape->extras->resources, 1);
     }
-    return resources_fit(&need, &free) && (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times) &&
+    return resources_fit(&need, &free) &&
+           (!x->s->extras || stock_times(&stock, &x->s->extras->resources) >= times) &&
            (!n->rack || rack_fits_then(n->rack, goes, made_for, x, n, x->s));
 }
 
@@ -190,7 +199,8 @@ static void spare(const struct search *x, size_t k)
 }
 
 /* Spares all from the last one down to the from-th without which these nodes have room, too. */
-static void spare_needless(const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
+static void spare_needless(
+    const struct search *x, size_t from, const int64_t *nodes, size_t n_nodes)
 {
     victims_sort(&x->p->victims[from], x->p->n_victims - from);
     for (size_t k = x->p->n_victims; k-- > from;) {
@@ -210,7 +220,8 @@ static int compare_large(const void *x, const void *y)
 {
     const struct victim *a = x, *b = y;
     int64_t p = takes(a->job), q = takes(b->job);
-    return p != q ? (p > q ? -1 : 1) : (a->job->row.id > b->job->row.id) - (a->job->row.id < b->job->row.id);
+    return p != q ? (p > q ? -1 : 1)
+                  : (a->job->row.id > b->job->row.id) - (a->job->row.id < b->job->row.id);
 }
 
 static int compare_small(const void *x, const void *y)
@@ -224,10 +235,12 @@ static void sort_offered(const struct search *x)
     if (x->asking == BY_LOSS)
         victims_sort(p->offered, p->n_offered);
     else if (p->n_offered > 1)
-        qsort(p->offered, p->n_offered, sizeof *p->offered, x->asking == LARGE_FIRST ? compare_large : compare_small);
+        qsort(p->offered, p->n_offered, sizeof *p->offered,
+            x->asking == LARGE_FIRST ? compare_large : compare_small);
 }
 
-/* Adds those that have to go from this node, in the order of preference. False: it would not do; nothing is added. */
+/* Adds those that have to go from this node, in the order of preference. False: it would not do;
+ * nothing is added. */
 static bool clear(const struct search *x, const struct node *n)
 {
     struct planner *p = x->p;
@@ -281,7 +294,8 @@ static int compare_stops(const void *x, const void *y)
 {
     const struct stop *a = x, *b = y;
     int by_toll = compare_tolls(&a->toll, &b->toll);
-    return by_toll ? by_toll : (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
+    return by_toll ? by_toll
+                   : (a->node->row.id > b->node->row.id) - (a->node->row.id < b->node->row.id);
 }
 
 static int compare_nodes(const void *x, const void *y)
@@ -298,7 +312,8 @@ static void forget(const struct search *x)
         spare(x, x->p->n_victims - 1);
 }
 
-/* The nodes of the pool that could be cleared, each by itself; into p->stops, the cheapest first. */
+/* The nodes of the pool that could be cleared, each by itself; into p->stops, the cheapest
+ * first. */
 static void look_at_nodes(const struct search *x, const struct pool *pool)
 {
     struct planner *p = x->p;
@@ -313,7 +328,8 @@ static void look_at_nodes(const struct search *x, const struct pool *pool)
         forget(x);
     }
     if (p->n_stops > 1)
-        qsort(p->stops, p->n_stops, sizeof *p->stops, x->asking == BY_LOSS ? compare_stops : compare_nodes);
+        qsort(p->stops, p->n_stops, sizeof *p->stops,
+            x->asking == BY_LOSS ? compare_stops : compare_nodes);
 }
 
 /* Clears as many nodes of the pool as a job of the shape needs. */
@@ -355,7 +371,8 @@ static bool choose_pool(const struct search *x)
     return best && clear_pool(x, best);
 }
 
-bool victims_choose(struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
+bool victims_choose(
+    struct planner *p, const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
 {
     struct search x = {.p = p, .m = m, .s = s, .by_qos = by_qos, .now = now, .asking = LARGE_FIRST};
     p->n_victims = 0;

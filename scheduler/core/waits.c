@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pending jobs that are not in the queue: held, not to begin yet, or after other jobs. What a job depends on is kept from both
- * ends while it is open, so that the start or the end of a job costs what depends on it and nothing else.
+ * Pending jobs that are not in the queue: held, not to begin yet, or after other jobs. What a job
+ * depends on is kept from both ends while it is open, so that the start or the end of a job costs
+ * what depends on it and nothing else.
  *
- * A dependency that no longer can come true is found when it is submitted, and refused; or later, and then its job is ended by
- * a decision of its own: a long chain is a row of decisions, not a recursion.
+ * A dependency that no longer can come true is found when it is submitted, and refused; or later,
+ * and then its job is ended by a decision of its own: a long chain is a row of decisions, not a
+ * recursion.
  */
 #include "scheduler/core/impl.h"
 
@@ -93,7 +95,8 @@ static bool is_of_tasks(const struct dependency *d)
     return d->row.kind == DEPEND_AFTERCORR;
 }
 
-/* A job may depend on a thousand others: what it still waits for is counted, not looked up at each of their ends. */
+/* A job may depend on a thousand others: what it still waits for is counted, not looked up at each
+ * of their ends. */
 static void count(const struct dependency *d, int32_t sign)
 {
     struct job_side *s = job_make_side(d->job);
@@ -107,7 +110,8 @@ static void count(const struct dependency *d, int32_t sign)
 }
 
 /* In a job's list AFTERCORR come first, in that of what it is on AFTER. */
-static struct dependency *dependency_add(struct job *j, const struct dependency_row *r, struct job *on)
+static struct dependency *dependency_add(
+    struct job *j, const struct dependency_row *r, struct job *on)
 {
     struct dependency *d = mem_alloc(sizeof *d);
     d->row = *r;
@@ -230,7 +234,8 @@ static void not_before(struct job *j, struct wall started_at, int64_t delay_ms)
         j->row.begin_at.ms = started_at.ms + delay_ms; /* WALL_NONE is before all */
 }
 
-static void dependency_ends(struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
+static void dependency_ends(
+    struct model *m, struct dependency *d, enum depend_state as, struct stamp now)
 {
     struct job *j = d->job;
     if (d->row.kind == DEPEND_AFTER && as == DEPEND_MET) {
@@ -255,12 +260,14 @@ static struct dependency *first_dependent(const struct job *j)
 }
 
 /* On a task that has begun, or on any that never will. */
-static struct dependency *task_dependent(const struct job *array, const struct job *task, bool only_after)
+static struct dependency *task_dependent(
+    const struct job *array, const struct job *task, bool only_after)
 {
     LIST_FOREACH (&array->array->dependents, l) {
         struct dependency *d = LIST_ENTRY(l, struct dependency, on_job);
-        bool is_on_it = task ? d->row.task == task->row.array_index
-                             : !array_has_left(array->array, d->row.task) && !array_task(array, d->row.task);
+        bool is_on_it =
+            task ? d->row.task == task->row.array_index
+                 : !array_has_left(array->array, d->row.task) && !array_task(array, d->row.task);
         if (is_on_it && (d->row.kind == DEPEND_AFTER || !only_after))
             return d;
     }
@@ -285,8 +292,8 @@ void waits_dropped(struct model *m, struct job *array, struct stamp now)
 /* ---- at the submit ---- */
 
 /* How a job that is not in the model ended: in this tick, or as who submits has read. */
-static bool how_it_ended(
-    const struct model *m, const struct depend_ask *a, enum end_kind *ret_end, struct wall *ret_started)
+static bool how_it_ended(const struct model *m, const struct depend_ask *a, enum end_kind *ret_end,
+    struct wall *ret_started)
 {
     for (size_t i = m->out.n_jobs; i-- > 0;) {
         const struct job_row *r = &m->out.jobs[i];
@@ -319,8 +326,8 @@ static struct depend_text ask_text(const struct depend_ask *a)
 }
 
 /* The same of a task. One that was cancelled before it began has left no trace. */
-static int look_at_task(const struct model *m, const struct depend_ask *a, enum depend_state *ret_state,
-    struct wall *ret_started, enum end_kind *ret_end, struct err *e)
+static int look_at_task(const struct model *m, const struct depend_ask *a,
+    enum depend_state *ret_state, struct wall *ret_started, enum end_kind *ret_end, struct err *e)
 {
     const struct job *on = model_job(m, a->on);
     const struct job *task = on && on->array ? array_task(on, a->task) : NULL;
@@ -328,13 +335,14 @@ static int look_at_task(const struct model *m, const struct depend_ask *a, enum 
         return err_set(e, ERR_NOT_FOUND, "%s: job %" PRId64 " is no array", ask_text(a).s, a->on);
     *ret_end = END_NONE;
     *ret_started = task ? task->row.started_at : WALL_NONE;
-    *ret_state = task && a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
+    *ret_state =
+        task && a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
     if (task || (on && array_has_left(on->array, a->task)))
         return 0;
     if (!how_it_ended(m, a, ret_end, ret_started)) {
         if (!on || !ranges_has(&on->array->all, a->task))
-            return err_set(e, ERR_NOT_FOUND, "%s: there is no task %" PRId32 " of job %" PRId64, ask_text(a).s,
-                a->task, a->on);
+            return err_set(e, ERR_NOT_FOUND, "%s: there is no task %" PRId32 " of job %" PRId64,
+                ask_text(a).s, a->task, a->on);
         *ret_end = END_USER;
     }
     *ret_state = waits_judge(a->kind, *ret_end);
@@ -351,7 +359,8 @@ static int look(const struct model *m, const struct depend_ask *a, enum depend_s
     *ret_end = END_NONE;
     *ret_started = on ? on->row.started_at : WALL_NONE;
     if (on) {
-        *ret_state = a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
+        *ret_state =
+            a->kind == DEPEND_AFTER && wall_is_set(*ret_started) ? DEPEND_MET : DEPEND_WAITS;
         return 0;
     }
     if (!how_it_ended(m, a, ret_end, ret_started))
@@ -372,20 +381,21 @@ int waits_check(const struct model *m, const struct event *submit, struct err *e
         enum end_kind end;
         struct wall started;
         if (a->delay_ms < 0 || (a->kind == DEPEND_SINGLETON) != (a->on == CORE_ID_NONE) ||
-            (a->of_task && (a->task < 0 || a->kind == DEPEND_SINGLETON || a->kind == DEPEND_AFTERCORR)))
+            (a->of_task &&
+                (a->task < 0 || a->kind == DEPEND_SINGLETON || a->kind == DEPEND_AFTERCORR)))
             return err_set(e, ERR_INVALID, "a dependency of kind %s is not on job %" PRId64,
                 depend_kind_names[a->kind], a->on);
         if (a->kind == DEPEND_SINGLETON)
             continue;
         state = DEPEND_WAITS;
-        int rc = a->kind == DEPEND_AFTERCORR ? follow_check(m, submit, a, e) : look(m, a, &state, &started, &end, e);
+        int rc = a->kind == DEPEND_AFTERCORR ? follow_check(m, submit, a, e)
+                                             : look(m, a, &state, &started, &end, e);
         if (rc)
             return rc;
         n_never += state == DEPEND_NEVER;
         if (state == DEPEND_NEVER && !keeps && (!any || n_never == n))
-            return err_set(e, ERR_CONFLICT,
-                "%s can never come true: %s %" PRId64 " has ended, %s", ask_text(a).s,
-                a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
+            return err_set(e, ERR_CONFLICT, "%s can never come true: %s %" PRId64 " has ended, %s",
+                ask_text(a).s, a->of_task ? "that task of job" : "job", a->on, end_kind_names[end]);
     }
     return 0;
 }
@@ -438,10 +448,12 @@ static void attach_row(struct model *m, struct job *j, const struct dependency_r
 {
     LIST_FOREACH (&job_side(j)->depends, l) {
         const struct dependency_row *old = &LIST_ENTRY(l, struct dependency, of_job)->row;
-        if (old->on == r->on && old->kind == r->kind && old->of_task == r->of_task && old->task == r->task)
+        if (old->on == r->on && old->kind == r->kind && old->of_task == r->of_task &&
+            old->task == r->task)
             return; /* said twice */
     }
-    dependency_write(m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
+    dependency_write(
+        m, dependency_add(j, r, r->state == DEPEND_WAITS ? model_job(m, r->on) : NULL));
 }
 
 /* Once there is one that itself waits for all before it, it stands for them. */
@@ -451,8 +463,9 @@ static void attach_namesakes(struct model *m, struct job *j)
         const struct job *older = LIST_ENTRY(l, struct job, namesake);
         if (older->row.id >= j->row.id)
             continue;
-        attach_row(
-            m, j, &(struct dependency_row){.job = j->row.id, .on = older->row.id, .kind = DEPEND_SINGLETON});
+        attach_row(m, j,
+            &(struct dependency_row){
+                .job = j->row.id, .on = older->row.id, .kind = DEPEND_SINGLETON});
         if (waits_for_namesakes(older))
             return;
     }
@@ -497,7 +510,8 @@ void waits_attach(struct model *m, struct job *j, const struct event *submit)
 
 /* ---- something else than at the submit ---- */
 
-/* Who waits for all before it only by way of this one, which does not (any more), does so itself. */
+/* Who waits for all before it only by way of this one, which does not (any more), does so
+ * itself. */
 static void pass_on(struct model *m, struct job *j)
 {
     if (!waits_for_name(j))
@@ -506,8 +520,11 @@ static void pass_on(struct model *m, struct job *j)
         const struct dependency *d = LIST_ENTRY(ld, struct dependency, on_job);
         LIST_FOREACH (&job_side(j)->depends, lo) {
             const struct dependency *o = LIST_ENTRY(lo, struct dependency, of_job);
-            if (d->row.kind == DEPEND_SINGLETON && o->row.kind == DEPEND_SINGLETON && o->on && !d->job->row.depends_any)
-                attach_row(m, d->job, &(struct dependency_row){.job = d->job->row.id, .on = o->row.on, .kind = DEPEND_SINGLETON});
+            if (d->row.kind == DEPEND_SINGLETON && o->row.kind == DEPEND_SINGLETON && o->on &&
+                !d->job->row.depends_any)
+                attach_row(m, d->job,
+                    &(struct dependency_row){
+                        .job = d->job->row.id, .on = o->row.on, .kind = DEPEND_SINGLETON});
         }
     }
 }
@@ -544,7 +561,8 @@ static void part_with_namesakes(struct model *m, struct job *j, struct stamp now
     }
 }
 
-/* The next that waits for all before it waits for this one as well, and those behind that by way of it. */
+/* The next that waits for all before it waits for this one as well, and those behind that by way of
+ * it. */
 static void be_waited_for(struct model *m, struct job *j, const struct namesakes *s)
 {
     struct job *next = NULL;
@@ -554,7 +572,9 @@ static void be_waited_for(struct model *m, struct job *j, const struct namesakes
             next = newer;
     }
     if (next)
-        attach_row(m, next, &(struct dependency_row){.job = next->row.id, .on = j->row.id, .kind = DEPEND_SINGLETON});
+        attach_row(m, next,
+            &(struct dependency_row){
+                .job = next->row.id, .on = j->row.id, .kind = DEPEND_SINGLETON});
 }
 
 void waits_rename(struct model *m, struct job *j, const char *name, struct stamp now)
@@ -638,8 +658,8 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
 {
     struct link *l = list_first(&m->unmeetable);
     if (l) {
-        *ret_event = (struct event){
-            .type = EV_UNMEETABLE, .unmeetable.job = LIST_ENTRY(l, struct job_side, unmeetable)->job->row.id};
+        *ret_event = (struct event){.type = EV_UNMEETABLE,
+            .unmeetable.job = LIST_ENTRY(l, struct job_side, unmeetable)->job->row.id};
         return now.mono;
     }
     struct tree_link *first = tree_first(&m->by_begin);
@@ -653,19 +673,21 @@ struct mono waits_due(const struct model *m, struct stamp now, struct event *ret
 
 /* ---- events ---- */
 
-int apply_eligible(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_eligible(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->eligible.job, e);
     if (!j)
         return ERR_NOT_FOUND;
     ret_outcome->id = j->row.id;
     if (!job_has_to_begin(j) || j->side->not_before.ms > ev->now.wall.ms)
-        return err_set(
-            e, ERR_CONFLICT, "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " does not wait for its time to begin (any more)", j->row.id);
     waits_withdraw(m, j);
     job_enqueue(m, j, ev->now);
     if (wall_is_set(j->row.eligible_at))
-        history(m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
+        history(
+            m, ev->now, "eligible", (struct history_of){.job = j}, "its time to begin has come");
     return 0;
 }
 
@@ -681,22 +703,24 @@ static void describe_never(const struct job *j, char *out, size_t size)
     }
 }
 
-/* Its tasks will never begin: who depends on one of them need not wait either. True: some had begun before it was made to depend on
- * this; they go on, and with the last of them it ends. */
+/* Its tasks will never begin: who depends on one of them need not wait either. True: some had begun
+ * before it was made to depend on this; they go on, and with the last of them it ends. */
 static bool give_up_array(struct model *m, struct job *j, const char *what, struct stamp now)
 {
     struct err unused;
     array_drop(m, j, NULL, END_DEPENDENCY, now, &unused);
     if (j->array->n_tasks == 0)
         return false;
-    history(m, now, "cancel", (struct history_of){.job = j}, "those of its tasks that have not begun were given up: %s can never come true", what);
+    history(m, now, "cancel", (struct history_of){.job = j},
+        "those of its tasks that have not begun were given up: %s can never come true", what);
     drop_all(m, j);
     waits_tell_unmeetable(m, j);
     array_settle(m, j, now);
     return true;
 }
 
-int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_unmeetable(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->unmeetable.job, e);
     char what[64] = "";
@@ -714,7 +738,8 @@ int apply_unmeetable(struct model *m, const struct event *ev, struct outcome *re
     if (j->array && give_up_array(m, j, what, ev->now))
         return 0;
     j->row.end = END_DEPENDENCY;
-    history(m, ev->now, "ended", (struct history_of){.job = j}, "dependency: %s can never come true", what);
+    history(m, ev->now, "ended", (struct history_of){.job = j},
+        "dependency: %s can never come true", what);
     job_finish(m, j, ev->now);
     return 0;
 }
@@ -750,7 +775,8 @@ void waits_release(struct model *m, struct job *j, struct stamp now)
         job_enqueue(m, j, now);
 }
 
-int apply_release(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+int apply_release(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
     struct job *j = job_named(m, ev->release.job, e);
     if (!j)
@@ -759,15 +785,19 @@ int apply_release(struct model *m, const struct event *ev, struct outcome *ret_o
     if (j->row.hold == HOLD_NONE && !ev->release.from_scratch)
         return 0;
     if (j->row.hold == HOLD_OPERATOR && !ev->release.by_operator)
-        return err_set(
-            e, ERR_DENIED, "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
+        return err_set(e, ERR_DENIED,
+            "job %" PRId64 " is held by an operator: only they can release it", j->row.id);
     if (ev->release.from_scratch && job_attempt(j))
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
+        return err_set(e, ERR_CONFLICT,
+            "job %" PRId64 " runs: belay requeue --from-scratch %" PRId64, j->row.id, j->row.id);
     if (ev->release.from_scratch)
         again_from_scratch(m, j);
     waits_release(m, j, ev->now);
-    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s", ev->release.by,
-        ev->release.from_scratch ? ", to begin again from nothing: what it has saved is not used any more" : "");
+    history(m, ev->now, "released", (struct history_of){.job = j}, "released by %s%s",
+        ev->release.by,
+        ev->release.from_scratch
+            ? ", to begin again from nothing: what it has saved is not used any more"
+            : "");
     return 0;
 }
 
@@ -780,8 +810,8 @@ int model_load_dependency(struct model *m, const struct dependency_row *r, struc
         r->on >= r->job || (r->state == DEPEND_WAITS && !on) ||
         (r->of_task && on && !(on->array && ranges_has(&on->array->all, r->task))) ||
         (r->kind == DEPEND_AFTERCORR && !(on && on->array && j->array)))
-        return err_set(e, ERR_CORRUPT, "stored dependency of job %" PRId64 " on job %" PRId64 " is not open",
-            r->job, r->on);
+        return err_set(e, ERR_CORRUPT,
+            "stored dependency of job %" PRId64 " on job %" PRId64 " is not open", r->job, r->on);
     dependency_add(j, r, r->state == DEPEND_WAITS ? on : NULL);
     waits_tell_unmeetable(m, j);
     return 0;
@@ -799,7 +829,8 @@ void waits_load(struct model *m, struct job *j)
     if (waits_is_kept_back(j))
         return;
     struct job_side *side = job_make_side(j);
-    tree_add(&m->by_begin, &side->by_begin, side, compare_begin); /* even if its time came while nobody looked: that is a decision */
+    /* even if its time came while nobody looked: that is a decision */
+    tree_add(&m->by_begin, &side->by_begin, side, compare_begin);
 }
 
 void waits_destroy_all(struct model *m)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that run in a window only. Outside of it such a job waits (waits.c), as one whose time to begin has not come. When the
- * window is about to close, what is queued leaves the queue, and what runs is saved and stopped, so long before the end as its
- * last save makes likely that it takes: END_WINDOW, which costs it no retry.
+ * Jobs that run in a window only. Outside of it such a job waits (waits.c), as one whose time to
+ * begin has not come. When the window is about to close, what is queued leaves the queue, and what
+ * runs is saved and stopped, so long before the end as its last save makes likely that it takes:
+ * END_WINDOW, which costs it no retry.
  *
- * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs and is not being stopped.
+ * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
+ * and is not being stopped.
  */
 #include "scheduler/core/impl.h"
 
@@ -35,7 +37,8 @@ static int64_t lead_ms(const struct job_row *r)
 }
 
 /* Open for it, with time to begin something; until when it may run: WALL_NONE: for ever. */
-static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now, struct wall *ret_park, struct wall *ret_next)
+static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now,
+    struct wall *ret_park, struct wall *ret_next)
 {
     const struct window *w = core_window(m, r->window);
     struct wall change;
@@ -76,7 +79,8 @@ void window_watch(struct model *m, struct job *j, struct wall now)
     struct wall next;
     window_leave(m, j);
     const struct attempt *a = job_attempt(j);
-    if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING : !wall_is_set(j->row.eligible_at)))
+    if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING
+                                : !wall_is_set(j->row.eligible_at)))
         return;
     struct job_side *t = job_make_side(j);
     if (!is_open_for(m, &j->row, now, &t->park_at, &next))
@@ -100,7 +104,8 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
 {
     struct job *j = model_job(m, ev->park.job);
     if (!j || !j->side || !tree_has(&j->side->by_park) || j->side->park_at.ms > ev->now.wall.ms)
-        return err_set(e, ERR_CONFLICT, "job %" PRId64 " is not to be parked (any more)", ev->park.job);
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " is not to be parked (any more)", ev->park.job);
     ret_outcome->id = j->row.id;
     const struct attempt *a = job_attempt(j);
     if (!a) {
@@ -113,7 +118,7 @@ int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outc
         return 0; /* as it was loaded */
     job_stop(m, j, END_WINDOW, true);
     m->change++;
-    history(m, ev->now, "park", (struct history_of){.attempt = a}, "window %s closes: it is saved, and goes on when that opens again",
-        j->row.window);
+    history(m, ev->now, "park", (struct history_of){.attempt = a},
+        "window %s closes: it is saved, and goes on when that opens again", j->row.window);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints that are accepted before they are stored. The store is held up for as long as a test wants: it is the
- * emulator's S3, a process of its own, which can be stopped.
+ * Checkpoints that are accepted before they are stored. The store is held up for as long as a test
+ * wants: it is the emulator's S3, a process of its own, which can be stopped.
  */
 #include "world.h"
 
@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Does what the test says, by files in the control directory: go.K makes commit K and has what is in it, poke writes to a
- * file in place, exit ends it. */
+/* Does what the test says, by files in the control directory: go.K makes commit K and has what is
+ * in it, poke writes to a file in place, exit ends it. */
 static const char program[] =
     "#!/bin/sh\n"
     "cd \"$BELAY_CONTROL_DIR\"\n"
@@ -150,10 +150,11 @@ static void *play(void *ctx)
     o->rc = store_open(o->url, &(struct store_options){.net = net}, &store, &o->e);
     if (o->rc == 0) {
         const struct ckpt_job j = {.store = store, .cluster = "lab", .job = 1};
-        o->rc = o->step == 0 ? ckpt_restore_with(&j, 1, o->tree,
-                                   &(struct ckpt_restore_with){.gang = o->gang}, NULL, &restored, &o->e)
-                             : ckpt_save_with(&j, (struct ckpt_id){1, o->count}, o->tree, o->step, NULL, &with,
-                                   &o->stats, &o->e);
+        o->rc = o->step == 0
+                    ? ckpt_restore_with(&j, 1, o->tree,
+                          &(struct ckpt_restore_with){.gang = o->gang}, NULL, &restored, &o->e)
+                    : ckpt_save_with(&j, (struct ckpt_id){1, o->count}, o->tree, o->step, NULL,
+                          &with, &o->stats, &o->e);
         store_close(store);
     }
     atomic_store(&o->is_over, true);
@@ -676,7 +677,8 @@ static void another_rank_whose_agent_is_killed_lets_nobody_wait(void **state)
     check_killed_while_it_goes_on(state, 1);
 }
 
-/* A program that waits is served by the next agent: it is the same checkpoint, and the other rank never knows. */
+/* A program that waits is served by the next agent: it is the same checkpoint, and the other rank
+ * never knows. */
 static void check_killed_while_it_waits(void **state, int32_t rank)
 {
     struct other o;
@@ -726,7 +728,8 @@ static void a_rank_that_has_succeeded_stores_what_the_others_may_need(void **sta
     assert_string_equal(stored(w), "2 1 ");
 }
 
-/* The agent of the other was killed with what that one had accepted, and its program has succeeded too. */
+/* The agent of the other was killed with what that one had accepted, and its program has succeeded
+ * too. */
 static void or_does_not_once_another_has_ended(void **state)
 {
     struct other o;

@@ -62,7 +62,8 @@ static void everything_of_the_manual_is_read(void **state)
     (void)state;
     struct config c =
         parse(LEAST "token: abc\ndir: /data/agent/\nprovider: aws\nmetadata: http://127.0.0.1:80/\n"
-                    "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\nshutdown_timeout: 80s\npower_off: /sbin/x\n");
+                    "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\nshutdown_timeout: "
+                    "80s\npower_off: /sbin/x\n");
     assert_string_equal(c.token, "abc");
     assert_string_equal(c.dir, "/data/agent");
     assert_true(config_is_elastic(&c));
@@ -85,7 +86,8 @@ static void everything_of_the_manual_is_read(void **state)
     unsetenv("BELAY_NODE_DIR");
     assert_int_equal(c.metadata_guard, METADATA_OPEN);
     config_deinit(&c);
-    c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: yes\nprivate_ipc: no\ntask_pids: 100\n");
+    c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: "
+                    "yes\nprivate_ipc: no\ntask_pids: 100\n");
     assert_int_equal(c.metadata_guard, METADATA_GUARD_REQUIRED);
     assert_true(c.hides_processes && c.no_new_privs && !c.private_ipc);
     assert_int_equal(c.task_pids, 100);
@@ -107,7 +109,8 @@ static void mistakes_are_named_with_file_and_line(void **state)
     } bad[] = {
         {"", "\"server\" is missing"},
         {"server: https://b\n", "\"ca\" is missing"},
-        {"server: http://b\n" CA, "agent.yaml:1: server: expected https://HOST:PORT, found \"http://b\""},
+        {"server: http://b\n" CA,
+            "agent.yaml:1: server: expected https://HOST:PORT, found \"http://b\""},
         {"server: https:///\n" CA, "agent.yaml:1: server: expected https://"},
         {"server: \"b\\e[2J\"\n" CA, "found \"b?[2J\""},
         {"server: https://b\nca: x\n", "agent.yaml:2: ca: expected the text of a PEM certificate"},

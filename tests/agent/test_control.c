@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's side of the file protocol, in a directory that its program owns and may fill with anything.
+ * The agent's side of the file protocol, in a directory that its program owns and may fill with
+ * anything.
  */
 #include "agent/control.h"
 
@@ -167,8 +168,8 @@ static void old_results_are_cleared_away_but_not_the_newest(void **state)
 static void names_that_are_no_commits_are_left_alone(void **state)
 {
     struct room *r = *state;
-    static const char *const names[] = {"commit.", "commit.0", "commit.-1", "commit.1x", "commit.01",
-        "xcommit.1", "commit.99999999999999999999"};
+    static const char *const names[] = {"commit.", "commit.0", "commit.-1", "commit.1x",
+        "commit.01", "xcommit.1", "commit.99999999999999999999"};
     int64_t k;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         put(r, names[i], "{}");
@@ -186,8 +187,8 @@ static void numbers_are_optional_and_never_negative(void **state)
     assert_int_equal(control_read_progress(&r->c, &n, &e), 0);
     assert_int_equal(n.done, 3);
     assert_true(n.total == CONTROL_NONE);
-    static const char *const bad[] = {"", "3", "[]", "{\"done\":-1}", "{\"done\":1.5}", "{\"done\":\"3\"}",
-        "{\"done\":3", "{\"total\":true}", "{\"done\":99999999999999999999}"};
+    static const char *const bad[] = {"", "3", "[]", "{\"done\":-1}", "{\"done\":1.5}",
+        "{\"done\":\"3\"}", "{\"done\":3", "{\"total\":true}", "{\"done\":99999999999999999999}"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         put(r, "progress", bad[i]);
         if (control_read_progress(&r->c, &n, &e) != ERR_INVALID)
@@ -198,7 +199,8 @@ static void numbers_are_optional_and_never_negative(void **state)
 static void waits_for_other_ranks_are_read(void **state)
 {
     struct room *r = *state;
-    static const char *const bad[] = {"", "[]", "{}", "{\"ms\":-1}", "{\"ms\":1.5}", "{\"ms\":null}", "{\"ms\":99999999999999999999}"};
+    static const char *const bad[] = {"", "[]", "{}", "{\"ms\":-1}", "{\"ms\":1.5}",
+        "{\"ms\":null}", "{\"ms\":99999999999999999999}"};
     assert_int_equal(control_read_waited(&r->c), -1);
     put(r, "waited", "{\"ms\":61500}\n");
     assert_int_equal(control_read_waited(&r->c), 61500);
@@ -228,8 +230,8 @@ static void an_accepted_commit_is_told_what_came_of_it(void **state)
     put(r, "commit.2", "{\"wait\":0}");
     assert_int_equal(control_read_commit(&r->c, 2, &n, &e), ERR_INVALID);
     control_answer(&r->c, 1, &accepted);
-    assert_content(
-        r, "result.1", "{\"ok\":true,\"attempt\":2,\"sequence\":5,\"stop\":false,\"durable\":false}");
+    assert_content(r, "result.1",
+        "{\"ok\":true,\"attempt\":2,\"sequence\":5,\"stop\":false,\"durable\":false}");
     control_stored(&r->c, 1, 2, &stored);
     assert_content(r, "stored.1", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
     assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":2,\"sequence\":7}");
@@ -239,9 +241,10 @@ static void an_accepted_commit_is_told_what_came_of_it(void **state)
 
 static void what_an_agent_before_has_accepted_is_settled(void **state)
 {
-    static const char *const odd[] = {"", "[]", "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
-        "{\"ok\":true,\"durable\":0,\"sequence\":1}", "{\"ok\":false,\"durable\":false,\"sequence\":1}",
-        "{\"ok\":true,\"sequence\":1}"};
+    static const char *const odd[] = {"", "[]",
+        "{\"ok\":true,\"durable\":false,\"sequence\":\"x\"}",
+        "{\"ok\":true,\"durable\":0,\"sequence\":1}",
+        "{\"ok\":false,\"durable\":false,\"sequence\":1}", "{\"ok\":true,\"sequence\":1}"};
     struct room *r = *state;
     control_settle(&r->c, 3, 0); /* there is nothing */
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
@@ -260,7 +263,8 @@ static void what_an_agent_before_has_accepted_is_settled(void **state)
     assert_content(r, "stored.1", "told");
     assert_content(r, "stored.2", "{\"ok\":true,\"attempt\":3,\"sequence\":5}");
     assert_content(r, "stored.3",
-        "{\"ok\":false,\"error\":\"the belay agent was restarted while this checkpoint was being stored\"}");
+        "{\"ok\":false,\"error\":\"the belay agent was restarted while this checkpoint was being "
+        "stored\"}");
 }
 
 static void links_pipes_and_large_files_are_not_read(void **state)
@@ -360,7 +364,8 @@ static void very_many_results_are_cleared_away_in_many_looks(void **state)
 
 static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
 {
-    static const char *const names[] = {"commit.1", "commit.1/x", ".agent-new", "control-new", "request", "request/x"};
+    static const char *const names[] = {
+        "commit.1", "commit.1/x", ".agent-new", "control-new", "request", "request/x"};
     struct room *r = *state;
     struct control_numbers n;
     struct err e;
@@ -377,7 +382,8 @@ static void a_directory_with_the_name_of_a_commit_is_answered_once(void **state)
     assert_content(r, "request", "{\"id\":7,\"reason\":\"user\",\"deadline_ms\":null}");
 }
 
-/* To free the blocks of a large file takes long: it is kept until the task is removed, on a thread. */
+/* To free the blocks of a large file takes long: it is kept until the task is removed, on a
+ * thread. */
 static void what_is_large_is_put_aside(void **state)
 {
     struct room *r = *state;

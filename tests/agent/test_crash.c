@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 /* Waits for a file "go" in the checkpoint directory between two lines. */
-static const char two_lines[] = "#!/bin/sh\n"
-                                "echo $$ first\n"
-                                "while ! test -e \"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n"
-                                "echo second\n"
-                                "exit 7\n";
+static const char two_lines[] =
+    "#!/bin/sh\n"
+    "echo $$ first\n"
+    "while ! test -e \"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n"
+    "echo second\n"
+    "exit 7\n";
 
 static void let_go(struct world *w, int64_t job)
 {
@@ -68,7 +69,8 @@ static void a_killed_agent_does_not_harm_its_task(void **state)
     assert_kept(w, 1);
 }
 
-static const char tell_gpus[] = "#!/bin/sh\necho \"gpus [$BELAY_GPUS] [$CUDA_VISIBLE_DEVICES] first\"\nexec sleep 1000\n";
+static const char tell_gpus[] =
+    "#!/bin/sh\necho \"gpus [$BELAY_GPUS] [$CUDA_VISIBLE_DEVICES] first\"\nexec sleep 1000\n";
 
 static void want_gpus(struct world *w, int64_t job, int64_t gpus)
 {
@@ -145,7 +147,9 @@ static void slices_of_gpus_are_given_to_one_each(void **state)
 static bool waits_to_be_alone(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
-    return s && s->phase == WIRE_STARTING && world_log_has(w, "job 2 is to have this node for itself, and job 1 has not ended here yet");
+    return s && s->phase == WIRE_STARTING &&
+           world_log_has(
+               w, "job 2 is to have this node for itself, and job 1 has not ended here yet");
 }
 
 static void who_is_to_have_the_node_for_itself_waits_until_it_is_alone(void **state)
@@ -221,8 +225,8 @@ static bool has_got_term(struct world *w, int64_t job)
 static void a_stop_that_was_wanted_is_remembered_by_the_next_agent(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a =
-        world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
+    struct wire_desired_attempt *a = world_want(
+        w, 1, 1, "#!/bin/sh\ntrap 'echo TERM' TERM\necho up\nwhile :; do sleep 0.05; done\n");
     a->kill_wait_ms = 1000;
     world_start_agent(w);
     world_until(w, has_set_its_trap, 1, "the task has set its trap");
@@ -390,7 +394,9 @@ static void a_supervisor_without_a_task_ends_with_its_agent(void **state)
 static void a_supervisor_whose_task_has_left_something_takes_no_other(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    world_want(w, 1, 1, "#!/bin/sh\nsetsid sleep 1000 &\necho $! first\nwhile ! test -e \"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n");
+    world_want(w, 1, 1,
+        "#!/bin/sh\nsetsid sleep 1000 &\necho $! first\nwhile ! test -e "
+        "\"$BELAY_CHECKPOINT_DIR/go\"; do sleep 0.02; done\n");
     world_start_agent(w);
     world_until(w, has_first_line, 1, "its first line is shipped");
     pid_t first = supervisor_of(w, 1);
@@ -412,7 +418,8 @@ static pid_t init_of(struct world *w, int64_t job)
     return (pid_t)start.init_pid;
 }
 
-/* Without cgroups the process above all of the task's is belay's own: its death is not the program's failure. */
+/* Without cgroups the process above all of the task's is belay's own: its death is not the
+ * program's failure. */
 static void nothing_outlives_a_killed_init(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -431,14 +438,16 @@ static void nothing_outlives_a_killed_init(void **state)
 /* Its spec is written last, and may be there in part. */
 static void what_an_agent_was_killed_in_the_middle_of_is_begun_anew(void **state)
 {
-    static const char *const parts[] = {"", "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":2,"};
+    static const char *const parts[] = {
+        "", "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":2,"};
     struct world *w = world_create(state, "token: t\n");
     world_want(w, 1, 1, "#!/bin/sh\necho first\n");
     world_start_agent(w);
     world_until(w, has_ended, 1, "the agent works");
     world_kill_agent(w, SIGKILL);
     for (int64_t job = 2; job <= 3; job++) {
-        char *dir = world_task_path(w, job, 1, ""), *spec = world_task_path(w, job, 1, "spec.json"), *script = world_task_path(w, job, 1, "script");
+        char *dir = world_task_path(w, job, 1, ""), *spec = world_task_path(w, job, 1, "spec.json"),
+             *script = world_task_path(w, job, 1, "script");
         assert_int_equal(mkdir(dir, 0700), 0);
         world_write(script, "#!/bin/sh\nexit 9\n");
         world_write(spec, parts[job - 2]);

@@ -72,6 +72,7 @@ static void each_piece_is_done_once_and_those_of_a_turn_share_threads(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_piece_is_done_once_and_those_of_a_turn_share_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_piece_is_done_once_and_those_of_a_turn_share_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What criu says, how it is called, and what comes of one that fails in every way: a script of the test's own plays it.
+ * What criu says, how it is called, and what comes of one that fails in every way: a script of the
+ * test's own plays it.
  */
 #include "agent/criu.h"
 #include "agent/criu_files.h"
@@ -31,7 +32,8 @@ static void versions_are_read(void **state)
     char text[8];
     int major, minor;
     (void)state;
-    assert_true(criu_parse_version("Version: 3.17.1\nGitID: v3.17\n", &major, &minor, text, sizeof(text)));
+    assert_true(
+        criu_parse_version("Version: 3.17.1\nGitID: v3.17\n", &major, &minor, text, sizeof(text)));
     assert_int_equal(major, 3);
     assert_int_equal(minor, 17);
     assert_string_equal(text, "3.17.1");
@@ -64,9 +66,10 @@ static void the_last_error_of_a_log_is_the_one_that_says_something(void **state)
                 "Error (criu/vdso.c:381): vdso: Unexpected rt vDSO area bounds\n"
                 "Error (criu/crtools.c:260): Could not initialize kernel features detection.\n",
         "vdso: Unexpected rt vDSO area bounds");
-    check_error("(00.01) Error (criu/files-reg.c:1): File a has bad size 3 (expect 4)\n(00.02) Error "
-                "(criu/cr-restore.c:2): "
-                "Restoring FAILED.\n(00.03) cleaning\n",
+    check_error(
+        "(00.01) Error (criu/files-reg.c:1): File a has bad size 3 (expect 4)\n(00.02) Error "
+        "(criu/cr-restore.c:2): "
+        "Restoring FAILED.\n(00.03) cleaning\n",
         "File a has bad size 3 (expect 4)");
     check_error("(00.1) Error (criu/cr-dump.c:1): Dumping FAILED.\n", "Dumping FAILED.");
     check_error("Error (a:1): bad \x01\xff\n", "bad ??");
@@ -101,11 +104,14 @@ static void command_lines_say_what_each_step_needs(void **state)
                **restore = criu_argv(&c, CRIU_RESTORE, false, 600000);
     assert_string_equal(pre[0], "/x/criu");
     assert_string_equal(pre[1], "pre-dump");
-    assert_true(has(pre, "--track-mem") && has(pre, CRIU_IMAGES "/pre") && !has(pre, "--action-script"));
+    assert_true(
+        has(pre, "--track-mem") && has(pre, CRIU_IMAGES "/pre") && !has(pre, "--action-script"));
     assert_true(!has(pre, "--leave-running") && !has(pre, "--prev-images-dir"));
-    assert_true(has(running, "--leave-running") && has(running, "--track-mem") && has(running, "../pre"));
+    assert_true(
+        has(running, "--leave-running") && has(running, "--track-mem") && has(running, "../pre"));
     assert_true(has(running, "--action-script") && has(running, "1000"));
-    assert_true(has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
+    assert_true(
+        has(stopped, "--leave-stopped") && !has(stopped, "--track-mem") && !has(stopped, "../pre"));
     assert_true(has(restore, "-d") && !has(restore, "-t") && !has(restore, "--leave-stopped"));
     assert_string_equal(word_after(restore, "--action-script"), CRIU_ROOM "/hook");
     /* criu's own limit, in seconds, is before ours: it lets the processes go, a kill would not */
@@ -154,12 +160,14 @@ static void failures_quote_what_was_said_last(void **state)
     assert_string_equal(out, "hello\n");
     assert_int_equal(call("echo; exit 3", NULL, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 3: it did not say why");
-    assert_int_equal(call("echo 'Error (a.c:1): no room' >&2; exit 1", NULL, 60000, NULL, 0, &e), ERR_IO);
+    assert_int_equal(
+        call("echo 'Error (a.c:1): no room' >&2; exit 1", NULL, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: no room");
     assert_int_equal(call("kill -9 $$", NULL, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump was killed by signal 9");
     assert_int_equal(fs_write_atomic(log, "Error (b.c:2): from the log\n", 28, 0600, &e), 0);
-    assert_int_equal(call("echo 'Error (a.c:1): no room' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
+    assert_int_equal(
+        call("echo 'Error (a.c:1): no room' >&2; exit 1", log, 60000, NULL, 0, &e), ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: from the log");
     static const char script[] = "Error (belay): from the script\nError (b.c:2): exited, status=1\n"
                                  "Error (b.c:3): Aborting due to script ret code -1\n";
@@ -179,10 +187,12 @@ static void one_that_hangs_is_killed_with_what_it_started(void **state)
     (void)state;
     int64_t began = clock_mono(&clock_system).ms;
     assert_int_equal(
-        call("sleep 3600 & echo $!; exec sleep 3600", NULL, 1000, out, sizeof(out), &e), ERR_TIMEOUT);
+        call("sleep 3600 & echo $!; exec sleep 3600", NULL, 1000, out, sizeof(out), &e),
+        ERR_TIMEOUT);
     assert_string_equal(e.text, "criu dump did not end within 1s and was killed");
     assert_true(clock_mono(&clock_system).ms - began < 60000);
-    struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, (pid_t)strtol(out, NULL, 10), 0), .events = POLLIN};
+    struct pollfd p = {
+        .fd = (int)syscall(SYS_pidfd_open, (pid_t)strtol(out, NULL, 10), 0), .events = POLLIN};
     assert_true(p.fd < 0 || poll(&p, 1, 60000) == 1); /* it is gone, or going */
     if (p.fd >= 0)
         close(p.fd);
@@ -193,8 +203,8 @@ static void floods_are_bounded_and_their_end_is_read(void **state)
     struct err e;
     char out[64];
     (void)state;
-    assert_int_equal(call("yes | head -c 3000000; echo 'Error (a.c:1): at last'; exit 1", NULL, 60000, out,
-                         sizeof(out), &e),
+    assert_int_equal(call("yes | head -c 3000000; echo 'Error (a.c:1): at last'; exit 1", NULL,
+                         60000, out, sizeof(out), &e),
         ERR_IO);
     assert_string_equal(e.text, "criu dump failed with exit code 1: at last");
     assert_int_equal(strlen(out), 63);
@@ -214,7 +224,9 @@ static void one_that_says_what_it_dumped_is_damaged_is_believed(void **state)
 {
     struct err e;
     (void)state;
-    assert_int_equal(call("echo 'Error (belay): process 7 is lost' >&2; exit 97", NULL, 60000, NULL, 0, &e), ERR_CORRUPT);
+    assert_int_equal(
+        call("echo 'Error (belay): process 7 is lost' >&2; exit 97", NULL, 60000, NULL, 0, &e),
+        ERR_CORRUPT);
     assert_non_null(strstr(e.text, "process 7 is lost"));
 }
 
@@ -245,7 +257,8 @@ static void the_probe_tells_why_not(void **state)
     check_probe("exit 1", "no", "criu --version failed with exit code 1: it did not say why");
     check_probe("echo hello", "no", "criu --version does not say which version it is");
     check_probe("echo Version: 3.11", "no", "criu 3.11 is too old: 3.17 or later");
-    check_probe("[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1",
+    check_probe(
+        "[ $1 = --version ] && echo Version: 3.17.1 && exit; echo 'Error (x.c:1): no vDSO'; exit 1",
         "no", "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     criu_probe(player("echo Version: 4.1"), &c);
     if (access("/proc/sys/kernel/ns_last_pid", W_OK) == 0) {
@@ -277,11 +290,12 @@ static void check_text(const char *path, const char *want)
 
 static void own_open_files_are_found_copied_and_put_back(void **state)
 {
-    char *cwd = mem_printf("%s/cwd", dir), *a = mem_printf("%s/a", cwd), *b = mem_printf("%s/sub/b", cwd),
-         *reads = mem_printf("%s/reads", cwd), *gone = mem_printf("%s/gone", cwd),
-         *other = mem_printf("%s/cwdx", dir), *scratch = mem_printf("%s/scratch", dir),
-         *note = mem_printf("%s/note", scratch), *link = mem_printf("%s/link", scratch),
-         *to = mem_printf("%s/to", dir), *copy = mem_printf("%s/to/scratch/note", dir);
+    char *cwd = mem_printf("%s/cwd", dir), *a = mem_printf("%s/a", cwd),
+         *b = mem_printf("%s/sub/b", cwd), *reads = mem_printf("%s/reads", cwd),
+         *gone = mem_printf("%s/gone", cwd), *other = mem_printf("%s/cwdx", dir),
+         *scratch = mem_printf("%s/scratch", dir), *note = mem_printf("%s/note", scratch),
+         *link = mem_printf("%s/link", scratch), *to = mem_printf("%s/to", dir),
+         *copy = mem_printf("%s/to/scratch/note", dir);
     struct criu_files f;
     struct job_user u = {.uid = geteuid(), .gid = getegid(), .name = "me"};
     struct err e;
@@ -295,8 +309,8 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
     put(other, "elsewhere");
     put(note, "a note");
     assert_int_equal(symlink("note", link), 0);
-    int fds[] = {open(a, O_WRONLY | O_APPEND), open(a, O_RDWR), open(b, O_RDWR), open(reads, O_RDONLY),
-        open(gone, O_RDWR), open(other, O_RDWR)};
+    int fds[] = {open(a, O_WRONLY | O_APPEND), open(a, O_RDWR), open(b, O_RDWR),
+        open(reads, O_RDONLY), open(gone, O_RDWR), open(other, O_RDWR)};
     void *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fds[2], 0);
     assert_ptr_not_equal(map, MAP_FAILED);
     close(fds[2]); /* mapped is enough, where we may look at mappings */
@@ -333,7 +347,8 @@ static void own_open_files_are_found_copied_and_put_back(void **state)
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (i != 2)
             close(fds[i]);
-    char *const all[] = {cwd, a, b, reads, gone, other, scratch, note, link, to, copy, sub, fifo, to2};
+    char *const all[] = {
+        cwd, a, b, reads, gone, other, scratch, note, link, to, copy, sub, fifo, to2};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         free(all[i]);
 }
@@ -345,7 +360,8 @@ static void a_list_of_files_that_is_malformed_is_refused(void **state)
         "{\"version\":1,\"files\":[{\"path\":\"a\",\"mode\":1,\"number\":0}]}",
         "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":-1,\"number\":0}]}",
         "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":1}]}",
-        "{\"version\":1,\"files\":[{\"path\":\"/a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
+        "{\"version\":1,\"files\":[{\"path\":\"/"
+        "a\",\"mode\":1,\"number\":0},{\"path\":\"b\",\"mode\":1,\"number\":1}]}"};
     struct criu_files f;
     struct err e;
     (void)state;

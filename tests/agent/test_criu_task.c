@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tasks with the method criu under a real agent, with a criu that a script of the test's own plays: it dumps nothing, and
- * restores a shell. Rooms are real, so this needs root and namespaces, and is skipped without.
+ * Tasks with the method criu under a real agent, with a criu that a script of the test's own plays:
+ * it dumps nothing, and restores a shell. Rooms are real, so this needs root and namespaces, and is
+ * skipped without.
  */
 #include "world.h"
 
@@ -25,7 +26,8 @@ static const char player[] =
     "--version) echo 'Version: 4.1'; exit ;;\n"
     "check | pre-dump) exit 0 ;;\n"
     "esac\n"
-    /* The agent's trial at its start (criu_trial.h): the text of the program is in its arguments. */
+    /* The agent's trial at its start (criu_trial.h): the text of the program is in its
+     * arguments. */
     "case \"$1 $(ls $room)\" in\n"
     "dump*output.log* | restore*output.log*) ;;\n"
     "dump*) tr '\\0' '\\n' </proc/1000/cmdline | tail -n 1 >$room/text; exit 0 ;;\n"
@@ -46,7 +48,8 @@ static const char player[] =
     "  echo image >$room/checkpoint/images/dump/core-1000.img\n"
     "  CRTOOLS_SCRIPT_ACTION=post-dump $room/hook || exit 1 ;;\n"
     "'restore missing')\n"
-    "  echo '(00.01) Error (criu/image.c:1): Unable to open inventory.img: No such file' >$room/restore.log\n"
+    "  echo '(00.01) Error (criu/image.c:1): Unable to open inventory.img: No such file' "
+    ">$room/restore.log\n"
     "  exit 1 ;;\n"
     "'restore dies') kill -9 $$ ;;\n"
     "restore*)\n"
@@ -101,7 +104,8 @@ static struct world *begin(void **state, const char *mode)
         skip();
     fs_remove_tree("/tmp/belay-test-criu", &e);
     assert_int_equal(fs_mkdirs("/tmp/belay-test-criu", 0755, &e), 0);
-    assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/criu", player, sizeof(player) - 1, 0755, &e), 0);
+    assert_int_equal(
+        fs_write_atomic("/tmp/belay-test-criu/criu", player, sizeof(player) - 1, 0755, &e), 0);
     set_mode(mode);
     user = "";
     return world_create(state, "token: t\ncriu: /tmp/belay-test-criu/criu\n");
@@ -213,10 +217,13 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
     want_criu(w, 1, 1000);
     world_start_agent(w);
     world_until(w, has_failed_save, 1, "the failure is told");
-    assert_string_equal(world_told(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
+    assert_string_equal(
+        world_told(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
     assert_true(was_called("--leave-running"));
     set_mode(
-        "hookless"); /* what it calls success lacks the job's files: it is stored, and found wanting at the restore */
+        /* what it calls success lacks the job's files: it is stored, and found wanting at the
+         * restore */
+        "hookless");
     world_until(w, has_checkpoint, 1, "the next one is stored");
     set_mode("");
     world_kill_agent(w, SIGKILL);
@@ -262,15 +269,15 @@ static struct world *check_refused(
 static void what_does_not_come_back_begins_again(void **state)
 {
     check_refused(state, "missing", "",
-        "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to open "
+        "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to "
+        "open "
         "inventory.img: No "
         "such file");
 }
 
 static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)
 {
-    check_refused(
-        state, "dies", "",
+    check_refused(state, "dies", "",
         "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is announced of CRIU was really saved and restored: a criu, a cuda-checkpoint and an nvidia-smi
- * that scripts play, in a /usr/local of the test's own, and a stand-in for CUDA's library. Needs root,
- * namespaces and mounts, and is skipped without.
+ * What is announced of CRIU was really saved and restored: a criu, a cuda-checkpoint and an
+ * nvidia-smi that scripts play, in a /usr/local of the test's own, and a stand-in for CUDA's
+ * library. Needs root, namespaces and mounts, and is skipped without.
  */
 #include "agent/criu_gpu.h"
 #include "agent/criu_room.h"
@@ -27,7 +27,8 @@
 
 #define LOCAL "/usr/local/"
 
-/* The mode is a word of dump.mode or restore.mode, with "cpu" or "gpu" before it: which of the trials it is for. */
+/* The mode is a word of dump.mode or restore.mode, with "cpu" or "gpu" before it: which of the
+ * trials it is for. */
 static const char criu[] =
     "#!/bin/sh\n"
     "room=/run/belay-task\n"
@@ -49,7 +50,8 @@ static const char criu[] =
     "esac\n"
     "exit 0\n";
 
-/* /usr/local is ours in this process and its children: criu, which is told its PATH, looks nowhere else. */
+/* /usr/local is ours in this process and its children: criu, which is told its PATH, looks nowhere
+ * else. */
 static bool have_own_local(void)
 {
     return geteuid() == 0 && access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 &&

@@ -15,7 +15,8 @@
 
 #define N(a) (sizeof(a) / sizeof *(a))
 
-static const char *given(const struct gpus *g, int64_t n, const char *const *others, size_t n_others)
+static const char *given(
+    const struct gpus *g, int64_t n, const char *const *others, size_t n_others)
 {
     static char out[GPUS_TEXT_MAX];
     struct err e;
@@ -51,7 +52,8 @@ static void who_gets_none_is_told_how_many_there_are(void **state)
     (void)state;
     gpus_number(&g, 2);
     gpus_allot(&g, &(struct gpus_ask){.whole = 2}, others, N(others), out, &e);
-    assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, and 1 of them are free of what has not ended there yet");
+    assert_string_equal(e.text, "it needs 2 GPUs of this node, which has 2, and 1 of them are free "
+                                "of what has not ended there yet");
 }
 
 static void all_of_the_largest_node_have_room_in_a_text(void **state)
@@ -75,7 +77,9 @@ static const char *allotted(const struct gpus *g, const char *slices, bool all, 
     struct counts c;
     struct err e;
     assert_int_equal(counts_parse(slices, &c, &e), 0);
-    return gpus_allot(g, &(struct gpus_ask){.slices = &c, .all = all}, &other, 1, out, &e) == 0 ? out : NULL;
+    return gpus_allot(g, &(struct gpus_ask){.slices = &c, .all = all}, &other, 1, out, &e) == 0
+               ? out
+               : NULL;
 }
 
 static void slices_are_given_by_their_profiles(void **state)
@@ -103,16 +107,20 @@ static void slices_are_given_by_their_profiles(void **state)
 
 static void what_is_no_listing_says_nothing(void **state)
 {
-    static const char *const bad[] = {"", "\n\n", "GPU", "GPU 0", "GPU 0:", "GPU 0: x (UUID: ", "GPU 0: x (UUID: )", "GPU 0: x (UUID: a b)",
-        "GPU x: y (UUID: GPU-1)", "GPU : y (UUID: GPU-1)", "GPU 12345: y (UUID: GPU-1)", "  MIG 1g.10gb Device 0: (UUID: MIG-1)",
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "    ", "  MIG"};
+    static const char *const bad[] = {"", "\n\n", "GPU", "GPU 0",
+        "GPU 0:", "GPU 0: x (UUID: ", "GPU 0: x (UUID: )", "GPU 0: x (UUID: a b)",
+        "GPU x: y (UUID: GPU-1)", "GPU : y (UUID: GPU-1)", "GPU 12345: y (UUID: GPU-1)",
+        "  MIG 1g.10gb Device 0: (UUID: MIG-1)",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "    ",
+        "  MIG"};
     struct gpus g;
     (void)state;
     for (size_t i = 0; i < N(bad); i++) {
         gpus_read(&g, bad[i]);
         assert_int_equal(g.n, 0);
     }
-    gpus_read(&g, "GPU 0: x (UUID: GPU-1)\nWarning: (UUID: 7)\nGPU 1: y (UUID: GPU-2)\n  MIG eighth Device 0: (UUID: MIG-1)");
+    gpus_read(&g, "GPU 0: x (UUID: GPU-1)\nWarning: (UUID: 7)\nGPU 1: y (UUID: GPU-2)\n  MIG "
+                  "eighth Device 0: (UUID: MIG-1)");
     assert_int_equal(g.n, 2);
     assert_string_equal(g.v[1].id, "1");
 }
@@ -149,7 +157,8 @@ static void a_task_is_kept_from_the_devices_of_others(void **state)
     assert_int_equal(gpu_devices_denied(root, GPUS_ALL, out, N(out)), 0);
     assert_int_equal(gpu_devices_denied(root, "MIG-4b0c", out, N(out)), 0);
     /* The first on the bus is the driver's last. */
-    put(root, "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA A100\nDevice Minor: \t 2\n");
+    put(root, "proc/driver/nvidia/gpus/0000:01:00.0/information",
+        "Model: \t\t NVIDIA A100\nDevice Minor: \t 2\n");
     put(root, "proc/driver/nvidia/gpus/0000:02:00.0/information", "Device Minor: \t 0\n");
     put(root, "proc/driver/nvidia/gpus/0000:03:00.0/information", "Device Minor: \t 1\n");
     assert_int_equal(gpu_devices_denied(root, "0", out, N(out)), 2);

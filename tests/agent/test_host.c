@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `belay-agent host` with real processes: one claim, what it runs ends with it, and every malformed request.
+ * `belay-agent host` with real processes: one claim, what it runs ends with it, and every malformed
+ * request.
  */
 #include "agent/host.h"
 #include "base/fs.h"
@@ -23,9 +24,11 @@
 
 #define CLUSTER "\"cluster\":\"lab\""
 
-/* Writes its own pid and that of a child in a session of its own, then stays. Opening the FIFO waits for the reader. */
-#define STAYS                                                                                                \
-    "#!/bin/sh\\nsetsid sleep 1000 &\\necho $$ $! >\\\"$BELAY_NODE_DIR/../fifo\\\"\\nexec sleep 1000\\n"
+/* Writes its own pid and that of a child in a session of its own, then stays. Opening the FIFO
+ * waits for the reader. */
+#define STAYS                                                                                      \
+    "#!/bin/sh\\nsetsid sleep 1000 &\\necho $$ $! >\\\"$BELAY_NODE_DIR/../fifo\\\"\\nexec sleep "  \
+    "1000\\n"
 #define ENDS "#!/bin/sh\\nexit 0\\n"
 
 struct rig {
@@ -74,7 +77,8 @@ static void keep_reply(struct rig *g, const char *text)
 
 static void ask(struct rig *g, const char *request, int expected)
 {
-    char *command = mem_printf("exec \"$BELAY_AGENT\" host --dir %s <<'END'\n%s\nEND\n", g->dir, request);
+    char *command =
+        mem_printf("exec \"$BELAY_AGENT\" host --dir %s <<'END'\n%s\nEND\n", g->dir, request);
     char text[4096];
     FILE *f = popen(command, "r");
     assert_non_null(f);
@@ -88,8 +92,9 @@ static void ask(struct rig *g, const char *request, int expected)
 
 static void claim(struct rig *g, const char *token, const char *script)
 {
-    char *request = mem_printf(
-        "{\"host\":1,\"do\":\"claim\",\"token\":\"%s\"," CLUSTER ",\"user_data\":\"%s\"}", token, script);
+    char *request = mem_printf("{\"host\":1,\"do\":\"claim\",\"token\":\"%s\"," CLUSTER
+                               ",\"user_data\":\"%s\"}",
+        token, script);
     ask(g, request, 0);
     free(request);
 }
@@ -144,7 +149,8 @@ static void a_claim_runs_once_and_ends_whole(void **state)
     release(g, id, 0);
     assert_true(proc_start_ticks((pid_t)pids[0]) == 0 && proc_start_ticks((pid_t)pids[1]) == 0);
     assert_int_equal(holder(g), 0);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(g->reply, "last"), "id")), id);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(g->reply, "last"), "id")), id);
     char *script = mem_printf("%s/script", g->dir); /* it held a secret */
     assert_false(fs_exists(script));
     free(script);
@@ -198,13 +204,13 @@ static void a_damaged_claim_is_not_taken_for_none(void **state)
 
 static void malformed_requests_are_refused(void **state)
 {
-    static const char *const wrong[] = {"", "{", "[]", "{}", "{\"host\":1}", "{\"host\":2,\"do\":\"list\"}",
-        "{\"host\":1,\"do\":\"dance\"}", "{\"host\":1,\"do\":\"list\",\"more\":1}",
-        "{\"host\":1,\"do\":\"claim\"}",
+    static const char *const wrong[] = {"", "{", "[]", "{}", "{\"host\":1}",
+        "{\"host\":2,\"do\":\"list\"}", "{\"host\":1,\"do\":\"dance\"}",
+        "{\"host\":1,\"do\":\"list\",\"more\":1}", "{\"host\":1,\"do\":\"claim\"}",
         "{\"host\":1,\"do\":\"claim\",\"token\":\"\"," CLUSTER ",\"user_data\":\"\"}",
         "{\"host\":1,\"do\":\"claim\",\"token\":7," CLUSTER ",\"user_data\":\"\"}",
-        "{\"host\":1,\"do\":\"release\"}", "{\"host\":1,\"do\":\"release\",\"id\":\"0123456789abcdef0\"}",
-        NULL};
+        "{\"host\":1,\"do\":\"release\"}",
+        "{\"host\":1,\"do\":\"release\",\"id\":\"0123456789abcdef0\"}", NULL};
     struct host_request q;
     struct err e;
     (void)state;

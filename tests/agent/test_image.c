@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How podman and apptainer are asked to run a script in an image, and what is told of an image that cannot be had. The runtimes are
- * scripts of a few lines.
+ * How podman and apptainer are asked to run a script in an image, and what is told of an image that
+ * cannot be had. The runtimes are scripts of a few lines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,8 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     has(text, "--volume /data:/data --volume /opt/belay/bin/belay:/run/belay/bin/belay:ro ");
     has(text, "--device nvidia.com/gpu=0 --device nvidia.com/gpu=2 ");
     has(text, "--userns=keep-id ");
-    has(text, "--env X --env BELAY_JOB_ID --workdir=/data docker.io/library/python:3.12 /bin/sh -c ");
+    has(text,
+        "--env X --env BELAY_JOB_ID --workdir=/data docker.io/library/python:3.12 /bin/sh -c ");
     has(text, " belay /t/script a b");
     assert_null(strstr(text, "secret"));
     assert_null(strstr(text, "--env PATH"));
@@ -121,7 +122,8 @@ static void podman_gets_the_jobs_directories_user_and_names_of_variables(void **
     image_free(argv);
     assert_int_equal(image_enter_command(&r, false, &argv, &e), 0);
     text = joined(argv);
-    has(text, "/usr/bin/podman --cgroup-manager=cgroupfs exec --interactive --env BELAY_SESSION --workdir=/data belay-7-1 /bin/sh -c PATH=");
+    has(text, "/usr/bin/podman --cgroup-manager=cgroupfs exec --interactive --env BELAY_SESSION "
+              "--workdir=/data belay-7-1 /bin/sh -c PATH=");
     has(text, "/run/belay/bin\"; ");
     has(text, " exec \"$@\" belay /t/script a b");
     assert_null(strstr(text, "secret"));
@@ -186,8 +188,9 @@ static void what_can_run_an_image_is_chosen_by_the_image(void **state)
 static int run(struct place *p, const char *kind, const char *image, const char *runtime)
 {
     put(p, "runtime", runtime);
-    char *command = mem_printf("cd %s && ./image.sh %s %s/runtime %s %s/control echo ran >out 2>err", p->dir,
-        kind, p->dir, image, p->dir);
+    char *command =
+        mem_printf("cd %s && ./image.sh %s %s/runtime %s %s/control echo ran >out 2>err", p->dir,
+            kind, p->dir, image, p->dir);
     int status = system(command);
     free(command);
     return WEXITSTATUS(status);
@@ -205,9 +208,10 @@ static void an_image_that_nobody_has_is_the_images_fault(void **state)
 {
     struct place *p = *state;
     char text[200];
-    assert_int_equal(run(p, "podman", "x:1",
-                         "#!/bin/sh\ntest $1 = pull || exit 1\necho Trying >&2\necho 'Error: manifest "
-                         "unknown' >&2\nexit 125\n"),
+    assert_int_equal(
+        run(p, "podman", "x:1",
+            "#!/bin/sh\ntest $1 = pull || exit 1\necho Trying >&2\necho 'Error: manifest "
+            "unknown' >&2\nexit 125\n"),
         125);
     assert_true(why(p, text, sizeof(text)));
     has(text, "the image x:1 cannot be had: Error: manifest unknown");
@@ -222,9 +226,10 @@ static void a_registry_that_is_away_is_tried_again_and_then_the_nodes_trouble(vo
     char text[200], *tries = path_in(p, "tries");
     struct buf n = {0};
     struct err e;
-    assert_int_equal(run(p, "podman", "x:1",
-                         "#!/bin/sh\ntest $1 = pull || exit 1\necho >>tries\necho 'dial tcp: i/o timeout' "
-                         ">&2\nexit 125\n"),
+    assert_int_equal(
+        run(p, "podman", "x:1",
+            "#!/bin/sh\ntest $1 = pull || exit 1\necho >>tries\necho 'dial tcp: i/o timeout' "
+            ">&2\nexit 125\n"),
         125);
     assert_false(why(p, text, sizeof(text)));
     has(text, "the image x:1 cannot be had: dial tcp: i/o timeout (after 3 tries)");
@@ -240,8 +245,9 @@ static void an_image_that_is_there_is_not_fetched(void **state)
     char *pulled = path_in(p, "pulled"), *out = path_in(p, "out");
     struct buf text = {0};
     struct err e;
-    assert_int_equal(
-        run(p, "podman", "x:1", "#!/bin/sh\ntest \"$1 $2\" = 'image exists' && exit 0\n: >pulled\n"), 0);
+    assert_int_equal(run(p, "podman", "x:1",
+                         "#!/bin/sh\ntest \"$1 $2\" = 'image exists' && exit 0\n: >pulled\n"),
+        0);
     assert_false(fs_exists(pulled));
     assert_int_equal(run(p, "apptainer", "x:1", "#!/bin/sh\necho \"$@\" >pulled\n"), 0);
     assert_int_equal(fs_read(pulled, 200, &text, &e), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an attempt left is found by the next one of the same job only, and goes when it is of no use.
+ * What an attempt left is found by the next one of the same job only, and goes when it is of no
+ * use.
  */
 #include "agent/kept.h"
 
@@ -48,7 +49,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A task's directory with a checkpoint directory, of one file or empty. Borrowed until the next call. */
+/* A task's directory with a checkpoint directory, of one file or empty. Borrowed until the next
+ * call. */
 static const char *make_tree(const struct place *p, int job, int attempt, bool is_empty)
 {
     static char path[200];
@@ -75,11 +77,13 @@ static void assert_kept(const struct place *p, const char *expected)
     char text[400] = "";
     int at = 0;
     for (size_t i = 0; i < n; i++)
-        at += snprintf(text + at, sizeof(text) - (size_t)at, "%d-%d ", (int)v[i].job, (int)v[i].attempt);
+        at += snprintf(
+            text + at, sizeof(text) - (size_t)at, "%d-%d ", (int)v[i].job, (int)v[i].attempt);
     assert_string_equal(text, expected);
 }
 
-static void assert_found(const struct place *p, int job, int attempt, size_t max, const char *expected)
+static void assert_found(
+    const struct place *p, int job, int attempt, size_t max, const char *expected)
 {
     char *v[8], text[400] = "";
     size_t n = kept_find(p->kept, p->tasks, job, attempt, v, max);
@@ -102,8 +106,8 @@ static void only_earlier_attempts_of_the_job_are_found_the_newest_first(void **s
     make_tree(p, 1, 3, false);
     make_tree(p, 1, 5, false);
     make_tree(p, 2, 4, false);
-    assert_found(
-        p, 1, 5, 8, "tasks/1-3/checkpoint tasks/1-2/checkpoint tasks/1-1/checkpoint kept/1-2 kept/1-1 ");
+    assert_found(p, 1, 5, 8,
+        "tasks/1-3/checkpoint tasks/1-2/checkpoint tasks/1-1/checkpoint kept/1-2 kept/1-1 ");
     assert_found(p, 1, 5, 2, "tasks/1-3/checkpoint tasks/1-2/checkpoint ");
     assert_found(p, 1, 1, 8, "");
     assert_found(p, 3, 9, 8, "");

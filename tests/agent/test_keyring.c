@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's keyring as a place for secrets: what is put comes back, aged; what is not ours does not.
+ * The kernel's keyring as a place for secrets: what is put comes back, aged; what is not ours does
+ * not.
  */
 #include "agent/keyring.h"
 #include "base/err.h"
@@ -95,12 +96,14 @@ static void what_is_too_large_is_refused(void **state)
 
 static void what_is_not_ours_is_refused(void **state)
 {
-    static const char *const texts[] = {"x", "\n", "12", "12\n", "12\n{}", "12x\n{}", "12\n{\"rev\":1,\"attempts\":[]}",
+    static const char *const texts[] = {"x", "\n", "12", "12\n", "12\n{}", "12x\n{}",
+        "12\n{\"rev\":1,\"attempts\":[]}",
         "12\n{\"rev\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\"}]}"};
     struct wire_secrets back;
     char *name = mem_printf("belay:%s", (const char *)*state);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        assert_true(syscall(SYS_add_key, "user", name, texts[i], strlen(texts[i]), (long)KEY_SPEC_USER_KEYRING) > 0);
+        assert_true(syscall(SYS_add_key, "user", name, texts[i], strlen(texts[i]),
+                        (long)KEY_SPEC_USER_KEYRING) > 0);
         assert_int_equal(get(*state, at.ms, &back), ERR_INVALID);
         keyring_drop(*state);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs as the stand-in of the driver's library plays them, which the library path leads to; "without": there is none.
+ * GPUs as the stand-in of the driver's library plays them, which the library path leads to;
+ * "without": there is none.
  */
 #include "agent/nvml.h"
 
@@ -19,12 +20,12 @@
 
 #define WAIT_MS 30000
 
-static const char script[] =
-    "gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=990 clock_max=1980 reasons=0x44 ecc_corrected=3 "
-    "ecc_uncorrected=1 processes=2\n"
-    "gpu uuid=GPU-b temperature=31 reasons=0x89\n"
-    "slice uuid=MIG-1 memory=5 total=10 processes=1 busy=99\n"
-    "slice uuid=MIG-2 memory=0 total=10\n";
+static const char script[] = "gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 "
+                             "temperature=60 clock=990 clock_max=1980 reasons=0x44 ecc_corrected=3 "
+                             "ecc_uncorrected=1 processes=2\n"
+                             "gpu uuid=GPU-b temperature=31 reasons=0x89\n"
+                             "slice uuid=MIG-1 memory=5 total=10 processes=1 busy=99\n"
+                             "slice uuid=MIG-2 memory=0 total=10\n";
 
 static int64_t now_ms(void)
 {

@@ -42,8 +42,10 @@ static void one_at_a_time_unless_it_is_shorter_than_what_the_others_need(void **
 
 static void of_those_that_were_never_saved_two_go_together(void **state)
 {
-    const struct order_save one[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}, {NEVER_SAVED, WAITS}};
-    const struct order_save two[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}};
+    const struct order_save one[] = {
+        {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}, {NEVER_SAVED, WAITS}};
+    const struct order_save two[] = {
+        {NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {NEVER_SAVED, WAITS}};
     const struct order_save known[] = {{NEVER_SAVED, 1000}, {NEVER_SAVED, 1000}, {5000, WAITS}};
 
     (void)state;
@@ -55,7 +57,8 @@ static void of_those_that_were_never_saved_two_go_together(void **state)
 #define N 6
 #define DEADLINE 30000
 
-/* How many of N are done in time when the way to the store is shared evenly by those under way, in steps of 10 ms. */
+/* How many of N are done in time when the way to the store is shared evenly by those under way, in
+ * steps of 10 ms. */
 static int play(const int64_t *need, bool ordered)
 {
     struct order_save v[N];
@@ -104,12 +107,13 @@ static void more_are_done_in_order_than_side_by_side(void **state)
 static void an_older_save_gives_way_if_only_the_newer_can_be_in_time(void **state)
 {
     (void)state;
-    assert_false(order_gives_way(5000, 9000, 20000));    /* both */
-    assert_false(order_gives_way(5000, 15000, 20000));   /* just */
-    assert_true(order_gives_way(5001, 15000, 20000));    /* the newer alone */
-    assert_true(order_gives_way(60000, 20000, 20000));   /* just */
-    assert_false(order_gives_way(5000, 20001, 20000));   /* the older alone */
-    assert_false(order_gives_way(30000, 40000, 20000));  /* neither: the one that has begun is nearer */
+    assert_false(order_gives_way(5000, 9000, 20000));  /* both */
+    assert_false(order_gives_way(5000, 15000, 20000)); /* just */
+    assert_true(order_gives_way(5001, 15000, 20000));  /* the newer alone */
+    assert_true(order_gives_way(60000, 20000, 20000)); /* just */
+    assert_false(order_gives_way(5000, 20001, 20000)); /* the older alone */
+    /* neither: the one that has begun is nearer */
+    assert_false(order_gives_way(30000, 40000, 20000));
     assert_true(order_gives_way(-1, 40000, 20000));      /* nothing of it is there yet */
     assert_false(order_gives_way(-1, 40000, INT64_MAX)); /* time enough */
     assert_false(order_gives_way(5000, 1000, INT64_MAX));

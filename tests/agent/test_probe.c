@@ -40,7 +40,8 @@ static void *burn(void *ctx)
     return ctx;
 }
 
-/* A child that waits for a byte, uses so much of a cpu in a thread of its own, says so and waits for its end. */
+/* A child that waits for a byte, uses so much of a cpu in a thread of its own, says so and waits
+ * for its end. */
 struct child {
     pid_t pid;
     int go[2], done[2];
@@ -90,7 +91,8 @@ static void what_a_process_did_since_the_look_before_is_seen(void **state)
     struct probe *p = probe_create();
     struct probe_node before, now;
     struct task_load l;
-    struct probe_of of = {.init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid), .waited_ms = 40};
+    struct probe_of of = {
+        .init_pid = c.pid, .init_ticks = (int64_t)proc_start_ticks(c.pid), .waited_ms = 40};
     char byte;
     (void)state;
     probe_node_read(now_ms(), &before);

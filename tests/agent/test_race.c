@@ -117,7 +117,8 @@ static void be_user(void)
 }
 
 /* False: there is nothing to be swapped, or not by the user. */
-static bool swap(int dir, const char *name, const char *aside, const char *victim, bool by_hard_link)
+static bool swap(
+    int dir, const char *name, const char *aside, const char *victim, bool by_hard_link)
 {
     if (renameat(dir, name, dir, aside) < 0)
         return false;

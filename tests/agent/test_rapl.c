@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What processors have used of energy, from files as the kernel's powercap has them, and from such as it never had.
+ * What processors have used of energy, from files as the kernel's powercap has them, and from such
+ * as it never had.
  */
 #include "agent/rapl.h"
 
@@ -56,9 +57,9 @@ static void packages_and_their_memory_are_added_up_and_nothing_twice(void **stat
     (void)state;
     add_zone("intel-rapl:0", "package-0\n", "1000000\n");
     add_zone("intel-rapl:1", "package-1\n", "2000000\n");
-    add_zone("intel-rapl:0:0", "core\n", "7\n");        /* a part of the package */
+    add_zone("intel-rapl:0:0", "core\n", "7\n"); /* a part of the package */
     add_zone("intel-rapl:0:1", "dram\n", "500000\n");
-    add_zone("intel-rapl:2", "psys\n", "7\n");          /* all of it again */
+    add_zone("intel-rapl:2", "psys\n", "7\n");           /* all of it again */
     add_zone("intel-rapl-mmio:0", "package-0\n", "7\n"); /* likewise */
     add_zone("intel-rapl:", "package-2\n", "7\n");
     add_zone("intel-rapl:0:1:2", "dram\n", "7\n");
@@ -107,7 +108,8 @@ static void what_cannot_be_read_is_not_known_until_it_can(void **state)
         assert_int_equal(rapl_look(&r, 2 * SECOND_MS), 0);
     }
     put("intel-rapl:0", "energy_uj", "300\n");
-    assert_int_equal(rapl_look(&r, 2 * SECOND_MS + RAPL_GAP_MS + 1), -1); /* it may have come round twice */
+    /* it may have come round twice */
+    assert_int_equal(rapl_look(&r, 2 * SECOND_MS + RAPL_GAP_MS + 1), -1);
     put("intel-rapl:0", "energy_uj", "301\n");
     assert_int_equal(rapl_look(&r, 3 * SECOND_MS + RAPL_GAP_MS), 1);
 }
@@ -133,9 +135,11 @@ static void without_any_nothing_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(packages_and_their_memory_are_added_up_and_nothing_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            packages_and_their_memory_are_added_up_and_nothing_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(a_counter_that_comes_round_goes_on, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_read_is_not_known_until_it_can, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            what_cannot_be_read_is_not_known_until_it_can, setup, teardown),
         cmocka_unit_test_setup_teardown(without_any_nothing_is_known, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,8 @@ static void a_state_survives_a_round_trip(void **state)
     (void)state;
     record_init_state(&s, 42, 3);
     s.told.checkpoints = mem_array(1, sizeof(*s.told.checkpoints));
-    s.told.checkpoints[0] =
-        (struct wire_checkpoint){.sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = "notice"};
+    s.told.checkpoints[0] = (struct wire_checkpoint){
+        .sequence = 4, .progress = WIRE_NONE, .saved_at = 9, .cause = "notice"};
     s.told.n_checkpoints = 1;
     s.prepared = s.saving = true;
     s.sequence = 5;
@@ -70,7 +70,11 @@ static void a_state_survives_a_round_trip(void **state)
 
 static void an_exit_and_a_start_survive_a_round_trip(void **state)
 {
-    struct task_exit x = {.cause = EXIT_TIMEOUT, .code = 137, .signal = 9, .ended_at = 5, .text = "too long"},
+    struct task_exit x = {.cause = EXIT_TIMEOUT,
+                         .code = 137,
+                         .signal = 9,
+                         .ended_at = 5,
+                         .text = "too long"},
                      x2;
     struct task_start s = {.started_at = 7, .init_pid = 8, .init_ticks = 9}, s2;
     struct err e;
@@ -92,7 +96,8 @@ static void an_exit_and_a_start_survive_a_round_trip(void **state)
     assert_int_equal(record_read_start("supervisor.pid", &s2, &e), ERR_NOT_FOUND);
     close(fd);
     assert_int_equal(record_read_start("nothing", &s2, &e), ERR_NOT_FOUND);
-    assert_int_equal(record_put_new("supervisor.pid", "17 4711\n{\"started_at\":x}\n", 25, 0600, &e), 0);
+    assert_int_equal(
+        record_put_new("supervisor.pid", "17 4711\n{\"started_at\":x}\n", 25, 0600, &e), 0);
     assert_int_equal(record_read_start("supervisor.pid", &s2, &e), ERR_INVALID);
 }
 
@@ -104,7 +109,8 @@ static void a_spec_is_kept_from_others(void **state)
         .script = script,
         .cwd = "/",
         .needs_secrets = true,
-        .secrets = {.version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true}};
+        .secrets = {
+            .version = 7, .checkpoint_keys = keys, .n_checkpoint_keys = 1, .encrypts = true}};
     struct wire_desired back;
     struct stat st;
     struct buf text = {0};
@@ -153,7 +159,8 @@ static void an_incarnation_is_greater_than_the_one_before(void **state)
     struct err e;
     assert_int_equal(incarnation_next(dir, 1760000000000, &first, &e), 0);
     assert_int_equal(incarnation_next(dir, 1760000005000, &second, &e), 0);
-    assert_int_equal(incarnation_next(dir, 1750000000000, &third, &e), 0); /* the clock was set back */
+    /* the clock was set back */
+    assert_int_equal(incarnation_next(dir, 1750000000000, &third, &e), 0);
     assert_true(first == 1760000000000 && second == 1760000005000 && third == second + 1);
     assert_int_equal(record_put("incarnation", "rubbish", 7, 0600, &e), 0);
     assert_int_equal(incarnation_next(dir, 1760000009000, &fourth, &e), 0);
@@ -175,7 +182,8 @@ static const char *value_of(char **env, const char *name)
     return found;
 }
 
-static char **build_on(struct wire_desired_attempt *a, bool restored, const char *gpu_maker, const char *gpus)
+static char **build_on(
+    struct wire_desired_attempt *a, bool restored, const char *gpu_maker, const char *gpus)
 {
     static const struct job_user user = {.name = "ann", .home = "/home/ann", .shell = "/bin/zsh"};
     const struct task_env t = {.spec = a,
@@ -197,8 +205,8 @@ static char **build(struct wire_desired_attempt *a, bool restored)
 
 static void the_contract_overrides_what_the_job_brings(void **state)
 {
-    char home[] = "HOME", own_home[] = "/scratch", id[] = "BELAY_JOB_ID", forged[] = "1", a1[] = "A",
-         v1[] = "x=y";
+    char home[] = "HOME", own_home[] = "/scratch", id[] = "BELAY_JOB_ID", forged[] = "1",
+         a1[] = "A", v1[] = "x=y";
     struct wire_env env[] = {{home, own_home}, {id, forged}, {a1, v1}};
     struct wire_desired_attempt a = {
         .job = 42, .attempt = 3, .name = "train", .cwd = "/w", .env = env, .n_env = 3};
@@ -252,7 +260,8 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
 {
     char cuda[] = "CUDA_VISIBLE_DEVICES", all[] = "0,1,2,3";
     struct wire_env env[] = {{cuda, all}};
-    struct wire_desired_attempt a = {.job = 42, .attempt = 1, .cwd = "/w", .gpus = 2, .slurm_env = true, .env = env, .n_env = 1};
+    struct wire_desired_attempt a = {
+        .job = 42, .attempt = 1, .cwd = "/w", .gpus = 2, .slurm_env = true, .env = env, .n_env = 1};
     (void)state;
     char **e = build_on(&a, false, "nvidia", "1,3");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "1,3");
@@ -264,7 +273,8 @@ static void a_job_sees_the_gpus_that_are_its_own_and_no_others(void **state)
     assert_null(value_of(e, "ROCR_VISIBLE_DEVICES"));
     env_free(e);
     e = build_on(&a, false, "nvidia", "GPU-1,MIG-1,MIG-2");
-    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1"); /* it does not see both kinds */
+    /* it does not see both kinds */
+    assert_string_equal(value_of(e, "CUDA_VISIBLE_DEVICES"), "GPU-1");
     assert_string_equal(value_of(e, "BELAY_GPUS"), "GPU-1,MIG-1,MIG-2");
     env_free(e);
     a.gpus = 0;

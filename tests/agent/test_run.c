@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void assert_end(struct world *w, int64_t job, const char *end, int exit_code, const char *text)
+static void assert_end(
+    struct world *w, int64_t job, const char *end, int exit_code, const char *text)
 {
     const struct wire_attempt_status *s = world_told(w, job);
     assert_non_null(s);
@@ -37,7 +38,8 @@ static void a_script_runs_with_its_environment_and_its_output_is_shipped(void **
         "#!/bin/sh\n"
         "#SBATCH -J job\n"
         "echo "
-        "\"$1,$2,$BELAY_JOB_ID,$BELAY_ATTEMPT,$BELAY_JOB_NAME,$BELAY_RESTORED,$SEED,$SLURM_JOB_ID,$(pwd)\"\n"
+        "\"$1,$2,$BELAY_JOB_ID,$BELAY_ATTEMPT,$BELAY_JOB_NAME,$BELAY_RESTORED,$SEED,$SLURM_JOB_ID,$"
+        "(pwd)\"\n"
         "test -d \"$BELAY_CHECKPOINT_DIR\" && test -d \"$BELAY_CONTROL_DIR\" || echo missing\n"
         "echo oops >&2\n"
         "env | cut -d= -f1 | sort | tr '\\n' ' '\n"
@@ -149,7 +151,8 @@ static void a_later_attempt_adds_to_its_file(void **state)
     struct err e;
     snprintf(path, sizeof(path), "%s/out-7", w->dir);
     assert_int_equal(fs_write_atomic(path, "first\n", 6, 0600, &e), 0);
-    struct wire_desired_attempt *a = world_want(w, 7, 2, "#!/bin/sh\nyes | head -c 300000 | wc -c\necho two >&2; exit 3\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 7, 2, "#!/bin/sh\nyes | head -c 300000 | wc -c\necho two >&2; exit 3\n");
     STR_COPY(a->cwd, w->dir);
     a->output = output;
     a = world_want(w, 8, 1, "#!/bin/sh\necho fresh\n");
@@ -174,8 +177,10 @@ static void a_file_that_cannot_be_opened_is_told(void **state)
     world_start_agent(w);
     world_until(w, has_ended, 1, "the first ended");
     world_until(w, has_ended, 2, "the second ended");
-    assert_end(w, 1, "failed", 126, "its output cannot be written to no/such/dir/1.out: No such file or directory");
-    assert_end(w, 2, "failed", 126, "its input nothing.txt cannot be opened: No such file or directory");
+    assert_end(w, 1, "failed", 126,
+        "its output cannot be written to no/such/dir/1.out: No such file or directory");
+    assert_end(
+        w, 2, "failed", 126, "its input nothing.txt cannot be opened: No such file or directory");
     assert_string_equal(world_output(w, 1), "");
 }
 
@@ -232,7 +237,8 @@ static void of_much_output_that_stands_beside_an_end(void **state)
     memset(first, 'a', sizeof(first));
     memset(last, 'b', sizeof(last));
     w->deaf_to_output = true;
-    world_want(w, 1, 1, "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
+    world_want(w, 1, 1,
+        "#!/bin/sh\nhead -c 65536 /dev/zero | tr '\\0' a\nhead -c 65536 /dev/zero | tr '\\0' b\n");
     world_start_agent(w);
     world_until(w, is_told_as_ended, 1, "the script ended");
     assert_tail(w, 0, first, sizeof(first)); /* it follows upon what belayd has */
@@ -290,8 +296,9 @@ static void what_belayd_does_not_want_any_more_is_forgotten(void **state)
 }
 
 /* What it finds, and whose it is. */
-static const char look_around[] = "#!/bin/sh\nls -A \"$BELAY_CHECKPOINT_DIR\" \"$BELAY_CONTROL_DIR\" | grep -v : | tr -d '\\n'\n"
-                                  "stat -c '%i %a' \"$BELAY_CHECKPOINT_DIR\"\n";
+static const char look_around[] =
+    "#!/bin/sh\nls -A \"$BELAY_CHECKPOINT_DIR\" \"$BELAY_CONTROL_DIR\" | grep -v : | tr -d '\\n'\n"
+    "stat -c '%i %a' \"$BELAY_CHECKPOINT_DIR\"\n";
 
 static char *run_and_forget(struct world *w, int64_t job, const char *script)
 {
@@ -315,7 +322,8 @@ static void a_directory_in_which_nothing_was_left_is_the_next_tasks(void **state
     assert_true(str_ends(first, " 700\n") && strlen(first) < 30);
     assert_string_equal(first, second);
     char *third = run_and_forget(w, 3, look_around);
-    assert_true(str_ends(third, " 700\n") && strlen(third) < 30); /* nothing but a number: it is empty */
+    /* nothing but a number: it is empty */
+    assert_true(str_ends(third, " 700\n") && strlen(third) < 30);
     free(first);
     free(second);
     free(third);
@@ -341,8 +349,8 @@ static bool is_ready(struct world *w, int64_t job)
 static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a = world_want(
-        w, 1, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
+    struct wire_desired_attempt *a = world_want(w, 1, 1,
+        "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
     world_start_agent(w);
     world_until(w, is_ready, 1, "the job has set its trap");
     a->want = WIRE_STOP;
@@ -352,10 +360,12 @@ static void a_stop_sends_sigterm_and_tells_its_reason(void **state)
     assert_end(w, 1, "user", 0, "");
 }
 
-/* A podman of a few lines, in front of PATH: the agent finds it, and what it is asked to run it runs here. */
+/* A podman of a few lines, in front of PATH: the agent finds it, and what it is asked to run it
+ * runs here. */
 static void stand_in(struct world *w, const char *text)
 {
-    char *path = mem_printf("%s/podman", w->dir), *all = mem_printf("%s:%s", w->dir, getenv("PATH"));
+    char *path = mem_printf("%s/podman", w->dir),
+         *all = mem_printf("%s:%s", w->dir, getenv("PATH"));
     struct err e;
     assert_int_equal(fs_write_atomic(path, text, strlen(text), 0755, &e), 0);
     assert_int_equal(chmod(w->dir, 0755), 0);
@@ -364,7 +374,9 @@ static void stand_in(struct world *w, const char *text)
     free(all);
 }
 
-#define RUNS "#!/bin/sh\ntest \"$1\" = image && exit 0\nwhile [ \"$1\" != /bin/sh ]; do shift; done\nexec \"$@\"\n"
+#define RUNS                                                                                       \
+    "#!/bin/sh\ntest \"$1\" = image && exit 0\nwhile [ \"$1\" != /bin/sh ]; do shift; done\nexec " \
+    "\"$@\"\n"
 
 static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(void **state)
 {
@@ -372,11 +384,13 @@ static void a_script_in_an_image_has_its_environment_its_end_and_its_signals(voi
     char image[] = "lab/tools:1", word[] = "a b", *args[] = {word};
     stand_in(w, RUNS);
     struct wire_desired_attempt *a = world_want(w, 1, 1,
-        "#!/bin/sh\necho $1,$BELAY_JOB_ID,$(pwd); test -w \"$BELAY_CHECKPOINT_DIR\" && echo \"$PATH\" | grep -c /run/belay/bin\nexit 3\n");
+        "#!/bin/sh\necho $1,$BELAY_JOB_ID,$(pwd); test -w \"$BELAY_CHECKPOINT_DIR\" && echo "
+        "\"$PATH\" | grep -c /run/belay/bin\nexit 3\n");
     a->image = image;
     a->args = args;
     a->n_args = 1;
-    a = world_want(w, 2, 1, "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
+    a = world_want(w, 2, 1,
+        "#!/bin/sh\ntrap 'echo got TERM; exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n");
     a->image = image;
     world_start_agent(w);
     world_until(w, has_ended, 1, "the script ended");
@@ -396,7 +410,8 @@ static void an_image_that_cannot_be_had_is_told_apart_from_a_node_that_cannot_ru
 {
     struct world *w = world_create(state, "token: t\n");
     char bad[] = "bad:1", broken[] = "broken:1";
-    stand_in(w, "#!/bin/sh\ncase \"$*\" in\n*exists*broken*) exit 0 ;;\nimage*) exit 1 ;;\npull*) echo 'Error: manifest unknown' >&2; exit 125 ;;\nesac\n"
+    stand_in(w, "#!/bin/sh\ncase \"$*\" in\n*exists*broken*) exit 0 ;;\nimage*) exit 1 ;;\npull*) "
+                "echo 'Error: manifest unknown' >&2; exit 125 ;;\nesac\n"
                 "echo 'Error: no storage' >&2\nexit 125\n");
     world_want(w, 1, 1, "#!/bin/sh\necho never\n")->image = bad;
     world_want(w, 2, 1, "#!/bin/sh\necho never\n")->image = broken;
@@ -445,7 +460,8 @@ static bool has_heard(struct world *w, int64_t job)
     return strstr(world_output(w, job), "got USR1") != NULL;
 }
 
-/* Whoever runs the agent by then: its supervisor is told again, and what it was told is not forgotten. */
+/* Whoever runs the agent by then: its supervisor is told again, and what it was told is not
+ * forgotten. */
 static void another_time_limit_counts_from_the_start(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -488,7 +504,8 @@ static void another_time_limit_counts_from_the_start(void **state)
 static void the_signal_comes_before_the_time_limit_that_holds(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    struct wire_desired_attempt *a = world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got USR1' USR1\nwhile :; do sleep 0.05; done\n");
+    struct wire_desired_attempt *a =
+        world_want(w, 1, 1, "#!/bin/sh\ntrap 'echo got USR1' USR1\nwhile :; do sleep 0.05; done\n");
     a->time_limit_ms = 3600000;
     a->grace_signal = SIGUSR1;
     a->grace_ms = 60000;
@@ -544,7 +561,8 @@ static void a_signal_before_the_time_limit_waits_for_who_hears_it(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
     struct wire_desired_attempt *a = world_want(w, 1, 1,
-        "#!/bin/sh\nsleep 1\nsh -c \"trap 'echo got USR1; exit 3' USR1; while :; do sleep 0.05; done\"\nexit $?\n");
+        "#!/bin/sh\nsleep 1\nsh -c \"trap 'echo got USR1; exit 3' USR1; while :; do sleep 0.05; "
+        "done\"\nexit $?\n");
     a->time_limit_ms = 60000;
     a->grace_signal = SIGUSR1;
     a->grace_ms = 60000;
@@ -637,7 +655,8 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
         return;
     }
     struct wire_desired_attempt *a = world_want(w, 1, 1,
-        "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y >\"$BELAY_CONTROL_DIR/y\" && echo "
+        "#!/bin/sh\nid -un\necho x >\"$BELAY_CHECKPOINT_DIR/x\" && echo y "
+        ">\"$BELAY_CONTROL_DIR/y\" && echo "
         "$USER\n");
     char output[] = "as-nobody.%j", refused[] = "../as-nobody.%j";
     char dir[80], file[120];
@@ -661,7 +680,8 @@ static void a_job_of_another_user_runs_as_that_user(void **state)
     snprintf(file, sizeof(file), "%s/as-nobody.1", dir);
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_uid, 65534);
-    assert_end(w, 2, "failed", 126, "its output cannot be written to ../as-nobody.2: Permission denied");
+    assert_end(
+        w, 2, "failed", 126, "its output cannot be written to ../as-nobody.2: Permission denied");
 }
 
 /* ---- shared memory ---- */
@@ -709,7 +729,8 @@ static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **sta
     ssize_t n = readlink("/proc/self/ns/ipc", here, sizeof(here) - 1);
     assert_true(n > 0);
     here[n] = '\0';
-    snprintf(theirs, sizeof(theirs), "%.*s", (int)strcspn(world_output(w, 1), "\n"), world_output(w, 1));
+    snprintf(
+        theirs, sizeof(theirs), "%.*s", (int)strcspn(world_output(w, 1), "\n"), world_output(w, 1));
     assert_string_equal(theirs, here);
 }
 

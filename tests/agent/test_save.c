@@ -21,37 +21,40 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A cooperative program: on a request it writes its state, commits, and stops when it is told to. */
-static const char coop[] = "#!/bin/sh\n"
-                           "n=0\n"
-                           "[ \"$BELAY_RESTORED\" = 1 ] && n=$(cat \"$BELAY_CHECKPOINT_DIR/n\")\n"
-                           "echo start $n\n"
-                           "k=1\n"
-                           "while [ $n -lt 100000 ]; do\n"
-                           "  n=$((n + 1))\n"
-                           "  echo \"{\\\"done\\\":$n,\\\"total\\\":100000}\" >\"$BELAY_CONTROL_DIR/p\"\n"
-                           "  mv \"$BELAY_CONTROL_DIR/p\" \"$BELAY_CONTROL_DIR/progress\"\n"
-                           "  if [ -e \"$BELAY_CONTROL_DIR/request\" ]; then\n"
-                           "    cat \"$BELAY_CONTROL_DIR/request\" 2>/dev/null; echo\n"
-                           "    echo $n >\"$BELAY_CHECKPOINT_DIR/n\"\n"
-                           "    echo \"{\\\"progress\\\":$n,\\\"total\\\":null}\" >\"$BELAY_CONTROL_DIR/c\"\n"
-                           "    mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.$k\"\n"
-                           "    while [ ! -e \"$BELAY_CONTROL_DIR/result.$k\" ]; do sleep 0.02; done\n"
-                           "    cat \"$BELAY_CONTROL_DIR/result.$k\"; echo\n"
-                           "    grep -q '\"stop\":true' \"$BELAY_CONTROL_DIR/result.$k\" && exit 85\n"
-                           "    k=$((k + 1))\n"
-                           "  fi\n"
-                           "  sleep 0.02\n"
-                           "done\n";
+/* A cooperative program: on a request it writes its state, commits, and stops when it is told
+ * to. */
+static const char coop[] =
+    "#!/bin/sh\n"
+    "n=0\n"
+    "[ \"$BELAY_RESTORED\" = 1 ] && n=$(cat \"$BELAY_CHECKPOINT_DIR/n\")\n"
+    "echo start $n\n"
+    "k=1\n"
+    "while [ $n -lt 100000 ]; do\n"
+    "  n=$((n + 1))\n"
+    "  echo \"{\\\"done\\\":$n,\\\"total\\\":100000}\" >\"$BELAY_CONTROL_DIR/p\"\n"
+    "  mv \"$BELAY_CONTROL_DIR/p\" \"$BELAY_CONTROL_DIR/progress\"\n"
+    "  if [ -e \"$BELAY_CONTROL_DIR/request\" ]; then\n"
+    "    cat \"$BELAY_CONTROL_DIR/request\" 2>/dev/null; echo\n"
+    "    echo $n >\"$BELAY_CHECKPOINT_DIR/n\"\n"
+    "    echo \"{\\\"progress\\\":$n,\\\"total\\\":null}\" >\"$BELAY_CONTROL_DIR/c\"\n"
+    "    mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.$k\"\n"
+    "    while [ ! -e \"$BELAY_CONTROL_DIR/result.$k\" ]; do sleep 0.02; done\n"
+    "    cat \"$BELAY_CONTROL_DIR/result.$k\"; echo\n"
+    "    grep -q '\"stop\":true' \"$BELAY_CONTROL_DIR/result.$k\" && exit 85\n"
+    "    k=$((k + 1))\n"
+    "  fi\n"
+    "  sleep 0.02\n"
+    "done\n";
 
 /* Commits once of its own accord, then waits. */
-static const char commit_once[] = "#!/bin/sh\n"
-                                  "echo state >\"$BELAY_CHECKPOINT_DIR/state\"\n"
-                                  "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
-                                  "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
-                                  "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
-                                  "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
-                                  "sleep 1000\n";
+static const char commit_once[] =
+    "#!/bin/sh\n"
+    "echo state >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+    "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
+    "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+    "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+    "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
+    "sleep 1000\n";
 
 static const char resume[] = "#!/bin/sh\n"
                              "echo \"$BELAY_RESTORED $(cat \"$BELAY_CHECKPOINT_DIR/state\")\"\n";
@@ -101,7 +104,8 @@ static void a_commit_is_stored_told_and_restored(void **state)
     assert_int_equal(c->bytes, 6);
     assert_string_equal(c->cause, "program");
     world_until(w, output_has_result, 1, "the program has its answer");
-    assert_non_null(strstr(world_output(w, 1), "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}"));
+    assert_non_null(
+        strstr(world_output(w, 1), "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}"));
     want_coop(w, 2, resume);
     world_go(w);
     world_until(w, has_ended, 1, "the second attempt ended");
@@ -181,14 +185,15 @@ static void an_acknowledged_checkpoint_is_not_told_again(void **state)
 }
 
 /* Waits for the test before it commits. */
-static const char commit_late[] = "#!/bin/sh\n"
-                                  "env\n"
-                                  "echo state-of-the-job >\"$BELAY_CHECKPOINT_DIR/state\"\n"
-                                  "while [ ! -e \"$BELAY_CHECKPOINT_DIR/go\" ]; do sleep 0.02; done\n"
-                                  "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
-                                  "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
-                                  "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
-                                  "sleep 1000\n";
+static const char commit_late[] =
+    "#!/bin/sh\n"
+    "env\n"
+    "echo state-of-the-job >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+    "while [ ! -e \"$BELAY_CHECKPOINT_DIR/go\" ]; do sleep 0.02; done\n"
+    "echo '{\"progress\":5}' >\"$BELAY_CONTROL_DIR/c\"\n"
+    "ln \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+    "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
+    "sleep 1000\n";
 
 static bool has_committed(struct world *w, int64_t job)
 {
@@ -343,8 +348,8 @@ static void an_exit_that_asks_to_be_continued_needs_a_method(void **state)
     world_until(w, has_ended, 1, "the attempt ended");
     assert_end(w, "failed");
     assert_int_equal(world_told(w, 1)->exit_code, 85);
-    assert_non_null(
-        strstr(world_told(w, 1)->text, "--checkpoint none: submit it with --checkpoint signal or coop"));
+    assert_non_null(strstr(
+        world_told(w, 1)->text, "--checkpoint none: submit it with --checkpoint signal or coop"));
 }
 
 static bool has_two_checkpoints(struct world *w, int64_t job)
@@ -446,7 +451,8 @@ static void before_its_time_limit_a_task_is_saved(void **state)
 static bool has_daily_checkpoint(struct world *w, int64_t job)
 {
     const struct wire_attempt_status *s = world_told(w, job);
-    return s && s->n_checkpoints > 0 && strcmp(s->checkpoints[s->n_checkpoints - 1].cause, "daily") == 0;
+    return s && s->n_checkpoints > 0 &&
+           strcmp(s->checkpoints[s->n_checkpoints - 1].cause, "daily") == 0;
 }
 
 static bool has_user_checkpoints(struct world *w, int64_t job)
@@ -480,7 +486,8 @@ static void a_save_that_a_user_asks_for_is_made_once(void **state)
     a->saves_asked = 2;
     world_go(w);
     world_until(w, has_user_checkpoints, 1, "the second is told");
-    assert_int_equal(world_told(w, 1)->checkpoints[world_told(w, 1)->n_checkpoints - 1].sequence, 2);
+    assert_int_equal(
+        world_told(w, 1)->checkpoints[world_told(w, 1)->n_checkpoints - 1].sequence, 2);
     assert_int_equal(world_told(w, 1)->phase, WIRE_RUNNING);
 }
 
@@ -514,7 +521,8 @@ static void a_save_that_fails_is_answered_and_told(void **state)
     want_coop(w, 1,
         "#!/bin/sh\n"
         "mkfifo \"$BELAY_CHECKPOINT_DIR/pipe\"\n"
-        "echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.1\"\n"
+        "echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" "
+        "\"$BELAY_CONTROL_DIR/commit.1\"\n"
         "while [ ! -e \"$BELAY_CONTROL_DIR/result.1\" ]; do sleep 0.02; done\n"
         "cat \"$BELAY_CONTROL_DIR/result.1\"; echo\n"
         "sleep 1000\n");
@@ -530,7 +538,8 @@ static bool output_has_last_result(struct world *w, int64_t job)
     return strstr(world_output(w, job), "result 12") != NULL;
 }
 
-/* A store that refuses whatever the program commits, at its every step: each commit is answered, and one failure told. */
+/* A store that refuses whatever the program commits, at its every step: each commit is answered,
+ * and one failure told. */
 static void a_save_that_fails_again_for_the_same_reason_is_told_once(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
@@ -539,7 +548,8 @@ static void a_save_that_fails_again_for_the_same_reason_is_told_once(void **stat
         "mkfifo \"$BELAY_CHECKPOINT_DIR/pipe\"\n"
         "k=1\n"
         "while [ $k -le 12 ]; do\n"
-        "  echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" \"$BELAY_CONTROL_DIR/commit.$k\"\n"
+        "  echo '{}' >\"$BELAY_CONTROL_DIR/c\"; mv \"$BELAY_CONTROL_DIR/c\" "
+        "\"$BELAY_CONTROL_DIR/commit.$k\"\n"
         "  while [ ! -e \"$BELAY_CONTROL_DIR/result.$k\" ]; do sleep 0.02; done\n"
         "  grep -q '\"ok\":false' \"$BELAY_CONTROL_DIR/result.$k\" && echo \"result $k\"\n"
         "  k=$((k+1))\n"
@@ -590,28 +600,26 @@ static void assert_holds_up_nobody(struct world *w, const char *script)
 static void commits_that_cannot_be_removed_hold_up_nobody(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    assert_holds_up_nobody(w,
-        "#!/bin/sh\n"
-        "cd \"$BELAY_CONTROL_DIR\"\n"
-        "echo begun\n"
-        "mkdir .agent-new commit.1 commit.1/x commit.2\n"
-        "sleep 1000\n");
+    assert_holds_up_nobody(w, "#!/bin/sh\n"
+                              "cd \"$BELAY_CONTROL_DIR\"\n"
+                              "echo begun\n"
+                              "mkdir .agent-new commit.1 commit.1/x commit.2\n"
+                              "sleep 1000\n");
 }
 
 static void a_storm_of_commits_and_names_holds_up_nobody(void **state)
 {
     struct world *w = world_create(state, "token: t\n");
-    assert_holds_up_nobody(w,
-        "#!/bin/sh\n"
-        "cd \"$BELAY_CONTROL_DIR\"\n"
-        "seq -f commit.%.0f 2 20000 | xargs touch\n"
-        "seq -f %0240.0f 1 20000 | xargs touch\n"
-        "mkfifo progress\n"
-        "truncate -s 1T commit.1\n"
-        "echo begun\n"
-        "while :; do for i in 1 2 3 4 5 6 7 8 9; do\n"
-        "  : >x$i; : >commit.3000$i\n"
-        "done; rm x*; done\n");
+    assert_holds_up_nobody(w, "#!/bin/sh\n"
+                              "cd \"$BELAY_CONTROL_DIR\"\n"
+                              "seq -f commit.%.0f 2 20000 | xargs touch\n"
+                              "seq -f %0240.0f 1 20000 | xargs touch\n"
+                              "mkfifo progress\n"
+                              "truncate -s 1T commit.1\n"
+                              "echo begun\n"
+                              "while :; do for i in 1 2 3 4 5 6 7 8 9; do\n"
+                              "  : >x$i; : >commit.3000$i\n"
+                              "done; rm x*; done\n");
 }
 
 /* A program that saves at its every step is not held up by what holds up a storm. */
@@ -711,7 +719,8 @@ static void a_program_that_does_not_answer_a_notice_is_stopped_before_the_deadli
 static void a_task_without_checkpoints_may_finish_during_a_notice(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
-    world_want(w, 1, 1, "#!/bin/sh\nwhile [ ! -e \"$BELAY_NOTICE_FILE\" ]; do sleep 0.02; done\necho bye\n");
+    world_want(w, 1, 1,
+        "#!/bin/sh\nwhile [ ! -e \"$BELAY_NOTICE_FILE\" ]; do sleep 0.02; done\necho bye\n");
     world_start_agent(w);
     world_until(w, is_running, 1, "the task runs");
     notice_in(w, 60000);

@@ -142,8 +142,8 @@ static void spoil_attribute(void)
 
 static void what_a_task_has_changed_is_no_spare(void **state)
 {
-    static void (*const spoil[])(void) = {
-        spoil_file, spoil_checkpoint, spoil_control, spoil_with_many, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
+    static void (*const spoil[])(void) = {spoil_file, spoil_checkpoint, spoil_control,
+        spoil_with_many, spoil_mode, spoil_link, spoil_missing, spoil_attribute};
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(spoil) / sizeof(*spoil); i++) {
@@ -215,7 +215,8 @@ static void none_is_left_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_a_task_left_as_it_was_is_the_next_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_a_task_left_as_it_was_is_the_next_ones, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_task_has_changed_is_no_spare, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_spare_is_its_users_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_user_gets_his_own_newest, set_up, tear_down),

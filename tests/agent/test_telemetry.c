@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks, windows and what is told, with a process of the test's own and GPUs that the stand-in plays.
+ * Looks, windows and what is told, with a process of the test's own and GPUs that the stand-in
+ * plays.
  */
 #include "agent/telemetry.h"
 
@@ -23,8 +24,9 @@
 #define LOOK_MS 50
 #define EVERY_MS 200
 
-static const char script[] = "gpu uuid=GPU-a busy=50 memory=8 total=80 power=100 temperature=60 ecc_uncorrected=7\n"
-                             "gpu uuid=GPU-b busy=0 memory=0 total=80\n";
+static const char script[] =
+    "gpu uuid=GPU-a busy=50 memory=8 total=80 power=100 temperature=60 ecc_uncorrected=7\n"
+    "gpu uuid=GPU-b busy=0 memory=0 total=80\n";
 
 struct world {
     uv_loop_t loop;
@@ -60,7 +62,8 @@ static void on_list(void *ctx, struct telemetry *t)
 {
     struct world *w = ctx;
     put_energy(w);
-    const struct probe_of of = {.init_pid = w->child, .init_ticks = (int64_t)proc_start_ticks(w->child)};
+    const struct probe_of of = {
+        .init_pid = w->child, .init_ticks = (int64_t)proc_start_ticks(w->child)};
     if (w->runs)
         telemetry_task(t, 42, 3, &of, "0");
 }
@@ -81,7 +84,8 @@ static int setup(void **state)
     w->timers = uv_timers_create(&w->loop);
     STR_COPY(w->powercap, "/tmp/test-powercap-XXXXXX");
     char dir[128];
-    if (!mkdtemp(w->powercap) || snprintf(dir, sizeof(dir), "%s/intel-rapl:0", w->powercap) < 0 || mkdir(dir, 0700) != 0)
+    if (!mkdtemp(w->powercap) || snprintf(dir, sizeof(dir), "%s/intel-rapl:0", w->powercap) < 0 ||
+        mkdir(dir, 0700) != 0)
         return -1;
     put_file(w, "name", "package-0\n");
     put_file(w, "max_energy_range_uj", "5000000\n");
@@ -221,7 +225,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_told_is_told_until_it_is_taken, setup, teardown),
         cmocka_unit_test_setup_teardown(what_processors_drew_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_gpu_is_whose_it_was_given_to, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_has_ended_is_told_of_once_more_and_not_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            who_has_ended_is_told_of_once_more_and_not_again, setup, teardown),
     };
     char path[64] = "/tmp/belay-nvml.XXXXXX";
     int fd = mkstemp(path);

@@ -119,7 +119,8 @@ static void while_belayd_is_full_the_link_is_never_silent_for_long(void **state)
     uplink_start(&r.link);
     for (int i = 0; i < 240; i++) {
         vtimers_advance(&r.vt, 60000);
-        assert_true(clock_mono(&r.vt.clock).ms - r.link.heard.ms <= 10001); /* the cap of the backoff */
+        /* the cap of the backoff */
+        assert_true(clock_mono(&r.vt.clock).ms - r.link.heard.ms <= 10001);
     }
     assert_int_equal(r.n_desired, 0);
     rig_deinit(&r);
@@ -136,7 +137,8 @@ static void a_belayd_that_was_away_is_tried_three_times_a_lease(void **state)
         char body[100];
         rig_init(&r);
         r.http.keep_none = true;
-        snprintf(body, sizeof(body), "{\"rev\":1,\"lease_ms\":%lld,\"sync_ms\":%lld}", (long long)leases[i], (long long)most_ms);
+        snprintf(body, sizeof(body), "{\"rev\":1,\"lease_ms\":%lld,\"sync_ms\":%lld}",
+            (long long)leases[i], (long long)most_ms);
         fake_http_route(&r.http, "POST", "/agent/v1/sync", 200, body);
         uplink_start(&r.link);
         vtimers_advance(&r.vt, 1);

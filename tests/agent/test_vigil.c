@@ -36,11 +36,12 @@ static void the_agents_commands_are_read(void **state)
 /* A sum of such times and the clock's must not overflow. */
 static void what_is_malformed_or_out_of_range_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "kill ", "killall", "signal", "signal ", "signal 0", "signal 65",
-        "signal 1x", "signal -1", "terminate", "terminate 1", "terminate 1 ", "terminate  1 2",
-        "terminate 1 2 3", "terminate -1 0", "terminate 0 9223372036854775807",
-        "terminate 9223372036854775807 0", "terminate 99999999999999999999999999 0", "limit", "limit ", "limit -1", "limit 1 2",
-        "limit 9223372036854775807", "shell ", "shells", "reboot"};
+    static const char *const bad[] = {"", "kill ", "killall", "signal", "signal ", "signal 0",
+        "signal 65", "signal 1x", "signal -1", "terminate", "terminate 1", "terminate 1 ",
+        "terminate  1 2", "terminate 1 2 3", "terminate -1 0", "terminate 0 9223372036854775807",
+        "terminate 9223372036854775807 0", "terminate 99999999999999999999999999 0", "limit",
+        "limit ", "limit -1", "limit 1 2", "limit 9223372036854775807", "shell ", "shells",
+        "reboot"};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct vigil_command c;

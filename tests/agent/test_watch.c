@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches of jobs' directories: what changes is looked at soon, and who changes much is not looked at more often than
- * others can bear.
+ * Watches of jobs' directories: what changes is looked at soon, and who changes much is not looked
+ * at more often than others can bear.
  */
 #include "agent/watch.h"
 
@@ -234,7 +234,8 @@ static pid_t start_storm(const struct room *r)
     return pid;
 }
 
-/* Of a job that renames its files all the time there are few looks, and another's change is seen meanwhile. */
+/* Of a job that renames its files all the time there are few looks, and another's change is seen
+ * meanwhile. */
 static void a_storm_of_changes_costs_few_looks(void **state)
 {
     struct room *r = *state;

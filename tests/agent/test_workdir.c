@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stays of working directories that were fetched. That they are put in place, and fetched again when the cache is damaged, is seen
- * with a belayd: tests/cli/test_local.py.
+ * What stays of working directories that were fetched. That they are put in place, and fetched
+ * again when the cache is damaged, is seen with a belayd: tests/cli/test_local.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,8 @@ static void what_was_used_last_stays_and_broken_writes_go(void **state)
     assert_non_null(mkdtemp(dir));
     for (int i = 0; i < 5; i++) {
         snprintf(name, sizeof(name), HASH, i);
-        files[i] = put(dir, name, 1000, 100 * (i == 0 ? 1 : 10 - i)); /* the first was used last, then the fifth */
+        /* the first was used last, then the fifth */
+        files[i] = put(dir, name, 1000, 100 * (i == 0 ? 1 : 10 - i));
     }
     snprintf(name, sizeof(name), HASH ".0123456789abcdef", 1);
     broken = put(dir, name, 1000, 7200);
@@ -66,6 +67,7 @@ static void what_was_used_last_stays_and_broken_writes_go(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_used_last_stays_and_broken_writes_go)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_used_last_stays_and_broken_writes_go)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,8 +168,10 @@ static void on_output(struct world *w, struct http_exchange *x, const struct htt
     struct want *want = NULL;
     if (sscanf(r->path, "/agent/v1/output/%lld/%lld", &job, &attempt) == 2)
         want = world_find(w, job);
-    if (want && str_to_i64(http_request_query(x, "offset"), 0, INT64_MAX, "offset", &offset, NULL) == 0 &&
-        offset <= (int64_t)want->output.len && offset + (int64_t)r->body_len > (int64_t)want->output.len) {
+    if (want &&
+        str_to_i64(http_request_query(x, "offset"), 0, INT64_MAX, "offset", &offset, NULL) == 0 &&
+        offset <= (int64_t)want->output.len &&
+        offset + (int64_t)r->body_len > (int64_t)want->output.len) {
         size_t have = want->output.len - (size_t)offset;
         buf_add(&want->output, (const char *)r->body + have, r->body_len - have);
     }
@@ -251,9 +253,11 @@ static void start_belayd(struct world *w)
 
 static void start_imds(struct world *w)
 {
-    const struct http_server_options o = {
-        .host = "127.0.0.1", .max_body_bytes = 4096,
-        .limits = {[HTTP_STRANGER] = {.max_connections = 16}}, .handler = on_imds, .ctx = w};
+    const struct http_server_options o = {.host = "127.0.0.1",
+        .max_body_bytes = 4096,
+        .limits = {[HTTP_STRANGER] = {.max_connections = 16}},
+        .handler = on_imds,
+        .ctx = w};
     struct err e;
     if (http_server_start(&w->loop, &o, &w->imds, &e))
         fail_msg("%s", e.text);
@@ -264,8 +268,8 @@ static void write_config(struct world *w, const char *extra)
 {
     struct buf out = {0};
     w->config = mem_printf("%s/agent.yaml", w->dir);
-    buf_printf(
-        &out, "server: %s\nmetadata: %s\ndir: %s/node\nsystem_users: [root]\n%sca: |\n", w->server_url, w->imds_url, w->dir, extra);
+    buf_printf(&out, "server: %s\nmetadata: %s\ndir: %s/node\nsystem_users: [root]\n%sca: |\n",
+        w->server_url, w->imds_url, w->dir, extra);
     for (const char *p = ca_pem(w->ca); *p;) {
         size_t n = strcspn(p, "\n");
         buf_printf(&out, "  %.*s\n", (int)n, p);
@@ -419,7 +423,8 @@ static bool agent_ended(struct world *w, int64_t unused)
 {
     siginfo_t info = {0};
     (void)unused;
-    return waitid(P_PID, (id_t)w->agent, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == w->agent;
+    return waitid(P_PID, (id_t)w->agent, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == w->agent;
 }
 
 int world_wait_agent(struct world *w)
@@ -473,7 +478,8 @@ struct want *world_find(struct world *w, int64_t job)
     return NULL;
 }
 
-struct wire_desired_attempt *world_want(struct world *w, int64_t job, int64_t attempt, const char *script)
+struct wire_desired_attempt *world_want(
+    struct world *w, int64_t job, int64_t attempt, const char *script)
 {
     struct want *want = world_find(w, job);
     if (!want)
@@ -568,7 +574,8 @@ bool is_forgotten(struct world *w, int64_t job)
 
 char *world_task_path(struct world *w, int64_t job, int64_t attempt, const char *name)
 {
-    return mem_printf("%s/node/tasks/%lld-%lld/%s", w->dir, (long long)job, (long long)attempt, name);
+    return mem_printf(
+        "%s/node/tasks/%lld-%lld/%s", w->dir, (long long)job, (long long)attempt, name);
 }
 
 char *world_read(const char *path)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small world for a real belay-agent: a belayd of a few lines (TLS, the agents' routes), a metadata
- * service, and the agent's process. Everything is waited for by running the loop until a condition holds or a
- * deadline passes.
+ * A small world for a real belay-agent: a belayd of a few lines (TLS, the agents' routes), a
+ * metadata service, and the agent's process. Everything is waited for by running the loop until a
+ * condition holds or a deadline passes.
  */
 #ifndef BELAY_TESTS_AGENT_WORLD_H
 #define BELAY_TESTS_AGENT_WORLD_H
@@ -74,13 +74,16 @@ void world_turn(struct world *w); /* one turn of the loop, of at most a few mill
 void world_until_said(struct world *w, const char *text); /* a line of the agent's log has text */
 
 /* Wants attempt `attempt` of `job` with this script; the rest can be changed before world_go. */
-struct wire_desired_attempt *world_want(struct world *w, int64_t job, int64_t attempt, const char *script);
+struct wire_desired_attempt *world_want(
+    struct world *w, int64_t job, int64_t attempt, const char *script);
 struct want *world_find(struct world *w, int64_t job);
 void world_forget(struct world *w, int64_t job);
 void world_go(struct world *w); /* what is wanted has changed */
 
-const struct wire_attempt_status *world_told(struct world *w, int64_t job); /* NULL: not in the last status */
-void world_forget_told(struct world *w); /* as if no status had come yet, of this run of the agent */
+/* NULL: not in the last status */
+const struct wire_attempt_status *world_told(struct world *w, int64_t job);
+/* as if no status had come yet, of this run of the agent */
+void world_forget_told(struct world *w);
 const char *world_output(struct world *w, int64_t job);
 
 /* Conditions */

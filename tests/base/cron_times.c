@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cron_times: for each line "ZONE GAP TWICE FROM TO EXPRESSION" of its input, the times of the schedule later than FROM and up
- * to TO, in seconds, with blanks between them, on a line. For test_cron_calendar.py.
+ * cron_times: for each line "ZONE GAP TWICE FROM TO EXPRESSION" of its input, the times of the
+ * schedule later than FROM and up to TO, in seconds, with blanks between them, on a line. For
+ * test_cron_calendar.py.
  */
 #include "base/cron.h"
 #include "base/str.h"
@@ -23,8 +24,10 @@ static int answer(struct zones *zones, char *line, struct err *e)
 {
     const struct time_zone *z;
     struct cron c;
-    char *save, *zone = strtok_r(line, " ", &save), *gap = strtok_r(NULL, " ", &save), *twice = strtok_r(NULL, " ", &save);
-    char *from = strtok_r(NULL, " ", &save), *to = strtok_r(NULL, " ", &save), *text = strtok_r(NULL, "\n", &save);
+    char *save, *zone = strtok_r(line, " ", &save), *gap = strtok_r(NULL, " ", &save),
+                *twice = strtok_r(NULL, " ", &save);
+    char *from = strtok_r(NULL, " ", &save), *to = strtok_r(NULL, " ", &save),
+         *text = strtok_r(NULL, "\n", &save);
     if (!text)
         return err_set(e, ERR_INVALID, "a line is too short");
     int rc = zones_load(zones, zone, &z, e);
@@ -32,10 +35,11 @@ static int answer(struct zones *zones, char *line, struct err *e)
         rc = cron_parse(text, &c, e);
     if (rc)
         return rc;
-    struct wall at = {SECONDS_MS(strtoll(from, NULL, 10))}, end = {SECONDS_MS(strtoll(to, NULL, 10))};
+    struct wall at = {SECONDS_MS(strtoll(from, NULL, 10))},
+                end = {SECONDS_MS(strtoll(to, NULL, 10))};
     for (;;) {
-        at = cron_next(
-            &c, z, (enum cron_gap)name_at(cron_gap_names, gap), (enum cron_twice)name_at(cron_twice_names, twice), at);
+        at = cron_next(&c, z, (enum cron_gap)name_at(cron_gap_names, gap),
+            (enum cron_twice)name_at(cron_twice_names, twice), at);
         if (!wall_is_set(at) || at.ms > end.ms)
             break;
         printf("%" PRId64 " ", at.ms / 1000);

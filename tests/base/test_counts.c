@@ -18,8 +18,8 @@ static struct counts parse(const char *text)
 
 static void they_are_kept_in_order(void **state)
 {
-    static const char *const all[][2] = {{"", ""}, {"lego", "lego:1"}, {"shmem:2,lego:4", "lego:4,shmem:2"},
-        {"a:1000000,A:1", "A:1,a:1000000"}};
+    static const char *const all[][2] = {{"", ""}, {"lego", "lego:1"},
+        {"shmem:2,lego:4", "lego:4,shmem:2"}, {"a:1000000,A:1", "A:1,a:1000000"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char out[COUNTS_TEXT_MAX];
@@ -31,8 +31,9 @@ static void they_are_kept_in_order(void **state)
 
 static void what_is_none_is_refused(void **state)
 {
-    static const char *const bad[] = {",", "a,", ",a", "a:", "a:0", "a:-1", "a:1000001", "a:1:2", ":1", "a b", "a=1", "a:1,a:2",
-        "a:99999999999999999999", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a,b,c,d,e,f,g,h,i", "\n:x"};
+    static const char *const bad[] = {",", "a,", ",a", "a:", "a:0", "a:-1", "a:1000001", "a:1:2",
+        ":1", "a b", "a=1", "a:1,a:2", "a:99999999999999999999", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "a,b,c,d,e,f,g,h,i", "\n:x"};
     struct counts c;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -47,7 +48,8 @@ static void what_is_short_is_named(void **state)
     struct counts all = parse("a:2,b:1"), none = {0};
     (void)state;
     struct counts fits = parse("a:2"), more = parse("a:3"), other = parse("c,a");
-    assert_true(counts_cover(&all, &fits) && counts_cover(&all, &none) && counts_cover(&none, &none));
+    assert_true(
+        counts_cover(&all, &fits) && counts_cover(&all, &none) && counts_cover(&none, &none));
     assert_string_equal(counts_short(&all, &more)->name, "a");
     assert_string_equal(counts_short(&all, &other)->name, "c");
     assert_int_equal(counts_of(&all, "a"), 2);

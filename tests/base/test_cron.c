@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Crontab lines: what is read, what is refused, and the next time over changes of the clock. tests/base/test_cron_calendar.py
- * holds the same against the zones of the machine and another calendar.
+ * Crontab lines: what is read, what is refused, and the next time over changes of the clock.
+ * tests/base/test_cron_calendar.py holds the same against the zones of the machine and another
+ * calendar.
  */
 #include "tests/base/tools.h"
 
@@ -42,15 +43,21 @@ static void a_schedule_is_the_minutes_that_its_fields_name(void **state)
     (void)state;
     check_next("30 2 * * *", "2026-11-21T20:26:00Z", "2026-11-22T02:30:00Z 2026-11-23T02:30:00Z");
     check_next("30 2 * * *", "2026-11-21T02:30:00Z", "2026-11-22T02:30:00Z 2026-11-23T02:30:00Z");
-    check_next("30 2 * * *", "2026-11-21T02:29:59.999Z", "2026-11-21T02:30:00Z 2026-11-22T02:30:00Z");
-    check_next("*/25 8-9 * * *", "2026-11-21T08:49:00Z", "2026-11-21T08:50:00Z 2026-11-21T09:00:00Z");
-    check_next("5-59/20,0 * * * *", "2026-11-21T23:44:00Z", "2026-11-21T23:45:00Z 2026-11-22T00:00:00Z");
+    check_next(
+        "30 2 * * *", "2026-11-21T02:29:59.999Z", "2026-11-21T02:30:00Z 2026-11-22T02:30:00Z");
+    check_next(
+        "*/25 8-9 * * *", "2026-11-21T08:49:00Z", "2026-11-21T08:50:00Z 2026-11-21T09:00:00Z");
+    check_next(
+        "5-59/20,0 * * * *", "2026-11-21T23:44:00Z", "2026-11-21T23:45:00Z 2026-11-22T00:00:00Z");
     check_next("0 0 31 * *", "2026-11-21T00:00:00Z", "2026-12-31T00:00:00Z 2027-01-31T00:00:00Z");
-    check_next("0 12 29 feb *", "2096-03-01T00:00:00Z", "2104-02-29T12:00:00Z 2108-02-29T12:00:00Z");
-    check_next("0 9 * * mon-FRI", "2026-11-20T09:00:00Z", "2026-11-23T09:00:00Z 2026-11-24T09:00:00Z");
+    check_next(
+        "0 12 29 feb *", "2096-03-01T00:00:00Z", "2104-02-29T12:00:00Z 2108-02-29T12:00:00Z");
+    check_next(
+        "0 9 * * mon-FRI", "2026-11-20T09:00:00Z", "2026-11-23T09:00:00Z 2026-11-24T09:00:00Z");
     check_next("0 9 * * 7", "2026-11-20T09:00:00Z", "2026-11-22T09:00:00Z 2026-11-29T09:00:00Z");
     check_next("0 9 * * 5-7", "2026-11-22T09:00:00Z", "2026-11-27T09:00:00Z 2026-11-28T09:00:00Z");
-    check_next("0 9 * Jan,dec sun", "2026-11-22T09:00:00Z", "2026-12-06T09:00:00Z 2026-12-13T09:00:00Z");
+    check_next(
+        "0 9 * Jan,dec sun", "2026-11-22T09:00:00Z", "2026-12-06T09:00:00Z 2026-12-13T09:00:00Z");
     check_next("@hourly", "2026-12-31T23:00:00Z", "2027-01-01T00:00:00Z 2027-01-01T01:00:00Z");
     check_next("@Daily", "2026-12-31T23:00:00Z", "2027-01-01T00:00:00Z 2027-01-02T00:00:00Z");
     check_next("@weekly", "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z 2026-11-29T00:00:00Z");
@@ -62,7 +69,8 @@ static void two_day_fields_are_one_or_the_other_unless_one_begins_with_a_star(vo
     (void)state;
     check_next("0 0 13 * fri", "2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z 2026-11-27T00:00:00Z");
     check_next("0 0 13 * fri", "2026-12-12T00:00:00Z", "2026-12-13T00:00:00Z 2026-12-18T00:00:00Z");
-    check_next("0 0 */2 * fri", "2026-11-13T00:00:00Z", "2026-11-27T00:00:00Z 2026-12-11T00:00:00Z");
+    check_next(
+        "0 0 */2 * fri", "2026-11-13T00:00:00Z", "2026-11-27T00:00:00Z 2026-12-11T00:00:00Z");
     check_next("0 0 13 * */5", "2026-11-13T00:00:00Z", "2026-12-13T00:00:00Z 2027-06-13T00:00:00Z");
     check_next("0 0 31 2 mon", "2026-11-21T00:00:00Z", "2027-02-01T00:00:00Z 2027-02-08T00:00:00Z");
 }
@@ -72,7 +80,8 @@ static void the_zone_may_stand_before_it(void **state)
     (void)state;
     assert_string_equal(parsed("0 0 * * *").zone, "");
     assert_string_equal(parsed("TZ=Europe/Berlin 0 0 * * *").zone, "Europe/Berlin");
-    assert_string_equal(parsed(" CRON_TZ=America/Argentina/Buenos_Aires @daily").zone, "America/Argentina/Buenos_Aires");
+    assert_string_equal(parsed(" CRON_TZ=America/Argentina/Buenos_Aires @daily").zone,
+        "America/Argentina/Buenos_Aires");
     assert_string_equal(parsed("TZ=Etc/GMT+5\t0 0 * * *").zone, "Etc/GMT+5");
 }
 
@@ -135,7 +144,8 @@ static void what_is_no_schedule_is_refused_by_field(void **state)
     assert_int_equal(c.months, 77);
 }
 
-/* Clocks of two kinds of odd days: put forward by 2 h over midnight of 1 January 2030, back by 30 min from 03:00 of 1 July. */
+/* Clocks of two kinds of odd days: put forward by 2 h over midnight of 1 January 2030, back by 30
+ * min from 03:00 of 1 July. */
 static struct time_zone odd(struct zone_span spans[3])
 {
     spans[0] = (struct zone_span){INT64_MIN, 0};
@@ -144,8 +154,10 @@ static struct time_zone odd(struct zone_span spans[3])
     return (struct time_zone){.name = "Odd/Days", .n = 3, .spans = spans};
 }
 
-/* All times from `after` on, in the zone's own time without its date, up to n, with the gap and the twice given. */
-static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice, const char *after, const char *expected)
+/* All times from `after` on, in the zone's own time without its date, up to n, with the gap and the
+ * twice given. */
+static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice, const char *after,
+    const char *expected)
 {
     struct zone_span spans[3];
     struct time_zone z = odd(spans);
@@ -158,7 +170,8 @@ static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice
     for (size_t k = 0; k < want; k++) {
         w = cron_next(&c, &z, gap, twice, w);
         zone_format(&z, w, time);
-        n += (size_t)snprintf(shown + n, sizeof shown - n, "%s%.8s%.6s", k ? " " : "", time + 8, time + 19);
+        n += (size_t)snprintf(
+            shown + n, sizeof shown - n, "%s%.8s%.6s", k ? " " : "", time + 8, time + 19);
     }
     assert_string_equal(shown, expected);
 }
@@ -169,8 +182,10 @@ static void check_odd(const char *text, enum cron_gap gap, enum cron_twice twice
 static void a_minute_that_the_clocks_skip_is_done_when_they_are_put_forward(void **state)
 {
     (void)state;
-    check_odd("30 23 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "01T01:00+02:00 01T23:30+02:00");
-    check_odd("30 0 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "31T00:30Z 01T01:00+02:00 02T00:30+02:00");
+    check_odd(
+        "30 23 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING, "01T01:00+02:00 01T23:30+02:00");
+    check_odd("30 0 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, SPRING,
+        "31T00:30Z 01T01:00+02:00 02T00:30+02:00");
     check_odd("30 23 * * *", CRON_GAP_SKIP, CRON_TWICE_AUTO, SPRING, "01T23:30+02:00");
     /* Once for all of them, and that is it when the moment itself is one. */
     check_odd("0 * * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, "2029-12-31T21:30:00Z",
@@ -188,14 +203,17 @@ static void a_minute_that_they_show_twice_is_done_once_unless_every_hour_is(void
 {
     (void)state;
     check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, AUTUMN, "01T02:45+02:00 02T02:45+01:30");
-    check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_FIRST, AUTUMN, "01T02:45+02:00 02T02:45+01:30");
+    check_odd(
+        "45 2 * * *", CRON_GAP_RUN, CRON_TWICE_FIRST, AUTUMN, "01T02:45+02:00 02T02:45+01:30");
     check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_LAST, AUTUMN, "01T02:45+01:30 02T02:45+01:30");
-    check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T02:45+02:00 01T02:45+01:30 02T02:45+01:30");
+    check_odd("45 2 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN,
+        "01T02:45+02:00 01T02:45+01:30 02T02:45+01:30");
     check_odd("0,45 * * * *", CRON_GAP_RUN, CRON_TWICE_AUTO, AUTUMN,
         "01T02:00+02:00 01T02:45+02:00 01T02:45+01:30 01T03:00+01:30");
     check_odd("0,45 * * * *", CRON_GAP_RUN, CRON_TWICE_FIRST, AUTUMN,
         "01T02:00+02:00 01T02:45+02:00 01T03:00+01:30");
-    /* 03:00 is put back to 02:30, so 02:30 is the first minute that comes again, and 03:00 comes once. */
+    /* 03:00 is put back to 02:30, so 02:30 is the first minute that comes again, and 03:00 comes
+     * once. */
     check_odd("30 2 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T02:30+02:00 01T02:30+01:30");
     check_odd("0 3 * * *", CRON_GAP_RUN, CRON_TWICE_BOTH, AUTUMN, "01T03:00+01:30 02T03:00+01:30");
 }
@@ -204,8 +222,10 @@ static void there_is_nothing_after_the_end_of_the_tables(void **state)
 {
     struct cron c = parsed("0 0 1 1 *");
     (void)state;
-    assert_false(wall_is_set(cron_next(&c, &zone_utc, CRON_GAP_RUN, CRON_TWICE_AUTO, at("2199-01-01T00:00:00Z"))));
-    assert_int_equal(cron_next(&c, &zone_utc, CRON_GAP_RUN, CRON_TWICE_AUTO, (struct wall){-5}).ms, 0);
+    assert_false(wall_is_set(
+        cron_next(&c, &zone_utc, CRON_GAP_RUN, CRON_TWICE_AUTO, at("2199-01-01T00:00:00Z"))));
+    assert_int_equal(
+        cron_next(&c, &zone_utc, CRON_GAP_RUN, CRON_TWICE_AUTO, (struct wall){-5}).ms, 0);
 }
 
 static void local_times_become_moments(void **state)

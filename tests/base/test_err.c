@@ -105,7 +105,8 @@ static void long_texts_are_cut_between_characters(void **state)
     }
 }
 
-/* A path of 4,095 bytes in each layer: who reads the text still learns what was tried and why it failed. */
+/* A path of 4,095 bytes in each layer: who reads the text still learns what was tried and why it
+ * failed. */
 static void long_paths_do_not_cut_the_reason_off(void **state)
 {
     char path[4096];

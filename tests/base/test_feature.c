@@ -21,11 +21,12 @@ static void it_holds_where_it_says(void **state)
     static const struct {
         const char *text, *set;
         bool holds;
-    } all[] = {{"", "", true}, {"  ", ",a,", true}, {"a", ",a,", true}, {"a", ",aa,ba,", false}, {"a", ",b,a,", true},
-        {"a", "", false}, {"a&b", ",a,b,", true}, {"a&b", ",a,c,", false}, {"a|b", ",b,", true}, {"a|b|c", ",c,", true},
-        {"a|b", ",c,", false}, {"(a|b)&c", ",b,c,", true}, {"(a|b)&c", ",a,b,", false}, {"a|(b&c)", ",a,", true},
-        {"a|(b&c)", ",b,", false}, {" ( a | b ) & ( c | d ) ", ",a,d,", true}, {"((a))", ",a,", true},
-        {"n1-standard-8+t4", ",gcp,n1-standard-8+t4,", true}};
+    } all[] = {{"", "", true}, {"  ", ",a,", true}, {"a", ",a,", true}, {"a", ",aa,ba,", false},
+        {"a", ",b,a,", true}, {"a", "", false}, {"a&b", ",a,b,", true}, {"a&b", ",a,c,", false},
+        {"a|b", ",b,", true}, {"a|b|c", ",c,", true}, {"a|b", ",c,", false},
+        {"(a|b)&c", ",b,c,", true}, {"(a|b)&c", ",a,b,", false}, {"a|(b&c)", ",a,", true},
+        {"a|(b&c)", ",b,", false}, {" ( a | b ) & ( c | d ) ", ",a,d,", true},
+        {"((a))", ",a,", true}, {"n1-standard-8+t4", ",gcp,n1-standard-8+t4,", true}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct constraint c = parse(all[i].text);
@@ -36,8 +37,8 @@ static void it_holds_where_it_says(void **state)
 
 static void it_is_kept_without_what_means_nothing(void **state)
 {
-    static const char *const all[][2] = {{"", ""}, {" a ", "a"}, {"((a))", "a"}, {"( a&b )|c", "(a&b)|c"},
-        {"(a)&(b)", "a&b"}};
+    static const char *const all[][2] = {
+        {"", ""}, {" a ", "a"}, {"((a))", "a"}, {"( a&b )|c", "(a&b)|c"}, {"(a)&(b)", "a&b"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct constraint c = parse(all[i][0]), again = parse(c.text);
@@ -52,10 +53,12 @@ static void it_is_kept_without_what_means_nothing(void **state)
 
 static void a_bad_one_is_refused_at_its_place(void **state)
 {
-    static const char *const bad[][2] = {{"a&", "at 3, its end: expected a feature's name or ("}, {"&a", "at 1: expected"},
-        {"a b", "at 3: expected & or |"}, {"(a", "at 3, its end: expected & or | or )"}, {"a)", "at 2: expected & or |"},
-        {"a|b&c", "at 4: expected parentheses"}, {"!a", "there is no !"}, {"a*2", "at 2: expected & or | (there are no numbers"},
-        {"[a|b]", "there is no [a|b]"}, {"a,b", "at 2: expected & or |"}, {"()", "at 2: expected"}, {"a&&b", "at 3: expected"},
+    static const char *const bad[][2] = {{"a&", "at 3, its end: expected a feature's name or ("},
+        {"&a", "at 1: expected"}, {"a b", "at 3: expected & or |"},
+        {"(a", "at 3, its end: expected & or | or )"}, {"a)", "at 2: expected & or |"},
+        {"a|b&c", "at 4: expected parentheses"}, {"!a", "there is no !"},
+        {"a*2", "at 2: expected & or | (there are no numbers"}, {"[a|b]", "there is no [a|b]"},
+        {"a,b", "at 2: expected & or |"}, {"()", "at 2: expected"}, {"a&&b", "at 3: expected"},
         {"a=1", "at 2"}};
     char deep[64] = "", longest[300];
     struct constraint c;
@@ -82,7 +85,8 @@ static void a_set_is_what_it_names(void **state)
     static const char *const bad[] = {"", "a b", "a|b", "a,b"};
     size_t pos = 0;
     (void)state;
-    assert_true(features_add(set, sizeof set, "avx512") && features_add(set, sizeof set, "ib") && features_add(set, sizeof set, "avx512"));
+    assert_true(features_add(set, sizeof set, "avx512") && features_add(set, sizeof set, "ib") &&
+                features_add(set, sizeof set, "avx512"));
     assert_string_equal(set, ",avx512,ib,");
     features_add_all(all, sizeof all, set);
     assert_string_equal(all, ",x,avx512,ib,");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames of sessions: what was put in comes out, in whatever pieces it arrives; what is none is refused.
+ * Frames of sessions: what was put in comes out, in whatever pieces it arrives; what is none is
+ * refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,8 @@ static void frames_come_out_in_order_however_they_are_cut(void **state)
         enum frame_type type;
         const char *p;
         size_t n;
-    } in[] = {{FRAME_OUT, "hello\n", 6}, {FRAME_ERR, "", 0}, {FRAME_EOF, "", 0}, {FRAME_SIZE, "\0\30\0\120", 4}, {FRAME_SIGNAL, "\2", 1},
-        {FRAME_EXIT, "\7", 1}};
+    } in[] = {{FRAME_OUT, "hello\n", 6}, {FRAME_ERR, "", 0}, {FRAME_EOF, "", 0},
+        {FRAME_SIZE, "\0\30\0\120", 4}, {FRAME_SIGNAL, "\2", 1}, {FRAME_EXIT, "\7", 1}};
     struct buf all = {0};
     struct err e;
     (void)state;
@@ -48,8 +49,9 @@ static void frames_come_out_in_order_however_they_are_cut(void **state)
 
 static void what_is_no_frame_is_refused_before_its_bytes_are_here(void **state)
 {
-    static const char *const bad[] = {"\0\0\0\0\0", "\11\0\0\0\0", "\377\0\0\0\0", "\1\0\1\0\1", "\1\377\377\377\377", "\3\0\0\0\0", "\3\0\0\0\2",
-        "\6\0\0\0\1", "\7\0\0\0\3", "\10\0\0\0\2"};
+    static const char *const bad[] = {"\0\0\0\0\0", "\11\0\0\0\0", "\377\0\0\0\0", "\1\0\1\0\1",
+        "\1\377\377\377\377", "\3\0\0\0\0", "\3\0\0\0\2", "\6\0\0\0\1", "\7\0\0\0\3",
+        "\10\0\0\0\2"};
     struct frame f;
     struct err e;
     size_t used;

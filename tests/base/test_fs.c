@@ -184,7 +184,8 @@ static void reading_has_a_limit_and_wants_a_file(void **state)
     assert_int_equal(fs_read("/dev/zero", 100, &b, &e), ERR_INVALID);
     unlink(fifo);
     assert_int_equal(fs_read(fifo, 100, &b, &e), ERR_NOT_FOUND);
-    assert_int_equal(fs_read("/proc/self/status", 100000, &b, &e), 0); /* its size is said to be 0 */
+    /* its size is said to be 0 */
+    assert_int_equal(fs_read("/proc/self/status", 100000, &b, &e), 0);
     assert_true(b.len > 100);
     buf_deinit(&b);
     free(path);

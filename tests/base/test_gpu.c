@@ -10,10 +10,12 @@ static void names_become_short(void **state)
     static const struct {
         const char *name, *model;
         int64_t mib;
-    } all[] = {{"NVIDIA A100-SXM4-40GB", "a100", 40960}, {"A100", "a100", 0}, {"a100", "a100", 0}, {"NVIDIA H100 PCIe", "h100", 0},
-        {"Tesla V100-SXM2-16GB", "v100", 16384}, {"Tesla T4", "t4", 0}, {"NVIDIA GeForce RTX 4090", "rtx-4090", 0},
-        {"RTX A6000", "rtx-a6000", 0}, {"rtx-a6000", "rtx-a6000", 0}, {"NVIDIA H100 80GB HBM3", "h100", 81920},
-        {"NVIDIA GH200 480GB", "gh200", 491520}, {"rtx", "rtx", 0}, {"NVIDIA L40S", "l40s", 0}, {"1g.5gb", "1g.5gb", 0}, {"", "", 0},
+    } all[] = {{"NVIDIA A100-SXM4-40GB", "a100", 40960}, {"A100", "a100", 0}, {"a100", "a100", 0},
+        {"NVIDIA H100 PCIe", "h100", 0}, {"Tesla V100-SXM2-16GB", "v100", 16384},
+        {"Tesla T4", "t4", 0}, {"NVIDIA GeForce RTX 4090", "rtx-4090", 0},
+        {"RTX A6000", "rtx-a6000", 0}, {"rtx-a6000", "rtx-a6000", 0},
+        {"NVIDIA H100 80GB HBM3", "h100", 81920}, {"NVIDIA GH200 480GB", "gh200", 491520},
+        {"rtx", "rtx", 0}, {"NVIDIA L40S", "l40s", 0}, {"1g.5gb", "1g.5gb", 0}, {"", "", 0},
         {"nvidia", "", 0}, {"a\xc3\xa4", "", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -28,25 +30,31 @@ static void one_serves_where_it_is_what_is_asked_for(void **state)
 {
     const struct gpu_kind a100 = {"a100", 40960}, rtx = {"rtx-4090", 24576}, unknown = {"", 0};
     (void)state;
-    assert_true(gpu_serves(&a100, &(struct gpu_kind){"a100", 0}) && gpu_serves(&a100, &(struct gpu_kind){"", 40960}));
+    assert_true(gpu_serves(&a100, &(struct gpu_kind){"a100", 0}) &&
+                gpu_serves(&a100, &(struct gpu_kind){"", 40960}));
     assert_true(gpu_serves(&rtx, &(struct gpu_kind){"rtx", 0}) && gpu_serves(&unknown, &unknown));
-    assert_false(gpu_serves(&a100, &(struct gpu_kind){"a10", 0}) || gpu_serves(&a100, &(struct gpu_kind){"a100", 81920}));
-    assert_false(gpu_serves(&unknown, &(struct gpu_kind){"a100", 0}) || gpu_serves(&unknown, &(struct gpu_kind){"", 1}));
+    assert_false(gpu_serves(&a100, &(struct gpu_kind){"a10", 0}) ||
+                 gpu_serves(&a100, &(struct gpu_kind){"a100", 81920}));
+    assert_false(gpu_serves(&unknown, &(struct gpu_kind){"a100", 0}) ||
+                 gpu_serves(&unknown, &(struct gpu_kind){"", 1}));
 }
 
 static void whose_make_a_model_is(void **state)
 {
     (void)state;
-    assert_true(gpu_is_amd("mi300x") && gpu_is_amd("mi250") && gpu_is_amd("radeon") && gpu_is_amd("rx"));
-    assert_false(gpu_is_amd("") || gpu_is_amd("mi") || gpu_is_amd("a100") || gpu_is_amd("rtx-4090"));
+    assert_true(
+        gpu_is_amd("mi300x") && gpu_is_amd("mi250") && gpu_is_amd("radeon") && gpu_is_amd("rx"));
+    assert_false(
+        gpu_is_amd("") || gpu_is_amd("mi") || gpu_is_amd("a100") || gpu_is_amd("rtx-4090"));
 }
 
 static void slices_have_names_of_their_own(void **state)
 {
     static const struct {
         const char *name, *slice;
-    } all[] = {{"1g.10gb", "1g.10gb"}, {"7G.80GB", "7g.80gb"}, {"1g.10gb+me", "1g.10gb.me"}, {"1c.3g.40gb", "1c.3g.40gb"},
-        {"1g.10gb.me", "1g.10gb.me"}, {"1g.10gb+me.all", "1g.10gb.me.all"}, {"a100", NULL}, {"1g", NULL}, {"1g.10", NULL},
+    } all[] = {{"1g.10gb", "1g.10gb"}, {"7G.80GB", "7g.80gb"}, {"1g.10gb+me", "1g.10gb.me"},
+        {"1c.3g.40gb", "1c.3g.40gb"}, {"1g.10gb.me", "1g.10gb.me"},
+        {"1g.10gb+me.all", "1g.10gb.me.all"}, {"a100", NULL}, {"1g", NULL}, {"1g.10", NULL},
         {"1g.10gbx", NULL}, {"1g.10gb+", NULL}, {"g.10gb", NULL}, {"1g.10gb+m e", NULL}, {"", NULL},
         {"1g.10gb+aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL}, {"11111g.10gb", NULL}};
     (void)state;

@@ -41,8 +41,9 @@ static void lists_are_taken_apart(void **state)
 
 static void what_is_no_list_is_refused(void **state)
 {
-    static const char *const bad[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]", "n[1,]x[2]", "n[-1]", "n[1--2]",
-        "n[0-65536]", "n[1234567890]", "n[[1]]", "n[1-9999999999]", "n 1", "n1 ", "n\t", "n/1", "n]1[2]", "n[1]]", "n*", "n=1", "n[1 ]", "n\xc3\xa4",
+    static const char *const bad[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]",
+        "n[1,]x[2]", "n[-1]", "n[1--2]", "n[0-65536]", "n[1234567890]", "n[[1]]", "n[1-9999999999]",
+        "n 1", "n1 ", "n\t", "n/1", "n]1[2]", "n[1]]", "n*", "n=1", "n[1 ]", "n\xc3\xa4",
         "a123456789012345678901234567890123456789012345678901234567890123", "n[1,,2]"};
     struct err e;
     (void)state;
@@ -56,10 +57,13 @@ static void only_what_is_in_it_is_found(void **state)
     static const struct {
         const char *list, *name;
         bool has;
-    } all[] = {{"n[1-10]", "n10", true}, {"n[1-10]", "n01", false}, {"n[01-10]", "n1", false}, {"n[01-10]", "n01", true},
-        {"n[08-110]", "n100", true}, {"n[08-110]", "n0100", false}, {"n[1-10]", "n11", false}, {"n[1-10]", "n", false}, {"n[1-10]", "n1x", false},
-        {"n[1-10]", "m1", false}, {"n[1-10]", "", false}, {"", "", false}, {",", "", false}, {"n1", "n11", false}, {"n11", "n1", false}, {"n[1-3]-a,x", "n2-a", true},
-        {"n[1-3]-a,x", "n2-b", false}, {"n[1-3]-a,x", "x", true}, {"n[1-2]0", "n10", true}, {"n[1-2]0", "n1", false}, {"n[1-2]", "n1234567890123", false}};
+    } all[] = {{"n[1-10]", "n10", true}, {"n[1-10]", "n01", false}, {"n[01-10]", "n1", false},
+        {"n[01-10]", "n01", true}, {"n[08-110]", "n100", true}, {"n[08-110]", "n0100", false},
+        {"n[1-10]", "n11", false}, {"n[1-10]", "n", false}, {"n[1-10]", "n1x", false},
+        {"n[1-10]", "m1", false}, {"n[1-10]", "", false}, {"", "", false}, {",", "", false},
+        {"n1", "n11", false}, {"n11", "n1", false}, {"n[1-3]-a,x", "n2-a", true},
+        {"n[1-3]-a,x", "n2-b", false}, {"n[1-3]-a,x", "x", true}, {"n[1-2]0", "n10", true},
+        {"n[1-2]0", "n1", false}, {"n[1-2]", "n1234567890123", false}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (hosts_has(all[i].list, all[i].name) != all[i].has)
@@ -68,10 +72,13 @@ static void only_what_is_in_it_is_found(void **state)
 
 static void lists_of_the_same_hosts_become_the_same_text(void **state)
 {
-    static const char *const all[][2] = {{"n3,n1,n2", "n[1-3]"}, {"n[1-3]", "n[1-3]"}, {"n9,n10,n11", "n[9-11]"}, {"n08,n09,n10", "n[08-10]"},
-        {"n98,n99,n100", "n[98-100]"}, {"n1,n1", "n1"}, {"b,a", "a,b"}, {"n2,n1,n7,x", "n[1-2,7],x"}, {"r1-n2,r1-n1,r2-n1", "r1-n[1-2],r2-n1"},
-        {"n1a,n2a,n1b", "n[1-2]a,n1b"}, {"n1,n01,n2", "n[1,01,2]"}, {"n099,n100", "n[099-100]"}, {"", ""}, {"n099,n0100", "n[099,0100]"},
-        {"n12345678901,n12345678902", "n12345678901,n12345678902"}, {"n,n1,n2", "n,n[1-2]"}, {"7,8", "[7-8]"}, {"n0,n1", "n[0-1]"}};
+    static const char *const all[][2] = {{"n3,n1,n2", "n[1-3]"}, {"n[1-3]", "n[1-3]"},
+        {"n9,n10,n11", "n[9-11]"}, {"n08,n09,n10", "n[08-10]"}, {"n98,n99,n100", "n[98-100]"},
+        {"n1,n1", "n1"}, {"b,a", "a,b"}, {"n2,n1,n7,x", "n[1-2,7],x"},
+        {"r1-n2,r1-n1,r2-n1", "r1-n[1-2],r2-n1"}, {"n1a,n2a,n1b", "n[1-2]a,n1b"},
+        {"n1,n01,n2", "n[1,01,2]"}, {"n099,n100", "n[099-100]"}, {"", ""},
+        {"n099,n0100", "n[099,0100]"}, {"n12345678901,n12345678902", "n12345678901,n12345678902"},
+        {"n,n1,n2", "n,n[1-2]"}, {"7,8", "[7-8]"}, {"n0,n1", "n[0-1]"}};
     char out[HOSTS_TEXT_MAX], again[HOSTS_TEXT_MAX], many[8192] = "";
     struct err e;
     (void)state;
@@ -88,14 +95,17 @@ static void lists_of_the_same_hosts_become_the_same_text(void **state)
     struct buf longer = {0};
     buf_adds(&longer, "nodes ");
     assert_int_equal(hosts_fold_into(many, &longer, &e), 0);
-    assert_true(str_starts(buf_str(&longer), "nodes n[0,2,4,") && str_ends(buf_str(&longer), ",1598]"));
+    assert_true(
+        str_starts(buf_str(&longer), "nodes n[0,2,4,") && str_ends(buf_str(&longer), ",1598]"));
     assert_int_equal(hosts_fold_into("n[", &longer, &e), ERR_INVALID);
     buf_deinit(&longer);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_of_the_same_hosts_become_the_same_text), cmocka_unit_test(lists_are_taken_apart), cmocka_unit_test(what_is_no_list_is_refused),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_the_same_hosts_become_the_same_text),
+        cmocka_unit_test(lists_are_taken_apart), cmocka_unit_test(what_is_no_list_is_refused),
         cmocka_unit_test(only_what_is_in_it_is_found)};
     return cmocka_run_group_tests_name("hosts", tests, NULL, NULL);
 }

@@ -22,15 +22,17 @@ static void malformed_texts_are_refused_with_their_line(void **state)
 {
     static const struct {
         const char *text, *part;
-    } cases[] = {{"", "line 1"}, {"{", "line 1"}, {"[1,]", "line 1"}, {"{\n\"a\":1,\n\"a\":2}", "line 3"},
-        {"1 2", "line 1"}, {"{'a':1}", "line 1"}, {"\"\xFF\"", "line 1"}, {"\"\\ud800\"", "line 1"},
-        {"nul", "line 1"}, {"01", "line 1"}, {"1e999", "line 1"}, {"99999999999999999999", "line 1"},
-        {"\"\n\"", "line 1"}, {"{\"a\\u0000b\":1}", "line 1"}};
+    } cases[] = {{"", "line 1"}, {"{", "line 1"}, {"[1,]", "line 1"},
+        {"{\n\"a\":1,\n\"a\":2}", "line 3"}, {"1 2", "line 1"}, {"{'a':1}", "line 1"},
+        {"\"\xFF\"", "line 1"}, {"\"\\ud800\"", "line 1"}, {"nul", "line 1"}, {"01", "line 1"},
+        {"1e999", "line 1"}, {"99999999999999999999", "line 1"}, {"\"\n\"", "line 1"},
+        {"{\"a\\u0000b\":1}", "line 1"}};
     (void)state;
     for (size_t i = 0; i < LEN(cases); i++) {
         json_t *v = NULL;
         struct err e;
-        assert_int_equal(json_parse(cases[i].text, strlen(cases[i].text), 1000, &v, &e), ERR_INVALID);
+        assert_int_equal(
+            json_parse(cases[i].text, strlen(cases[i].text), 1000, &v, &e), ERR_INVALID);
         assert_err(&e, ERR_INVALID, cases[i].part);
         assert_null(v);
     }
@@ -99,8 +101,8 @@ static void any_bytes_become_a_text_that_we_read(void **state)
 
 static void a_reader_gives_what_is_there_and_fallbacks(void **state)
 {
-    json_t *v =
-        parsed("{\"n\":4,\"b\":true,\"s\":\"x\",\"w\":\"on-demand\",\"a\":[1,2],\"o\":{},\"z\":null}");
+    json_t *v = parsed(
+        "{\"n\":4,\"b\":true,\"s\":\"x\",\"w\":\"on-demand\",\"a\":[1,2],\"o\":{},\"z\":null}");
     struct json_reader r;
     struct err e;
     char text[8];
@@ -171,7 +173,8 @@ static void errors_name_the_path_and_what_was_found(void **state)
         {"{\"k\":true}", "s", "spec.k: expected a string, found true"},
         {"{\"k\":\"12345\"}", "s", "spec.k: 5 bytes long, at most 4 are allowed"},
         {"{\"k\":\"1234\"}", "c", "spec.k: 4 bytes long, at most 3 are allowed"},
-        {"{\"k\":\"sopt\"}", "e", "spec.k: expected one of spot, on-demand (nearest: spot), found \"sopt\""},
+        {"{\"k\":\"sopt\"}", "e",
+            "spec.k: expected one of spot, on-demand (nearest: spot), found \"sopt\""},
         {"{\"k\":[1]}", "e", "spec.k: expected one of spot, on-demand, found an array"},
         {"{\"k\":[1,2,3]}", "a", "spec.k: 3 items, at most 2 are allowed"},
         {"{\"k\":{}}", "a", "spec.k: expected an array, found an object"},

@@ -9,8 +9,10 @@
 
 static void sums_are_added_and_levels_keep_the_most(void **state)
 {
-    struct task_load a = {.ms = 1000, .cpu_ms = 900, .memory_bytes = 50, .net_is_nodes = 1, .faults = 3};
-    const struct task_load b = {.ms = 500, .cpu_ms = 100, .memory_bytes = 20, .node_cpus = 8, .faults = 4};
+    struct task_load a = {
+        .ms = 1000, .cpu_ms = 900, .memory_bytes = 50, .net_is_nodes = 1, .faults = 3};
+    const struct task_load b = {
+        .ms = 500, .cpu_ms = 100, .memory_bytes = 20, .node_cpus = 8, .faults = 4};
     struct gpu_load g = {.ms = 10, .busy_ms = 5, .temperature_c = 70, .ecc_uncorrected = 1};
     const struct gpu_load h = {.ms = 10, .busy_ms = 10, .temperature_c = 90, .ecc_uncorrected = 2};
     (void)state;

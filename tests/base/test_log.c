@@ -100,7 +100,8 @@ static void values_and_lines_are_cut(void **state)
     memset(control, 1, sizeof(control) - 1);
     control[sizeof(control) - 1] = 0;
     log_info(
-        "m", log_s("a", control), log_s("b", control), log_s("c", control)); /* 4 bytes each when escaped */
+        /* 4 bytes each when escaped */
+        "m", log_s("a", control), log_s("b", control), log_s("c", control));
     assert_int_equal(strlen(sink.line), LOG_LINE_MAX - 1);
 }
 
@@ -138,8 +139,8 @@ static void say_hello_to_the_journal(void)
     char stream[64];
     struct stat st;
     fstat(STDERR_FILENO, &st);
-    snprintf(
-        stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+        (unsigned long long)st.st_ino);
     setenv("JOURNAL_STREAM", stream, 1);
     log_init("tester", LOG_DEBUG);
     log_error("hello");
@@ -172,7 +173,8 @@ static void *say_much(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 200; i++)
-        log_info("a line", log_s("value", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), log_s("end", "here"));
+        log_info("a line", log_s("value", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+            log_s("end", "here"));
     return NULL;
 }
 
@@ -193,8 +195,8 @@ static void threads_do_not_mix_lines(void **state)
     capture(&c, four_threads);
     for (char *line = c.text, *end; (end = strchr(line, '\n')); line = end + 1, n++) {
         *end = 0;
-        assert_true(
-            str_ends(line, " tester info: a line value=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx end=here"));
+        assert_true(str_ends(
+            line, " tester info: a line value=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx end=here"));
         assert_true(strlen(line) < 110);
     }
     assert_int_equal(n, 800);

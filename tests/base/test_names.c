@@ -11,8 +11,10 @@
 static void a_list_has_its_names_and_no_parts_of_them(void **state)
 {
     (void)state;
-    assert_true(names_has("base", "base") && names_has("a,b,c", "a") && names_has("a,b,c", "b") && names_has("a,b,c", "c"));
-    assert_false(names_has("", "a") || names_has("base,burst", "bas") || names_has("base,burst", "urst") || names_has("base", "base2"));
+    assert_true(names_has("base", "base") && names_has("a,b,c", "a") && names_has("a,b,c", "b") &&
+                names_has("a,b,c", "c"));
+    assert_false(names_has("", "a") || names_has("base,burst", "bas") ||
+                 names_has("base,burst", "urst") || names_has("base", "base2"));
     assert_false(names_has("a,b", "a,b") || names_has("a,b", ""));
 }
 
@@ -20,7 +22,8 @@ static void two_lists_meet_in_a_name(void **state)
 {
     (void)state;
     assert_true(names_meet("a,b", "c,b") && names_meet("a", "a") && names_meet("b,a", "a,b"));
-    assert_false(names_meet("a,b", "c,d") || names_meet("ab", "a,b") || names_meet("", "a") || names_meet("a", ""));
+    assert_false(names_meet("a,b", "c,d") || names_meet("ab", "a,b") || names_meet("", "a") ||
+                 names_meet("a", ""));
 }
 
 static void names_come_in_their_order(void **state)
@@ -39,9 +42,11 @@ static void names_come_in_their_order(void **state)
 
 static void what_is_no_list_is_told(void **state)
 {
-    static const char *const bad[][2] = {{"", "does not end with a pool's name"}, {"a,", "does not end with"}, {",a", "\"\" is not a pool's name"},
-        {"a,,b", "\"\" is not"}, {"a, b", "\" b\" is not"}, {"a,b c", "is not"}, {"a;b", "is not"}, {"a,b,a", "\"a\" is named twice"},
-        {"-a", "is not"}, {"a,\xc3\xa4", "is not"}, {"abcdefghij,klmnopqrs", "at most 19 bytes"}};
+    static const char *const bad[][2] = {{"", "does not end with a pool's name"},
+        {"a,", "does not end with"}, {",a", "\"\" is not a pool's name"}, {"a,,b", "\"\" is not"},
+        {"a, b", "\" b\" is not"}, {"a,b c", "is not"}, {"a;b", "is not"},
+        {"a,b,a", "\"a\" is named twice"}, {"-a", "is not"}, {"a,\xc3\xa4", "is not"},
+        {"abcdefghij,klmnopqrs", "at most 19 bytes"}};
     struct err e;
     (void)state;
     assert_int_equal(names_check("a", 20, "a pool's name", &e), 0);
@@ -60,7 +65,8 @@ static void what_is_no_list_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_has_its_names_and_no_parts_of_them), cmocka_unit_test(two_lists_meet_in_a_name),
-        cmocka_unit_test(names_come_in_their_order), cmocka_unit_test(what_is_no_list_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_list_has_its_names_and_no_parts_of_them),
+        cmocka_unit_test(two_lists_meet_in_a_name), cmocka_unit_test(names_come_in_their_order),
+        cmocka_unit_test(what_is_no_list_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,8 @@
 
 static const struct pattern_values plain = {
     .job = 42, .name = "train", .user = "ann", .node = "n1.example.org", .rank = 3, .restarts = 2};
-static const struct pattern_values task = {.job = 57, .array = 50, .index = 7, .name = "a", .user = "b", .node = "n2"};
+static const struct pattern_values task = {
+    .job = 57, .array = 50, .index = 7, .name = "a", .user = "b", .node = "n2"};
 
 static void check(const struct pattern_values *v, const char *pattern, const char *want)
 {
@@ -64,7 +65,8 @@ static void a_name_has_a_limit(void **state)
 static void ranks_are_told_apart_by_node_or_number(void **state)
 {
     (void)state;
-    assert_true(pattern_tells_ranks("a-%N") && pattern_tells_ranks("%n") && pattern_tells_ranks("%2t"));
+    assert_true(
+        pattern_tells_ranks("a-%N") && pattern_tells_ranks("%n") && pattern_tells_ranks("%2t"));
     assert_false(pattern_tells_ranks("%j.out"));
     assert_false(pattern_tells_ranks("%%N"));
     assert_false(pattern_tells_ranks("\\%N"));

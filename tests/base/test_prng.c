@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The sequence is part of what recorded simulations mean. The numbers are from another implementation of the
- * published algorithms. */
+/* The sequence is part of what recorded simulations mean. The numbers are from another
+ * implementation of the published algorithms. */
 static void a_seed_means_the_same_sequence_for_ever(void **state)
 {
     static const uint64_t of_0[] = {

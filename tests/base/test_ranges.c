@@ -20,10 +20,10 @@ static struct ranges parse(const char *text)
 
 static void texts_become_the_shortest_of_their_kind(void **state)
 {
-    static const char *const all[][2] = {{"0", "0"}, {"0-3", "0-3"}, {"3,1,2", "1-3"}, {"0-10:5", "0-10:5"},
-        {"1,3", "1,3"}, {"1,2", "1-2"}, {"0-9,5-12", "0-12"}, {"0-8:2,1-9:2", "0-9"}, {"7-7", "7"},
-        {"0-11:5", "0-10:5"}, {"0,2,3,4", "0,2-4"}, {"1,1,1", "1"}, {"999999", "999999"},
-        {"0-999999", "0-999999"}};
+    static const char *const all[][2] = {{"0", "0"}, {"0-3", "0-3"}, {"3,1,2", "1-3"},
+        {"0-10:5", "0-10:5"}, {"1,3", "1,3"}, {"1,2", "1-2"}, {"0-9,5-12", "0-12"},
+        {"0-8:2,1-9:2", "0-9"}, {"7-7", "7"}, {"0-11:5", "0-10:5"}, {"0,2,3,4", "0,2-4"},
+        {"1,1,1", "1"}, {"999999", "999999"}, {"0-999999", "0-999999"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char out[RANGES_TEXT_MAX];
@@ -35,8 +35,9 @@ static void texts_become_the_shortest_of_their_kind(void **state)
 
 static void what_is_none_is_refused(void **state)
 {
-    static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1-", "3-1", "1-3:0", "1-3:", "1:2", "a",
-        "1 ", " 1", "0x1", "1000000", "99999999999999999999", "1-1000000", "1--3", "1-2-3", "%", "1;2"};
+    static const char *const bad[] = {"", ",", "1,", ",1", "-1", "1-", "3-1", "1-3:0",
+        "1-3:", "1:2", "a", "1 ", " 1", "0x1", "1000000", "99999999999999999999", "1-1000000",
+        "1--3", "1-2-3", "%", "1;2"};
     struct ranges s;
     struct err e;
     char many[1024] = "";
@@ -147,7 +148,8 @@ static void what_would_be_too_many_pieces_is_not_removed(void **state)
     char cut[1024] = "";
     (void)state;
     for (int i = 0; i < RANGES_MAX; i++)
-        snprintf(cut + strlen(cut), sizeof cut - strlen(cut), "%s%d", i ? "," : "", 10 * i + 5 + i % 2);
+        snprintf(
+            cut + strlen(cut), sizeof cut - strlen(cut), "%s%d", i ? "," : "", 10 * i + 5 + i % 2);
     struct ranges s = parse("0-999"), what = parse(cut);
     assert_int_equal(ranges_remove(&s, &what), -1);
     assert_int_equal(ranges_count(&s), 1000);

@@ -19,7 +19,8 @@ static bool is_zero(const unsigned char *p, size_t n)
     return true;
 }
 
-/* Whatever is taken and given back in between, each that is taken is zeroed, begins a line, and keeps what is written there. */
+/* Whatever is taken and given back in between, each that is taken is zeroed, begins a line, and
+ * keeps what is written there. */
 static void each_is_its_own(void **state)
 {
     static unsigned char *have[N];
@@ -45,7 +46,8 @@ static void each_is_its_own(void **state)
     slab_deinit(&s);
 }
 
-/* Those that are taken one after the other lie one after the other, and what was given back is taken first. */
+/* Those that are taken one after the other lie one after the other, and what was given back is
+ * taken first. */
 static void they_lie_close_together(void **state)
 {
     struct slab s = {0};

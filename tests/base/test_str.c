@@ -58,13 +58,14 @@ static void comparisons(void **state)
     assert_true(str_starts("abc", "ab") && str_starts("abc", "") && !str_starts("a", "ab"));
     assert_true(str_ends("abc", "bc") && str_ends("abc", "") && !str_ends("c", "bc"));
     assert_true(str_secret_eq("abc", "abc") && str_secret_eq("", ""));
-    assert_false(str_secret_eq("abc", "abd") || str_secret_eq("abc", "ab") || str_secret_eq("", "a"));
+    assert_false(
+        str_secret_eq("abc", "abd") || str_secret_eq("abc", "ab") || str_secret_eq("", "a"));
 }
 
 static void integers_are_read_strictly(void **state)
 {
-    static const char *const bad[] = {"", " 1", "1 ", "+1", "--1", "1.0", "0x1", "1e3", "9223372036854775808",
-        "-9223372036854775809", "99999999999999999999", "-", "\xD9\xA1"};
+    static const char *const bad[] = {"", " 1", "1 ", "+1", "--1", "1.0", "0x1", "1e3",
+        "9223372036854775808", "-9223372036854775809", "99999999999999999999", "-", "\xD9\xA1"};
     struct err e;
     int64_t v = 7;
     (void)state;
@@ -88,10 +89,10 @@ static void memory_sizes(void **state)
     static const struct {
         const char *text;
         int64_t mib;
-    } good[] = {{"1", 1}, {"512M", 512}, {"4G", 4096}, {"4g", 4096}, {"1T", 1 << 20}, {"100K", 1}, {"4GB", 4096}, {"512mb", 512},
-        {"1025k", 2}, {"1048576T", (int64_t)1 << 40}};
-    static const char *const bad[] = {"", "0", "0K", "-1", "1.5G", "4BG", "4GBB", "4GiB", "4B", "4 G", "G", "1048577T",
-        "18446744073709551616", "99999999999999999999T"};
+    } good[] = {{"1", 1}, {"512M", 512}, {"4G", 4096}, {"4g", 4096}, {"1T", 1 << 20}, {"100K", 1},
+        {"4GB", 4096}, {"512mb", 512}, {"1025k", 2}, {"1048576T", (int64_t)1 << 40}};
+    static const char *const bad[] = {"", "0", "0K", "-1", "1.5G", "4BG", "4GBB", "4GiB", "4B",
+        "4 G", "G", "1048577T", "18446744073709551616", "99999999999999999999T"};
     struct err e;
     int64_t v;
     (void)state;
@@ -112,8 +113,8 @@ static void money_is_read_to_the_micro_dollar(void **state)
     } good[] = {{"0", 0}, {"3.56", 3560000}, {"0.000001", 1}, {"0.0000005", 1}, {"0.0000004999", 0},
         {"0.9999995", 1000000}, {"1000000000", 1000000000000000}, {"007.5", 7500000},
         {"1.23456789", 1234568}};
-    static const char *const bad[] = {"", ".5", "5.", "-1", "+1", "1e3", "1,5", "$1", "1000000000.0000005",
-        "1000000001", "99999999999999999999", "1.2.3", "1 "};
+    static const char *const bad[] = {"", ".5", "5.", "-1", "+1", "1e3", "1,5", "$1",
+        "1000000000.0000005", "1000000001", "99999999999999999999", "1.2.3", "1 "};
     struct err e;
     int64_t v = 7;
     (void)state;
@@ -132,10 +133,10 @@ static void money_is_shown_short(void **state)
     static const struct {
         int64_t uusd;
         const char *text;
-    } cases[] = {{0, "$0.00"}, {12340000, "$12.34"}, {500000, "$0.50"}, {4200, "$0.0042"}, {12, "$0.000012"},
-        {-3000000, "-$3.00"}, {99, "$0.000099"}, {100, "$0.0001"}, {999950, "$1.00"}, {999949, "$0.9999"},
-        {120000, "$0.12"}, {123000, "$0.123"}, {1005000, "$1.01"}, {INT64_MAX, "$9223372036854.78"},
-        {INT64_MIN, "-$9223372036854.78"}};
+    } cases[] = {{0, "$0.00"}, {12340000, "$12.34"}, {500000, "$0.50"}, {4200, "$0.0042"},
+        {12, "$0.000012"}, {-3000000, "-$3.00"}, {99, "$0.000099"}, {100, "$0.0001"},
+        {999950, "$1.00"}, {999949, "$0.9999"}, {120000, "$0.12"}, {123000, "$0.123"},
+        {1005000, "$1.01"}, {INT64_MAX, "$9223372036854.78"}, {INT64_MIN, "-$9223372036854.78"}};
     char out[40];
     (void)state;
     for (size_t i = 0; i < LEN(cases); i++) {
@@ -149,8 +150,9 @@ static void bytes_are_shown_in_the_largest_unit(void **state)
     static const struct {
         uint64_t bytes;
         const char *text;
-    } cases[] = {{0, "0 B"}, {812, "812 B"}, {1023, "1023 B"}, {1024, "1.0 KiB"}, {1258291, "1.2 MiB"},
-        {1048575, "1.0 MiB"}, {(uint64_t)1 << 40, "1.0 TiB"}, {UINT64_MAX, "16.0 EiB"}};
+    } cases[] = {{0, "0 B"}, {812, "812 B"}, {1023, "1023 B"}, {1024, "1.0 KiB"},
+        {1258291, "1.2 MiB"}, {1048575, "1.0 MiB"}, {(uint64_t)1 << 40, "1.0 TiB"},
+        {UINT64_MAX, "16.0 EiB"}};
     char out[40];
     (void)state;
     for (size_t i = 0; i < LEN(cases); i++) {
@@ -171,7 +173,8 @@ static void the_nearest_name_is_offered_if_it_is_near(void **state)
     assert_null(str_nearest("reserved", names));
     static const char *const flags[] = {"time", "job-name-x", "job-name", "dame", NULL};
     assert_string_equal(str_nearest("name", flags), "job-name-x");
-    assert_string_equal(str_nearest("nam", flags), "dame"); /* two edits; a piece of a word is not a word */
+    /* two edits; a piece of a word is not a word */
+    assert_string_equal(str_nearest("nam", flags), "dame");
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = 0;
     assert_null(str_nearest(longest, names));
@@ -194,11 +197,11 @@ static void names_have_an_alphabet(void **state)
 
 static void utf8_is_that_of_rfc_3629(void **state)
 {
-    static const char *const good[] = {"", "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
-        "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"};
-    static const char *const bad[] = {"\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x9F\xBF",
-        "\xE2\x82", "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF0\x9F\x98", "\xF4\x90\x80\x80",
-        "\xF5\x80\x80\x80", "\xFF", "a\xFE"};
+    static const char *const good[] = {"", "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80",
+        "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"};
+    static const char *const bad[] = {"\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41",
+        "\xE0\x9F\xBF", "\xE2\x82", "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF",
+        "\xF0\x9F\x98", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "a\xFE"};
     (void)state;
     for (size_t i = 0; i < LEN(good); i++)
         assert_true(str_is_utf8(good[i], strlen(good[i])));
@@ -243,7 +246,8 @@ static void urls_and_back(void **state)
         all[i] = (char)(i + 1);
     str_url_encode(&coded, all, sizeof(all));
     assert_int_equal(
-        strspn(coded.data, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%"), coded.len);
+        strspn(coded.data, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%"),
+        coded.len);
     assert_int_equal(str_url_decode(&back, coded.data, coded.len, false, &e), 0);
     assert_int_equal(back.len, sizeof(all));
     assert_memory_equal(back.data, all, sizeof(all));
@@ -265,8 +269,8 @@ static void urls_and_back(void **state)
 /* Asks the shell itself. */
 static void a_quoted_word_is_one_word_to_the_shell(void **state)
 {
-    static const char *const words[] = {"", "plain", "a b", "it's", "''", "$HOME `id` \\ \"", "~", "A=1",
-        "-n", "*", "a\nb", "#x", "!", "{a,b}"};
+    static const char *const words[] = {"", "plain", "a b", "it's", "''", "$HOME `id` \\ \"", "~",
+        "A=1", "-n", "*", "a\nb", "#x", "!", "{a,b}"};
     (void)state;
     for (size_t i = 0; i < LEN(words); i++) {
         struct buf command = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Virtual timers, and the tries of a call on them, whose life is written down as a text: r = one ran, D or E = done well or with an
- * error.
+ * Virtual timers, and the tries of a call on them, whose life is written down as a text: r = one
+ * ran, D or E = done well or with an error.
  */
 #include "tests/base/tools.h"
 
@@ -79,7 +79,8 @@ static void timers_run_in_order_of_time_then_of_start(void **state)
 
 #define BELLS 200
 
-/* Random starts and stops against the rule itself: the next is the least due, of equals the first started. */
+/* Random starts and stops against the rule itself: the next is the least due, of equals the first
+ * started. */
 static void the_heap_agrees_with_the_rule(void **state)
 {
     struct vtimers vt;
@@ -183,8 +184,12 @@ static void on_done(struct tries *tries, void *ctx, const struct err *e)
         t->e = *e;
 }
 
-static const struct tries_options options = {
-    .run = run, .done = on_done, .deadline_ms = 100, .most = 3, .backoff_ms = 50, .backoff_cap_ms = 1000};
+static const struct tries_options options = {.run = run,
+    .done = on_done,
+    .deadline_ms = 100,
+    .most = 3,
+    .backoff_ms = 50,
+    .backoff_cap_ms = 1000};
 
 static void begin(struct trial *t)
 {
@@ -219,7 +224,8 @@ static void what_ends_well_is_not_tried_again(void **state)
 
 static void a_retryable_error_is_tried_again(void **state)
 {
-    struct trial t = {.how = {FAIL_IO, FAIL_IO, WELL}}, at_once = {.how = {FAIL_IO, FAIL_IO, WELL}, .at_once = true};
+    struct trial t = {.how = {FAIL_IO, FAIL_IO, WELL}},
+                 at_once = {.how = {FAIL_IO, FAIL_IO, WELL}, .at_once = true};
     (void)state;
     begin(&t);
     finish(&t, "r r r D");
@@ -266,7 +272,8 @@ static void a_deadline_counts_as_a_try(void **state)
     assert_err(&t.e, ERR_TIMEOUT, "did not finish within 100 ms");
 }
 
-/* Cancelled after k timers have run, for every k; and whichever comes first, a try that is under way ends by itself. */
+/* Cancelled after k timers have run, for every k; and whichever comes first, a try that is under
+ * way ends by itself. */
 static void a_cancel_at_any_moment_ends_it_once(void **state)
 {
     int succeeded = 0;

@@ -59,7 +59,8 @@ static void what_we_do_not_want_is_refused_with_its_line(void **state)
 
 static void nothing_is_an_empty_mapping(void **state)
 {
-    static const char *const texts[] = {"", "# only a comment\n", "---\n", "null\n", "~", "---\n...\n"};
+    static const char *const texts[] = {
+        "", "# only a comment\n", "---\n", "null\n", "~", "---\n...\n"};
     (void)state;
     for (size_t i = 0; i < LEN(texts); i++) {
         struct yaml_node *root = parsed(texts[i]);
@@ -181,7 +182,8 @@ static void errors_name_line_key_and_what_was_found(void **state)
         {"k: 10\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"10\""},
         {"k: soon\n", 't', "f.yaml:1: k: expected a duration such as"},
         {"k: free\n", 'm', "f.yaml:1: k: expected an amount in dollars"},
-        {"k: sopt\n", 'e', "f.yaml:1: k: expected one of spot, on-demand (nearest: spot), found \"sopt\""},
+        {"k: sopt\n", 'e',
+            "f.yaml:1: k: expected one of spot, on-demand (nearest: spot), found \"sopt\""},
         {"k: [1, 2, 3]\n", 'q', "f.yaml:1: k: 3 items, at most 2 are allowed"},
         {"k: 1\n", 'q', "f.yaml:1: k: expected a list, found \"1\""},
         {"k: 1\n", 'o', "f.yaml:1: k: expected a mapping, found \"1\""},

@@ -25,12 +25,13 @@ bool dies(void (*fn)(void *arg), void *arg)
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
-void check_err(const struct err *e, enum err_kind kind, const char *part, const char *file, int line)
+void check_err(
+    const struct err *e, enum err_kind kind, const char *part, const char *file, int line)
 {
     if (e->kind == kind && strstr(e->text, part))
         return;
-    print_error("%s:%d: expected %s \"%s\", found %s \"%s\"\n", file, line, err_kind_name(kind), part,
-        err_kind_name(e->kind), e->text);
+    print_error("%s:%d: expected %s \"%s\", found %s \"%s\"\n", file, line, err_kind_name(kind),
+        part, err_kind_name(e->kind), e->text);
     _fail(file, line);
 }
 

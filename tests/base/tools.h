@@ -17,12 +17,14 @@
 
 #define LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-/* True if fn(arg) does not come back, tried in a child process: abort(), or what a sanitizer does instead. */
+/* True if fn(arg) does not come back, tried in a child process: abort(), or what a sanitizer does
+ * instead. */
 bool dies(void (*fn)(void *arg), void *arg);
 
 /* Fails, with both texts, unless e holds this kind and `part` is in its text. */
 #define assert_err(e, kind_, part) check_err((e), (kind_), (part), __FILE__, __LINE__)
-void check_err(const struct err *e, enum err_kind kind, const char *part, const char *file, int line);
+void check_err(
+    const struct err *e, enum err_kind kind, const char *part, const char *file, int line);
 
 /* cmocka's setup and teardown of a directory that is removed afterwards: *state is its path. */
 int scratch_setup(void **state);

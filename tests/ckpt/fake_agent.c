@@ -97,16 +97,16 @@ static void ask(struct fake *f)
 
     f->asked = true;
     if (strcmp(f->a->reason, "notice") == 0) {
-        snprintf(text, sizeof(text), "{\"kind\":\"reclaim\",\"deadline_ms\":%lld,\"seconds_left\":120}",
-            deadline_ms);
+        snprintf(text, sizeof(text),
+            "{\"kind\":\"reclaim\",\"deadline_ms\":%lld,\"seconds_left\":120}", deadline_ms);
         put(f->notice, text);
     }
     if (f->a->signal) {
         kill(f->pid, f->a->signal);
         return;
     }
-    snprintf(
-        text, sizeof(text), "{\"id\":1,\"reason\":\"%s\",\"deadline_ms\":%lld}", f->a->reason, deadline_ms);
+    snprintf(text, sizeof(text), "{\"id\":1,\"reason\":\"%s\",\"deadline_ms\":%lld}", f->a->reason,
+        deadline_ms);
     put(path_in(f->control, "request"), text);
 }
 
@@ -139,10 +139,10 @@ static void serve_commit(struct fake *f, const char *commit, const char *result)
     if (a->refuse) {
         snprintf(text, sizeof(text), "{\"ok\":false,\"error\":\"%s\"}", a->refuse);
     } else {
-        OK(ckpt_save(&f->s->job, (struct ckpt_id){a->attempt, ++a->commits}, f->checkpoint, a->last_progress,
-            NULL, &stats, &e));
-        snprintf(
-            text, sizeof(text), "{\"ok\":true,\"attempt\":%d,\"sequence\":%d}", (int)a->attempt, a->commits);
+        OK(ckpt_save(&f->s->job, (struct ckpt_id){a->attempt, ++a->commits}, f->checkpoint,
+            a->last_progress, NULL, &stats, &e));
+        snprintf(text, sizeof(text), "{\"ok\":true,\"attempt\":%d,\"sequence\":%d}",
+            (int)a->attempt, a->commits);
     }
     unlink(path_in(f->control, "request"));
     OK(fs_create_atomic(result, text, strlen(text), 0600, &e));
@@ -203,11 +203,12 @@ void fake_attempt_run(struct scratch *s, struct fake_attempt *a)
     progress = read_number(path_in(f.control, "progress"), "done");
     if (progress > a->last_progress)
         a->last_progress = progress;
-    if (a->signal && a->exit_code == 85) { /* the signal method: what is there now is the checkpoint */
+    /* the signal method: what is there now is the checkpoint */
+    if (a->signal && a->exit_code == 85) {
         struct ckpt_stats stats;
         struct err e;
 
-        OK(ckpt_save(
-            &s->job, (struct ckpt_id){a->attempt, ++a->commits}, f.checkpoint, -1, NULL, &stats, &e));
+        OK(ckpt_save(&s->job, (struct ckpt_id){a->attempt, ++a->commits}, f.checkpoint, -1, NULL,
+            &stats, &e));
     }
 }

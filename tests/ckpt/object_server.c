@@ -23,9 +23,9 @@
 #define HEAD_MAX 16384
 #define BODY_MAX (64u << 20)
 
-const char *const server_fault_names[] = {"fine", "slow-down", "error", "before", "kill-before", "after",
-    "done-error", "cut-head", "cut-body", "cut-half", "cut-last", "short", "long", "garbage", "not-http",
-    "kill-after", "denied-onward", "full-onward"};
+const char *const server_fault_names[] = {"fine", "slow-down", "error", "before", "kill-before",
+    "after", "done-error", "cut-head", "cut-body", "cut-half", "cut-last", "short", "long",
+    "garbage", "not-http", "kill-after", "denied-onward", "full-onward"};
 
 /* ---- what is there ---- */
 
@@ -202,9 +202,9 @@ static void get(struct exchange *x, const char *key)
 
 static bool is_there_already(struct exchange *x, const char *key)
 {
-    const char *match =
-        header(x, x->is_azure || !header(x, "x-goog-if-generation-match") ? "If-None-Match"
-                                                                          : "x-goog-if-generation-match");
+    const char *match = header(x, x->is_azure || !header(x, "x-goog-if-generation-match")
+                                      ? "If-None-Match"
+                                      : "x-goog-if-generation-match");
     if (match && atomic_load(&orders->unconditional)) {
         refuse(x, 501, "NotImplemented");
         return true;
@@ -240,8 +240,8 @@ static void drop_parts(const char *id)
             drop(&parts, parts.v[i].key);
 }
 
-static void finish(struct exchange *x, const char *key, const char *id, const char *open, const char *close,
-    const char *answer)
+static void finish(struct exchange *x, const char *key, const char *id, const char *open,
+    const char *close, const char *answer)
 {
     struct buf whole = {0};
     if (is_there_already(x, key))
@@ -278,7 +278,8 @@ static void put_object(struct exchange *x, const char *key)
         } else {
             put(&objects, key, from ? &from->bytes : &x->body);
             x->status = x->is_azure ? 201 : 200;
-            buf_adds(&x->answer, source ? "<CopyObjectResult><ETag>\"x\"</ETag></CopyObjectResult>" : "");
+            buf_adds(&x->answer,
+                source ? "<CopyObjectResult><ETag>\"x\"</ETag></CopyObjectResult>" : "");
         }
     }
     free(comp);
@@ -313,7 +314,8 @@ static void post(struct exchange *x, const char *key)
     } else {
         x->status = 200;
         buf_printf(&x->answer,
-            "<InitiateMultipartUploadResult><UploadId>u%d</UploadId></InitiateMultipartUploadResult>",
+            "<InitiateMultipartUploadResult><UploadId>u%d</UploadId></"
+            "InitiateMultipartUploadResult>",
             n_uploads++);
     }
     free(id);
@@ -321,7 +323,8 @@ static void post(struct exchange *x, const char *key)
 
 static void list(struct exchange *x)
 {
-    char *prefix = asked(x, "prefix"), *after = asked(x, x->is_azure ? "marker" : "continuation-token");
+    char *prefix = asked(x, "prefix"),
+         *after = asked(x, x->is_azure ? "marker" : "continuation-token");
     const char *last = "";
     size_t n = 0, i;
     struct buf items = {0};
@@ -333,10 +336,12 @@ static void list(struct exchange *x)
         last = o->key;
         if (x->is_azure)
             buf_printf(&items,
-                "<Blob><Name>%s</Name><Properties><Content-Length>%zu</Content-Length></Properties></Blob>",
+                "<Blob><Name>%s</Name><Properties><Content-Length>%zu</Content-Length></"
+                "Properties></Blob>",
                 o->key, o->bytes.len);
         else
-            buf_printf(&items, "<Contents><Key>%s</Key><Size>%zu</Size></Contents>", o->key, o->bytes.len);
+            buf_printf(
+                &items, "<Contents><Key>%s</Key><Size>%zu</Size></Contents>", o->key, o->bytes.len);
     }
     bool more = i < objects.n;
     x->status = 200;
@@ -431,7 +436,8 @@ static bool answer(int fd, struct exchange *x, enum server_fault fault)
         memset(x->answer.data ? x->answer.data : (char[1]){0}, 'x', x->answer.len);
     buf_printf(&out, "HTTP/1.1 %d Whatever\r\n%s", x->status, buf_str(&x->extra));
     if (x->status != 204)
-        buf_printf(&out, "Content-Length: %lld\r\n", x->length >= 0 ? (long long)x->length : (long long)body);
+        buf_printf(&out, "Content-Length: %lld\r\n",
+            x->length >= 0 ? (long long)x->length : (long long)body);
     buf_adds(&out, "\r\n");
     size_t head = out.len, n;
     buf_add(&out, buf_str(&x->answer), body);
@@ -472,7 +478,8 @@ static void note_sort(const struct exchange *x, int n)
     const char *below = strstr(prefix ? prefix : x->path, "jobs/7/");
     if (n <= SERVER_SORTS_MAX)
         snprintf(orders->sorts[n - 1], sizeof(orders->sorts[0]), "%s %.*s%s%.8s%s", x->method,
-            below ? (int)strcspn(below + 7, "/") : 0, below ? below + 7 : "", comp ? comp : "", in_parts ? x->query : "",
+            below ? (int)strcspn(below + 7, "/") : 0, below ? below + 7 : "", comp ? comp : "",
+            in_parts ? x->query : "",
             header(x, "x-amz-copy-source") || header(x, "x-goog-copy-source") ? " copy" : "");
     free(prefix);
     free(comp);
@@ -602,8 +609,9 @@ static _Noreturn void run(int listener)
 
 static int connect_to(int port)
 {
-    struct sockaddr_in a = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)port),
+        .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -613,7 +621,8 @@ static int connect_to(int port)
 static void command(struct object_server *s, const char *what)
 {
     char text[200];
-    int fd = connect_to(s->port), n = snprintf(text, sizeof(text), "POST /%s HTTP/1.1\r\n\r\n", what);
+    int fd = connect_to(s->port),
+        n = snprintf(text, sizeof(text), "POST /%s HTTP/1.1\r\n\r\n", what);
     assert_true(send_bytes(fd, text, (size_t)n));
     assert_true(recv(fd, text, sizeof(text), 0) > 0); /* it is done */
     close(fd);
@@ -629,7 +638,8 @@ void object_server_start(struct object_server *s)
     assert_int_equal(listen(listener, 64), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
     s->port = ntohs(a.sin_port);
-    s->orders = mmap(NULL, sizeof(*s->orders), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    s->orders =
+        mmap(NULL, sizeof(*s->orders), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(s->orders != MAP_FAILED);
     fflush(NULL);
     s->pid = fork();

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A server of objects to make fail: one bucket as S3 and Google's XML API have it at /jobs, one container as Azure has it
- * at /lab1/jobs. It believes whoever asks; what is asked right is for the emulator, Azurite, Ceph and Swift to say.
+ * A server of objects to make fail: one bucket as S3 and Google's XML API have it at /jobs, one
+ * container as Azure has it at /lab1/jobs. It believes whoever asks; what is asked right is for the
+ * emulator, Azurite, Ceph and Swift to say.
  *
- * It is a process of its own, so that a test may fork; what a test and its children set here they share with it.
+ * It is a process of its own, so that a test may fork; what a test and its children set here they
+ * share with it.
  */
 #ifndef BELAY_TESTS_CKPT_OBJECT_SERVER_H
 #define BELAY_TESTS_CKPT_OBJECT_SERVER_H
@@ -22,7 +24,8 @@ enum server_fault {
     /* It is done, and the answer is not what it was. */
     SERVER_AFTER, /* none */
     SERVER_DONE_ERROR,
-    SERVER_CUT_HEAD, /* it ends there; also after the head, in the middle of the body, before its last byte */
+    /* it ends there; also after the head, in the middle of the body, before its last byte */
+    SERVER_CUT_HEAD,
     SERVER_CUT_BODY,
     SERVER_CUT_HALF,
     SERVER_CUT_LAST,
@@ -60,8 +63,8 @@ void object_server_stop(struct object_server *s);
 /* The at-th request from now on has the fault. */
 void object_server_order(struct object_server *s, enum server_fault fault, int at);
 
-/* Keeps a copy of what is there, or puts that back; clear: nothing is there any more. The connection is the caller's
- * business: these are requests that never have a fault. */
+/* Keeps a copy of what is there, or puts that back; clear: nothing is there any more. The
+ * connection is the caller's business: these are requests that never have a fault. */
 void object_server_take(struct object_server *s);
 void object_server_put_back(struct object_server *s);
 void object_server_clear(struct object_server *s);

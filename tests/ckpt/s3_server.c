@@ -73,7 +73,8 @@ void s3_server_stop(struct s3_server *s)
 const char *s3_server_url(const struct s3_server *s, const char *prefix, const char *more)
 {
     static char url[512];
-    snprintf(url, sizeof(url), "s3://jobs/%s?endpoint=http://127.0.0.1:%d%s", prefix, s->port, more);
+    snprintf(
+        url, sizeof(url), "s3://jobs/%s?endpoint=http://127.0.0.1:%d%s", prefix, s->port, more);
     return url;
 }
 
@@ -96,7 +97,8 @@ static void on_scoped(void *ctx, const struct err *e, const struct scoped_creden
     STR_COPY(k->token, c->token);
 }
 
-void s3_server_assume(struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys)
+void s3_server_assume(
+    struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys)
 {
     uv_loop_t loop;
     struct scoped *scoped;

@@ -24,7 +24,8 @@ struct s3_server {
     atomic_int n_wanted; /* how often credentials were asked for */
 };
 
-/* s3: the lines of the section besides the buckets (`jobs`), "page: 3" for one. The holder has the right keys. */
+/* s3: the lines of the section besides the buckets (`jobs`), "page: 3" for one. The holder has the
+ * right keys. */
 void s3_server_start(struct s3_server *s, const char *s3);
 void s3_server_stop(struct s3_server *s);
 
@@ -32,12 +33,14 @@ void s3_server_stop(struct s3_server *s);
 const char *s3_server_url(const struct s3_server *s, const char *prefix, const char *more);
 void s3_server_keys(struct s3_server *s, const char *access, const char *secret);
 
-/* Credentials of a session that may reach what is below prefix (it ends in '/') for life_s seconds: store_keys of what
- * belayd would hand out. */
-void s3_server_assume(struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys);
+/* Credentials of a session that may reach what is below prefix (it ends in '/') for life_s seconds:
+ * store_keys of what belayd would hand out. */
+void s3_server_assume(
+    struct s3_server *s, const char *prefix, int life_s, struct store_keys *ret_keys);
 
 /* POST /events, GET /state: fail the test if they do. */
 void s3_server_event(struct s3_server *s, const char *json);
-int64_t s3_server_count(struct s3_server *s, const char *what); /* "bytes" or "uploads", of what is stored */
+/* "bytes" or "uploads", of what is stored */
+int64_t s3_server_count(struct s3_server *s, const char *what);
 
 #endif

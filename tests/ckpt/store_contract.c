@@ -116,7 +116,8 @@ void contract_many_objects(struct store *s, int n)
     OK(DO(list, "many/", count_in_order, &found, &e));
     assert_int_equal(found, n);
     for (int i = 0; i <= n; i += STORE_REMOVE_MAX)
-        OK(DO(remove, names + i, n + 1 - i < STORE_REMOVE_MAX ? (size_t)(n + 1 - i) : STORE_REMOVE_MAX, &e));
+        OK(DO(remove, names + i,
+            n + 1 - i < STORE_REMOVE_MAX ? (size_t)(n + 1 - i) : STORE_REMOVE_MAX, &e));
     found = 0;
     OK(DO(list, "many/", count_in_order, &found, &e));
     assert_int_equal(found, 0);

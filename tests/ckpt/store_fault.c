@@ -25,13 +25,13 @@ static int broken(const struct store_fault *f, const char *what, struct err *e)
 }
 
 #define FAULTY(what, call) FAULTY_CALL(what, f->inner->ops->call)
-#define FAULTY_CALL(what, call)                                                                              \
-    struct store_fault *f = (struct store_fault *)s;                                                         \
-    bool after;                                                                                              \
-    int fault = enter(f, &after), rc = 0;                                                                    \
-                                                                                                             \
-    if (!fault || after)                                                                                     \
-        rc = call;                                                                                           \
+#define FAULTY_CALL(what, call)                                                                    \
+    struct store_fault *f = (struct store_fault *)s;                                               \
+    bool after;                                                                                    \
+    int fault = enter(f, &after), rc = 0;                                                          \
+                                                                                                   \
+    if (!fault || after)                                                                           \
+        rc = call;                                                                                 \
     return fault ? broken(f, what, e) : rc
 
 static int fault_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
@@ -60,7 +60,8 @@ static int fault_stat(struct store *s, const char *name, int64_t *ret_size, stru
     FAULTY("stat", stat(f->inner, name, ret_size, e));
 }
 
-static int fault_list(struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
+static int fault_list(
+    struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
     FAULTY("list", list(f->inner, prefix, fn, ctx, e));
 }
@@ -95,5 +96,6 @@ static const struct store_ops fault_ops = {
 
 void store_fault_init(struct store_fault *f, struct store *inner, enum fault_mode mode, int at)
 {
-    *f = (struct store_fault){.base.ops = &fault_ops, .inner = inner, .mode = mode, .kind = ERR_IO, .at = at};
+    *f = (struct store_fault){
+        .base.ops = &fault_ops, .inner = inner, .mode = mode, .kind = ERR_IO, .at = at};
 }

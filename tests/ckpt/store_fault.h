@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store around another one that goes wrong on purpose, or at whose N-th call something else happens.
+ * A store around another one that goes wrong on purpose, or at whose N-th call something else
+ * happens.
  */
 #ifndef BELAY_TESTS_CKPT_STORE_FAULT_H
 #define BELAY_TESTS_CKPT_STORE_FAULT_H

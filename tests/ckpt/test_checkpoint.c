@@ -43,7 +43,8 @@ static void large_files_span_chunks(void **state)
     write_random(s->tree, "large", 3 * CKPT_CHUNK_BYTES + 12345, 1);
     write_random(s->tree, "sub/exact", CKPT_CHUNK_BYTES, 2);
     stats = save(s, 1, 1);
-    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 4 + 1 + 3); /* large, exact, what is around them */
+    /* large, exact, what is around them */
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 4 + 1 + 3);
     assert_in_range(stats.stored_bytes, 4 * CKPT_CHUNK_BYTES, 5 * CKPT_CHUNK_BYTES);
     restore(s, 2);
     assert_same_tree(s->tree, s->out);
@@ -119,8 +120,8 @@ static void a_number_that_is_not_greater_is_refused(void **state)
     FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){2, 4}, s->tree, -1, NULL, &stats, &e));
     FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){1, 9}, s->tree, -1, NULL, &stats, &e));
     FAILS(ERR_INVALID, ckpt_save(&s->job, (struct ckpt_id){0, 9}, s->tree, -1, NULL, &stats, &e));
-    FAILS(ERR_INVALID,
-        ckpt_save(&s->job, (struct ckpt_id){CKPT_NUMBER_MAX + 1, 9}, s->tree, -1, NULL, &stats, &e));
+    FAILS(ERR_INVALID, ckpt_save(&s->job, (struct ckpt_id){CKPT_NUMBER_MAX + 1, 9}, s->tree, -1,
+                           NULL, &stats, &e));
     restore(s, 3);
     assert_tree_is(s->out, 1);
 }
@@ -222,12 +223,14 @@ static void what_a_checkpoint_cannot_hold_is_named(void **state)
 
     make_dir(s->tree, "d");
     assert_int_equal(mkfifo(path_in(s->tree, "d/pipe"), 0600), 0);
-    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
+    FAILS(
+        ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     assert_non_null(strstr(e.text, "d/pipe"));
     assert_non_null(strstr(e.text, "named pipe"));
     unlink(path_in(s->tree, "d/pipe"));
     write_text(s->tree, "bad\xff", "x");
-    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
+    FAILS(
+        ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 1}, s->tree, -1, NULL, &stats, &e));
     assert_non_null(strstr(e.text, "UTF-8"));
     FAILS(ERR_NOT_FOUND,
         ckpt_save(&s->job, (struct ckpt_id){1, 1}, path_in(s->dir, "none"), -1, NULL, &stats, &e));
@@ -239,7 +242,8 @@ static void give(const char *path, uid_t uid)
     assert_int_equal(lchown(path, uid, (gid_t)-1), 0);
 }
 
-/* As a root agent saves it; without fs.protected_hardlinks a job can link to any file it can name. */
+/* As a root agent saves it; without fs.protected_hardlinks a job can link to any file it can
+ * name. */
 static void what_is_not_the_job_users_is_not_saved_by_root(void **state)
 {
     const uid_t user = 65534;
@@ -256,14 +260,17 @@ static void what_is_not_the_job_users_is_not_saved_by_root(void **state)
     give(path_in(s->tree, "d"), user);
     give(path_in(s->tree, "d/own"), user);
     save(s, 1, 1);
-    assert_int_equal(symlink(path_in(s->dir, "secret"), path_in(s->tree, "d/link")), 0); /* not followed */
+    /* not followed */
+    assert_int_equal(symlink(path_in(s->dir, "secret"), path_in(s->tree, "d/link")), 0);
     save(s, 1, 2);
     assert_int_equal(link(path_in(s->dir, "secret"), path_in(s->tree, "d/hard")), 0);
-    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
+    FAILS(
+        ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
     assert_non_null(strstr(e.text, "'d/hard' belongs to uid 0"));
     assert_int_equal(unlink(path_in(s->tree, "d/hard")), 0);
     make_dir(s->tree, "d/theirs");
-    FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
+    FAILS(
+        ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 3}, s->tree, -1, NULL, &stats, &e));
     assert_non_null(strstr(e.text, "'d/theirs' belongs to uid 0"));
     assert_int_equal(rmdir(path_in(s->tree, "d/theirs")), 0);
     save(s, 1, 3);
@@ -377,12 +384,14 @@ static void user_attributes_come_back(void **state)
     save(s, 1, 1);
     restore(s, 2);
     assert_same_tree(s->tree, s->out);
-    assert_int_equal(getxattr(path_in(s->out, "file"), "user.value", got, sizeof(got)), sizeof(value));
+    assert_int_equal(
+        getxattr(path_in(s->out, "file"), "user.value", got, sizeof(got)), sizeof(value));
     assert_memory_equal(got, value, sizeof(value));
     assert_int_equal(getxattr(path_in(s->out, "file"), "user.empty", got, sizeof(got)), 0);
     assert_int_equal(getxattr(path_in(s->out, "dir"), "user.of a directory", got, sizeof(got)), 1);
     if (setxattr(path_in(s->tree, "dir"), "user.\xff", "1", 1, 0) == 0) {
-        FAILS(ERR_UNSUPPORTED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
+        FAILS(ERR_UNSUPPORTED,
+            ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, NULL, &stats, &e));
         assert_non_null(strstr(e.text, "'dir'"));
     }
 }
@@ -521,7 +530,8 @@ static void cancel_commits_nothing(void **state)
     make_tree(s->tree, 1);
     save(s, 1, 1);
     make_tree(s->tree, 2);
-    FAILS(ERR_CANCELLED, ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, &cancel, &stats, &e));
+    FAILS(ERR_CANCELLED,
+        ckpt_save(&s->job, (struct ckpt_id){1, 2}, s->tree, -1, &cancel, &stats, &e));
     make_tree(s->out, 5);
     FAILS(ERR_CANCELLED, ckpt_restore(&s->job, 2, s->out, &cancel, &r, &e));
     assert_tree_is(s->out, 5);
@@ -531,7 +541,8 @@ static void cancel_commits_nothing(void **state)
 
 static int list_text(void *ctx, const struct ckpt_info *info)
 {
-    buf_printf(ctx, "%d-%d:%d ", (int)info->id.attempt, (int)info->id.sequence, (int)info->progress);
+    buf_printf(
+        ctx, "%d-%d:%d ", (int)info->id.attempt, (int)info->id.sequence, (int)info->progress);
     assert_true(info->bytes > 300 && wall_is_set(info->saved_at));
     return 0;
 }
@@ -550,7 +561,8 @@ static void the_list_is_newest_first_without_damaged_ones(void **state)
     assert_string_equal(buf_str(&text), "2-1:100 1-2:200 1-1:100 ");
     write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000001-0000000002.json", "{}");
     write_text(path_in(s->store, "lab/jobs/7/manifests"), "something else", "{}");
-    write_text(path_in(s->store, "lab/jobs/7/manifests"), "0000000009-0000000002.json.ab12cd", "{}");
+    write_text(
+        path_in(s->store, "lab/jobs/7/manifests"), "0000000009-0000000002.json.ab12cd", "{}");
     buf_clear(&text);
     OK(ckpt_list(&s->job, list_text, &text, &e));
     assert_string_equal(buf_str(&text), "2-1:100 1-1:100 ");

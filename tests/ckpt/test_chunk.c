@@ -57,8 +57,8 @@ static int round_trip(void *ctx, struct chunk_work *w, size_t i, struct err *e)
 
 static void what_is_packed_is_unpacked_and_noise_stays_raw(void **state)
 {
-    struct trip trips[] = {{1, false, 0}, {100, false, 0}, {CKPT_CHUNK_BYTES, false, 0}, {1, true, 0},
-        {1000, true, 0}, {60000, true, 0}, {CKPT_CHUNK_BYTES, true, 0}};
+    struct trip trips[] = {{1, false, 0}, {100, false, 0}, {CKPT_CHUNK_BYTES, false, 0},
+        {1, true, 0}, {1000, true, 0}, {60000, true, 0}, {CKPT_CHUNK_BYTES, true, 0}};
     struct err e;
 
     (void)state;

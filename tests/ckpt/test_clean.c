@@ -100,7 +100,8 @@ static void every_kth_stays_beside_the_newest(void **state)
     OK(ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1}, NULL, &one, &e));
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 1);
     assert_true(one > 0 && some >= 3 * one / 2); /* three of nearly a size, then one */
-    FAILS(ERR_INVALID, ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1, .every = -1}, NULL, NULL, &e));
+    FAILS(ERR_INVALID,
+        ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1, .every = -1}, NULL, NULL, &e));
 }
 
 static void a_pinned_checkpoint_stays_until_it_is_unpinned(void **state)
@@ -212,7 +213,8 @@ static void a_cleaning_can_be_cancelled(void **state)
     struct err e;
 
     save_numbered(s, 1, 1, 3);
-    FAILS(ERR_CANCELLED, ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1}, &cancel, NULL, &e));
+    FAILS(
+        ERR_CANCELLED, ckpt_clean(&s->job, 1, (struct ckpt_keep){.newest = 1}, &cancel, NULL, &e));
     for (int i = 1; i <= 3; i++)
         assert_true(is_there(s, 1, i));
 }
@@ -232,10 +234,12 @@ static void a_checkpoint_is_put_only_where_nothing_is(void **state)
     assert_int_equal(mkdir(s->out, 0700), 0);
     OK(ckpt_get(&s->job, (struct ckpt_id){1, 2}, s->out, NULL, &stats, &e));
     assert_tree_is(s->out, 2);
-    FAILS(ERR_NOT_FOUND, ckpt_get(&s->job, (struct ckpt_id){1, 3}, path_in(s->dir, "new"), NULL, &stats, &e));
+    FAILS(ERR_NOT_FOUND,
+        ckpt_get(&s->job, (struct ckpt_id){1, 3}, path_in(s->dir, "new"), NULL, &stats, &e));
     assert_false(fs_exists(path_in(s->dir, "new")));
     write_text(s->dir, "file", "");
-    FAILS(ERR_CONFLICT, ckpt_get(&s->job, (struct ckpt_id){1, 1}, path_in(s->dir, "file"), NULL, &stats, &e));
+    FAILS(ERR_CONFLICT,
+        ckpt_get(&s->job, (struct ckpt_id){1, 1}, path_in(s->dir, "file"), NULL, &stats, &e));
 }
 
 static void more_objects_than_one_remove_takes_are_removed(void **state)

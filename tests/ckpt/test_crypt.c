@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encrypted checkpoints: what the store then holds, and what is made of other keys, swapped objects and checkpoints that
- * are not encrypted. Damaged bytes are in test_damage.c, which runs with encryption, too.
+ * Encrypted checkpoints: what the store then holds, and what is made of other keys, swapped objects
+ * and checkpoints that are not encrypted. Damaged bytes are in test_damage.c, which runs with
+ * encryption, too.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -117,7 +118,8 @@ static bool store_has(struct scratch *s, const char *text)
         struct buf b = {0};
 
         OK(fs_read(path_in(s->store, names[i]), 1u << 24, &b, &e));
-        found = found || strstr(names[i], text) || (b.len && memmem(b.data, b.len, text, strlen(text)));
+        found =
+            found || strstr(names[i], text) || (b.len && memmem(b.data, b.len, text, strlen(text)));
         buf_deinit(&b);
     }
     return found;
@@ -132,7 +134,8 @@ static void the_store_tells_nothing_of_contents_names_or_hashes(void **state)
     chunk_hash(PLAIN, strlen(PLAIN), hash);
     s->job.crypt = NULL;
     save(s, 1, 1);
-    assert_true(store_has(s, PLAIN) && store_has(s, FILE_NAME) && store_has(s, hash)); /* the test can see */
+    /* the test can see */
+    assert_true(store_has(s, PLAIN) && store_has(s, FILE_NAME) && store_has(s, hash));
     assert_int_equal(fs_remove_tree(path_in(s->store, "lab"), NULL), 0);
     s->job.crypt = &s->crypt;
     save(s, 1, 1);
@@ -187,10 +190,12 @@ static void without_the_key_a_checkpoint_stays_and_says_what_it_needs(void **sta
         else
             use_keys(s, OTHER_KEY, NULL);
         FAILS(ERR_UNSUPPORTED, ckpt_restore(&s->job, 2, s->out, NULL, &r, &e));
-        assert_non_null(strstr(e.text, round == 0 ? "no key is here" : "the keys that are here are others"));
+        assert_non_null(
+            strstr(e.text, round == 0 ? "no key is here" : "the keys that are here are others"));
         FAILS(ERR_UNSUPPORTED, ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
         FAILS(ERR_UNSUPPORTED, ckpt_get(&s->job, (struct ckpt_id){1, 1}, s->out, NULL, &stats, &e));
-        FAILS(ERR_UNSUPPORTED, clean_job(&s->job, 1, 1, &e)); /* who cannot read what stays removes nothing */
+        /* who cannot read what stays removes nothing */
+        FAILS(ERR_UNSUPPORTED, clean_job(&s->job, 1, 1, &e));
         assert_int_equal(find_objects(s, "/damaged/", NULL, 0), 0);
         assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1);
     }

@@ -36,8 +36,9 @@ static void save_state(struct scratch *s, int number)
     save(s, 1, number);
 }
 
-/* Object `victim` of the newest checkpoint holds n other bytes: it is found, set aside, and the one before is
- * used. A change that does not change what comes out (an unused bit of a zstd frame) may pass: true then. */
+/* Object `victim` of the newest checkpoint holds n other bytes: it is found, set aside, and the one
+ * before is used. A change that does not change what comes out (an unused bit of a zstd frame) may
+ * pass: true then. */
 static bool restore_damaged(
     struct scratch *s, const struct snapshot *snap, size_t victim, const void *p, size_t n)
 {

@@ -155,7 +155,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             bytes_come_back_whatever_their_number_and_place, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(writes_at_places_add_up, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_read_is_an_error, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_cannot_be_read_is_an_error, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             a_file_that_does_not_fit_is_an_error, scratch_setup, scratch_teardown),
     };

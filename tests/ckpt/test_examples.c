@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The programs of examples/ under a small agent with a real store: interrupted and resumed, they end as if
- * nothing had happened.
+ * The programs of examples/ under a small agent with a real store: interrupted and resumed, they
+ * end as if nothing had happened.
  */
 #include "tests/ckpt/fake_agent.h"
 #include "base/fs.h"
@@ -65,7 +65,8 @@ static char *undisturbed(const struct fake_attempt *like, const char *result)
     return line;
 }
 
-/* An attempt that a notice ends, and one that resumes it: the result is that of an undisturbed run. */
+/* An attempt that a notice ends, and one that resumes it: the result is that of an undisturbed
+ * run. */
 static void interrupted_is_undisturbed(struct fake_attempt *like, const char *result)
 {
     char *expected = undisturbed(like, result), *got;
@@ -85,7 +86,8 @@ static void interrupted_is_undisturbed(struct fake_attempt *like, const char *re
     assert_exit(&second, 0);
     assert_has(&second, "resumed at step ");
     if (!first.signal)
-        assert_true(second.restored_progress > 0 && second.restored_progress == first.last_progress);
+        assert_true(
+            second.restored_progress > 0 && second.restored_progress == first.last_progress);
     got = line_with(&second, result);
     assert_non_null(got);
     assert_string_equal(got, expected);
@@ -109,13 +111,15 @@ static void the_shell_example_resumes_where_it_was(void **state)
 static void the_c_example_resumes_where_it_was(void **state)
 {
     const char *const argv[] = {COUNTER, "50000000000", NULL};
-    struct fake_attempt first = {.attempt = 1, .argv = argv, .ask_at = "from step", .reason = "notice"};
+    struct fake_attempt first = {
+        .attempt = 1, .argv = argv, .ask_at = "from step", .reason = "notice"};
     struct fake_attempt second = {.attempt = 2, .ask_at = NULL};
     const char *rest[] = {COUNTER, NULL, NULL};
     char total[32], *expected, *got;
     struct scratch s;
 
-    /* It would run for minutes: the notice ends it. Then a total a little further on, to see the end. */
+    /* It would run for minutes: the notice ends it. Then a total a little further on, to see the
+     * end. */
     (void)state;
     scratch_init(&s);
     fake_attempt_run(&s, &first);
@@ -151,8 +155,11 @@ static void the_signal_example_resumes_where_it_was(void **state)
 static void a_periodic_save_does_not_stop_the_program(void **state)
 {
     const char *const argv[] = {EXAMPLES "/counter.sh", "20", NULL};
-    struct fake_attempt a = {
-        .attempt = 1, .argv = argv, .path_add = SHIM_DIR, .ask_at = "step 5 ", .reason = "periodic"};
+    struct fake_attempt a = {.attempt = 1,
+        .argv = argv,
+        .path_add = SHIM_DIR,
+        .ask_at = "step 5 ",
+        .reason = "periodic"};
     struct scratch s;
 
     (void)state;

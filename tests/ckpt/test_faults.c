@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * At every call to the store something else happens meanwhile. (That a call fails is for test_stores.c.)
+ * At every call to the store something else happens meanwhile. (That a call fails is for
+ * test_stores.c.)
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -182,7 +183,8 @@ static void do_meanwhile(void *ctx)
     struct meanwhile *w = ctx;
     struct err e;
 
-    w->rc = w->pins ? ckpt_pin(&w->s->job, (struct ckpt_id){1, 1}, &e) : clean_job(&w->s->job, 1, 1, &e);
+    w->rc = w->pins ? ckpt_pin(&w->s->job, (struct ckpt_id){1, 1}, &e)
+                    : clean_job(&w->s->job, 1, 1, &e);
 }
 
 /* What was acknowledged as pinned is there, now and after the next cleaning. */
@@ -204,7 +206,8 @@ static bool pin_against_clean(int at, bool pin_comes_between)
     plant(&s, &f, FAULT_HOOK, at);
     f.hook = do_meanwhile;
     f.hook_ctx = &other;
-    rc = pin_comes_between ? clean_job(&s.job, 1, 1, &e) : ckpt_pin(&s.job, (struct ckpt_id){1, 1}, &e);
+    rc = pin_comes_between ? clean_job(&s.job, 1, 1, &e)
+                           : ckpt_pin(&s.job, (struct ckpt_id){1, 1}, &e);
     unplant(&s, &f);
     struck = atomic_load(&f.struck) > 0;
     pinned = struck && (pin_comes_between ? other.rc == 0 : rc == 0);
@@ -278,7 +281,8 @@ static void make_large_tree(struct scratch *s)
     assert_int_equal(stat(s->tree, &st), 0);
     do
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    while ((now.tv_sec - st.st_ctim.tv_sec) * 1000 + (now.tv_nsec - st.st_ctim.tv_nsec) / 1000000 < 20);
+    while ((now.tv_sec - st.st_ctim.tv_sec) * 1000 + (now.tv_nsec - st.st_ctim.tv_nsec) / 1000000 <
+           20);
 }
 
 static bool save_while_changed(int at, void (*change)(void *ctx))
@@ -303,7 +307,8 @@ static bool save_while_changed(int at, void (*change)(void *ctx))
         assert_true(strstr(e.text, "number") || strstr(e.text, "sub") || strstr(e.text, "large"));
         assert_int_equal(find_objects(&s, "/manifests/", NULL, 0), 0);
     } else {
-        /* Before it was first looked at, or after it was looked at for the last time: one of the two, whole.
+        /* Before it was first looked at, or after it was looked at for the last time: one of the
+         * two, whole.
          */
         restore(&s, 2);
         if (!is_same_tree(s.tree, s.out)) {

@@ -79,10 +79,10 @@ static void *save_rank(void *ctx)
     const struct ckpt_save_with with = {
         .gang = r->gang, .deadline_ms = r->deadline_ms, .refused = r->refused};
 
-    r->rc = r->snapshot
-                ? ckpt_save_snapshot(
-                      &r->s->job, r->id, r->snapshot, r->progress, NULL, &with, &r->stats, &r->e)
-                : ckpt_save_with(&r->s->job, r->id, r->tree, r->progress, NULL, &with, &r->stats, &r->e);
+    r->rc = r->snapshot ? ckpt_save_snapshot(&r->s->job, r->id, r->snapshot, r->progress, NULL,
+                              &with, &r->stats, &r->e)
+                        : ckpt_save_with(&r->s->job, r->id, r->tree, r->progress, NULL, &with,
+                              &r->stats, &r->e);
     ckpt_snapshot_destroy(r->snapshot);
     r->snapshot = NULL;
     return NULL;
@@ -104,8 +104,9 @@ static void *restore_rank(void *ctx)
     struct rank *r = ctx;
 
     r->rc = ckpt_restore_with(&r->s->job, r->before, r->out,
-        &(struct ckpt_restore_with){.gang = r->gang, .ranks_dir = *r->ranks_dir ? r->ranks_dir : NULL}, NULL,
-        &r->restored, &r->e);
+        &(struct ckpt_restore_with){
+            .gang = r->gang, .ranks_dir = *r->ranks_dir ? r->ranks_dir : NULL},
+        NULL, &r->restored, &r->e);
     return NULL;
 }
 
@@ -182,7 +183,8 @@ static void a_gangs_checkpoint_is_one_like_any(void **state)
     assert_int_equal(stats.bytes, g.ranks[1].stats.bytes); /* each rank knows of all */
 }
 
-/* What all ranks hold alike is stored once, and cleaning leaves one checkpoint and nothing of how it was made. */
+/* What all ranks hold alike is stored once, and cleaning leaves one checkpoint and nothing of how
+ * it was made. */
 static void content_is_shared_and_cleaned(void **state)
 {
     struct scratch *s = *state;
@@ -425,7 +427,8 @@ static void a_first_start_is_agreed_upon_too(void **state)
 #define SAVES 3
 #define NOT_THERE (-2) /* as the step of a save that a rank does not make */
 
-/* What one rank does, one save after the other: the step of each, what it counts it as, and what came of it. */
+/* What one rank does, one save after the other: the step of each, what it counts it as, and what
+ * came of it. */
 struct course {
     struct rank *rank;
     pthread_t thread;
@@ -563,7 +566,8 @@ static void one_that_was_not_there_meets_the_others_at_the_next(void **state)
     /* Who is late finds that rank 0, having heard of it, has gone on. */
     for (int32_t k = 0; k < 3; k++)
         assert_failed(&c.of[k], 0,
-            k == 0 ? "rank 3 could not save: it has none of step 1, and is past it" : "all ranks have to commit at the same steps");
+            k == 0 ? "rank 3 could not save: it has none of step 1, and is past it"
+                   : "all ranks have to commit at the same steps");
     assert_saved(&c, 1, 2);
     assert_saved(&c, 2, 3);
     assert_resumes_at(&g, 3);
@@ -657,7 +661,8 @@ static void ranks_that_go_on_have_to_tell_their_step(void **state)
     all(&g, save_rank, RANKS);
     for (int32_t k = 0; k < RANKS; k++) {
         assert_int_equal(g.ranks[k].rc, ERR_UNAVAILABLE);
-        assert_non_null(strstr(g.ranks[k].e.text, "rank 1 does not tell its step with the commit, and rank 0 does"));
+        assert_non_null(strstr(
+            g.ranks[k].e.text, "rank 1 does not tell its step with the commit, and rank 0 does"));
     }
     assert_none_committed(*state, 0);
     save_all(&g, 1, 2, -1); /* and need not where all wait */
@@ -666,8 +671,8 @@ static void ranks_that_go_on_have_to_tell_their_step(void **state)
 
 static void what_rank_0_cannot_have_told_is_an_error(void **state)
 {
-    static const char *const texts[] = {"", "waits", "5", "5 ", "5 later", "x waits", "-2 waits", "5 waits ",
-        "99999999999999999999 waits"};
+    static const char *const texts[] = {"", "waits", "5", "5 ", "5 later", "x waits", "-2 waits",
+        "5 waits ", "99999999999999999999 waits"};
     struct scratch *s = *state;
     struct gang g;
     struct err e;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kill -9 in the middle of saves: afterwards the newest checkpoint is the last acknowledged one, or the one
- * that was under way, whole.
+ * kill -9 in the middle of saves: afterwards the newest checkpoint is the last acknowledged one, or
+ * the one that was under way, whole.
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -133,10 +133,12 @@ static void check_cleaned(struct scratch *s, bool pinned)
     }
     assert_int_equal(find_objects(s, "/removing/", NULL, 0), 0);
     assert_int_equal(find_objects(s, "/manifests/", NULL, 0), 2 + pinned);
-    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1 + 2 * (2 + pinned)); /* one is in all */
+    /* one is in all */
+    assert_int_equal(find_objects(s, "/chunks/", NULL, 0), 1 + 2 * (2 + pinned));
 }
 
-/* False once the cleaning makes fewer calls than `at`. Before anything else, what must stay is looked at. */
+/* False once the cleaning makes fewer calls than `at`. Before anything else, what must stay is
+ * looked at. */
 static bool clean_killed_at_call(int at, bool pins)
 {
     struct scratch s;
@@ -197,8 +199,9 @@ static void a_cleaning_that_is_killed_at_any_call_takes_nothing_that_stays(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole,
-            scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            killed_at_any_moment_the_last_acknowledged_or_the_next_is_there_whole, scratch_setup,
+            scratch_teardown),
         cmocka_unit_test(a_cleaning_that_is_killed_at_any_call_takes_nothing_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

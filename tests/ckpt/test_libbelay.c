@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libbelay against an agent that is a thread of this test. The library keeps what it last asked in statics,
- * so each test runs in a process of its own.
+ * libbelay against an agent that is a thread of this test. The library keeps what it last asked in
+ * statics, so each test runs in a process of its own.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -119,8 +119,9 @@ static void a_request_is_seen_and_gone_after_the_commit(struct room *r)
     put(r, "request", "{\"id\":1,\"reason\":\"periodic\",\"deadline_ms\":null}");
     assert_int_equal(belay_should_checkpoint(), 1);
     unlink(path_in(r->control, "request"));
-    assert_int_equal(commit_answered(r, 1, "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}", error,
-                         sizeof(error)),
+    assert_int_equal(
+        commit_answered(r, 1, "{\"ok\":true,\"attempt\":1,\"sequence\":1,\"stop\":false}", error,
+            sizeof(error)),
         0);
     assert_int_equal(belay_should_checkpoint(), 0); /* at once, not 20 ms later */
     assert_text(r, "commit.1", "{\"progress\":5,\"total\":10,\"wait\":false}\n");
@@ -176,7 +177,8 @@ static void what_each_rank_had_saved_is_found(struct room *r)
 static void a_save_at_a_notice_stops_the_program(struct room *r)
 {
     put(r, "request", "{\"id\":1,\"reason\":\"notice\",\"deadline_ms\":null}");
-    assert_int_equal(commit_answered(r, 1, "{\"ok\":true,\"attempt\":1,\"sequence\":1}", NULL, 0), 0);
+    assert_int_equal(
+        commit_answered(r, 1, "{\"ok\":true,\"attempt\":1,\"sequence\":1}", NULL, 0), 0);
     assert_int_equal(belay_stopping(), 1);
 }
 
@@ -187,7 +189,8 @@ static void the_answer_says_whether_to_stop(struct room *r)
     assert_int_equal(belay_stopping(), 0);
     unlink(path_in(r->control, "request"));
     assert_int_equal(
-        commit_answered(r, 2, "{ \"other\": [1, {\"stop\": 2}], \"ok\" : true , \"stop\" : true }", NULL, 0),
+        commit_answered(
+            r, 2, "{ \"other\": [1, {\"stop\": 2}], \"ok\" : true , \"stop\" : true }", NULL, 0),
         0);
     assert_int_equal(belay_stopping(), 1);
 }
@@ -197,7 +200,8 @@ static void a_failed_commit_says_why(struct room *r)
     static const struct {
         const char *result, *error;
     } cases[] = {
-        {"{\"ok\":false,\"error\":\"the \\\"store\\\" is\\nfull \\u00e4\"}", "the \"store\" is full ?"},
+        {"{\"ok\":false,\"error\":\"the \\\"store\\\" is\\nfull \\u00e4\"}",
+            "the \"store\" is full ?"},
         {"{\"ok\":false}", "makes no sense"},
         {"", "makes no sense"},
         {"{", "makes no sense"},
@@ -350,11 +354,12 @@ static void seconds_left_is_the_nearest_deadline(struct room *r)
     assert_true(isinf(belay_seconds_left()));
     put(r, "notice", "{\"kind\":\"rebalance\",\"deadline_ms\":null}");
     assert_true(isinf(belay_seconds_left()));
-    snprintf(
-        text, sizeof(text), "{\"kind\":\"reclaim\",\"deadline\":\"x\",\"deadline_ms\":%lld}", now + 100000);
+    snprintf(text, sizeof(text), "{\"kind\":\"reclaim\",\"deadline\":\"x\",\"deadline_ms\":%lld}",
+        now + 100000);
     put(r, "notice", text);
     assert_true(belay_seconds_left() > 80 && belay_seconds_left() <= 100);
-    snprintf(text, sizeof(text), "{\"id\":1,\"reason\":\"notice\",\"deadline_ms\":%lld}", now + 50000);
+    snprintf(
+        text, sizeof(text), "{\"id\":1,\"reason\":\"notice\",\"deadline_ms\":%lld}", now + 50000);
     put(r, "request", text);
     assert_true(belay_seconds_left() > 30 && belay_seconds_left() <= 50);
     snprintf(text, sizeof(text), "{\"deadline_ms\":%lld}", now - 50000);
@@ -436,11 +441,11 @@ static void in_a_process_of_its_own(room_fn fn)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-#define ALONE(name)                                                                                          \
-    static void test_##name(void **state)                                                                    \
-    {                                                                                                        \
-        (void)state;                                                                                         \
-        in_a_process_of_its_own(name);                                                                       \
+#define ALONE(name)                                                                                \
+    static void test_##name(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        in_a_process_of_its_own(name);                                                             \
     }
 
 ALONE(outside_belay_nothing_is_to_do)
@@ -460,9 +465,9 @@ ALONE(waits_for_other_ranks_add_up)
 
 int main(void)
 {
-#define TEST(name)                                                                                           \
-    {                                                                                                        \
-#name, test_##name, NULL, NULL, NULL                                                                 \
+#define TEST(name)                                                                                 \
+    {                                                                                              \
+#name, test_##name, NULL, NULL, NULL                                                       \
     }
     const struct CMUnitTest tests[] = {
         TEST(outside_belay_nothing_is_to_do),

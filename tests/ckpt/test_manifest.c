@@ -15,7 +15,9 @@ static void add(struct manifest *m, enum manifest_type type, const char *path, i
 
     entry->type = type;
     entry->path = manifest_text(m, path, strlen(path));
-    entry->target = type == MANIFEST_LINK ? "some/where" : type == MANIFEST_HARD ? "model/w.bin" : NULL;
+    entry->target = type == MANIFEST_LINK   ? "some/where"
+                    : type == MANIFEST_HARD ? "model/w.bin"
+                                            : NULL;
     entry->mode = entry->target ? 0 : 0644;
     entry->mtime_ns = type == MANIFEST_HARD ? 0 : -5;
     entry->size = size;
@@ -124,8 +126,9 @@ static int parse_body(const char *body, struct err *e)
     return rc;
 }
 
-#define HEAD_(version)                                                                                       \
-    "{\"format\":\"belay-checkpoint\",\"version\":" version ",\"cluster\":\"lab\",\"job\":42,\"attempt\":3," \
+#define HEAD_(version)                                                                             \
+    "{\"format\":\"belay-checkpoint\",\"version\":" version                                        \
+    ",\"cluster\":\"lab\",\"job\":42,\"attempt\":3,"                                               \
     "\"sequence\":7,\"saved_at\":\"2026-08-22T12:02:00Z\",\"entries\":["
 
 static int parse_as(const char *form, const char *entries, const char *chunks, struct err *e)
@@ -148,12 +151,13 @@ static int parse_with(const char *entries, const char *chunks, struct err *e)
 
 #define NEXT ",\n"
 #define DIR_(path) "{\"path\":\"" path "\",\"type\":\"dir\",\"mode\":493,\"mtime_ns\":1}"
-#define FILE_(path, size)                                                                                    \
+#define FILE_(path, size)                                                                          \
     "{\"path\":\"" path "\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":" size "}"
 #define HARD_(path, target) "{\"path\":\"" path "\",\"type\":\"hard\",\"target\":\"" target "\"}"
-#define DATA_(data)                                                                                          \
+#define DATA_(data)                                                                                \
     "{\"path\":\"a\",\"type\":\"file\",\"mode\":420,\"mtime_ns\":1,\"size\":100,\"data\":" data "}"
-#define XATTRS_(xattrs) "{\"path\":\"a\",\"type\":\"dir\",\"mode\":448,\"mtime_ns\":1,\"xattrs\":" xattrs "}"
+#define XATTRS_(xattrs)                                                                            \
+    "{\"path\":\"a\",\"type\":\"dir\",\"mode\":448,\"mtime_ns\":1,\"xattrs\":" xattrs "}"
 #define LINK_(path) "{\"path\":\"" path "\",\"type\":\"link\",\"target\":\"/etc\",\"mtime_ns\":1}"
 #define CHUNK_(size, stored) "{\"sha256\":\"" HASH "\",\"size\":" size ",\"stored\":" stored "}"
 
@@ -327,9 +331,10 @@ static void depth_and_length_of_paths_are_limited(void **state)
 static void chunks_that_do_not_hold_the_files_are_refused(void **state)
 {
     static const char *const bad[] = {"", CHUNK_("4", "4"), CHUNK_("6", "6"), CHUNK_("5", "6"),
-        CHUNK_("5", "0"), (CHUNK_("0", "0") NEXT CHUNK_("5", "5")), (CHUNK_("5", "5") NEXT CHUNK_("1", "1")),
-        CHUNK_("4194305", "5"),
-        "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":5,"
+        CHUNK_("5", "0"), (CHUNK_("0", "0") NEXT CHUNK_("5", "5")),
+        (CHUNK_("5", "5") NEXT CHUNK_("1", "1")), CHUNK_("4194305", "5"),
+        "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":"
+        "5,"
         "\"stored\":5}",
         "{\"sha256\":\"../../../x\",\"size\":5,\"stored\":5}", "{\"size\":5,\"stored\":5}", "null"};
     struct err e;
@@ -338,7 +343,8 @@ static void chunks_that_do_not_hold_the_files_are_refused(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         FAILS(ERR_CORRUPT, parse_with(FILE_("a", "5"), bad[i], &e));
     OK(parse_with(FILE_("a", "5"), CHUNK_("5", "2"), &e));
-    FAILS(ERR_CORRUPT, parse_with(FILE_("a", "1125899906842624") NEXT FILE_("b", "1"), CHUNK_("1", "1"), &e));
+    FAILS(ERR_CORRUPT,
+        parse_with(FILE_("a", "1125899906842624") NEXT FILE_("b", "1"), CHUNK_("1", "1"), &e));
 }
 
 static void a_later_version_is_not_called_damaged(void **state)
@@ -346,7 +352,8 @@ static void a_later_version_is_not_called_damaged(void **state)
     struct err e;
 
     (void)state;
-    FAILS(ERR_UNSUPPORTED, parse_body("{\"format\":\"belay-checkpoint\",\"version\":3,\"new\":{}", &e));
+    FAILS(ERR_UNSUPPORTED,
+        parse_body("{\"format\":\"belay-checkpoint\",\"version\":3,\"new\":{}", &e));
     assert_non_null(strstr(e.text, "later belay"));
     FAILS(ERR_CORRUPT, parse_body("{\"format\":\"something\",\"version\":2", &e));
     FAILS(ERR_CORRUPT, parse_body("{\"version\":1", &e));
@@ -364,8 +371,8 @@ static int note_piece(void *ctx, const struct manifest_piece *p, struct err *e)
     size_t n = strlen(s->text);
 
     (void)e;
-    snprintf(s->text + n, sizeof(s->text) - n, "%s:%lld+%zu@%zu ", p->file->path, (long long)p->file_offset,
-        p->n, p->chunk_offset);
+    snprintf(s->text + n, sizeof(s->text) - n, "%s:%lld+%zu@%zu ", p->file->path,
+        (long long)p->file_offset, p->n, p->chunk_offset);
     return 0;
 }
 
@@ -407,7 +414,8 @@ static void small_files_share_a_chunk_and_large_ones_have_their_own(void **state
         "a:0+10@0 c:0+20@10 ",
         "d:0+4194304@0 ",
         "d:4194304+100@0 ",
-        "e:0+1000000@0 f:0+1000000@1000000 g:0+1000000@2000000 h:0+1000000@3000000 i:0+194304@4000000 ",
+        "e:0+1000000@0 f:0+1000000@1000000 g:0+1000000@2000000 h:0+1000000@3000000 "
+        "i:0+194304@4000000 ",
         "i:194304+805696@0 ",
         "j:0+4194304@0 ",
     };

@@ -60,7 +60,8 @@ static void jobs_clusters_and_keys_have_keys_of_their_own(void **state)
         for (int j = 0; j < i; j++)
             assert_string_not_equal(keys[i], keys[j]);
     /* What one release derived, the next does: else it could read nothing of it. */
-    assert_string_equal(keys[0], "5b6a818444f51105dc4aa25b60410d1099cf02ee68486a7ecd70042b8af40185");
+    assert_string_equal(
+        keys[0], "5b6a818444f51105dc4aa25b60410d1099cf02ee68486a7ecd70042b8af40185");
     master_job_crypt(&m, 7, &c);
     assert_int_equal(c.n, 2);
     assert_false(c.encrypts);
@@ -74,8 +75,9 @@ static void jobs_clusters_and_keys_have_keys_of_their_own(void **state)
 static void a_malformed_file_is_refused_and_no_error_shows_a_key(void **state)
 {
     static const char *const bad[] = {"", "cluster " UID "\n", "key " SCRATCH_KEY "\n",
-        "cluster " UID "\ncluster " UID "\nkey " SCRATCH_KEY "\n", "cluster 0123\nkey " SCRATCH_KEY "\n",
-        "cluster " UID "\nkey " SCRATCH_KEY "00\n", "cluster " UID "\nkey  " SCRATCH_KEY "\n",
+        "cluster " UID "\ncluster " UID "\nkey " SCRATCH_KEY "\n",
+        "cluster 0123\nkey " SCRATCH_KEY "\n", "cluster " UID "\nkey " SCRATCH_KEY "00\n",
+        "cluster " UID "\nkey  " SCRATCH_KEY "\n",
         "cluster " UID "\nkey " SCRATCH_KEY "\nkey " SCRATCH_KEY "\n",
         "cluster " UID "\nkye " SCRATCH_KEY "\n", "cluster " UID "\n" SCRATCH_KEY "\n"};
     struct master m;
@@ -88,7 +90,8 @@ static void a_malformed_file_is_refused_and_no_error_shows_a_key(void **state)
         assert_null(strstr(e.text, "0405060708"));
     }
     for (int i = 0; i < CRYPT_KEYS_MAX + 1; i++)
-        snprintf(nine + strlen(nine), sizeof(nine) - strlen(nine), "key %02d%s\n", i, &SCRATCH_KEY[2]);
+        snprintf(
+            nine + strlen(nine), sizeof(nine) - strlen(nine), "key %02d%s\n", i, &SCRATCH_KEY[2]);
     FAILS(ERR_INVALID, parse(nine, &m, &e));
     assert_non_null(strstr(e.text, "line 10"));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands on this machine is not fetched again, whatever it is believed only by its hashes, and a restore that is
- * killed at any moment is gone on with.
+ * What stands on this machine is not fetched again, whatever it is believed only by its hashes, and
+ * a restore that is killed at any moment is gone on with.
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
@@ -29,7 +29,8 @@ static char *beside(const struct scratch *s, const char *end)
     return path;
 }
 
-/* Small files that share a chunk, read-only ones, attributes, links, and a file of several chunks. */
+/* Small files that share a chunk, read-only ones, attributes, links, and a file of several
+ * chunks. */
 static void make_state(struct scratch *s, int64_t number)
 {
     make_tree(s->tree, number);
@@ -172,7 +173,8 @@ static void only_what_is_missing_is_fetched(void **state)
         assert_int_equal(rename(s->out, beside(s, ".restoring")), 0);
         write_text(s->dir, "out.restores", sha256);
         if (round == 1)
-            write_text(beside(s, ".restoring"), "common", "not what it was"); /* one of the small ones */
+            /* one of the small ones */
+            write_text(beside(s, ".restoring"), "common", "not what it was");
         r = restore_near(s, "/nowhere");
         if (round == 0)
             assert_int_equal(r.stats.reused_bytes, r.stats.bytes);
@@ -217,7 +219,8 @@ static void die(void *ctx)
     kill(getpid(), SIGKILL);
 }
 
-/* Restores in a child, which is killed at call `at` of the store, or (0) after some time. False: it came to its end. */
+/* Restores in a child, which is killed at call `at` of the store, or (0) after some time. False: it
+ * came to its end. */
 static bool killed(struct scratch *s, int at, int64_t ns)
 {
     struct timespec moment = {.tv_nsec = ns};
@@ -277,7 +280,8 @@ static void killed_at_any_moment_it_is_gone_on_with(void **state)
         assert_true(i < 20 * KILLS);
         n_killed += was_killed;
         limit_ns +=
-            was_killed && limit_ns < 900000000 ? limit_ns / 20 : -limit_ns / 10; /* half come to their end */
+            /* half come to their end */
+            was_killed && limit_ns < 900000000 ? limit_ns / 20 : -limit_ns / 10;
         if (i % 3 == 0) /* else once more where it is */
             continue;
         reused += restore_near(s, "/nowhere").stats.reused_bytes;

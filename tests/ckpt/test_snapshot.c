@@ -73,8 +73,8 @@ static struct ckpt_snapshot *must_take(
 static int store_it(struct scratch *s, int64_t sequence, struct ckpt_snapshot *snapshot,
     struct ckpt_seen *seen, struct ckpt_stats *ret_stats, struct err *e)
 {
-    return ckpt_save_snapshot(&s->job, (struct ckpt_id){1, sequence}, snapshot, sequence * 100, NULL,
-        &(struct ckpt_save_with){.seen = seen}, ret_stats, e);
+    return ckpt_save_snapshot(&s->job, (struct ckpt_id){1, sequence}, snapshot, sequence * 100,
+        NULL, &(struct ckpt_save_with){.seen = seen}, ret_stats, e);
 }
 
 /* A copy of the tree as it is now, to compare with later. */
@@ -249,7 +249,8 @@ static void a_held_file_that_is_written_in_place_is_noticed(void **state)
 
         make_state(s, 2);
         snapshot = must_take(s, (struct ckpt_snapshot_how){0}, &stats);
-        ways[i](path_in(s->tree, "large")); /* at once: within the same tick of the clock if need be */
+        /* at once: within the same tick of the clock if need be */
+        ways[i](path_in(s->tree, "large"));
         FAILS(ERR_UNAVAILABLE, store_it(s, 2, snapshot, NULL, &saved, &e));
         assert_true(ckpt_snapshot_was_disturbed(snapshot));
         assert_non_null(strstr(e.text, "'large' was written to in place"));
@@ -288,14 +289,17 @@ static void what_cannot_be_held_is_not(void **state)
     if (!can_hold(s))
         return;
     make_state(s, 1);
-    assert_null(take(s, (struct ckpt_snapshot_how){.in_place = true, .copied_max = LARGE}, &stats, &why));
+    assert_null(
+        take(s, (struct ckpt_snapshot_how){.in_place = true, .copied_max = LARGE}, &stats, &why));
     assert_non_null(strstr(why.text, "too large to be copied"));
-    assert_null(take(s, (struct ckpt_snapshot_how){.held_max = 1, .copied_max = LARGE}, &stats, &why));
+    assert_null(
+        take(s, (struct ckpt_snapshot_how){.held_max = 1, .copied_max = LARGE}, &stats, &why));
     assert_non_null(strstr(why.text, "too many"));
     fd = open(path_in(s->tree, "large"), O_RDWR);
     assert_null(take(s, (struct ckpt_snapshot_how){.copied_max = 1 << 20}, &stats, &why));
     assert_non_null(strstr(why.text, "open for writing"));
-    ckpt_snapshot_destroy(must_take(s, (struct ckpt_snapshot_how){.copied_max = LARGE + (1 << 20)}, &stats));
+    ckpt_snapshot_destroy(
+        must_take(s, (struct ckpt_snapshot_how){.copied_max = LARGE + (1 << 20)}, &stats));
     assert_true(stats.copied_bytes > LARGE);
     assert_int_equal(stats.held_bytes, LARGE + 77);
     close(fd);
@@ -461,11 +465,13 @@ static int fill_the_scratch(void)
     make_tree(s.tree, 1);
     write_random(s.tree, "medium", 1 << 19, 1);
     remember(&s);
-    assert_null(take(
-        &s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small"), .in_place = true}, &stats, &why));
+    assert_null(
+        take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small"), .in_place = true},
+            &stats, &why));
     assert_non_null(strstr(why.text, "'medium' is too large to be copied"));
     if (holds) {
-        snapshot = must_take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small")}, &stats);
+        snapshot =
+            must_take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "small")}, &stats);
         assert_int_equal(stats.held_bytes, 1 << 19);
         OK(store_it(&s, 2, snapshot, NULL, &saved, &e));
         ckpt_snapshot_destroy(snapshot);
@@ -502,7 +508,8 @@ static int clone_files(void)
     scratch_init(&s);
     make_dir(s.dir, "xfs");
     snprintf(line, sizeof(line),
-        "cd '%s' && truncate -s 320M image && mkfs.xfs -q -m reflink=1 image && mount -o loop image xfs",
+        "cd '%s' && truncate -s 320M image && mkfs.xfs -q -m reflink=1 image && mount -o loop "
+        "image xfs",
         s.dir);
     if (system(line) != 0) {
         scratch_deinit(&s);
@@ -513,8 +520,8 @@ static int clone_files(void)
     make_state(&s, 1);
     assert_int_equal(truncate(path_in(s.tree, "sub/larger"), 16 << 20), 0);
     remember(&s);
-    snapshot =
-        must_take(&s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "xfs"), .in_place = true}, &stats);
+    snapshot = must_take(
+        &s, (struct ckpt_snapshot_how){.scratch = path_in(s.dir, "xfs"), .in_place = true}, &stats);
     assert_true(stats.cloned_bytes >= 2 * LARGE);
     assert_int_equal(stats.held_bytes, 0);
     by_write(path_in(s.tree, "large"));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stores in Google's buckets, Azure's containers and S3 servers that others wrote: what every store promises, and, where
- * there is somebody to make the server fail, every way in which it may.
+ * The stores in Google's buckets, Azure's containers and S3 servers that others wrote: what every
+ * store promises, and, where there is somebody to make the server fail, every way in which it may.
  *
  *     test_store_clouds URL TOKEN CONTROL
  *
- * TOKEN is a bearer token, or a shared access signature if it has a '='; for s3:// it is not looked at, and the keys are in
- * the environment. CONTROL is where faults are ordered, "-": nowhere. test_store_clouds.py and s3server.py start the servers.
+ * TOKEN is a bearer token, or a shared access signature if it has a '='; for s3:// it is not looked
+ * at, and the keys are in the environment. CONTROL is where faults are ordered, "-": nowhere.
+ * test_store_clouds.py and s3server.py start the servers.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -53,7 +54,8 @@ static void on_want(void *ctx, enum store_keys_kind wanted)
 
 static void give(struct store_net *net, const char *text)
 {
-    struct store_keys k = {.expires = WALL_NONE, .kind = kind(), .is_signature = strchr(text, '=') != NULL};
+    struct store_keys k = {
+        .expires = WALL_NONE, .kind = kind(), .is_signature = strchr(text, '=') != NULL};
     if (k.kind == STORE_KEYS_AWS) {
         assert_true(STR_COPY(k.access_key, getenv("AWS_ACCESS_KEY_ID")));
         assert_true(STR_COPY(k.secret_key, getenv("AWS_SECRET_ACCESS_KEY")));
@@ -139,7 +141,8 @@ static void objects_are_removed_moved_and_linked(void **state)
     contract_remove_rename_link(STORE, kind() != STORE_KEYS_AZURE);
 }
 
-/* Servers that others wrote have pages of 1000; those without conditional writes (Swift) would take minutes for so many. */
+/* Servers that others wrote have pages of 1000; those without conditional writes (Swift) would take
+ * minutes for so many. */
 static void many_objects_come_and_go(void **state)
 {
     struct s3_place place;
@@ -222,7 +225,8 @@ static void work_all(void **state, const char *tag)
 static void what_passes_is_tried_again(void **state)
 {
     static const char *const methods[] = {"PUT", "GET", "HEAD", "DELETE"};
-    static const char *const hows[] = {"throttle", "error", "done-error", "drop", "torn", "garbage"};
+    static const char *const hows[] = {
+        "throttle", "error", "done-error", "drop", "torn", "garbage"};
     for (size_t h = 0; h < sizeof(hows) / sizeof(hows[0]); h++) {
         for (size_t m = 0; m < sizeof(methods) / sizeof(methods[0]); m++)
             fault(NET, methods[m], hows[h]);
@@ -289,7 +293,8 @@ static void of_many_that_are_removed_one_that_is_refused_is_told(void **state)
     buf_deinit(&out);
 }
 
-/* A page that cannot be read is asked for again; one that never can is a store that cannot serve now. */
+/* A page that cannot be read is asked for again; one that never can is a store that cannot serve
+ * now. */
 static void a_malformed_list_is_asked_for_again(void **state)
 {
     static const char *const hows[] = {"list-html", "list-other", "list-size"};

@@ -189,8 +189,8 @@ static void an_object_can_be_moved_and_linked(void **state)
 
 static void names_that_could_leave_the_store_are_refused(void **state)
 {
-    static const char *const bad[] = {"", "/", "/etc/passwd", "a//b", "a/", "../x", "a/../../x", ".hidden",
-        "a/.b", "a b", "a\\b", "ä", "a\nb"};
+    static const char *const bad[] = {"", "/", "/etc/passwd", "a//b", "a/", "../x", "a/../../x",
+        ".hidden", "a/.b", "a b", "a\\b", "ä", "a\nb"};
     struct err e;
     char longest[STORE_NAME_MAX + 2];
 
@@ -207,8 +207,8 @@ static void names_that_could_leave_the_store_are_refused(void **state)
 
 static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
 {
-    static const char *const bad[] = {"", "/srv/belay", "s4://bucket/x", "file:", "file://", "file://host/x",
-        "file:///", "file:///a%zz", "file:///a%00b", "http://x"};
+    static const char *const bad[] = {"", "/srv/belay", "s4://bucket/x", "file:", "file://",
+        "file://host/x", "file:///", "file:///a%zz", "file:///a%00b", "http://x"};
     struct scratch *scratch = *state;
     struct store *s;
     struct err e;

@@ -76,7 +76,8 @@ static int teardown(void **state)
 
 static void fault(struct s3_server *s, const char *kind, const char *action, const char *more)
 {
-    char *json = mem_printf("{\"%s\": {\"action\": \"%s\"%s%s}}", kind, action, more[0] ? ", " : "", more);
+    char *json =
+        mem_printf("{\"%s\": {\"action\": \"%s\"%s%s}}", kind, action, more[0] ? ", " : "", more);
     s3_server_event(s, json);
     free(json);
 }
@@ -143,7 +144,8 @@ static void what_the_bucket_wants_encrypted_is_made_so_in_every_way(void **state
     FAILS(ERR_DENIED, s->ops->create(s, "n", "x", 1, &e));
     store_close(s);
     OK(store_open(
-        s3_server_url(SERVER, "lab/x", "&sse=kms&kms_key=arn:aws:kms:us-east-1:1:key/a-b"), &o, &s, &e));
+        s3_server_url(SERVER, "lab/x", "&sse=kms&kms_key=arn:aws:kms:us-east-1:1:key/a-b"), &o, &s,
+        &e));
     OK(s->ops->create(s, "n", "x", 1, &e));
     OK(s->ops->create(s, "large", p, LARGE_BYTES, &e));
     OK(s->ops->link(s, "n", "again", &e));
@@ -166,7 +168,8 @@ static void how_a_server_is_to_encrypt_is_in_the_headers(void **state)
             {"x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id"},
             {"aws:kms", "alias/lab"}},
         {"gs://abc?kms_key=projects/p/locations/eu/keyRings/r/cryptoKeys/k",
-            {"x-goog-encryption-kms-key-name"}, {"projects/p/locations/eu/keyRings/r/cryptoKeys/k"}},
+            {"x-goog-encryption-kms-key-name"},
+            {"projects/p/locations/eu/keyRings/r/cryptoKeys/k"}},
         {"az://account/abc?encryption_scope=lab-1", {"x-ms-encryption-scope"}, {"lab-1"}},
     };
     struct s3_header h[S3_ENCRYPTION_HEADERS];
@@ -189,7 +192,8 @@ static void a_bucket_may_be_in_the_host_name(void **state)
     struct store *s;
     struct err e;
     char url[200];
-    snprintf(url, sizeof(url), "s3://jobs?style=virtual&endpoint=http%%3A%%2F%%2Flocalhost:%d", server->port);
+    snprintf(url, sizeof(url), "s3://jobs?style=virtual&endpoint=http%%3A%%2F%%2Flocalhost:%d",
+        server->port);
     OK(store_open(url, &o, &s, &e));
     OK(s->ops->create(s, "n", "x", 1, &e));
     assert_object(s, "n", "x");
@@ -409,7 +413,8 @@ static void a_holder_gives_nothing_that_has_ended(void **state)
     store_auth_destroy(a);
 }
 
-/* All that a store does, with the credentials of one job's session, and nothing beyond that job's part. */
+/* All that a store does, with the credentials of one job's session, and nothing beyond that job's
+ * part. */
 static void a_session_reaches_its_jobs_part_only(void **state)
 {
     struct store_auth *a = store_net_auth(SERVER->net, STORE_KEYS_AWS);
@@ -458,7 +463,8 @@ static void a_session_that_has_ended_is_refused(void **state)
     struct store *s;
     struct store_net *alone = store_net_create(NULL, NULL);
     store_auth_set(store_net_auth(alone, STORE_KEYS_AWS), &k);
-    OK(store_open(s3_server_url(SERVER, "lab/x", ""), &(struct store_options){.net = alone}, &s, &e));
+    OK(store_open(
+        s3_server_url(SERVER, "lab/x", ""), &(struct store_options){.net = alone}, &s, &e));
     int rc;
     do
         rc = s->ops->stat(s, "n", &size, &e);
@@ -521,7 +527,8 @@ static int save_random(struct scratch *s, int sequence, int keep, struct err *e)
     const struct ckpt_save_with with = {.keep.newest = keep};
     struct ckpt_stats stats;
     write_random(s->tree, "state", STATE_BYTES, (uint64_t)sequence);
-    return ckpt_save_with(&s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, e);
+    return ckpt_save_with(
+        &s->job, (struct ckpt_id){1, sequence}, s->tree, -1, NULL, &with, &stats, e);
 }
 
 /* There is room for three. */
@@ -571,7 +578,8 @@ static void a_full_store_keeps_the_last_and_what_is_pinned(void **state)
     OK(fs_remove_tree(s.dir, &e));
 }
 
-/* What a proxy puts in a manifest's place is no damage of the store: nothing is set aside, and the newest is used. */
+/* What a proxy puts in a manifest's place is no damage of the store: nothing is set aside, and the
+ * newest is used. */
 static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
 {
     struct buf aside = {0};
@@ -605,19 +613,21 @@ static void a_reply_that_is_damaged_on_its_way_sets_nothing_aside(void **state)
 static void urls_are_read_strictly(void **state)
 {
     static const char *const bad[] = {"s3://", "s3://ab", "s3://Bucket", "s3://a..b", "s3://-abc",
-        "s3://abc/../x", "s3://abc/a b", "s3://abc/.x", "s3://abc?", "s3://abc?nothing", "s3://abc?regoin=x",
-        "s3://abc?region=", "s3://abc?region=a/b", "s3://abc?style=round",
+        "s3://abc/../x", "s3://abc/a b", "s3://abc/.x", "s3://abc?", "s3://abc?nothing",
+        "s3://abc?regoin=x", "s3://abc?region=", "s3://abc?region=a/b", "s3://abc?style=round",
         "s3://abc?endpoint=http://example.com", "s3://abc?endpoint=https://user:pw@example.com",
         "s3://abc?endpoint=https://example.com/path", "gs://abc?endpoint=https://exam\nple.com",
-        "s3://abc?endpoint=https://exam%0d%0aple.com", "s3://abc?endpoint=https://ex\xc3\xa4mple.com",
-        "s3://abc?endpoint=%zz", "s3://a_c", "gs://", "gs://Abc", "gs://abc?region=x", "gs://abc?style=path",
-        "az://", "az://account", "az://account/", "az://Account/abc", "az://ac/abc", "az://account/a.c",
-        "az://account/a--c", "az://account/abc/.x", "az://account/abc?region=x",
+        "s3://abc?endpoint=https://exam%0d%0aple.com",
+        "s3://abc?endpoint=https://ex\xc3\xa4mple.com", "s3://abc?endpoint=%zz", "s3://a_c",
+        "gs://", "gs://Abc", "gs://abc?region=x", "gs://abc?style=path", "az://", "az://account",
+        "az://account/", "az://Account/abc", "az://ac/abc", "az://account/a.c", "az://account/a--c",
+        "az://account/abc/.x", "az://account/abc?region=x",
         "az://account/abc?endpoint=http://example.com", "r2://abc", "s3://abc?sse=aes",
         "s3://abc?sse=", "s3://abc?kms_key=x", "s3://abc?sse=s3&kms_key=x",
-        "s3://abc?sse=kms&kms_key=", "s3://abc?sse=kms&kms_key=a%0Ab", "s3://abc?encryption_scope=x",
-        "gs://abc?sse=s3", "gs://abc?kms_key=alias/x", "az://account/abc?encryption_scope=x",
-        "az://account/abc?encryption_scope=a_b", "az://account/abc?kms_key=x"};
+        "s3://abc?sse=kms&kms_key=", "s3://abc?sse=kms&kms_key=a%0Ab",
+        "s3://abc?encryption_scope=x", "gs://abc?sse=s3", "gs://abc?kms_key=alias/x",
+        "az://account/abc?encryption_scope=x", "az://account/abc?encryption_scope=a_b",
+        "az://account/abc?kms_key=x"};
     struct s3_place p;
     struct err e;
     (void)state;
@@ -691,7 +701,8 @@ int main(void)
         TEST(a_checkpoint_goes_and_comes_though_everything_fails_now_and_then),
         cmocka_unit_test_setup_teardown(
             a_full_store_gives_up_the_oldest_that_would_go_anyway, setup_three, teardown),
-        cmocka_unit_test_setup_teardown(a_full_store_keeps_the_last_and_what_is_pinned, setup_three, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_full_store_keeps_the_last_and_what_is_pinned, setup_three, teardown),
         TEST(a_reply_that_is_damaged_on_its_way_sets_nothing_aside),
         cmocka_unit_test(urls_are_read_strictly),
     };

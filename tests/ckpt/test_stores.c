@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One table of what is done to a store, one of how a store may fail, and every kind of store: whichever call fails, in
- * whichever way, or kills who made it, afterwards the newest committed checkpoint or the one before is there, bit for bit, and
- * what was begun can be done again. And every byte of every object may be another one.
+ * One table of what is done to a store, one of how a store may fail, and every kind of store:
+ * whichever call fails, in whichever way, or kills who made it, afterwards the newest committed
+ * checkpoint or the one before is there, bit for bit, and what was begun can be done again. And
+ * every byte of every object may be another one.
  *
  *     test_stores file|s3|swift|gs|az [thorough]
  */
@@ -25,7 +26,7 @@
 
 #define MIB (1u << 20)
 #define PART_BYTES (MIB / 2) /* so that a chunk may be large enough for three */
-#define CALLS_MAX 120 /* of one deed: else something goes on for ever */
+#define CALLS_MAX 120        /* of one deed: else something goes on for ever */
 
 /* ---- kinds of store ---- */
 
@@ -68,8 +69,11 @@ static struct doing { /* for who reads of a failure */
 
 static void open_store(struct world *w)
 {
-    struct store_keys k = {
-        .expires = WALL_NONE, .kind = w->kind->keys, .access_key = "A", .secret_key = "S", .token = "t"};
+    struct store_keys k = {.expires = WALL_NONE,
+        .kind = w->kind->keys,
+        .access_key = "A",
+        .secret_key = "S",
+        .token = "t"};
     char url[400];
     struct err e;
 
@@ -241,7 +245,8 @@ static void prepare_second(struct world *w)
     prepare_one(w);
     write_text(w->s.tree, "new", "x");
     write_random(
-        w->s.tree, "large", MIB, 1); /* a chunk of its own, which the other one does not take along */
+        /* a chunk of its own, which the other one does not take along */
+        w->s.tree, "large", MIB, 1);
     save(&w->s, 1, 2);
     OK(ckpt_fence(&w->s.job, 2, &e));
 }
@@ -294,7 +299,8 @@ static int act_restore(struct world *w, struct err *e)
     struct ckpt_restored r = {0};
     int rc = ckpt_restore(&w->s.job, 2, w->s.out, NULL, &r, e);
 
-    return rc || r.id.sequence == 2 ? rc : err_set(e, ERR_CORRUPT, "restored %d", (int)r.id.sequence);
+    return rc || r.id.sequence == 2 ? rc
+                                    : err_set(e, ERR_CORRUPT, "restored %d", (int)r.id.sequence);
 }
 
 /* Nothing is wrong with the store: so nothing is set aside, and what is there is the newest. */
@@ -474,7 +480,8 @@ static bool act_in_child(struct world *w, const struct deed *d, const struct fau
 }
 
 /* True if the fault came to pass. */
-static bool act_here(struct world *w, const struct deed *d, const struct fault *f, int at, int *ret_rc)
+static bool act_here(
+    struct world *w, const struct deed *d, const struct fault *f, int at, int *ret_rc)
 {
     struct store_fault file;
     struct err e;
@@ -489,7 +496,8 @@ static bool act_here(struct world *w, const struct deed *d, const struct fault *
         w->s.job.store = &file.base;
     *ret_rc = d->act(w, &e);
     w->s.job.store = file.inner;
-    struck = w->kind->url ? atomic_load(&w->server.orders->n_struck) > 0 : atomic_load(&file.struck) > 0;
+    struck =
+        w->kind->url ? atomic_load(&w->server.orders->n_struck) > 0 : atomic_load(&file.struck) > 0;
     w->n_rehearsed = w->kind->url ? atomic_load(&w->server.orders->n) : atomic_load(&file.calls);
     if (*ret_rc && !struck)
         check_ok(*ret_rc, &e, d->name, __FILE__, __LINE__);
@@ -515,13 +523,15 @@ static bool run_case(struct world *w, const struct deed *d, const struct fault *
     return struck;
 }
 
-/* What passes is tried again in one place, whatever went before: it is done to every sort of request once. What ends the deed
- * is done to every request; a kill of every kind of store, the rest where it need not know which it is. */
+/* What passes is tried again in one place, whatever went before: it is done to every sort of
+ * request once. What ends the deed is done to every request; a kill of every kind of store, the
+ * rest where it need not know which it is. */
 static bool is_new(struct world *w, const struct fault *f, int at, int n)
 {
     char text[200];
 
-    if (!w->kind->url || w->is_thorough || at > n || (f->server == SERVER_KILL_AFTER && w->kind->sweeps) ||
+    if (!w->kind->url || w->is_thorough || at > n ||
+        (f->server == SERVER_KILL_AFTER && w->kind->sweeps) ||
         (f->server == SERVER_DENIED_ONWARD && w->kind == &kinds[1]))
         return true;
     snprintf(text, sizeof(text), "%s: %s", f->name, w->sorts[at - 1]);
@@ -616,7 +626,8 @@ static void prepare_for_damage(struct world *w)
     make_tree(w->first, 1);
 }
 
-/* What is found is set aside, told, and the one before is used; what is not of the newest is not looked at. */
+/* What is found is set aside, told, and the one before is used; what is not of the newest is not
+ * looked at. */
 static void check_damage(struct world *w, bool first_is_bad, bool second_is_bad)
 {
     struct ckpt_restored r = restored(w, 2);

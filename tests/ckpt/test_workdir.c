@@ -31,8 +31,8 @@ static void what_is_written_is_read(void **state)
     OK(workdir_add_file(&text, "src/a b.py", 0644, 0, NULL, &e));
     OK(workdir_add_file(&text, "src/big", 0700, (int64_t)WORKDIR_PIECE_BYTES + 1, hashes, &e));
     OK(workdir_add_link(&text, "to", "../else where", &e));
-    assert_string_equal(buf_str(&text),
-        HEAD "d 755 src\nf 644 0 - src/a b.py\nf 700 4194305 " A "," B " src/big\nl to\t../else where\n");
+    assert_string_equal(buf_str(&text), HEAD "d 755 src\nf 644 0 - src/a b.py\nf 700 4194305 " A
+                                             "," B " src/big\nl to\t../else where\n");
     OK(workdir_parse(text.data, text.len, &w, &e));
     assert_int_equal(w.n, 4);
     assert_int_equal(w.bytes, WORKDIR_PIECE_BYTES + 1);
@@ -183,8 +183,8 @@ static void packs_are_checked_piece_by_piece(void **state)
     p = pack.data;
     n = pack.len;
     FAILS(ERR_CORRUPT, workdir_unpack(&p, &n, &x, &e));
-    static const char *const bad[] = {
-        "", A, A "\n", A " \n", A " 0\n", A " 5\nabc", A " 99999999\n", A " -1\n", "A" A " 1\nx", "\n"};
+    static const char *const bad[] = {"", A, A "\n", A " \n", A " 0\n", A " 5\nabc",
+        A " 99999999\n", A " -1\n", "A" A " 1\nx", "\n"};
     for (size_t i = 1; i < sizeof(bad) / sizeof(*bad); i++) {
         p = bad[i];
         n = strlen(bad[i]);

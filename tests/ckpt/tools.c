@@ -91,7 +91,8 @@ char *path_in(const char *dir, const char *name)
 
 static void set_old_time(const char *path)
 {
-    struct timespec times[2] = {{.tv_sec = 1000000000, .tv_nsec = 123456789}, {1000000000, 123456789}};
+    struct timespec times[2] = {
+        {.tv_sec = 1000000000, .tv_nsec = 123456789}, {1000000000, 123456789}};
 
     assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
 }
@@ -131,8 +132,8 @@ void write_random(const char *dir, const char *name, size_t n, uint64_t seed)
 
 void make_tree(const char *dir, int64_t number)
 {
-    static const char *const all[] = {
-        "empty", "common", "number", "link", "sub/noise", "sub/deep/run", "sub/deep", "sub/closed", "sub"};
+    static const char *const all[] = {"empty", "common", "number", "link", "sub/noise",
+        "sub/deep/run", "sub/deep", "sub/closed", "sub"};
     char text[64];
     struct err e;
 
@@ -142,7 +143,8 @@ void make_tree(const char *dir, int64_t number)
     make_dir(dir, "sub/deep");
     make_dir(dir, "sub/closed");
     write_text(dir, "empty", "");
-    write_text(dir, "common", "the same in every tree, the same in every tree, the same in every tree\n");
+    write_text(
+        dir, "common", "the same in every tree, the same in every tree, the same in every tree\n");
     snprintf(text, sizeof(text), "tree %lld\n", (long long)number);
     write_text(dir, "number", text);
     assert_int_equal(symlink("sub/noise", path_in(dir, "link")), 0);
@@ -190,7 +192,8 @@ static bool same_xattrs(const struct manifest_extra *a, const struct manifest_ex
     for (size_t i = 0; i < n; i++) {
         const struct manifest_xattr *x = &a->xattrs[i], *y = &b->xattrs[i];
 
-        if (!str_eq(x->name, y->name) || x->size != y->size || memcmp(x->value, y->value, x->size) != 0)
+        if (!str_eq(x->name, y->name) || x->size != y->size ||
+            memcmp(x->value, y->value, x->size) != 0)
             return false;
     }
     return true;
@@ -258,7 +261,8 @@ struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence)
     struct ckpt_stats stats = {0};
     struct err e;
 
-    OK(ckpt_save(&s->job, (struct ckpt_id){attempt, sequence}, s->tree, sequence * 100, NULL, &stats, &e));
+    OK(ckpt_save(
+        &s->job, (struct ckpt_id){attempt, sequence}, s->tree, sequence * 100, NULL, &stats, &e));
     return stats;
 }
 

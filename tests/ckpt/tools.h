@@ -17,7 +17,8 @@
 #define OK(call) check_ok((call), &e, #call, __FILE__, __LINE__)
 #define FAILS(kind, call) check_kind((kind), (call), &e, #call, __FILE__, __LINE__)
 void check_ok(int rc, const struct err *e, const char *what, const char *file, int line);
-void check_kind(int kind, int rc, const struct err *e, const char *what, const char *file, int line);
+void check_kind(
+    int kind, int rc, const struct err *e, const char *what, const char *file, int line);
 
 struct scratch {
     char dir[256];   /* removed by scratch_deinit */
@@ -25,7 +26,8 @@ struct scratch {
     char out[300];   /* dir/out: where it is restored to */
     char store[300]; /* dir/store: the store's root */
     struct ckpt_job job;
-    struct ckpt_crypt crypt; /* job.crypt, if BELAY_TEST_ENCRYPT is in the environment: all is encrypted then */
+    /* job.crypt, if BELAY_TEST_ENCRYPT is in the environment: all is encrypted then */
+    struct ckpt_crypt crypt;
 };
 
 #define SCRATCH_KEY "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -43,8 +45,8 @@ void write_text(const char *dir, const char *name, const char *text);
 void write_bytes(const char *dir, const char *name, const void *p, size_t n);
 void make_dir(const char *dir, const char *name);
 
-/* A small tree that is a function of its number: nested directories, a link, an empty file, modes, old times.
- * The file "common" is the same in all. */
+/* A small tree that is a function of its number: nested directories, a link, an empty file, modes,
+ * old times. The file "common" is the same in all. */
 void make_tree(const char *dir, int64_t number);
 /* n bytes that do not compress, a function of seed. */
 void write_random(const char *dir, const char *name, size_t n, uint64_t seed);
@@ -56,11 +58,14 @@ bool is_same_tree(const char *a, const char *b);
 /* Fails unless dir is what make_tree(number) makes. */
 void assert_tree_is(const char *dir, int64_t number);
 
-struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence); /* the tree; fails on errors */
-struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);      /* to out; fails on errors */
+/* the tree; fails on errors */
+struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence);
+/* to out; fails on errors */
+struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);
 
 int clean_job(
-    const struct ckpt_job *j, int64_t attempt, int keep, struct err *e); /* ckpt_clean of the newest */
+    /* ckpt_clean of the newest */
+    const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
 
 /* All objects of the store in files, to put them back as they were. Zeroed is empty. */
 #define SNAPSHOT_MAX 32
@@ -69,8 +74,9 @@ struct snapshot {
     struct buf content[SNAPSHOT_MAX];
     size_t n;
 };
-void snapshot_take(struct scratch *s, struct snapshot *snap);           /* snap is empty */
-void snapshot_put_back(struct scratch *s, const struct snapshot *snap); /* and nothing else is there */
+void snapshot_take(struct scratch *s, struct snapshot *snap); /* snap is empty */
+/* and nothing else is there */
+void snapshot_put_back(struct scratch *s, const struct snapshot *snap);
 void snapshot_deinit(struct snapshot *snap);
 
 /* Full names of the objects whose name contains part, in order; count only if names is NULL. */

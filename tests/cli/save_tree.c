@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For test_checkpoints.py: save_tree STORE CLUSTER JOB ATTEMPT SEQUENCE DIR [KEYFILE] saves a directory as a
- * checkpoint, encrypted if there is a key file.
+ * For test_checkpoints.py: save_tree STORE CLUSTER JOB ATTEMPT SEQUENCE DIR [KEYFILE] saves a
+ * directory as a checkpoint, encrypted if there is a key file.
  */
 #include "base/str.h"
 #include "ckpt/ckpt.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slurm's languages: formats of output, lists of hosts, times, states; and what is malformed in them.
+ * Slurm's languages: formats of output, lists of hosts, times, states; and what is malformed in
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +22,9 @@
 #include <time.h>
 
 enum { ID, NAME, STATE };
-static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -6, ID}, {"jobidraw", 0, "JobIDRaw", -6, ID},
-    {"name", 'j', "NAME", 8, NAME}, {"statecompact", 't', "ST", 10, STATE}, {NULL, 0, NULL, 0, 0}};
+static const struct slurm_field fields[] = {{"jobid", 'i', "JOBID", -6, ID},
+    {"jobidraw", 0, "JobIDRaw", -6, ID}, {"name", 'j', "NAME", 8, NAME},
+    {"statecompact", 't', "ST", 10, STATE}, {NULL, 0, NULL, 0, 0}};
 
 struct row {
     const char *id, *name, *state;
@@ -34,7 +36,8 @@ static void value(const void *row, int what, struct buf *out)
     buf_adds(out, what == ID ? r->id : what == NAME ? r->name : r->state);
 }
 
-typedef int (*parse_fn)(const char *, const struct slurm_field *, struct slurm_format *, struct err *);
+typedef int (*parse_fn)(
+    const char *, const struct slurm_field *, struct slurm_format *, struct err *);
 
 static void check(parse_fn parse, const char *text, const char *title, const char *line)
 {
@@ -64,7 +67,8 @@ static void check_refused(parse_fn parse, const char *text, const char *part)
     slurm_format_deinit(&f);
 }
 
-/* The manuals of Slurm call them so, and each stands for a flag that is known, if only to be refused. */
+/* The manuals of Slurm call them so, and each stands for a flag that is known, if only to be
+ * refused. */
 static void variables_stand_for_flags(void **state)
 {
     static const char *const programs[] = {"sbatch", "salloc", "srun"};
@@ -77,8 +81,11 @@ static void variables_stand_for_flags(void **state)
             struct err e = {0};
             directives_be_slurms(spec);
             bool is_wait = str_eq(v->flag, "wait");
-            int rc = directives_apply_flag(v->name, v->flag, v->kind == VARIABLE_SWITCH ? NULL : "1", true, spec, NULL, NULL, &e);
-            if (!is_wait && rc != 0 && (strstr(e.text, "not known") || strstr(e.text, "takes no value") || strstr(e.text, "needs a value")))
+            int rc = directives_apply_flag(v->name, v->flag,
+                v->kind == VARIABLE_SWITCH ? NULL : "1", true, spec, NULL, NULL, &e);
+            if (!is_wait && rc != 0 &&
+                (strstr(e.text, "not known") || strstr(e.text, "takes no value") ||
+                    strstr(e.text, "needs a value")))
                 fail_msg("%s: %s", v->name, e.text);
             json_decref(spec);
         }
@@ -115,7 +122,8 @@ static void names_have_widths_of_twenty(void **state)
 {
     (void)state;
     check(slurm_format_names, "jobid:4,name:.10", "JOBI      NAME\n", "42    tr\xc3\xa4ining\n");
-    check(slurm_format_names, " JobID , statecompact:3", "JOBID               ST \n", "42                  R  \n");
+    check(slurm_format_names, " JobID , statecompact:3", "JOBID               ST \n",
+        "42                  R  \n");
     check(slurm_format_names, "jobid:|,name:4/", "JOBID|NAME/\n", "42|tr\xc3\xa4i/\n");
     check_refused(slurm_format_names, "", "needs a field");
     check_refused(slurm_format_names, "job", "Invalid job format specification: \"job\"");
@@ -123,7 +131,8 @@ static void names_have_widths_of_twenty(void **state)
     check_refused(slurm_format_names, ":4", "Invalid");
 }
 
-/* Of a job on three nodes; sacct has counted the memory of all of them since 21.08, scontrol shows that of one. */
+/* Of a job on three nodes; sacct has counted the memory of all of them since 21.08, scontrol shows
+ * that of one. */
 static void memory_is_of_a_node_or_of_all(void **state)
 {
     (void)state;
@@ -201,8 +210,9 @@ static void check_hosts(const char *list, const char *want)
 
 static void lists_of_hosts_are_taken_apart(void **state)
 {
-    static const char *const refused[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]", "n[1,]x[2]", "n[-1]", "n[1--2]",
-        "n[0-65536]", "n[1234567890]", "n[[1]]", "n[1-9999999999]"};
+    static const char *const refused[] = {"n[", "n]", "n[1", "n[]", "n[a]", "n[1-]", "n[3-1]",
+        "n[1,]x[2]", "n[-1]", "n[1--2]", "n[0-65536]", "n[1234567890]", "n[[1]]",
+        "n[1-9999999999]"};
     (void)state;
     check_hosts("", "");
     check_hosts("n1", "n1\n");
@@ -221,7 +231,8 @@ static void lists_of_hosts_are_taken_apart(void **state)
 
 static void names_of_nodes_are_folded_together(void **state)
 {
-    static const char *const all[][2] = {{"", ""}, {"n1", "n1"}, {"n1,n2,n3,n7", "n[1-3,7]"}, {"ip-10-0-0-8,ip-10-0-0-7", "ip-10-0-0-[7-8]"}, {"no list[", "no list["}};
+    static const char *const all[][2] = {{"", ""}, {"n1", "n1"}, {"n1,n2,n3,n7", "n[1-3,7]"},
+        {"ip-10-0-0-8,ip-10-0-0-7", "ip-10-0-0-[7-8]"}, {"no list[", "no list["}};
     (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         struct buf out = {0};
@@ -303,10 +314,12 @@ static void moments_that_are_over_are_read_in_more_forms(void **state)
 {
     static const struct {
         const char *text, *want;
-    } forms[] = {{"10m", "2026-11-21T20:34:26"}, {"2h", "2026-11-21T18:44:26"}, {"2026-11-20T10:20:00Z", "2026-11-20T10:20:00"},
-        {"10:20", "2026-11-21T10:20:00"}, {"today", "2026-11-21T00:00:00"}, {"now-2hours", "2026-11-21T18:44:26"},
+    } forms[] = {{"10m", "2026-11-21T20:34:26"}, {"2h", "2026-11-21T18:44:26"},
+        {"2026-11-20T10:20:00Z", "2026-11-20T10:20:00"}, {"10:20", "2026-11-21T10:20:00"},
+        {"today", "2026-11-21T00:00:00"}, {"now-2hours", "2026-11-21T18:44:26"},
         {"1120", "2026-11-20T00:00:00"}};
-    static const char *const refused[] = {"", "soon", "10", "10x", "-10m", "2026-13-01", "99999999999999999999d"};
+    static const char *const refused[] = {
+        "", "soon", "10", "10x", "-10m", "2026-13-01", "99999999999999999999d"};
     struct wall now, at;
     struct err e;
     (void)state;
@@ -328,8 +341,9 @@ static void moments_that_are_over_are_read_in_more_forms(void **state)
 
 static void moments_are_read_as_slurm_does(void **state)
 {
-    static const char *const refused[] = {"", "soon", "now-", "now-2", "now*2hours", "now-2fortnights", "2026-13-01", "25:00",
-        "2026-11-21T", "20261121", "112", "now-99999999999s", "12:3x", "-1", "12/40"};
+    static const char *const refused[] = {"", "soon", "now-", "now-2", "now*2hours",
+        "now-2fortnights", "2026-13-01", "25:00", "2026-11-21T", "20261121", "112",
+        "now-99999999999s", "12:3x", "-1", "12/40"};
     (void)state;
     setenv("TZ", "UTC0", 1);
     tzset();
@@ -358,7 +372,8 @@ static void moments_are_read_as_slurm_does(void **state)
 
 /* ---- jobs ---- */
 
-static void check_job(const char *text, const char *state_name, const char *compact, const char *code)
+static void check_job(
+    const char *text, const char *state_name, const char *compact, const char *code)
 {
     json_t *all = json_loads(text, 0, NULL);
     assert_non_null(all);
@@ -379,19 +394,29 @@ static void states_have_slurms_words(void **state)
     (void)state;
     check_job("{\"state\": \"pending\"}", "PENDING", "PD", "0:0");
     check_job("{\"state\": \"running\"}", "CONFIGURING", "CF", "0:0");
-    check_job("{\"state\": \"running\", \"started_at\": \"2026-11-21T20:44:26Z\"}", "RUNNING", "R", "0:0");
+    check_job("{\"state\": \"running\", \"started_at\": \"2026-11-21T20:44:26Z\"}", "RUNNING", "R",
+        "0:0");
     check_job("{\"state\": \"cancelling\"}", "COMPLETING", "CG", "0:0");
-    check_job("{\"state\": \"ended\", \"end\": \"succeeded\", \"exit_code\": 0}", "COMPLETED", "CD", "0:0");
-    check_job("{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 3}", "FAILED", "F", "3:0");
-    check_job("{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 139}", "FAILED", "F", "0:11");
-    check_job("{\"state\": \"ended\", \"end\": \"user\", \"exit_code\": 143}", "CANCELLED", "CA", "0:15");
-    check_job("{\"state\": \"ended\", \"end\": \"timeout\", \"exit_code\": 143}", "TIMEOUT", "TO", "0:0");
-    check_job("{\"state\": \"ended\", \"end\": \"node-lost\", \"exit_code\": 0}", "NODE_FAIL", "NF", "0:0");
-    check_job("{\"state\": \"ended\", \"end\": \"reclaimed\", \"exit_code\": 0}", "PREEMPTED", "PR", "0:0");
-    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, \"attempts\": [{\"text\": \"killed: it used "
+    check_job("{\"state\": \"ended\", \"end\": \"succeeded\", \"exit_code\": 0}", "COMPLETED", "CD",
+        "0:0");
+    check_job(
+        "{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 3}", "FAILED", "F", "3:0");
+    check_job(
+        "{\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 139}", "FAILED", "F", "0:11");
+    check_job(
+        "{\"state\": \"ended\", \"end\": \"user\", \"exit_code\": 143}", "CANCELLED", "CA", "0:15");
+    check_job(
+        "{\"state\": \"ended\", \"end\": \"timeout\", \"exit_code\": 143}", "TIMEOUT", "TO", "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"node-lost\", \"exit_code\": 0}", "NODE_FAIL", "NF",
+        "0:0");
+    check_job("{\"state\": \"ended\", \"end\": \"reclaimed\", \"exit_code\": 0}", "PREEMPTED", "PR",
+        "0:0");
+    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, "
+              "\"attempts\": [{\"text\": \"killed: it used "
               "all of the 64 MiB of memory that it asked for\"}]}",
         "OUT_OF_MEMORY", "OOM", "137:0");
-    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, \"attempts\": [{\"text\": \"exit code "
+    check_job("{\"job\": {\"state\": \"ended\", \"end\": \"failed\", \"exit_code\": 137}, "
+              "\"attempts\": [{\"text\": \"exit code "
               "137\"}]}",
         "FAILED", "F", "137:0");
     assert_string_equal(slurm_state_find("cg")->name, "COMPLETING");
@@ -415,12 +440,16 @@ static void check_value(const char *text, int what, const char *expected)
 static void a_job_that_was_queued_again_has_all_of_its_time(void **state)
 {
     (void)state;
-    static const char *const waits = "{\"state\": \"pending\", \"time_limit_ms\": 600000, \"attempts\": 1, "
-                                     "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
-    static const char *const restores = "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
-                                        "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
-    static const char *const runs = "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
-                                    "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": \"2226-11-21T20:44:26Z\"}";
+    static const char *const waits =
+        "{\"state\": \"pending\", \"time_limit_ms\": 600000, \"attempts\": 1, "
+        "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
+    static const char *const restores =
+        "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
+        "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": null}";
+    static const char *const runs =
+        "{\"state\": \"running\", \"time_limit_ms\": 600000, \"attempts\": 2, "
+        "\"started_at\": \"2026-11-21T20:44:26Z\", \"attempt_started_at\": "
+        "\"2226-11-21T20:44:26Z\"}";
     check_value(waits, JOB_LEFT, "10:00");
     check_value(waits, JOB_USED, "0:00");
     check_value(waits, JOB_STARTED, "N/A");
@@ -449,9 +478,10 @@ static void tasks_of_an_array_are_named_behind_it(void **state)
         const char *text;
         int64_t id;
         const char *tasks;
-    } names[] = {{"42", 42, ""}, {"42_7", 42, "7"}, {"42_[5-10,12]", 42, "5-10,12"}, {"42_7.batch", 42, "7"},
-        {"42.batch", 42, ""}};
-    static const char *const refused[] = {"", "_7", "42_", "42_x", "42_[]", "42_7x", "x_1", "42_7_8", "99999999999999999999_1"};
+    } names[] = {{"42", 42, ""}, {"42_7", 42, "7"}, {"42_[5-10,12]", 42, "5-10,12"},
+        {"42_7.batch", 42, "7"}, {"42.batch", 42, ""}};
+    static const char *const refused[] = {
+        "", "_7", "42_", "42_x", "42_[]", "42_7x", "x_1", "42_7_8", "99999999999999999999_1"};
     char tasks[SLURM_TASKS_MAX], *longest = mem_alloc(3 * SLURM_TASKS_MAX);
     int64_t id;
     (void)state;
@@ -476,8 +506,8 @@ static void add_index(void *ctx, int64_t index)
 
 static void lists_of_indexes_are_taken_apart(void **state)
 {
-    static const char *const lists[][2] = {{"0-6:2,9%20", "0 2 4 6 9 "}, {"7]", "7 "}, {"3,5-6]", "3 5 6 "}, {"", ""}, {"x", ""},
-        {"5-3", ""}, {"1-9:0", ""}, {"2-,4", "4 "}};
+    static const char *const lists[][2] = {{"0-6:2,9%20", "0 2 4 6 9 "}, {"7]", "7 "},
+        {"3,5-6]", "3 5 6 "}, {"", ""}, {"x", ""}, {"5-3", ""}, {"1-9:0", ""}, {"2-,4", "4 "}};
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         struct buf out = {0};
@@ -491,25 +521,38 @@ static void words_of_an_update_become_members_of_a_job(void **state)
 {
     static const struct {
         const char *word, *changes; /* of a job of one node, 4 CPUs and an hour */
-    } taken[] = {{"timelimit=30", "{\"time_limit_ms\": 1800000}"}, {"TimeLimit=+1-00:00:00", "{\"time_limit_ms\": 90000000}"},
-        {"TimeLimit=-30", "{\"time_limit_ms\": 1800000}"}, {"TIMELIMIT=UNLIMITED", "{\"time_limit_ms\": 0}"}, {"JobName=a=b", "{\"name\": \"a=b\"}"},
-        {"Partition=burst", "{\"pool\": \"burst\"}"}, {"Requeue=0", "{\"requeue\": false}"}, {"ArrayTaskThrottle=0", "{\"at_once\": 0}"},
-        {"MinMemoryNode=2G", "{\"memory_mib\": 2048}"}, {"MinMemoryCPU=100", "{\"memory_mib\": 400}"}, {"NumCPUs=6", "{\"cpus\": 6}"},
-        {"NumNodes=2-3", "{\"nodes\": 3, \"nodes_min\": 2, \"script_on\": \"first\"}"}, {"ReqNodes=1", "{\"nodes\": 1}"},
-        {"Gres=gres/gpu:2,lego:1", "{\"gpus\": 2, \"resources\": {\"lego\": 1}}"}, {"TresPerNode=gres:gpu:1", "{\"gpus\": 1}"},
-        {"Features=a100&ib", "{\"constraint\": \"a100&ib\"}"}, {"Features=", "{\"constraint\": \"\"}"}, {"Licenses=matlab:2", "{\"licences\": {\"matlab\": 2}}"},
-        {"Account=red", "{\"team\": \"red\"}"}, {"Nice=5", "{\"nice\": 5}"}, {"Dependency=afterok:7", "{\"depends\": [{\"kind\": \"afterok\", \"job\": 7}], \"depends_any\": false}"},
+    } taken[] = {{"timelimit=30", "{\"time_limit_ms\": 1800000}"},
+        {"TimeLimit=+1-00:00:00", "{\"time_limit_ms\": 90000000}"},
+        {"TimeLimit=-30", "{\"time_limit_ms\": 1800000}"},
+        {"TIMELIMIT=UNLIMITED", "{\"time_limit_ms\": 0}"}, {"JobName=a=b", "{\"name\": \"a=b\"}"},
+        {"Partition=burst", "{\"pool\": \"burst\"}"}, {"Requeue=0", "{\"requeue\": false}"},
+        {"ArrayTaskThrottle=0", "{\"at_once\": 0}"}, {"MinMemoryNode=2G", "{\"memory_mib\": 2048}"},
+        {"MinMemoryCPU=100", "{\"memory_mib\": 400}"}, {"NumCPUs=6", "{\"cpus\": 6}"},
+        {"NumNodes=2-3", "{\"nodes\": 3, \"nodes_min\": 2, \"script_on\": \"first\"}"},
+        {"ReqNodes=1", "{\"nodes\": 1}"},
+        {"Gres=gres/gpu:2,lego:1", "{\"gpus\": 2, \"resources\": {\"lego\": 1}}"},
+        {"TresPerNode=gres:gpu:1", "{\"gpus\": 1}"},
+        {"Features=a100&ib", "{\"constraint\": \"a100&ib\"}"},
+        {"Features=", "{\"constraint\": \"\"}"},
+        {"Licenses=matlab:2", "{\"licences\": {\"matlab\": 2}}"},
+        {"Account=red", "{\"team\": \"red\"}"}, {"Nice=5", "{\"nice\": 5}"},
+        {"Dependency=afterok:7",
+            "{\"depends\": [{\"kind\": \"afterok\", \"job\": 7}], \"depends_any\": false}"},
         {"Dependency=", "{\"depends\": []}"}, {"Comment=x", "{}"}};
-    static const char *const refused[] = {"", "TimeLimit", "=5", "TimeLimit=", "TimeLimit=x", "TimeLimit=-60", "TimeLimit=+x", "Priority=7", "priority=0",
-        "TimeMin=5", "EndTime=now", "NumTasks=2", "NumCPUs=2-4", "NumCPUs=0", "MinMemoryCPU=x", "NumNodes=0", "OverSubscribe=yes", "StdOut=x",
-        "ReservationName=x", "MailUser=x", "Nonsense=1", "Requeue=2", "JobName=", "Partition=a b"};
-    json_t *job = json_pack("{s:i,s:i,s:I}", "nodes", 1, "cpus", 4, "time_limit_ms", (json_int_t)3600000);
+    static const char *const refused[] = {"", "TimeLimit", "=5", "TimeLimit=", "TimeLimit=x",
+        "TimeLimit=-60", "TimeLimit=+x", "Priority=7", "priority=0", "TimeMin=5", "EndTime=now",
+        "NumTasks=2", "NumCPUs=2-4", "NumCPUs=0", "MinMemoryCPU=x", "NumNodes=0",
+        "OverSubscribe=yes", "StdOut=x", "ReservationName=x", "MailUser=x", "Nonsense=1",
+        "Requeue=2", "JobName=", "Partition=a b"};
+    json_t *job =
+        json_pack("{s:i,s:i,s:I}", "nodes", 1, "cpus", 4, "time_limit_ms", (json_int_t)3600000);
     (void)state;
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
         json_t *changes = json_object(), *expected = json_loads(taken[i].changes, 0, NULL);
         struct err e = {0};
         char *told;
-        if (scontrol_update_word(taken[i].word, job, changes, &told, &e) != 0 || updates_finish(changes, NULL, NULL, &e) != 0)
+        if (scontrol_update_word(taken[i].word, job, changes, &told, &e) != 0 ||
+            updates_finish(changes, NULL, NULL, &e) != 0)
             fail_msg("%s: %s", taken[i].word, e.text);
         if (!json_equal(changes, expected))
             fail_msg("%s: %s", taken[i].word, json_dump_text(changes));
@@ -541,14 +584,16 @@ static void programs_are_found_by_the_end_of_a_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables_stand_for_flags), cmocka_unit_test(letters_have_widths_sides_and_text_between),
+        cmocka_unit_test(variables_stand_for_flags),
+        cmocka_unit_test(letters_have_widths_sides_and_text_between),
         cmocka_unit_test(names_have_widths_of_twenty),
         cmocka_unit_test(memory_is_of_a_node_or_of_all),
         cmocka_unit_test(sacct_marks_what_it_cuts_and_takes_beginnings),
         cmocka_unit_test(fields_and_bytes_have_a_limit),
         cmocka_unit_test(parsable_output_has_no_widths),
         cmocka_unit_test(lists_of_hosts_are_taken_apart),
-        cmocka_unit_test(words_are_found_whatever_their_case), cmocka_unit_test(lists_meet_where_they_have_one_in_common),
+        cmocka_unit_test(words_are_found_whatever_their_case),
+        cmocka_unit_test(lists_meet_where_they_have_one_in_common),
         cmocka_unit_test(names_of_nodes_are_folded_together),
         cmocka_unit_test(durations_are_written_as_slurm_does),
         cmocka_unit_test(moments_that_are_over_are_read_in_more_forms),

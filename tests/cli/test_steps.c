@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps: how their tasks are laid out on several nodes, what a part is told, which program is whose, and what one in front of a task may say.
+ * Steps: how their tasks are laid out on several nodes, what a part is told, which program is
+ * whose, and what one in front of a task may say.
  */
 #include "base/mem.h"
 #include "base/time.h"
@@ -24,7 +25,8 @@
 #include <cmocka.h>
 
 /* "0,1|2,3": the tasks of each node. */
-static void check(const struct layout_ask *ask, bool cyclic, const char *counts, const char *expected)
+static void check(
+    const struct layout_ask *ask, bool cyclic, const char *counts, const char *expected)
 {
     struct layout l;
     struct err e;
@@ -36,7 +38,11 @@ static void check(const struct layout_ask *ask, bool cyclic, const char *counts,
     buf_clear(&text);
     for (int64_t node = 0; node < l.nodes; node++)
         for (int64_t i = 0; i < layout_count(&l, node); i++)
-            buf_printf(&text, "%s%lld", i ? "," : node ? "|" : "", (long long)layout_task(&l, node, i));
+            buf_printf(&text, "%s%lld",
+                i      ? ","
+                : node ? "|"
+                       : "",
+                (long long)layout_task(&l, node, i));
     assert_string_equal(buf_str(&text), expected);
     buf_deinit(&text);
 }
@@ -48,10 +54,14 @@ static void tasks_are_laid_out_as_slurm_does_it(void **state)
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 5}, false, "2(x2),1", "0,1|2,3|4");
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 5}, true, "2(x2),1", "0,3|1,4|2");
     check(&(struct layout_ask){.job_nodes = 3, .tasks = 4}, false, "2,1(x2)", "0,1|2|3");
-    check(&(struct layout_ask){.job_nodes = 4, .tasks = 2}, false, "1(x2)", "0|1"); /* none for nothing */
-    check(&(struct layout_ask){.job_nodes = 4, .nodes_min = 2, .nodes_max = 2}, false, "1(x2)", "0|1");
-    check(&(struct layout_ask){.job_nodes = 4, .nodes_min = 2, .nodes_max = 9, .tasks_per_node = 2}, false, "2(x4)", "0,1|2,3|4,5|6,7");
-    check(&(struct layout_ask){.job_nodes = 2, .nodes_min = 1, .nodes_max = 1, .tasks = 3}, false, "3", "0,1,2");
+    /* none for nothing */
+    check(&(struct layout_ask){.job_nodes = 4, .tasks = 2}, false, "1(x2)", "0|1");
+    check(&(struct layout_ask){.job_nodes = 4, .nodes_min = 2, .nodes_max = 2}, false, "1(x2)",
+        "0|1");
+    check(&(struct layout_ask){.job_nodes = 4, .nodes_min = 2, .nodes_max = 9, .tasks_per_node = 2},
+        false, "2(x4)", "0,1|2,3|4,5|6,7");
+    check(&(struct layout_ask){.job_nodes = 2, .nodes_min = 1, .nodes_max = 1, .tasks = 3}, false,
+        "3", "0,1,2");
 }
 
 static void check_refused(const struct layout_ask *ask, const char *expected)
@@ -65,24 +75,36 @@ static void check_refused(const struct layout_ask *ask, const char *expected)
 static void what_cannot_be_laid_out_is_refused(void **state)
 {
     (void)state;
-    check_refused(&(struct layout_ask){.job_nodes = 1, .nodes_min = 2, .nodes_max = 2}, "Only 1 node can be used, asked for 2");
-    check_refused(&(struct layout_ask){.job_nodes = 2, .tasks = 5, .tasks_per_node = 2}, "5 tasks on 2 nodes are more than 2 for each");
-    check_refused(&(struct layout_ask){.job_nodes = 2, .tasks = LAYOUT_TASKS_MAX + 1}, "at most 65536 tasks");
-    check_refused(&(struct layout_ask){.job_nodes = 256, .tasks_per_node = 4096}, "at most 65536 tasks");
+    check_refused(&(struct layout_ask){.job_nodes = 1, .nodes_min = 2, .nodes_max = 2},
+        "Only 1 node can be used, asked for 2");
+    check_refused(&(struct layout_ask){.job_nodes = 2, .tasks = 5, .tasks_per_node = 2},
+        "5 tasks on 2 nodes are more than 2 for each");
+    check_refused(
+        &(struct layout_ask){.job_nodes = 2, .tasks = LAYOUT_TASKS_MAX + 1}, "at most 65536 tasks");
+    check_refused(
+        &(struct layout_ask){.job_nodes = 256, .tasks_per_node = 4096}, "at most 65536 tasks");
 }
 
 static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 static void tell(struct buf *out)
 {
-    char shell[] = "sh", option[] = "-c", command[] = "echo \xff", empty[] = "", a[] = "A=1", b[] = "B=two\nlines";
+    char shell[] = "sh", option[] = "-c", command[] = "echo \xff", empty[] = "", a[] = "A=1",
+         b[] = "B=two\nlines";
     char address[] = "10.0.0.1", cwd[] = "/home/ann/x y";
     char *argv[] = {shell, option, command, empty, NULL}, *env[] = {a, b, NULL};
     const int64_t ids[] = {2, 3};
     struct part p = {.address = address,
         .port = 40001,
         .step = {.output = "out.%t", .labels = true, .cpus_per_task = 2},
-        .place = {.step = 7, .tasks = 5, .nodes = 3, .node = 1, .ids = ids, .n = 2, .nodelist = "a,b,c", .per_node = "2(x2),1"},
+        .place = {.step = 7,
+            .tasks = 5,
+            .nodes = 3,
+            .node = 1,
+            .ids = ids,
+            .n = 2,
+            .nodelist = "a,b,c",
+            .per_node = "2(x2),1"},
         .cwd = cwd,
         .argv = argv,
         .env = env};
@@ -130,9 +152,11 @@ static void what_no_srun_tells_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"\n", "{}\n", "[]\n", "{\"port\": 0}\n",
-        ("{\"address\":\"a\",\"port\":1,\"key\":\"short\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,\"ids\":[0],\"nodelist\":\"a\","
-        "\"per_node\":\"1\",\"n_args\":1,\"n_env\":0}\n"),
-        "{\"address\":\"a\",\"port\":1,\"key\":\"x\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,\"ids\":[1],\"n_args\":1,\"n_env\":0}\n"};
+        ("{\"address\":\"a\",\"port\":1,\"key\":\"short\",\"step\":0,\"tasks\":1,\"nodes\":1,"
+         "\"node\":0,\"ids\":[0],\"nodelist\":\"a\","
+         "\"per_node\":\"1\",\"n_args\":1,\"n_env\":0}\n"),
+        "{\"address\":\"a\",\"port\":1,\"key\":\"x\",\"step\":0,\"tasks\":1,\"nodes\":1,\"node\":0,"
+        "\"ids\":[1],\"n_args\":1,\"n_env\":0}\n"};
     struct part p;
     struct err e;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -141,16 +165,25 @@ static void what_no_srun_tells_is_refused(void **state)
     }
 }
 
-/* That its starter has not ended says nothing: the part may be about to connect, and nobody would end its tasks. */
+/* That its starter has not ended says nothing: the part may be about to connect, and nobody would
+ * end its tasks. */
 static void a_part_that_is_signalled_before_it_connects_is_called_off(void **state)
 {
     (void)state;
-    char server[] = "https://127.0.0.1:1", address[] = "127.0.0.1", none[] = "", a[] = "a", b[] = "b";
-    const struct step_nodes nodes = {.server = server, .ca = none, .token = none, .address = address, .names = {a, b}, .n = 2};
+    char server[] = "https://127.0.0.1:1", address[] = "127.0.0.1", none[] = "", a[] = "a",
+         b[] = "b";
+    const struct step_nodes nodes = {
+        .server = server, .ca = none, .token = none, .address = address, .names = {a, b}, .n = 2};
     const struct layout layout = {.nodes = 2, .tasks = 2};
     const struct step s = {.program = "srun", .quiet = true};
     char *argv[] = {a, NULL};
-    const struct parts_ask ask = {.s = &s, .nodes = &nodes, .layout = &layout, .ranks = (const int64_t[]){0, 1}, .nodelist = "a,b", .per_node = "1(x2)", .argv = argv};
+    const struct parts_ask ask = {.s = &s,
+        .nodes = &nodes,
+        .layout = &layout,
+        .ranks = (const int64_t[]){0, 1},
+        .nodelist = "a,b",
+        .per_node = "1(x2)",
+        .argv = argv};
     struct parts *p = NULL;
     struct err e;
     assert_int_equal(parts_create(&ask, &p, &e), 0);
@@ -169,8 +202,19 @@ static void programs_go_to_the_other_nodes(void **state)
     char file[] = "p.conf", cwd[] = "/", address[] = "10.0.0.1";
     char *argv[] = {file, NULL}, *env[] = {NULL};
     const int64_t ids[] = {1};
-    struct part p = {.address = address, .port = 1, .step = {.programs = "* echo \xff\n", .prolog = "/bin/pro", .epilog = "/bin/epi"},
-        .place = {.tasks = 2, .nodes = 2, .node = 1, .ids = ids, .n = 1, .nodelist = "a,b", .per_node = "1(x2)"}, .cwd = cwd, .argv = argv, .env = env};
+    struct part p = {.address = address,
+        .port = 1,
+        .step = {.programs = "* echo \xff\n", .prolog = "/bin/pro", .epilog = "/bin/epi"},
+        .place = {.tasks = 2,
+            .nodes = 2,
+            .node = 1,
+            .ids = ids,
+            .n = 1,
+            .nodelist = "a,b",
+            .per_node = "1(x2)"},
+        .cwd = cwd,
+        .argv = argv,
+        .env = env};
     struct buf text = {0};
     struct part read;
     struct err e;
@@ -213,7 +257,8 @@ static void check_words(const char *text, int64_t tasks, int64_t task, const cha
 static void each_task_has_its_program(void **state)
 {
     (void)state;
-    static const char manual[] = "####\n# srun -n8 -l --multi-prog silly.conf\n4-6\t hostname\n1,7\t echo  task:%t\n0,2-3\t echo  offset:%o\n";
+    static const char manual[] = "####\n# srun -n8 -l --multi-prog silly.conf\n4-6\t "
+                                 "hostname\n1,7\t echo  task:%t\n0,2-3\t echo  offset:%o\n";
     check_words(manual, 8, 0, "<echo><offset:0><more %t>");
     check_words(manual, 8, 2, "<echo><offset:1><more %t>");
     check_words(manual, 8, 3, "<echo><offset:2><more %t>");
@@ -223,8 +268,10 @@ static void each_task_has_its_program(void **state)
     check_words("0,2 a %t %o\n* star %t %o", 5, 3, "<star><3><3><more %t>");
     check_words("3,0-1 a %o %t\n2 b %o\n", 4, 0, "<a><1><0><more %t>");
     check_words("\n  \n# c\n  0 echo a\r\n\t1\techo   b    c \n", 2, 1, "<echo><b><c><more %t>");
-    check_words("0 sh -c 'echo \"$0\" %t %o x  y' '%t' a'%t'\\ b'c%o'%o", 1, 0, "<sh><-c><echo \"$0\" %t %o x  y><%t><a%t bc%o0><more %t>");
-    check_words("0 echo \"a  b %t\" \\%t %% %x '' $HOME # no remark", 1, 0, "<echo><\"a><b><0\"><%t><%%><%x><><$HOME><#><no><remark><more %t>");
+    check_words("0 sh -c 'echo \"$0\" %t %o x  y' '%t' a'%t'\\ b'c%o'%o", 1, 0,
+        "<sh><-c><echo \"$0\" %t %o x  y><%t><a%t bc%o0><more %t>");
+    check_words("0 echo \"a  b %t\" \\%t %% %x '' $HOME # no remark", 1, 0,
+        "<echo><\"a><b><0\"><%t><%%><%x><><$HOME><#><no><remark><more %t>");
     check_words("0 echo a\\\n b c\n1 d", 2, 0, "<echo><a><b><c><more %t>");
     check_words("0 echo a\\\n b c\n1 d", 2, 1, "<d><more %t>");
 }
@@ -251,7 +298,8 @@ static void programs_that_are_not_one_for_each_task_are_refused(void **state)
     check_no_programs("0-5 a\n", "line 1: there is no task 5: the step has 2");
     check_no_programs("x a\n", "line 1: expected tasks, as 0,2-3 or *, found \"x a\"");
     for (size_t i = 0; i < 8; i++)
-        check_no_programs((const char *const[]){"1-0 a", "0, 1 a", "0- a", "-1 a", "0,,1 a", "** a", "0-1-2 a", "99999999999999999999 a"}[i],
+        check_no_programs((const char *const[]){"1-0 a", "0, 1 a", "0- a", "-1 a", "0,,1 a", "** a",
+                              "0-1-2 a", "99999999999999999999 a"}[i],
             "line 1: expected tasks");
     check_no_programs("# a\n0-1\n", "line 2: expected a program behind the tasks");
     check_no_programs("0-1 '' a\n", "line 1: expected a program behind the tasks");
@@ -261,7 +309,8 @@ static void programs_that_are_not_one_for_each_task_are_refused(void **state)
 static void what_stands_in_front_of_a_task_changes_its_environment(void **state)
 {
     (void)state;
-    static const char said[] = "export A_STEP=b c =d\nnoise\nexport NO_VALUE\nexport =x\nunset A_GONE\nunset \nunset A=B\nexport A_LAST=";
+    static const char said[] = "export A_STEP=b c =d\nnoise\nexport NO_VALUE\nexport =x\nunset "
+                               "A_GONE\nunset \nunset A=B\nexport A_LAST=";
     setenv("A_GONE", "1", 1);
     step_prolog_obey(said, strlen(said));
     assert_string_equal(getenv("A_STEP"), "b c =d");

@@ -163,8 +163,9 @@ static void check(struct place *p, const char *expected)
 static void all_is_sent_but_what_is_left_out(void **state)
 {
     struct place *p = *state;
-    shell(p, "mkdir -p a/b a/skip empty .git; touch a/b/x a/skip/y a/t.tmp z; ln -s nowhere link; touch "
-             ".git/x; mkfifo pipe");
+    shell(p,
+        "mkdir -p a/b a/skip empty .git; touch a/b/x a/skip/y a/t.tmp z; ln -s nowhere link; touch "
+        ".git/x; mkfifo pipe");
     check(p, "a a/b a/b/x a/skip a/skip/y a/t.tmp empty link z ");
     assert_non_null(strstr(p->warned.data, "\"pipe\" is not sent"));
     shell(p, "printf 'skip/\\n*.tmp\\npipe\\n' >.belayignore");
@@ -178,7 +179,8 @@ static void in_a_work_tree_git_says_what_is_sent(void **state)
     struct place *p = *state;
     if (system("git --version >/dev/null 2>&1") != 0)
         skip();
-    shell(p, "git init -q . && mkdir -p sub/out && touch tracked.log sub/new sub/out/o gone more.tmp && git "
+    shell(p, "git init -q . && mkdir -p sub/out && touch tracked.log sub/new sub/out/o gone "
+             "more.tmp && git "
              "add -f tracked.log gone && rm gone && "
              "echo '*.log' >.gitignore && echo /out >sub/.gitignore && touch other.log");
     check(p, ".gitignore more.tmp sub sub/.gitignore sub/new tracked.log ");
@@ -196,7 +198,8 @@ static void what_is_too_large_is_named(void **state)
     struct place *p = *state;
     struct workdir_scan s;
     struct err e;
-    shell(p, "mkdir data src; truncate -s 1500M data/one; truncate -s 600M data/two; echo x >src/a");
+    shell(
+        p, "mkdir data src; truncate -s 1500M data/one; truncate -s 600M data/two; echo x >src/a");
     assert_int_equal(workdir_scan(p->dir, on_warning, p, &s, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "2.1 GiB in 5 entries"));
     assert_non_null(strstr(e.text, "\"data\" 2.1 GiB in 3, \"src\" 2 B in 2"));

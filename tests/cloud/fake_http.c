@@ -106,7 +106,8 @@ static void fake_cancel(struct http_client *c, struct http_call *call)
 
 void fake_http_init(struct fake_http *f, struct timers *timers)
 {
-    *f = (struct fake_http){.client = {.start = fake_start, .cancel = fake_cancel}, .timers = timers};
+    *f = (struct fake_http){
+        .client = {.start = fake_start, .cancel = fake_cancel}, .timers = timers};
 }
 
 void fake_http_deinit(struct fake_http *f)
@@ -164,7 +165,8 @@ void fake_http_add_file(struct fake_http *f, int status, const char *name)
     add(f, (struct fake_answer){.status = status, .body = fake_read_file(name)});
 }
 
-void fake_http_route(struct fake_http *f, const char *method, const char *path, int status, const char *body)
+void fake_http_route(
+    struct fake_http *f, const char *method, const char *path, int status, const char *body)
 {
     struct fake_route *r = NULL;
     for (size_t i = 0; i < f->n_routes && !r; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HTTP client that plays a script: it keeps what was asked and answers from the next entry of the script,
- * or from a route when the URL has one, a millisecond of virtual time later.
+ * An HTTP client that plays a script: it keeps what was asked and answers from the next entry of
+ * the script, or from a route when the URL has one, a millisecond of virtual time later.
  */
 #ifndef BELAY_TESTS_CLOUD_FAKE_HTTP_H
 #define BELAY_TESTS_CLOUD_FAKE_HTTP_H
@@ -65,7 +65,8 @@ void fake_http_add_file(struct fake_http *f, int status, const char *name);
 char *fake_read_file(const char *name); /* free() */
 
 /* From now on every such request gets this; status 0: a time-out. */
-void fake_http_route(struct fake_http *f, const char *method, const char *path, int status, const char *body);
+void fake_http_route(
+    struct fake_http *f, const char *method, const char *path, int status, const char *body);
 
 /* How many requests for this path (the URL's end) there were. */
 size_t fake_http_count(const struct fake_http *f, const char *method, const char *path);

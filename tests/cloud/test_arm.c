@@ -40,7 +40,8 @@ static char *at(const json_t *v, const char *path)
     while (v && *path) {
         size_t n = strcspn(path, "/");
         char *key = mem_strndup(path, n);
-        v = json_is_array(v) ? json_array_get(v, (size_t)strtol(key, NULL, 10)) : json_object_get(v, key);
+        v = json_is_array(v) ? json_array_get(v, (size_t)strtol(key, NULL, 10))
+                             : json_object_get(v, key);
         free(key);
         path += n + (path[n] == '/');
     }
@@ -91,8 +92,8 @@ static void a_spot_machine_goes_with_all_its_parts(void **state)
     assert_at(v, "properties/osProfile/customData", "IyEvYmluL3NoCg==");
     assert_at(v, "properties/osProfile/linuxConfiguration/ssh/publicKeys/0/path",
         "/home/belay/.ssh/authorized_keys");
-    assert_at(
-        v, "properties/networkProfile/networkInterfaces/0/id", NET "/networkInterfaces/belay-lab-17-nic");
+    assert_at(v, "properties/networkProfile/networkInterfaces/0/id",
+        NET "/networkInterfaces/belay-lab-17-nic");
     assert_at(v, "properties/networkProfile/networkInterfaces/0/properties/deleteOption", "Delete");
     assert_at(v, "identity", "(nothing)");
     json_decref(v);
@@ -119,7 +120,8 @@ static void an_on_demand_machine_in_no_zone_names_neither(void **state)
     assert_at(v, "properties/osProfile/adminUsername", "ops");
     assert_at(v, "properties/storageProfile/imageReference/id", m.image);
     assert_at(v, "properties/storageProfile/osDisk/diskSizeGB", "(nothing)");
-    assert_at(v, "properties/storageProfile/osDisk/managedDisk/storageAccountType", "StandardSSD_LRS");
+    assert_at(
+        v, "properties/storageProfile/osDisk/managedDisk/storageAccountType", "StandardSSD_LRS");
     assert_at(v, "identity/type", "UserAssigned");
     json_decref(v);
 }
@@ -135,8 +137,8 @@ static void a_network_interface_is_tagged_like_its_machine(void **state)
     assert_int_equal(json_parse(buf_str(&body), body.len, 1 << 20, &v, NULL), 0);
     assert_at(v, "tags/belay:cluster", "lab");
     assert_at(v, "tags/belay:instance", "belay-lab-17");
-    assert_at(
-        v, "properties/ipConfigurations/0/properties/subnet/id", NET "/virtualNetworks/net/subnets/nodes");
+    assert_at(v, "properties/ipConfigurations/0/properties/subnet/id",
+        NET "/virtualNetworks/net/subnets/nodes");
     assert_at(v, "properties/networkSecurityGroup/id", NET "/networkSecurityGroups/closed");
     json_decref(v);
     buf_deinit(&body);
@@ -231,22 +233,25 @@ static void paths_are_escaped(void **state)
     (void)state;
     arm_path_list_tagged(&machine, "o'b&c", &out);
     assert_string_equal(buf_str(&out),
-        "/subscriptions/" SUBSCRIPTION "/resources?$filter=tagName%20eq%20%27belay%3Acluster%27%20and%20"
+        "/subscriptions/" SUBSCRIPTION
+        "/resources?$filter=tagName%20eq%20%27belay%3Acluster%27%20and%20"
         "tagValue%20eq%20%27o%27%27b%26c%27&api-version=2021-04-01");
     buf_clear(&out);
     arm_path(&machine, ARM_DISK, "x/../y-os", &out);
-    assert_string_equal(
-        buf_str(&out), GROUP "/providers/Microsoft.Compute/disks/x%2F..%2Fy-os?api-version=2022-07-02");
+    assert_string_equal(buf_str(&out),
+        GROUP "/providers/Microsoft.Compute/disks/x%2F..%2Fy-os?api-version=2022-07-02");
     buf_clear(&out);
     arm_path_delete_vm(&machine, "belay-lab-17", &out);
-    assert_string_equal(buf_str(&out), GROUP "/providers/Microsoft.Compute/virtualMachines/"
-                                             "belay-lab-17?api-version=2022-08-01&forceDeletion=true");
+    assert_string_equal(buf_str(&out),
+        GROUP "/providers/Microsoft.Compute/virtualMachines/"
+              "belay-lab-17?api-version=2022-08-01&forceDeletion=true");
     buf_clear(&out);
     arm_path_prices("eastus", "Standard_D8s_v5", &out);
     assert_string_equal(buf_str(&out),
         "/api/retail/"
         "prices?api-version=2023-01-01-preview&$filter=serviceName%20eq%20%27Virtual%20Machines%27"
-        "%20and%20priceType%20eq%20%27Consumption%27%20and%20armRegionName%20eq%20%27eastus%27%20and%20"
+        "%20and%20priceType%20eq%20%27Consumption%27%20and%20armRegionName%20eq%20%27eastus%27%"
+        "20and%20"
         "armSkuName%20eq%20%27Standard_D8s_v5%27");
     buf_deinit(&out);
 }
@@ -255,9 +260,10 @@ static void only_urls_of_the_endpoint_are_ours(void **state)
 {
     static const char *const ours[] = {
         "https://management.azure.com/x", "https://MANAGEMENT.azure.com:443/x?a=b", NULL};
-    static const char *const others[] = {"", "http://management.azure.com/x", "https://management.azure.com",
-        "https://management.azure.com.example.com/x", "https://management.azure.com@example.com/",
-        "https://management.azure.com:444/x", "https://management.azure.com:443@example.com/",
+    static const char *const others[] = {"", "http://management.azure.com/x",
+        "https://management.azure.com", "https://management.azure.com.example.com/x",
+        "https://management.azure.com@example.com/", "https://management.azure.com:444/x",
+        "https://management.azure.com:443@example.com/",
         "https://example.com/https://management.azure.com/", "https://management.azure.com/a b",
         "https://management.azure.com/a\r\nb", "https://management.azure.com\\@example.com/", NULL};
     (void)state;
@@ -397,24 +403,32 @@ static void disks_are_read_without_those_in_use(void **state)
     cloud_volumes_deinit(&l);
 }
 
-#define DISK_OF(id, properties, more)                                                                        \
-    "{\"value\":[{\"name\":\"a\",\"location\":\"eastus\",\"id\":\"" id "\",\"sku\":{\"name\":\"t\"},\"properties\":{" properties "}" more "}]}"
+#define DISK_OF(id, properties, more)                                                              \
+    "{\"value\":[{\"name\":\"a\",\"location\":\"eastus\",\"id\":\"" id                             \
+    "\",\"sku\":{\"name\":\"t\"},\"properties\":{" properties "}" more "}]}"
 #define DISK_ID "/subscriptions/s/resourceGroups/g/x/a"
 #define DISK_GOOD "\"uniqueId\":\"u\",\"diskState\":\"Unattached\""
 
 static void malformed_disks_are_refused(void **state)
 {
-    static const char *const bodies[] = {"", "[]", "{}", "{\"value\":{}}", "{\"value\":[7]}", "{\"value\":[{}]}", "{\"value\":[],\"nextLink\":7}",
-        DISK_OF("", DISK_GOOD ",\"diskSizeGB\":1", ""), DISK_OF("/disks/a", DISK_GOOD ",\"diskSizeGB\":1", ""), DISK_OF(DISK_ID, DISK_GOOD, ""),
-        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":-1", ""), DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1048577", ""),
-        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":\"1\"", ""), DISK_OF(DISK_ID, "\"diskSizeGB\":1,\"diskState\":\"Unattached\"", ""),
+    static const char *const bodies[] = {"", "[]", "{}", "{\"value\":{}}", "{\"value\":[7]}",
+        "{\"value\":[{}]}", "{\"value\":[],\"nextLink\":7}",
+        DISK_OF("", DISK_GOOD ",\"diskSizeGB\":1", ""),
+        DISK_OF("/disks/a", DISK_GOOD ",\"diskSizeGB\":1", ""), DISK_OF(DISK_ID, DISK_GOOD, ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":-1", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1048577", ""),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":\"1\"", ""),
+        DISK_OF(DISK_ID, "\"diskSizeGB\":1,\"diskState\":\"Unattached\"", ""),
         DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1,\"timeCreated\":\"today\"", ""),
         DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1,\"LastOwnershipUpdateTime\":7", ""),
         DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"tags\":{\"belay:cluster\":7}"),
-        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedBy\":7"), DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"zones\":[7]"),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedBy\":7"),
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"zones\":[7]"),
         "<html><body>502</body></html>", NULL};
-    static const char good[] = DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[]"),
-                      shared[] = DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[\"x\"]");
+    static const char good[] =
+        DISK_OF(DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[]"),
+                      shared[] = DISK_OF(
+                          DISK_ID, DISK_GOOD ",\"diskSizeGB\":1", ",\"managedByExtended\":[\"x\"]");
     struct cloud_volumes l = {0};
     char next[ARM_URL_MAX + 1] = "kept";
     struct err e;
@@ -445,7 +459,8 @@ static void operations_end_well_or_with_their_error(void **state)
     assert_true(done);
     assert_int_equal(arm_parse_operation(failed, strlen(failed), &done, &e), ERR_NO_CAPACITY);
     assert_non_null(strstr(e.text, "ZonalAllocationFailed: Allocation failed."));
-    assert_int_equal(arm_parse_operation("{\"status\":\"Canceled\"}", 21, &done, &e), ERR_UNAVAILABLE);
+    assert_int_equal(
+        arm_parse_operation("{\"status\":\"Canceled\"}", 21, &done, &e), ERR_UNAVAILABLE);
     free(running);
     free(done_reply);
     free(failed);
@@ -454,7 +469,8 @@ static void operations_end_well_or_with_their_error(void **state)
 static void a_failed_machine_says_why_in_its_view(void **state)
 {
     static const char why[] =
-        "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{\"code\":"
+        "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{"
+        "\"code\":"
         "\"ProvisioningState/failed/AllocationFailed\",\"message\":\"no\"}]}}}";
     static const char silent[] = "{\"properties\":{\"provisioningState\":\"Failed\"}}";
     static const char fine[] = "{\"properties\":{\"provisioningState\":\"Succeeded\"}}";
@@ -472,7 +488,8 @@ static void prices_are_of_linux_and_the_newest(void **state)
 {
     struct cloud_prices l = {0};
     char next[ARM_URL_MAX + 1];
-    char *page1 = fake_read_file("azure_prices_1.json"), *page2 = fake_read_file("azure_prices_2.json");
+    char *page1 = fake_read_file("azure_prices_1.json"),
+         *page2 = fake_read_file("azure_prices_2.json");
     struct err e;
     (void)state;
     if (arm_parse_prices(page1, strlen(page1), "eastus", "Standard_NC4as_T4_v3", &l, next, &e) != 0)
@@ -497,10 +514,12 @@ static void prices_are_of_linux_and_the_newest(void **state)
 
 static void malformed_replies_are_refused(void **state)
 {
-    static const char *const vms[] = {"", "{", "[]", "null", "{\"value\":[]} x", "{}", "{\"value\":{}}",
-        "{\"value\":[],\"nextLink\":7}", "{\"value\":[7]}", "{\"value\":[{\"tags\":{\"belay:cluster\":7}}]}",
+    static const char *const vms[] = {"", "{", "[]", "null", "{\"value\":[]} x", "{}",
+        "{\"value\":{}}", "{\"value\":[],\"nextLink\":7}", "{\"value\":[7]}",
+        "{\"value\":[{\"tags\":{\"belay:cluster\":7}}]}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"}}]}",
-        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\"}]}",
+        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\"}]"
+        "}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
         "\"properties\":{}}]}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"\",\"location\":\"eastus\","
@@ -509,7 +528,8 @@ static void malformed_replies_are_refused(void **state)
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
         "\"properties\":"
         "{\"hardwareProfile\":{\"vmSize\":\"s\"},\"timeCreated\":\"today\"}}]}",
-        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\",\"zones\":["
+        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
+        "\"zones\":["
         "7],"
         "\"properties\":{\"hardwareProfile\":{\"vmSize\":\"s\"}}}]}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
@@ -530,7 +550,8 @@ static void malformed_replies_are_refused(void **state)
         "Hour\",\"effectiveStartDate\":"
         "\"yesterday\",\"retailPrice\":1}]}",
         NULL};
-    static const char *const operations[] = {"", "{}", "[]", "{\"status\":7}", "{\"status\":null}", NULL};
+    static const char *const operations[] = {
+        "", "{}", "[]", "{\"status\":7}", "{\"status\":null}", NULL};
     struct cloud_instances l = {0};
     struct cloud_instance i;
     struct cloud_prices p = {0};
@@ -546,18 +567,22 @@ static void malformed_replies_are_refused(void **state)
     }
     for (size_t k = 0; tagged[k]; k++) {
         struct err e = {0};
-        if (arm_parse_tagged(tagged[k], strlen(tagged[k]), &machine, "eastus", &l, next, &e) != ERR_INVALID)
+        if (arm_parse_tagged(tagged[k], strlen(tagged[k]), &machine, "eastus", &l, next, &e) !=
+            ERR_INVALID)
             fail_msg("taken: %s", tagged[k]);
     }
     for (size_t k = 0; prices[k]; k++) {
         struct err e = {0};
-        if (arm_parse_prices(prices[k], strlen(prices[k]), "eastus", "t", &p, next, &e) != ERR_INVALID)
+        if (arm_parse_prices(prices[k], strlen(prices[k]), "eastus", "t", &p, next, &e) !=
+            ERR_INVALID)
             fail_msg("taken: %s", prices[k]);
     }
     for (size_t k = 0; operations[k]; k++) {
         struct err e = {0};
-        assert_int_equal(arm_parse_operation(operations[k], strlen(operations[k]), &done, &e), ERR_INVALID);
-        assert_int_equal(arm_parse_progress(operations[k], strlen(operations[k]), &done, &e), ERR_INVALID);
+        assert_int_equal(
+            arm_parse_operation(operations[k], strlen(operations[k]), &done, &e), ERR_INVALID);
+        assert_int_equal(
+            arm_parse_progress(operations[k], strlen(operations[k]), &done, &e), ERR_INVALID);
     }
     assert_string_equal(next, "kept");
     assert_int_equal(l.n, 0);
@@ -580,16 +605,21 @@ static void refusals_are_told_apart(void **state)
             ERR_NO_CAPACITY},
         {409, "{\"error\":{\"code\":\"QuotaExceeded\",\"message\":\"m\"}}", ERR_QUOTA},
         {400, "{\"error\":{\"code\":\"PublicIPCountQuotaExceeded\",\"message\":\"m\"}}", ERR_QUOTA},
-        {409, "{\"error\":{\"code\":\"OperationNotAllowed\",\"message\":\"Disk is attached\"}}", ERR_CONFIG},
+        {409, "{\"error\":{\"code\":\"OperationNotAllowed\",\"message\":\"Disk is attached\"}}",
+            ERR_CONFIG},
         {409, "{\"error\":{\"code\":\"Conflict\",\"message\":\"m\"}}", ERR_UNAVAILABLE},
         {409,
-            "{\"error\":{\"code\":\"Conflict\",\"message\":\"m\",\"details\":[{\"code\":\"QuotaExceeded\","
+            "{\"error\":{\"code\":\"Conflict\",\"message\":\"m\",\"details\":[{\"code\":"
+            "\"QuotaExceeded\","
             "\"message\":\"n\"}]}}",
             ERR_QUOTA},
-        {409, "{\"error\":{\"code\":\"AnotherOperationInProgress\",\"message\":\"m\"}}", ERR_UNAVAILABLE},
-        {409, "{\"error\":{\"code\":\"PropertyChangeNotAllowed\",\"message\":\"m\"}}", ERR_CONFLICT},
+        {409, "{\"error\":{\"code\":\"AnotherOperationInProgress\",\"message\":\"m\"}}",
+            ERR_UNAVAILABLE},
+        {409, "{\"error\":{\"code\":\"PropertyChangeNotAllowed\",\"message\":\"m\"}}",
+            ERR_CONFLICT},
         {429, "{\"error\":{\"code\":\"TooManyRequests\",\"message\":\"m\"}}", ERR_THROTTLED},
-        {429, "{\"error\":{\"code\":\"SubscriptionRequestsThrottled\",\"message\":\"m\"}}", ERR_THROTTLED},
+        {429, "{\"error\":{\"code\":\"SubscriptionRequestsThrottled\",\"message\":\"m\"}}",
+            ERR_THROTTLED},
         {429, "", ERR_THROTTLED},
         {403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"m\"}}", ERR_DENIED},
         {403, "{\"error\":{\"code\":\"LinkedAuthorizationFailed\",\"message\":\"m\"}}", ERR_DENIED},

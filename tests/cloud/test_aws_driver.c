@@ -83,8 +83,9 @@ static void on_volumes(void *ctx, const struct err *e, const struct cloud_volume
 
 static void clear_environment(void)
 {
-    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-        "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"};
+    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE",
+        "AWS_EC2_METADATA_DISABLED"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
 }
@@ -135,7 +136,8 @@ static void finish(struct rig *g, int expected)
     assert_int_equal(g->completions, 1);
     g->completions = 0;
     if (g->e.kind != (enum err_kind)expected)
-        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind), g->e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->e.kind),
+            g->e.text);
 }
 
 static void launch(struct rig *g, int expected)
@@ -165,10 +167,12 @@ static void assert_signed(struct rig *g, size_t i, const char *host, const char 
     sigv4_sha256_hex(buf_str(body), body->len, hash);
     assert_int_equal(sigv4_parse_authorization(authorization, &claim, &e), 0);
     assert_string_equal(claim.access_key, "AKIDEXAMPLE");
-    assert_string_equal(claim.signed_headers,
-        token ? "content-type;host;x-amz-date;x-amz-security-token" : "content-type;host;x-amz-date");
-    struct sigv4_header headers[] = {{"content-type", "application/x-www-form-urlencoded; charset=utf-8"},
-        {"host", host}, {"x-amz-date", timestamp}, {"x-amz-security-token", token}};
+    assert_string_equal(
+        claim.signed_headers, token ? "content-type;host;x-amz-date;x-amz-security-token"
+                                    : "content-type;host;x-amz-date");
+    struct sigv4_header headers[] = {
+        {"content-type", "application/x-www-form-urlencoded; charset=utf-8"}, {"host", host},
+        {"x-amz-date", timestamp}, {"x-amz-security-token", token}};
     struct sigv4_request r = {"POST", "/", headers, token ? 4 : 3, hash};
     struct sigv4_scope scope = {timestamp, "us-east-1", "ec2"};
     assert_int_equal(sigv4_signature(&r, &scope, SECRET, claim.signed_headers, expected, &e), 0);
@@ -189,8 +193,8 @@ static void launch_is_one_signed_post(void **state)
     assert_string_equal(g->http.requests[0].method, "POST");
     assert_string_equal(g->http.requests[0].url, ENDPOINT);
     assert_true(str_starts(buf_str(&g->http.requests[0].body), "Action=RunInstances&"));
-    assert_true(
-        fake_http_sent(&g->http, 0, "Content-Type: application/x-www-form-urlencoded; charset=utf-8"));
+    assert_true(fake_http_sent(
+        &g->http, 0, "Content-Type: application/x-www-form-urlencoded; charset=utf-8"));
     assert_true(fake_http_sent(&g->http, 0, "X-Amz-Date: 20260822T120000Z"));
     assert_true(fake_http_sent(&g->http, 0, "X-Amz-Security-Token: SESSION"));
     assert_signed(g, 0, "127.0.0.1:4566", "20260822T120000Z");
@@ -225,7 +229,8 @@ static void regions_cannot_name_another_host(void **state)
 static void launches_that_cannot_be_sent_are_refused(void **state)
 {
     struct rig *g = *state;
-    struct cloud_launch l = {.token = "t", .region = "us-east-1", .zone = "z", .type = "t", .cluster = "lab"};
+    struct cloud_launch l = {
+        .token = "t", .region = "us-east-1", .zone = "z", .type = "t", .cluster = "lab"};
     g->options.machine.image = NULL;
     create(g);
     g->driver->ops->launch(g->driver, &l, on_launch, g);
@@ -261,8 +266,8 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
     g->driver->ops->list(g->driver, "us-east-1", "lab", on_list, g);
     finish(g, 0);
     assert_int_equal(g->http.n_requests, 2);
-    assert_true(
-        str_ends(buf_str(&g->http.requests[1].body), "&NextToken=eyJ2IjoiMiIsImMiOiJhK2IvYz0ifQ%3D%3D"));
+    assert_true(str_ends(
+        buf_str(&g->http.requests[1].body), "&NextToken=eyJ2IjoiMiIsImMiOiJhK2IvYz0ifQ%3D%3D"));
     assert_signed(g, 1, "127.0.0.1:4566", "20260822T120000Z");
     assert_int_equal(g->n, 3); /* the fourth belongs to "laboratory" */
     assert_string_equal(g->list[2].id, "i-0a03");
@@ -278,7 +283,8 @@ static void volumes_are_our_own_of_all_pages_or_all(void **state)
         g->driver->ops->volumes(g->driver, "us-east-1", all ? NULL : "lab", on_volumes, g);
         finish(g, 0);
         assert_int_equal(g->http.n_requests, 2 * (all + 1));
-        assert_true(str_ends(buf_str(&g->http.requests[2 * all + 1].body), "&NextToken=cGFnZTI%3D"));
+        assert_true(
+            str_ends(buf_str(&g->http.requests[2 * all + 1].body), "&NextToken=cGFnZTI%3D"));
         assert_int_equal(g->n, all ? 2 : 1);
         assert_string_equal(g->volumes[0].id, "vol-0a01");
     }
@@ -296,11 +302,14 @@ static void volumes_that_are_denied_name_the_permission(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_add(&g->http, 403,
-        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized.</Message></Error></Errors></Response>");
+        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not "
+        "authorized.</Message></Error></Errors></Response>");
     g->driver->ops->volumes(g->driver, "us-east-1", "lab", on_volumes, g);
     finish(g, ERR_DENIED);
-    assert_string_equal(g->e.text, "aws DescribeVolumes, us-east-1: it needs the permission ec2:DescribeVolumes: EC2 refused: UnauthorizedOperation: "
-                                   "You are not authorized.; to do: the policy in docs/clouds/aws.md lists what is needed");
+    assert_string_equal(g->e.text,
+        "aws DescribeVolumes, us-east-1: it needs the permission ec2:DescribeVolumes: EC2 refused: "
+        "UnauthorizedOperation: "
+        "You are not authorized.; to do: the policy in docs/clouds/aws.md lists what is needed");
 }
 
 static void half_a_listing_is_an_error(void **state)
@@ -316,8 +325,9 @@ static void half_a_listing_is_an_error(void **state)
 
 static void endless_pages_are_an_error(void **state)
 {
-    static const char body[] = "<DescribeInstancesResponse><reservationSet/><nextToken>again</nextToken>"
-                               "</DescribeInstancesResponse>";
+    static const char body[] =
+        "<DescribeInstancesResponse><reservationSet/><nextToken>again</nextToken>"
+        "</DescribeInstancesResponse>";
     struct rig *g = *state;
     create(g);
     fake_http_route(&g->http, "POST", "/", 200, body);
@@ -329,18 +339,23 @@ static void endless_pages_are_an_error(void **state)
 
 /* ---- fleets ---- */
 
-#define TEMPLATE_MADE "<CreateLaunchTemplateResponse><launchTemplate/></CreateLaunchTemplateResponse>"
-#define TEMPLATE_DELETED "<DeleteLaunchTemplateResponse><launchTemplate/></DeleteLaunchTemplateResponse>"
-#define NO_TEMPLATES "<DescribeLaunchTemplatesResponse><launchTemplates/></DescribeLaunchTemplatesResponse>"
-#define EC2_ERROR(code)                                                                                      \
-    "<Response><Errors><Error><Code>" code "</Code><Message>no</Message></Error></Errors></Response>"
+#define TEMPLATE_MADE                                                                              \
+    "<CreateLaunchTemplateResponse><launchTemplate/></CreateLaunchTemplateResponse>"
+#define TEMPLATE_DELETED                                                                           \
+    "<DeleteLaunchTemplateResponse><launchTemplate/></DeleteLaunchTemplateResponse>"
+#define NO_TEMPLATES                                                                               \
+    "<DescribeLaunchTemplatesResponse><launchTemplates/></DescribeLaunchTemplatesResponse>"
+#define EC2_ERROR(code)                                                                            \
+    "<Response><Errors><Error><Code>" code                                                         \
+    "</Code><Message>no</Message></Error></Errors></Response>"
 
 static void on_refused(void *ctx, const struct cloud_place *p, const struct err *e)
 {
     struct rig *g = ctx;
     size_t n = strlen(g->refused);
     assert_int_equal(g->completions, 0);
-    snprintf(g->refused + n, sizeof(g->refused) - n, "%s %s %s;", p->zone, p->type, err_kind_name(e->kind));
+    snprintf(g->refused + n, sizeof(g->refused) - n, "%s %s %s;", p->zone, p->type,
+        err_kind_name(e->kind));
 }
 
 static void launch_fleet(struct rig *g, int expected)
@@ -383,11 +398,12 @@ static void a_fleet_may_give_another_machine_and_says_who_refused(void **state)
     assert_string_equal(g->instance.cluster, "lab");
     assert_int_equal(g->instance.market, CLOUD_SPOT);
     assert_int_equal(g->instance.state, CLOUD_PENDING);
-    assert_string_equal(g->refused,
-        "us-east-1b g6.xlarge no-capacity;us-east-1b g6e.xlarge quota;us-east-1c g6e.xlarge quota;");
+    assert_string_equal(g->refused, "us-east-1b g6.xlarge no-capacity;us-east-1b g6e.xlarge "
+                                    "quota;us-east-1c g6e.xlarge quota;");
     assert_int_equal(g->http.n_requests, 4);
     assert_true(asked(g, 0, "Action=CreateLaunchTemplate&"));
-    assert_true(asked(g, 1, "Action=CreateFleet&Version=2016-11-15&Type=instant&ClientToken=belay-lab-17&"));
+    assert_true(asked(
+        g, 1, "Action=CreateFleet&Version=2016-11-15&Type=instant&ClientToken=belay-lab-17&"));
     assert_false(asked(g, 1, "UserData"));
     assert_true(asked(g, 2, "Action=DeleteLaunchTemplate&"));
     assert_true(asked(g, 3, "Action=DescribeLaunchTemplates&"));
@@ -407,7 +423,8 @@ static void a_repeated_fleet_says_the_same(void **state)
     fake_http_add(&g->http, 200, NO_TEMPLATES);
     launch_fleet(g, 0);
     for (size_t i = 0; i < 2; i++)
-        assert_string_equal(buf_str(&g->http.requests[i].body), buf_str(&g->http.requests[i + 2].body));
+        assert_string_equal(
+            buf_str(&g->http.requests[i].body), buf_str(&g->http.requests[i + 2].body));
 }
 
 static void a_fleet_that_gives_nothing_is_a_refusal_of_each_place(void **state)
@@ -419,9 +436,11 @@ static void a_fleet_that_gives_nothing_is_a_refusal_of_each_place(void **state)
         "<errorCode>RequestLimitExceeded</errorCode></item>"
         "<item><launchTemplateAndOverrides><overrides><instanceType>g6.xlarge</instanceType>"
         "<availabilityZone>us-east-1b</availabilityZone></overrides></launchTemplateAndOverrides>"
-        "<errorCode>InvalidFleetConfiguration</errorCode><errorMessage>not in that zone</errorMessage></item>"
+        "<errorCode>InvalidFleetConfiguration</errorCode><errorMessage>not in that "
+        "zone</errorMessage></item>"
         "</errorSet><fleetInstanceSet/></CreateFleetResponse>";
-    static const char silent[] = "<CreateFleetResponse><fleetId>fleet-1</fleetId></CreateFleetResponse>";
+    static const char silent[] =
+        "<CreateFleetResponse><fleetId>fleet-1</fleetId></CreateFleetResponse>";
     struct rig *g = *state;
     create(g);
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
@@ -449,7 +468,8 @@ static void a_refused_fleet_leaves_no_template(void **state)
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
     fake_http_add(&g->http, 400, EC2_ERROR("IdempotentParameterMismatch"));
     fake_http_add(&g->http, 200, TEMPLATE_DELETED);
-    fake_http_add(&g->http, 403, EC2_ERROR("UnauthorizedOperation")); /* to look for others: it may be */
+    /* to look for others: it may be */
+    fake_http_add(&g->http, 403, EC2_ERROR("UnauthorizedOperation"));
     launch_fleet(g, ERR_CONFLICT);
     assert_true(asked(g, 3, "Action=DeleteLaunchTemplate&"));
     /* A template that was made a moment ago is not known everywhere yet: that passes. */
@@ -461,14 +481,15 @@ static void a_refused_fleet_leaves_no_template(void **state)
 
 static void templates_that_were_left_behind_are_deleted(void **state)
 {
-    static const char old[] = "<DescribeLaunchTemplatesResponse><launchTemplates>"
-                              "<item><launchTemplateName>belay-old</"
-                              "launchTemplateName><createTime>2026-08-22T10:59:59Z</createTime></item>"
-                              "<item><launchTemplateName>belay-new</"
-                              "launchTemplateName><createTime>2026-08-22T11:59:00Z</createTime></item>"
-                              "<item><launchTemplateName>theirs</"
-                              "launchTemplateName><createTime>2020-08-22T11:59:00Z</createTime></item>"
-                              "</launchTemplates></DescribeLaunchTemplatesResponse>";
+    static const char old[] =
+        "<DescribeLaunchTemplatesResponse><launchTemplates>"
+        "<item><launchTemplateName>belay-old</"
+        "launchTemplateName><createTime>2026-08-22T10:59:59Z</createTime></item>"
+        "<item><launchTemplateName>belay-new</"
+        "launchTemplateName><createTime>2026-08-22T11:59:00Z</createTime></item>"
+        "<item><launchTemplateName>theirs</"
+        "launchTemplateName><createTime>2020-08-22T11:59:00Z</createTime></item>"
+        "</launchTemplates></DescribeLaunchTemplatesResponse>";
     struct rig *g = *state;
     create(g);
     fake_http_add(&g->http, 200, TEMPLATE_MADE);
@@ -478,15 +499,18 @@ static void templates_that_were_left_behind_are_deleted(void **state)
     fake_http_add(&g->http, 400, EC2_ERROR("InvalidLaunchTemplateName.NotFoundException"));
     launch_fleet(g, 0);
     assert_int_equal(g->http.n_requests, 5);
-    assert_true(asked(g, 4, "Action=DeleteLaunchTemplate&Version=2016-11-15&LaunchTemplateName=belay-old"));
+    assert_true(
+        asked(g, 4, "Action=DeleteLaunchTemplate&Version=2016-11-15&LaunchTemplateName=belay-old"));
 }
 
 /* tidied: the reply to the deletion that comes of it; NULL: none is to come. */
 static void list_fleets_instance(struct rig *g, int status, const char *tidied)
 {
     fake_http_add(&g->http, 200,
-        "<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>"
-        "<instanceState><code>16</code></instanceState><clientToken>belay-lab-17</clientToken><tagSet><item>"
+        "<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</"
+        "instanceId>"
+        "<instanceState><code>16</code></instanceState><clientToken>belay-lab-17</"
+        "clientToken><tagSet><item>"
         "<key>belay:cluster</key><value>lab</value></item></tagSet></item></instancesSet></item>"
         "</reservationSet></DescribeInstancesResponse>");
     if (tidied)
@@ -497,7 +521,8 @@ static void list_fleets_instance(struct rig *g, int status, const char *tidied)
     finish(g, 0);
 }
 
-/* Of a launch that was never answered the instance is listed; and deletions are repeated for a while. */
+/* Of a launch that was never answered the instance is listed; and deletions are repeated for a
+ * while. */
 static void a_template_is_deleted_when_its_instance_is_listed(void **state)
 {
     struct rig *g = *state;
@@ -534,8 +559,9 @@ static void with_a_subnet_a_fleet_stays_in_its_zone(void **state)
     launch_fleet(g, 0);
     assert_false(asked(g, 1, "us-east-1c"));
     assert_false(asked(g, 1, "Overrides.3"));
-    assert_true(asked(
-        g, 1, "Overrides.2.InstanceType=g6e.xlarge&LaunchTemplateConfigs.1.Overrides.2.SubnetId=subnet-1"));
+    assert_true(asked(g, 1,
+        "Overrides.2.InstanceType=g6e.xlarge&LaunchTemplateConfigs.1.Overrides.2.SubnetId=subnet-"
+        "1"));
     assert_string_equal(g->instance.zone, "us-east-1b");
     assert_string_equal(g->instance.type, "g6e.xlarge");
 }
@@ -549,7 +575,8 @@ static void termination_is_confirmed(void **state)
     g->driver->ops->terminate(g->driver, "us-east-1", ids, 2, on_done, g);
     finish(g, 0);
     fake_http_add(&g->http, 400,
-        "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code><Message>no</Message></Error></"
+        "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code><Message>no</Message></"
+        "Error></"
         "Errors>"
         "</Response>");
     g->driver->ops->terminate(g->driver, "us-east-1", ids, 2, on_done, g);
@@ -570,10 +597,12 @@ static void prices_are_the_newest_of_all_pages(void **state)
     assert_int_equal(g->prices[1].uusd_h, 385700);
 }
 
-#define EXPIRED                                                                                              \
-    "<Response><Errors><Error><Code>RequestExpired</Code><Message>old</Message></Error></Errors></Response>"
-#define AUTH_FAILURE                                                                                         \
-    "<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>"
+#define EXPIRED                                                                                    \
+    "<Response><Errors><Error><Code>RequestExpired</Code><Message>old</Message></Error></"         \
+    "Errors></Response>"
+#define AUTH_FAILURE                                                                               \
+    "<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></"    \
+    "Response>"
 
 static void wrong_clock_is_mended_once_and_for_all(void **state)
 {

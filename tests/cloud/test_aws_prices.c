@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The aws driver's prices: the price list's replies, and what the driver makes of three services of which it may lack two.
+ * The aws driver's prices: the price list's replies, and what the driver makes of three services of
+ * which it may lack two.
  */
 #include "base/json.h"
 #include "base/log.h"
@@ -37,8 +38,9 @@ static void the_request_is_what_the_service_documents(void **state)
 {
     static const struct {
         const char *field, *value;
-    } expected[] = {{"regionCode", "us-east-1"}, {"instanceType", "g6.xlarge"}, {"operatingSystem", "Linux"},
-        {"tenancy", "Shared"}, {"preInstalledSw", "NA"}, {"capacitystatus", "Used"}};
+    } expected[] = {{"regionCode", "us-east-1"}, {"instanceType", "g6.xlarge"},
+        {"operatingSystem", "Linux"}, {"tenancy", "Shared"}, {"preInstalledSw", "NA"},
+        {"capacitystatus", "Used"}};
     struct buf b = {0};
     struct err e;
     json_t *root;
@@ -80,12 +82,15 @@ static void only_the_hour_of_a_shared_linux_machine_counts(void **state)
     assert_string_equal(l.list[0].type, "g6.xlarge");
     assert_int_equal(time_parse_iso("2026-05-01T00:00:00Z", &since, &e), 0);
     assert_true(l.list[0].since.ms == since.ms);
-    assert_int_equal(parse(two, &l, page, &e), 0); /* capacity blocks, databases, nothing on demand */
+    /* capacity blocks, databases, nothing on demand */
+    assert_int_equal(parse(two, &l, page, &e), 0);
     assert_string_equal(page, "");
     assert_int_equal(l.n, 1);
     assert_int_equal(l.list[0].uusd_h, 804800);
-    assert_int_equal(pricing_parse_products(one, strlen(one), "eu-west-1", "g6.xlarge", &l, page, &e), 0);
-    assert_int_equal(pricing_parse_products(one, strlen(one), "us-east-1", "g6.2xlarge", &l, page, &e), 0);
+    assert_int_equal(
+        pricing_parse_products(one, strlen(one), "eu-west-1", "g6.xlarge", &l, page, &e), 0);
+    assert_int_equal(
+        pricing_parse_products(one, strlen(one), "us-east-1", "g6.2xlarge", &l, page, &e), 0);
     assert_int_equal(l.n, 1);
     cloud_prices_deinit(&l);
     free(one);
@@ -109,8 +114,9 @@ static char *reply_with(const char *terms)
     return body;
 }
 
-#define TERM(since, dimensions)                                                                              \
-    "{\"OnDemand\":{\"S.J\":{\"effectiveDate\":\"" since "\",\"priceDimensions\":" dimensions "}}}"
+#define TERM(since, dimensions)                                                                    \
+    "{\"OnDemand\":{\"S.J\":{\"effectiveDate\":\"" since "\",\"priceDimensions\":" dimensions "}}" \
+    "}"
 #define HOUR(price) "{\"S.J.6\":{\"unit\":\"Hrs\",\"beginRange\":\"0\",\"pricePerUnit\":" price "}}"
 #define SINCE "2026-05-01T00:00:00Z"
 
@@ -125,14 +131,15 @@ static void prices_of_another_kind_are_left_out(void **state)
         {TERM(SINCE, HOUR("{\"CNY\":\"5.68\"}")), 0},
         {TERM(SINCE, HOUR("{\"USD\":\"0.0000000000\"}")), 0},
         {TERM(SINCE, "{\"S.J.6\":{\"unit\":\"Quantity\",\"pricePerUnit\":{\"USD\":\"0.5\"}}}"), 0},
-        {TERM(SINCE,
-             "{\"S.J.6\":{\"unit\":\"Hrs\",\"beginRange\":\"750\",\"pricePerUnit\":{\"USD\":\"0.5\"}}}"),
+        {TERM(SINCE, "{\"S.J.6\":{\"unit\":\"Hrs\",\"beginRange\":\"750\",\"pricePerUnit\":{"
+                     "\"USD\":\"0.5\"}}}"),
             0},
         {TERM(SINCE, "{}"), 0},
         {"{\"OnDemand\":{}}", 0},
         {"{}", 0},
         /* Two terms: the one that is in force since later. */
-        {"{\"OnDemand\":{\"S.J\":{\"effectiveDate\":\"2026-06-01T00:00:00Z\",\"priceDimensions\":" HOUR(
+        {"{\"OnDemand\":{\"S.J\":{\"effectiveDate\":\"2026-06-01T00:00:00Z\","
+         "\"priceDimensions\":" HOUR(
              "{\"USD\":\"0.9\"}") "},\"S.K\":{\"effectiveDate\":\"2024-06-01T00:00:00Z\","
                                   "\"priceDimensions\":" HOUR("{\"USD\":\"0.1\"}") "}}}",
             900000},
@@ -174,7 +181,8 @@ static void what_is_no_price_list_is_refused(void **state)
         {"[]", "expected"},
         {"{}", "PriceList"},
         {"{\"PriceList\":{}}", "PriceList"},
-        {"{\"PriceList\":[{}]}", "PriceList[0]"}, /* the document itself, not a text that holds it */
+        /* the document itself, not a text that holds it */
+        {"{\"PriceList\":[{}]}", "PriceList[0]"},
         {"{\"PriceList\":[\"\"]}", "PriceList[0]"},
         {"{\"PriceList\":[\"{}\"]}", "product"},
         {"{\"PriceList\":[\"{\\\"product\\\":{}}\"]}", "attributes"},
@@ -240,19 +248,24 @@ static void refusals_are_told_apart_by_their_code(void **state)
         const char *text;
     } cases[] = {
         {400,
-            "{\"__type\":\"AccessDeniedException\",\"Message\":\"User: arn:aws:iam::1:user/b is not "
+            "{\"__type\":\"AccessDeniedException\",\"Message\":\"User: arn:aws:iam::1:user/b is "
+            "not "
             "authorized\"}",
             ERR_DENIED,
             "AccessDeniedException: User: arn:aws:iam::1:user/b is not authorized; to do: allow "
             "pricing:GetProducts"},
-        {400, "{\"__type\":\"com.amazonaws.pricing#ThrottlingException\",\"message\":\"Rate exceeded\"}",
+        {400,
+            "{\"__type\":\"com.amazonaws.pricing#ThrottlingException\",\"message\":\"Rate "
+            "exceeded\"}",
             ERR_THROTTLED, "refused: ThrottlingException: Rate exceeded"},
-        {400, "{\"__type\":\"UnrecognizedClientException\",\"message\":\"The security token is invalid\"}",
+        {400,
+            "{\"__type\":\"UnrecognizedClientException\",\"message\":\"The security token is "
+            "invalid\"}",
             ERR_DENIED, "UnrecognizedClientException"},
         {400, "{\"__type\":\"InvalidParameterException\",\"Message\":\"Field\"}", ERR_CONFIG,
             "InvalidParameterException"},
-        {500, "{\"__type\":\"InternalErrorException:http://internal.amazon.com/\"}", ERR_UNAVAILABLE,
-            "refused: InternalErrorException"},
+        {500, "{\"__type\":\"InternalErrorException:http://internal.amazon.com/\"}",
+            ERR_UNAVAILABLE, "refused: InternalErrorException"},
         {503, "", ERR_UNAVAILABLE, "HTTP 503 with an empty body"},
         {403, "<!DOCTYPE html><html>no</html>", ERR_DENIED, "an HTML page"},
         {429, "{}", ERR_THROTTLED, "HTTP 429 with no error of its own"},
@@ -264,7 +277,8 @@ static void refusals_are_told_apart_by_their_code(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(
-            pricing_parse_error(cases[i].status, cases[i].body, strlen(cases[i].body), &e), cases[i].kind);
+            pricing_parse_error(cases[i].status, cases[i].body, strlen(cases[i].body), &e),
+            cases[i].kind);
         if (!strstr(e.text, cases[i].text))
             fail_msg("expected \"%s\" in \"%s\"", cases[i].text, e.text);
     }
@@ -283,11 +297,11 @@ static int parse_scores(const char *body, struct ec2_scores *s, struct err *e)
     return ec2_parse_placement_scores(body, strlen(body), s, page, e);
 }
 
-#define SCORES(items)                                                                                        \
-    "<GetSpotPlacementScoresResponse><spotPlacementScoreSet>" items                                          \
+#define SCORES(items)                                                                              \
+    "<GetSpotPlacementScoresResponse><spotPlacementScoreSet>" items                                \
     "</spotPlacementScoreSet></GetSpotPlacementScoresResponse>"
-#define SCORE(id, score)                                                                                     \
-    "<item><region>us-east-1</region><availabilityZoneId>" id "</availabilityZoneId><score>" score           \
+#define SCORE(id, score)                                                                           \
+    "<item><region>us-east-1</region><availabilityZoneId>" id "</availabilityZoneId><score>" score \
     "</score></item>"
 
 static void scores_are_of_zones_by_id(void **state)
@@ -312,7 +326,8 @@ static void scores_are_of_zones_by_id(void **state)
     struct buf many = {0};
     buf_adds(&many, "<GetSpotPlacementScoresResponse><spotPlacementScoreSet>");
     for (int i = 0; i <= EC2_ZONES_MAX; i++)
-        buf_printf(&many, "<item><availabilityZoneId>z%d</availabilityZoneId><score>1</score></item>", i);
+        buf_printf(
+            &many, "<item><availabilityZoneId>z%d</availabilityZoneId><score>1</score></item>", i);
     buf_adds(&many, "</spotPlacementScoreSet></GetSpotPlacementScoresResponse>");
     s.n = 0;
     assert_int_equal(parse_scores(buf_str(&many), &s, &e), ERR_INVALID);
@@ -340,8 +355,8 @@ static void on_line(void *ctx, enum log_level level, const char *line)
 
 static int setup(void **state)
 {
-    static const char *const names[] = {
-        "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"};
+    static const char *const names[] = {"AWS_SESSION_TOKEN", "AWS_PROFILE",
+        "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"};
     struct rig *g = mem_alloc(sizeof(*g));
     vtimers_init(&g->vt, NOON_MS);
     fake_http_init(&g->http, &g->vt.timers);
@@ -382,8 +397,8 @@ static void create(struct rig *g)
 }
 
 /* Until the prices are told, or not. */
-static void ask(
-    struct rig *g, const char *region, const char *const *types, size_t n_types, enum err_kind expected)
+static void ask(struct rig *g, const char *region, const char *const *types, size_t n_types,
+    enum err_kind expected)
 {
     g->got = (struct outcome){0};
     g->driver->ops->prices(g->driver, region, types, n_types, outcome_prices, &g->got);
@@ -391,11 +406,12 @@ static void ask(
     while (g->got.completions == 0)
         assert_true(vtimers_run_next(&g->vt));
     if (g->got.e.kind != expected)
-        fail_msg(
-            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
+            g->got.e.text);
 }
 
-static const struct cloud_price *price(const struct rig *g, const char *zone, enum cloud_market market)
+static const struct cloud_price *price(
+    const struct rig *g, const char *zone, enum cloud_market market)
 {
     for (size_t i = 0; i < g->got.n; i++)
         if (str_eq(g->got.prices[i].zone, zone) && g->got.prices[i].market == market)
@@ -411,11 +427,13 @@ static const char *body_of(const struct rig *g, size_t i)
 static const char *const one[] = {"g6.xlarge"};
 static const char *const three[] = {"g6.xlarge", "g5.xlarge", "g6e.xlarge"};
 static const char *const backwards[] = {"g6e.xlarge", "g6.xlarge", "g5.xlarge"};
-#define DENIED_EC2                                                                                           \
-    "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized to perform " \
+#define DENIED_EC2                                                                                 \
+    "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized "  \
+    "to perform "                                                                                  \
     "this operation.</Message></Error></Errors></Response>"
-#define DENIED_LIST                                                                                          \
-    "{\"__type\":\"AccessDeniedException\",\"Message\":\"not authorized to perform: pricing:GetProducts\"}"
+#define DENIED_LIST                                                                                \
+    "{\"__type\":\"AccessDeniedException\",\"Message\":\"not authorized to perform: "              \
+    "pricing:GetProducts\"}"
 #define THROTTLED_LIST "{\"__type\":\"ThrottlingException\",\"Message\":\"Rate exceeded\"}"
 #define NO_LIST "{\"FormatVersion\":\"aws_v1\",\"PriceList\":[]}"
 
@@ -437,9 +455,9 @@ static void assert_signed_for_the_list(struct rig *g, size_t i, const char *host
     assert_int_equal(sigv4_parse_authorization(authorization, &claim, &e), 0);
     assert_string_equal(claim.service, "pricing");
     assert_string_equal(claim.region, "us-east-1");
-    assert_string_equal(
-        claim.signed_headers, token ? "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"
-                                    : "content-type;host;x-amz-date;x-amz-target");
+    assert_string_equal(claim.signed_headers,
+        token ? "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"
+              : "content-type;host;x-amz-date;x-amz-target");
     struct sigv4_header headers[] = {{"content-type", "application/x-amz-json-1.1"}, {"host", host},
         {"x-amz-date", timestamp}, {"x-amz-target", "AWSPriceListService.GetProducts"},
         {"x-amz-security-token", token}};
@@ -529,8 +547,8 @@ static void keys_go_to_no_price_list_that_is_not_named_with_the_endpoint(void **
 
 static void the_price_list_must_be_https_or_this_machine(void **state)
 {
-    static const char *const wrong[] = {"", "http://api.pricing.us-east-1.amazonaws.com/", "https://h/path",
-        "https://user@h/", "ftp://h/", NULL};
+    static const char *const wrong[] = {"", "http://api.pricing.us-east-1.amazonaws.com/",
+        "https://h/path", "https://user@h/", "ftp://h/", NULL};
     struct rig *g = *state;
     struct err e;
     for (size_t i = 0; wrong[i]; i++) {
@@ -574,7 +592,8 @@ static void a_list_that_is_denied_is_said_once_and_asked_once_a_day(void **state
     assert_int_equal(g->warnings, 2);
 }
 
-/* Any other failure, too, leaves the spot prices; what was learned before it stays, and the rest is asked for later. */
+/* Any other failure, too, leaves the spot prices; what was learned before it stays, and the rest is
+ * asked for later. */
 static void a_list_that_fails_is_left_alone_for_longer_and_longer(void **state)
 {
     struct rig *g = *state;
@@ -656,12 +675,14 @@ static void scores_stand_beside_the_spot_prices_of_their_zone(void **state)
     ask(g, "us-east-1", three, 3, ERR_NONE);
     assert_int_equal(g->http.n_requests, 2);
     assert_string_equal(g->http.requests[1].url, ENDPOINT);
-    assert_string_equal(body_of(g, 1),
-        "Action=GetSpotPlacementScores&Version=2016-11-15&InstanceType.1=g5.xlarge&InstanceType.2=g6.xlarge"
-        "&InstanceType.3=g6e.xlarge&TargetCapacity=1&TargetCapacityUnitType=units&SingleAvailabilityZone=true"
-        "&RegionName.1=us-east-1");
+    assert_string_equal(body_of(g, 1), "Action=GetSpotPlacementScores&Version=2016-11-15&"
+                                       "InstanceType.1=g5.xlarge&InstanceType.2=g6.xlarge"
+                                       "&InstanceType.3=g6e.xlarge&TargetCapacity=1&"
+                                       "TargetCapacityUnitType=units&SingleAvailabilityZone=true"
+                                       "&RegionName.1=us-east-1");
     assert_int_equal(price(g, "us-east-1a", CLOUD_SPOT)->score, 9);
-    assert_int_equal(price(g, "us-east-1b", CLOUD_SPOT)->score, 0); /* not among those that EC2 tells */
+    /* not among those that EC2 tells */
+    assert_int_equal(price(g, "us-east-1b", CLOUD_SPOT)->score, 0);
     /* The same question whatever the order of the offers. */
     add_spot(g);
     fake_http_add_file(&g->http, 200, "placement_scores.xml");
@@ -678,7 +699,8 @@ static void two_types_are_not_scored(void **state)
     ask(g, "us-east-1", three, 2, ERR_NONE);
     assert_int_equal(g->http.n_requests, 1);
     fake_http_add(&g->http, 200,
-        "<DescribeSpotPriceHistoryResponse><spotPriceHistorySet/></DescribeSpotPriceHistoryResponse>");
+        "<DescribeSpotPriceHistoryResponse><spotPriceHistorySet/></"
+        "DescribeSpotPriceHistoryResponse>");
     ask(g, "us-east-1", three, 3, ERR_NONE); /* nor zones without a name */
     assert_int_equal(g->http.n_requests, 2);
 }
@@ -691,9 +713,18 @@ static void without_scores_it_goes_on(void **state)
         int warnings;
     } cases[] = {
         {403, DENIED_EC2, 1},
-        {400, "<Response><Errors><Error><Code>UnsupportedOperation</Code></Error></Errors></Response>", 1},
-        {400, "<Response><Errors><Error><Code>MaxConfigLimitExceeded</Code></Error></Errors></Response>", 1},
-        {503, "<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>", 0},
+        {400,
+            "<Response><Errors><Error><Code>UnsupportedOperation</Code></Error></Errors></"
+            "Response>",
+            1},
+        {400,
+            "<Response><Errors><Error><Code>MaxConfigLimitExceeded</Code></Error></Errors></"
+            "Response>",
+            1},
+        {503,
+            "<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></"
+            "Response>",
+            0},
         {200, SCORES(SCORE("use1-az6", "0")), 0},
         {200, "<html/>", 0},
         {0, NULL, 0},
@@ -709,7 +740,8 @@ static void without_scores_it_goes_on(void **state)
         else
             fake_http_add_error(&g->http, ERR_TIMEOUT);
         for (int k = 0; k < 3; k++)
-            fake_http_add_file(&g->http, 200, "get_products_2.json"); /* the list is asked all the same */
+            /* the list is asked all the same */
+            fake_http_add_file(&g->http, 200, "get_products_2.json");
         ask(g, "us-east-1", three, 3, ERR_NONE);
         assert_int_equal(g->got.n, 2);
         assert_int_equal(price(g, "us-east-1a", CLOUD_SPOT)->score, 0);

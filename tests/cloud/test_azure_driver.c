@@ -21,9 +21,11 @@
 #define GROUP "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/resourceGroups/lab/providers/"
 #define VMS ENDPOINT GROUP "Microsoft.Compute/virtualMachines"
 #define VM VMS "/belay-lab-17?api-version=2022-08-01"
-#define NIC ENDPOINT GROUP "Microsoft.Network/networkInterfaces/belay-lab-17-nic?api-version=2020-11-01"
+#define NIC                                                                                        \
+    ENDPOINT GROUP "Microsoft.Network/networkInterfaces/belay-lab-17-nic?api-version=2020-11-01"
 #define DISK ENDPOINT GROUP "Microsoft.Compute/disks/belay-lab-17-os?api-version=2022-07-02"
-#define OPERATION ENDPOINT "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/6b1e?p=1"
+#define OPERATION                                                                                  \
+    ENDPOINT "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/6b1e?p=1"
 #define TOKEN_PATH "/tenant-1/oauth2/v2.0/token"
 #define TOKEN_REPLY "{\"token_type\":\"Bearer\",\"expires_in\":3599,\"access_token\":\"eyJ.T0.k\"}"
 
@@ -40,7 +42,8 @@ struct rig {
 
 static void clear_environment(void)
 {
-    static const char *const names[] = {"AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"};
+    static const char *const names[] = {
+        "AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
 }
@@ -103,8 +106,8 @@ static void finish(struct rig *g, int expected)
     assert_int_equal(g->got.completions, 1);
     g->got.completions = 0;
     if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg(
-            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
+            g->got.e.text);
     assert_null(strstr(g->got.e.text, SECRET));
     assert_null(strstr(g->got.e.text, "eyJ"));
 }
@@ -146,7 +149,8 @@ static void assert_asked(struct rig *g, const char *const *expected)
         char *line = mem_printf("%s %s", r->method, r->url);
         if (!str_ends(r->url, TOKEN_PATH)) {
             if (!expected[n] || !str_eq(line, expected[n]))
-                fail_msg("request %zu: %s\nexpected %s", n, line, expected[n] ? expected[n] : "none");
+                fail_msg(
+                    "request %zu: %s\nexpected %s", n, line, expected[n] ? expected[n] : "none");
             n++;
         }
         free(line);
@@ -204,9 +208,9 @@ static void the_token_is_asked_for_once(void **state)
     assert_int_equal(fake_http_count(&g->http, "POST", TOKEN_PATH), 1);
     const struct fake_request *r = &g->http.requests[0];
     assert_string_equal(r->url, "https://login.microsoftonline.com" TOKEN_PATH);
-    assert_string_equal(buf_str(&r->body),
-        "grant_type=client_credentials&client_id=client-1&client_secret=q8Q~sEcReT.example_0123456789"
-        "&scope=https%3A%2F%2Fmanagement.azure.com%2F.default");
+    assert_string_equal(buf_str(&r->body), "grant_type=client_credentials&client_id=client-1&"
+                                           "client_secret=q8Q~sEcReT.example_0123456789"
+                                           "&scope=https%3A%2F%2Fmanagement.azure.com%2F.default");
 }
 
 static void a_create_that_takes_long_is_a_machine(void **state)
@@ -235,8 +239,8 @@ static void a_launch_repeated_is_the_same_bytes_under_the_same_names(void **stat
     fake_http_add_file(&g->http, 200, "azure_operation_done.json");
     launch(g, 0);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION);
-    assert_string_equal(
-        buf_str(&g->http.requests[vm].body), buf_str(&g->http.requests[g->http.n_requests - 2].body));
+    assert_string_equal(buf_str(&g->http.requests[vm].body),
+        buf_str(&g->http.requests[g->http.n_requests - 2].body));
 }
 
 static void a_refused_machine_leaves_no_parts(void **state)
@@ -249,7 +253,8 @@ static void a_refused_machine_leaves_no_parts(void **state)
     fake_http_add(&g->http, 202, "");
     fake_http_add(&g->http, 204, "");
     launch(g, ERR_NO_CAPACITY);
-    ASKED(g, "PUT " NIC, "PUT " VM, "DELETE " VM "&forceDeletion=true", "DELETE " NIC, "DELETE " DISK);
+    ASKED(g, "PUT " NIC, "PUT " VM, "DELETE " VM "&forceDeletion=true", "DELETE " NIC,
+        "DELETE " DISK);
     assert_true(str_starts(g->got.e.text, "azure create, eastus: Azure refused: SkuNotAvailable"));
 }
 
@@ -272,7 +277,8 @@ static void a_create_that_fails_for_a_reason_of_azures_is_deleted_too(void **sta
     create(g);
     for (size_t i = 0; i < 2; i++) {
         char *failed = mem_printf(
-            "{\"status\":\"Failed\",\"error\":{\"code\":\"%s\",\"message\":\"try again\"}}", codes[i]);
+            "{\"status\":\"Failed\",\"error\":{\"code\":\"%s\",\"message\":\"try again\"}}",
+            codes[i]);
         answer_vm(g);
         fake_http_add(&g->http, 200, failed);
         fake_http_add(&g->http, 202, "");
@@ -287,7 +293,8 @@ static void an_operation_that_cannot_be_seen_costs_no_machine(void **state)
     struct rig *g = *state;
     create(g);
     answer_vm(g);
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     fake_http_add(&g->http, 200, "{\"properties\":{\"provisioningState\":\"Succeeded\"}}");
     launch(g, 0);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
@@ -300,7 +307,8 @@ static void a_machine_that_cannot_be_seen_is_not_deleted(void **state)
     create(g);
     answer_vm(g);
     fake_http_add(&g->http, 404, "");
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     launch(g, ERR_UNAVAILABLE);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " VM "&$expand=instanceView");
 }
@@ -320,10 +328,12 @@ static void a_refused_network_interface_ends_the_launch(void **state)
 {
     struct rig *g = *state;
     create(g);
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     launch(g, ERR_DENIED);
     ASKED(g, "PUT " NIC);
-    fake_http_add(&g->http, 404, "{\"error\":{\"code\":\"ResourceNotFound\",\"message\":\"the subnet\"}}");
+    fake_http_add(
+        &g->http, 404, "{\"error\":{\"code\":\"ResourceNotFound\",\"message\":\"the subnet\"}}");
     launch(g, ERR_CONFIG);
 }
 
@@ -333,7 +343,8 @@ static void a_network_interface_taken_for_a_leftover_is_made_again(void **state)
     create(g);
     fake_http_add_file(&g->http, 200, "azure_nic.json");
     fake_http_add(&g->http, 400,
-        "{\"error\":{\"code\":\"InvalidResourceReference\",\"message\":\"/x/belay-lab-17-nic was not "
+        "{\"error\":{\"code\":\"InvalidResourceReference\",\"message\":\"/x/belay-lab-17-nic was "
+        "not "
         "found\"}}");
     launch(g, ERR_UNAVAILABLE);
     ASKED(g, "PUT " NIC, "PUT " VM);
@@ -345,7 +356,8 @@ static void operations_at_another_host_are_not_followed(void **state)
     create(g);
     fake_http_add_file(&g->http, 200, "azure_nic.json");
     fake_http_add_file(&g->http, 201, "azure_vm.json");
-    fake_http_with(&g->http, "Azure-AsyncOperation: https://management.azure.com.example.com/steal");
+    fake_http_with(
+        &g->http, "Azure-AsyncOperation: https://management.azure.com.example.com/steal");
     fake_http_add(&g->http, 200, "{\"properties\":{\"provisioningState\":\"Succeeded\"}}");
     launch(g, 0);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " VM "&$expand=instanceView");
@@ -363,7 +375,8 @@ static void an_operation_may_tell_by_location_or_be_forgotten(void **state)
     fake_http_add(&g->http, 503, "");
     fake_http_add(&g->http, 404, "");
     fake_http_add(&g->http, 200,
-        "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{\"code\":"
+        "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{"
+        "\"code\":"
         "\"ProvisioningState/failed/AllocationFailed\"}]}}}");
     fake_http_add(&g->http, 202, "");
     launch(g, ERR_NO_CAPACITY);
@@ -405,8 +418,11 @@ static void launches_that_cannot_be_sent_are_refused(void **state)
 {
     static const char *const regions[] = {"", "East US", "eastus/..", "eastus.example.com", NULL};
     struct rig *g = *state;
-    struct cloud_launch l = {
-        .token = "a b", .region = "eastus", .zone = "1", .type = "Standard_D8s_v5", .cluster = "lab"};
+    struct cloud_launch l = {.token = "a b",
+        .region = "eastus",
+        .zone = "1",
+        .type = "Standard_D8s_v5",
+        .cluster = "lab"};
     create(g);
     g->driver->ops->launch(g->driver, &l, outcome_launch, &g->got);
     finish(g, ERR_CONFIG);
@@ -442,10 +458,13 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
         "%27belay%3Acluster%27%20and%20tagValue%20eq%20%27lab%27&api-version=2021-04-01",
         "GET " VMS "?api-version=2022-08-01",
         "GET "
-        "https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/resourceGroups/"
+        "https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/"
+        "resourceGroups/"
         "lab"
-        "/providers/Microsoft.Compute/virtualMachines?api-version=2022-08-01&$skiptoken=belay-lab-2%2F%21%21",
-        "GET " ENDPOINT "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute"
+        "/providers/Microsoft.Compute/"
+        "virtualMachines?api-version=2022-08-01&$skiptoken=belay-lab-2%2F%21%21",
+        "GET " ENDPOINT
+        "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute"
         "/virtualMachines?api-version=2022-08-01&statusOnly=true",
         /* It would stay deallocated for ever. */
         "DELETE " VMS "/belay-lab-1?api-version=2022-08-01&forceDeletion=true");
@@ -481,11 +500,13 @@ static void a_listing_does_without_power_states_that_are_denied(void **state)
     create(g);
     fake_http_add(&g->http, 200, "{\"value\":[]}");
     fake_http_add_file(&g->http, 200, "azure_vms_2.json");
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     list(g, 0);
     assert_int_equal(g->got.n, 2);
     fake_http_add(&g->http, 200, "{\"value\":[]}");
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     list(g, ERR_DENIED);
 }
 
@@ -524,27 +545,34 @@ static void disks_are_our_own_of_the_group_or_all_of_the_subscription(void **sta
     fake_http_add_file(&g->http, 200, "azure_disks_2.json");
     volumes(g, "lab", 0);
     ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02",
-        "GET https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/resourceGroups/lab/providers/Microsoft.Compute"
+        "GET "
+        "https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/"
+        "resourceGroups/lab/providers/Microsoft.Compute"
         "/disks?api-version=2024-03-02&$skiptoken=x");
     assert_int_equal(g->got.n, 1);
     assert_string_equal(g->got.volumes[0].name, "LAB/belay-lab-8-data");
     fake_http_add_file(&g->http, 200, "azure_disks_2.json");
     volumes(g, NULL, 0);
-    ASKED(g, "GET " ENDPOINT "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute/disks?api-version=2024-03-02");
+    ASKED(g, "GET " ENDPOINT "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/"
+             "Microsoft.Compute/disks?api-version=2024-03-02");
     assert_int_equal(g->got.n, 1);
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
+    fake_http_add(
+        &g->http, 403, "{\"error\":{\"code\":\"AuthorizationFailed\",\"message\":\"no\"}}");
     volumes(g, NULL, ERR_DENIED);
-    assert_non_null(strstr(g->got.e.text, "azure disks, eastus: it needs the permission Microsoft.Compute/disks/read in the subscription: "));
+    assert_non_null(strstr(g->got.e.text, "azure disks, eastus: it needs the permission "
+                                          "Microsoft.Compute/disks/read in the subscription: "));
     fake_http_add(&g->http, 200, "{\"value\":[],\"nextLink\":\"https://example.com/more\"}");
     volumes(g, "lab", ERR_INVALID);
-    ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02"); /* and nothing elsewhere */
+    /* and nothing elsewhere */
+    ASKED(g, "GET " ENDPOINT GROUP "Microsoft.Compute/disks?api-version=2024-03-02");
 }
 
 static void endless_pages_are_an_error(void **state)
 {
     struct rig *g = *state;
     create(g);
-    fake_http_route(&g->http, "GET", "/more", 200, "{\"value\":[],\"nextLink\":\"" ENDPOINT "/more\"}");
+    fake_http_route(
+        &g->http, "GET", "/more", 200, "{\"value\":[],\"nextLink\":\"" ENDPOINT "/more\"}");
     fake_http_add(&g->http, 200, "{\"value\":[],\"nextLink\":\"" ENDPOINT "/more\"}");
     g->http.keep_none = true;
     list(g, ERR_INVALID);
@@ -593,9 +621,11 @@ static void a_leftover_is_deleted_by_its_name(void **state)
     fake_http_add(&g->http, 204, "");
     terminate(g, ids, 2, 0);
     ASKED(g, "DELETE " NIC, "DELETE " DISK);
-    fake_http_add(&g->http, 400, "{\"error\":{\"code\":\"NicReservedForAnotherVm\",\"message\":\"wait\"}}");
+    fake_http_add(
+        &g->http, 400, "{\"error\":{\"code\":\"NicReservedForAnotherVm\",\"message\":\"wait\"}}");
     terminate(g, ids, 1, ERR_UNAVAILABLE);
-    fake_http_add(&g->http, 404, "{\"error\":{\"code\":\"ResourceGroupNotFound\",\"message\":\"m\"}}");
+    fake_http_add(
+        &g->http, 404, "{\"error\":{\"code\":\"ResourceGroupNotFound\",\"message\":\"m\"}}");
     terminate(g, ids, 1, ERR_CONFIG);
 }
 
@@ -657,7 +687,8 @@ static void refused_principals_say_so(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_route(&g->http, "POST", TOKEN_PATH, 401,
-        "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS7000215: Invalid client secret "
+        "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS7000215: Invalid client "
+        "secret "
         "provided.\"}");
     launch(g, ERR_DENIED);
     assert_non_null(strstr(g->got.e.text, "AADSTS7000215"));
@@ -671,7 +702,8 @@ static void a_machine_has_an_identity_of_its_own(void **state)
     setenv("AZURE_CLIENT_ID", "client-2", 1);
     g->options.metadata_url = "http://127.0.0.1:1338/";
     fake_http_route(&g->http, "GET", "&client_id=client-2", 200,
-        "{\"access_token\":\"eyJ.T0.k\",\"expires_in\":\"86399\",\"expires_on\":\"1787486399\",\"token_"
+        "{\"access_token\":\"eyJ.T0.k\",\"expires_in\":\"86399\",\"expires_on\":\"1787486399\","
+        "\"token_"
         "type\":"
         "\"Bearer\"}");
     create(g);
@@ -690,8 +722,8 @@ static void a_machine_without_an_identity_has_no_credentials(void **state)
     static const struct {
         int status;
         enum err_kind kind;
-    } cases[] = {{400, ERR_CONFIG}, {404, ERR_UNAVAILABLE}, {410, ERR_UNAVAILABLE}, {429, ERR_THROTTLED},
-        {500, ERR_UNAVAILABLE}};
+    } cases[] = {{400, ERR_CONFIG}, {404, ERR_UNAVAILABLE}, {410, ERR_UNAVAILABLE},
+        {429, ERR_THROTTLED}, {500, ERR_UNAVAILABLE}};
     struct rig *g = *state;
     clear_environment();
     create(g);
@@ -719,8 +751,8 @@ static void the_pools_file_goes_before_the_environment(void **state)
 {
     static const char *const ids[] = {"belay-lab-17"};
     struct rig *g = *state;
-    write_file(
-        g, "{\"appId\":\"client-9\",\"displayName\":\"x\",\"password\":\"p\",\"tenant\":\"tenant-1\"}");
+    write_file(g, "{\"appId\":\"client-9\",\"displayName\":\"x\",\"password\":\"p\",\"tenant\":"
+                  "\"tenant-1\"}");
     create(g);
     fake_http_add(&g->http, 202, "");
     terminate(g, ids, 1, 0);
@@ -731,7 +763,8 @@ static void the_pools_file_goes_before_the_environment(void **state)
     fake_http_add(&g->http, 401, UNAUTHORIZED);
     fake_http_add(&g->http, 202, "");
     terminate(g, ids, 1, 0);
-    assert_non_null(strstr(buf_str(&g->http.requests[g->http.n_requests - 2].body), "client_secret=new&"));
+    assert_non_null(
+        strstr(buf_str(&g->http.requests[g->http.n_requests - 2].body), "client_secret=new&"));
     unlink(g->file);
     fake_http_add(&g->http, 401, UNAUTHORIZED);
     terminate(g, ids, 1, ERR_CONFIG);

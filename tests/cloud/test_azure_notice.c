@@ -10,13 +10,17 @@
 
 #define INSTANCE "/metadata/instance?api-version=2021-02-01"
 #define EVENTS "/metadata/scheduledevents?api-version=2020-07-01"
-#define IDENTITY                                                                                             \
-    "{\"compute\":{\"azEnvironment\":\"AzurePublicCloud\",\"evictionPolicy\":\"Delete\",\"location\":"       \
-    "\"eastus\",\"name\":\"belay-lab-17\",\"priority\":\"Spot\",\"resourceGroupName\":\"lab\","              \
-    "\"tagsList\":[],\"vmId\":\"3d1f\",\"vmSize\":\"Standard_NC4as_T4_v3\",\"zone\":\"1\"},\"network\":{}}"
-#define EVENT(id, type, status, resource, at)                                                                \
-    "{\"EventId\":\"" id "\",\"EventType\":\"" type "\",\"ResourceType\":\"VirtualMachine\",\"Resources\":[" \
-    "\"" resource "\"],\"EventStatus\":\"" status "\",\"NotBefore\":\"" at "\",\"Description\":\"\","        \
+#define IDENTITY                                                                                   \
+    "{\"compute\":{\"azEnvironment\":\"AzurePublicCloud\",\"evictionPolicy\":\"Delete\","          \
+    "\"location\":"                                                                                \
+    "\"eastus\",\"name\":\"belay-lab-17\",\"priority\":\"Spot\",\"resourceGroupName\":\"lab\","    \
+    "\"tagsList\":[],\"vmId\":\"3d1f\",\"vmSize\":\"Standard_NC4as_T4_v3\",\"zone\":\"1\"},"       \
+    "\"network\":{}}"
+#define EVENT(id, type, status, resource, at)                                                      \
+    "{\"EventId\":\"" id "\",\"EventType\":\"" type                                                \
+    "\",\"ResourceType\":\"VirtualMachine\",\"Resources\":["                                       \
+    "\"" resource "\"],\"EventStatus\":\"" status "\",\"NotBefore\":\"" at                         \
+    "\",\"Description\":\"\","                                                                     \
     "\"EventSource\":\"Platform\",\"DurationInSeconds\":-1}"
 #define DOCUMENT(events) "{\"DocumentIncarnation\":5,\"Events\":[" events "]}"
 #define AT_1200_30 "Sat, 22 Aug 2026 12:00:30 GMT"
@@ -75,7 +79,8 @@ static void a_preemption_is_told_once(void **state)
     assert_int_equal(g->n_notices, 1);
     assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
     assert_int_equal(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(30));
-    assert_int_equal(g->notices[0].deadline_mono.ms, SECONDS_MS(30)); /* virtual time began at noon */
+    /* virtual time began at noon */
+    assert_int_equal(g->notices[0].deadline_mono.ms, SECONDS_MS(30));
 }
 
 static void a_wrong_clock_makes_no_notice_longer(void **state)
@@ -128,8 +133,8 @@ static void an_unknown_event_is_a_reclaim_and_never_approved(void **state)
 
 static void an_event_that_was_not_there_before_has_thirty_seconds(void **state)
 {
-    static const char *const found[] = {
-        DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-17", "Sat, 22 Aug 2026 11:02:00 GMT")),
+    static const char *const found[] = {DOCUMENT(EVENT("1", "Preempt", "Scheduled", "belay-lab-17",
+                                            "Sat, 22 Aug 2026 11:02:00 GMT")),
         DOCUMENT(EVENT("2", "Reboot", "Started", "belay-lab-17", ""))};
     struct notice_rig *g = *state;
     start(g);
@@ -228,9 +233,9 @@ static void a_reclaim_is_acknowledged_once(void **state)
 {
     struct notice_rig *g = *state;
     g->acknowledge_at_notice = true;
-    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30) "," EVENT("7a",
-                  "Freeze", "Scheduled", "belay-lab-17",
-                  AT_1210) "," EVENT("8b", "Preempt", "Scheduled", "belay-lab-18", AT_1200_30)));
+    events(g, DOCUMENT(EVENT("602d", "Preempt", "Scheduled", "belay-lab-17", AT_1200_30) "," EVENT(
+                  "7a", "Freeze", "Scheduled", "belay-lab-17", AT_1210) "," EVENT("8b", "Preempt",
+                  "Scheduled", "belay-lab-18", AT_1200_30)));
     start(g);
     vtimers_advance(&g->vt, SECONDS_MS(3));
     notice_reader_acknowledge(g->reader);
@@ -287,13 +292,15 @@ static void trouble_is_neither_notice_nor_all_clear(void **state)
 
 static void malformed_documents_are_refused(void **state)
 {
-    static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"Events\":7}", "{\"Events\":[7]}",
-        "{\"Events\":[{}]}", "{\"Events\":[{\"EventId\":7,\"EventType\":\"Preempt\",\"Resources\":[]}]}",
+    static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"Events\":7}",
+        "{\"Events\":[7]}", "{\"Events\":[{}]}",
+        "{\"Events\":[{\"EventId\":7,\"EventType\":\"Preempt\",\"Resources\":[]}]}",
         "{\"Events\":[{\"EventId\":\"a\",\"Resources\":[]}]}",
         "{\"Events\":[{\"EventId\":\"a\",\"EventType\":\"Preempt\"}]}",
         "{\"Events\":[{\"EventId\":\"a\",\"EventType\":\"Preempt\",\"Resources\":\"belay\"}]}",
         DOCUMENT(EVENT("a", "Preempt", "Scheduled", "belay-lab-17", "soon")),
-        DOCUMENT(EVENT("a", "Preempt", "Scheduled", "belay-lab-17", "Sat, 22 Aut 2026 12:00:30 GMT")),
+        DOCUMENT(
+            EVENT("a", "Preempt", "Scheduled", "belay-lab-17", "Sat, 22 Aut 2026 12:00:30 GMT")),
         DOCUMENT() " x", "<html>502</html>", NULL};
     struct azure_events list = {.n = 7};
     (void)state;
@@ -314,8 +321,8 @@ static void more_events_than_fit_are_left_out(void **state)
     (void)state;
     buf_adds(&text, "{\"Events\":[");
     for (int i = 0; i < 20; i++)
-        buf_printf(
-            &text, "%s{\"EventId\":\"%d\",\"EventType\":\"Freeze\",\"Resources\":[\"m\"]}", i ? "," : "", i);
+        buf_printf(&text, "%s{\"EventId\":\"%d\",\"EventType\":\"Freeze\",\"Resources\":[\"m\"]}",
+            i ? "," : "", i);
     buf_adds(&text, "]}");
     assert_int_equal(azure_notice_parse_events(buf_str(&text), text.len, "m", &list, &e), 0);
     assert_int_equal(list.n, AZURE_EVENTS_MAX);

@@ -96,12 +96,14 @@ static void what_cannot_be_attached_is_refused(void **state)
         {"n1-standard-64+2xt4", "48 at most"},
         {"n2-standard-8+t4", "only N1"},
         {"g2-standard-4+t4", "only N1"},
-        {"n1-standard-8888888888888888888888888888888888888888888888888888+t4", "not the provider's name"},
+        {"n1-standard-8888888888888888888888888888888888888888888888888888+t4",
+            "not the provider's name"},
     };
     struct catalogue_type t = {.vcpus = 77};
     struct catalogue_parts p = {.n_gpus = 77};
     struct err e;
-    char full[CATALOGUE_NAME_MAX] = "n1-55555555555555555555555555555555555555555555555555555555555";
+    char full[CATALOGUE_NAME_MAX] =
+        "n1-55555555555555555555555555555555555555555555555555555555555";
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(catalogue_split("gcp", wrong[i].type, &p, &e), ERR_CONFIG);
@@ -112,8 +114,10 @@ static void what_cannot_be_attached_is_refused(void **state)
     assert_int_equal(p.n_gpus, 77);
     assert_int_equal(t.vcpus, 77);
     assert_int_equal(catalogue_find("gcp", "n1-standard-12+t4", &t, &e), ERR_NOT_FOUND);
-    assert_string_equal(e.text, "\"n1-standard-12\" is not known; did you mean \"n1-standard-16\"?");
-    assert_int_equal(catalogue_split("gcp", "n1-standard-12+t4", &p, &e), 0); /* Google may have it */
+    assert_string_equal(
+        e.text, "\"n1-standard-12\" is not known; did you mean \"n1-standard-16\"?");
+    /* Google may have it */
+    assert_int_equal(catalogue_split("gcp", "n1-standard-12+t4", &p, &e), 0);
     assert_int_equal(catalogue_split("aws", "n1-standard-8+t4", &p, &e), ERR_CONFIG);
     assert_false(catalogue_attach(full, sizeof(full), 2, "t4"));
     assert_int_equal(strlen(full), 62);
@@ -133,7 +137,8 @@ static void check_rows(const char *provider, size_t expected)
         assert_int_equal(t.gpus > 0, t.gpu_memory_mib > 0);
         assert_int_equal(t.gpus > 0, *t.gpu_model != '\0');
         assert_non_null(strstr(catalogue_source(provider, names[n], false), "list price"));
-        assert_non_null(strstr(catalogue_source(provider, names[n], false), catalogue_region(provider, names[n])));
+        assert_non_null(strstr(
+            catalogue_source(provider, names[n], false), catalogue_region(provider, names[n])));
         assert_non_null(strstr(catalogue_source(provider, names[n], true), "spot price"));
     }
     assert_int_equal(n, expected);
@@ -172,9 +177,10 @@ static void volumes_have_prices_and_sizes_that_are_billed(void **state)
 static void http_dates_are_read(void **state)
 {
     char text[HTTP_DATE_MAX];
-    static const char *const wrong[] = {"", "Sat, 22 Aug 2026 12:00:00 UTC", "Sat, 22 Aut 2026 12:00:00 GMT",
-        "Sat, 22 anF 2026 12:00:00 GMT", "Sat, 32 Aug 2026 12:00:00 GMT", "Sat, 22 Aug 2026 12:00:0x GMT",
-        "2026-08-22T12:00:00Z", NULL};
+    static const char *const wrong[] = {"", "Sat, 22 Aug 2026 12:00:00 UTC",
+        "Sat, 22 Aut 2026 12:00:00 GMT", "Sat, 22 anF 2026 12:00:00 GMT",
+        "Sat, 32 Aug 2026 12:00:00 GMT", "Sat, 22 Aug 2026 12:00:0x GMT", "2026-08-22T12:00:00Z",
+        NULL};
     struct wall w;
     (void)state;
     assert_int_equal(http_date_parse("Sat, 22 Aug 2026 12:00:00 GMT", &w, NULL), 0);

@@ -60,11 +60,16 @@ static void only_the_end_is_kept(void **state)
 static void providers_replies_are_read(void **state)
 {
     (void)state;
-    static const char ec2[] = "<GetConsoleOutputResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>r</requestId>"
-                              "<instanceId>i-1</instanceId><output>aGVsbG8K\ndGhlcmU=</output></GetConsoleOutputResponse>",
-                      none[] = "<GetConsoleOutputResponse><instanceId>i-1</instanceId><output/></GetConsoleOutputResponse>",
-                      bad[] = "<GetConsoleOutputResponse><output>a*b=</output></GetConsoleOutputResponse>",
-                      gce[] = "{\"kind\":\"compute#serialPortOutput\",\"contents\":\"hello\\nthere\",\"start\":\"0\",\"next\":\"11\"}";
+    static const char
+        ec2[] = "<GetConsoleOutputResponse "
+                "xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>r</requestId>"
+                "<instanceId>i-1</instanceId><output>aGVsbG8K\ndGhlcmU=</output></"
+                "GetConsoleOutputResponse>",
+        none[] = "<GetConsoleOutputResponse><instanceId>i-1</instanceId><output/></"
+                 "GetConsoleOutputResponse>",
+        bad[] = "<GetConsoleOutputResponse><output>a*b=</output></GetConsoleOutputResponse>",
+        gce[] = "{\"kind\":\"compute#serialPortOutput\",\"contents\":\"hello\\nthere\",\"start\":"
+                "\"0\",\"next\":\"11\"}";
     struct buf out = {0};
     struct err e;
     assert_int_equal(ec2_parse_get_console_output(ec2, sizeof(ec2) - 1, &out, &e), 0);

@@ -100,10 +100,10 @@ static void write_file(struct rig *g, const char *text)
 
 static void serve_role(struct rig *g, const char *key, const char *expires)
 {
-    char *body =
-        mem_printf("{\"Code\":\"Success\",\"Type\":\"AWS-HMAC\",\"AccessKeyId\":\"%s\",\"SecretAccessKey\":"
-                   "\"role-secret\",\"Token\":\"role-token\",\"Expiration\":\"%s\",\"LastUpdated\":\"x\"}",
-            key, expires);
+    char *body = mem_printf(
+        "{\"Code\":\"Success\",\"Type\":\"AWS-HMAC\",\"AccessKeyId\":\"%s\",\"SecretAccessKey\":"
+        "\"role-secret\",\"Token\":\"role-token\",\"Expiration\":\"%s\",\"LastUpdated\":\"x\"}",
+        key, expires);
     fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEtoken==");
     fake_http_route(&g->http, "GET", ROLE, 200, "agent-role");
     fake_http_route(&g->http, "GET", ROLE "agent-role", 200, body);
@@ -319,7 +319,8 @@ static void destroy_drops_a_fetch_under_way(void **state)
     assert_int_equal(g->http.n_cancelled, 1);
 }
 
-static int parse_file(const char *text, const char *profile, struct aws_credentials *c, struct err *e)
+static int parse_file(
+    const char *text, const char *profile, struct aws_credentials *c, struct err *e)
 {
     return aws_credentials_parse_file(text, strlen(text), profile, c, e);
 }
@@ -364,8 +365,8 @@ static void file_mistakes_are_named_by_line_without_secrets(void **state)
         {"[default]\naws_access_key_id = A\n", "needs aws_access_key_id and aws_secret_access_key",
             ERR_CONFIG},
         {"[default]\nrole_arn = arn:x\n", "needs", ERR_CONFIG},
-        {"[default]\naws_secret_access_key = SECRET two\n", "line 2: aws_secret_access_key holds a blank",
-            ERR_CONFIG},
+        {"[default]\naws_secret_access_key = SECRET two\n",
+            "line 2: aws_secret_access_key holds a blank", ERR_CONFIG},
         {"[default]\naws_secret_access_key = SECRET\x01\n", "line 2", ERR_CONFIG},
     };
     struct aws_credentials c;
@@ -403,12 +404,15 @@ static void role_replies_of_the_wrong_shape_are_refused(void **state)
         "<html>",
         "[]",
         "{\"Code\":\"Success\"}",
-        "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":123456,\"Token\":\"t\",\"Expiration\":\"2026-08-22T18:00:"
+        "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":123456,\"Token\":\"t\",\"Expiration\":\"2026-"
+        "08-22T18:00:"
         "00Z\"}",
         "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\",\"Token\":\"t\",\"Expiration\":\"soon\"}",
-        "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\\n\",\"Token\":\"t\",\"Expiration\":\"2026-08-22T18:"
+        "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\\n\",\"Token\":\"t\",\"Expiration\":\"2026-"
+        "08-22T18:"
         "00:00Z\"}",
-        "{\"AccessKeyId\":\"\",\"SecretAccessKey\":\"s\",\"Token\":\"t\",\"Expiration\":\"2026-08-22T18:00:"
+        "{\"AccessKeyId\":\"\",\"SecretAccessKey\":\"s\",\"Token\":\"t\",\"Expiration\":\"2026-08-"
+        "22T18:00:"
         "00Z\"}",
         NULL,
     };
@@ -416,7 +420,8 @@ static void role_replies_of_the_wrong_shape_are_refused(void **state)
     struct err e;
     (void)state;
     for (size_t i = 0; bodies[i]; i++) {
-        assert_int_equal(aws_credentials_parse_role(bodies[i], strlen(bodies[i]), &c, &e), ERR_INVALID);
+        assert_int_equal(
+            aws_credentials_parse_role(bodies[i], strlen(bodies[i]), &c, &e), ERR_INVALID);
         assert_null(strstr(e.text, "123456"));
     }
     static const char failed[] = "{\"Code\":\"AssumeRoleUnauthorizedAccess\"}";

@@ -43,12 +43,16 @@ static void spot_launch_says_all_that_matters(void **state)
     (void)state;
     assert_int_equal(ec2_build_run_instances(&l, &m, &out, &e), 0);
     assert_string_equal(buf_str(&out),
-        "Action=RunInstances&Version=2016-11-15&ImageId=ami-0a1b&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
-        "&ClientToken=belay-lab-17&Placement.AvailabilityZone=us-east-1b&SubnetId=subnet-0c&SecurityGroupId."
+        "Action=RunInstances&Version=2016-11-15&ImageId=ami-0a1b&InstanceType=g6.xlarge&MinCount=1&"
+        "MaxCount=1"
+        "&ClientToken=belay-lab-17&Placement.AvailabilityZone=us-east-1b&SubnetId=subnet-0c&"
+        "SecurityGroupId."
         "1=sg-0d"
-        "&IamInstanceProfile.Name=agent&UserData=IyEvYmluL3NoCg%3D%3D&InstanceInitiatedShutdownBehavior="
+        "&IamInstanceProfile.Name=agent&UserData=IyEvYmluL3NoCg%3D%3D&"
+        "InstanceInitiatedShutdownBehavior="
         "terminate"
-        "&InstanceMarketOptions.MarketType=spot&InstanceMarketOptions.SpotOptions.SpotInstanceType=one-time"
+        "&InstanceMarketOptions.MarketType=spot&InstanceMarketOptions.SpotOptions.SpotInstanceType="
+        "one-time"
         "&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=terminate"
         "&MetadataOptions.HttpEndpoint=enabled&MetadataOptions.HttpTokens=required"
         "&MetadataOptions.HttpPutResponseHopLimit=1"
@@ -62,7 +66,8 @@ static void spot_launch_says_all_that_matters(void **state)
         "&TagSpecification.2.Tag.2.Key=belay%3Ainstance&TagSpecification.2.Tag.2.Value=belay-lab-17"
         "&TagSpecification.3.ResourceType=spot-instances-request"
         "&TagSpecification.3.Tag.1.Key=belay%3Acluster&TagSpecification.3.Tag.1.Value=lab"
-        "&TagSpecification.3.Tag.2.Key=belay%3Ainstance&TagSpecification.3.Tag.2.Value=belay-lab-17");
+        "&TagSpecification.3.Tag.2.Key=belay%3Ainstance&TagSpecification.3.Tag.2.Value=belay-lab-"
+        "17");
     buf_deinit(&out);
 }
 
@@ -95,22 +100,24 @@ static void capacity_reservations_are_left_alone(void **state)
     struct buf out = {0};
     (void)state;
     assert_int_equal(ec2_build_run_instances(&l, &m, &out, NULL), 0);
-    assert_null(strstr(buf_str(&out), "CapacityReservation")); /* a spot instance cannot be in one */
+    /* a spot instance cannot be in one */
+    assert_null(strstr(buf_str(&out), "CapacityReservation"));
     l.market = CLOUD_ON_DEMAND;
     for (int k = 0; k < 2; k++) {
         m.uses_reservations = k == 1;
         buf_clear(&out);
         assert_int_equal(ec2_build_run_instances(&l, &m, &out, NULL), 0);
-        assert_non_null(strstr(
-            buf_str(&out), k == 0 ? "&CapacityReservationSpecification.CapacityReservationPreference=none&"
-                                  : "&CapacityReservationSpecification.CapacityReservationPreference=open&"));
+        assert_non_null(strstr(buf_str(&out),
+            k == 0 ? "&CapacityReservationSpecification.CapacityReservationPreference=none&"
+                   : "&CapacityReservationSpecification.CapacityReservationPreference=open&"));
     }
     buf_deinit(&out);
 }
 
 static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_in_it(void **state)
 {
-    static const struct cloud_place places[] = {{"us-east-1b", "g6.xlarge"}, {"us-east-1c", "g5.xlarge"}};
+    static const struct cloud_place places[] = {
+        {"us-east-1b", "g6.xlarge"}, {"us-east-1c", "g5.xlarge"}};
     struct cloud_launch l = spot_launch();
     struct aws_machine m = machine();
     struct buf out = {0}, again = {0};
@@ -124,7 +131,8 @@ static void a_fleet_takes_its_machine_from_a_template_that_is_named_by_what_is_i
     assert_non_null(strstr(buf_str(&out), "&LaunchTemplateData.UserData="));
     assert_non_null(
         strstr(buf_str(&out), "&LaunchTemplateData.InstanceInitiatedShutdownBehavior=terminate&"));
-    assert_non_null(strstr(buf_str(&out), "&LaunchTemplateData.TagSpecification.1.ResourceType=instance&"));
+    assert_non_null(
+        strstr(buf_str(&out), "&LaunchTemplateData.TagSpecification.1.ResourceType=instance&"));
     assert_non_null(strstr(buf_str(&out), "&TagSpecification.1.ResourceType=launch-template&"));
     assert_null(strstr(buf_str(&out), "InstanceMarketOptions")); /* the fleet's to say */
     assert_int_equal(ec2_build_create_template(&l, &m, other, &again, &e), 0);
@@ -162,11 +170,14 @@ static void fleets_that_are_malformed_are_refused(void **state)
         "<CreateFleetResponse><errorSet><item/></errorSet></CreateFleetResponse>",
         "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item/></instanceIds></item>"
         "</fleetInstanceSet></CreateFleetResponse>",
-        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item><item>i-2</item></"
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item><item>i-2</"
+        "item></"
         "instanceIds>"
         "</item></fleetInstanceSet></CreateFleetResponse>",
-        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></item>"
-        "<item><instanceIds><item>i-2</item></instanceIds></item></fleetInstanceSet></CreateFleetResponse>"};
+        "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></"
+        "item>"
+        "<item><instanceIds><item>i-2</item></instanceIds></item></fleetInstanceSet></"
+        "CreateFleetResponse>"};
     struct ec2_fleet *f = mem_alloc(sizeof(*f));
     struct err e;
     (void)state;
@@ -222,9 +233,9 @@ static void list_requests_are_numbered_from_one(void **state)
     assert_int_equal(time_parse_iso("2026-08-22T12:00:00.5Z", &noon, &e), 0);
     ec2_build_describe_instances("lab", &out);
     ec2_add_page("a+b/c=", &out);
-    assert_string_equal(buf_str(&out),
-        "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=tag%3Abelay%3Acluster&Filter.1.Value.1=lab"
-        "&MaxResults=500&NextToken=a%2Bb%2Fc%3D");
+    assert_string_equal(buf_str(&out), "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name="
+                                       "tag%3Abelay%3Acluster&Filter.1.Value.1=lab"
+                                       "&MaxResults=500&NextToken=a%2Bb%2Fc%3D");
     buf_clear(&out);
     ec2_build_describe_volumes("lab", &out);
     assert_string_equal(buf_str(&out),
@@ -232,20 +243,22 @@ static void list_requests_are_numbered_from_one(void **state)
         "&Filter.2.Name=tag%3Abelay%3Acluster&Filter.2.Value.1=lab&MaxResults=500");
     buf_clear(&out);
     ec2_build_describe_volumes(NULL, &out);
-    assert_string_equal(buf_str(&out),
-        "Action=DescribeVolumes&Version=2016-11-15&Filter.1.Name=status&Filter.1.Value.1=available&MaxResults=500");
+    assert_string_equal(buf_str(&out), "Action=DescribeVolumes&Version=2016-11-15&Filter.1.Name="
+                                       "status&Filter.1.Value.1=available&MaxResults=500");
     buf_clear(&out);
     assert_int_equal(ec2_build_terminate_instances(ids, 2, &out, &e), 0);
-    assert_string_equal(
-        buf_str(&out), "Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-1&InstanceId.2=i-2");
+    assert_string_equal(buf_str(&out),
+        "Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-1&InstanceId.2=i-2");
     buf_clear(&out);
     assert_int_equal(ec2_build_spot_prices(types, 2, noon, &out, &e), 0);
     assert_string_equal(buf_str(&out),
-        "Action=DescribeSpotPriceHistory&Version=2016-11-15&InstanceType.1=g6.xlarge&InstanceType.2=m6i."
+        "Action=DescribeSpotPriceHistory&Version=2016-11-15&InstanceType.1=g6.xlarge&InstanceType."
+        "2=m6i."
         "xlarge"
         "&ProductDescription.1=Linux%2FUNIX&StartTime=2026-08-22T12%3A00%3A00Z&MaxResults=500");
     assert_int_equal(ec2_build_terminate_instances(ids, 0, &out, &e), ERR_INVALID);
-    assert_int_equal(ec2_build_terminate_instances(ids, EC2_TERMINATE_MAX + 1, &out, &e), ERR_INVALID);
+    assert_int_equal(
+        ec2_build_terminate_instances(ids, EC2_TERMINATE_MAX + 1, &out, &e), ERR_INVALID);
     assert_int_equal(ec2_build_spot_prices(types, EC2_TYPES_MAX + 1, noon, &out, &e), ERR_INVALID);
     buf_deinit(&out);
 }
@@ -272,7 +285,8 @@ static void launched_instance_is_read(void **state)
 
 static void listing_is_read_page_by_page(void **state)
 {
-    char *one = fake_read_file("describe_instances_1.xml"), *two = fake_read_file("describe_instances_2.xml");
+    char *one = fake_read_file("describe_instances_1.xml"),
+         *two = fake_read_file("describe_instances_2.xml");
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct cloud_instances l = {0};
     struct err e;
@@ -286,7 +300,8 @@ static void listing_is_read_page_by_page(void **state)
     assert_string_equal(l.list[0].token, "belay-lab-1");
     assert_int_equal(l.list[1].state, CLOUD_GONE);
     assert_true(l.list[1].reclaimed);
-    assert_string_equal(l.list[1].reason, "Server.SpotInstanceTermination: Spot instance termination");
+    assert_string_equal(
+        l.list[1].reason, "Server.SpotInstanceTermination: Spot instance termination");
     assert_int_equal(l.list[2].state, CLOUD_RUNNING); /* 272: the high byte is not for us */
     assert_int_equal(l.list[2].market, CLOUD_ON_DEMAND);
     assert_false(wall_is_set(l.list[1].ended_at)); /* EC2 gives no time with a reclaim */
@@ -303,7 +318,8 @@ static void listing_is_read_page_by_page(void **state)
 
 static void volumes_are_read_page_by_page_without_those_in_use(void **state)
 {
-    char *one = fake_read_file("describe_volumes_1.xml"), *two = fake_read_file("describe_volumes_2.xml");
+    char *one = fake_read_file("describe_volumes_1.xml"),
+         *two = fake_read_file("describe_volumes_2.xml");
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct cloud_volumes l = {0};
     struct err e;
@@ -417,8 +433,8 @@ static void truncated_replies_are_refused(void **state)
     free(body);
 }
 
-#define ONE(item)                                                                                            \
-    "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>" item                             \
+#define ONE(item)                                                                                  \
+    "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>" item                   \
     "</item></instancesSet></item></reservationSet></DescribeInstancesResponse>"
 #define RUNNING "<instanceState><code>16</code></instanceState>"
 
@@ -450,7 +466,9 @@ static void rows_of_the_wrong_shape_are_refused(void **state)
     }
 }
 
-#define VOLUME(item) "<DescribeVolumesResponse><volumeSet><item>" item "</item></volumeSet></DescribeVolumesResponse>"
+#define VOLUME(item)                                                                               \
+    "<DescribeVolumesResponse><volumeSet><item>" item                                              \
+    "</item></volumeSet></DescribeVolumesResponse>"
 #define FREE "<volumeId>vol-1</volumeId><status>available</status>"
 
 static void volumes_of_the_wrong_shape_are_refused(void **state)
@@ -466,18 +484,24 @@ static void volumes_of_the_wrong_shape_are_refused(void **state)
         VOLUME(FREE "<size>1048577</size>"),
         VOLUME(FREE "<size>1</size><createTime>yesterday</createTime>"),
         VOLUME(FREE "<size>1</size><volumeType><a/></volumeType>"),
-        VOLUME(FREE "<size>1</size><volumeType>1111111111111111111111111111111111111111111111111111111111111111</volumeType>"),
+        VOLUME(
+            FREE "<size>1</"
+                 "size><volumeType>"
+                 "1111111111111111111111111111111111111111111111111111111111111111</volumeType>"),
         VOLUME(FREE "<size>1</size><tagSet><item><key>belay:cluster</key>"
-                    "<value>1111111111111111111111111111111111111111111111111111111111111111</value></item></tagSet>"),
+                    "<value>1111111111111111111111111111111111111111111111111111111111111111</"
+                    "value></item></tagSet>"),
         NULL,
     };
-    static const char good[] = VOLUME(FREE "<size>1</size>"), none[] = "<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>";
+    static const char good[] = VOLUME(FREE "<size>1</size>"),
+                      none[] = "<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>";
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct cloud_volumes l = {0};
     struct err e;
     (void)state;
     for (size_t i = 0; bodies[i]; i++)
-        assert_int_equal(ec2_parse_describe_volumes(bodies[i], strlen(bodies[i]), &l, page, &e), ERR_INVALID);
+        assert_int_equal(
+            ec2_parse_describe_volumes(bodies[i], strlen(bodies[i]), &l, page, &e), ERR_INVALID);
     assert_int_equal(l.n, 0);
     assert_int_equal(ec2_parse_describe_volumes(none, strlen(none), &l, page, &e), 0);
     for (int i = 0; i < CLOUD_VOLUMES_MAX; i++)
@@ -487,7 +511,7 @@ static void volumes_of_the_wrong_shape_are_refused(void **state)
     cloud_volumes_deinit(&l);
 }
 
-#define TERMINATED(reason)                                                                                   \
+#define TERMINATED(reason)                                                                         \
     ONE("<instanceId>i-1</instanceId><instanceState><code>48</code></instanceState>" reason)
 
 static struct wall end_of(const char *body)
@@ -505,9 +529,11 @@ static void the_time_of_an_end_is_read_from_the_words(void **state)
 {
     (void)state;
     assert_int_equal(
-        end_of(TERMINATED("<reason>User initiated (2026-08-22 12:02:30 GMT)</reason>")).ms, 1787400150000);
+        end_of(TERMINATED("<reason>User initiated (2026-08-22 12:02:30 GMT)</reason>")).ms,
+        1787400150000);
     assert_int_equal(
-        end_of(TERMINATED("<reason>A (new) reason (2026-08-22 12:02:30 GMT)</reason>")).ms, 1787400150000);
+        end_of(TERMINATED("<reason>A (new) reason (2026-08-22 12:02:30 GMT)</reason>")).ms,
+        1787400150000);
     assert_int_equal(end_of(TERMINATED("<reason>(1970-01-01 00:00:00 GMT)</reason>")).ms, 0);
 }
 
@@ -543,7 +569,8 @@ static void words_without_a_time_leave_the_end_unknown(void **state)
 
 static void empty_listing_is_a_listing(void **state)
 {
-    static const char body[] = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
+    static const char body[] =
+        "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
     char page[EC2_PAGE_TOKEN_MAX + 1];
     struct cloud_instances l = {0};
     (void)state;
@@ -587,10 +614,10 @@ static void refusals_are_told_apart_by_their_code(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        char *body =
-            mem_printf("<Response><Errors><Error><Code>%s</Code><Message>Words.</Message></Error></Errors>"
-                       "<RequestID>1</RequestID></Response>",
-                refusals[i].code);
+        char *body = mem_printf(
+            "<Response><Errors><Error><Code>%s</Code><Message>Words.</Message></Error></Errors>"
+            "<RequestID>1</RequestID></Response>",
+            refusals[i].code);
         enum ec2_remedy remedy;
         struct err e;
         assert_int_equal(
@@ -604,8 +631,9 @@ static void refusals_are_told_apart_by_their_code(void **state)
 
 static void other_error_documents_are_read_too(void **state)
 {
-    static const char body[] = "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidClientTokenId</Code>"
-                               "<Message>The security token is invalid</Message></Error></ErrorResponse>";
+    static const char body[] =
+        "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidClientTokenId</Code>"
+        "<Message>The security token is invalid</Message></Error></ErrorResponse>";
     enum ec2_remedy remedy;
     struct err e;
     (void)state;
@@ -625,18 +653,21 @@ static void errors_without_a_code_go_by_the_status(void **state)
     assert_int_equal(ec2_parse_error(503, "", 0, &remedy, &e), ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "an empty body"));
     assert_int_equal(ec2_parse_error(429, "slow down", 9, &remedy, &e), ERR_THROTTLED);
-    assert_int_equal(ec2_parse_error(403, "<Response><Errors/></Response>", 30, &remedy, &e), ERR_DENIED);
+    assert_int_equal(
+        ec2_parse_error(403, "<Response><Errors/></Response>", 30, &remedy, &e), ERR_DENIED);
     assert_int_equal(ec2_parse_error(302, "", 0, &remedy, &e), ERR_INVALID);
     free(html);
 }
 
 static void refusals_do_not_repeat_what_is_secret_or_noise(void **state)
 {
-    static const char mismatch[] = "<Response><Errors><Error><Code>SignatureDoesNotMatch</Code><Message>The "
-                                   "Canonical String should have been "
-                                   "x-amz-security-token:SESSION</Message></Error></Errors></Response>";
+    static const char mismatch[] =
+        "<Response><Errors><Error><Code>SignatureDoesNotMatch</Code><Message>The "
+        "Canonical String should have been "
+        "x-amz-security-token:SESSION</Message></Error></Errors></Response>";
     static const char denied[] =
-        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized. Encoded "
+        "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not "
+        "authorized. Encoded "
         "authorization failure message: AAAABBBB</Message></Error></Errors></Response>";
     enum ec2_remedy remedy;
     struct err e;

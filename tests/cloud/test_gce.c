@@ -46,13 +46,15 @@ static void spot_launch_asks_for_deletion_at_its_end(void **state)
         "\"disks\":[{\"boot\":true,\"autoDelete\":true,\"initializeParams\":{"
         "\"sourceImage\":\"projects/lab-123/global/images/node\","
         "\"diskType\":\"zones/us-central1-a/diskTypes/pd-balanced\","
-        "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-0123456789abcdef-17\"}"
+        "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-"
+        "0123456789abcdef-17\"}"
         "}}],"
         "\"networkInterfaces\":[{\"network\":\"global/networks/default\","
         "\"accessConfigs\":[{\"type\":\"ONE_TO_ONE_NAT\"}]}],"
         "\"metadata\":{\"items\":[{\"key\":\"startup-script\",\"value\":\"#!/bin/sh\\necho "
         "\\\"hello\\\"\\n\"}]},"
-        "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-0123456789abcdef-17\"}"
+        "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-"
+        "0123456789abcdef-17\"}"
         "}");
     free(body);
 }
@@ -65,8 +67,8 @@ static void settings_go_into_the_launch(void **state)
     m.network = "train";
     m.subnet = "nodes";
     m.service_account = "node@lab-123.iam.gserviceaccount.com";
-    m.scopes =
-        "https://www.googleapis.com/auth/devstorage.read_only\nhttps://www.googleapis.com/auth/logging.write";
+    m.scopes = "https://www.googleapis.com/auth/devstorage.read_only\nhttps://www.googleapis.com/"
+               "auth/logging.write";
     m.tags = "belay\ninternal";
     m.disk_type = "hyperdisk-balanced";
     m.disk_gib = 200;
@@ -75,9 +77,12 @@ static void settings_go_into_the_launch(void **state)
     char *body = build(&l, &m);
     static const char *const parts[] = {"\"network\":\"global/networks/train\"",
         "\"subnetwork\":\"regions/us-central1/subnetworks/nodes\"", "\"diskSizeGb\":\"200\"",
-        "zones/us-central1-a/diskTypes/hyperdisk-balanced", "\"tags\":{\"items\":[\"belay\",\"internal\"]}",
-        "\"serviceAccounts\":[{\"email\":\"node@lab-123.iam.gserviceaccount.com\",\"scopes\":[\"https://"
-        "www.googleapis.com/auth/devstorage.read_only\",\"https://www.googleapis.com/auth/logging.write\"]}]",
+        "zones/us-central1-a/diskTypes/hyperdisk-balanced",
+        "\"tags\":{\"items\":[\"belay\",\"internal\"]}",
+        "\"serviceAccounts\":[{\"email\":\"node@lab-123.iam.gserviceaccount.com\",\"scopes\":["
+        "\"https://"
+        "www.googleapis.com/auth/devstorage.read_only\",\"https://www.googleapis.com/auth/"
+        "logging.write\"]}]",
         "\"preemptionNoticeDuration\":{\"seconds\":\"120\"}",
         "{\"key\":\"" GCE_ATTRIBUTE_NOTICE "\",\"value\":\"120\"}", NULL};
     for (size_t i = 0; parts[i]; i++)
@@ -88,9 +93,9 @@ static void settings_go_into_the_launch(void **state)
     l.market = CLOUD_ON_DEMAND;
     l.type = "e2-standard-8";
     body = build(&l, &m);
-    assert_non_null(
-        strstr(body, "\"scheduling\":{\"provisioningModel\":\"STANDARD\",\"automaticRestart\":false,"
-                     "\"onHostMaintenance\":\"MIGRATE\"}"));
+    assert_non_null(strstr(body,
+        "\"scheduling\":{\"provisioningModel\":\"STANDARD\",\"automaticRestart\":false,"
+        "\"onHostMaintenance\":\"MIGRATE\"}"));
     assert_null(strstr(body, GCE_ATTRIBUTE_NOTICE));
     free(body);
     l.type = "g2-standard-4"; /* a GPU cannot be moved */
@@ -110,7 +115,8 @@ static void attached_gpus_are_asked_for_by_the_zones_name_of_them(void **state)
         "{\"name\":\"belay-0123456789abcdef-17\","
         "\"machineType\":\"zones/us-central1-a/machineTypes/n1-standard-16\","
         "\"guestAccelerators\":[{"
-        "\"acceleratorType\":\"projects/lab-123/zones/us-central1-a/acceleratorTypes/nvidia-tesla-t4\","
+        "\"acceleratorType\":\"projects/lab-123/zones/us-central1-a/acceleratorTypes/"
+        "nvidia-tesla-t4\","
         "\"acceleratorCount\":2}],"
         "\"scheduling\":{\"provisioningModel\":\"STANDARD\",\"automaticRestart\":false,"
         "\"onHostMaintenance\":\"TERMINATE\"},\"disks\":";
@@ -140,8 +146,8 @@ static void max_run_makes_google_delete_what_is_older(void **state)
     l.market = CLOUD_ON_DEMAND;
     assert_int_equal(gce_check_machine(&m, &e), 0);
     char *body = build(&l, &m);
-    assert_non_null(
-        strstr(body, "\"instanceTerminationAction\":\"DELETE\",\"maxRunDuration\":{\"seconds\":\"604800\"}"));
+    assert_non_null(strstr(body,
+        "\"instanceTerminationAction\":\"DELETE\",\"maxRunDuration\":{\"seconds\":\"604800\"}"));
     free(body);
     static const char *const wrong[] = {"", "soon", "29s", "121d", "-1d", NULL};
     for (size_t i = 0; wrong[i]; i++) {
@@ -204,10 +210,10 @@ static struct cloud_instance instance_of(const char *status, const char *created
 {
     struct cloud_instance i;
     struct err e;
-    char *body =
-        mem_printf("{\"name\":\"belay-lab-17\",\"zone\":\"projects/p/zones/us-central1-a\",\"machineType\":"
-                   "\"https://x/machineTypes/n2-standard-8\",\"status\":\"%s\",\"creationTimestamp\":\"%s\"}",
-            status, created);
+    char *body = mem_printf(
+        "{\"name\":\"belay-lab-17\",\"zone\":\"projects/p/zones/us-central1-a\",\"machineType\":"
+        "\"https://x/machineTypes/n2-standard-8\",\"status\":\"%s\",\"creationTimestamp\":\"%s\"}",
+        status, created);
     if (gce_parse_instance(body, strlen(body), &i, &e) != 0)
         fail_msg("%s", e.text);
     free(body);
@@ -219,9 +225,10 @@ static void instances_are_read(void **state)
     static const struct {
         const char *status;
         enum cloud_state state;
-    } states[] = {{"PROVISIONING", CLOUD_PENDING}, {"STAGING", CLOUD_PENDING}, {"RUNNING", CLOUD_RUNNING},
-        {"REPAIRING", CLOUD_RUNNING}, {"STOPPING", CLOUD_STOPPING}, {"TERMINATED", CLOUD_STOPPING},
-        {"SUSPENDED", CLOUD_STOPPING}, {"SOMETHING_NEW", CLOUD_RUNNING}};
+    } states[] = {{"PROVISIONING", CLOUD_PENDING}, {"STAGING", CLOUD_PENDING},
+        {"RUNNING", CLOUD_RUNNING}, {"REPAIRING", CLOUD_RUNNING}, {"STOPPING", CLOUD_STOPPING},
+        {"TERMINATED", CLOUD_STOPPING}, {"SUSPENDED", CLOUD_STOPPING},
+        {"SOMETHING_NEW", CLOUD_RUNNING}};
     static const char *const noons[] = {
         "2026-08-22T12:00:00Z", "2026-08-22T05:00:00.000-07:00", "2026-08-22T17:30:00+05:30"};
     static const char *const no_times[] = {
@@ -245,10 +252,10 @@ static int type_of(const char *name, const char *accelerators, char out[CLOUD_NA
 {
     struct cloud_instance i;
     struct err e;
-    char *body =
-        mem_printf("{\"name\":\"a\",\"zone\":\"projects/p/zones/us-central1-a\",\"status\":\"RUNNING\","
-                   "\"machineType\":\"https://x/machineTypes/%s\",\"guestAccelerators\":%s}",
-            name, accelerators);
+    char *body = mem_printf(
+        "{\"name\":\"a\",\"zone\":\"projects/p/zones/us-central1-a\",\"status\":\"RUNNING\","
+        "\"machineType\":\"https://x/machineTypes/%s\",\"guestAccelerators\":%s}",
+        name, accelerators);
     int rc = gce_parse_instance(body, strlen(body), &i, &e);
     free(body);
     if (rc == 0)
@@ -256,8 +263,8 @@ static int type_of(const char *name, const char *accelerators, char out[CLOUD_NA
     return rc;
 }
 
-#define GPU(type, count)                                                                                     \
-    "{\"acceleratorType\":\"https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a/"           \
+#define GPU(type, count)                                                                           \
+    "{\"acceleratorType\":\"https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a/" \
     "acceleratorTypes/" type "\",\"acceleratorCount\":" count "}"
 
 static void attached_gpus_are_part_of_the_type(void **state)
@@ -274,12 +281,14 @@ static void attached_gpus_are_part_of_the_type(void **state)
         {"a2-highgpu-8g", "[" GPU("nvidia-tesla-a100", "8") "]", "a2-highgpu-8g"},
         {"g2-standard-4", "[" GPU("nvidia-l4", "1") "]", "g2-standard-4"},
         /* Nobody asked for these here. */
-        {"n1-standard-8", "[" GPU("nvidia-tesla-t4-vws", "1") "]", "n1-standard-8+nvidia-tesla-t4-vws"},
+        {"n1-standard-8", "[" GPU("nvidia-tesla-t4-vws", "1") "]",
+            "n1-standard-8+nvidia-tesla-t4-vws"},
         {"n1-standard-8", "[" GPU("nvidia-tesla-t4", "1") "," GPU("nvidia-tesla-p4", "1") "]",
             "n1-standard-8+t4+p4"},
     };
-    static const char *const wrong[] = {"{}", "7", "[7]", "[{}]", "[" GPU("nvidia-tesla-t4", "\"1\"") "]",
-        "[" GPU("nvidia-tesla-t4", "-1") "]", "[" GPU("Nvidia", "1") "]",
+    static const char *const wrong[] = {"{}", "7", "[7]", "[{}]",
+        "[" GPU("nvidia-tesla-t4", "\"1\"") "]", "[" GPU("nvidia-tesla-t4", "-1") "]",
+        "[" GPU("Nvidia", "1") "]",
         "[" GPU("a-name-that-is-as-long-as-a-name-can-be-at-google-if-not-longer", "1") "]", NULL};
     char type[CLOUD_NAME_MAX];
     (void)state;
@@ -358,15 +367,21 @@ static void disks_are_read_without_those_in_use(void **state)
 
 static void malformed_disks_are_refused(void **state)
 {
-    static const char *const wrong[] = {"", "null", "[]", "{\"items\":[]}", "{\"items\":{\"zones/us-central1-a\":{\"disks\":7}}}", DISK(""), DISK(GOOD_DISK),
-        DISK(GOOD_DISK ",\"sizeGb\":10"), DISK(GOOD_DISK ",\"sizeGb\":\"ten\""), DISK(GOOD_DISK ",\"sizeGb\":\"-1\""), DISK(GOOD_DISK ",\"sizeGb\":\"1048577\""),
-        DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"users\":\"x\""), DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"labels\":[]"),
+    static const char *const wrong[] = {"", "null", "[]", "{\"items\":[]}",
+        "{\"items\":{\"zones/us-central1-a\":{\"disks\":7}}}", DISK(""), DISK(GOOD_DISK),
+        DISK(GOOD_DISK ",\"sizeGb\":10"), DISK(GOOD_DISK ",\"sizeGb\":\"ten\""),
+        DISK(GOOD_DISK ",\"sizeGb\":\"-1\""), DISK(GOOD_DISK ",\"sizeGb\":\"1048577\""),
+        DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"users\":\"x\""),
+        DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"labels\":[]"),
         DISK(GOOD_DISK ",\"sizeGb\":\"1\",\"labels\":{\"belay-cluster\":7}"),
         DISK("\"id\":7,\"name\":\"a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
-        DISK("\"id\":\"" LONG "\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
+        DISK("\"id\":\"" LONG
+             "\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
         DISK("\"id\":\"7\",\"name\":\"../a\",\"status\":\"READY\",\"type\":\"x\",\"sizeGb\":\"1\""),
-        DISK("\"id\":\"7\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x/" LONG "\",\"sizeGb\":\"1\""),
-        "{\"items\":{\"zones/us-central1-a\":{\"warning\":{\"code\":7},\"disks\":7}}}", "{\"nextPageToken\":7}", NULL};
+        DISK("\"id\":\"7\",\"name\":\"a\",\"status\":\"READY\",\"type\":\"x/" LONG
+             "\",\"sizeGb\":\"1\""),
+        "{\"items\":{\"zones/us-central1-a\":{\"warning\":{\"code\":7},\"disks\":7}}}",
+        "{\"nextPageToken\":7}", NULL};
     struct cloud_volumes l = {0};
     char page[GCE_PAGE_TOKEN_MAX + 1];
     struct err e;
@@ -397,13 +412,15 @@ static void only_our_regions_silence_matters(void **state)
     assert_int_equal(
         list_of("{\"items\":{\"zones/us-central1-a\":{\"warning\":{\"code\":\"UNREACHABLE\"}}}}"),
         ERR_UNAVAILABLE);
-    assert_int_equal(list_of("{\"items\":{\"zones/us-central1-a\":{\"warning\":{}}}}"), ERR_UNAVAILABLE);
     assert_int_equal(
-        list_of("{\"items\":{\"zones/us-central10-a\":{\"warning\":{\"code\":\"UNREACHABLE\"}}}}"), 0);
-    assert_int_equal(list_of("{\"unreachables\":[\"projects/p/zones/us-central1-f\"]}"), ERR_UNAVAILABLE);
+        list_of("{\"items\":{\"zones/us-central1-a\":{\"warning\":{}}}}"), ERR_UNAVAILABLE);
     assert_int_equal(
-        list_of(
-            "{\"unreachables\":[\"projects/p/zones/asia-east1-a\"],\"warning\":{\"code\":\"UNREACHABLE\"}}"),
+        list_of("{\"items\":{\"zones/us-central10-a\":{\"warning\":{\"code\":\"UNREACHABLE\"}}}}"),
+        0);
+    assert_int_equal(
+        list_of("{\"unreachables\":[\"projects/p/zones/us-central1-f\"]}"), ERR_UNAVAILABLE);
+    assert_int_equal(list_of("{\"unreachables\":[\"projects/p/zones/"
+                             "asia-east1-a\"],\"warning\":{\"code\":\"UNREACHABLE\"}}"),
         0);
     assert_int_equal(list_of("{\"warning\":{\"code\":\"UNREACHABLE\"}}"), ERR_UNAVAILABLE);
 }
@@ -449,17 +466,17 @@ static void refusals_are_told_apart(void **state)
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char *body =
-            mem_printf("{\"error\":{\"code\":%d,\"message\":\"why\",\"errors\":[{\"reason\":\"%s\"}]}}",
-                rows[i].status, rows[i].code);
+        char *body = mem_printf(
+            "{\"error\":{\"code\":%d,\"message\":\"why\",\"errors\":[{\"reason\":\"%s\"}]}}",
+            rows[i].status, rows[i].code);
         assert_int_equal(gce_parse_error(rows[i].status, body, strlen(body), &e), rows[i].kind);
         assert_non_null(strstr(e.text, rows[i].code));
         free(body);
     }
     static const char *const missing[] = {"notFound", "NOT_FOUND", "RESOURCE_NOT_FOUND"};
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(
-            gce_set_error(404, missing[i], "The resource 'projects/p/zones/z/instances/i' was not found", &e),
+        assert_int_equal(gce_set_error(404, missing[i],
+                             "The resource 'projects/p/zones/z/instances/i' was not found", &e),
             ERR_NOT_FOUND);
     assert_int_equal(gce_parse_error(502, "<html>", 6, &e), ERR_UNAVAILABLE);
     assert_int_equal(gce_parse_error(429, "", 0, &e), ERR_THROTTLED);
@@ -471,8 +488,8 @@ static void metadata_never_gets_into_an_error(void **state)
 {
     struct err e;
     (void)state;
-    gce_set_error(
-        400, "INVALID_FIELD_VALUE", "Invalid value for field 'resource.metadata.items[0].value': 'hush'", &e);
+    gce_set_error(400, "INVALID_FIELD_VALUE",
+        "Invalid value for field 'resource.metadata.items[0].value': 'hush'", &e);
     assert_null(strstr(e.text, "hush"));
     gce_set_error(400, "INVALID_FIELD_VALUE", "Invalid value for\nfield 'resource.name'", &e);
     assert_null(strchr(e.text, '\n'));
@@ -482,7 +499,8 @@ static void key_files_are_read(void **state)
 {
 #define GOOD "\"client_email\":\"a@b.iam.gserviceaccount.com\",\"private_key\":\"-----BEGIN\""
     static const char *const wrong[] = {"", "null", "[]", "{}", "{" GOOD "}",
-        "{\"type\":\"authorized_user\"," GOOD "}", "{\"type\":\"service_account\",\"private_key\":\"x\"}",
+        "{\"type\":\"authorized_user\"," GOOD "}",
+        "{\"type\":\"service_account\",\"private_key\":\"x\"}",
         "{\"type\":\"service_account\",\"client_email\":\"x\"}",
         "{\"type\":\"service_account\",\"client_email\":7,\"private_key\":\"x\"}",
         "{\"type\":\"service_account\",\"token_uri\":\"https://x/ y\"," GOOD "}",
@@ -502,8 +520,8 @@ static void key_files_are_read(void **state)
     static const char *const others[] = {
         "authorized_user", "external_account", "impersonated_service_account"};
     for (size_t i = 0; i < 3; i++) {
-        char *text =
-            mem_printf("{\"type\":\"%s\",\"client_secret\":\"hush\",\"refresh_token\":\"hush\"}", others[i]);
+        char *text = mem_printf(
+            "{\"type\":\"%s\",\"client_secret\":\"hush\",\"refresh_token\":\"hush\"}", others[i]);
         assert_int_equal(gcp_key_parse(text, strlen(text), &key, &e), ERR_CONFIG);
         assert_non_null(strstr(e.text, others[i]));
         assert_non_null(strstr(e.text, "expected the key file of a service account"));
@@ -512,13 +530,15 @@ static void key_files_are_read(void **state)
     }
     /* No key, one of another kind, one with a passphrase: nobody is asked for it. */
     static const char *const keys[] = {"-----BEGIN",
-        "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+        "-----BEGIN PRIVATE "
+        "KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
         "-----END PRIVATE KEY-----\n",
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBHDBOBgkqhkiG9w0BBQ0wQTApBgkqhkiG9w0BBQwwHAQI\n"
         "-----END ENCRYPTED PRIVATE KEY-----\n"};
     for (size_t i = 0; i < 3; i++) {
         STR_COPY(key.private_key_pem, keys[i]);
-        assert_int_equal(gcp_key_assertion(&key, "https://x", (struct wall){0}, &out, &e), ERR_CONFIG);
+        assert_int_equal(
+            gcp_key_assertion(&key, "https://x", (struct wall){0}, &out, &e), ERR_CONFIG);
     }
     assert_int_equal(out.len, 0);
 }

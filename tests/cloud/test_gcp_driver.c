@@ -50,7 +50,8 @@ static void write_key(struct rig *g, const char *uri)
     json_object_set_new(o, "private_key_id", json_string("0a1b2c"));
     json_object_set_new(o, "private_key", json_string(pem));
     json_object_set_new(o, "client_email", json_string("belayd@lab-123.iam.gserviceaccount.com"));
-    json_object_set_new(o, "token_uri", json_string(uri ? uri : "https://oauth2.googleapis.com/token"));
+    json_object_set_new(
+        o, "token_uri", json_string(uri ? uri : "https://oauth2.googleapis.com/token"));
     char *text = json_dump_text(o);
     assert_int_equal(fs_write_atomic(g->key_file, text, strlen(text), 0600, &e), 0);
     free(text);
@@ -65,12 +66,13 @@ static int setup(void **state)
     snprintf(g->key_file, sizeof(g->key_file), "/tmp/belay-test-key-%d", (int)getpid());
     unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
     write_key(g, ENDPOINT "/token");
-    g->options = (struct gcp_options){
-        .machine = {.project = "lab-123", .image = "projects/lab-123/global/images/family/belay-node"},
-        .endpoint_url = ENDPOINT "/",
-        .credentials_file = g->key_file,
-        .http = &g->http.client,
-        .timers = &g->vt.timers};
+    g->options =
+        (struct gcp_options){.machine = {.project = "lab-123",
+                                 .image = "projects/lab-123/global/images/family/belay-node"},
+            .endpoint_url = ENDPOINT "/",
+            .credentials_file = g->key_file,
+            .http = &g->http.client,
+            .timers = &g->vt.timers};
     *state = g;
     return 0;
 }
@@ -105,8 +107,8 @@ static void finish(struct rig *g, int expected)
     assert_int_equal(g->got.completions, 1);
     g->got.completions = 0;
     if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg(
-            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
+            g->got.e.text);
 }
 
 static const struct cloud_launch the_launch = {
@@ -193,8 +195,8 @@ static void assertion_is_signed_by_the_key(void **state)
     terminate(g, 0);
     const char *body = buf_str(&g->http.requests[0].body);
     const char *assertion = strstr(body, "&assertion=");
-    assert_true(
-        str_starts(body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="));
+    assert_true(str_starts(
+        body, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="));
     assertion += strlen("&assertion=");
     const char *dot = strrchr(assertion, '.');
     unsigned char signature[512];
@@ -207,8 +209,9 @@ static void assertion_is_signed_by_the_key(void **state)
     assert_int_equal(EVP_DecodeBlock(signature, (unsigned char *)text.data, (int)text.len), 258);
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     assert_int_equal(EVP_DigestVerifyInit(md, NULL, EVP_sha256(), NULL, pkey), 1);
-    assert_int_equal(
-        EVP_DigestVerify(md, signature, 256, (const unsigned char *)assertion, (size_t)(dot - assertion)), 1);
+    assert_int_equal(EVP_DigestVerify(md, signature, 256, (const unsigned char *)assertion,
+                         (size_t)(dot - assertion)),
+        1);
     EVP_MD_CTX_free(md);
     buf_deinit(&text);
     /* {"alg":"RS256","typ":"JWT","kid":"0a1b2c"} */
@@ -332,10 +335,12 @@ static void all_pages_are_listed(void **state)
     list(g, 0);
     assert_asked(g, 1, "GET",
         PROJECT
-        "/aggregated/instances?filter=labels.belay-cluster%3Dlab&maxResults=500&returnPartialSuccess=true");
+        "/aggregated/"
+        "instances?filter=labels.belay-cluster%3Dlab&maxResults=500&returnPartialSuccess=true");
     assert_non_null(strstr(g->http.requests[2].url, "&pageToken=CAEQAQ%3D%3D&"));
     assert_asked(g, 3, "GET",
-        ZONE_A "/operations?filter=operationType%3D%22compute.instances.preempted%22&maxResults=500");
+        ZONE_A
+        "/operations?filter=operationType%3D%22compute.instances.preempted%22&maxResults=500");
     assert_int_equal(g->got.n, 3); /* not the other region's, nor the other cluster's */
     assert_string_equal(g->got.list[0].id, "us-central1-a/belay-lab-17");
     assert_int_equal(g->got.list[0].state, CLOUD_RUNNING);
@@ -356,18 +361,23 @@ static void disks_are_our_own_of_all_pages_or_all(void **state)
     for (int all = 0; all < 2; all++) {
         fake_http_add_file(&g->http, 200, "gce_disks_1.json");
         fake_http_add_file(&g->http, 200, "gce_disks_2.json");
-        g->driver->ops->volumes(g->driver, "us-central1", all ? NULL : "lab", outcome_volumes, &g->got);
+        g->driver->ops->volumes(
+            g->driver, "us-central1", all ? NULL : "lab", outcome_volumes, &g->got);
         finish(g, 0);
         assert_int_equal(g->got.n, all ? 2 : 1);
         assert_string_equal(g->got.volumes[0].name, "belay-lab-17");
     }
-    assert_asked(g, 1, "GET", PROJECT "/aggregated/disks?filter=labels.belay-cluster%3Dlab&maxResults=500&returnPartialSuccess=true");
+    assert_asked(g, 1, "GET",
+        PROJECT "/aggregated/"
+                "disks?filter=labels.belay-cluster%3Dlab&maxResults=500&returnPartialSuccess=true");
     assert_non_null(strstr(g->http.requests[2].url, "&pageToken=CAEQAQ%3D%3D&"));
     assert_asked(g, 3, "GET", PROJECT "/aggregated/disks?maxResults=500&returnPartialSuccess=true");
-    fake_http_add(&g->http, 403, "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}");
+    fake_http_add(&g->http, 403,
+        "{\"error\":{\"code\":403,\"message\":\"no\",\"errors\":[{\"reason\":\"forbidden\"}]}}");
     g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
     finish(g, ERR_DENIED);
-    assert_non_null(strstr(g->got.e.text, "gcp disks.aggregatedList, us-central1: it needs the permission compute.disks.list: "));
+    assert_non_null(strstr(g->got.e.text,
+        "gcp disks.aggregatedList, us-central1: it needs the permission compute.disks.list: "));
     fake_http_add(&g->http, 200, "{\"unreachables\":[\"projects/p/zones/us-central1-f\"]}");
     g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
     finish(g, ERR_UNAVAILABLE);
@@ -378,7 +388,8 @@ static void endless_pages_of_disks_are_an_error(void **state)
     struct rig *g = *state;
     create(g);
     add_token(g);
-    fake_http_route(&g->http, "GET", "returnPartialSuccess=true", 200, "{\"nextPageToken\":\"again\"}");
+    fake_http_route(
+        &g->http, "GET", "returnPartialSuccess=true", 200, "{\"nextPageToken\":\"again\"}");
     g->http.keep_none = true;
     g->driver->ops->volumes(g->driver, "us-central1", "lab", outcome_volumes, &g->got);
     finish(g, ERR_INVALID);
@@ -559,8 +570,8 @@ static void without_a_key_the_metadata_service_is_asked(void **state)
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_delete.json");
     terminate(g, 0);
-    assert_asked(
-        g, 3, "GET", "http://127.0.0.1:1339/computeMetadata/v1/instance/service-accounts/default/token");
+    assert_asked(g, 3, "GET",
+        "http://127.0.0.1:1339/computeMetadata/v1/instance/service-accounts/default/token");
     assert_true(fake_http_sent(&g->http, 3, "Metadata-Flavor: Google"));
     assert_true(fake_http_sent(&g->http, 4, "Authorization: Bearer ya29.one"));
 }
@@ -607,7 +618,8 @@ static void wrong_clock_is_mended_by_googles(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_add(&g->http, 400,
-        "{\"error\":\"invalid_grant\",\"error_description\":\"Invalid JWT: Token must be a short-lived "
+        "{\"error\":\"invalid_grant\",\"error_description\":\"Invalid JWT: Token must be a "
+        "short-lived "
         "token\"}");
     fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
     terminate(g, ERR_DENIED);
@@ -649,14 +661,16 @@ static void destroy_cancels_what_is_under_way(void **state)
     assert_cancelled(g);
     create(g);
     g->http.silent = true;
-    g->driver->ops->list(g->driver, "us-central1", "lab", outcome_list, &g->got); /* waits for a token */
+    /* waits for a token */
+    g->driver->ops->list(g->driver, "us-central1", "lab", outcome_list, &g->got);
     vtimers_advance(&g->vt, 100);
     assert_cancelled(g);
     g->http.silent = false;
     create(g);
     add_token(g);
     fake_http_add_file(&g->http, 200, "gce_insert.json");
-    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got); /* waits for its operation */
+    /* waits for its operation */
+    g->driver->ops->launch(g->driver, &the_launch, outcome_launch, &g->got);
     vtimers_advance(&g->vt, 100);
     assert_int_equal(g->http.n_requests, 3);
     assert_cancelled(g);

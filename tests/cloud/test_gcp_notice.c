@@ -42,7 +42,8 @@ static int setup(void **state)
     fake_http_route(&g->http, "GET", EARLY, 404, "");
     fake_http_route(&g->http, "GET", ROOT "/name", 200, "belay-lab-17");
     fake_http_route(&g->http, "GET", ROOT "/zone", 200, "projects/123456/zones/us-central1-a");
-    fake_http_route(&g->http, "GET", ROOT "/machine-type", 200, "projects/123456/machineTypes/g2-standard-4");
+    fake_http_route(
+        &g->http, "GET", ROOT "/machine-type", 200, "projects/123456/machineTypes/g2-standard-4");
     fake_http_route(&g->http, "GET", ROOT "/scheduling/preemptible", 200, "TRUE");
     *state = g;
     return 0;
@@ -61,7 +62,8 @@ static void healthy_machine_tells_who_it_is_and_nothing_more(void **state)
     assert_string_equal(g->identity.zone, "us-central1-a");
     assert_string_equal(g->identity.region, "us-central1");
     assert_string_equal(g->identity.life_cycle, "spot");
-    assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), 1); /* read once, then waited for */
+    /* read once, then waited for */
+    assert_int_equal(fake_http_count(&g->http, "GET", PREEMPTED), 1);
     assert_true(fake_http_count(&g->http, "GET", PREEMPTED HELD) > 10);
     for (size_t i = 0; i < g->http.n_requests; i++)
         assert_true(fake_http_sent(&g->http, i, "Metadata-Flavor: Google"));
@@ -76,7 +78,8 @@ static void preemption_is_told_once_with_half_a_minute(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(5));
     assert_int_equal(g->n_notices, 1);
     assert_int_equal(g->notices[0].kind, NOTICE_RECLAIM);
-    assert_in_range(g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(33), NOON_MS + SECONDS_MS(33) + 200);
+    assert_in_range(
+        g->notices[0].deadline.ms, NOON_MS + SECONDS_MS(33), NOON_MS + SECONDS_MS(33) + 200);
     assert_in_range(g->notices[0].deadline_mono.ms, SECONDS_MS(33), SECONDS_MS(33) + 200);
     notice_reader_acknowledge(g->reader); /* nobody asks for it */
 }
@@ -126,8 +129,8 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     static const struct {
         int status;
         const char *body;
-    } failures[] = {{500, ""}, {0, ""}, {503, "TRUE"}, {200, "<html></html>"}, {200, "true"}, {200, ""},
-        {200, "TRUE\nTRUE"}, {302, "TRUE"}, {404, ""}};
+    } failures[] = {{500, ""}, {0, ""}, {503, "TRUE"}, {200, "<html></html>"}, {200, "true"},
+        {200, ""}, {200, "TRUE\nTRUE"}, {302, "TRUE"}, {404, ""}};
     struct notice_rig *g = *state;
     g->http.keep_none = true;
     start(g);
@@ -141,7 +144,8 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     }
     preempt(g, "TRUE");
     vtimers_advance(&g->vt, SECONDS_MS(7));
-    assert_int_equal(g->n_notices, 1); /* had one of them been the all clear, this would be told as new */
+    /* had one of them been the all clear, this would be told as new */
+    assert_int_equal(g->n_notices, 1);
 }
 
 static void replies_of_others_are_not_believed(void **state)
@@ -255,7 +259,8 @@ static void a_slow_service_is_waited_for_longer(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(20));
     int64_t longest = 0;
     for (size_t i = 0; i < g->http.n_requests; i++)
-        if (str_ends(g->http.requests[i].url, PREEMPTED) && g->http.requests[i].timeout_ms > longest)
+        if (str_ends(g->http.requests[i].url, PREEMPTED) &&
+            g->http.requests[i].timeout_ms > longest)
             longest = g->http.requests[i].timeout_ms;
     assert_int_equal(longest, SECONDS_MS(30));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lambda driver on recorded bytes: that one token makes one instance as far as the API allows, that the key goes
- * nowhere else, what each refusal means, and every malformed reply.
+ * The lambda driver on recorded bytes: that one token makes one instance as far as the API allows,
+ * that the key goes nowhere else, what each refusal means, and every malformed reply.
  */
 #include "base/fs.h"
 #include "base/mem.h"
@@ -85,8 +85,8 @@ static void finish(struct rig *g, int expected)
     assert_int_equal(g->got.completions, 1);
     g->got.completions = 0;
     if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg(
-            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
+            g->got.e.text);
 }
 
 static void launch(struct rig *g, const char *token, int expected)
@@ -120,9 +120,11 @@ static void a_launch_looks_first_and_carries_its_token(void **state)
     assert_string_equal(g->http.requests[0].url, "https://cloud.lambda.ai/api/v1/instances");
     assert_string_equal(g->http.requests[1].url, "https://cloud.lambda.ai/api/v1/instance-types");
     assert_string_equal(g->http.requests[2].method, "POST");
-    assert_string_equal(g->http.requests[2].url, "https://cloud.lambda.ai/api/v1/instance-operations/launch");
+    assert_string_equal(
+        g->http.requests[2].url, "https://cloud.lambda.ai/api/v1/instance-operations/launch");
     assert_string_equal(buf_str(&g->http.requests[2].body),
-        "{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"],"
+        "{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+        "\"ops\"],"
         "\"name\":\"belay-lab-21\",\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"},"
         "{\"key\":\"belay:instance\",\"value\":\"belay-lab-21\"}],"
         "\"user_data\":\"#!/bin/sh\\necho \\\"hello\\\"\\n\"}");
@@ -157,10 +159,12 @@ static void of_two_under_one_token_the_living_one_is_taken(void **state)
     struct rig *g = *state;
     static const char two[] =
         "{\"data\":[{\"id\":\"a\",\"status\":\"terminated\",\"region\":{\"name\":\"us-west-2\"},"
-        "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"},"
+        "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}"
+        ","
         "{\"key\":\"belay:instance\",\"value\":\"x\"}]},"
         "{\"id\":\"b\",\"status\":\"active\",\"region\":{\"name\":\"us-west-2\"},"
-        "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"},"
+        "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}"
+        ","
         "{\"key\":\"belay:instance\",\"value\":\"x\"}]}]}";
     create(g);
     fake_http_add(&g->http, 200, two);
@@ -218,8 +222,9 @@ static void two_calls_under_one_token_make_one_launch(void **state)
 static void what_is_not_there_is_not_asked_for(void **state)
 {
     struct rig *g = *state;
-    static const char none[] = "{\"data\":{\"gpu_1x_a10\":{\"instance_type\":{\"price_cents_per_hour\":129},"
-                               "\"regions_with_capacity_available\":[{\"name\":\"us-east-1\"}]}}}";
+    static const char none[] =
+        "{\"data\":{\"gpu_1x_a10\":{\"instance_type\":{\"price_cents_per_hour\":129},"
+        "\"regions_with_capacity_available\":[{\"name\":\"us-east-1\"}]}}}";
     create(g);
     fake_http_add(&g->http, 200, EMPTY);
     fake_http_add(&g->http, 200, none);
@@ -235,7 +240,8 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     struct rig *g = *state;
     create(g);
     fake_http_route(&g->http, "GET", "/instances", 200, EMPTY);
-    char *types = fake_read_file("lambda_types.json"), *reply = fake_read_file("lambda_launch.json");
+    char *types = fake_read_file("lambda_types.json"),
+         *reply = fake_read_file("lambda_launch.json");
     fake_http_route(&g->http, "GET", "/instance-types", 200, types);
     fake_http_route(&g->http, "POST", "/launch", 200, reply);
     free(types);
@@ -256,7 +262,8 @@ static void launches_are_spaced_and_a_queue_is_refused(void **state)
     while (vtimers_run_next(&g->vt))
         ;
     assert_int_equal(g->got.completions, 6);
-    assert_true(fake_http_count(&g->http, "POST", "/launch") < 9); /* the others were told to come back */
+    /* the others were told to come back */
+    assert_true(fake_http_count(&g->http, "POST", "/launch") < 9);
 }
 
 static void refusals_are_told_by_kind(void **state)
@@ -266,16 +273,20 @@ static void refusals_are_told_by_kind(void **state)
         const char *body;
         int kind;
     } cases[] = {
-        {400, "{\"error\":{\"code\":\"global/quota-exceeded\",\"message\":\"Quota exceeded.\"}}", ERR_QUOTA},
+        {400, "{\"error\":{\"code\":\"global/quota-exceeded\",\"message\":\"Quota exceeded.\"}}",
+            ERR_QUOTA},
         {401, "{\"error\":{\"code\":\"global/invalid-api-key\",\"message\":\"no\"}}", ERR_DENIED},
         {403, "{\"error\":{\"code\":\"global/account-inactive\",\"message\":\"no\"}}", ERR_DENIED},
-        {400, "{\"error\":{\"code\":\"global/invalid-parameters\",\"message\":\"no\"}}", ERR_CONFIG},
-        {404, "{\"error\":{\"code\":\"global/object-does-not-exist\",\"message\":\"no key\"}}", ERR_CONFIG},
+        {400, "{\"error\":{\"code\":\"global/invalid-parameters\",\"message\":\"no\"}}",
+            ERR_CONFIG},
+        {404, "{\"error\":{\"code\":\"global/object-does-not-exist\",\"message\":\"no key\"}}",
+            ERR_CONFIG},
         {400, "{\"error\":{\"code\":\"instance-operations/launch/file-system-in-wrong-region\"}}",
             ERR_CONFIG},
         {400, "{\"error\":{\"code\":\"global/never-heard-of\",\"message\":\"?\"}}", ERR_CONFIG},
         {400, "{\"error\":{\"code\":\"provider/quota\",\"message\":\"?\"}}", ERR_NO_CAPACITY},
-        {503, "{\"error\":{\"code\":\"provider/internal-unavailable\",\"message\":\"?\"}}", ERR_UNAVAILABLE},
+        {503, "{\"error\":{\"code\":\"provider/internal-unavailable\",\"message\":\"?\"}}",
+            ERR_UNAVAILABLE},
         {429, "error code: 1015", ERR_THROTTLED},
         {429, "{\"error\":{\"code\":\"global/too-many\",\"message\":\"slow\"}}", ERR_THROTTLED},
         {500, "{\"error\":{\"code\":\"global/unknown\",\"message\":\"oops\"}}", ERR_UNAVAILABLE},
@@ -366,8 +377,8 @@ static void terminate_is_one_post_and_believes_only_the_reply(void **state)
     fake_http_add_file(&g->http, 200, "lambda_terminate.json");
     g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, outcome_done, &g->got);
     finish(g, ERR_UNAVAILABLE);
-    fake_http_add(
-        &g->http, 404, "{\"error\":{\"code\":\"global/object-does-not-exist\",\"message\":\"none\"}}");
+    fake_http_add(&g->http, 404,
+        "{\"error\":{\"code\":\"global/object-does-not-exist\",\"message\":\"none\"}}");
     g->driver->ops->terminate(g->driver, "us-west-2", &other, 1, outcome_done, &g->got);
     finish(g, ERR_NOT_FOUND);
     g->driver->ops->terminate(g->driver, "us-west-2", &id, 0, outcome_done, &g->got);
@@ -467,8 +478,8 @@ static void the_key_comes_from_a_file_that_only_we_may_read(void **state)
 
 static void the_key_goes_to_no_other_host(void **state)
 {
-    static const char *const wrong[] = {
-        "http://cloud.lambda.ai", "ftp://cloud.lambda.ai", "https://", "https://a@b", "https://h/path", NULL};
+    static const char *const wrong[] = {"http://cloud.lambda.ai", "ftp://cloud.lambda.ai",
+        "https://", "https://a@b", "https://h/path", NULL};
     struct rig *g = *state;
     for (size_t i = 0; wrong[i]; i++) {
         g->options.endpoint_url = wrong[i];
@@ -484,7 +495,8 @@ static void a_pool_can_say_how_far_apart_requests_are(void **state)
 {
     static const char *const wrong[] = {"0s", "soon", "11m", "-1s", "", NULL};
     struct rig *g = *state;
-    struct cloud_setup s = {.provider = &lambda_provider, .http = &g->http.client, .timers = &g->vt.timers};
+    struct cloud_setup s = {
+        .provider = &lambda_provider, .http = &g->http.client, .timers = &g->vt.timers};
     struct err e;
     size_t at = 0;
     while (!str_eq(lambda_provider.settings[at].key, "request_every"))
@@ -505,20 +517,23 @@ static void a_pool_can_say_how_far_apart_requests_are(void **state)
 
 static void malformed_replies_are_errors(void **state)
 {
-    static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"data\":null}", "{\"data\":7}",
-        "{\"data\":[7]}", "{\"data\":[{}]}", "{\"data\":[{\"id\":7}]}", "{\"data\":{\"x\":7}}",
-        "{\"data\":{\"x\":{\"instance_type\":[]}}}",
+    static const char *const wrong[] = {"", "{", "[]", "null", "{}", "{\"data\":null}",
+        "{\"data\":7}", "{\"data\":[7]}", "{\"data\":[{}]}", "{\"data\":[{\"id\":7}]}",
+        "{\"data\":{\"x\":7}}", "{\"data\":{\"x\":{\"instance_type\":[]}}}",
         "{\"data\":{\"x\":{\"instance_type\":{\"price_cents_per_hour\":-1}}}}",
         "{\"data\":{\"x\":{\"instance_type\":{\"price_cents_per_hour\":1.5}}}}",
         "{\"data\":{\"instance_ids\":\"a\"}}", "{\"data\":{\"instance_ids\":[7]}}",
         "{\"data\":{\"instance_ids\":[\"\"]}}", "{\"data\":{\"instance_ids\":[\"a\",\"b\"]}}",
         "{\"data\":{\"terminated_instances\":{}}}",
-        "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":\"r\",\"instance_type\":{\"name\":\"t\"}}]"
+        "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":\"r\",\"instance_type\":{"
+        "\"name\":\"t\"}}]"
         "}",
-        "{\"data\":[{\"id\":\"\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_type\":{"
+        "{\"data\":[{\"id\":\"\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_"
+        "type\":{"
         "\"name\":"
         "\"t\"}}]}",
-        "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_type\":{"
+        "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_"
+        "type\":{"
         "\"name\":"
         "\"t\"},\"tags\":{}}]}",
         NULL};

@@ -29,8 +29,10 @@ static int setup(void **state)
     fake_http_route(&g->http, "GET", ACTION, 404, "");
     fake_http_route(&g->http, "GET", REBALANCE, 404, "");
     fake_http_route(&g->http, "GET", DOCUMENT, 200,
-        "{\"accountId\":\"111122223333\",\"availabilityZone\":\"us-east-1b\",\"instanceId\":\"i-0abc\","
-        "\"instanceType\":\"g6.xlarge\",\"region\":\"us-east-1\",\"version\":\"2017-09-30\",\"kernelId\":"
+        "{\"accountId\":\"111122223333\",\"availabilityZone\":\"us-east-1b\",\"instanceId\":\"i-"
+        "0abc\","
+        "\"instanceType\":\"g6.xlarge\",\"region\":\"us-east-1\",\"version\":\"2017-09-30\","
+        "\"kernelId\":"
         "null}");
     fake_http_route(&g->http, "GET", LIFE_CYCLE, 200, "spot");
     *state = g;
@@ -236,8 +238,8 @@ static void next_event_is_told_too(void **state)
     g->http.keep_none = true;
     vtimers_advance(&g->vt, SECONDS_MS(3600));
     assert_int_equal(g->n_notices, 1); /* an end is never told */
-    fake_http_route(
-        &g->http, "GET", ACTION, 200, "{\"action\":\"terminate\",\"time\":\"2026-08-22T13:02:00Z\"}");
+    fake_http_route(&g->http, "GET", ACTION, 200,
+        "{\"action\":\"terminate\",\"time\":\"2026-08-22T13:02:00Z\"}");
     vtimers_advance(&g->vt, SECONDS_MS(5));
     assert_int_equal(g->n_notices, 2);
     assert_in_range(g->notices[1].deadline_mono.ms, SECONDS_MS(3600 + 110), SECONDS_MS(3600 + 130));
@@ -250,8 +252,7 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
         const char *body;
     } failures[] = {{500, ""}, {0, ""}, {503, TERMINATE_1202}, {200, "<html></html>"},
         {200, "{\"action\":\"nap\"}"}, {200, "{\"action\":\"\",\"time\":\"2026-08-22T12:02:00Z\"}"},
-        {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""},
-        {302, ""}};
+        {200, "{\"action\":\"terminate\",\"time\":\"soon\"}"}, {200, ""}, {302, ""}};
     struct notice_rig *g = *state;
     start(g);
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
@@ -263,7 +264,8 @@ static void failures_are_neither_notice_nor_all_clear(void **state)
     }
     fake_http_route(&g->http, "GET", ACTION, 200, TERMINATE_1202);
     vtimers_advance(&g->vt, SECONDS_MS(7));
-    assert_int_equal(g->n_notices, 1); /* had one of them been the all clear, this would be told as new */
+    /* had one of them been the all clear, this would be told as new */
+    assert_int_equal(g->n_notices, 1);
 }
 
 static void polls_slow_down_while_the_endpoint_fails(void **state)
@@ -286,7 +288,8 @@ static void refused_token_is_renewed_once_a_read(void **state)
     vtimers_advance(&g->vt, SECONDS_MS(2));
     fake_http_route(&g->http, "PUT", TOKEN, 200, "AQAEtwo==");
     fake_http_route(&g->http, "GET", ACTION, 401, "");
-    size_t tokens = fake_http_count(&g->http, "PUT", TOKEN), reads = fake_http_count(&g->http, "GET", ACTION);
+    size_t tokens = fake_http_count(&g->http, "PUT", TOKEN),
+           reads = fake_http_count(&g->http, "GET", ACTION);
     vtimers_advance(&g->vt, SECONDS_MS(1));
     assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN) - tokens, 1);
     assert_int_equal(fake_http_count(&g->http, "GET", ACTION) - reads, 2);
@@ -308,8 +311,10 @@ static void token_is_renewed_before_its_end(void **state)
     struct notice_rig *g = *state;
     struct imds *m;
     int reads = 0;
-    assert_int_equal(imds_create("http://127.0.0.1:1338", &g->http.client, &g->vt.clock, &m, NULL), 0);
-    for (int hour = 0; hour < 6; hour++) { /* the last one 0.5 s before the end of the first token */
+    assert_int_equal(
+        imds_create("http://127.0.0.1:1338", &g->http.client, &g->vt.clock, &m, NULL), 0);
+    /* the last one 0.5 s before the end of the first token */
+    for (int hour = 0; hour < 6; hour++) {
         imds_get(m, LIFE_CYCLE, on_read, &reads);
         vtimers_advance(&g->vt, SECONDS_MS(3600) * 6 / 5 - 100);
         assert_int_equal(fake_http_count(&g->http, "PUT", TOKEN), hour < 5 ? 1 : 2);
@@ -396,7 +401,8 @@ static int parse(const char *body, struct notice *n, struct err *e)
 static void actions_are_parsed(void **state)
 {
     static const char *const wrong[] = {"", "null", "[]", "{}", "{\"action\":\"terminate\"}",
-        "{\"action\":1,\"time\":\"2026-08-22T12:02:00Z\"}", "{\"action\":\"terminate\",\"time\":1787400000}",
+        "{\"action\":1,\"time\":\"2026-08-22T12:02:00Z\"}",
+        "{\"action\":\"terminate\",\"time\":1787400000}",
         "{\"action\":\"terminate\",\"time\":\"2026-08-22 12:02\"}", TERMINATE_1202 "x",
         "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00+2:00\"}",
         "{\"action\":\"terminate\",\"time\":\"2026-08-22T12:02:00+99:00\"}",
@@ -409,7 +415,8 @@ static void actions_are_parsed(void **state)
     assert_int_equal(n.deadline.ms, NOON_MS + SECONDS_MS(60));
     assert_int_equal(n.seen.ms, NOON_MS);
     /* Hibernation begins with the notice. */
-    assert_int_equal(parse("{\"action\":\"hibernate\",\"time\":\"2026-08-22T12:01:00Z\"}", &n, &e), 0);
+    assert_int_equal(
+        parse("{\"action\":\"hibernate\",\"time\":\"2026-08-22T12:01:00Z\"}", &n, &e), 0);
     assert_int_equal(n.deadline.ms, NOON_MS);
     for (size_t i = 0; wrong[i]; i++)
         assert_int_equal(parse(wrong[i], &n, &e), ERR_INVALID);
@@ -417,14 +424,15 @@ static void actions_are_parsed(void **state)
 
 static void metadata_address_must_be_a_plain_http_host(void **state)
 {
-    static const char *const wrong[] = {
-        "", "169.254.169.254", "https://h", "http://", "http://h/latest", "http://u@h", "http://h?x", NULL};
+    static const char *const wrong[] = {"", "169.254.169.254", "https://h", "http://",
+        "http://h/latest", "http://u@h", "http://h?x", NULL};
     struct notice_rig *g = *state;
     struct imds *m;
     struct err e;
     for (size_t i = 0; wrong[i]; i++)
         assert_int_equal(imds_create(wrong[i], &g->http.client, &g->vt.clock, &m, &e), ERR_CONFIG);
-    assert_int_equal(imds_create("http://[fd00:ec2::254]/", &g->http.client, &g->vt.clock, &m, &e), 0);
+    assert_int_equal(
+        imds_create("http://[fd00:ec2::254]/", &g->http.client, &g->vt.clock, &m, &e), 0);
     imds_destroy(m);
 }
 

@@ -219,13 +219,15 @@ static void destroy_drops_a_fetch_under_way(void **state)
 
 static void replies_are_parsed(void **state)
 {
-    static const char *const wrong[] = {"", "null", "<html>", "[]", "{}", "{\"access_token\":\"a\"}",
-        "{\"access_token\":7,\"expires_in\":60}", "{\"access_token\":\"\",\"expires_in\":60}",
+    static const char *const wrong[] = {"", "null", "<html>", "[]", "{}",
+        "{\"access_token\":\"a\"}", "{\"access_token\":7,\"expires_in\":60}",
+        "{\"access_token\":\"\",\"expires_in\":60}",
         "{\"access_token\":\"a\\r\\nX: y\",\"expires_in\":60}",
         "{\"access_token\":\"a b\",\"expires_in\":60}", "{\"access_token\":\"a\",\"expires_in\":0}",
-        "{\"access_token\":\"a\",\"expires_in\":-5}", "{\"access_token\":\"a\",\"expires_in\":\"soon\"}",
-        "{\"access_token\":\"a\",\"expires_in\":1e9}", "{\"access_token\":\"a\",\"expires_in\":999999999999}",
-        NULL};
+        "{\"access_token\":\"a\",\"expires_in\":-5}",
+        "{\"access_token\":\"a\",\"expires_in\":\"soon\"}",
+        "{\"access_token\":\"a\",\"expires_in\":1e9}",
+        "{\"access_token\":\"a\",\"expires_in\":999999999999}", NULL};
     struct oauth_token t;
     struct err e;
     (void)state;

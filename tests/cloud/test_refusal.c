@@ -32,8 +32,9 @@ static void a_status_means_what_its_row_says_or_what_it_means_to_everyone(void *
     static const struct {
         int status;
         enum err_kind kind;
-    } rows[] = {{429, ERR_THROTTLED}, {500, ERR_UNAVAILABLE}, {503, ERR_UNAVAILABLE}, {401, ERR_DENIED},
-        {403, ERR_DENIED}, {408, ERR_TIMEOUT}, {409, ERR_CONFLICT}, {404, ERR_INVALID}, {302, ERR_INVALID}};
+    } rows[] = {{429, ERR_THROTTLED}, {500, ERR_UNAVAILABLE}, {503, ERR_UNAVAILABLE},
+        {401, ERR_DENIED}, {403, ERR_DENIED}, {408, ERR_TIMEOUT}, {409, ERR_CONFLICT},
+        {404, ERR_INVALID}, {302, ERR_INVALID}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         assert_int_equal(refusal_kind_of_status(table, rows[i].status, ERR_INVALID), rows[i].kind);
@@ -51,7 +52,8 @@ static void errors_say_who_what_and_what_to_do(void **state)
     refusal_set("X", ERR_CONFIG, "New", "why", NULL, &e);
     assert_string_equal(e.text, "X refused: New: why");
     assert_int_equal(
-        refusal_set_stray("X", ERR_UNAVAILABLE, 502, "<html>", 6, "no error of X's", &e), ERR_UNAVAILABLE);
+        refusal_set_stray("X", ERR_UNAVAILABLE, 502, "<html>", 6, "no error of X's", &e),
+        ERR_UNAVAILABLE);
     assert_string_equal(
         e.text, "X answered HTTP 502 with an HTML page (a proxy or load balancer in between?)");
     refusal_set_stray("X", ERR_UNAVAILABLE, 502, "", 0, "no error of X's", &e);

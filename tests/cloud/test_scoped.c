@@ -19,28 +19,32 @@
 #define ROLE "arn:aws:iam::111122223333:role/belay-jobs"
 
 /* As AWS answers. */
-#define ASSUMED                                                                                              \
-    "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\n  <AssumeRoleResult>\n"       \
-    "    <AssumedRoleUser>\n      <AssumedRoleId>AROA123EXAMPLE123:belay-7.2@lab</AssumedRoleId>\n"          \
-    "      <Arn>arn:aws:sts::111122223333:assumed-role/belay-jobs/belay-7.2@lab</Arn>\n"                     \
-    "    </AssumedRoleUser>\n    <Credentials>\n      <AccessKeyId>ASIAIOSFODNN7EXAMPLE</AccessKeyId>\n"     \
-    "      <SecretAccessKey>wJalrXUtnFEMI/K7MDENG</SecretAccessKey>\n"                                       \
-    "      <SessionToken>AQoDYXdzEPT//////////wEXAMPLE==</SessionToken>\n"                                   \
-    "      <Expiration>2026-08-22T13:00:00Z</Expiration>\n    </Credentials>\n"                              \
-    "    <PackedPolicySize>12</PackedPolicySize>\n  </AssumeRoleResult>\n  <ResponseMetadata>\n"             \
-    "    <RequestId>c6104cbe-af31-11e0-8154-cbc7ccf896c7</RequestId>\n  </ResponseMetadata>\n"               \
+#define ASSUMED                                                                                    \
+    "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\n  "                 \
+    "<AssumeRoleResult>\n"                                                                         \
+    "    <AssumedRoleUser>\n      "                                                                \
+    "<AssumedRoleId>AROA123EXAMPLE123:belay-7.2@lab</AssumedRoleId>\n"                             \
+    "      <Arn>arn:aws:sts::111122223333:assumed-role/belay-jobs/belay-7.2@lab</Arn>\n"           \
+    "    </AssumedRoleUser>\n    <Credentials>\n      "                                            \
+    "<AccessKeyId>ASIAIOSFODNN7EXAMPLE</AccessKeyId>\n"                                            \
+    "      <SecretAccessKey>wJalrXUtnFEMI/K7MDENG</SecretAccessKey>\n"                             \
+    "      <SessionToken>AQoDYXdzEPT//////////wEXAMPLE==</SessionToken>\n"                         \
+    "      <Expiration>2026-08-22T13:00:00Z</Expiration>\n    </Credentials>\n"                    \
+    "    <PackedPolicySize>12</PackedPolicySize>\n  </AssumeRoleResult>\n  <ResponseMetadata>\n"   \
+    "    <RequestId>c6104cbe-af31-11e0-8154-cbc7ccf896c7</RequestId>\n  </ResponseMetadata>\n"     \
     "</AssumeRoleResponse>\n"
-#define REFUSED(code, message)                                                                               \
-    "<ErrorResponse "                                                                                        \
-    "xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Error><Type>Sender</Type><Code>" code              \
+#define REFUSED(code, message)                                                                     \
+    "<ErrorResponse "                                                                              \
+    "xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Error><Type>Sender</Type><Code>" code    \
     "</Code><Message>" message "</Message></Error><RequestId>1</RequestId></ErrorResponse>"
 
-#define KEY(value)                                                                                           \
-    "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><UserDelegationKey>"                              \
-    "<SignedOid>11111111-2222-3333-4444-555555555555</SignedOid>"                                            \
-    "<SignedTid>66666666-7777-8888-9999-000000000000</SignedTid>"                                            \
-    "<SignedStart>2026-08-22T11:45:00Z</SignedStart><SignedExpiry>2026-08-22T13:00:00Z</SignedExpiry>"       \
-    "<SignedService>b</SignedService><SignedVersion>2021-12-02</SignedVersion><Value>" value                 \
+#define KEY(value)                                                                                 \
+    "\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><UserDelegationKey>"                    \
+    "<SignedOid>11111111-2222-3333-4444-555555555555</SignedOid>"                                  \
+    "<SignedTid>66666666-7777-8888-9999-000000000000</SignedTid>"                                  \
+    "<SignedStart>2026-08-22T11:45:00Z</SignedStart><SignedExpiry>2026-08-22T13:00:00Z</"          \
+    "SignedExpiry>"                                                                                \
+    "<SignedService>b</SignedService><SignedVersion>2021-12-02</SignedVersion><Value>" value       \
     "</Value></UserDelegationKey>"
 #define VALUE "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=" /* 00 01 .. 1f */
 
@@ -60,11 +64,13 @@ static void policy_allows_what_the_store_does_below_the_prefix(void **state)
     (void)state;
     assert_int_equal(sts_policy(&s, &text, &e), 0);
     assert_string_equal(buf_str(&text),
-        "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":[\"s3:GetObject\","
+        "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":[\"s3:"
+        "GetObject\","
         "\"s3:PutObject\",\"s3:DeleteObject\",\"s3:AbortMultipartUpload\"],\"Resource\":"
         "\"arn:aws:s3:::lab-checkpoints/belay/lab/jobs/7/"
         "*\"},{\"Effect\":\"Allow\",\"Action\":\"s3:ListBucket\","
-        "\"Resource\":\"arn:aws:s3:::lab-checkpoints\",\"Condition\":{\"StringLike\":{\"s3:prefix\":"
+        "\"Resource\":\"arn:aws:s3:::lab-checkpoints\",\"Condition\":{\"StringLike\":{\"s3:"
+        "prefix\":"
         "\"belay/lab/jobs/7/*\"}}}]}");
     buf_clear(&text);
     s.role_arn = "arn:aws-cn:iam::111122223333:role/x";
@@ -87,9 +93,10 @@ static void names_of_roles_and_keys_are_checked(void **state)
 {
     static const char *const roles[] = {ROLE, "arn:aws-us-gov:iam::111122223333:role/team/belay",
         "arn:aws:iam:::role/belay", "arn:minio:iam:::role/dummy-internal", NULL};
-    static const char *const wrong[] = {"", "belay-jobs", "arn:aws:iam::1:user/x", "arn:aws:s3:::bucket",
-        "arn:aws:iam::1:role/", "arn:aws:iam::1:role/a b", "arn:aws:iam::1:role/a\"b",
-        "arn:aws:iam::1:role/*", "arn:aws:kms:us-east-1:1:key/1", "arn:aws:iam", NULL};
+    static const char *const wrong[] = {"", "belay-jobs", "arn:aws:iam::1:user/x",
+        "arn:aws:s3:::bucket", "arn:aws:iam::1:role/", "arn:aws:iam::1:role/a b",
+        "arn:aws:iam::1:role/a\"b", "arn:aws:iam::1:role/*", "arn:aws:kms:us-east-1:1:key/1",
+        "arn:aws:iam", NULL};
     struct err e;
     (void)state;
     for (size_t i = 0; roles[i]; i++)
@@ -97,21 +104,26 @@ static void names_of_roles_and_keys_are_checked(void **state)
     for (size_t i = 0; wrong[i]; i++)
         assert_int_equal(sts_check_role(wrong[i], &e), ERR_INVALID);
     assert_int_equal(sts_check_kms_key("arn:aws:kms:us-east-1:111122223333:key/1-2-3", &e), 0);
-    assert_int_equal(sts_check_kms_key("arn:aws:kms:us-east-1:111122223333:alias/x", &e), ERR_INVALID);
+    assert_int_equal(
+        sts_check_kms_key("arn:aws:kms:us-east-1:111122223333:alias/x", &e), ERR_INVALID);
     assert_int_equal(sts_check_kms_key(ROLE, &e), ERR_INVALID);
 }
 
 static void roles_replies_are_parsed(void **state)
 {
-    static const char *const wrong[] = {"", "<html><body>hello</body></html>", "<AssumeRoleResponse/>",
+    static const char *const wrong[] = {"", "<html><body>hello</body></html>",
+        "<AssumeRoleResponse/>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId>"
-        "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken></Credentials></AssumeRoleResult>"
+        "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken></Credentials></"
+        "AssumeRoleResult>"
         "</AssumeRoleResponse>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A B</AccessKeyId>"
-        "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken><Expiration>2026-08-22T13:00:00Z"
+        "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</"
+        "SessionToken><Expiration>2026-08-22T13:00:00Z"
         "</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId>"
-        "<SecretAccessKey></SecretAccessKey><SessionToken>c</SessionToken><Expiration>2026-08-22T13:00:00Z"
+        "<SecretAccessKey></SecretAccessKey><SessionToken>c</"
+        "SessionToken><Expiration>2026-08-22T13:00:00Z"
         "</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId>"
         "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken><Expiration>tomorrow"
@@ -135,10 +147,11 @@ static void roles_replies_are_parsed(void **state)
 
 static void roles_refusals_say_what_to_do(void **state)
 {
-    static const char denied[] = REFUSED("AccessDenied",
-        "User: arn:aws:iam::1:user/x is not authorized to perform: sts:AssumeRole on resource: " ROLE);
-    static const char mismatch[] =
-        REFUSED("SignatureDoesNotMatch", "The canonical string should have been x-amz-security-token:S3CRET");
+    static const char denied[] =
+        REFUSED("AccessDenied", "User: arn:aws:iam::1:user/x is not authorized to perform: "
+                                "sts:AssumeRole on resource: " ROLE);
+    static const char mismatch[] = REFUSED("SignatureDoesNotMatch",
+        "The canonical string should have been x-amz-security-token:S3CRET");
     static const char other[] = "<Error><Code>ExpiredToken</Code><Message>no</Message></Error>";
     unsigned remedies;
     struct err e;
@@ -244,8 +257,8 @@ static void signature_is_the_documented_one(void **state)
 
 static void delegation_keys_are_parsed(void **state)
 {
-    static const char *const wrong[] = {"", "<UserDelegationKey/>", KEY(""), KEY("AAAA"), KEY("not base64!!"),
-        KEY("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"), "<Other/>", NULL};
+    static const char *const wrong[] = {"", "<UserDelegationKey/>", KEY(""), KEY("AAAA"),
+        KEY("not base64!!"), KEY("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"), "<Other/>", NULL};
     static const char denied[] =
         "\xef\xbb\xbf<?xml version=\"1.0\"?><Error><Code>AuthorizationPermissionMismatch"
         "</Code><Message>This request is not authorized.\nRequestId:1</Message></Error>";
@@ -349,8 +362,8 @@ static void role_is_assumed_with_a_signed_request(void **state)
     assert_in_range(o.c.left_ms, SECONDS_MS(3599), SECONDS_MS(3600));
     const struct fake_request *r = &g->http.requests[0];
     assert_string_equal(r->url, "https://sts.eu-central-1.amazonaws.com/");
-    assert_true(
-        str_starts(buf_str(&r->body), "Action=AssumeRole&Version=2011-06-15&DurationSeconds=3600&Policy="));
+    assert_true(str_starts(
+        buf_str(&r->body), "Action=AssumeRole&Version=2011-06-15&DurationSeconds=3600&Policy="));
     char *name = field(&r->body, "RoleSessionName"), *role = field(&r->body, "RoleArn");
     assert_string_equal(name, "belay-7.2@lab");
     assert_string_equal(role, ROLE);
@@ -392,7 +405,8 @@ static void token_is_exchanged(void **state)
 {
     struct rig *g = *state;
     open_kind(g, SCOPED_GOOGLE);
-    fake_http_add(&g->http, 200, "{\"access_token\":\"own\",\"expires_in\":1800,\"token_type\":\"Bearer\"}");
+    fake_http_add(
+        &g->http, 200, "{\"access_token\":\"own\",\"expires_in\":1800,\"token_type\":\"Bearer\"}");
     fake_http_with(&g->http, "Metadata-Flavor: Google");
     fake_http_add(&g->http, 200, "{\"access_token\":\"narrow\",\"token_type\":\"Bearer\"}");
     struct outcome o = get(g);
@@ -403,8 +417,10 @@ static void token_is_exchanged(void **state)
     char *subject = field(&g->http.requests[1].body, "subject_token");
     assert_string_equal(subject, "own");
     free(subject);
-    vtimers_advance(&g->vt, SECONDS_MS(60)); /* half an hour is little: a fresher one is asked for */
-    fake_http_add(&g->http, 200, "{\"access_token\":\"own2\",\"expires_in\":3599,\"token_type\":\"Bearer\"}");
+    /* half an hour is little: a fresher one is asked for */
+    vtimers_advance(&g->vt, SECONDS_MS(60));
+    fake_http_add(
+        &g->http, 200, "{\"access_token\":\"own2\",\"expires_in\":3599,\"token_type\":\"Bearer\"}");
     fake_http_with(&g->http, "Metadata-Flavor: Google");
     fake_http_add(&g->http, 401, "{\"error\":\"invalid_grant\"}");
     assert_int_equal(get(g).e.kind, ERR_DENIED);
@@ -415,8 +431,8 @@ static void delegation_key_signs_the_container(void **state)
 {
     struct rig *g = *state;
     open_kind(g, SCOPED_AZURE);
-    fake_http_add(
-        &g->http, 200, "{\"access_token\":\"own\",\"expires_in\":\"86400\",\"token_type\":\"Bearer\"}");
+    fake_http_add(&g->http, 200,
+        "{\"access_token\":\"own\",\"expires_in\":\"86400\",\"token_type\":\"Bearer\"}");
     fake_http_add(&g->http, 200, KEY(VALUE));
     fake_http_with(&g->http, DATE);
     struct outcome o = get(g);

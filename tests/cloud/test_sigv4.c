@@ -37,11 +37,13 @@ static void reference_vector_is_reproduced(void **state)
     struct err e;
     (void)state;
     assert_string_equal(hash, "6171eb09865e32b0602af0f7957e26573a51f53caaedff02ff88883cb0275885");
-    assert_int_equal(
-        sigv4_canonical_hash(&r, "ec2", "content-type;host;x-amz-date;x-amz-security-token", canonical, &e),
+    assert_int_equal(sigv4_canonical_hash(&r, "ec2",
+                         "content-type;host;x-amz-date;x-amz-security-token", canonical, &e),
         0);
-    assert_string_equal(canonical, "022b113f8fed477ca9f8905ef37006bd566cfdd81a285d92eda94e98ca9bb8f9");
-    assert_int_equal(sigv4_authorization(&r, &ec2_scope, "AKIDEXAMPLE", SECRET, &authorization, &e), 0);
+    assert_string_equal(
+        canonical, "022b113f8fed477ca9f8905ef37006bd566cfdd81a285d92eda94e98ca9bb8f9");
+    assert_int_equal(
+        sigv4_authorization(&r, &ec2_scope, "AKIDEXAMPLE", SECRET, &authorization, &e), 0);
     assert_string_equal(buf_str(&authorization),
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260822/us-east-1/ec2/aws4_request, "
         "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, "
@@ -62,10 +64,12 @@ static const struct vector vectors[] = {
     {"/?Param2=value2&Param1=value1", "20150830T123600Z", "service", "host;x-amz-date",
         "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
         {{"Host", "example.amazonaws.com"}, {"X-Amz-Date", "20150830T123600Z"}}, 2},
-    /* Paths normalised and encoded twice; names sorted by code point, "a" before "a-b"; blanks in a header.
+    /* Paths normalised and encoded twice; names sorted by code point, "a" before "a-b"; blanks in a
+     * header.
      */
     {"/a%20b/../c%2Fd/x?b=2&a=z%2Fy&a=b%20c&a-b=1&aB=&ac", "20260822T120000Z", "svc",
-        "host;x-amz-date;x-note", "73255c9fa327e74e0f7a943b70ebf8fe2b409da07d18edcf1c5d463133947cb1",
+        "host;x-amz-date;x-note",
+        "73255c9fa327e74e0f7a943b70ebf8fe2b409da07d18edcf1c5d463133947cb1",
         {{"Host", "svc.us-east-1.amazonaws.com"}, {"X-Amz-Date", "20260822T120000Z"},
             {"X-Note", "  two   blanks "}},
         3},
@@ -100,7 +104,8 @@ static void what_is_signed_can_be_checked(void **state)
     struct sigv4_claim claim;
     struct err e;
     (void)state;
-    assert_int_equal(sigv4_authorization(&r, &ec2_scope, "AKIDEXAMPLE", SECRET, &authorization, &e), 0);
+    assert_int_equal(
+        sigv4_authorization(&r, &ec2_scope, "AKIDEXAMPLE", SECRET, &authorization, &e), 0);
     assert_int_equal(sigv4_parse_authorization(buf_str(&authorization), &claim, &e), 0);
     assert_string_equal(claim.access_key, "AKIDEXAMPLE");
     assert_string_equal(claim.date, "20260822");
@@ -108,7 +113,8 @@ static void what_is_signed_can_be_checked(void **state)
     assert_string_equal(claim.service, "ec2");
     assert_int_equal(sigv4_signature(&r, &ec2_scope, SECRET, claim.signed_headers, again, &e), 0);
     assert_string_equal(again, claim.signature);
-    assert_int_equal(sigv4_signature(&r, &ec2_scope, "another", claim.signed_headers, again, &e), 0);
+    assert_int_equal(
+        sigv4_signature(&r, &ec2_scope, "another", claim.signed_headers, again, &e), 0);
     assert_string_not_equal(again, claim.signature);
     buf_deinit(&authorization);
 }
@@ -125,8 +131,10 @@ static void a_header_that_is_signed_must_be_there(void **state)
 
 static void repeated_headers_are_one_value(void **state)
 {
-    static const struct sigv4_header twice[] = {{"H", "a"}, {"h", " b  c "}}, once[] = {{"h", "a,b c"}};
-    struct sigv4_request r2 = {"GET", "/", twice, 2, EMPTY_SHA256}, r1 = {"GET", "/", once, 1, EMPTY_SHA256};
+    static const struct sigv4_header twice[] = {{"H", "a"}, {"h", " b  c "}},
+                                     once[] = {{"h", "a,b c"}};
+    struct sigv4_request r2 = {"GET", "/", twice, 2, EMPTY_SHA256},
+                         r1 = {"GET", "/", once, 1, EMPTY_SHA256};
     char h1[SIGV4_HEX_MAX], h2[SIGV4_HEX_MAX];
     (void)state;
     assert_int_equal(sigv4_canonical_hash(&r1, "ec2", "h", h1, NULL), 0);
@@ -161,9 +169,12 @@ static void malformed_authorization_is_refused(void **state)
         "AWS4-HMAC-SHA256 ",
         "AWS4-HMAC-SHA256 Credential=AK/20260822/us-east-1/ec2/aws4_request, Signature=ab",
         "AWS4-HMAC-SHA256 Credential=AK/20260822/us-east-1/ec2, SignedHeaders=host, Signature=ab",
-        "AWS4-HMAC-SHA256 Credential=AK/20260822//ec2/aws4_request, SignedHeaders=host, Signature=ab",
-        "AWS4-HMAC-SHA256 Credential=AK/202608221/r/ec2/aws4_request, SignedHeaders=host, Signature=ab",
-        "AWS4-HMAC-SHA256 Credential=AK/20260822/r/ec2/aws4_request, SignedHeaders=host, Signature=ab, "
+        "AWS4-HMAC-SHA256 Credential=AK/20260822//ec2/aws4_request, SignedHeaders=host, "
+        "Signature=ab",
+        "AWS4-HMAC-SHA256 Credential=AK/202608221/r/ec2/aws4_request, SignedHeaders=host, "
+        "Signature=ab",
+        "AWS4-HMAC-SHA256 Credential=AK/20260822/r/ec2/aws4_request, SignedHeaders=host, "
+        "Signature=ab, "
         "More=1",
         NULL,
     };

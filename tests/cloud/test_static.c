@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The static driver against hosts that are played: one claim a host, one host a token whatever call fails and how, and
- * nobody taken for gone who only does not answer.
+ * The static driver against hosts that are played: one claim a host, one host a token whatever call
+ * fails and how, and nobody taken for gone who only does not answer.
  */
 #include "base/json.h"
 #include "base/list.h"
@@ -62,8 +62,8 @@ static json_t *claim_json(const struct static_claim *c)
     static const char *const states[] = {"starting", "running", "ended", "released"};
     if (!c->id[0])
         return json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:i}", "id", c->id, "token", c->token, "cluster", c->cluster,
-        "state", states[c->state], "since_ms", 1000);
+    return json_pack("{s:s, s:s, s:s, s:s, s:i}", "id", c->id, "token", c->token, "cluster",
+        c->cluster, "state", states[c->state], "since_ms", 1000);
 }
 
 static void play_claim(struct rig *g, struct played *h, const json_t *q)
@@ -97,7 +97,8 @@ static int play_release(struct played *h, const json_t *q, struct buf *out)
 }
 
 /* The exit code of ssh. */
-static int play(struct rig *g, struct played *h, const char *input, struct buf *out, struct buf *errors)
+static int play(
+    struct rig *g, struct played *h, const char *input, struct buf *out, struct buf *errors)
 {
     json_t *q = NULL;
     struct err e;
@@ -108,8 +109,8 @@ static int play(struct rig *g, struct played *h, const char *input, struct buf *
     int code = 0;
     h->fault = str_eq(what, "list") ? h->fault : NONE;
     if (f == BUSY || f == DISK_FULL) {
-        buf_printf(
-            out, "{\"host\":1,\"error\":\"%s\",\"text\":\"x\"}", f == BUSY ? "unavailable" : "no-space");
+        buf_printf(out, "{\"host\":1,\"error\":\"%s\",\"text\":\"x\"}",
+            f == BUSY ? "unavailable" : "no-space");
         code = 1;
     } else if (f != NO_CONNECTION && !h->is_down) {
         if (str_eq(what, "claim"))
@@ -117,8 +118,8 @@ static int play(struct rig *g, struct played *h, const char *input, struct buf *
         else if (str_eq(what, "release"))
             code = play_release(h, q, out);
         if (code == 0) {
-            json_t *v = json_pack(
-                "{s:i, s:o, s:o}", "host", 1, "claim", claim_json(&h->claim), "last", claim_json(&h->last));
+            json_t *v = json_pack("{s:i, s:o, s:o}", "host", 1, "claim", claim_json(&h->claim),
+                "last", claim_json(&h->last));
             char *text = json_dump_text(v);
             buf_adds(out, text);
             free(text);
@@ -169,7 +170,8 @@ static struct run *fake_start(
     for (; c->argv[n]; n++)
         assert_null(strstr(c->argv[n], SECRET)); /* everybody may read it */
     assert_string_equal(c->argv[0], "ssh");
-    *r = (struct run){.g = g, .input = mem_strndup(c->input, c->input_len), .done = done, .ctx = ctx};
+    *r = (struct run){
+        .g = g, .input = mem_strndup(c->input, c->input_len), .done = done, .ctx = ctx};
     STR_COPY(r->host, c->argv[n - 2]);
     timer_init(&r->timer, on_timer, r);
     g->n_runs++;
@@ -254,8 +256,8 @@ static void finish(struct rig *g, int expected)
     assert_int_equal(g->got.completions, 1);
     g->got.completions = 0;
     if (g->got.e.kind != (enum err_kind)expected)
-        fail_msg(
-            "expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind), g->got.e.text);
+        fail_msg("expected %s, got %s: %s", err_kind_name(expected), err_kind_name(g->got.e.kind),
+            g->got.e.text);
     assert_null(strstr(g->got.e.text, SECRET));
 }
 
@@ -431,8 +433,10 @@ static void a_listing_shows_our_claims_and_what_was_released(void **state)
     terminate(g, g->got.instance.id, 0);
     for (int i = 0; i < N_HOSTS; i++)
         if (!g->hosts[i].claim.id[0] && !g->hosts[i].last.id[0])
-            g->hosts[i].claim = (struct static_claim){
-                .id = "00000000000000ff", .token = "x", .cluster = "other", .state = STATIC_RUNNING};
+            g->hosts[i].claim = (struct static_claim){.id = "00000000000000ff",
+                .token = "x",
+                .cluster = "other",
+                .state = STATIC_RUNNING};
     list(g, 0);
     assert_int_equal(g->got.n, 2);
     for (size_t i = 0; i < 2; i++)
@@ -503,9 +507,9 @@ static void a_driver_that_is_closed_cancels(void **state)
 
 static void ssh_asks_nothing_and_takes_nothing_from_elsewhere(void **state)
 {
-    static const char *const wanted[] = {"BatchMode=yes", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes",
-        "IdentityAgent=none", "ClearAllForwardings=yes", "GlobalKnownHostsFile=/dev/null",
-        "UserKnownHostsFile=/etc/belay/known_hosts", NULL};
+    static const char *const wanted[] = {"BatchMode=yes", "StrictHostKeyChecking=yes",
+        "IdentitiesOnly=yes", "IdentityAgent=none", "ClearAllForwardings=yes",
+        "GlobalKnownHostsFile=/dev/null", "UserKnownHostsFile=/etc/belay/known_hosts", NULL};
     struct rig *g = *state;
     struct static_ssh s;
     struct buf line = {0};
@@ -516,15 +520,16 @@ static void ssh_asks_nothing_and_takes_nothing_from_elsewhere(void **state)
     assert_true(str_starts(buf_str(&line), "ssh -F none -T -a -x -o "));
     for (size_t i = 0; wanted[i]; i++)
         assert_non_null(strstr(buf_str(&line), wanted[i]));
-    assert_true(str_ends(buf_str(&line), " -p 2201 -l belay -- rack1 belay-agent host --dir /srv/belay"));
+    assert_true(
+        str_ends(buf_str(&line), " -p 2201 -l belay -- rack1 belay-agent host --dir /srv/belay"));
     static_ssh_deinit(&s);
     buf_deinit(&line);
 }
 
 static void hosts_are_names_and_addresses(void **state)
 {
-    static const char *const wrong[] = {"", "-oProxyCommand=x", "a b", "a;b", "a:", "a:0", "a:65536", "a:b",
-        "[::1", "[]", "[::1]x", "[::1]:", "a/b", "a#b", "user@a", "::1",
+    static const char *const wrong[] = {"", "-oProxyCommand=x", "a b", "a;b", "a:", "a:0",
+        "a:65536", "a:b", "[::1", "[]", "[::1]x", "[::1]:", "a/b", "a#b", "user@a", "::1",
         "a23456789012345678901234567890123456789012345678901234567890", NULL};
     char name[STATIC_HOST_MAX + 1];
     int port;
@@ -574,7 +579,8 @@ static void options_are_checked(void **state)
     refused(g, &g->options, "chmod 600");
 }
 
-static int parse(int code, const char *output, const char *errors, struct static_report *r, struct err *e)
+static int parse(
+    int code, const char *output, const char *errors, struct static_report *r, struct err *e)
 {
     struct runner_result result = {.exit_code = code};
     buf_adds(&result.output, output);
@@ -594,14 +600,16 @@ static void replies_that_are_not_whole_are_errors(void **state)
         "{\"host\":1,\"claim\":{\"id\":\"../../../../../"
         "e\",\"token\":\"t\",\"cluster\":\"c\",\"state\":\"running\","
         "\"since_ms\":1},\"last\":null}",
-        "{\"host\":1,\"claim\":{\"id\":\"0123456789abcdef\",\"token\":\"t\",\"cluster\":\"c\",\"state\":"
+        "{\"host\":1,\"claim\":{\"id\":\"0123456789abcdef\",\"token\":\"t\",\"cluster\":\"c\","
+        "\"state\":"
         "\"dancing\","
         "\"since_ms\":1},\"last\":null}",
         "Welcome to rack1!\n{\"host\":1,\"claim\":null,\"last\":null}", NULL};
     struct static_report r;
     struct err e;
     (void)state;
-    assert_int_equal(parse(0, "{\"host\":1,\"claim\":null,\"last\":null,\"more\":1}\n", "", &r, &e), 0);
+    assert_int_equal(
+        parse(0, "{\"host\":1,\"claim\":null,\"last\":null,\"more\":1}\n", "", &r, &e), 0);
     assert_string_equal(r.claim.id, "");
     for (size_t i = 0; wrong[i]; i++)
         if (parse(0, wrong[i], "", &r, &e) != ERR_INVALID)
@@ -609,7 +617,8 @@ static void replies_that_are_not_whole_are_errors(void **state)
     assert_int_equal(parse(255, "", "Host key verification failed.\r\n", &r, &e), ERR_UNAVAILABLE);
     assert_string_equal(e.text, "ssh: Host key verification failed.");
     assert_int_equal(parse(127, "", "sh: belay-agent: not found\n", &r, &e), ERR_CONFIG);
-    assert_int_equal(parse(1, "{\"host\":1,\"error\":\"denied\",\"text\":\"no\"}", "", &r, &e), ERR_DENIED);
+    assert_int_equal(
+        parse(1, "{\"host\":1,\"error\":\"denied\",\"text\":\"no\"}", "", &r, &e), ERR_DENIED);
     assert_int_equal(parse(1, "{\"host\":1,\"error\":\"fun\"}", "", &r, &e), ERR_INVALID);
     assert_int_equal(parse(137, "", "", &r, &e), ERR_INVALID);
 }

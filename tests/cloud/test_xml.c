@@ -51,14 +51,14 @@ static void what_is_no_xml_is_refused_with_its_line(void **state)
 {
     static const struct {
         const char *text, *says;
-    } cases[] = {{"", "found nothing"}, {"x", "line 1"}, {" ", "no element found"}, {"<a>\n", "line 2"},
-        {"<a></b>", "mismatched tag"}, {"<a/><b/>", "junk"}, {"<a>&x;</a>", "undefined entity"},
-        {"<a>&lt</a>", "not well-formed"}, {"<a>&#0;</a>", "character number"},
-        {"<a>&#xd800;</a>", "character number"}, {"<a>&#x110000;</a>", "character number"},
-        {"<a b='<'/>", "not well-formed"}, {"<a b='", "unclosed"}, {"<a", "unclosed"},
-        {"</a>", "not well-formed"}, {"<a/>x", "junk"}, {"<a>\xff</a>", "not well-formed"},
-        {"<a><![CDATA[x</a>", "unclosed"}, {"<a><!-- </a>", "unclosed"},
-        {"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "document type"},
+    } cases[] = {{"", "found nothing"}, {"x", "line 1"}, {" ", "no element found"},
+        {"<a>\n", "line 2"}, {"<a></b>", "mismatched tag"}, {"<a/><b/>", "junk"},
+        {"<a>&x;</a>", "undefined entity"}, {"<a>&lt</a>", "not well-formed"},
+        {"<a>&#0;</a>", "character number"}, {"<a>&#xd800;</a>", "character number"},
+        {"<a>&#x110000;</a>", "character number"}, {"<a b='<'/>", "not well-formed"},
+        {"<a b='", "unclosed"}, {"<a", "unclosed"}, {"</a>", "not well-formed"}, {"<a/>x", "junk"},
+        {"<a>\xff</a>", "not well-formed"}, {"<a><![CDATA[x</a>", "unclosed"},
+        {"<a><!-- </a>", "unclosed"}, {"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "document type"},
         {"<a><!ELEMENT b></a>", "not well-formed"}, {"<!doctype html><html>", "HTML"},
         {"<html><body>502</html>", "HTML"}, {"<a>< b></a>", "not well-formed"}};
     struct xml x;
@@ -84,7 +84,8 @@ static void depth_is_bounded(void **state)
             buf_adds(&text, "<a>");
         for (int i = 0; i < depth; i++)
             buf_adds(&text, "</a>");
-        assert_int_equal(xml_open(&x, buf_str(&text), text.len, &e), depth > XML_DEPTH_MAX ? ERR_INVALID : 0);
+        assert_int_equal(
+            xml_open(&x, buf_str(&text), text.len, &e), depth > XML_DEPTH_MAX ? ERR_INVALID : 0);
         if (depth <= XML_DEPTH_MAX)
             xml_close(&x);
     }

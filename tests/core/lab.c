@@ -10,7 +10,10 @@
 const struct count lab_licences[LAB_LICENCES] = {{"matlab", 4}, {"ansys", 1}};
 
 const struct rack_options lab_racks[LAB_RACKS] = {
-    {.name = "left", .max_w = 1000, .nodes = {{"power[1-3]", 3, 100, 500}, {"power-gpu", 1, 100, 500}}, .n_nodes = 2},
+    {.name = "left",
+        .max_w = 1000,
+        .nodes = {{"power[1-3]", 3, 100, 500}, {"power-gpu", 1, 100, 500}},
+        .n_nodes = 2},
     {.name = "right", .max_w = 700, .nodes = {{"host,host-[2-4]", 4, 100, 300}}, .n_nodes = 1},
     {.name = "below", .max_w = 1000, .nodes = {{"", 3, 100, 500, "racked"}}, .n_nodes = 1},
 };
@@ -25,14 +28,24 @@ void lab_init_order(struct lab *l, const struct order_options *order)
     lab_init_budgets(l, order, NULL, 0, 0);
 }
 
-void lab_init_budgets(struct lab *l, const struct order_options *order, const struct budget_options *budgets, size_t n_budgets,
-    int64_t store_uusd_gib_month)
+void lab_init_budgets(struct lab *l, const struct order_options *order,
+    const struct budget_options *budgets, size_t n_budgets, int64_t store_uusd_gib_month)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .hold_in_vain = LAB_HOLD_IN_VAIN, .order = order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = budgets, .n_budgets = n_budgets, .racks = lab_racks, .n_racks = LAB_RACKS, .store_uusd_gib_month = store_uusd_gib_month};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = LAB_LEASE_MS,
+        .hold_in_vain = LAB_HOLD_IN_VAIN,
+        .order = order,
+        .licences = lab_licences,
+        .n_licences = LAB_LICENCES,
+        .budgets = budgets,
+        .n_budgets = n_budgets,
+        .racks = lab_racks,
+        .n_racks = LAB_RACKS,
+        .store_uusd_gib_month = store_uusd_gib_month};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 500000};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -60,8 +73,8 @@ void lab_elastic(struct lab *l, const char *pool, int32_t max_nodes, const char 
     lab_offer(l, pool, type, MARKET_ON_DEMAND, 1, total, LAB_ON_DEMAND_UUSD_H);
 }
 
-int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market, int32_t rank,
-    struct resources total, int64_t uusd_h)
+int64_t lab_offer(struct lab *l, const char *pool, const char *type, enum market market,
+    int32_t rank, struct resources total, int64_t uusd_h)
 {
     struct offer_row r = {.zone = "z1",
         .market = market,
@@ -96,7 +109,8 @@ static void check_limits(const struct account *a)
     for (size_t k = 0; k < 2; k++)
         for (int kind = 0; kind < LIMIT_KINDS; kind++)
             if (kind != LIMIT_SUBMITTED && of[k]->used[kind] > of[k]->most[kind])
-                fail_msg("%s of team %s exceeds %s", k == 0 ? a->row.user : "all", a->row.team, limit_names[kind]);
+                fail_msg("%s of team %s exceeds %s", k == 0 ? a->row.user : "all", a->row.team,
+                    limit_names[kind]);
 }
 
 int lab_try(struct lab *l, struct event *ev, int64_t *ret_id)
@@ -141,8 +155,11 @@ struct job_row lab_job(int32_t cpus)
 
 int64_t lab_submit(struct lab *l, const struct job_row *row)
 {
-    struct job_spec spec = {
-        .script = "#!/bin/sh\ntrue\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
+    struct job_spec spec = {.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = "{}"};
     return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = row, .spec = &spec}});
 }
 
@@ -195,10 +212,12 @@ int64_t lab_submit_pool(struct lab *l, int32_t cpus, const char *pool, enum mark
 
 static int64_t join(struct lab *l, const char *name, int64_t instance, int32_t cpus)
 {
-    struct node_row r = {.pool = "base", .total = {.cpus = cpus, .memory_mib = cpus * 4096}, .version = "1"};
+    struct node_row r = {
+        .pool = "base", .total = {.cpus = cpus, .memory_mib = cpus * 4096}, .version = "1"};
     STR_COPY(r.name, name);
     snprintf(r.key_hash, sizeof r.key_hash, "key-%s", name);
-    return lab_apply(l, (struct event){.type = EV_JOIN, .join = {.node = &r, .instance = instance}});
+    return lab_apply(
+        l, (struct event){.type = EV_JOIN, .join = {.node = &r, .instance = instance}});
 }
 
 int64_t lab_join(struct lab *l, const char *name, int32_t cpus)
@@ -206,7 +225,8 @@ int64_t lab_join(struct lab *l, const char *name, int32_t cpus)
     return join(l, name, CORE_ID_NONE, cpus);
 }
 
-int64_t lab_join_with(struct lab *l, const char *name, int32_t cpus, const char *features, const char *resources)
+int64_t lab_join_with(
+    struct lab *l, const char *name, int32_t cpus, const char *features, const char *resources)
 {
     int64_t id = join(l, name, CORE_ID_NONE, cpus);
     struct event ev = {.type = EV_FACTS, .facts.node = id};
@@ -311,8 +331,9 @@ static bool same_decision(const struct event *a, const struct event *b)
 static void check_same(const struct event *a, const struct event *b)
 {
     if (!same_decision(a, b))
-        fail_msg("asked again it decides otherwise: %s of %lld, and %s of %lld", event_type_names[a->type], (long long)a->place.job,
-            event_type_names[b->type], (long long)b->place.job);
+        fail_msg("asked again it decides otherwise: %s of %lld, and %s of %lld",
+            event_type_names[a->type], (long long)a->place.job, event_type_names[b->type],
+            (long long)b->place.job);
 }
 
 bool lab_decision(struct lab *l, struct event *ret_event)
@@ -322,7 +343,8 @@ bool lab_decision(struct lab *l, struct event *ret_event)
     assert_int_equal(plan_next(l->p, l->m, l->now, &again), any);
     if (any)
         check_same(&first, &again);
-    struct planner *fresh = planner_create(); /* what it remembers must not change what it decides */
+    /* what it remembers must not change what it decides */
+    struct planner *fresh = planner_create();
     if (plan_next(fresh, l->m, l->now, &again) != any)
         fail_msg("remembering hides a decision, or finds one: %s",
             event_type_names[any ? first.type : again.type]);
@@ -369,7 +391,8 @@ static bool may_move_at(const struct lab *l, int64_t mono_ms)
     return false;
 }
 
-/* With cron entries the wall clock is looked at every minute, with budgets and what jobs left every hour: it may be set. */
+/* With cron entries the wall clock is looked at every minute, with budgets and what jobs left every
+ * hour: it may be set. */
 static bool is_clock_looked_at(const struct lab *l, int64_t mono_ms)
 {
     if (l->m->budgets_due.n + l->m->by_due.n > 0 && mono_ms - l->now.mono.ms == 3600000)
@@ -403,7 +426,8 @@ int lab_plan(struct lab *l)
 {
     struct event ev;
     int n = 0;
-    for (; lab_decision(l, &ev); n += ev.type != EV_CLEAN && ev.type != EV_ORDER && ev.type != EV_RESERVE) {
+    for (; lab_decision(l, &ev);
+         n += ev.type != EV_CLEAN && ev.type != EV_ORDER && ev.type != EV_RESERVE) {
         lab_apply(l, ev);
         if (ev.type == EV_CLEAN)
             lab_apply(l, (struct event){.type = EV_CLEANED, .cleaned.job = ev.clean.job});

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define APPEND(array, n)                                                                                     \
-    ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array)) : (array),     \
+#define APPEND(array, n)                                                                           \
+    ((array) = ((n) & ((n)-1)) == 0 ? mem_resize((array), (n) ? 2 * (n) : 1, sizeof *(array))      \
+                                    : (array),                                                     \
         memset(&(array)[n], 0, sizeof *(array)), &(array)[(n)++])
 
 /* By id, which grows: made up to id. */
-#define AT(array, n, id)                                                                                     \
-    ({                                                                                                       \
-        while ((int64_t)(n) <= (id))                                                                         \
-            (void)APPEND(array, n);                                                                          \
-        &(array)[id];                                                                                        \
+#define AT(array, n, id)                                                                           \
+    ({                                                                                             \
+        while ((int64_t)(n) <= (id))                                                               \
+            (void)APPEND(array, n);                                                                \
+        &(array)[id];                                                                              \
     })
 
 void shelf_deinit(struct shelf *s)
@@ -76,18 +77,20 @@ static void put_drill(struct shelf *s, const struct drill_row *r)
         if (s->drills[k].job == r->job && s->drills[k].number == r->number)
             slot = &s->drills[k];
     if (slot && (slot->state >= DRILL_PASSED || r->state < slot->state))
-        fail_msg("drill %" PRId64 " of job %" PRId64 " goes on after its end, or back", r->number, r->job);
+        fail_msg("drill %" PRId64 " of job %" PRId64 " goes on after its end, or back", r->number,
+            r->job);
     if (r->state == DRILL_PASSED &&
         (!r->saved.attempt || r->resumed_attempt <= r->attempt || r->resume_ms <= 0 ||
             (r->saved_progress != PROGRESS_NONE && r->progress < r->saved_progress)))
-        fail_msg("drill %" PRId64 " of job %" PRId64 " passed and shows nothing", r->number, r->job);
+        fail_msg(
+            "drill %" PRId64 " of job %" PRId64 " passed and shows nothing", r->number, r->job);
     if (!slot)
         slot = APPEND(s->drills, s->n_drills);
     *slot = *r;
 }
 
-/* The newest drill of these scripts that says something, or NULL. They were put in the order in which they began: of two that
- * ended at once the model may hold either. */
+/* The newest drill of these scripts that says something, or NULL. They were put in the order in
+ * which they began: of two that ended at once the model may hold either. */
 static bool is_certificate(const struct shelf *s, const struct drill_row *d)
 {
     if (d->state != DRILL_PASSED || !d->script_key[0])
@@ -105,9 +108,10 @@ static bool is_certificate(const struct shelf *s, const struct drill_row *d)
 static void put_checkpoint(struct shelf *s, const struct checkpoint_row *r)
 {
     struct ckpt_ref *old = AT(s->newest, s->n_newest, r->job);
-    if (r->ref.attempt < old->attempt || (r->ref.attempt == old->attempt && r->ref.sequence <= old->sequence))
-        fail_msg("job %" PRId64 ": checkpoint %" PRId64 ".%" PRId64 " is not newer", r->job, r->ref.attempt,
-            r->ref.sequence);
+    if (r->ref.attempt < old->attempt ||
+        (r->ref.attempt == old->attempt && r->ref.sequence <= old->sequence))
+        fail_msg("job %" PRId64 ": checkpoint %" PRId64 ".%" PRId64 " is not newer", r->job,
+            r->ref.attempt, r->ref.sequence);
     *old = r->ref;
 }
 
@@ -122,7 +126,8 @@ static void put_ledger(struct shelf *s, const struct ledger_row *r)
     j->uusd += r->uusd;
     j->on_demand_uusd += r->on_demand_uusd;
     if (r->kind == LEDGER_STORAGE) { /* goes on when the job has ended */
-        assert_int_equal(r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
+        assert_int_equal(
+            r->ms + r->node_ms + r->on_demand_uusd + r->node + r->instance + r->attempt, 0);
         return;
     }
     if (r->kind == LEDGER_EGRESS) { /* the store's bill, not the machine's */
@@ -143,7 +148,8 @@ static void put_node(struct shelf *s, const struct node_row *r)
     const struct shelf_sums *sums = AT(s->by_node, s->n_by_node, r->id);
     int64_t life_ms = r->gone_at.ms - r->joined_at.ms, priced_ms = r->gone_at.ms - r->priced_at.ms;
     assert_int_equal(sums->node_ms, life_ms > 0 ? life_ms : 0);
-    assert_int_equal(sums->uusd, r->accrued_uusd + core_cost_uusd(priced_ms > 0 ? priced_ms : 0, r->price_uusd_h));
+    assert_int_equal(sums->uusd,
+        r->accrued_uusd + core_cost_uusd(priced_ms > 0 ? priced_ms : 0, r->price_uusd_h));
 }
 
 static void put_instance(struct shelf *s, const struct instance_row *r)
@@ -154,15 +160,17 @@ static void put_instance(struct shelf *s, const struct instance_row *r)
     *old = *r;
     if (r->state != INSTANCE_GONE || !wall_is_set(r->launched_at))
         return;
-    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_instance_uusd(r, r->ended_at));
-    assert_int_equal(AT(s->by_instance, s->n_by_instance, r->id)->node_ms, r->ended_at.ms - r->launched_at.ms);
+    assert_int_equal(
+        AT(s->by_instance, s->n_by_instance, r->id)->uusd, core_instance_uusd(r, r->ended_at));
+    assert_int_equal(
+        AT(s->by_instance, s->n_by_instance, r->id)->node_ms, r->ended_at.ms - r->launched_at.ms);
 }
 
 static void put_account(struct shelf *s, const struct account_row *r)
 {
     size_t at = 0;
-    while (at < s->n_accounts &&
-           (strcmp(s->accounts[at].team, r->team) != 0 || strcmp(s->accounts[at].user, r->user) != 0))
+    while (at < s->n_accounts && (strcmp(s->accounts[at].team, r->team) != 0 ||
+                                     strcmp(s->accounts[at].user, r->user) != 0))
         at++;
     if (at == s->n_accounts)
         (void)APPEND(s->accounts, s->n_accounts);
@@ -183,11 +191,14 @@ static void put_dependency(struct shelf *s, const struct dependency_row *r)
 {
     struct dependency_row *slot = NULL;
     for (size_t k = s->n_depends; k-- > 0 && !slot;)
-        if (s->depends[k].job == r->job && s->depends[k].on == r->on && s->depends[k].kind == r->kind)
+        if (s->depends[k].job == r->job && s->depends[k].on == r->on &&
+            s->depends[k].kind == r->kind)
             slot = &s->depends[k];
-    bool twice = slot && slot->state == DEPEND_MET && r->state == DEPEND_MET; /* asked for with two delays, as it had come true */
+    /* asked for with two delays, as it had come true */
+    bool twice = slot && slot->state == DEPEND_MET && r->state == DEPEND_MET;
     bool anew = slot && slot->state == DEPEND_DROPPED; /* asked for again: the job was changed */
-    if (slot && !twice && !anew && slot->state != DEPEND_WAITS && !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
+    if (slot && !twice && !anew && slot->state != DEPEND_WAITS &&
+        !(slot->state == DEPEND_NEVER && r->state == DEPEND_DROPPED))
         fail_msg("a dependency of job %" PRId64 " goes on after its end", r->job);
     if (!slot)
         slot = APPEND(s->depends, s->n_depends);
@@ -218,7 +229,8 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_attempt(s, &c->attempts[k]);
     for (size_t k = 0; k < c->n_jobs; k++) {
         put_job(s, &c->jobs[k]);
-        assert_int_equal(c->jobs[k].on_demand_uusd, AT(s->by_job, s->n_by_job, c->jobs[k].id)->on_demand_uusd);
+        assert_int_equal(
+            c->jobs[k].on_demand_uusd, AT(s->by_job, s->n_by_job, c->jobs[k].id)->on_demand_uusd);
     }
     for (size_t k = 0; k < c->n_late_costs; k++) {
         struct job_row *r = &s->jobs[c->late_costs[k].job];
@@ -256,17 +268,18 @@ void shelf_put(struct shelf *s, const struct changes *c)
         put_dependency(s, &c->depends[k]);
     for (size_t k = 0; k < c->n_extras; k++)
         *APPEND(s->extras, s->n_extras) = c->extras[k];
-    s->counters =
-        (struct model_counters){c->next_job, c->next_node, c->next_instance, c->next_history, c->next_offer,
-            c->next_cron, c->next_extras};
+    s->counters = (struct model_counters){c->next_job, c->next_node, c->next_instance,
+        c->next_history, c->next_offer, c->next_cron, c->next_extras};
 }
 
 static bool is_open(const struct shelf *s, const struct dependency_row *r)
 {
-    return (r->state == DEPEND_WAITS || r->state == DEPEND_NEVER) && s->jobs[r->job].state != JOB_ENDED;
+    return (r->state == DEPEND_WAITS || r->state == DEPEND_NEVER) &&
+           s->jobs[r->job].state != JOB_ENDED;
 }
 
-static void compare_dependency(const struct shelf *s, const struct model *m, const struct dependency_row *r)
+static void compare_dependency(
+    const struct shelf *s, const struct model *m, const struct dependency_row *r)
 {
     const struct job *j = model_job(m, r->job);
     bool found = false;
@@ -289,7 +302,8 @@ static void compare_job(const struct shelf *s, const struct model *m, int64_t id
     stored.progress = j->row.progress; /* these live in memory only */
     stored.progress_total = j->row.progress_total;
     stored.shown_ms = j->row.shown_ms; /* of the progress */
-    stored.rival = j->row.rival; /* as of the last time that the job was stored, and goes on from there */
+    /* as of the last time that the job was stored, and goes on from there */
+    stored.rival = j->row.rival;
     stored.queued_mono = j->row.queued_mono;
     if (memcmp(&stored, &j->row, sizeof stored) != 0)
         fail_msg("job %" PRId64 " changed without being marked", id);
@@ -301,8 +315,8 @@ static void compare_attempts(const struct shelf *s, const struct model *m)
         const struct attempt_row *r = &s->attempts[k];
         const struct attempt *a = job_attempt_on(model_job(m, r->job), r->attempt, r->node);
         if ((a != NULL) != (r->state != ATTEMPT_ENDED) || (a && memcmp(&a->row, r, sizeof *r) != 0))
-            fail_msg(
-                "attempt %" PRId64 " of job %" PRId64 " changed without being marked", r->attempt, r->job);
+            fail_msg("attempt %" PRId64 " of job %" PRId64 " changed without being marked",
+                r->attempt, r->job);
     }
 }
 
@@ -312,7 +326,8 @@ static void compare_leftovers(const struct shelf *s, const struct model *m)
         const struct leftover_row *r = &s->leftovers[id];
         const struct leftover *l = map_get(&m->leftovers, id);
         struct job j = {.row = s->jobs[id]};
-        if ((l != NULL) != (r->job && r->state != LEFTOVER_DONE) || (l && memcmp(&l->row, r, sizeof *r) != 0))
+        if ((l != NULL) != (r->job && r->state != LEFTOVER_DONE) ||
+            (l && memcmp(&l->row, r, sizeof *r) != 0))
             fail_msg("what job %" PRId64 " left changed without being told", id);
         if (l && l->budgets != budgets_of(m, &j))
             fail_msg("what job %" PRId64 " left counts in other budgets than it did", id);
@@ -333,7 +348,8 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     compare_attempts(s, m);
     for (size_t k = 0; k < s->n_drills; k++) {
         const struct job *j = model_job(m, s->drills[k].job);
-        bool live = j && job_side(j)->drill && job_side(j)->drill->row.number == s->drills[k].number;
+        bool live =
+            j && job_side(j)->drill && job_side(j)->drill->row.number == s->drills[k].number;
         if (live != (s->drills[k].state < DRILL_PASSED) ||
             (live && memcmp(&job_side(j)->drill->row, &s->drills[k], sizeof s->drills[k]) != 0))
             fail_msg("a drill of job %" PRId64 " changed without being told", s->drills[k].job);
@@ -350,7 +366,8 @@ void shelf_compare(const struct shelf *s, const struct model *m)
     }
     for (size_t k = 0; k < s->n_budgets; k++)
         for (size_t i = 0; i < m->n_budgets; i++)
-            if (strcmp(m->budgets[i].row.name, s->budgets[k].name) == 0 && memcmp(&m->budgets[i].row, &s->budgets[k], sizeof s->budgets[k]) != 0)
+            if (strcmp(m->budgets[i].row.name, s->budgets[k].name) == 0 &&
+                memcmp(&m->budgets[i].row, &s->budgets[k], sizeof s->budgets[k]) != 0)
                 fail_msg("budget %s changed without being marked", s->budgets[k].name);
     for (size_t k = 0; k < s->n_arrays; k++) {
         const struct job *j = model_job(m, s->arrays[k].job);
@@ -399,7 +416,8 @@ struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job)
         bits_init(&ends->succeeded, ranges_last(&ends->all) + 1);
     }
     for (size_t k = 1; ends && k < s->n_jobs; k++)
-        if (s->jobs[k].array == job && s->jobs[k].state == JOB_ENDED && s->jobs[k].end == END_SUCCEEDED)
+        if (s->jobs[k].array == job && s->jobs[k].state == JOB_ENDED &&
+            s->jobs[k].end == END_SUCCEEDED)
             bits_set(&ends->succeeded, s->jobs[k].array_index);
     return ends;
 }
@@ -409,7 +427,8 @@ static bool is_of_tasks(const struct shelf *s, int64_t array)
 {
     bool is = false;
     for (size_t k = 0; k < s->n_depends; k++)
-        is |= s->depends[k].kind == DEPEND_AFTERCORR && (s->depends[k].job == array || s->depends[k].on == array);
+        is |= s->depends[k].kind == DEPEND_AFTERCORR &&
+              (s->depends[k].job == array || s->depends[k].on == array);
     return is && s->jobs[array].state != JOB_ENDED;
 }
 
@@ -424,8 +443,15 @@ static bool is_asked_for(const struct shelf *s, int64_t extras)
 struct model *shelf_load(const struct shelf *s, struct stamp now)
 {
     struct err e = {0};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS, .order = s->order, .licences = lab_licences, .n_licences = LAB_LICENCES,
-        .budgets = s->budget_options, .n_budgets = s->n_budget_options, .racks = lab_racks, .n_racks = LAB_RACKS,
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = s->lease_ms ? s->lease_ms : LAB_LEASE_MS,
+        .order = s->order,
+        .licences = lab_licences,
+        .n_licences = LAB_LICENCES,
+        .budgets = s->budget_options,
+        .n_budgets = s->n_budget_options,
+        .racks = lab_racks,
+        .n_racks = LAB_RACKS,
         .store_uusd_gib_month = s->store_uusd_gib_month};
     struct model *m = model_create(&o);
     for (size_t k = 0; k < s->n_pools; k++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A database of nothing but arrays: keeps the last row of everything that changed, as db/ would, and holds
- * the promises against it. Every shelf_put fails the test when a row contradicts what was written before.
+ * A database of nothing but arrays: keeps the last row of everything that changed, as db/ would,
+ * and holds the promises against it. Every shelf_put fails the test when a row contradicts what was
+ * written before.
  */
 #ifndef BELAY_TESTS_CORE_SHELF_H
 #define BELAY_TESTS_CORE_SHELF_H
@@ -29,7 +30,7 @@ struct shelf {
     size_t n_drills;
     struct account_row *accounts; /* of each the last */
     size_t n_accounts;
-    int64_t lease_ms; /* 0: LAB_LEASE_MS */
+    int64_t lease_ms;                            /* 0: LAB_LEASE_MS */
     const struct budget_options *budget_options; /* of what is loaded */
     size_t n_budget_options;
     struct budget_row *budgets; /* of each the last */
@@ -50,13 +51,15 @@ struct shelf {
 };
 
 void shelf_deinit(struct shelf *s);
-/* Ended jobs stay ended, checkpoints grow, one live attempt a job, the ledger of an ended instance, or of a
- * node that nobody rented out, adds up to its life and its cost. */
+/* Ended jobs stay ended, checkpoints grow, one live attempt a job, the ledger of an ended instance,
+ * or of a node that nobody rented out, adds up to its life and its cost. */
 void shelf_put(struct shelf *s, const struct changes *c);
-/* Every row of the model is on the shelf as it is, and nothing live is on the shelf that is not in the model.
+/* Every row of the model is on the shelf as it is, and nothing live is on the shelf that is not in
+ * the model.
  */
 void shelf_compare(const struct shelf *s, const struct model *m);
-/* What is stored of the tasks of an array, as belayd's API reads it; NULL: it is none. The caller's to free, and its bits. */
+/* What is stored of the tasks of an array, as belayd's API reads it; NULL: it is none. The caller's
+ * to free, and its bits. */
 struct array_ends *shelf_array_ends(const struct shelf *s, int64_t job);
 struct model *shelf_load(const struct shelf *s, struct stamp now);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays: one row until a task runs, how many run at once, cancelling some, and when the whole has ended.
+ * Arrays: one row until a task runs, how many run at once, cancelling some, and when the whole has
+ * ended.
  */
 #include "tests/core/shelf.h"
 
@@ -16,8 +17,9 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
     struct ranges set;
     r.retries.n[RETRY_FAILED] = 0;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
-    return lab_apply(l, (struct event){.type = EV_SUBMIT,
-                            .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+    return lab_apply(
+        l, (struct event){.type = EV_SUBMIT,
+               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
 }
 
 static const struct array *array_of(const struct lab *l, int64_t job)
@@ -51,8 +53,8 @@ static void cancel(struct lab *l, int64_t job, const char *tasks)
     struct ranges set;
     if (tasks)
         assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
-    lab_apply(l,
-        (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
+    lab_apply(l, (struct event){.type = EV_CANCEL,
+                     .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
 }
 
 static void a_task_becomes_a_job_when_it_is_placed(void **state)
@@ -115,9 +117,9 @@ static void the_whole_ends_with_its_last_task(void **state)
         struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = job};
         struct job_row r = lab_job(1);
         const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
-        int64_t next =
-            lab_apply(&l, (struct event){.type = EV_SUBMIT,
-                              .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+        int64_t next = lab_apply(
+            &l, (struct event){.type = EV_SUBMIT,
+                    .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
         lab_plan(&l);
         assert_int_equal(model_job(l.m, job)->row.state, JOB_UNFOLDED);
         end_task(&l, job, 2, END_SUCCEEDED, 0);
@@ -148,7 +150,8 @@ static int try_after_task(struct lab *l, struct depend_ask ask)
 {
     struct job_row r = lab_job(1);
     const struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
-    struct event ev = {.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
+    struct event ev = {
+        .type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}};
     int64_t id;
     return lab_try(l, &ev, &id);
 }
@@ -167,13 +170,16 @@ static void a_job_waits_for_one_task(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 2);
     int64_t job = submit(&l, "0-5", 2);
-    int64_t ok = after_task(&l, DEPEND_AFTEROK, job, 1), not_ok = after_task(&l, DEPEND_AFTERNOTOK, job, 1),
-            any = after_task(&l, DEPEND_AFTERANY, job, 4), begun = after_task(&l, DEPEND_AFTER, job, 5),
+    int64_t ok = after_task(&l, DEPEND_AFTEROK, job, 1),
+            not_ok = after_task(&l, DEPEND_AFTERNOTOK, job, 1),
+            any = after_task(&l, DEPEND_AFTERANY, job, 4),
+            begun = after_task(&l, DEPEND_AFTER, job, 5),
             dropped = after_task(&l, DEPEND_AFTEROK, job, 5);
     struct reason r[EXPLAIN_REASONS_MAX];
     char text[128];
     core_explain(l.m, l.now, ok, r, EXPLAIN_REASONS_MAX);
-    snprintf(text, sizeof(text), "afterok:%" PRId64 "_1: that task of job %" PRId64 " '%s' has not run yet", job, job,
+    snprintf(text, sizeof(text),
+        "afterok:%" PRId64 "_1: that task of job %" PRId64 " '%s' has not run yet", job, job,
         model_job(l.m, job)->row.name);
     assert_string_equal(r[0].text, text);
     lab_plan(&l); /* 0 and 1 begin */
@@ -189,7 +195,8 @@ static void a_job_waits_for_one_task(void **state)
     end_task(&l, job, 1, END_SUCCEEDED, 0);
     assert_true(is_queued(&l, ok));
     const struct ranges last = {1, {{4, 5, 1}}};
-    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &last}});
+    lab_apply(
+        &l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &last}});
     assert_true(is_queued(&l, any) && is_queued(&l, begun)); /* it has ended before it began */
     lab_plan(&l);
     assert_null(model_job(l.m, not_ok));
@@ -213,9 +220,11 @@ static void tasks_of_an_array_that_can_never_begin_have_ended(void **state)
     int64_t first = lab_submit_cpus(&l, 1);
     const struct depend_ask ask = {.kind = DEPEND_AFTEROK, .on = first};
     assert_int_equal(ranges_parse("0-3", &set, &l.e), 0);
-    int64_t array = lab_apply(&l, (struct event){.type = EV_SUBMIT,
-                                      .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1, .tasks = &set}});
-    int64_t ok = after_task(&l, DEPEND_AFTEROK, array, 2), any = after_task(&l, DEPEND_AFTERANY, array, 2);
+    int64_t array = lab_apply(&l,
+        (struct event){.type = EV_SUBMIT,
+            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1, .tasks = &set}});
+    int64_t ok = after_task(&l, DEPEND_AFTEROK, array, 2),
+            any = after_task(&l, DEPEND_AFTERANY, array, 2);
     cancel(&l, first, NULL);
     lab_plan(&l);
     assert_null(model_job(l.m, array));
@@ -244,7 +253,8 @@ static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void
     bad.on = CORE_ID_NONE;
     assert_int_equal(try_after_task(&l, bad), ERR_INVALID);
     lab_plan(&l);
-    end_task(&l, job, 0, END_FAILED, 3); /* in this tick: the model still has it in what is to be stored */
+    /* in this tick: the model still has it in what is to be stored */
+    end_task(&l, job, 0, END_FAILED, 3);
     struct depend_ask gone = ask;
     gone.task = 0;
     assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
@@ -256,7 +266,8 @@ static void a_task_that_there_never_was_or_that_has_ended_is_judged_at_once(void
     gone.end = END_FAILED;
     assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);
     const struct ranges third = {1, {{3, 3, 1}}};
-    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &third}});
+    lab_apply(&l,
+        (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = &third}});
     gone = ask;
     gone.task = 3; /* it left no row */
     assert_int_equal(try_after_task(&l, gone), ERR_CONFLICT);

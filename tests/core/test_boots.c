@@ -20,7 +20,8 @@ static void start(struct lab *l, int jobs)
     for (int k = 0; k < OFFERS - 2; k++) {
         char type[16];
         snprintf(type, sizeof type, "t%d", k);
-        lab_offer(l, "burst", type, k % 2 ? MARKET_ON_DEMAND : MARKET_SPOT, 0, (struct resources){.cpus = 4, .memory_mib = 16384}, LAB_SPOT_UUSD_H);
+        lab_offer(l, "burst", type, k % 2 ? MARKET_ON_DEMAND : MARKET_SPOT, 0,
+            (struct resources){.cpus = 4, .memory_mib = 16384}, LAB_SPOT_UUSD_H);
     }
     for (int k = 0; k < jobs; k++)
         lab_submit_cpus(l, 4);
@@ -47,7 +48,8 @@ static int fail_all(struct lab *l)
     for (struct link *at; (at = list_first(model_instances(l->m)));) {
         int64_t id = LIST_ENTRY(at, struct instance, in_all)->row.id;
         lab_launched(l, id);
-        lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {id, false, WALL_NONE, "Client.InstanceInitiatedShutdown"}});
+        lab_apply(l, (struct event){.type = EV_INSTANCE_GONE,
+                         .gone = {id, false, WALL_NONE, "Client.InstanceInitiatedShutdown"}});
         n++;
     }
     return n;
@@ -95,7 +97,8 @@ static void the_wait_grows_to_an_hour_and_no_longer(void **state)
         lab_wait(&l, 1);
         lab_plan(&l);
         assert_int_equal(fail_all(&l), 1); /* of three jobs that wait */
-        assert_int_equal(boots(&l)->wait_ms, wait_ms * 2 < MINUTES_MS(60) ? wait_ms * 2 : MINUTES_MS(60));
+        assert_int_equal(
+            boots(&l)->wait_ms, wait_ms * 2 < MINUTES_MS(60) ? wait_ms * 2 : MINUTES_MS(60));
     }
     assert_int_equal(boots(&l)->wait_ms, MINUTES_MS(60));
     lab_deinit(&l);
@@ -155,7 +158,8 @@ static void a_reclaim_while_it_boots_is_no_failure(void **state)
     start(&l, 4);
     for (int64_t id = 1; id <= 4; id++) {
         lab_launched(&l, id);
-        lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {id, true, WALL_NONE, "reclaimed"}});
+        lab_apply(&l,
+            (struct event){.type = EV_INSTANCE_GONE, .gone = {id, true, WALL_NONE, "reclaimed"}});
     }
     assert_int_equal(boots(&l)->failed, 0);
     lab_deinit(&l);
@@ -254,7 +258,8 @@ static void the_console_of_the_last_one_is_told(void **state)
     fail_all(&l);
     for (int k = 0; k < 200; k++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "line %d\n", k);
-    struct event ev = {.type = EV_BOOT_CONSOLE, .boot_console = {.instance = last, .pool = "burst", .text = text}};
+    struct event ev = {
+        .type = EV_BOOT_CONSOLE, .boot_console = {.instance = last, .pool = "burst", .text = text}};
     lab_apply(&l, ev);
     assert_true(strlen(boots(&l)->console) < BOOT_CONSOLE_MAX);
     assert_true(str_starts(boots(&l)->console, "line "));
@@ -303,7 +308,8 @@ static void no_start_is_promised_where_launches_are_refused_each_time(void **sta
         lab_plan(&l);
         int64_t id = LIST_ENTRY(list_first(model_instances(l.m)), struct instance, in_all)->row.id;
         assert_true(is_promised(&l, job));
-        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {id, true, "no capacity"}});
+        lab_apply(
+            &l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {id, true, "no capacity"}});
         lab_wait(&l, LAB_BACKOFF_MS << k);
     }
     assert_false(is_promised(&l, job));

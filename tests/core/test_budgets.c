@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Budgets: what is not paid for does not begin, what runs is saved before the money is gone, and goes on when there is more; parts are
- * told of once.
+ * Budgets: what is not paid for does not begin, what runs is saved before the money is gone, and
+ * goes on when there is more; parts are told of once.
  */
 #include "base/str.h"
 #include "scheduler/core/forecast.h"
@@ -20,16 +20,25 @@
 
 static struct budget_options monthly(int64_t usd, enum budget_action at_limit)
 {
-    return (struct budget_options){.name = "all", .period = BUDGET_MONTH, .zone = &zone_utc, .cap_uusd = usd * USD, .at_limit = at_limit,
-        .alert_pct = {50, 80, 100}, .n_alerts = 3};
+    return (struct budget_options){.name = "all",
+        .period = BUDGET_MONTH,
+        .zone = &zone_utc,
+        .cap_uusd = usd * USD,
+        .at_limit = at_limit,
+        .alert_pct = {50, 80, 100},
+        .n_alerts = 3};
 }
 
 /* One pool at $1 an hour a node; the lease of a node is longer than any test. */
 static void begin(struct lab *l, const struct budget_options *b, size_t n)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .budgets = b, .n_budgets = n};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 100000 * HOUR_MS,
+        .budgets = b,
+        .n_budgets = n};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = USD};
-    *l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
+    *l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -134,7 +143,8 @@ static void what_is_expected_is_set_aside_and_given_back(void **state)
     assert_false(runs(&l, second)); /* 6 + 6 are more than 10 */
     assert_int_equal(view(&l, 0).aside_uusd, 6 * USD);
     assert_true(says(&l, second, "budget",
-        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for what runs; to begin it $6.11 more are needed; the next month begins in 30d"));
+        "budget all: of $10.00 in this month $0.00 are spent and $6.00 set aside for what runs; to "
+        "begin it $6.11 more are needed; the next month begins in 30d"));
     lab_started(&l, first);
     run_for(&l, HOUR_MS);
     lab_ended(&l, first, END_SUCCEEDED, 0); /* for $1 */
@@ -160,12 +170,15 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
     lab_plan(&l);
     assert_false(runs(&l, 1)); /* 30 GiB are $15 */
     assert_true(says(&l, 1, "budget",
-        "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all has $10.00 for all of a month: machines nearer to what it reads would help"));
+        "it would cost $16.00 at $1.00 an hour, with $15.00 for reading its input, and budget all "
+        "has $10.00 for all of a month: machines nearer to what it reads would help"));
     capped.max_uusd = 5 * USD;
     int64_t second = lab_submit_asking(&l, &capped, "input=store:10737418240");
     lab_plan(&l);
     assert_false(runs(&l, second)); /* $5, and its first ten minutes */
-    assert_true(says(&l, second, "max-usd", "does not pay for ten minutes at $1.00 an hour, with $5.00 for reading its input; belay update"));
+    assert_true(says(&l, second, "max-usd",
+        "does not pay for ten minutes at $1.00 an hour, with $5.00 for reading its input; belay "
+        "update"));
     int64_t third = lab_submit_asking(&l, &r, "input=store:10737418240");
     lab_plan(&l);
     assert_true(runs(&l, third));
@@ -188,7 +201,13 @@ static void what_is_to_be_read_is_set_aside_until_it_is(void **state)
 static void save_gib(struct lab *l, int64_t job, int64_t gib)
 {
     lab_apply(l, (struct event){.type = EV_CHECKPOINT,
-                     .checkpoint = {.job = job, .node = lab_node_of(l, job), .ref = {1, 1}, .bytes = gib * GIB, .stored_bytes = gib * GIB, .saved_at = l->now.wall, .cause = "periodic"}});
+                     .checkpoint = {.job = job,
+                         .node = lab_node_of(l, job),
+                         .ref = {1, 1},
+                         .bytes = gib * GIB,
+                         .stored_bytes = gib * GIB,
+                         .saved_at = l->now.wall,
+                         .cause = "periodic"}});
 }
 
 static void cleaned(struct lab *l, int64_t job, int64_t gib)
@@ -197,18 +216,28 @@ static void cleaned(struct lab *l, int64_t job, int64_t gib)
     while (lab_decision(l, &ev) && ev.type != EV_CLEAN)
         lab_apply(l, ev);
     lab_apply(l, ev);
-    lab_apply(l, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = gib * GIB}});
+    lab_apply(
+        l, (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .kept_bytes = gib * GIB}});
 }
 
-/* While the job runs, when it has ended, and after a restart: budgets that it matches have spent what the store keeps of it, those of a pool
- * have not. A part that is passed so is told, though nothing runs. */
+/* While the job runs, when it has ended, and after a restart: budgets that it matches have spent
+ * what the store keeps of it, those of a pool have not. A part that is passed so is told, though
+ * nothing runs. */
 static void what_the_store_keeps_is_spent(void **state)
 {
     (void)state;
-    struct budget_options b[] = {monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW)};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .budgets = b, .n_budgets = 3, .store_uusd_gib_month = GIB_MONTH_UUSD};
+    struct budget_options b[] = {
+        monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW), monthly(10, BUDGET_STOP_NEW)};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 100000 * HOUR_MS,
+        .budgets = b,
+        .n_budgets = 3,
+        .store_uusd_gib_month = GIB_MONTH_UUSD};
     struct pool_row free_pool = {.name = "base"};
-    struct shelf s = {.budget_options = b, .n_budget_options = 3, .store_uusd_gib_month = GIB_MONTH_UUSD, .lease_ms = o.lease_ms};
+    struct shelf s = {.budget_options = b,
+        .n_budget_options = 3,
+        .store_uusd_gib_month = GIB_MONTH_UUSD,
+        .lease_ms = o.lease_ms};
     struct lab l = {.p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
     for (int k = 0; k < 3; k++)
         snprintf(b[k].name, sizeof b[k].name, "b%d", k);
@@ -239,7 +268,8 @@ static void what_the_store_keeps_is_spent(void **state)
     lab_plan(&l);
     assert_int_equal(view(&l, 0).spent_uusd, 2000);
     assert_int_equal(n_letters(&l, 50), 0);
-    run_until(&l, (struct wall){DEC_1 + 1001 * 1000}); /* it was looked at, and nothing is there any more */
+    /* it was looked at, and nothing is there any more */
+    run_until(&l, (struct wall){DEC_1 + 1001 * 1000});
     assert_int_equal(view(&l, 0).spent_uusd, 2 * 30 * 24 * 3600);
     assert_int_equal(n_letters(&l, 50), 1);
     lab_take(&l);
@@ -250,7 +280,8 @@ static void what_the_store_keeps_is_spent(void **state)
     lab_deinit(&l);
 }
 
-/* What it is about to read is no reason to park it twice over: held money is given back as it was taken. */
+/* What it is about to read is no reason to park it twice over: held money is given back as it was
+ * taken. */
 static void a_parked_job_that_never_read_gives_back_what_was_held_for_it(void **state)
 {
     (void)state;
@@ -288,10 +319,13 @@ static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(vo
     lab_plan(&l);
     assert_false(runs(&l, large));
     assert_true(runs(&l, small));
-    assert_true(says(&l, large, "budget", "it would cost $40.00 at $1.00 an hour, and budget all has $10.00 for all of a month: a shorter --time would help") ||
+    assert_true(says(&l, large, "budget",
+                    "it would cost $40.00 at $1.00 an hour, and budget all has $10.00 for all of a "
+                    "month: a shorter --time would help") ||
                 says(&l, large, "nodes-busy", ""));
     lab_apply(&l, (struct event){.type = EV_POOL, .pool = &free_pool});
-    struct node_row r = {.name = "f", .pool = "free", .key_hash = "key-f", .total = {8, 0, 1 << 20}};
+    struct node_row r = {
+        .name = "f", .pool = "free", .key_hash = "key-f", .total = {8, 0, 1 << 20}};
     lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     lab_plan(&l);
     assert_true(runs(&l, large));
@@ -300,13 +334,18 @@ static void what_fits_passes_what_does_not_and_what_costs_nothing_runs_anyway(vo
 
 static struct job_spec spec_of(const char *labels)
 {
-    return (struct job_spec){.script = "#!/bin/sh\ntrue\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = labels};
+    return (struct job_spec){.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = labels};
 }
 
 static uint64_t matched(struct lab *l, const struct job_row *r, const char *labels)
 {
     struct job_spec spec = spec_of(labels);
-    int64_t id = lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}});
+    int64_t id =
+        lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}});
     return model_job(l->m, id)->shape->in_budgets;
 }
 
@@ -333,13 +372,20 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     b[2].labels[1] = (struct budget_label){"team", "nlp"};
     STR_COPY(b[3].job, "train");
     STR_COPY(b[3].user, "bob");
-    struct order_user nlps[] = {{.name = "cho", .shares = 1}, {.name = "ann", .shares = 1}}, others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
-    struct order_team teams[] = {{.name = "rest", .shares = 1, .users = others, .n_users = 2}, {.name = "nlp", .shares = 1, .users = nlps, .n_users = 2}};
+    struct order_user nlps[] = {{.name = "cho", .shares = 1}, {.name = "ann", .shares = 1}},
+                      others[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}};
+    struct order_team teams[] = {{.name = "rest", .shares = 1, .users = others, .n_users = 2},
+        {.name = "nlp", .shares = 1, .users = nlps, .n_users = 2}};
     struct order_options order = order_defaults;
     order.teams = teams;
     order.n_teams = 2;
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = HOUR_MS, .budgets = b, .n_budgets = 5, .order = &order};
-    l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = HOUR_MS,
+        .budgets = b,
+        .n_budgets = 5,
+        .order = &order};
+    l = (struct lab){
+        .m = model_create(&o), .p = planner_create(), .now = {.wall = {NOV_1}, .mono = {5000}}};
     struct job_row ann = job_of("ann", 1, 0), bob = job_of("bob", 1, 0), nlp = job_of("cho", 1, 0);
     STR_COPY(nlp.team, "nlp");
     STR_COPY(nlp.name, "other");
@@ -349,10 +395,14 @@ static void a_job_counts_where_all_that_is_said_matches(void **state)
     assert_int_equal(matched(&l, &nlp, "{}"), 1 << 0 | 1 << 4);
     STR_COPY(nlp.user, "ann"); /* a member of both */
     STR_COPY(nlp.team, "rest");
-    assert_int_equal(matched(&l, &nlp, "{\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 4); /* the label says whose money it is */
-    assert_int_equal(matched(&l, &ann, "{\"project\":\"x\",\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
-    assert_int_equal(refused(&l, &bob, "{\"team\":\"nlp\"}"), ERR_DENIED); /* another team's money */
-    assert_int_equal(refused(&l, &bob, "{\"team\":\"nosuch\"}"), ERR_INVALID); /* nor out of every budget */
+    /* the label says whose money it is */
+    assert_int_equal(matched(&l, &nlp, "{\"team\":\"nlp\"}"), 1 << 0 | 1 << 1 | 1 << 4);
+    assert_int_equal(matched(&l, &ann, "{\"project\":\"x\",\"team\":\"nlp\"}"),
+        1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
+    /* another team's money */
+    assert_int_equal(refused(&l, &bob, "{\"team\":\"nlp\"}"), ERR_DENIED);
+    /* nor out of every budget */
+    assert_int_equal(refused(&l, &bob, "{\"team\":\"nosuch\"}"), ERR_INVALID);
     lab_deinit(&l);
 }
 
@@ -365,7 +415,8 @@ static void a_budget_of_a_pool_is_in_nobody_s_way_elsewhere(void **state)
     STR_COPY(b.pool, "base");
     begin(&l, &b, 1);
     lab_apply(&l, (struct event){.type = EV_POOL, .pool = &other});
-    struct node_row r = {.name = "o", .pool = "other", .key_hash = "key-o", .total = {16, 0, 1 << 20}};
+    struct node_row r = {
+        .name = "o", .pool = "other", .key_hash = "key-o", .total = {16, 0, 1 << 20}};
     lab_join(&l, "a", 8);
     int64_t job = submit(&l, "ann", 8, 6 * HOUR_MS);
     lab_plan(&l);
@@ -428,7 +479,8 @@ static void what_runs_is_saved_before_all_is_spent_and_goes_on_next_month(void *
     struct budget_view v = view(&l, 0);
     print_message("spent $%.4f of $100\n", (double)v.spent_uusd / 1e6);
     assert_true(v.is_closed && v.spent_uusd <= 100 * USD && v.spent_uusd > 99 * USD);
-    assert_true(says(&l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
+    assert_true(
+        says(&l, jobs[0], "budget", "budget all is used up: of $100.00 in this month $99.9"));
     run_until(&l, (struct wall){DEC_1 - 1});
     assert_false(runs(&l, jobs[0]));
     run_until(&l, (struct wall){DEC_1 + 1});
@@ -470,7 +522,8 @@ static void hours_and_windows_begin_anew(void **state)
 {
     (void)state;
     struct lab l;
-    const struct window night = {.name = "night", .days = 0x7f, .from_min = 20 * 60, .to_min = 6 * 60, .zone = &zone_utc};
+    const struct window night = {
+        .name = "night", .days = 0x7f, .from_min = 20 * 60, .to_min = 6 * 60, .zone = &zone_utc};
     struct budget_options b[2] = {monthly(3, BUDGET_PARK), monthly(12, BUDGET_PARK)};
     b[0].period = BUDGET_HOUR;
     STR_COPY(b[0].user, "ann");
@@ -533,21 +586,26 @@ static void a_job_that_has_cost_what_it_may_is_parked_until_it_may_cost_more(voi
     assert_false(runs(&l, job));
     int64_t cost = model_job(l.m, job)->row.cost_uusd;
     assert_true(cost <= 3 * USD && cost > 3 * USD - USD / 50);
-    assert_true(says(&l, job, "max-usd", "may cost $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; belay update"));
+    assert_true(says(&l, job, "max-usd",
+        "may cost $3.00 (--max-usd): what is left does not pay for ten minutes at $1.00 an hour; "
+        "belay update"));
     assert_true(says(&l, job, "max-usd", "max-usd=USD lets it go on"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median)); /* nobody knows whether it will be */
     r.max_uusd = 5 * USD;
-    lab_apply(&l, (struct event){.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
+    lab_apply(&l, (struct event){.type = EV_UPDATE,
+                      .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     lab_plan(&l);
     assert_true(runs(&l, job));
     lab_started(&l, job);
     r.max_uusd = 4 * USD; /* while it runs */
-    lab_apply(&l, (struct event){.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
+    lab_apply(&l, (struct event){.type = EV_UPDATE,
+                      .update = {.job = job, .fields = UPDATE_BIT(UPDATE_MAX_USD), .to = &r}});
     run_for(&l, 4 * HOUR_MS);
     assert_false(runs(&l, job));
-    assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD && model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
+    assert_true(model_job(l.m, job)->row.cost_uusd <= 4 * USD &&
+                model_job(l.m, job)->row.cost_uusd > 4 * USD - USD / 25);
     struct job_row tiny = job_of("ann", 8, 0);
     tiny.max_uusd = 100;
     job = lab_submit(&l, &tiny);
@@ -574,12 +632,20 @@ static void a_job_waits_for_a_price_that_it_takes(void **state)
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_null(list_first(model_instances(l.m)));
-    assert_true(says(&l, job, "max-usd-per-hour", "costs $1.00 an hour now, and it takes at most $0.50 (--max-usd-per-hour): it waits for a lower price"));
+    assert_true(says(&l, job, "max-usd-per-hour",
+        "costs $1.00 an hour now, and it takes at most $0.50 (--max-usd-per-hour): it waits for a "
+        "lower price"));
     struct forecast f;
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_false(wall_is_set(f.median));
-    assert_string_equal(f.why, "no machine that there is, or that may be launched, suits it at a price that it takes");
-    struct event price = {.type = EV_PRICE, .price = {.region = "r1", .zone = "z1", .type = "m5.large", .market = MARKET_SPOT, .uusd_h = USD / 4}};
+    assert_string_equal(f.why,
+        "no machine that there is, or that may be launched, suits it at a price that it takes");
+    struct event price = {.type = EV_PRICE,
+        .price = {.region = "r1",
+            .zone = "z1",
+            .type = "m5.large",
+            .market = MARKET_SPOT,
+            .uusd_h = USD / 4}};
     lab_apply(&l, price);
     assert_true(core_forecast(l.m, l.now, job, &f));
     assert_true(wall_is_set(f.median));
@@ -673,13 +739,15 @@ static int64_t next_ms(const struct month *w, int64_t at_ms)
         ms = wake.ms - l->now.mono.ms;
     for (int64_t id = 1; id <= JOBS; id++) {
         const struct job *j = model_job(l->m, id);
-        int64_t left = j && job_attempt(j) ? w->left_ms[id] - (l->now.wall.ms - w->began_ms[id]) : INT64_MAX;
+        int64_t left =
+            j && job_attempt(j) ? w->left_ms[id] - (l->now.wall.ms - w->began_ms[id]) : INT64_MAX;
         ms = left < ms ? left : ms;
     }
     return (ms > 0 ? ms : 0) + 1 + l->now.wall.ms % 5000;
 }
 
-/* A budget of $1000 a month against a load of three times as much: 200 jobs of 15 hours at $1 an hour. */
+/* A budget of $1000 a month against a load of three times as much: 200 jobs of 15 hours at $1 an
+ * hour. */
 static void a_budget_against_three_times_its_load_over_fifty_restarts(void **state)
 {
     (void)state;
@@ -721,8 +789,10 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     keep(&w);
     for (int64_t k = 1; k <= JOBS; k++)
         spent_sum += w.shelf.jobs[k].cost_uusd;
-    print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, told %d/%d/%d times, %d restarts\n", w.n_done,
-        (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.told[0], w.told[1], w.told[2], restarts);
+    print_message("%zu jobs done, $%.2f spent over %d months, worst overshoot %.3f %%, told "
+                  "%d/%d/%d times, %d restarts\n",
+        w.n_done, (double)spent_sum / 1e6, w.months + 1, 100 * worst, w.told[0], w.told[1],
+        w.told[2], restarts);
     for (int64_t k = 1; k <= JOBS; k++) {
         assert_int_equal(w.shelf.jobs[k].state, JOB_ENDED);
         assert_int_equal(w.shelf.jobs[k].lost_ms, 0);
@@ -730,7 +800,8 @@ static void a_budget_against_three_times_its_load_over_fifty_restarts(void **sta
     assert_int_equal(restarts, RESTARTS);
     assert_int_equal(w.n_done, JOBS);
     assert_true(worst < 0.01);
-    assert_int_equal(w.told[0], 3); /* in November, December and January; what is left is done in February */
+    /* in November, December and January; what is left is done in February */
+    assert_int_equal(w.told[0], 3);
     assert_int_equal(w.told[1], 3);
     assert_int_equal(w.told[2], 3);
     shelf_deinit(&w.shelf);
@@ -761,7 +832,7 @@ static void a_cap_that_is_raised_lets_those_go_on_that_were_parked(void **state)
     run_for(l, 30 * 60000);
     keep(&w);
     assert_int_equal(w.told[0], 2); /* of 20 a half is another sum */
-    STR_COPY(w.b.user, "bob"); /* now it is another budget */
+    STR_COPY(w.b.user, "bob");      /* now it is another budget */
     restart(&w);
     lab_plan(l);
     assert_int_equal(view(l, 0).spent_uusd, 0);
@@ -781,19 +852,25 @@ static void months_and_days_are_those_of_the_zone(void **state)
     assert_int_equal(since.ms, NOV_1 - HOUR_MS);
     assert_int_equal(until.ms, DEC_1 - HOUR_MS);
     assert_true(budget_period_at(&b, (struct wall){1800000000000}, &since, &until));
-    assert_int_equal(since.ms, 1798761600000 - HOUR_MS);     /* January began before the clocks changed */
+    /* January began before the clocks changed */
+    assert_int_equal(since.ms, 1798761600000 - HOUR_MS);
     assert_int_equal(until.ms, 1801440000000 - 2 * HOUR_MS);
     b.zone = &zone_utc;
-    for (int64_t day = 0; day < 365 * 200; day += 17) { /* each day is in one month, and those meet */
+    /* each day is in one month, and those meet */
+    for (int64_t day = 0; day < 365 * 200; day += 17) {
         struct wall at = {day * 24 * HOUR_MS + 5}, next, unused;
-        assert_true(budget_period_at(&b, at, &since, &until) && since.ms <= at.ms && at.ms < until.ms);
+        assert_true(
+            budget_period_at(&b, at, &since, &until) && since.ms <= at.ms && at.ms < until.ms);
         assert_true(budget_period_at(&b, until, &next, &unused) && next.ms == until.ms);
-        assert_true(until.ms - since.ms >= 28 * 24 * HOUR_MS && until.ms - since.ms <= 31 * 24 * HOUR_MS);
+        assert_true(
+            until.ms - since.ms >= 28 * 24 * HOUR_MS && until.ms - since.ms <= 31 * 24 * HOUR_MS);
     }
     b.period = BUDGET_DAY;
-    assert_true(budget_period_at(&b, (struct wall){NOV_1 + 1}, &since, &until) && since.ms == NOV_1 && until.ms == NOV_1 + 24 * HOUR_MS);
+    assert_true(budget_period_at(&b, (struct wall){NOV_1 + 1}, &since, &until) &&
+                since.ms == NOV_1 && until.ms == NOV_1 + 24 * HOUR_MS);
     b.period = BUDGET_HOUR;
-    assert_true(budget_period_at(&b, (struct wall){NOV_1 + HOUR_MS}, &since, &until) && since.ms == NOV_1 + HOUR_MS);
+    assert_true(budget_period_at(&b, (struct wall){NOV_1 + HOUR_MS}, &since, &until) &&
+                since.ms == NOV_1 + HOUR_MS);
 }
 
 /* Seen: "it is expected to start in 45s" beside "budget has $0.02 left". */
@@ -807,12 +884,14 @@ static void no_start_is_promised_that_a_budget_does_not_pay_for(void **state)
     begin(&l, &b, 1);
     lab_join(&l, "n1", 4);
     lab_plan(&l);
-    int64_t runs_now = submit(&l, "ann", 4, 2 * HOUR_MS), paid = submit(&l, "ann", 4, HOUR_MS), unpaid = submit(&l, "ann", 4, HOUR_MS);
+    int64_t runs_now = submit(&l, "ann", 4, 2 * HOUR_MS), paid = submit(&l, "ann", 4, HOUR_MS),
+            unpaid = submit(&l, "ann", 4, HOUR_MS);
     lab_plan(&l);
     assert_true(runs(&l, runs_now));
     assert_true(core_forecast(l.m, l.now, paid, &f));
     assert_true(wall_is_set(f.median));
-    assert_true(core_forecast(l.m, l.now, unpaid, &f)); /* the one before it takes the last dollar */
+    /* the one before it takes the last dollar */
+    assert_true(core_forecast(l.m, l.now, unpaid, &f));
     assert_false(wall_is_set(f.median) || wall_is_set(f.latest) || f.is_now);
     assert_non_null(strstr(f.why, "budget all"));
     int64_t large = submit(&l, "bob", 4, 20 * HOUR_MS); /* more than there is in all */

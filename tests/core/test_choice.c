@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mixed queue: when a big machine is shared by jobs of several shapes, and when several small ones are launched. The
- * rig's small offer has 4 cpus for $1 on spot (1) and $3 on-demand (2).
+ * A mixed queue: when a big machine is shared by jobs of several shapes, and when several small
+ * ones are launched. The rig's small offer has 4 cpus for $1 on spot (1) and $3 on-demand (2).
  */
 #include "tests/core/lab.h"
 
@@ -36,7 +36,8 @@ static void a_big_machine_is_shared_when_that_costs_less(void **state)
         lab_submit_cpus(&l, 4);
         lab_submit_cpus(&l, 2);
         lab_plan(&l);
-        assert_int_equal(lab_launches(&l, big), k == 0); /* the small ones where it is all the same */
+        /* the small ones where it is all the same */
+        assert_int_equal(lab_launches(&l, big), k == 0);
         assert_int_equal(lab_launches(&l, 1), k == 0 ? 0 : 2);
         lab_deinit(&l);
     }
@@ -99,7 +100,8 @@ static void jobs_without_gpus_share_a_gpu_machine_that_is_needed(void **state)
             lab_submit_cpus(&l, 2);
         submit(&l, 4, 1, 8192);
         lab_plan(&l);
-        assert_int_equal(lab_launches(&l, big), cpu_jobs > 0); /* $4.50 for $3 and two or three times $1 */
+        /* $4.50 for $3 and two or three times $1 */
+        assert_int_equal(lab_launches(&l, big), cpu_jobs > 0);
         assert_int_equal(lab_launches(&l, small), cpu_jobs == 0);
         assert_int_equal(lab_launches(&l, 1), 0);
         lab_deinit(&l);
@@ -123,7 +125,8 @@ static void no_limit_is_exceeded_for_it(void **state)
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct lab l;
-        int64_t big = init(&l, (struct resources){.cpus = 8, .gpus = 2, .memory_mib = 32768}, 1700000);
+        int64_t big =
+            init(&l, (struct resources){.cpus = 8, .gpus = 2, .memory_mib = 32768}, 1700000);
         struct pool_row p = lab_pool(&l, "burst");
         p.max_nodes = (int32_t)cases[k].limit.nodes;
         p.max_gpus = cases[k].limit.gpus;
@@ -174,7 +177,8 @@ static void who_may_not_go_there_does_not_count(void **state)
     }
 }
 
-/* A job for which spot will do is no reason to buy more on-demand, but it may use what is bought. */
+/* A job for which spot will do is no reason to buy more on-demand, but it may use what is
+ * bought. */
 static void the_order_of_markets_goes_before_sharing(void **state)
 {
     (void)state;
@@ -206,7 +210,8 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
     submit(&l, 2, 0, 20000);
     assert_int_equal(lab_plan(&l), 0); /* all four fit into the one that was asked for */
     submit(&l, 1, 0, 50);
-    assert_int_equal(lab_plan(&l), 1); /* nothing is left there, and for one job a small one will do */
+    /* nothing is left there, and for one job a small one will do */
+    assert_int_equal(lab_plan(&l), 1);
     lab_launched(&l, 1);
     assert_int_equal(lab_plan(&l), 0);
     assert_int_equal(lab_launches(&l, big), 1);
@@ -214,7 +219,8 @@ static void a_launch_in_flight_counts_with_the_room_it_has(void **state)
     lab_deinit(&l);
 }
 
-/* Counting again after each launch, which a change of anything makes the planner do, comes to the same launches. */
+/* Counting again after each launch, which a change of anything makes the planner do, comes to the
+ * same launches. */
 static void counting_again_half_way_comes_to_the_same(void **state)
 {
     (void)state;
@@ -241,7 +247,8 @@ static void counting_again_half_way_comes_to_the_same(void **state)
     assert_true(launches[0][2] > 1 && launches[0][3] > 1);
 }
 
-/* What was planned is what comes about: every job runs on the machines that were launched for all of them. */
+/* What was planned is what comes about: every job runs on the machines that were launched for all
+ * of them. */
 static void what_was_packed_is_placed(void **state)
 {
     (void)state;

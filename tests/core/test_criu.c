@@ -88,17 +88,20 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     lab_init(&l);
     int64_t a = lab_join(&l, "a", 4);
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say what CRIU "
+        "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say "
+        "what CRIU "
         "can do there");
     tell(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu check failed "
+        "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu "
+        "check failed "
         "with exit code "
         "1: no vDSO");
     struct job_row several = criu_job(0);
     several.nodes = 2;
     refused(&l, several,
-        "--checkpoint criu is for jobs of one node: the connections between several cannot be saved");
+        "--checkpoint criu is for jobs of one node: the connections between several cannot be "
+        "saved");
     struct job_row large = criu_job(0);
     large.need.cpus = 64; /* waits for a larger one, as any other */
     lab_submit(&l, &large);
@@ -110,7 +113,8 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     struct job_row r = criu_job(0);
     STR_COPY(r.pool, "burst");
     refused(&l, r,
-        "--checkpoint criu: no machine that the job may use can do that; burst: its configuration says criu: "
+        "--checkpoint criu: no machine that the job may use can do that; burst: its configuration "
+        "says criu: "
         "no");
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);
@@ -131,7 +135,8 @@ static void gpus_need_more(void **state)
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);
     refused(&l, criu_job(1),
-        "--checkpoint criu with GPUs: no machine that the job may use can do that; burst: its configuration "
+        "--checkpoint criu with GPUs: no machine that the job may use can do that; burst: its "
+        "configuration "
         "says criu: cpu");
     p.criu = CRIU_GPU;
     lab_set_pool(&l, p);
@@ -160,7 +165,8 @@ static void an_untried_pool_is_tried_once(void **state)
     assert_null(core_criu_untried(l.m, &model_job(l.m, job)->row));
     assert_non_null(strstr(why(&l, job, "criu"), "criu is not installed"));
     refused(&l, criu_job(0),
-        "--checkpoint criu: no machine that the job may use can do that; burst: criu is not installed");
+        "--checkpoint criu: no machine that the job may use can do that; burst: criu is not "
+        "installed");
     struct pool_row p = lab_pool(&l, "burst"); /* another image */
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cron entries in virtual time: each time is decided on once, whatever the entry's jobs, its user and belayd do meanwhile.
+ * Cron entries in virtual time: each time is decided on once, whatever the entry's jobs, its user
+ * and belayd do meanwhile.
  */
 #include "tests/core/lab.h"
 
@@ -17,7 +18,8 @@
 
 static const char script[] = "#!/bin/sh\ntrue\n";
 
-static int read_job(const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
+static int read_job(
+    const char *job_json, struct job_row *ret_job, struct job_spec *ret_spec, struct err *e)
 {
     if (!str_eq(job_json, "{\"the\":\"job\"}"))
         return err_set(e, ERR_INVALID, "this is no job");
@@ -58,8 +60,10 @@ struct bed {
 
 static struct model *new_model(struct bed *b)
 {
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 400 * DAY_MS, .zones = &b->zones, .read_job = read_job};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 400 * DAY_MS,
+        .zones = &b->zones,
+        .read_job = read_job};
     return model_create(&o);
 }
 
@@ -71,7 +75,8 @@ static void bed_init(struct bed *b)
     b->source = (struct zone_source){.load = load_zone, .ctx = &b->forward_s};
     b->zones.source = &b->source;
     b->forward_s = 1700010000; /* 01:00 of that day */
-    b->l = (struct lab){.m = new_model(b), .p = planner_create(), .now = {.wall = {1700006400000}, .mono = {5000}}};
+    b->l = (struct lab){
+        .m = new_model(b), .p = planner_create(), .now = {.wall = {1700006400000}, .mono = {5000}}};
     lab_apply(&b->l, (struct event){.type = EV_POOL, .pool = &base});
     lab_join(&b->l, "n1", 8);
     b->row = (struct cron_row){.name = "nightly",
@@ -98,7 +103,8 @@ static void bed_take(struct bed *b)
         b->stored = c->crons[k];
     for (size_t k = 0; k < c->n_cron_runs; k++) {
         for (size_t n = 0; n < b->n_runs; n++)
-            if (b->runs[n].at.ms == c->cron_runs[k].at.ms && !b->runs[n].by_hand && !c->cron_runs[k].by_hand)
+            if (b->runs[n].at.ms == c->cron_runs[k].at.ms && !b->runs[n].by_hand &&
+                !c->cron_runs[k].by_hand)
                 fail_msg("a time is decided on twice");
         b->runs = mem_resize(b->runs, b->n_runs + 1, sizeof *b->runs);
         b->runs[b->n_runs++] = c->cron_runs[k];
@@ -114,8 +120,10 @@ static int64_t put(struct bed *b)
     struct job_row job = lab_job(1);
     struct job_spec spec = {
         .script = script, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}"};
-    return lab_apply(&b->l, (struct event){.type = EV_CRON_PUT,
-        .cron_put = {.row = &b->row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
+    return lab_apply(&b->l,
+        (struct event){.type = EV_CRON_PUT,
+            .cron_put = {
+                .row = &b->row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
 }
 
 static void set(struct bed *b, int64_t id, enum cron_state to)
@@ -157,7 +165,8 @@ static void absent(struct bed *b, int64_t ms)
         }
     if (model_load_cron(b->l.m, &b->stored, "{\"the\":\"job\"}", b->l.now, &e) != 0)
         fail_msg("%s", e.text);
-    assert_int_equal(model_load_end(b->l.m, &(struct model_counters){100, 100, 100, 100000, 100, 2}, &e), 0);
+    assert_int_equal(
+        model_load_end(b->l.m, &(struct model_counters){100, 100, 100, 100000, 100, 2}, &e), 0);
 }
 
 static int64_t last_job(const struct bed *b)
@@ -188,8 +197,8 @@ static void check_runs(struct bed *b, const char *expected)
         time_format_iso(r->at, iso);
         if (r->times > 1)
             text_format(times, sizeof times, "*%d", (int)r->times);
-        text_format(text + n, sizeof text - n, "%s%s %.8s%s%s", k > b->n_shown ? ", " : "", cron_outcome_names[r->outcome], iso + 8, times,
-            r->by_hand ? " by hand" : "");
+        text_format(text + n, sizeof text - n, "%s%s %.8s%s%s", k > b->n_shown ? ", " : "",
+            cron_outcome_names[r->outcome], iso + 8, times, r->by_hand ? " by hand" : "");
         n = strlen(text);
     }
     assert_string_equal(text, expected);
@@ -284,10 +293,11 @@ static void queue_starts_them_one_after_the_other(void **state)
         end_job(&b);
         live(&b, 1);
     }
-    check_runs(&b,
-        "started 15T05:00, started 15T06:00, started 15T07:00, started 15T08:00, started 15T09:00, started 15T10:00, started "
-        "15T11:00, started 15T12:00, started 15T13:00, started 15T14:00, started 15T15:00, started 15T16:00, started 15T17:00, "
-        "started 15T18:00, started 15T19:00, started 15T20:00");
+    check_runs(&b, "started 15T05:00, started 15T06:00, started 15T07:00, started 15T08:00, "
+                   "started 15T09:00, started 15T10:00, started "
+                   "15T11:00, started 15T12:00, started 15T13:00, started 15T14:00, started "
+                   "15T15:00, started 15T16:00, started 15T17:00, "
+                   "started 15T18:00, started 15T19:00, started 15T20:00");
     bed_deinit(&b);
 }
 
@@ -324,7 +334,8 @@ static void what_was_missed_is_caught_up_as_asked(void **state)
     } cases[] = {
         {CATCH_UP_NONE, 24, "missed 15T01:00*72, started 18T01:00"},
         {CATCH_UP_LAST, 24, "missed 15T01:00*71, started 18T00:00, started 18T01:00"},
-        {CATCH_UP_ALL, 2, "missed 15T01:00*70, started 17T23:00, started 18T00:00, started 18T01:00"},
+        {CATCH_UP_ALL, 2,
+            "missed 15T01:00*70, started 17T23:00, started 18T00:00, started 18T01:00"},
         {CATCH_UP_ALL, 1, "missed 15T01:00*71, started 18T00:00, started 18T01:00"},
     };
     (void)state;
@@ -398,29 +409,43 @@ static void a_year_without_belayd_costs_no_second_of_looking(void **state)
     bed_deinit(&b);
 }
 
-/* 07:00 of the day after, by the clocks of the entry's zone; those that are put forward meanwhile show it an hour sooner. */
+/* 07:00 of the day after, by the clocks of the entry's zone; those that are put forward meanwhile
+ * show it an hour sooner. */
 static void each_job_is_to_be_done_by_the_next_time_that_it_is_so_late(void **state)
 {
     static const struct {
         const char *zone, *schedule;
-        int64_t forward_s; /* from 2023-11-15T00:00 on, that the clocks of Odd/Days are put forward */
+        /* from 2023-11-15T00:00 on, that the clocks of Odd/Days are put forward */
+        int64_t forward_s;
         int minute, after_minutes;
-    } cases[] = {{"UTC", "0 18 * * *", 3600, 7 * 60, 13 * 60}, {"UTC", "0 6 * * *", 3600, 7 * 60, 60}, {"UTC", "0 7 * * *", 3600, 7 * 60, 24 * 60},
-        {"Odd/Days", "0 18 * * *", 28 * 3600, 7 * 60, 12 * 60},       /* put forward that night at 04:00 */
-        {"Odd/Days", "0 18 * * *", 28 * 3600, 4 * 60 + 30, 10 * 60}, /* of a minute that they skip: when they do */
-        {"Odd/Days", "0 18 * * *", 9 * 3600, 7 * 60, 13 * 60}, {"UTC", "0 18 * * *", 3600, 0, 6 * 60}, {"UTC", "0 18 * * *", 3600, 1439, 5 * 60 + 59}};
+    } cases[] = {{"UTC", "0 18 * * *", 3600, 7 * 60, 13 * 60},
+        {"UTC", "0 6 * * *", 3600, 7 * 60, 60}, {"UTC", "0 7 * * *", 3600, 7 * 60, 24 * 60},
+        /* put forward that night at 04:00 */
+        {"Odd/Days", "0 18 * * *", 28 * 3600, 7 * 60, 12 * 60},
+        /* of a minute that they skip: when they do */
+        {"Odd/Days", "0 18 * * *", 28 * 3600, 4 * 60 + 30, 10 * 60},
+        {"Odd/Days", "0 18 * * *", 9 * 3600, 7 * 60, 13 * 60},
+        {"UTC", "0 18 * * *", 3600, 0, 6 * 60}, {"UTC", "0 18 * * *", 3600, 1439, 5 * 60 + 59}};
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bed b;
         struct job_row job = lab_job(1);
-        struct job_spec spec = {.script = script, .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}", .finish_of_day = 1 + cases[k].minute};
+        struct job_spec spec = {.script = script,
+            .args_json = "[]",
+            .env_json = "{}",
+            .cwd = "/",
+            .labels_json = "{}",
+            .finish_of_day = 1 + cases[k].minute};
         bed_init(&b);
         b.forward_s = 1700006400 + cases[k].forward_s;
         job.finish_ms = -DAY_MS;
         job.work_ms = HOUR_MS;
         STR_COPY(b.row.zone, cases[k].zone);
         STR_COPY(b.row.schedule, cases[k].schedule);
-        lab_apply(&b.l, (struct event){.type = EV_CRON_PUT, .cron_put = {.row = &b.row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
+        lab_apply(&b.l,
+            (struct event){.type = EV_CRON_PUT,
+                .cron_put = {
+                    .row = &b.row, .job = &job, .spec = &spec, .job_json = "{\"the\":\"job\"}"}});
         live(&b, 20 * HOUR_MS);
         const struct job_row *row = &b.jobs[model_cron(b.l.m, 1)->row.last_job];
         assert_int_equal(row->finish_ms - row->cron_at.ms, cases[k].after_minutes * MINUTE_MS);

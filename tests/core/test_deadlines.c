@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to have ended by some moment: those that wait end when they could not any more, those that run go on.
+ * Jobs that are to have ended by some moment: those that wait end when they could not any more,
+ * those that run go on.
  */
 #include "tests/core/lab.h"
 
@@ -32,13 +33,16 @@ static void who_waits_too_long_ends(void **state)
     struct reason why[16];
     lab_init(&l);
     int64_t node = lab_join(&l, "n1", 1);
-    struct job_row r = job_by(&l, 10 * MINUTE_MS, 15 * MINUTE_MS), without = job_by(&l, 0, 15 * MINUTE_MS);
-    int64_t runs = lab_submit(&l, &r), waits = lab_submit(&l, &r), no_limit = lab_submit(&l, &without);
+    struct job_row r = job_by(&l, 10 * MINUTE_MS, 15 * MINUTE_MS),
+                   without = job_by(&l, 0, 15 * MINUTE_MS);
+    int64_t runs = lab_submit(&l, &r), waits = lab_submit(&l, &r),
+            no_limit = lab_submit(&l, &without);
     lab_plan(&l);
     lab_started(&l, runs);
     size_t n = core_explain(l.m, l.now, waits, why, 16);
     assert_string_equal(why[n - 1].code, "deadline");
-    assert_string_equal(why[n - 1].text, "unless it has started in 5m00s it ends then: with its time limit it could not have ended by its deadline");
+    assert_string_equal(why[n - 1].text, "unless it has started in 5m00s it ends then: with its "
+                                         "time limit it could not have ended by its deadline");
     lab_wait(&l, 5 * MINUTE_MS);
     beat(&l, node);
     assert_non_null(model_job(l.m, waits)); /* it could still start now */
@@ -70,10 +74,12 @@ static void of_an_array_only_what_has_not_begun_ends(void **state)
     int64_t node = lab_join(&l, "n1", 2);
     struct job_row r = job_by(&l, MINUTE_MS, 3 * MINUTE_MS);
     assert_int_equal(ranges_parse("0-9", &tasks, &l.e), 0);
-    int64_t array = lab_apply(&l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .tasks = &tasks}});
+    int64_t array =
+        lab_apply(&l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .tasks = &tasks}});
     struct depend_ask ask = {.kind = DEPEND_AFTERANY, .on = array, .of_task = true, .task = 9};
     struct job_row next = lab_job(1);
-    int64_t after = lab_apply(&l, (struct event){.type = EV_SUBMIT, .submit = {.job = &next, .depends = &ask, .n_depends = 1}});
+    int64_t after = lab_apply(&l, (struct event){.type = EV_SUBMIT,
+                                      .submit = {.job = &next, .depends = &ask, .n_depends = 1}});
     lab_plan(&l);
     const struct job *j = model_job(l.m, array);
     assert_int_equal(j->array->n_tasks, 2);
@@ -83,7 +89,8 @@ static void of_an_array_only_what_has_not_begun_ends(void **state)
     assert_int_equal(j->array->row.n_other, 8);
     assert_false(model_job(l.m, after)->is_waiting); /* the last task never will begin */
     int64_t last = LIST_ENTRY(list_last(&j->array->tasks), struct job_side, in_array)->job->row.id,
-            first = LIST_ENTRY(list_first(&j->array->tasks), struct job_side, in_array)->job->row.id;
+            first =
+                LIST_ENTRY(list_first(&j->array->tasks), struct job_side, in_array)->job->row.id;
     for (int64_t task = first; task <= last; task += last - first) {
         lab_started(&l, task);
         lab_ended(&l, task, END_SUCCEEDED, 0);
@@ -99,8 +106,10 @@ static void what_could_never_be_in_time_is_refused(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct job_row r = job_by(&l, 10 * MINUTE_MS, 10 * MINUTE_MS - 1), over = job_by(&l, 0, -1), late = job_by(&l, 5 * MINUTE_MS, 10 * MINUTE_MS);
-    lab_refused(&l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
+    struct job_row r = job_by(&l, 10 * MINUTE_MS, 10 * MINUTE_MS - 1), over = job_by(&l, 0, -1),
+                   late = job_by(&l, 5 * MINUTE_MS, 10 * MINUTE_MS);
+    lab_refused(
+        &l, &r, "with a time limit of 10m00s it cannot have ended by its deadline, in 9m59s");
     lab_refused(&l, &over, "its deadline is over");
     late.begin_at.ms = l.now.wall.ms + 6 * MINUTE_MS;
     lab_refused(&l, &late, "with a time limit of 5m00s, and its time to begin, it cannot");
@@ -128,7 +137,9 @@ static void who_is_held_has_a_deadline_too(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_waits_too_long_ends), cmocka_unit_test(of_an_array_only_what_has_not_begun_ends),
-        cmocka_unit_test(what_could_never_be_in_time_is_refused), cmocka_unit_test(who_is_held_has_a_deadline_too)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_waits_too_long_ends),
+        cmocka_unit_test(of_an_array_only_what_has_not_begun_ends),
+        cmocka_unit_test(what_could_never_be_in_time_is_refused),
+        cmocka_unit_test(who_is_held_has_a_deadline_too)};
     return cmocka_run_group_tests_name("deadlines", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drills: what is certified and what is not, where a drilled job resumes, and what may come in between.
+ * Drills: what is certified and what is not, where a drilled job resumes, and what may come in
+ * between.
  */
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"
@@ -19,7 +20,8 @@ struct drilled {
 static void tell(struct drilled *d, int64_t done)
 {
     const struct job *j = model_job(d->l.m, d->job);
-    lab_apply(&d->l, (struct event){.type = EV_PROGRESS, .progress = {d->job, j->row.attempts, done, 1000}});
+    lab_apply(&d->l,
+        (struct event){.type = EV_PROGRESS, .progress = {d->job, j->row.attempts, done, 1000}});
 }
 
 static void start_with(struct drilled *d, struct job_row row, bool two_nodes)
@@ -105,8 +107,8 @@ static void a_job_that_goes_on_where_it_was_is_certified(void **state)
     lab_wait(&d.l, 1500);
     tell(&d, 62);
     struct drill_row r = row(&d);
-    assert_string_equal(r.text,
-        "resumes in 3.5s at step 62, loses 0 steps: 1000 B, saved in 100ms, were restored on another node");
+    assert_string_equal(r.text, "resumes in 3.5s at step 62, loses 0 steps: 1000 B, saved in "
+                                "100ms, were restored on another node");
     assert_int_equal(r.state, DRILL_PASSED);
     assert_int_equal(r.killed_at.ms - r.asked_at.ms, 1500);
     assert_int_equal(r.resume_ms, 3500);
@@ -117,7 +119,8 @@ static void a_job_that_goes_on_where_it_was_is_certified(void **state)
     assert_string_equal(r.version, BELAY_VERSION);
     assert_string_equal(lab_history(&d.l, "drill-passed")->text, r.text);
     const struct job_row *j = &model_job(d.l.m, d.job)->row;
-    assert_int_equal(j->reclaims + j->used[RETRY_FAILED] + j->used[RETRY_NODE_LOST] + j->used_checkpointed, 0);
+    assert_int_equal(
+        j->reclaims + j->used[RETRY_FAILED] + j->used[RETRY_NODE_LOST] + j->used_checkpointed, 0);
     assert_int_equal(j->drills, 1);
     assert_true(is_certified(&d));
     end(&d);
@@ -134,7 +137,8 @@ static void a_job_that_begins_again_is_not(void **state)
     tell(&d, 1);
     struct drill_row r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
-    assert_non_null(strstr(r.text, "it was at step 1 after the resume, and its checkpoint 1.1 at step 61"));
+    assert_non_null(
+        strstr(r.text, "it was at step 1 after the resume, and its checkpoint 1.1 at step 61"));
     assert_false(is_certified(&d));
     assert_int_equal(model_job(d.l.m, d.job)->row.state, JOB_RUNNING);
     end(&d);
@@ -149,9 +153,13 @@ static void its_first_word_counts_and_not_the_last(void **state)
     drill(&d);
     save_and_die(&d);
     resume(&d);
-    lab_apply(&d.l,
-        (struct event){.type = EV_PROGRESS,
-            .progress = {.job = d.job, .attempt = 2, .done = 900, .total = 1000, .has_first = true, .first = 1}});
+    lab_apply(&d.l, (struct event){.type = EV_PROGRESS,
+                        .progress = {.job = d.job,
+                            .attempt = 2,
+                            .done = 900,
+                            .total = 1000,
+                            .has_first = true,
+                            .first = 1}});
     assert_int_equal(row(&d).state, DRILL_FAILED);
     end(&d);
 }
@@ -175,7 +183,14 @@ static void a_job_that_fails_after_the_resume_is_not(void **state)
 {
     (void)state;
     struct drilled d;
-    start_with(&d, (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .method = CKPT_COOP, .ckpt_keep = 1}, true);
+    start_with(&d,
+        (struct job_row){.nodes = 1,
+            .name = "x",
+            .user = "u",
+            .need = {4, 0, 100},
+            .method = CKPT_COOP,
+            .ckpt_keep = 1},
+        true);
     drill(&d);
     save_and_die(&d);
     resume(&d);
@@ -196,7 +211,10 @@ static void a_checkpoint_that_does_not_come_back_is_a_failure(void **state)
     save_and_die(&d);
     lab_plan(&d.l);
     lab_apply(&d.l, (struct event){.type = EV_ATTEMPT_STARTED,
-                        .started = {.job = d.job, .attempt = 2, .node = d.other, .damaged = 1,
+                        .started = {.job = d.job,
+                            .attempt = 2,
+                            .node = d.other,
+                            .damaged = 1,
                             .restored_progress = PROGRESS_NONE}});
     struct drill_row r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
@@ -280,9 +298,10 @@ static void what_comes_in_between_interrupts_it(void **state)
         int stage; /* 0 stopping, 1 queued, 2 resumed */
         enum end_kind end;
         enum job_state then;
-    } cases[] = {{0, END_SUCCEEDED, JOB_ENDED}, {0, END_RECLAIMED, JOB_PENDING}, {0, END_NODE_LOST, JOB_PENDING},
-        {0, END_USER, JOB_ENDED}, {1, END_USER, JOB_ENDED}, {2, END_USER, JOB_ENDED}, {2, END_RECLAIMED, JOB_PENDING},
-        {2, END_NODE_LOST, JOB_PENDING}, {2, END_SUCCEEDED, JOB_ENDED}, {2, END_TIMEOUT, JOB_ENDED}};
+    } cases[] = {{0, END_SUCCEEDED, JOB_ENDED}, {0, END_RECLAIMED, JOB_PENDING},
+        {0, END_NODE_LOST, JOB_PENDING}, {0, END_USER, JOB_ENDED}, {1, END_USER, JOB_ENDED},
+        {2, END_USER, JOB_ENDED}, {2, END_RECLAIMED, JOB_PENDING}, {2, END_NODE_LOST, JOB_PENDING},
+        {2, END_SUCCEEDED, JOB_ENDED}, {2, END_TIMEOUT, JOB_ENDED}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct drilled d;
         start(&d);
@@ -320,7 +339,8 @@ static void without_another_node_the_same_has_to_do(void **state)
     end(&d);
 }
 
-/* A machine is launched for it, though the one that it was on is empty; other jobs may have that. */
+/* A machine is launched for it, though the one that it was on is empty; other jobs may have
+ * that. */
 static void another_machine_is_launched_for_it(void **state)
 {
     (void)state;
@@ -426,9 +446,16 @@ static void what_cannot_be_drilled_is_refused(void **state)
     assert_int_equal(try_drill(&d, false), ERR_NOT_FOUND);
     end(&d);
 
-    start_with(&d, (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1}, true);
+    start_with(&d,
+        (struct job_row){.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1},
+        true);
     assert_int_equal(try_drill(&d, false), ERR_CONFLICT); /* it saves nothing */
-    struct job_row r = {.nodes = 1, .name = "x", .user = "u", .need = {4, 0, 100}, .ckpt_keep = 1, .drill_tries = 1};
+    struct job_row r = {.nodes = 1,
+        .name = "x",
+        .user = "u",
+        .need = {4, 0, 100},
+        .ckpt_keep = 1,
+        .drill_tries = 1};
     struct event ev = {.type = EV_SUBMIT, .submit.job = &r};
     assert_int_equal(lab_try(&d.l, &ev, NULL), ERR_INVALID);
     end(&d);
@@ -468,7 +495,8 @@ static void the_newest_drill_of_a_script_decides(void **state)
 
 static int compare(struct drilled *d, const struct drill_row *r, bool equal)
 {
-    struct event ev = {.type = EV_DRILL_COMPARED, .compared = {.drill = r, .with = 41, .equal = equal, .by = "ann", .text = "exit code 1"}};
+    struct event ev = {.type = EV_DRILL_COMPARED,
+        .compared = {.drill = r, .with = 41, .equal = equal, .by = "ann", .text = "exit code 1"}};
     return lab_try(&d->l, &ev, NULL);
 }
 
@@ -491,14 +519,16 @@ static void a_result_is_compared_after_the_end(void **state)
     r = row(&d);
     assert_int_equal(r.state * 100 + r.compared_with, DRILL_PASSED * 100 + 41);
     assert_int_equal(lab_history(&d.l, "drill-compared")->job, d.job);
-    assert_string_equal(lab_history(&d.l, "drill-compared")->text, "for ann: its result equals that of job 41, which ran undisturbed");
+    assert_string_equal(lab_history(&d.l, "drill-compared")->text,
+        "for ann: its result equals that of job 41, which ran undisturbed");
     assert_true(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
     lab_wait(&d.l, 5000);
     assert_int_equal(compare(&d, &r, false), 0);
     r = row(&d);
     assert_int_equal(r.state, DRILL_FAILED);
     assert_int_equal(r.ended_at.ms, d.l.now.wall.ms); /* newer than whatever passed before */
-    assert_string_equal(r.text, "it resumed, but its result is not that of job 41, which ran undisturbed: exit code 1");
+    assert_string_equal(r.text,
+        "it resumed, but its result is not that of job 41, which ran undisturbed: exit code 1");
     assert_false(wall_is_set(model_job(d.l.m, lab_submit(&d.l, &twin))->certified_at));
     assert_int_equal(compare(&d, &r, true), ERR_CONFLICT); /* what failed stays so */
     end(&d);
@@ -567,7 +597,8 @@ static void spot_machines_are_for_the_certified(void **state)
     lab_bring_up(&l, 1, 4);
     lab_plan(&l);
     lab_started(&l, job);
-    assert_true(is_told(&l, job, "drill-required", "until then it runs on others: belay drill 1 when it runs"));
+    assert_true(is_told(
+        &l, job, "drill-required", "until then it runs on others: belay drill 1 when it runs"));
     certify(&l, job, 100);
     assert_false(is_told(&l, job, "drill-required", ""));
 
@@ -681,7 +712,11 @@ static void attempt(struct drilled *d, int64_t attempt, int64_t saved, int64_t b
 {
     const struct job_row *r = &model_job(d->l.m, d->job)->row;
     lab_apply(&d->l, (struct event){.type = EV_ATTEMPT_STARTED,
-                         .started = {.job = d->job, .attempt = attempt, .node = lab_node_of(&d->l, d->job), .restored = r->last_good, .restored_progress = saved}});
+                         .started = {.job = d->job,
+                             .attempt = attempt,
+                             .node = lab_node_of(&d->l, d->job),
+                             .restored = r->last_good,
+                             .restored_progress = saved}});
     tell(d, begins);
     tell(d, begins + 1);
     tell(d, upto);
@@ -705,7 +740,8 @@ static void who_begins_again_and_again_is_told_and_held(void **state)
     attempt(&d, 2, 60, 0, 50);
     assert_int_equal(r->in_vain, 1);
     go_on(&d);
-    attempt(&d, 3, 50, 50, 55); /* it went on for once, though not beyond what it had: nothing is known of that */
+    /* it went on for once, though not beyond what it had: nothing is known of that */
+    attempt(&d, 3, 50, 50, 55);
     assert_int_equal(r->in_vain, 1);
     go_on(&d);
     attempt(&d, 4, 55, 0, 61); /* it got further than ever, from the beginning */

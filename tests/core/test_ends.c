@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of a job when an attempt ends: every end's retry, how many there are, what is lost by it, and who is told.
+ * What becomes of a job when an attempt ends: every end's retry, how many there are, what is lost
+ * by it, and who is told.
  */
 #include "tests/core/running.h"
 #include "scheduler/core/explain.h"
@@ -44,7 +45,8 @@ static void every_end_has_its_retry(void **state)
         assert_int_equal(j->used[RETRY_FAILED], rules[k].end == END_FAILED);
         assert_int_equal(j->used[RETRY_NODE_LOST], rules[k].end == END_NODE_LOST);
         assert_int_equal(j->used_checkpointed, rules[k].end == END_CHECKPOINTED);
-        assert_int_equal(j->reclaims, rules[k].end == END_NODE_LOST || rules[k].end == END_RECLAIMED);
+        assert_int_equal(
+            j->reclaims, rules[k].end == END_NODE_LOST || rules[k].end == END_RECLAIMED);
         assert_int_equal(wall_is_set(j->ended_at), !rules[k].again);
         assert_int_equal(r.l.c.n_attempts, 1);
         assert_int_equal(r.l.c.attempts[0].state, ATTEMPT_ENDED);
@@ -78,7 +80,8 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
     start(&r);
     row(&r)->retries.n[RETRY_FAILED] = 1000;
     assert_int_equal(pause_of(&r, END_NODE_LOST), 0);
-    for (int64_t k = 0, least = 2000; k < 12; k++, least = least * 2 < 300000 ? least * 2 : 300000) {
+    for (int64_t k = 0, least = 2000; k < 12;
+         k++, least = least * 2 < 300000 ? least * 2 : 300000) {
         int64_t pause = pause_of(&r, k % 2 ? END_NODE_LOST : END_FAILED);
         assert_in_range(pause, least, least + least / 4);
         lab_wait(&r.l, pause - 1);
@@ -89,7 +92,8 @@ static void what_fails_at_once_is_tried_again_ever_later(void **state)
         lab_plan(&r.l);
         assert_int_equal(row(&r)->state, JOB_RUNNING);
     }
-    assert_int_equal(pause_of(&r, END_RECLAIMED), 0); /* what the market does says nothing of the job */
+    /* what the market does says nothing of the job */
+    assert_int_equal(pause_of(&r, END_RECLAIMED), 0);
     assert_int_equal(pause_of(&r, END_FAILED), 0);
     lab_wait(&r.l, 60000); /* it ran for a while */
     lab_heartbeats(&r.l);
@@ -150,8 +154,8 @@ static void each_end_has_a_budget_of_its_own(void **state)
 static void a_job_without_requeue_ends_with_whatever_ends_it(void **state)
 {
     (void)state;
-    static const enum end_kind ends[] = {
-        END_FAILED, END_TIMEOUT, END_NODE_LOST, END_RECLAIMED, END_EVICTED, END_DRAINED, END_CHECKPOINTED};
+    static const enum end_kind ends[] = {END_FAILED, END_TIMEOUT, END_NODE_LOST, END_RECLAIMED,
+        END_EVICTED, END_DRAINED, END_CHECKPOINTED};
     const int32_t no = RETRIES_NEVER;
     for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
         struct running r;
@@ -161,7 +165,8 @@ static void a_job_without_requeue_ends_with_whatever_ends_it(void **state)
         lab_ended(&r.l, r.job, ends[k], 85);
         assert_null(row(&r));
         lab_take(&r.l);
-        assert_int_equal(lab_row(&r.l, r.job)->end, ends[k] == END_CHECKPOINTED ? END_FAILED : ends[k]);
+        assert_int_equal(
+            lab_row(&r.l, r.job)->end, ends[k] == END_CHECKPOINTED ? END_FAILED : ends[k]);
         lab_deinit(&r.l);
     }
 }
@@ -184,7 +189,8 @@ static void what_would_queue_it_again_is_refused_without_requeue(void **state)
 
 static struct event delivered(const struct outbox_row *r, bool failed, bool for_good)
 {
-    struct event ev = {.type = EV_DELIVERED, .delivered = {.event = r->event, .failed = failed, .for_good = for_good, .again_ms = 1000}};
+    struct event ev = {.type = EV_DELIVERED,
+        .delivered = {.event = r->event, .failed = failed, .for_good = for_good, .again_ms = 1000}};
     STR_COPY(ev.delivered.target, r->target);
     return ev;
 }
@@ -288,9 +294,11 @@ static void wishes_have_a_text(void **state)
 {
     (void)state;
     static const char *const good[] = {"", "failed=2", "failed=0,timeout=1000,node-lost=unlimited",
-        "failed=unlimited,timeout=unlimited,node-lost=unlimited,reclaimed=unlimited,evicted=unlimited,drained=unlimited"};
-    static const char *const bad[] = {"failed", "failed=", "failed=1001", "failed=-1", "failed=1,failed=1", "crashed=1", "=1", ",",
-        "failed=1,,timeout=1", "failed=1;timeout=1", "node-lost-and-much-more-than-that=1"};
+        "failed=unlimited,timeout=unlimited,node-lost=unlimited,reclaimed=unlimited,evicted="
+        "unlimited,drained=unlimited"};
+    static const char *const bad[] = {"failed", "failed=", "failed=1001", "failed=-1",
+        "failed=1,failed=1", "crashed=1", "=1", ",", "failed=1,,timeout=1", "failed=1;timeout=1",
+        "node-lost-and-much-more-than-that=1"};
     char out[RETRIES_TEXT_MAX];
     struct retries r;
     struct err e;
@@ -410,13 +418,15 @@ static void a_save_covers_what_came_before_it(void **state)
     lab_started(&r.l, r.job);
     lab_saved(&r.l, r.job, 1, 95);
     lab_wait(&r.l, 4000);
-    lab_apply(&r.l, (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 2, r.node, "no space"}});
+    lab_apply(&r.l,
+        (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 2, r.node, "no space"}});
     lab_ended(&r.l, r.job, END_RECLAIMED, JOB_EXIT_CHECKPOINTED); /* it thought it had saved */
     assert_int_equal(row(&r)->lost_ms, 4000);
     lab_deinit(&r.l);
 }
 
-/* Another attempt would meet the same store; and a hold for it costs none of the retries, and is no reason to give a job up. */
+/* Another attempt would meet the same store; and a hold for it costs none of the retries, and is no
+ * reason to give a job up. */
 static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **state)
 {
     (void)state;
@@ -424,7 +434,8 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     for (int no_requeue = 0; no_requeue < 2; no_requeue++) {
         struct running r;
         if (no_requeue)
-            start_with(&r, (struct retries){{RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER}});
+            start_with(&r, (struct retries){{RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER,
+                               RETRIES_NEVER, RETRIES_NEVER, RETRIES_NEVER}});
         else
             start(&r);
         lab_ended(&r.l, r.job, END_STORE, 0);
@@ -433,7 +444,8 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
         assert_int_equal(row(&r)->hold, HOLD_STORE);
         lab_take(&r.l);
         assert_string_equal(lab_history(&r.l, "held")->text,
-            "held: attempt 1 could not use the store of its checkpoints; once that is mended, belay release 1 lets it go on");
+            "held: attempt 1 could not use the store of its checkpoints; once that is mended, "
+            "belay release 1 lets it go on");
         assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
         assert_string_equal(reasons[0].code, "store");
         lab_apply(&r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann"}});
@@ -443,7 +455,8 @@ static void a_job_whose_store_is_at_fault_is_held_until_it_is_released(void **st
     }
 }
 
-/* The store may be out of reach of one node only. Neither retry is used up, and each time it waits longer. */
+/* The store may be out of reach of one node only. Neither retry is used up, and each time it waits
+ * longer. */
 static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **state)
 {
     (void)state;
@@ -452,7 +465,11 @@ static void a_job_whose_nodes_cannot_use_the_store_is_held_after_three(void **st
     start(&r);
     for (int n = 1; n <= JOB_STORE_MAX; n++) {
         lab_apply(&r.l, (struct event){.type = EV_STORE_REFUSED,
-            .store_refused = {.job = r.job, .attempt = row(&r)->attempts, .node = r.node, .tries = n, .text = "403"}});
+                            .store_refused = {.job = r.job,
+                                .attempt = row(&r)->attempts,
+                                .node = r.node,
+                                .tries = n,
+                                .text = "403"}});
         lab_ended(&r.l, r.job, END_STORE_AWAY, 0);
         assert_int_equal(row(&r)->state, JOB_PENDING);
         assert_int_equal(row(&r)->hold, n < JOB_STORE_MAX ? HOLD_NONE : HOLD_STORE);
@@ -543,7 +560,8 @@ static void a_job_that_is_cancelled_avoids_no_node_any_more(void **state)
     lab_deinit(&r.l);
 }
 
-/* What an attempt says before it begins is told once for a reason, and is in why and in its row until it begins. */
+/* What an attempt says before it begins is told once for a reason, and is in why and in its row
+ * until it begins. */
 static void an_attempt_that_cannot_use_the_store_says_so(void **state)
 {
     (void)state;
@@ -555,7 +573,11 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     int64_t attempt = row(&r)->attempts;
     for (int n = 1; n <= 3; n++)
         lab_apply(&r.l, (struct event){.type = EV_STORE_REFUSED,
-            .store_refused = {.job = r.job, .attempt = attempt, .node = r.node, .tries = n, .text = "403 AccessDenied"}});
+                            .store_refused = {.job = r.job,
+                                .attempt = attempt,
+                                .node = r.node,
+                                .tries = n,
+                                .text = "403 AccessDenied"}});
     lab_take(&r.l);
     int told = 0;
     for (size_t i = 0; i < r.l.c.n_history; i++)
@@ -578,19 +600,22 @@ static void who_gives_his_work_up_begins_from_nothing(void **state)
     lab_saved(&r.l, r.job, 1, 50);
     assert_int_equal(row(&r)->last_good.sequence, 1);
     lab_ended(&r.l, r.job, END_STORE, 0);
-    lab_apply(&r.l, (struct event){.type = EV_RELEASE, .release = {.job = r.job, .by = "ann", .from_scratch = true}});
+    lab_apply(&r.l, (struct event){.type = EV_RELEASE,
+                        .release = {.job = r.job, .by = "ann", .from_scratch = true}});
     assert_int_equal(row(&r)->last_good.attempt, 0);
     assert_int_equal(row(&r)->from_attempt, 2);
     assert_true(row(&r)->progress == PROGRESS_NONE);
     lab_plan(&r.l);
     assert_int_equal(row(&r)->state, JOB_RUNNING);
-    struct event again = {.type = EV_RELEASE, .release = {.job = r.job, .by = "ann", .from_scratch = true}};
+    struct event again = {
+        .type = EV_RELEASE, .release = {.job = r.job, .by = "ann", .from_scratch = true}};
     assert_int_equal(lab_try(&r.l, &again, NULL), ERR_CONFLICT);
     lab_started(&r.l, r.job);
     lab_saved(&r.l, r.job, 1, 10);
     assert_int_equal(row(&r)->last_good.attempt, 2);
     /* what runs is not saved first, and what it saves all the same does not count */
-    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {.job = r.job, .by = "ann", .from_scratch = true}});
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE,
+                        .requeue = {.job = r.job, .by = "ann", .from_scratch = true}});
     assert_int_equal(row(&r)->from_attempt, 3);
     lab_saved(&r.l, r.job, 2, 20);
     assert_int_equal(row(&r)->last_good.attempt, 0);
@@ -605,7 +630,8 @@ static void a_hold_for_the_store_does_not_replace_one_of_people(void **state)
     (void)state;
     struct running r;
     start(&r);
-    lab_apply(&r.l, (struct event){.type = EV_HOLD, .hold = {.job = r.job, .by = "root", .by_operator = true}});
+    lab_apply(&r.l,
+        (struct event){.type = EV_HOLD, .hold = {.job = r.job, .by = "root", .by_operator = true}});
     lab_ended(&r.l, r.job, END_STORE, 0);
     lab_plan(&r.l);
     assert_int_equal(row(&r)->hold, HOLD_OPERATOR);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that have their nodes for themselves: nobody is beside them, and all of a node is what they take, pay for and are counted with.
- * That nobody is beside them is looked at after every event (model_check).
+ * Jobs that have their nodes for themselves: nobody is beside them, and all of a node is what they
+ * take, pay for and are counted with. That nobody is beside them is looked at after every event
+ * (model_check).
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -15,10 +16,14 @@
 
 static void begin(struct lab *l, const struct order_options *order)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .max_nodes = 100, .order = order};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 1000 * 24 * HOUR_MS,
+        .max_nodes = 100,
+        .order = order};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = 800000};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -30,7 +35,8 @@ static int64_t join_gpus(struct lab *l, const char *name, int32_t cpus, int32_t 
     return lab_apply(l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
 }
 
-static int64_t submit(struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms, const char *extras)
+static int64_t submit(
+    struct lab *l, int32_t nodes, int32_t cpus, int64_t limit_ms, const char *extras)
 {
     struct job_row r = lab_job(cpus);
     r.nodes = nodes;
@@ -71,7 +77,8 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     int64_t alone = submit(&l, 1, 1, 0, ALONE);
     lab_plan(&l);
     assert_false(runs(&l, alone));
-    assert_true(says(&l, alone, "nodes-busy", "1 node is large enough but not empty, and it is to have its nodes for itself"));
+    assert_true(says(&l, alone, "nodes-busy",
+        "1 node is large enough but not empty, and it is to have its nodes for itself"));
     int64_t small = join_gpus(&l, "small", 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, alone), small);
@@ -87,7 +94,8 @@ static void nobody_is_beside_it_and_it_has_all(void **state)
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, again), large);
     assert_int_equal(held(&l, again)->gpus, 2);
-    assert_int_equal(job_attempt(model_job(l.m, again))->uusd_h, 800000); /* all of it is what it costs */
+    /* all of it is what it costs */
+    assert_int_equal(job_attempt(model_job(l.m, again))->uusd_h, 800000);
     lab_deinit(&l);
 }
 
@@ -150,7 +158,8 @@ static void a_node_is_kept_until_it_is_empty(void **state)
     lab_deinit(&l);
 }
 
-/* A limit of what its user may have holds for all of the node, so a node may be too large for it. */
+/* A limit of what its user may have holds for all of the node, so a node may be too large for
+ * it. */
 static void limits_count_what_it_holds(void **state)
 {
     (void)state;
@@ -164,7 +173,8 @@ static void limits_count_what_it_holds(void **state)
     r.need.gpus = 1;
     int64_t alone = lab_submit_asking(&l, &r, ALONE);
     lab_plan(&l);
-    assert_true(says(&l, alone, "too-large-for-limit", "1 machine that it would have for itself has more than ann may still have (max_gpus 4"));
+    assert_true(says(&l, alone, "too-large-for-limit",
+        "1 machine that it would have for itself has more than ann may still have (max_gpus 4"));
     int64_t shares = lab_submit_asking(&l, &r, "");
     lab_plan(&l);
     assert_true(!runs(&l, alone) && runs(&l, shares));
@@ -192,7 +202,8 @@ static int64_t n_instances(const struct lab *l, const char *type)
     return n;
 }
 
-/* Each gets a machine of its own, the cheapest that has what it asks for; what shares one does not count on theirs. */
+/* Each gets a machine of its own, the cheapest that has what it asks for; what shares one does not
+ * count on theirs. */
 static void machines_are_launched_for_it_alone(void **state)
 {
     (void)state;
@@ -201,8 +212,8 @@ static void machines_are_launched_for_it_alone(void **state)
     lab_elastic(&l, "burst", 8, "small", 4);
     struct resources total = {.cpus = 16, .memory_mib = 65536};
     lab_offer(&l, "burst", "large", MARKET_SPOT, 0, total, 3 * LAB_SPOT_UUSD_H);
-    int64_t jobs[] = {submit(&l, 1, 1, 0, ALONE), submit(&l, 1, 1, 0, ALONE), submit(&l, 1, 6, 0, ALONE), submit(&l, 1, 1, 0, ""),
-        submit(&l, 1, 1, 0, "")};
+    int64_t jobs[] = {submit(&l, 1, 1, 0, ALONE), submit(&l, 1, 1, 0, ALONE),
+        submit(&l, 1, 6, 0, ALONE), submit(&l, 1, 1, 0, ""), submit(&l, 1, 1, 0, "")};
     lab_plan(&l);
     assert_int_equal(n_instances(&l, "small"), 3);
     assert_int_equal(n_instances(&l, "large"), 1);

@@ -33,7 +33,8 @@ static void what_can_never_run_says_so_alone(void **state)
     assert_int_equal(n_reasons, 1);
     assert_string_equal(text_of("no-node-fits"), "no node has joined and none can be launched");
     explain(&l, lab_submit_pool(&l, 1, "base", WISH_ANY));
-    assert_string_equal(text_of("no-node-fits"), "no node has joined pool 'base' and none can be launched");
+    assert_string_equal(
+        text_of("no-node-fits"), "no node has joined pool 'base' and none can be launched");
     explain(&l, lab_submit_pool(&l, 1, "gpus", WISH_ANY));
     assert_string_equal(text_of("no-pool"), "there is no pool 'gpus'");
     lab_join(&l, "n1", 4);
@@ -42,7 +43,8 @@ static void what_can_never_run_says_so_alone(void **state)
     assert_string_equal(text_of("too-large"),
         "it needs 9 cpus, 100.0 MiB; the largest machine has 4 cpus, 16.0 GiB");
     lab_elastic(&l, "burst", 3, "m5", 16);
-    lab_offer(&l, "burst", "m5", MARKET_ON_DEMAND, OFFER_WITHDRAWN, (struct resources){16, 0, 9999}, 1);
+    lab_offer(
+        &l, "burst", "m5", MARKET_ON_DEMAND, OFFER_WITHDRAWN, (struct resources){16, 0, 9999}, 1);
     explain(&l, lab_submit_pool(&l, 9, "", WISH_ON_DEMAND));
     assert_int_equal(n_reasons, 1);
     assert_non_null(strstr(text_of("market"), "another market than on-demand"));
@@ -56,7 +58,8 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 4);
     lab_join(&l, "n2", 4);
-    int64_t drained = lab_join(&l, "n3", 4), noticed = lab_join(&l, "n4", 4), lost = lab_join(&l, "n5", 4);
+    int64_t drained = lab_join(&l, "n3", 4), noticed = lab_join(&l, "n4", 4),
+            lost = lab_join(&l, "n5", 4);
     for (int k = 0; k < 2; k++)
         lab_submit_cpus(&l, 4);
     lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = drained});
@@ -73,7 +76,8 @@ static void a_busy_cluster_names_what_is_ahead(void **state)
     assert_string_equal(text_of("nodes-noticed"), "1 node is being reclaimed");
     assert_string_equal(text_of("nodes-lost"), "1 node is not heard of");
     assert_string_equal(text_of("queue-ahead"),
-        "2 jobs wait before it; the first is job 3, 'train' of ann (has waited for longer), then job 4, 'train' of ann (has waited for "
+        "2 jobs wait before it; the first is job 3, 'train' of ann (has waited for longer), then "
+        "job 4, 'train' of ann (has waited for "
         "longer)");
     explain(&l, 1);
     assert_string_equal(text_of("running"), "attempt 1 is assigned on n1");
@@ -101,7 +105,8 @@ static void launches_and_refusals_are_told(void **state)
     lab_wait(&l, 1000);
     explain(&l, job);
     assert_string_equal(text_of("launching"), "instance 1 (m5 spot in z1) has been booting for 1s");
-    lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, true, WALL_NONE, "reclaimed"}});
+    lab_apply(
+        &l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, true, WALL_NONE, "reclaimed"}});
     explain(&l, job);
     assert_string_equal(text_of("offer-refused"),
         "m5 spot in z1 gave no machine (1 in a row); tried again in 10s: reclaimed");
@@ -146,7 +151,8 @@ static void the_first_reason_of_many_is_told_once_a_shape(void **state)
     lab_join(&l, "n1", 4);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    int64_t head = lab_submit_cpus(&l, 3), second = lab_submit_cpus(&l, 3), third = lab_submit_cpus(&l, 3), large = lab_submit_cpus(&l, 9);
+    int64_t head = lab_submit_cpus(&l, 3), second = lab_submit_cpus(&l, 3),
+            third = lab_submit_cpus(&l, 3), large = lab_submit_cpus(&l, 9);
     lab_plan(&l);
     const int64_t jobs[] = {head, second, third, large, second};
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
@@ -198,7 +204,8 @@ static void who_is_ahead_is_told_with_why(void **state)
     lab_deinit(&l);
 }
 
-/* Two nodes of four cpus: one is full until in an hour, the other has half of it left for a while. */
+/* Two nodes of four cpus: one is full until in an hour, the other has half of it left for a
+ * while. */
 static void changes_that_work_are_found(void **state)
 {
     (void)state;
@@ -213,12 +220,16 @@ static void changes_that_work_are_found(void **state)
     lab_plan(&l);
     gang.nodes = gang.nodes_min = 2;
     r.time_limit_ms = 4 * 3600000;
-    int64_t wide = lab_submit(&l, &r), two = lab_submit(&l, &gang), too_large = lab_submit(&l, &large);
+    int64_t wide = lab_submit(&l, &r), two = lab_submit(&l, &gang),
+            too_large = lab_submit(&l, &large);
     lab_plan(&l);
-    assert_string_equal(remedy(&l, wide, "cpus"), "with 2 cpus instead of 4 it would start now on n2");
+    assert_string_equal(
+        remedy(&l, wide, "cpus"), "with 2 cpus instead of 4 it would start now on n2");
     assert_null(remedy(&l, wide, "time"));
-    assert_string_equal(remedy(&l, two, "nodes"), "with 1 node instead of 2 it would start now on n2");
-    assert_string_equal(remedy(&l, too_large, "cpus"), "with 2 cpus instead of 8 it would start now on n2");
+    assert_string_equal(
+        remedy(&l, two, "nodes"), "with 1 node instead of 2 it would start now on n2");
+    assert_string_equal(
+        remedy(&l, too_large, "cpus"), "with 2 cpus instead of 8 it would start now on n2");
     lab_deinit(&l);
 }
 
@@ -241,7 +252,8 @@ static void a_shorter_time_limit_is_found(void **state)
     small.time_limit_ms = 0;
     int64_t endless = lab_submit(&l, &small);
     lab_plan(&l);
-    assert_string_equal(remedy(&l, job, "time"), "with --time 2h00m instead of 8h00m it would start now on n1");
+    assert_string_equal(
+        remedy(&l, job, "time"), "with --time 2h00m instead of 8h00m it would start now on n1");
     assert_string_equal(remedy(&l, endless, "time"), "with --time 2h00m it would start now on n1");
     lab_deinit(&l);
 }
@@ -257,12 +269,16 @@ static void what_it_could_do_without_is_found(void **state)
     lab_submit_asking(&l, &r, "constraint=avx512 resources=lego:1 licences=ansys:1");
     lab_plan(&l);
     struct job_row two = lab_job(2);
-    int64_t featured = lab_submit_asking(&l, &two, "constraint=avx512"), bricks = lab_submit_asking(&l, &r, "resources=lego:1"),
+    int64_t featured = lab_submit_asking(&l, &two, "constraint=avx512"),
+            bricks = lab_submit_asking(&l, &r, "resources=lego:1"),
             licensed = lab_submit_asking(&l, &r, "licences=ansys:1");
     lab_plan(&l);
-    assert_string_equal(remedy(&l, featured, "constraint"), "without --constraint it would start now on n2");
-    assert_string_equal(remedy(&l, bricks, "resources"), "without the named resources of --gres it would start now on n1");
-    assert_string_equal(remedy(&l, licensed, "licences"), "without --licences it would start now on n1");
+    assert_string_equal(
+        remedy(&l, featured, "constraint"), "without --constraint it would start now on n2");
+    assert_string_equal(remedy(&l, bricks, "resources"),
+        "without the named resources of --gres it would start now on n1");
+    assert_string_equal(
+        remedy(&l, licensed, "licences"), "without --licences it would start now on n1");
     lab_deinit(&l);
 }
 
@@ -270,7 +286,8 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
 {
     (void)state;
     struct lab l;
-    struct order_limits one = {.is_set[LIMIT_RUNNING] = true, .most = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
+    struct order_limits one = {.is_set[LIMIT_RUNNING] = true,
+        .most = {LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, LIMIT_NONE}};
     struct order_options order = order_defaults;
     one.most[LIMIT_RUNNING] = 1;
     order.each_user = one;
@@ -280,7 +297,8 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
     held.hold = HOLD_USER;
     int64_t waits = lab_submit(&l, &held);
     lab_plan(&l);
-    assert_string_equal(remedy(&l, waits, "release"), "released it would start now on n1: belay release 1");
+    assert_string_equal(
+        remedy(&l, waits, "release"), "released it would start now on n1: belay release 1");
     lab_apply(&l, (struct event){.type = EV_RELEASE, .release.job = waits});
     lab_plan(&l);
     lab_ended(&l, waits, END_STORE, 0);
@@ -291,7 +309,8 @@ static void held_and_limited_jobs_are_told_how_to_start(void **state)
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     assert_null(remedy(&l, waits, "release"));
-    assert_string_equal(remedy(&l, second, "raise-limit"), "if max_running of ann were 2 instead of 1 it would start now on n1");
+    assert_string_equal(remedy(&l, second, "raise-limit"),
+        "if max_running of ann were 2 instead of 1 it would start now on n1");
     lab_deinit(&l);
 }
 
@@ -309,9 +328,11 @@ static void a_pool_that_is_full_or_not_asked_for_is_named_with_its_price(void **
     int64_t job = lab_submit_pool(&l, 4, "burst", WISH_ANY);
     lab_plan(&l);
     assert_string_equal(remedy(&l, job, "max-nodes"),
-        "if max_nodes of pool burst were 2 instead of 1 a machine would be launched for it: from $1.00/h");
+        "if max_nodes of pool burst were 2 instead of 1 a machine "
+        "would be launched for it: from $1.00/h");
     lab_elastic(&l, "more", 1, "m5", 4);
-    assert_string_equal(remedy(&l, job, "launch"), "in pool more instead of burst a machine would be launched for it: from $1.00/h");
+    assert_string_equal(remedy(&l, job, "launch"),
+        "in pool more instead of burst a machine would be launched for it: from $1.00/h");
     lab_deinit(&l);
 }
 

@@ -26,14 +26,20 @@ static bool says(struct lab *l, int64_t job, const char *code, const char *part)
 static void texts_are_read_and_written(void **state)
 {
     static const char *const good[][2] = {{"", ""}, {"licences=b:1,a", "licences=a:1,b:1"},
-        {"constraint=(a)&b resources=lego:2 licences=x", "constraint=a&b resources=lego:2 licences=x:1"},
+        {"constraint=(a)&b resources=lego:2 licences=x",
+            "constraint=a&b resources=lego:2 licences=x:1"},
         {"licences=x exclusive=yes", "licences=x:1 exclusive=yes"},
         {"exclusive=yes nodes=n[1-3],m exclude=n2", "exclusive=yes nodes=n[1-3],m exclude=n2"},
-        {"input=store:7", "input=store:7"}, {"licences=a input=aws/us-east-1:1152921504606846976", "licences=a:1 input=aws/us-east-1:1152921504606846976"}};
-    static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b", "resources=a:0", "constraint=a|",
-        " ", "licences=a ", "constraint=a&b|c", "resources=x=1", "exclusive=no", "exclusive=yes licences=x", "nodes=", "nodes=,", "nodes=n[", "exclude=n1 nodes=n2",
-        "exclude=n/1", "input=", "input=5", "input=aws:5", "input=aws/:5", "input=aws/a b:5", "input=here/x:5", "input=/x:5", "input=aws/x:0", "input=aws/x:1152921504606846977",
-        "input=store:", "input=store:x", "input=store:1 licences=a", "input=a-very-long-provider/x:5"};
+        {"input=store:7", "input=store:7"},
+        {"licences=a input=aws/us-east-1:1152921504606846976",
+            "licences=a:1 input=aws/us-east-1:1152921504606846976"}};
+    static const char *const bad[] = {"a", "licences=a constraint=b", "constraint=a constraint=b",
+        "resources=a:0", "constraint=a|", " ", "licences=a ", "constraint=a&b|c", "resources=x=1",
+        "exclusive=no", "exclusive=yes licences=x", "nodes=", "nodes=,", "nodes=n[",
+        "exclude=n1 nodes=n2", "exclude=n/1", "input=", "input=5", "input=aws:5", "input=aws/:5",
+        "input=aws/a b:5", "input=here/x:5", "input=/x:5", "input=aws/x:0",
+        "input=aws/x:1152921504606846977", "input=store:", "input=store:x",
+        "input=store:1 licences=a", "input=a-very-long-provider/x:5"};
     struct extras x;
     struct err e;
     char out[EXTRAS_TEXT_MAX];
@@ -87,13 +93,18 @@ static void a_job_goes_where_its_gpus_are(void **state)
     (void)state;
     lab_init(&l);
     r.need.gpus = 1;
-    struct node_row n = {.pool = "base", .total = {8, 2, 32768}, .name = "old", .key_hash = "old", .gpu = {"v100", 16384}};
+    struct node_row n = {.pool = "base",
+        .total = {8, 2, 32768},
+        .name = "old",
+        .key_hash = "old",
+        .gpu = {"v100", 16384}};
     lab_apply(&l, (struct event){.type = EV_JOIN, .join.node = &n});
     STR_COPY(n.name, "new");
     STR_COPY(n.key_hash, "new");
     n.gpu = (struct gpu_kind){"a100", 40960};
     int64_t a100 = lab_apply(&l, (struct event){.type = EV_JOIN, .join.node = &n});
-    int64_t a = lab_submit_asking(&l, &r, "gpu=a100"), b = lab_submit_asking(&l, &r, "gpu-memory=32768"),
+    int64_t a = lab_submit_asking(&l, &r, "gpu=a100"),
+            b = lab_submit_asking(&l, &r, "gpu-memory=32768"),
             c = lab_submit_asking(&l, &r, "gpu=a100 gpu-memory=40960 constraint=a100");
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == a100 && lab_node_of(&l, b) == a100 && !lab_node_of(&l, c));
@@ -124,11 +135,14 @@ static void what_could_never_be_is_refused(void **state)
     lab_join_with(&l, "two", 8, ",ib,", "shmem:1");
     refused(&l, &r, "constraint=avx51", "feature \"avx51\"; did you mean \"avx512\"?");
     refused(&l, &r, "constraint=avx512&ib", "together");
-    refused(&l, &r, "constraint=apptainer|podman", "no node and no pool that it may use has podman or apptainer, one of which a container image needs");
+    refused(&l, &r, "constraint=apptainer|podman",
+        "no node and no pool that it may use has podman or apptainer, one of which a container "
+        "image needs");
     refused(&l, &r, "resources=legos:1", "resource \"legos\"; did you mean \"lego\"?");
     refused(&l, &r, "resources=lego:5", "no node has more than 4");
     refused(&l, &r, "resources=lego:1,shmem:1", "together");
-    refused(&l, &r, "licences=mathlab:1", "no licence \"mathlab\" in belayd's configuration; did you mean \"matlab\"?");
+    refused(&l, &r, "licences=mathlab:1",
+        "no licence \"mathlab\" in belayd's configuration; did you mean \"matlab\"?");
     refused(&l, &r, "licences=matlab:5", "it needs 5 of the licence matlab, and there are 4");
     refused(&l, &r, "constraint=a|", "expected a feature's name");
     assert_int_equal(lab_try_asking(&l, &r, "constraint=m5.2xlarge&spot&z1&r1&aws"), 0);
@@ -145,8 +159,9 @@ static void a_job_runs_only_on_the_nodes_that_it_names(void **state)
     (void)state;
     lab_init(&l);
     int64_t n1 = lab_join(&l, "n1", 2), n2 = lab_join(&l, "n2", 2), n3 = lab_join(&l, "n3", 2);
-    int64_t a = lab_submit_asking(&l, &r, "nodes=n[1-2] exclude=n1"), b = lab_submit_asking(&l, &r, "nodes=n2"),
-            c = lab_submit_asking(&l, &r, "nodes=n2"), d = lab_submit_asking(&l, &r, "exclude=n[1-2]");
+    int64_t a = lab_submit_asking(&l, &r, "nodes=n[1-2] exclude=n1"),
+            b = lab_submit_asking(&l, &r, "nodes=n2"), c = lab_submit_asking(&l, &r, "nodes=n2"),
+            d = lab_submit_asking(&l, &r, "exclude=n[1-2]");
     assert_int_equal(map_size(&l.m->extras), 3);
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) == n2 && lab_node_of(&l, b) == n2 && lab_node_of(&l, d) == n3);
@@ -202,12 +217,14 @@ static void names_that_no_node_has_are_refused(void **state)
     refused(&l, &r, "exclude=mode2", "there is no node \"mode2\"; did you mean \"node2\"?");
     refused(&l, &r, "nodes=node1 exclude=node[1-2]", "it excludes as well");
     r.nodes = 2;
-    refused(&l, &r, "nodes=node1", "needs 2 nodes at once, and of those that it names, node1, it may have 1");
+    refused(&l, &r, "nodes=node1",
+        "needs 2 nodes at once, and of those that it names, node1, it may have 1");
     refused(&l, &r, "nodes=node[1-2] exclude=node2", "it may have 1");
     assert_int_equal(lab_try_asking(&l, &r, "nodes=node[1-2]"), 0);
     lab_elastic(&l, "burst", 4, "m5.2xlarge", 8);
     STR_COPY(r.pool, "burst");
-    refused(&l, &r, "nodes=node[1-2]", "none of the nodes node[1-2] is in pool burst, where it may run");
+    refused(&l, &r, "nodes=node[1-2]",
+        "none of the nodes node[1-2] is in pool burst, where it may run");
     lab_deinit(&l);
 }
 
@@ -219,13 +236,16 @@ static void named_resources_are_counted(void **state)
     (void)state;
     lab_init(&l);
     int64_t n = lab_join_with(&l, "one", 8, "", "lego:4");
-    int64_t a = lab_submit_asking(&l, &r, "resources=lego:2"), b = lab_submit_asking(&l, &r, "resources=lego:2"),
+    int64_t a = lab_submit_asking(&l, &r, "resources=lego:2"),
+            b = lab_submit_asking(&l, &r, "resources=lego:2"),
             c = lab_submit_asking(&l, &r, "resources=lego:1"), d = lab_submit_cpus(&l, 1);
     lab_plan(&l);
-    assert_true(lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c) && lab_node_of(&l, d));
+    assert_true(
+        lab_node_of(&l, a) && lab_node_of(&l, b) && !lab_node_of(&l, c) && lab_node_of(&l, d));
     assert_int_equal(model_node(l.m, n)->stock.free[0], 0);
     assert_true(says(&l, c, "nodes-busy", "1 node is large enough but busy"));
-    /* the pool has fewer of them now: nothing is taken away, and nothing given until there are some again */
+    /* the pool has fewer of them now: nothing is taken away, and nothing given until there are some
+     * again */
     lab_apply(&l, (struct event){.type = EV_FACTS, .facts = {.node = n, .resources = "lego:3"}});
     lab_ended(&l, a, END_SUCCEEDED, 0);
     lab_plan(&l);
@@ -241,19 +261,22 @@ static void nobody_takes_licences_from_who_waits_for_more(void **state)
     (void)state;
     lab_init(&l);
     lab_join(&l, "one", 16);
-    int64_t a = lab_submit_asking(&l, &r, "licences=matlab:2"), b = lab_submit_asking(&l, &r, "licences=matlab:2");
+    int64_t a = lab_submit_asking(&l, &r, "licences=matlab:2"),
+            b = lab_submit_asking(&l, &r, "licences=matlab:2");
     lab_plan(&l);
     assert_true(lab_node_of(&l, a) && lab_node_of(&l, b));
     lab_wait(&l, 1000);
     int64_t big = lab_submit_asking(&l, &r, "licences=matlab:4");
     lab_wait(&l, 1000);
-    int64_t small = lab_submit_asking(&l, &r, "licences=matlab:1"), other = lab_submit_asking(&l, &r, "licences=ansys:1");
+    int64_t small = lab_submit_asking(&l, &r, "licences=matlab:1"),
+            other = lab_submit_asking(&l, &r, "licences=ansys:1");
     lab_ended(&l, a, END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_false(lab_node_of(&l, big) || lab_node_of(&l, small));
     assert_true(lab_node_of(&l, other));
     assert_int_equal(l.m->licences[0].used, 2);
-    assert_true(says(&l, big, "licences", "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
+    assert_true(says(&l, big, "licences",
+        "it needs 4 of the licence matlab; of 4 there are, 2 are in use by job 2 (2)"));
     /* who has gone from the queue keeps them from nobody */
     lab_apply(&l, (struct event){.type = EV_HOLD, .hold = {.job = big, .by = "ann"}});
     lab_plan(&l);
@@ -307,8 +330,10 @@ int main(void)
         cmocka_unit_test(a_job_goes_where_its_features_are),
         cmocka_unit_test(a_job_goes_where_its_gpus_are),
         cmocka_unit_test(what_could_never_be_is_refused),
-        cmocka_unit_test(a_job_runs_only_on_the_nodes_that_it_names), cmocka_unit_test(no_machine_is_launched_for_who_names_nodes),
-        cmocka_unit_test(names_that_no_node_has_are_refused), cmocka_unit_test(named_resources_are_counted),
+        cmocka_unit_test(a_job_runs_only_on_the_nodes_that_it_names),
+        cmocka_unit_test(no_machine_is_launched_for_who_names_nodes),
+        cmocka_unit_test(names_that_no_node_has_are_refused),
+        cmocka_unit_test(named_resources_are_counted),
         cmocka_unit_test(nobody_takes_licences_from_who_waits_for_more),
         cmocka_unit_test(machines_are_launched_where_they_serve),
     };

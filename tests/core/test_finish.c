@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deadline jobs: never late when on-demand could still make it, whatever the market does and however wrong what was told, within the
- * worst that was said of it; and the table behind the decisions against cases that can be worked out by hand.
+ * Deadline jobs: never late when on-demand could still make it, whatever the market does and
+ * however wrong what was told, within the worst that was said of it; and the table behind the
+ * decisions against cases that can be worked out by hand.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -17,7 +18,8 @@
 #define MINUTE_MS 60000LL
 #define SURE_UUSD_H 3000000
 
-/* A chain of what a flapping offer teaches: up for `up` looks, down for `down`, ten minutes apart. */
+/* A chain of what a flapping offer teaches: up for `up` looks, down for `down`, ten minutes
+ * apart. */
 static void learn(struct finish_chain *c, int up, int down)
 {
     struct finish_counts *counts = mem_alloc(sizeof *counts);
@@ -93,17 +95,21 @@ static void a_market_learns_what_stands_behind_an_offer(void **state)
     counts->borders = (struct finish_borders){.share = {0.4, 0.8}, .rate = {0.1, 0.5}};
     counts->of_several = true;
     for (int i = 0; i < 4000; i++)
-        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){i % 20 < 10, i / 1000 % 2 && i % 20 >= 5}, counts);
+        finish_market_see(&m, (int64_t)i * FINISH_STEP_MS,
+            (bool[]){i % 20 < 10, i / 1000 % 2 && i % 20 >= 5}, counts);
     finish_chain_init(&c, counts);
     for (int both = 0; both < 2; both++) {
         uint16_t class;
         m = (struct finish_market){.n = 2};
         for (int i = 0; i < 9; i++)
-            finish_market_see(&m, (int64_t)i * FINISH_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
+            finish_market_see(
+                &m, (int64_t)i * FINISH_STEP_MS, (bool[]){true, both && i >= 5}, NULL);
         class = finish_market_class(&m, &c.borders, m.whole.at_ms);
-        assert_int_equal(class, finish_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
+        assert_int_equal(
+            class, finish_market_offer(&m, 0, &m.offers[0], &c.borders, m.whole.at_ms));
         for (size_t i = c.first[class]; i < c.first[class + 1]; i++)
-            moves[both] += c.steps[i].moved && finish_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
+            moves[both] +=
+                c.steps[i].moved && finish_class_is_up(c.steps[i].to) ? c.steps[i].chance : 0;
     }
     assert_true(moves[1] > moves[0]);
     finish_chain_deinit(&c);
@@ -119,12 +125,14 @@ static void faded_counts_give_way(void **state)
     counts->steps[0][1][5] = 100;
     counts->steps[3][0][4] = 7;
     finish_counts_fade(counts, 50);
-    assert_true(fabs((double)counts->steps[0][0][0] - 45) < 1e-3 && fabs((double)counts->steps[0][1][5] - 5) < 1e-3);
+    assert_true(fabs((double)counts->steps[0][0][0] - 45) < 1e-3 &&
+                fabs((double)counts->steps[0][1][5] - 5) < 1e-3);
     assert_true(counts->steps[3][0][4] == 7);
     free(counts);
 }
 
-/* Spot that was never seen to go, once it is old, and spot that is never there: both can be worked out. */
+/* Spot that was never seen to go, once it is old, and spot that is never there: both can be worked
+ * out. */
 static void a_table_knows_what_is_certain(void **state)
 {
     struct finish_chain always, never;
@@ -151,7 +159,8 @@ static void a_table_knows_what_is_certain(void **state)
         finish_watch_see(&w, i * FINISH_STEP_MS, false);
     const uint16_t down = finish_class(&never.borders, &w, w.at_ms);
     finish_table_costs(&t, 40, 30, down, costs);
-    assert_true(fabs(costs[FINISH_SURE_START] - 41.5) < 0.5 && fabs(costs[FINISH_SURE_STAY] - 40) < 0.5);
+    assert_true(
+        fabs(costs[FINISH_SURE_START] - 41.5) < 0.5 && fabs(costs[FINISH_SURE_STAY] - 40) < 0.5);
     finish_table_costs(&t, 40, 50, down, more);
     assert_true(more[FINISH_WAIT] <= costs[FINISH_WAIT] + 1e-3);
     finish_table_deinit(&t);
@@ -163,9 +172,16 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     struct finish_chain c;
     struct finish_table t;
     const struct finish_policy p = {.table = &t};
-    struct finish_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 5 * HOUR_MS, .work_worst_ms = 5 * HOUR_MS, .left_ms = 10 * HOUR_MS, .restart_ms = 24 * MINUTE_MS,
-        .restart_worst_ms = 24 * MINUTE_MS, .look_ms = 5 * MINUTE_MS, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    struct finish_offer offers[2] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 2},
+        {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct finish_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .left_ms = 10 * HOUR_MS,
+        .restart_ms = 24 * MINUTE_MS,
+        .restart_worst_ms = 24 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE};
     struct finish_choice choice;
     struct finish_watch w = {0};
 
@@ -198,16 +214,24 @@ static void old_spot_is_taken_and_young_spot_of_a_flapping_zone_is_not(void **st
     finish_chain_deinit(&c);
 }
 
-/* The table was made for a price that is a little lower, and zones' prices differ: all spot that will be waited for costs as much. */
+/* The table was made for a price that is a little lower, and zones' prices differ: all spot that
+ * will be waited for costs as much. */
 static void spot_is_not_waited_for_because_the_table_has_it_cheaper(void **state)
 {
     struct finish_chain c;
     struct finish_table t;
     struct finish_policy p = {.table = &t, .price_uusd_h = SURE_UUSD_H / 100 * 58};
-    struct finish_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 58}, {.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 50},
+    struct finish_offer offers[3] = {{.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 58},
+        {.is_up = true, .price_uusd_h = SURE_UUSD_H / 100 * 50},
         {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 9 * HOUR_MS, .work_worst_ms = 9 * HOUR_MS, .left_ms = 12 * HOUR_MS, .restart_ms = 6 * MINUTE_MS,
-        .restart_worst_ms = 6 * MINUTE_MS, .look_ms = 5 * MINUTE_MS, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    struct finish_job job = {.work_ms = 9 * HOUR_MS,
+        .work_worst_ms = 9 * HOUR_MS,
+        .left_ms = 12 * HOUR_MS,
+        .restart_ms = 6 * MINUTE_MS,
+        .restart_worst_ms = 6 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE};
     struct finish_choice choice;
     struct finish_watch w = {0};
 
@@ -235,9 +259,16 @@ static void the_net_goes_before_the_cost(void **state)
     struct finish_chain c;
     struct finish_table t;
     const struct finish_policy p = {.table = &t};
-    struct finish_offer offers[2] = {{.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
-    struct finish_job job = {.work_ms = 5 * HOUR_MS, .work_worst_ms = 5 * HOUR_MS, .restart_ms = 10 * MINUTE_MS, .restart_worst_ms = 10 * MINUTE_MS,
-        .failed_launch_ms = 10 * MINUTE_MS, .look_ms = 5 * MINUTE_MS, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    struct finish_offer offers[2] = {
+        {.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct finish_job job = {.work_ms = 5 * HOUR_MS,
+        .work_worst_ms = 5 * HOUR_MS,
+        .restart_ms = 10 * MINUTE_MS,
+        .restart_worst_ms = 10 * MINUTE_MS,
+        .failed_launch_ms = 10 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE};
     struct finish_choice choice;
 
     (void)state;
@@ -249,7 +280,8 @@ static void the_net_goes_before_the_cost(void **state)
     job.left_ms = 5 * HOUR_MS + 24 * MINUTE_MS; /* four minutes over the net: less than a look */
     finish_decide(&p, &job, offers, 2, 0, &choice);
     assert_int_equal(choice.offer, 1);
-    /* Too late for a restart: spot that runs is not left; without it on-demand is what is quickest. */
+    /* Too late for a restart: spot that runs is not left; without it on-demand is what is
+     * quickest. */
     job.left_ms = 5 * HOUR_MS + 5 * MINUTE_MS;
     offers[0].is_up = true;
     job.on = 0;
@@ -266,11 +298,13 @@ static void the_net_goes_before_the_cost(void **state)
 struct world {
     struct prng prng;
     int64_t work_ms, done_ms, deadline_ms, now_ms; /* work: what it really is */
-    int64_t told_ms, restart_told_ms, restart_ms;  /* told: half of it, or twice; a third, or thrice */
-    int64_t failed_launch_ms, look_ms, lost_ms;    /* lost: of work, when spot goes without notice */
-    int64_t spot_ends_ms;                          /* for good */
-    bool launch_fails;                             /* one, of on-demand */
-    double ends, comes;                            /* chances of spot, a look */
+    /* told: half of it, or twice; a third, or thrice */
+    int64_t told_ms, restart_told_ms, restart_ms;
+    /* lost: of work, when spot goes without notice */
+    int64_t failed_launch_ms, look_ms, lost_ms;
+    int64_t spot_ends_ms; /* for good */
+    bool launch_fails;    /* one, of on-demand */
+    double ends, comes;   /* chances of spot, a look */
 };
 
 static struct finish_job told(const struct world *w, size_t on, int64_t booting_ms)
@@ -278,21 +312,32 @@ static struct finish_job told(const struct world *w, size_t on, int64_t booting_
     const int64_t worst = 2 * w->told_ms - w->done_ms;
     const int64_t left = w->told_ms > w->done_ms ? w->told_ms - w->done_ms : worst / 2;
 
-    return (struct finish_job){.work_ms = left, .work_worst_ms = worst, .left_ms = w->deadline_ms - w->now_ms, .restart_ms = w->restart_told_ms,
-        .restart_worst_ms = 3 * w->restart_told_ms + w->lost_ms, .failed_launch_ms = w->failed_launch_ms, .look_ms = w->look_ms, .on = on,
-        .last = FINISH_NOWHERE, .starting_ms = booting_ms > 0 ? 3 * w->restart_told_ms - (w->restart_ms - booting_ms) : 0};
+    return (struct finish_job){.work_ms = left,
+        .work_worst_ms = worst,
+        .left_ms = w->deadline_ms - w->now_ms,
+        .restart_ms = w->restart_told_ms,
+        .restart_worst_ms = 3 * w->restart_told_ms + w->lost_ms,
+        .failed_launch_ms = w->failed_launch_ms,
+        .look_ms = w->look_ms,
+        .on = on,
+        .last = FINISH_NOWHERE,
+        .starting_ms = booting_ms > 0 ? 3 * w->restart_told_ms - (w->restart_ms - booting_ms) : 0};
 }
 
-static void play(struct world *w, const struct finish_policy *p, const struct finish_borders *borders)
+static void play(
+    struct world *w, const struct finish_policy *p, const struct finish_borders *borders)
 {
-    struct finish_offer offers[2] = {{.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
+    struct finish_offer offers[2] = {
+        {.price_uusd_h = SURE_UUSD_H / 3}, {.is_sure = true, .price_uusd_h = SURE_UUSD_H}};
     struct finish_watch watch = {0};
     size_t on = FINISH_NOWHERE;
     int64_t booting_ms = 0;
 
     while (w->done_ms < w->work_ms) {
         struct finish_choice choice;
-        offers[0].is_up = w->now_ms < w->spot_ends_ms && (offers[0].is_up ? !prng_chance(&w->prng, w->ends) : prng_chance(&w->prng, w->comes));
+        offers[0].is_up =
+            w->now_ms < w->spot_ends_ms &&
+            (offers[0].is_up ? !prng_chance(&w->prng, w->ends) : prng_chance(&w->prng, w->comes));
         if (on == 0 && !offers[0].is_up) {
             on = FINISH_NOWHERE;
             w->done_ms -= w->done_ms < w->lost_ms ? w->done_ms : w->lost_ms;
@@ -317,7 +362,8 @@ static void play(struct world *w, const struct finish_policy *p, const struct fi
             continue;
         }
         const int64_t boot = booting_ms < w->look_ms ? booting_ms : w->look_ms;
-        const int64_t left = w->work_ms - w->done_ms, ran = w->look_ms - boot < left ? w->look_ms - boot : left;
+        const int64_t left = w->work_ms - w->done_ms,
+                      ran = w->look_ms - boot < left ? w->look_ms - boot : left;
         booting_ms -= boot;
         w->done_ms += ran;
         w->now_ms += boot + ran;
@@ -337,7 +383,9 @@ static void never_late_when_on_demand_could_make_it(void **state)
     finish_table_init(&t, &c, 120, 120, 1.2, 1.0 / 3);
     prng_init(&prng, 3);
     for (int round = 0; round < 3000; round++) {
-        struct world w = {.launch_fails = prng_chance(&prng, 0.5), .ends = prng_unit(&prng), .comes = prng_unit(&prng)};
+        struct world w = {.launch_fails = prng_chance(&prng, 0.5),
+            .ends = prng_unit(&prng),
+            .comes = prng_unit(&prng)};
         prng_init(&w.prng, (uint64_t)round);
         w.work_ms = prng_range(&prng, 10 * MINUTE_MS, 20 * HOUR_MS);
         w.told_ms = prng_range(&prng, w.work_ms / 2 + 1, 2 * w.work_ms);
@@ -346,7 +394,8 @@ static void never_late_when_on_demand_could_make_it(void **state)
         w.failed_launch_ms = prng_range(&prng, 0, 20 * MINUTE_MS);
         w.lost_ms = prng_chance(&prng, 0.5) ? prng_range(&prng, 0, w.failed_launch_ms) : 0;
         w.look_ms = prng_range(&prng, MINUTE_MS, 10 * MINUTE_MS);
-        w.deadline_ms = 2 * w.told_ms + 3 * w.restart_told_ms + w.lost_ms + w.failed_launch_ms + prng_range(&prng, 0, 30 * HOUR_MS);
+        w.deadline_ms = 2 * w.told_ms + 3 * w.restart_told_ms + w.lost_ms + w.failed_launch_ms +
+                        prng_range(&prng, 0, 30 * HOUR_MS);
         w.spot_ends_ms = prng_chance(&prng, 0.3) ? w.deadline_ms / 2 : INT64_MAX;
         play(&w, &p, &c.borders);
     }
@@ -354,7 +403,8 @@ static void never_late_when_on_demand_could_make_it(void **state)
     finish_chain_deinit(&c);
 }
 
-static size_t rule_says(enum finish_rule rule, const struct finish_job *job, const struct finish_offer *offers)
+static size_t rule_says(
+    enum finish_rule rule, const struct finish_job *job, const struct finish_offer *offers)
 {
     const struct finish_policy p = {.rule = rule};
     struct finish_choice choice;
@@ -365,9 +415,15 @@ static size_t rule_says(enum finish_rule rule, const struct finish_job *job, con
 
 static void uniform_progress_is_as_published(void **state)
 {
-    struct finish_offer offers[2] = {{.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = 3}};
-    struct finish_job job = {.whole_work_ms = 10 * HOUR_MS, .whole_time_ms = 20 * HOUR_MS, .restart_ms = 6 * MINUTE_MS,
-        .restart_worst_ms = 6 * MINUTE_MS, .look_ms = 5 * MINUTE_MS, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE};
+    struct finish_offer offers[2] = {
+        {.is_up = false, .price_uusd_h = 1}, {.is_sure = true, .price_uusd_h = 3}};
+    struct finish_job job = {.whole_work_ms = 10 * HOUR_MS,
+        .whole_time_ms = 20 * HOUR_MS,
+        .restart_ms = 6 * MINUTE_MS,
+        .restart_worst_ms = 6 * MINUTE_MS,
+        .look_ms = 5 * MINUTE_MS,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE};
 
     (void)state;
     job.left_ms = 10 * HOUR_MS; /* half of the time is over: half of the work should be done */

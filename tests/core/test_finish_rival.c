@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cap on regret: in no world does the plan come to cost more than the cap above what Uniform Progress costs in it, nor is it late; and
- * the rival beside the job is Uniform Progress, to the last payment.
+ * The cap on regret: in no world does the plan come to cost more than the cap above what Uniform
+ * Progress costs in it, nor is it late; and the rival beside the job is Uniform Progress, to the
+ * last payment.
  */
 #include "base/mem.h"
 #include "base/prng.h"
@@ -67,7 +68,8 @@ static void make_world(struct prng *prng, struct world *w)
     w->work_ms = prng_range(prng, 4 * HOUR_MS, 24 * HOUR_MS);
     w->restart_ms = prng_range(prng, 0, 30) * MINUTE_MS;
     w->failed_launch_ms = prng_chance(prng, 0.5) ? 0 : prng_range(prng, 0, 20) * MINUTE_MS;
-    w->time_ms = w->work_ms + 2 * w->restart_ms + w->failed_launch_ms + prng_range(prng, 0, w->work_ms);
+    w->time_ms =
+        w->work_ms + 2 * w->restart_ms + w->failed_launch_ms + prng_range(prng, 0, w->work_ms);
     w->n_looks = LOOKS_MAX;
     for (size_t z = 0; z < w->n; z++) {
         w->price_uusd_h[z] = prng_range(prng, SURE_UUSD_H / 10, SURE_UUSD_H);
@@ -75,22 +77,37 @@ static void make_world(struct prng *prng, struct world *w)
     }
 }
 
-static void look(const struct world *w, const struct finish_borders *b, struct finish_watch *watches, size_t i, struct finish_offer *offers)
+static void look(const struct world *w, const struct finish_borders *b,
+    struct finish_watch *watches, size_t i, struct finish_offer *offers)
 {
     for (size_t z = 0; z < w->n; z++) {
         finish_watch_see(&watches[z], (int64_t)i * w->look_ms, w->up[z][i]);
-        offers[z] = (struct finish_offer){.is_up = w->up[z][i], .price_uusd_h = w->price_uusd_h[z],
-            .class = finish_class(b, &watches[z], (int64_t)i * w->look_ms), .share = finish_watch_share(&watches[z]), .rate = finish_watch_rate(&watches[z])};
+        offers[z] = (struct finish_offer){.is_up = w->up[z][i],
+            .price_uusd_h = w->price_uusd_h[z],
+            .class = finish_class(b, &watches[z], (int64_t)i * w->look_ms),
+            .share = finish_watch_share(&watches[z]),
+            .rate = finish_watch_rate(&watches[z])};
     }
     offers[w->n] = (struct finish_offer){.is_sure = true, .price_uusd_h = SURE_UUSD_H};
 }
 
 /* The job, by p; with a cap beside a rival, if cap_uusd is finite. */
-static struct outcome play(const struct world *w, const struct finish_policy *p, const struct finish_borders *b, double cap_uusd, const struct finish_law *law)
+static struct outcome play(const struct world *w, const struct finish_policy *p,
+    const struct finish_borders *b, double cap_uusd, const struct finish_law *law)
 {
-    struct finish_job job = {.work_ms = w->work_ms, .work_worst_ms = w->work_ms, .left_ms = w->time_ms, .restart_ms = w->restart_ms,
-        .restart_worst_ms = w->restart_ms, .failed_launch_ms = w->failed_launch_ms, .look_ms = w->look_ms, .on = FINISH_NOWHERE, .last = FINISH_NOWHERE,
-        .whole_work_ms = w->work_ms, .whole_time_ms = w->time_ms, .cap_uusd = cap_uusd, .law = law};
+    struct finish_job job = {.work_ms = w->work_ms,
+        .work_worst_ms = w->work_ms,
+        .left_ms = w->time_ms,
+        .restart_ms = w->restart_ms,
+        .restart_worst_ms = w->restart_ms,
+        .failed_launch_ms = w->failed_launch_ms,
+        .look_ms = w->look_ms,
+        .on = FINISH_NOWHERE,
+        .last = FINISH_NOWHERE,
+        .whole_work_ms = w->work_ms,
+        .whole_time_ms = w->time_ms,
+        .cap_uusd = cap_uusd,
+        .law = law};
     struct finish_watch watches[ZONES_MAX] = {0};
     struct finish_offer offers[ZONES_MAX + 1];
     struct finish_rival rival;
@@ -104,17 +121,21 @@ static struct outcome play(const struct world *w, const struct finish_policy *p,
         if (job.on < w->n && !offers[job.on].is_up)
             job.on = FINISH_NOWHERE;
         finish_decide(p, &job, offers, w->n + 1, offers[0].class, &choice);
-        assert_true(choice.why != FINISH_WHY_NET || finish_slack_ms(&job) < 0); /* who follows the rival is not told that only on-demand makes it */
-        finish_rival_pass(&rival, &job, offers, finish_rival_look(&rival, &job, offers, w->n + 1), w->look_ms);
+        /* who follows the rival is not told that only on-demand makes it */
+        assert_true(choice.why != FINISH_WHY_NET || finish_slack_ms(&job) < 0);
+        finish_rival_pass(
+            &rival, &job, offers, finish_rival_look(&rival, &job, offers, w->n + 1), w->look_ms);
         finish_rival_go(&job, offers, choice.offer, w->look_ms);
         late = late || (job.work_ms > 0 && job.left_ms <= 0);
     }
     assert_int_equal(job.work_ms, 0);
     assert_true(rival.done_ms == w->work_ms);
-    return (struct outcome){.paid_uusd = job.paid_uusd, .rival_uusd = rival.paid_uusd, .late = late};
+    return (struct outcome){
+        .paid_uusd = job.paid_uusd, .rival_uusd = rival.paid_uusd, .late = late};
 }
 
-/* What is learned is of a market of its own, ten looks up and five down: the worlds are mostly unlike it. */
+/* What is learned is of a market of its own, ten looks up and five down: the worlds are mostly
+ * unlike it. */
 static void learn(struct finish_chain *c)
 {
     struct finish_counts *counts = mem_alloc(sizeof *counts);
@@ -161,17 +182,22 @@ static void the_cap_holds_in_every_world(void **state)
     prng_init(&prng, 6);
     for (int round = 0; round < ROUNDS; round++) {
         make_world(&prng, w);
-        const double whole_uusd = SURE_UUSD_H * (double)w->work_ms / HOUR_MS, cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
-        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain), some = play(w, &p, &c.borders, whole_uusd / 10, finish_law_usual(w->n));
+        const double whole_uusd = SURE_UUSD_H * (double)w->work_ms / HOUR_MS,
+                     cap_uusd = whole_uusd * 0.01 * (double)prng_range(&prng, 0, 15);
+        const struct outcome capped = play(w, &p, &c.borders, cap_uusd, &finish_law_certain),
+                             some =
+                                 play(w, &p, &c.borders, whole_uusd / 10, finish_law_usual(w->n));
         const struct outcome uncapped = play(w, &p, &c.borders, INFINITY, NULL);
         assert_false(capped.late || some.late || uncapped.late);
         assert_true(capped.paid_uusd - capped.rival_uusd <= cap_uusd + 1);
         paid += some.paid_uusd / whole_uusd;
-        certain += play(w, &p, &c.borders, whole_uusd / 10, &finish_law_certain).paid_uusd / whole_uusd;
+        certain +=
+            play(w, &p, &c.borders, whole_uusd / 10, &finish_law_certain).paid_uusd / whole_uusd;
         with_flaps += some.paid_uusd - some.rival_uusd > whole_uusd / 10;
         without += uncapped.paid_uusd - uncapped.rival_uusd > whole_uusd / 10;
     }
-    print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: %zu without a cap, %zu with the usual one\n",
+    print_message("dearer than Uniform Progress by more than a tenth of on-demand, of %d worlds: "
+                  "%zu without a cap, %zu with the usual one\n",
         ROUNDS, without, with_flaps);
     assert_true(without > ROUNDS / 10); /* these worlds are of the kind that it is for */
     assert_true(with_flaps <= ROUNDS / 400);

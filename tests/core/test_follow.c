@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays whose tasks wait for those of another, one by one: in whatever order these end, over restarts, with tasks that fail, are
- * cancelled or never were.
+ * Arrays whose tasks wait for those of another, one by one: in whatever order these end, over
+ * restarts, with tasks that fail, are cancelled or never were.
  */
 #include "tests/core/shelf.h"
 
@@ -27,10 +27,13 @@ static int64_t submit(struct lab *l, const char *tasks, int32_t at_once)
     struct job_row r = lab_job(1);
     const struct ranges set = parse(tasks);
     r.retries.n[RETRY_FAILED] = RETRIES_NEVER;
-    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+    return lab_apply(
+        l, (struct event){.type = EV_SUBMIT,
+               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
 }
 
-static int try_follow(struct lab *l, const char *tasks, const struct depend_ask *asks, size_t n, bool any, int64_t *ret_id)
+static int try_follow(struct lab *l, const char *tasks, const struct depend_ask *asks, size_t n,
+    bool any, int64_t *ret_id)
 {
     struct job_row r = lab_job(1);
     struct ranges set;
@@ -39,7 +42,11 @@ static int try_follow(struct lab *l, const char *tasks, const struct depend_ask 
     r.retries.n[RETRY_FAILED] = RETRIES_NEVER;
     r.depends_any = any;
     struct event ev = {.type = EV_SUBMIT,
-        .submit = {.job = &r, .spec = &spec, .tasks = tasks ? &set : NULL, .depends = asks, .n_depends = n}};
+        .submit = {.job = &r,
+            .spec = &spec,
+            .tasks = tasks ? &set : NULL,
+            .depends = asks,
+            .n_depends = n}};
     return lab_try(l, &ev, ret_id);
 }
 
@@ -78,7 +85,8 @@ static void cancel(struct lab *l, int64_t job, const char *tasks)
     struct ranges set;
     if (tasks)
         set = parse(tasks);
-    lab_apply(l, (struct event){.type = EV_CANCEL, .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
+    lab_apply(l, (struct event){.type = EV_CANCEL,
+                     .cancel = {.job = job, .by = "ann", .tasks = tasks ? &set : NULL}});
 }
 
 static const struct job_row *row_of(const struct lab *l, int64_t array, int32_t index)
@@ -148,7 +156,12 @@ static void limits_of_both_hold(void **state)
     const struct ranges tasks = parse("0-9");
     struct job_row r = lab_job(1);
     int64_t second = lab_apply(&l, (struct event){.type = EV_SUBMIT,
-                                       .submit = {.job = &r, .spec = &spec, .tasks = &tasks, .at_once = 2, .depends = &ask, .n_depends = 1}});
+                                       .submit = {.job = &r,
+                                           .spec = &spec,
+                                           .tasks = &tasks,
+                                           .at_once = 2,
+                                           .depends = &ask,
+                                           .n_depends = 1}});
     for (int32_t i = 0; i < 10; i++) {
         lab_plan(&l);
         assert_true(model_job(l.m, first)->array->n_tasks <= 3);
@@ -169,8 +182,10 @@ static void a_task_whose_other_failed_is_given_up_by_itself(void **state)
     char text[64];
     lab_init(&l);
     lab_join(&l, "n1", 16);
-    int64_t first = submit(&l, "0-3", 0), second = follow(&l, "0-3", first), third = follow(&l, "0-3", second);
-    const struct depend_ask of_task = {.kind = DEPEND_AFTERNOTOK, .on = second, .of_task = true, .task = 1};
+    int64_t first = submit(&l, "0-3", 0), second = follow(&l, "0-3", first),
+            third = follow(&l, "0-3", second);
+    const struct depend_ask of_task = {
+        .kind = DEPEND_AFTERNOTOK, .on = second, .of_task = true, .task = 1};
     int64_t rescue = CORE_ID_NONE;
     assert_int_equal(try_follow(&l, NULL, &of_task, 1, false, &rescue), 0);
     lab_plan(&l);
@@ -213,7 +228,8 @@ static void what_cannot_be_is_refused(void **state)
     asks[0].on = array;
     asks[1].on = single;
     assert_int_equal(try_follow(&l, "0-9", asks, 1, false, NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "has no task 5, so that task 5 of this array could never begin (5 tasks of it); its tasks are 0-4"));
+    assert_non_null(strstr(l.e.text, "has no task 5, so that task 5 of this array could never "
+                                     "begin (5 tasks of it); its tasks are 0-4"));
     assert_int_equal(try_follow(&l, NULL, asks, 1, false, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "is for arrays"));
     assert_int_equal(try_follow(&l, "0-4", asks, 2, true, NULL), ERR_INVALID);
@@ -226,10 +242,12 @@ static void what_cannot_be_is_refused(void **state)
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_NOT_FOUND);
     asks[0].has_ended = true; /* and left no row of an array */
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
-    asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array, .of_task = true, .task = 1};
+    asks[0] =
+        (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array, .of_task = true, .task = 1};
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_INVALID);
     cancel(&l, array, NULL);
-    asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array}; /* it has ended in this tick */
+    /* it has ended in this tick */
+    asks[0] = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = array};
     assert_int_equal(try_follow(&l, "0-4", asks, 1, false, NULL), ERR_CONFLICT);
     assert_non_null(strstr(l.e.text, "can never come true: none of these tasks"));
     lab_deinit(&l);
@@ -257,7 +275,9 @@ static void what_has_ended_before_counts(void **state)
             lab_take(&l);
             shelf_put(&s, &l.c);
         }
-        struct depend_ask ask = {.kind = DEPEND_AFTERCORR, .on = first, .has_ended = stored && all,
+        struct depend_ask ask = {.kind = DEPEND_AFTERCORR,
+            .on = first,
+            .has_ended = stored && all,
             .array = stored ? shelf_array_ends(&s, first) : NULL};
         int64_t second = CORE_ID_NONE, met = CORE_ID_NONE;
         assert_int_equal(try_follow(&l, "0-3", &ask, 1, false, &second), 0);
@@ -290,7 +310,7 @@ struct play {
     struct shelf s;
     struct prng r;
     int64_t first, second;
-    enum fate fate[N]; /* of the first's tasks */
+    enum fate fate[N];         /* of the first's tasks */
     bool begun[N], dropped[N]; /* of the second's */
 };
 
@@ -433,9 +453,11 @@ static void it_waits_for_other_things_too(void **state)
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 8);
-    int64_t first = submit(&l, "0-3", 0), another = submit(&l, "0-3", 0), single = lab_submit_cpus(&l, 1), second = CORE_ID_NONE;
-    const struct depend_ask asks[] = {{.kind = DEPEND_AFTEROK, .on = single}, {.kind = DEPEND_AFTERCORR, .on = first},
-        {.kind = DEPEND_AFTERCORR, .on = another}, {.kind = DEPEND_AFTERCORR, .on = first}};
+    int64_t first = submit(&l, "0-3", 0), another = submit(&l, "0-3", 0),
+            single = lab_submit_cpus(&l, 1), second = CORE_ID_NONE;
+    const struct depend_ask asks[] = {{.kind = DEPEND_AFTEROK, .on = single},
+        {.kind = DEPEND_AFTERCORR, .on = first}, {.kind = DEPEND_AFTERCORR, .on = another},
+        {.kind = DEPEND_AFTERCORR, .on = first}};
     assert_int_equal(try_follow(&l, "0-3", asks, 4, false, &second), 0);
     lab_plan(&l);
     end_task(&l, first, 0, END_SUCCEEDED);

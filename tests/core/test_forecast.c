@@ -18,7 +18,8 @@
 #define JOBS_MAX 2000
 #define CPUS 8
 
-/* A cluster in virtual time, without the checks of the lab, which look at everything after every event. */
+/* A cluster in virtual time, without the checks of the lab, which look at everything after every
+ * event. */
 struct town {
     struct model *m;
     struct planner *p;
@@ -90,20 +91,27 @@ static bool one_end(struct town *t)
         const struct attempt *r = LIST_ENTRY(l, struct attempt, in_job);
         next = list_next(&j->ranks, l);
         bool whole = t->runs_ms[r->row.job] >= j->row.time_limit_ms && j->row.time_limit_ms > 0;
-        apply(t, (struct event){.type = EV_ATTEMPT_ENDED, .ended = {.job = r->row.job, .attempt = r->row.attempt, .node = r->row.node,
-                                    .end = whole ? END_TIMEOUT : END_SUCCEEDED}});
+        apply(t, (struct event){.type = EV_ATTEMPT_ENDED,
+                     .ended = {.job = r->row.job,
+                         .attempt = r->row.attempt,
+                         .node = r->row.node,
+                         .end = whole ? END_TIMEOUT : END_SUCCEEDED}});
     }
     decide(t);
     return true;
 }
 
-static const struct order_options first_come = {.half_life_ms = 7 * 24 * HOUR_MS, .age_max_ms = 60LL * 24 * HOUR_MS, .reserve = 8};
+static const struct order_options first_come = {
+    .half_life_ms = 7 * 24 * HOUR_MS, .age_max_ms = 60LL * 24 * HOUR_MS, .reserve = 8};
 
 static void town_init(struct town *t, uint64_t seed, int nodes, const struct order_options *order)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .order = order};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 100000 * HOUR_MS, .order = order};
     struct pool_row pool = {.name = "own"};
-    *t = (struct town){.m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {1}}};
+    *t = (struct town){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {1}}};
     prng_init(&t->prng, seed);
     apply(t, (struct event){.type = EV_POOL, .pool = &pool});
     for (int k = 0; k < nodes; k++) {
@@ -125,7 +133,8 @@ static int64_t submit(struct town *t)
 {
     static const int32_t cpus[] = {1, 1, 2, 4, CPUS};
     static const int64_t limits[] = {10, 20, 30, 60, 120, 240};
-    struct job_row r = {.name = "job", .nodes = 1, .ckpt_keep = 1, .retries.n[RETRY_TIMEOUT] = RETRIES_NEVER};
+    struct job_row r = {
+        .name = "job", .nodes = 1, .ckpt_keep = 1, .retries.n[RETRY_TIMEOUT] = RETRIES_NEVER};
     int user = (int)prng_below(&t->prng, USERS);
     double from = 0.15 * user, part = from + 0.3 * prng_unit(&t->prng);
     r.need.cpus = cpus[prng_below(&t->prng, sizeof cpus / sizeof *cpus)];
@@ -136,7 +145,8 @@ static int64_t submit(struct town *t)
     snprintf(r.user, sizeof r.user, "user%d", user);
     int64_t job = apply(t, (struct event){.type = EV_SUBMIT, .submit.job = &r});
     assert_true(job < JOBS_MAX);
-    t->runs_ms[job] = prng_chance(&t->prng, 0.1) ? r.time_limit_ms : (int64_t)(part * (double)r.time_limit_ms) + 1;
+    t->runs_ms[job] = prng_chance(&t->prng, 0.1) ? r.time_limit_ms
+                                                 : (int64_t)(part * (double)r.time_limit_ms) + 1;
     t->n_jobs = job;
     return job;
 }
@@ -192,8 +202,10 @@ static struct score towns(const struct order_options *order, int n)
     struct score s = {0};
     for (int k = 0; k < n; k++)
         one_town(1000 + (uint64_t)k, order, &s);
-    print_message("%" PRId64 " jobs: %.1f %% in time, %.1f %% before the median, which is off by %+.1f %% of the wait; %" PRId64 " unknown\n", s.n,
-        100.0 * (double)s.in_time / (double)s.n, 100.0 * (double)s.before_median / (double)s.n, 100 * s.error / s.wait, s.unknown);
+    print_message("%" PRId64 " jobs: %.1f %% in time, %.1f %% before the median, which is off by "
+                  "%+.1f %% of the wait; %" PRId64 " unknown\n",
+        s.n, 100.0 * (double)s.in_time / (double)s.n, 100.0 * (double)s.before_median / (double)s.n,
+        100 * s.error / s.wait, s.unknown);
     return s;
 }
 
@@ -294,7 +306,8 @@ static void a_limit_is_waited_for(void **state)
     int64_t third = lab_submit(&l, &r);
     lab_plan(&l);
     int64_t wait_ms = told(&l, third).latest.ms - l.now.wall.ms;
-    assert_in_range(wait_ms, 2 * HOUR_MS, 2 * HOUR_MS + HOUR_MS / 8); /* kinds round time limits up */
+    /* kinds round time limits up */
+    assert_in_range(wait_ms, 2 * HOUR_MS, 2 * HOUR_MS + HOUR_MS / 8);
     lab_deinit(&l);
 }
 
@@ -333,7 +346,8 @@ static void what_ran_before_says_how_long_it_takes(void **state)
     lab_deinit(&l);
 }
 
-/* In another place than the data the way of these is part of what it would cost, once for each task. */
+/* In another place than the data the way of these is part of what it would cost, once for each
+ * task. */
 static void what_its_input_would_cost_is_told(void **state)
 {
     (void)state;
@@ -349,12 +363,15 @@ static void what_its_input_would_cost_is_told(void **state)
     ev.now = l.now;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_int_equal(t.input_uusd, 140 * 120000);
-    assert_int_equal(t.most_uusd >= 2 * t.uusd_h + t.input_uusd && t.least_uusd >= t.input_uusd && t.expected_uusd > t.input_uusd, true);
+    assert_int_equal(t.most_uusd >= 2 * t.uusd_h + t.input_uusd && t.least_uusd >= t.input_uusd &&
+                         t.expected_uusd > t.input_uusd,
+        true);
     int64_t with = t.expected_uusd, near;
     ev.submit.spec = &none;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     near = t.expected_uusd;
-    assert_true(with > near + 140 * 120000); /* what reclaims are expected to bring reads it again */
+    /* what reclaims are expected to bring reads it again */
+    assert_true(with > near + 140 * 120000);
     ev.submit.spec = &spec;
     ev.submit.tasks = &tasks;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
@@ -419,15 +436,19 @@ static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
     r.hold = HOLD_USER;
     int64_t held = lab_submit(&l, &r);
     r.hold = HOLD_NONE;
-    struct depend_ask on[] = {{.kind = DEPEND_AFTERANY, .on = runs}, {.kind = DEPEND_AFTERANY, .on = held}};
-    struct event ev = {.type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .depends = on, .n_depends = 2}};
+    struct depend_ask on[] = {
+        {.kind = DEPEND_AFTERANY, .on = runs}, {.kind = DEPEND_AFTERANY, .on = held}};
+    struct event ev = {
+        .type = EV_SUBMIT, .now = l.now, .submit = {.job = &r, .depends = on, .n_depends = 2}};
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_non_null(strstr(t.start.why, "which has not started"));
     r.depends_any = true;
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_string_equal(t.start.why, "");
     assert_int_equal(t.start.latest.ms, l.now.wall.ms + HOUR_MS);
-    on[0] = (struct depend_ask){.kind = DEPEND_AFTERNOTOK, .on = 900, .has_ended = true, .end = END_SUCCEEDED}; /* never */
+    /* never */
+    on[0] = (struct depend_ask){
+        .kind = DEPEND_AFTERNOTOK, .on = 900, .has_ended = true, .end = END_SUCCEEDED};
     assert_int_equal(core_estimate(l.m, &ev, &t, &l.e), 0);
     assert_non_null(strstr(t.start.why, "which has not started"));
     on[0].kind = DEPEND_AFTEROK;

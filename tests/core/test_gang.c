@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs of several nodes: all of them start or none, they save and stop together, and they are one attempt.
+ * Jobs of several nodes: all of them start or none, they save and stop together, and they are one
+ * attempt.
  */
 #include "base/str.h"
 #include "tests/core/shelf.h"
@@ -120,7 +121,8 @@ static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
     struct event bad[] = {
         {.type = EV_PLACE, .place = {.job = job, .node = a}},
         {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){a}, .n_more = 1}},
-        {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){b, 99}, .n_more = 2}},
+        {.type = EV_PLACE,
+            .place = {.job = job, .node = a, .more = (int64_t[]){b, 99}, .n_more = 2}},
         {.type = EV_PLACE, .place = {.job = job, .node = a, .more = (int64_t[]){99}, .n_more = 1}},
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
@@ -129,7 +131,8 @@ static void a_place_must_be_for_all_ranks_on_different_nodes(void **state)
     lab_deinit(&l);
 }
 
-/* The premium for company keeps jobs of one node apart, not the nodes of one job. What its zone has no more of comes from another, unless it names one. */
+/* The premium for company keeps jobs of one node apart, not the nodes of one job. What its zone has
+ * no more of comes from another, unless it names one. */
 static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
 {
     (void)state;
@@ -138,8 +141,13 @@ static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
         struct lab l;
         lab_init(&l);
         lab_elastic(&l, "burst", 8, "m5", 4);
-        struct offer_row z2 = {.pool = "burst", .zone = "z2", .type = "m5", .market = MARKET_SPOT, .total = {.cpus = 4, .memory_mib = 16384},
-            .price_uusd_h = LAB_SPOT_UUSD_H, .on_demand_uusd_h = LAB_ON_DEMAND_UUSD_H};
+        struct offer_row z2 = {.pool = "burst",
+            .zone = "z2",
+            .type = "m5",
+            .market = MARKET_SPOT,
+            .total = {.cpus = 4, .memory_mib = 16384},
+            .price_uusd_h = LAB_SPOT_UUSD_H,
+            .on_demand_uusd_h = LAB_ON_DEMAND_UUSD_H};
         int64_t second = lab_apply(&l, (struct event){.type = EV_OFFER, .offer = &z2});
         struct pool_row p = lab_pool(&l, "burst");
         p.spread_pct = 10;
@@ -150,7 +158,8 @@ static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
         lab_plan(&l);
         assert_int_equal(lab_launches(&l, 1), i == 2 ? 0 : 4);
         assert_int_equal(lab_launches(&l, second), i == 2 ? 4 : 0);
-        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {4, true, "no capacity"}});
+        lab_apply(
+            &l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {4, true, "no capacity"}});
         lab_plan(&l);
         for (int64_t k = 1; k <= 5; k++)
             if (k != 4 && model_instance(l.m, k))
@@ -159,7 +168,8 @@ static void a_gang_is_launched_in_one_zone_while_that_has_machines(void **state)
         assert_int_equal(model_job(l.m, job)->row.state, i == 2 ? JOB_PENDING : JOB_RUNNING);
         for (int n = 0; n < 4 && i < 2; n++) {
             const char *zone = model_node(l.m, node_of(&l, job, n))->instance->row.zone;
-            assert_string_equal(zone, i == 0 && node_of(&l, job, n) == 4 ? "z2" : "z1"); /* the fifth machine, the fourth node */
+            /* the fifth machine, the fourth node */
+            assert_string_equal(zone, i == 0 && node_of(&l, job, n) == 4 ? "z2" : "z1");
         }
         lab_deinit(&l);
     }
@@ -239,7 +249,8 @@ static void a_notice_makes_all_ranks_save_and_stop(void **state)
     start(&t);
     int64_t doomed = node_of(&t.l, t.job, 2);
     lab_notice(&t.l, doomed, NOTICE_TYPE_RECLAIM, 30000);
-    assert_int_equal(rank(&t.l, t.job, 2)->row.state, ATTEMPT_RUNNING); /* its agent knows what to do */
+    /* its agent knows what to do */
+    assert_int_equal(rank(&t.l, t.job, 2)->row.state, ATTEMPT_RUNNING);
     for (int32_t n = 0; n < 2; n++) {
         assert_int_equal(rank(&t.l, t.job, n)->row.stop_reason, END_GANG);
         assert_true(rank(&t.l, t.job, n)->row.save_first);
@@ -297,7 +308,8 @@ static void a_lost_node_stops_the_others_at_once(void **state)
     lab_deinit(&t.l);
 }
 
-/* The others' programs fail as soon as the connection breaks; that the node is lost is known when its lease is over. */
+/* The others' programs fail as soon as the connection breaks; that the node is lost is known when
+ * its lease is over. */
 static void a_loss_is_why_the_others_failed(void **state)
 {
     (void)state;
@@ -498,7 +510,8 @@ static void ranks_that_hold_end_with_the_first_and_as_it(void **state)
         assert_false(rank(&t.l, t.job, n)->row.save_first);
     }
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
-    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = node_of(&t.l, t.job, 1)}); /* too late to matter */
+    /* too late to matter */
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = node_of(&t.l, t.job, 1)});
     lab_take(&t.l);
     assert_int_equal(lab_row(&t.l, t.job)->state, JOB_ENDED);
     assert_int_equal(lab_row(&t.l, t.job)->end, END_SUCCEEDED);
@@ -518,7 +531,8 @@ static void what_the_first_ends_as_is_what_counts(void **state)
     rank_ended(&t.l, t.job, 0, END_FAILED, 9);
     rank_ended(&t.l, t.job, 2, END_GANG, 143);
     assert_int_equal(row(&t)->gang_end, END_FAILED);
-    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost}); /* which is why its srun failed */
+    /* which is why its srun failed */
+    lab_apply(&t.l, (struct event){.type = EV_NODE_LOST, .lost.node = lost});
     assert_int_equal(row(&t)->end, END_NODE_LOST);
     assert_int_equal(row(&t)->state, JOB_PENDING);
     lab_deinit(&t.l);
@@ -550,7 +564,8 @@ static void its_checkpoint_is_that_of_all(void **state)
     assert_true(rank(&t.l, t.job, 0)->row.save_first);
     rank_ended(&t.l, t.job, 0, END_GANG, 85);
     assert_false(rank(&t.l, t.job, 1)->row.save_first); /* from now on it need not stay */
-    rank_ended(&t.l, t.job, 2, END_GANG, 143); /* it was told to stop; but for the notice it would not have been */
+    /* it was told to stop; but for the notice it would not have been */
+    rank_ended(&t.l, t.job, 2, END_GANG, 143);
     rank_ended(&t.l, t.job, 1, END_GANG, 143);
     assert_int_equal(row(&t)->end, END_RECLAIMED);
     assert_int_equal(row(&t)->state, JOB_PENDING);
@@ -634,10 +649,12 @@ static void an_elastic_one_starts_with_as_many_as_there_are(void **state)
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 3);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "placed")->text, "attempt 1 on a (owned) and 2 more, of at most 4");
+    assert_string_equal(
+        lab_history(&l, "placed")->text, "attempt 1 on a (owned) and 2 more, of at most 4");
     struct reason why[EXPLAIN_REASONS_MAX];
     assert_int_equal(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX), 4);
-    assert_string_equal(why[3].text, "it runs on 3 nodes of at most 4, and on as many as there are when it starts again");
+    assert_string_equal(why[3].text,
+        "it runs on 3 nodes of at most 4, and on as many as there are when it starts again");
     assert_string_equal(lab_history(&l, "settled")->text,
         "starts with 2 nodes or more, no longer with 4 only: no more are to be had now");
     lab_deinit(&l);
@@ -707,8 +724,8 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     assert_ptr_equal(model_node(l.m, first)->kept_for, model_job(l.m, job));
     struct reason why[EXPLAIN_REASONS_MAX];
     core_explain(l.m, l.now, small, why, EXPLAIN_REASONS_MAX);
-    assert_string_equal(
-        why[1].text, "1 node is kept for a while for a job of several nodes that is to go on there");
+    assert_string_equal(why[1].text,
+        "1 node is kept for a while for a job of several nodes that is to go on there");
     rank_ended(&l, job, 2, END_GANG, 143);
     rank_ended(&l, job, 3, END_GANG, 143);
     lab_plan(&l);
@@ -720,7 +737,8 @@ static void it_goes_on_smaller_on_the_nodes_that_are_left(void **state)
     lab_plan(&l);
     start_ranks(&l, job);
     assert_int_equal(ranks_of(&l, job), 2);
-    lose(&l, job, node_of(&l, job, 0)); /* one is too few: it is kept for a while, and then it is not */
+    /* one is too few: it is kept for a while, and then it is not */
+    lose(&l, job, node_of(&l, job, 0));
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 0);
     assert_int_equal(lab_node_of(&l, small), CORE_ID_NONE);
@@ -759,8 +777,8 @@ static void or_waits_for_another_node_for_a_while(void **state)
     struct reason why[EXPLAIN_REASONS_MAX];
     core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[1].text, "with 2 or more it starts in at most 10m00s");
-    assert_string_equal(
-        why[2].text, "2 of the 3 nodes that it had and waits for again at once, of one pool, have room");
+    assert_string_equal(why[2].text,
+        "2 of the 3 nodes that it had and waits for again at once, of one pool, have room");
     lab_join(&l, "d", 4);
     lab_plan(&l);
     assert_int_equal(ranks_of(&l, job), 3);
@@ -859,7 +877,8 @@ static void a_bad_range_is_refused(void **state)
         assert_int_equal(
             lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_INVALID);
     }
-    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SETTLE, .settle.job = 1}, NULL), ERR_CONFLICT);
+    assert_int_equal(
+        lab_try(&l, &(struct event){.type = EV_SETTLE, .settle.job = 1}, NULL), ERR_CONFLICT);
     lab_deinit(&l);
 }
 
@@ -875,13 +894,15 @@ static void why_it_waits_is_told(void **state)
     lab_plan(&l);
     assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
     assert_string_equal(why[0].code, "too-many-nodes");
-    assert_string_equal(why[0].text, "it needs 3 nodes of one pool at once; the largest pool can have 2");
+    assert_string_equal(
+        why[0].text, "it needs 3 nodes of one pool at once; the largest pool can have 2");
     lab_join(&l, "c", 4);
     int64_t small = lab_submit_cpus(&l, 4);
     lab_apply(&l, (struct event){.type = EV_PLACE, .place = {.job = small, .node = 3}});
     lab_plan(&l);
     assert_true(core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX) > 0);
-    assert_string_equal(why[0].text, "2 of the 3 nodes that it needs at once, of one pool, have room");
+    assert_string_equal(
+        why[0].text, "2 of the 3 nodes that it needs at once, of one pool, have room");
     lab_deinit(&l);
 }
 

@@ -30,7 +30,8 @@ static int refuse(struct lab *l, int64_t instance, bool capacity)
 
 static void gone(struct lab *l, int64_t instance, bool reclaimed)
 {
-    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {instance, reclaimed, WALL_NONE, "terminated"}});
+    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE,
+                     .gone = {instance, reclaimed, WALL_NONE, "terminated"}});
 }
 
 static void a_launch_is_an_intent_with_a_token_before_anything_else(void **state)
@@ -49,7 +50,8 @@ static void a_launch_is_an_intent_with_a_token_before_anything_else(void **state
     assert_int_equal(r->price_uusd_h, LAB_SPOT_UUSD_H);
     assert_int_equal(r->on_demand_uusd_h, LAB_ON_DEMAND_UUSD_H);
     assert_string_equal(r->provider_id, "");
-    assert_false(wall_is_set(r->launched_at) || wall_is_set(r->joined_at) || wall_is_set(r->ended_at));
+    assert_false(
+        wall_is_set(r->launched_at) || wall_is_set(r->joined_at) || wall_is_set(r->ended_at));
     assert_ptr_equal(model_instance_by_token(l.m, r->token), model_instance(l.m, 1));
     assert_int_equal(spot(&l)->row.launches, 1);
     assert_int_equal(model_pool(l.m, "burst")->n_nodes, 1);
@@ -180,8 +182,10 @@ static void refusals_of_one_moment_count_once(void **state)
     lab_deinit(&l);
 }
 
-/* One machine that joins after boot_ms, is reclaimed after life_ms more, and ends. Returns for how long its offer is avoided then. */
-static int64_t live_and_be_reclaimed(struct lab *l, int64_t instance, int64_t boot_ms, int64_t life_ms)
+/* One machine that joins after boot_ms, is reclaimed after life_ms more, and ends. Returns for how
+ * long its offer is avoided then. */
+static int64_t live_and_be_reclaimed(
+    struct lab *l, int64_t instance, int64_t boot_ms, int64_t life_ms)
 {
     assert_int_equal(lab_plan(l), 1);
     lab_launched(l, instance);
@@ -194,7 +198,8 @@ static int64_t live_and_be_reclaimed(struct lab *l, int64_t instance, int64_t bo
     return mono_is_set(until) && until.ms > l->now.mono.ms ? until.ms - l->now.mono.ms : 0;
 }
 
-static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles(void **state)
+static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles(
+    void **state)
 {
     (void)state;
     struct lab l;
@@ -211,7 +216,8 @@ static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_th
         ms = ms * 2 < 60 * LAB_BACKOFF_MS ? ms * 2 : 60 * LAB_BACKOFF_MS;
     }
     assert_int_equal(spot(&l)->row.refused_in_a_row, 0);
-    assert_int_equal(live_and_be_reclaimed(&l, instance++, 60000, 60000), 0); /* it was worth its boot */
+    /* it was worth its boot */
+    assert_int_equal(live_and_be_reclaimed(&l, instance++, 60000, 60000), 0);
     assert_int_equal(spot(&l)->early_reclaims_in_a_row, 0);
     assert_int_equal(live_and_be_reclaimed(&l, instance, 60000, 0), LAB_BACKOFF_MS);
     struct reason why[EXPLAIN_REASONS_MAX];
@@ -220,7 +226,8 @@ static void an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_th
         k++;
     assert_true(k < n);
     assert_string_equal(why[k].text,
-        "m5 spot in z1 reclaims its machines soon after they boot (1 in a row); tried again in 10s: reclaimed 0ms after it joined");
+        "m5 spot in z1 reclaims its machines soon after they boot (1 in a row); tried "
+        "again in 10s: reclaimed 0ms after it joined");
     lab_deinit(&l);
 }
 
@@ -292,7 +299,8 @@ static void an_ending_instance_only_learns_its_name(void **state)
     assert_int_equal(model_pool(l.m, "burst")->n_nodes, 0);
     assert_null(model_instance_by_token(l.m, "belay-0123456789abcdef-1"));
     assert_null(model_instance_by_provider_id(l.m, "r1", "i-1"));
-    lab_apply(&l, (struct event){.type = EV_END_INSTANCE, .end_instance = {1, "late"}}); /* nothing left */
+    /* nothing left */
+    lab_apply(&l, (struct event){.type = EV_END_INSTANCE, .end_instance = {1, "late"}});
     lab_deinit(&l);
 }
 
@@ -480,7 +488,8 @@ int main(void)
         cmocka_unit_test(a_joined_machine_takes_its_price_and_market),
         cmocka_unit_test(a_refused_offer_is_avoided_for_a_time_that_doubles),
         cmocka_unit_test(refusals_of_one_moment_count_once),
-        cmocka_unit_test(an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles),
+        cmocka_unit_test(
+            an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles),
         cmocka_unit_test(a_configuration_fault_avoids_the_offer_for_long),
         cmocka_unit_test(a_machine_that_never_joins_is_ended_and_its_offer_avoided),
         cmocka_unit_test(a_machine_that_dies_while_it_boots_is_as_good_as_refused),

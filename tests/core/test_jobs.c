@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs and attempts: what users ask for, what agents tell, and what is stale. Ends are in test_ends.c.
+ * Jobs and attempts: what users ask for, what agents tell, and what is stale. Ends are in
+ * test_ends.c.
  */
 #include "tests/core/running.h"
 
@@ -25,10 +26,11 @@ static void submit_numbers_and_resets_the_row(void **state)
     lab_take(&l);
     const struct job_row *got = lab_row(&l, 1);
     assert_int_equal(got->state, JOB_PENDING);
-    assert_int_equal(got->attempts + got->used[RETRY_FAILED] + got->cost_uusd + got->last_good.attempt, 0);
+    assert_int_equal(
+        got->attempts + got->used[RETRY_FAILED] + got->cost_uusd + got->last_good.attempt, 0);
     assert_int_equal(got->progress, PROGRESS_NONE);
-    assert_false(
-        wall_is_set(got->started_at) || wall_is_set(got->ended_at) || wall_is_set(got->last_good_at));
+    assert_false(wall_is_set(got->started_at) || wall_is_set(got->ended_at) ||
+                 wall_is_set(got->last_good_at));
     assert_int_equal(got->submitted_at.ms, l.now.wall.ms);
     assert_int_equal(l.c.n_specs, 2);
     assert_string_equal(l.c.specs[0].script, "#!/bin/sh\ntrue\n");
@@ -85,7 +87,8 @@ static void a_running_job_is_cancelled_when_its_attempt_has_ended(void **state)
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_false(a->save_first);
-    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}}); /* twice is once */
+    /* twice is once */
+    lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
     struct event requeue = {.type = EV_REQUEUE, .requeue = {r.job, "ann"}};
     assert_int_equal(lab_try(&r.l, &requeue, NULL), ERR_CONFLICT);
     lab_ended(&r.l, r.job, END_RECLAIMED, 0);
@@ -148,7 +151,8 @@ static void a_save_is_asked_for_while_there_is_something_to_save(void **state)
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* pending */
     lab_apply(&r.l, (struct event){.type = EV_UNDRAIN, .undrain.node = r.node});
     lab_plan(&r.l);
-    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 0); /* another attempt */
+    /* another attempt */
+    assert_int_equal(job_attempt(model_job(r.l.m, r.job))->row.saves_asked, 0);
     lab_apply(&r.l, (struct event){.type = EV_CANCEL, .cancel = {r.job, "ann"}});
     assert_int_equal(ask_to_save(&r), ERR_CONFLICT); /* nobody wants it any more */
     model_job(r.l.m, r.job)->row.method = CKPT_NONE;
@@ -169,7 +173,8 @@ static void ask_requeue(struct running *r, bool force)
 
 static void save_failed(struct running *r, const char *text)
 {
-    struct event ev = {.type = EV_SAVE_FAILED, .save_failed = {.job = r->job, .attempt = 1, .node = r->node}};
+    struct event ev = {
+        .type = EV_SAVE_FAILED, .save_failed = {.job = r->job, .attempt = 1, .node = r->node}};
     STR_COPY(ev.save_failed.text, text);
     lab_apply(&r->l, ev);
 }
@@ -185,7 +190,8 @@ static void a_requeue_whose_save_fails_leaves_the_job_running(void **state)
     assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
     assert_false(wall_is_set(attempt_of(&r)->requeue_asked_at));
     lab_take(&r.l);
-    assert_non_null(strstr(lab_history(&r.l, "requeue-dropped")->text, "its save failed: the store is full"));
+    assert_non_null(
+        strstr(lab_history(&r.l, "requeue-dropped")->text, "its save failed: the store is full"));
     lab_saved(&r.l, r.job, 1, 40); /* it is over */
     assert_int_equal(attempt_of(&r)->state, ATTEMPT_RUNNING);
     ask_requeue(&r, true);
@@ -261,23 +267,26 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     assert_int_equal(a->state, ATTEMPT_RUNNING); /* until it is saved */
     assert_int_equal(a->saves_asked, 1);
     assert_true(wall_is_set(a->requeue_asked_at));
-    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* twice is once */
+    /* twice is once */
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     assert_int_equal(a->saves_asked, 1);
     lab_saved(&r.l, r.job, 1, 40);
     assert_int_equal(a->state, ATTEMPT_STOPPING);
     assert_int_equal(a->stop_reason, END_USER);
     assert_true(a->save_first);
     assert_false(wall_is_set(a->requeue_asked_at));
-    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* it is on its way */
+    /* it is on its way */
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     lab_ended(&r.l, r.job, END_FAILED, 143); /* it died of the stop */
     assert_int_equal(row(&r)->state, JOB_PENDING);
     assert_int_equal(row(&r)->end, END_USER);
     assert_int_equal(row(&r)->used[RETRY_FAILED], 0);
     lab_apply(
-        &r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}}); /* pending: nothing to do */
+        /* pending: nothing to do */
+        &r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     lab_take(&r.l);
-    assert_string_equal(
-        lab_history(&r.l, "requeued")->text, "queued again: resumes at step 40 from checkpoint 1.1");
+    assert_string_equal(lab_history(&r.l, "requeued")->text,
+        "queued again: resumes at step 40 from checkpoint 1.1");
     lab_plan(&r.l);
     assert_int_equal(row(&r)->attempts, 2);
     lab_deinit(&r.l);
@@ -379,10 +388,12 @@ static void a_newer_checkpoint_found_in_the_store_counts(void **state)
     lab_saved(&r.l, r.job, 1, 100);
     lab_ended(&r.l, r.job, END_NODE_LOST, 0);
     lab_plan(&r.l);
-    lab_apply(&r.l,
-        (struct event){.type = EV_ATTEMPT_STARTED,
-            .started = {
-                .job = r.job, .attempt = 2, .node = r.node, .restored = {1, 2}, .restored_progress = 180}});
+    lab_apply(&r.l, (struct event){.type = EV_ATTEMPT_STARTED,
+                        .started = {.job = r.job,
+                            .attempt = 2,
+                            .node = r.node,
+                            .restored = {1, 2},
+                            .restored_progress = 180}});
     assert_int_equal(row(&r)->last_good.sequence, 2);
     assert_int_equal(row(&r)->last_good_progress, 180);
     lab_deinit(&r.l);
@@ -434,7 +445,8 @@ static void stale_reports_change_nothing(void **state)
         ended(&r, 1, r.node),
         ended(&r, 3, r.node),
         ended(&r, 2, r.node + 1),
-        {.type = EV_ATTEMPT_ENDED, .ended = {.job = 99, .attempt = 1, .node = r.node, .end = END_FAILED}},
+        {.type = EV_ATTEMPT_ENDED,
+            .ended = {.job = 99, .attempt = 1, .node = r.node, .end = END_FAILED}},
         {.type = EV_ATTEMPT_STARTED, .started = {.job = r.job, .attempt = 1, .node = r.node}},
         {.type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node, .ref = {1, 9}}},
         {.type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node + 1, .ref = {2, 1}}},
@@ -462,8 +474,8 @@ static void an_absurd_end_is_refused(void **state)
     beyond.ended.end = (enum end_kind)(END_DRILLED + 1);
     assert_int_equal(lab_try(&r.l, &none, NULL), ERR_INVALID);
     assert_int_equal(lab_try(&r.l, &beyond, NULL), ERR_INVALID);
-    struct event negative = {
-        .type = EV_CHECKPOINT, .checkpoint = {.job = r.job, .node = r.node, .ref = {1, 1}, .took_ms = -1}};
+    struct event negative = {.type = EV_CHECKPOINT,
+        .checkpoint = {.job = r.job, .node = r.node, .ref = {1, 1}, .took_ms = -1}};
     assert_int_equal(lab_try(&r.l, &negative, NULL), ERR_INVALID);
     assert_int_equal(row(&r)->state, JOB_RUNNING);
     lab_deinit(&r.l);
@@ -554,8 +566,8 @@ static void progress_is_kept_in_memory_until_something_is_stored(void **state)
     assert_int_equal(row(&r)->progress, 70);
     lab_take(&r.l);
     assert_true(changes_is_empty(&r.l.c));
-    lab_apply(
-        &r.l, (struct event){.type = EV_SAVE_FAILED, .save_failed = {r.job, 1, r.node, "the disk is full"}});
+    lab_apply(&r.l, (struct event){.type = EV_SAVE_FAILED,
+                        .save_failed = {r.job, 1, r.node, "the disk is full"}});
     lab_take(&r.l);
     assert_string_equal(lab_history(&r.l, "save-failed")->text, "the disk is full");
     lab_deinit(&r.l);
@@ -594,7 +606,11 @@ static void a_command_in_a_job_is_in_its_history(void **state)
     lab_plan(&l);
     assert_int_equal(core_apply(l.m, &ev, &out, &l.e), ERR_CONFLICT);
     assert_non_null(strstr(l.e.text, "only being started"));
-    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = ev.enter.job, .attempt = 1, .node = node, .restored_progress = PROGRESS_NONE}});
+    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                      .started = {.job = ev.enter.job,
+                          .attempt = 1,
+                          .node = node,
+                          .restored_progress = PROGRESS_NONE}});
     assert_int_equal(core_apply(l.m, &ev, &out, &l.e), 0);
     assert_int_equal(out.id, ev.enter.job);
     ev.enter.rank = 1;
@@ -616,12 +632,14 @@ static void live_jobs_between_two_numbers_are_found_in_order(void **state)
     static const struct {
         int64_t first, last;
         size_t n;
-    } cases[] = {{1, 10, 9}, {3, 5, 2}, {4, 4, 0}, {10, INT64_MAX - 1, 1}, {11, INT64_MAX - 1, 0}, {5000000, 5999999, 0}, {1, INT64_MAX - 1, 9}};
+    } cases[] = {{1, 10, 9}, {3, 5, 2}, {4, 4, 0}, {10, INT64_MAX - 1, 1}, {11, INT64_MAX - 1, 0},
+        {5000000, 5999999, 0}, {1, INT64_MAX - 1, 9}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         size_t n = model_jobs_between(l.m, cases[k].first, cases[k].last, &ids);
         assert_int_equal(n, cases[k].n);
         for (size_t i = 0; i < n; i++)
-            assert_true(model_job(l.m, ids[i]) && ids[i] >= cases[k].first && ids[i] <= cases[k].last && (i == 0 || ids[i] > ids[i - 1]));
+            assert_true(model_job(l.m, ids[i]) && ids[i] >= cases[k].first &&
+                        ids[i] <= cases[k].last && (i == 0 || ids[i] > ids[i - 1]));
         free(ids);
     }
     lab_deinit(&l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels: a pool that asks for some takes only jobs that have them. Who can run elsewhere does; who cannot is refused, with what to add.
+ * Labels: a pool that asks for some takes only jobs that have them. Who can run elsewhere does; who
+ * cannot is refused, with what to add.
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -10,13 +11,18 @@
 
 static struct job_spec spec_of(const char *labels)
 {
-    return (struct job_spec){.script = "#!/bin/sh\ntrue\n", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = labels};
+    return (struct job_spec){.script = "#!/bin/sh\ntrue\n",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = labels};
 }
 
 static int try_submit(struct lab *l, const struct job_row *r, const char *labels, int64_t *ret_id)
 {
     struct job_spec spec = spec_of(labels);
-    return lab_try(l, &(struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}}, ret_id);
+    return lab_try(
+        l, &(struct event){.type = EV_SUBMIT, .submit = {.job = r, .spec = &spec}}, ret_id);
 }
 
 static int64_t submit(struct lab *l, const struct job_row *r, const char *labels)
@@ -52,12 +58,14 @@ static void who_has_the_labels_runs_there_and_who_lacks_them_elsewhere(void **st
     lab_elastic(&l, "burst", 4, "m5.large", 4);
     ask(&l, "burst", ",team,project,");
     lab_join(&l, "n1", 2);
-    int64_t first = submit(&l, &r, "{\"team\":\"nlp\"}"), second = submit(&l, &r, "{\"team\":\"nlp\"}");
+    int64_t first = submit(&l, &r, "{\"team\":\"nlp\"}"),
+            second = submit(&l, &r, "{\"team\":\"nlp\"}");
     lab_plan(&l);
     assert_int_not_equal(lab_node_of(&l, first), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&l, second), CORE_ID_NONE);
     assert_null(list_first(model_instances(l.m))); /* nothing is launched for it */
-    assert_true(says(&l, second, "required-labels", "pool burst takes only jobs that say these labels as well: project; it runs elsewhere"));
+    assert_true(says(&l, second, "required-labels",
+        "pool burst takes only jobs that say these labels as well: project; it runs elsewhere"));
     int64_t third = submit(&l, &r, "{\"project\":\"x\",\"team\":\"nlp\"}");
     lab_plan(&l);
     assert_non_null(list_first(model_instances(l.m)));
@@ -79,13 +87,15 @@ static void who_could_run_nowhere_else_is_refused_with_what_to_add(void **state)
     ask(&l, "burst", ",team,project,");
     STR_COPY(there.pool, "burst");
     assert_int_equal(try_submit(&l, &large, "{\"team\":\"a\"}", NULL), ERR_INVALID);
-    assert_non_null(strstr(l.e.text, "pool burst takes only jobs that say these as well: project (--label NAME=VALUE, for each); no other pool"));
+    assert_non_null(strstr(l.e.text, "pool burst takes only jobs that say these as well: project "
+                                     "(--label NAME=VALUE, for each); no other pool"));
     assert_int_equal(try_submit(&l, &there, "{}", NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "as well: team, project (--label NAME=VALUE, for each)"));
     submit(&l, &large, "{\"team\":\"a\",\"project\":\"b\",\"more\":\"c\"}");
     submit(&l, &there, "{\"project\":\"\",\"team\":\"a\"}");
     int64_t job = submit(&l, &small, "{}");
-    struct event to_pool = {.type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_POOL), .to = &there}};
+    struct event to_pool = {
+        .type = EV_UPDATE, .update = {.job = job, .fields = UPDATE_BIT(UPDATE_POOL), .to = &there}};
     assert_int_equal(lab_try(&l, &to_pool, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "pool burst takes only jobs"));
     lab_deinit(&l);
@@ -99,7 +109,8 @@ static void a_pool_may_begin_to_ask(void **state)
     struct job_row r = lab_job(2);
     lab_init(&l);
     lab_join(&l, "n1", 2);
-    int64_t first = submit(&l, &r, "{}"), second = submit(&l, &r, "{}"), third = submit(&l, &r, "{\"team\":\"a\"}");
+    int64_t first = submit(&l, &r, "{}"), second = submit(&l, &r, "{}"),
+            third = submit(&l, &r, "{\"team\":\"a\"}");
     lab_plan(&l);
     ask(&l, "base", ",team,");
     lab_plan(&l);
@@ -112,7 +123,8 @@ static void a_pool_may_begin_to_ask(void **state)
     lab_deinit(&l);
 }
 
-/* Names alone tell jobs apart: values make no more kinds of demand. Tasks of an array have its labels. */
+/* Names alone tell jobs apart: values make no more kinds of demand. Tasks of an array have its
+ * labels. */
 static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
 {
     (void)state;
@@ -122,8 +134,10 @@ static void labels_are_shared_and_those_of_arrays_are_their_tasks(void **state)
     struct ranges tasks;
     lab_init(&l);
     assert_int_equal(ranges_parse("0-3", &tasks, NULL), 0);
-    int64_t one = submit(&l, &r, "{\"a\":\"1\",\"b\":\"2\"}"), other = submit(&l, &r, "{\"b\":\"x\",\"a\":\"y\"}"), none = submit(&l, &r, "{}");
-    int64_t array = lab_apply(&l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &tasks}});
+    int64_t one = submit(&l, &r, "{\"a\":\"1\",\"b\":\"2\"}"),
+            other = submit(&l, &r, "{\"b\":\"x\",\"a\":\"y\"}"), none = submit(&l, &r, "{}");
+    int64_t array = lab_apply(&l,
+        (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &tasks}});
     assert_ptr_equal(model_job(l.m, one)->labels, model_job(l.m, other)->labels);
     assert_ptr_equal(model_job(l.m, one)->shape, model_job(l.m, other)->shape);
     assert_ptr_equal(model_job(l.m, array)->labels, model_job(l.m, one)->labels);

@@ -29,7 +29,8 @@ static int64_t all_uusd(const struct lab *l)
     return s;
 }
 
-/* A spot machine ($1/h, $3/h on-demand) of 4 cpus that boots for a minute, with the given jobs placed on it.
+/* A spot machine ($1/h, $3/h on-demand) of 4 cpus that boots for a minute, with the given jobs
+ * placed on it.
  */
 static void start(struct lab *l, int n_jobs, int32_t cpus)
 {
@@ -47,7 +48,8 @@ static void start(struct lab *l, int n_jobs, int32_t cpus)
 
 static void gone_at(struct lab *l, struct wall ended_at)
 {
-    lab_apply(l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, false, ended_at, "terminated"}});
+    lab_apply(
+        l, (struct event){.type = EV_INSTANCE_GONE, .gone = {1, false, ended_at, "terminated"}});
 }
 
 static void gone(struct lab *l)
@@ -69,7 +71,8 @@ static void a_success_is_useful_but_for_its_start_and_saves(void **state)
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_START).ms, 36000);
     assert_int_equal(sum(&l, LEDGER_START).uusd, 10000);
-    assert_int_equal(sum(&l, LEDGER_START).on_demand_uusd, 30000); /* who begins has to begin, on-demand, too */
+    /* who begins has to begin, on-demand, too */
+    assert_int_equal(sum(&l, LEDGER_START).on_demand_uusd, 30000);
     assert_int_equal(sum(&l, LEDGER_RESTORE).ms, 0); /* there was nothing to restore */
     assert_int_equal(sum(&l, LEDGER_SAVE).ms, 100);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, 0);
@@ -184,7 +187,8 @@ static void boot_and_idle_are_what_attempts_leave(void **state)
     lab_deinit(&l);
 }
 
-/* An hour that a job paid for, then a quarter of an hour until it is seen to be gone. What it is paid for beyond the job. */
+/* An hour that a job paid for, then a quarter of an hour until it is seen to be gone. What it is
+ * paid for beyond the job. */
 static int64_t idle_ms_when_gone_at(int64_t after_job_ms)
 {
     struct lab l;
@@ -213,7 +217,8 @@ static void a_machine_is_paid_until_it_ended_not_until_that_was_seen(void **stat
 static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
 {
     (void)state;
-    assert_int_equal(idle_ms_when_gone_at(-60000), -60000); /* a job ended later: what it was charged is taken back */
+    /* a job ended later: what it was charged is taken back */
+    assert_int_equal(idle_ms_when_gone_at(-60000), -60000);
     assert_int_equal(
         idle_ms_when_gone_at(-100 * (int64_t)HOUR), HOUR / 4); /* before it was wanted: nonsense */
     assert_int_equal(idle_ms_when_gone_at(HOUR), HOUR / 4);    /* in the future */
@@ -222,7 +227,8 @@ static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
     lab_started(&l, 1);
     lab_wait(&l, HOUR);
     gone_at(
-        &l, (struct wall){l.now.wall.ms - HOUR / 2}); /* a job was running here until now, for all we knew */
+        /* a job was running here until now, for all we knew */
+        &l, (struct wall){l.now.wall.ms - HOUR / 2});
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR); /* of its time */
     assert_int_equal(sum(&l, LEDGER_LOST).node_ms, HOUR / 2);
@@ -237,13 +243,15 @@ static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
     lab_launched(&l, 1);
     lab_wait(&l, 90000);
     gone_at(
-        &l, (struct wall){l.now.wall.ms - 92000}); /* it never joined, and ended as soon as it was launched */
+        /* it never joined, and ended as soon as it was launched */
+        &l, (struct wall){l.now.wall.ms - 92000});
     lab_take(&l);
     assert_int_equal(all_uusd(&l), 0);
     lab_deinit(&l);
 }
 
-/* $1/h for half an hour of it, then $4/h: an attempt that sees both pays for both, boot and idle at their own. */
+/* $1/h for half an hour of it, then $4/h: an attempt that sees both pays for both, boot and idle at
+ * their own. */
 static void every_stretch_costs_what_was_in_force(void **state)
 {
     (void)state;
@@ -251,7 +259,8 @@ static void every_stretch_costs_what_was_in_force(void **state)
     start(&l, 1, 2);
     lab_started(&l, 1);
     lab_wait(&l, HOUR / 2);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000}});
+    lab_apply(
+        &l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000}});
     assert_int_equal(model_node(l.m, 1)->row.price_uusd_h, 4000000);
     lab_wait(&l, HOUR / 2);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
@@ -264,7 +273,8 @@ static void every_stretch_costs_what_was_in_force(void **state)
     lab_deinit(&l);
 }
 
-/* What an attempt saved before the price rose was useful at the low price; what it lost afterwards costs the high one. */
+/* What an attempt saved before the price rose was useful at the low price; what it lost afterwards
+ * costs the high one. */
 static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
 {
     (void)state;
@@ -274,7 +284,8 @@ static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
     lab_started(&l, 1);
     lab_wait(&l, HOUR - 36000);
     lab_saved(&l, 1, 1, 5);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_apply(&l, (struct event){.type = EV_PRICE,
+                      .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
     lab_wait(&l, HOUR / 2);
     gone(&l);
     lab_take(&l);
@@ -285,7 +296,8 @@ static void each_part_of_an_attempt_costs_what_was_in_force_in_it(void **state)
     lab_deinit(&l);
 }
 
-/* It was launched a while before we heard, and a price that is told now has been in force for a quarter of an hour. */
+/* It was launched a while before we heard, and a price that is told now has been in force for a
+ * quarter of an hour. */
 static void what_is_told_late_counts_from_when_it_was_true(void **state)
 {
     (void)state;
@@ -295,12 +307,14 @@ static void what_is_told_late_counts_from_when_it_was_true(void **state)
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     lab_wait(&l, 60000);
-    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
+    struct event launched = {
+        .type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
     launched.launched.launched_at.ms = l.now.wall.ms - 30000;
     lab_apply(&l, launched);
     lab_wait(&l, HOUR - 30000);
     struct wall since = {l.now.wall.ms - HOUR / 4};
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
+    lab_apply(&l,
+        (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
     lab_wait(&l, HOUR);
     gone(&l);
     lab_take(&l);
@@ -309,7 +323,8 @@ static void what_is_told_late_counts_from_when_it_was_true(void **state)
     lab_deinit(&l);
 }
 
-/* Its agent was heard of first, and its price had changed by the time that the provider said since when there is a machine. */
+/* Its agent was heard of first, and its price had changed by the time that the provider said since
+ * when there is a machine. */
 static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void **state)
 {
     (void)state;
@@ -320,10 +335,12 @@ static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void 
     lab_plan(&l);
     lab_wait(&l, 60000);
     lab_join_instance(&l, 1, 4);
-    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
+    struct event launched = {
+        .type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1"}};
     launched.launched.launched_at.ms = l.now.wall.ms - 36000;
     lab_wait(&l, HOUR);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_apply(&l, (struct event){.type = EV_PRICE,
+                      .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
     lab_wait(&l, HOUR);
     lab_apply(&l, launched);
     gone(&l);
@@ -334,7 +351,8 @@ static void a_launch_that_is_told_after_a_price_counts_at_the_price_before(void 
     lab_deinit(&l);
 }
 
-/* It was launched with alternatives, and is of another type than was thought when its agent came: what that one cost by then is not its. */
+/* It was launched with alternatives, and is of another type than was thought when its agent came:
+ * what that one cost by then is not its. */
 static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **state)
 {
     (void)state;
@@ -350,10 +368,12 @@ static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **s
     lab_plan(&l);
     lab_wait(&l, 60000);
     lab_join_instance(&l, 1, 4);
-    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1", .zone = "z1", .type = "m6"}};
+    struct event launched = {.type = EV_LAUNCHED,
+        .launched = {.instance = 1, .provider_id = "i-1", .zone = "z1", .type = "m6"}};
     launched.launched.launched_at.ms = l.now.wall.ms - 36000;
     lab_wait(&l, HOUR);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
+    lab_apply(&l, (struct event){.type = EV_PRICE,
+                      .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, WALL_NONE}});
     lab_wait(&l, HOUR);
     lab_apply(&l, launched);
     gone(&l);
@@ -363,7 +383,8 @@ static void a_machine_that_is_another_never_had_the_prices_of_the_first(void **s
     lab_deinit(&l);
 }
 
-/* Its agent was heard of, its provider tells of it only when it is gone; and before the agent came its price had changed. */
+/* Its agent was heard of, its provider tells of it only when it is gone; and before the agent came
+ * its price had changed. */
 static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
 {
     (void)state;
@@ -379,11 +400,16 @@ static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
         lab_wait(&l, 36000);
         lab_join_instance(&l, 1, 4);
         if (has_price)
-            lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
+            lab_apply(&l, (struct event){.type = EV_PRICE,
+                              .price = {"r1", "z1", "m5", MARKET_SPOT, 4000000, since}});
         lab_wait(&l, HOUR);
-        assert_int_equal(core_instance_uusd(&model_instance(l.m, 1)->row, l.now.wall), has_price ? 4000000 : 1000000);
+        assert_int_equal(core_instance_uusd(&model_instance(l.m, 1)->row, l.now.wall),
+            has_price ? 4000000 : 1000000);
         lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE,
-                          .gone = {.instance = 1, .launched_at = launched, .ended_at = l.now.wall, .text = "gone"}});
+                          .gone = {.instance = 1,
+                              .launched_at = launched,
+                              .ended_at = l.now.wall,
+                              .text = "gone"}});
         lab_take(&l);
         assert_int_equal(sum(&l, LEDGER_BOOT).ms, 72000);
         assert_int_equal(sum(&l, LEDGER_BOOT).uusd, has_price ? 10000 + 40000 : 20000);
@@ -392,7 +418,8 @@ static void what_only_its_agent_told_of_is_corrected_at_its_end(void **state)
     }
 }
 
-/* The same, but its provider tells while a job runs there, which pays for its own time and no other. */
+/* The same, but its provider tells while a job runs there, which pays for its own time and no
+ * other. */
 static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
 {
     (void)state;
@@ -401,7 +428,8 @@ static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
     lab_elastic(&l, "burst", 1, "m5", 4);
     int64_t job = lab_submit_cpus(&l, 4);
     lab_plan(&l);
-    struct event launched = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "i-1", .launched_at = l.now.wall}};
+    struct event launched = {.type = EV_LAUNCHED,
+        .launched = {.instance = 1, .provider_id = "i-1", .launched_at = l.now.wall}};
     lab_wait(&l, 36000);
     lab_join_instance(&l, 1, 4);
     lab_plan(&l);
@@ -416,7 +444,8 @@ static void who_runs_there_pays_as_before_a_launch_was_told(void **state)
     lab_deinit(&l);
 }
 
-/* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower to start. */
+/* Two of four nodes come a minute before the others, and of the ranks one is half a minute slower
+ * to start. */
 static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
 {
     (void)state;
@@ -437,7 +466,8 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     lab_wait(&l, 1000);
     for (int64_t node = 1; node <= 3; node++) {
         lab_wait(&l, node == 3 ? 30000 : 0);
-        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = node}});
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                          .started = {.job = 1, .attempt = 1, .node = node}});
     }
     lab_wait(&l, HOUR);
     for (int64_t node = 1; node <= 3; node++)
@@ -451,7 +481,8 @@ static void a_gang_waits_for_its_last_node_and_its_last_rank(void **state)
     lab_deinit(&l);
 }
 
-/* A reserved node's idle time is written when the day has changed, with a job on it as without, and when it goes. */
+/* A reserved node's idle time is written when the day has changed, with a job on it as without, and
+ * when it goes. */
 static void an_owned_node_is_idle_where_nobody_uses_it(void **state)
 {
     (void)state;
@@ -510,8 +541,14 @@ static void set_traffic(struct lab *l, int64_t egress_uusd_gib, int64_t upload_u
 static void save_bytes(struct lab *l, int64_t sequence, int64_t stored_bytes)
 {
     lab_apply(l, (struct event){.type = EV_CHECKPOINT,
-                     .checkpoint = {.job = 1, .node = 1, .ref = {1, sequence}, .bytes = 2 * stored_bytes, .stored_bytes = stored_bytes,
-                         .progress = sequence, .saved_at = l->now.wall, .cause = "periodic"}});
+                     .checkpoint = {.job = 1,
+                         .node = 1,
+                         .ref = {1, sequence},
+                         .bytes = 2 * stored_bytes,
+                         .stored_bytes = stored_bytes,
+                         .progress = sequence,
+                         .saved_at = l->now.wall,
+                         .cause = "periodic"}});
 }
 
 /* 140 GB a day at $0.09 a GB, for a month of 30 days: $378. */
@@ -533,13 +570,17 @@ static void what_is_written_to_a_store_elsewhere_is_paid_for(void **state)
     lab_ended(&l, 1, END_SUCCEEDED, 0);
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 378000000);
-    assert_int_equal(sum(&l, LEDGER_EGRESS).ms + sum(&l, LEDGER_EGRESS).node_ms + sum(&l, LEDGER_EGRESS).on_demand_uusd, 0);
+    assert_int_equal(sum(&l, LEDGER_EGRESS).ms + sum(&l, LEDGER_EGRESS).node_ms +
+                         sum(&l, LEDGER_EGRESS).on_demand_uusd,
+        0);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 720000000 + 378000000);
-    assert_int_equal(lab_instance_row(&l, 1)->attempts_uusd, 720000000); /* the machine's bill has none of it */
+    /* the machine's bill has none of it */
+    assert_int_equal(lab_instance_row(&l, 1)->attempts_uusd, 720000000);
     lab_deinit(&l);
 }
 
-/* Of what is restored, what its node had already was not fetched; each transfer is at the price of then. */
+/* Of what is restored, what its node had already was not fetched; each transfer is at the price of
+ * then. */
 static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
 {
     (void)state;
@@ -553,7 +594,12 @@ static void what_is_read_from_a_store_elsewhere_is_paid_for(void **state)
     set_traffic(&l, 90000, 20000);
     lab_plan(&l);
     lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
-                      .started = {.job = 1, .attempt = 2, .node = 1, .restored = {1, 1}, .bytes = 10LL << 30, .nearby_bytes = 4LL << 30}});
+                      .started = {.job = 1,
+                          .attempt = 2,
+                          .node = 1,
+                          .restored = {1, 1},
+                          .bytes = 10LL << 30,
+                          .nearby_bytes = 4LL << 30}});
     set_traffic(&l, 1, 1);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
     lab_take(&l);
@@ -613,7 +659,8 @@ static void of_a_gang_each_rank_reads_its_part(void **state)
     lab_submit_asking(&l, &gang, "input=store:1073741824");
     lab_plan(&l);
     for (int64_t node = 1; node <= 2; node++)
-        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = node}});
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
+                          .started = {.job = 1, .attempt = 1, .node = node}});
     int64_t so_far = 0;
     LIST_FOREACH (&model_job(l.m, 1)->ranks, link) {
         int64_t uusd, on_demand;
@@ -621,9 +668,11 @@ static void of_a_gang_each_rank_reads_its_part(void **state)
         so_far += uusd;
     }
     assert_int_equal(so_far, 66666); /* two of three */
-    lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = 3}});
+    lab_apply(&l,
+        (struct event){.type = EV_ATTEMPT_STARTED, .started = {.job = 1, .attempt = 1, .node = 3}});
     for (int64_t node = 1; node <= 3; node++)
-        lab_apply(&l, (struct event){.type = EV_ATTEMPT_ENDED, .ended = {.job = 1, .attempt = 1, .node = node, .end = END_SUCCEEDED}});
+        lab_apply(&l, (struct event){.type = EV_ATTEMPT_ENDED,
+                          .ended = {.job = 1, .attempt = 1, .node = node, .end = END_SUCCEEDED}});
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_EGRESS).uusd, 100000);
     lab_deinit(&l);
@@ -654,8 +703,8 @@ static void an_intent_that_came_to_nothing_costs_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* One takes all cpus but one, the other nearly all memory: by their dominant shares they are more than one
- * machine. */
+/* One takes all cpus but one, the other nearly all memory: by their dominant shares they are more
+ * than one machine. */
 static void jobs_together_never_pay_more_than_their_machine(void **state)
 {
     (void)state;
@@ -676,7 +725,8 @@ static void jobs_together_never_pay_more_than_their_machine(void **state)
     lab_ended(&l, 2, END_SUCCEEDED, 0);
     lab_take(&l);
     assert_int_equal(lab_row(&l, 1)->cost_uusd, 750000);
-    assert_int_equal(lab_row(&l, 2)->cost_uusd, 250000); /* what is left of the dollar, not 854492 */
+    /* what is left of the dollar, not 854492 */
+    assert_int_equal(lab_row(&l, 2)->cost_uusd, 250000);
     gone(&l);
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_IDLE).uusd, 0);
@@ -716,7 +766,8 @@ static void an_owned_node_is_paid_by_who_uses_it(void **state)
     lab_deinit(&l);
 }
 
-/* The newest checkpoint was damaged, and one of half an hour before had to do: that half hour is useful in the first attempt's rows. */
+/* The newest checkpoint was damaged, and one of half an hour before had to do: that half hour is
+ * useful in the first attempt's rows. */
 static void what_is_done_again_from_behind_is_lost(void **state)
 {
     (void)state;
@@ -735,7 +786,12 @@ static void what_is_done_again_from_behind_is_lost(void **state)
     lab_take(&l);
     int64_t lost_ms = model_job(l.m, 1)->row.lost_ms;
     lab_apply(&l, (struct event){.type = EV_ATTEMPT_STARTED,
-                      .started = {.job = 1, .attempt = 2, .node = lab_node_of(&l, 1), .restored = {1, 1}, .restored_progress = 3, .behind_ms = HOUR / 2}});
+                      .started = {.job = 1,
+                          .attempt = 2,
+                          .node = lab_node_of(&l, 1),
+                          .restored = {1, 1},
+                          .restored_progress = 3,
+                          .behind_ms = HOUR / 2}});
     assert_int_equal(model_job(l.m, 1)->row.lost_ms, lost_ms + HOUR / 2);
     lab_wait(&l, HOUR);
     lab_ended(&l, 1, END_SUCCEEDED, 0);
@@ -747,8 +803,8 @@ static void what_is_done_again_from_behind_is_lost(void **state)
     lab_deinit(&l);
 }
 
-/* The attempt starts from nothing. behind_ms: what the ledger has as useful by then; again: an attempt
- * before it started with the same. */
+/* The attempt starts from nothing. behind_ms: what the ledger has as useful by then; again: an
+ * attempt before it started with the same. */
 static void begin_anew(struct lab *l, int64_t attempt, int64_t behind_ms, bool again)
 {
     lab_plan(l);
@@ -779,7 +835,8 @@ static void what_is_given_up_becomes_lost_once(void **state)
     lab_take(&l);
     const int64_t given_up = sum(&l, LEDGER_USEFUL).ms;
     assert_true(given_up > HOUR);
-    lab_apply(&l, (struct event){.type = EV_RELEASE, .release = {.job = 1, .by = "ann", .from_scratch = true}});
+    lab_apply(&l, (struct event){.type = EV_RELEASE,
+                      .release = {.job = 1, .by = "ann", .from_scratch = true}});
     lab_heartbeats(&l);
     lab_plan(&l);
     lab_ended(&l, 1, END_RECLAIMED, 0);

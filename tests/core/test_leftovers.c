@@ -100,12 +100,14 @@ static void what_stays_is_what_was_asked_for(void **state)
         init(&l);
         int64_t node = lab_join(&l, "n1", 4);
         int64_t job = ended_job(&l, cases[i].after, cases[i].end);
-        lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node}); /* it needs no lease */
+        /* it needs no lease */
+        lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node});
         assert_true(cleans(&l, job)); /* at once: its store is closed */
         assert_int_equal(core_leftover_keep(model_cleaning(l.m)), cases[i].at_once);
         cleaned(&l, job);
         assert_int_equal(left(&l), cases[i].comes_again);
-        assert_int_equal(last_row(&l)->state, cases[i].comes_again ? LEFTOVER_WAITING : LEFTOVER_DONE);
+        assert_int_equal(
+            last_row(&l)->state, cases[i].comes_again ? LEFTOVER_WAITING : LEFTOVER_DONE);
         lab_wait(&l, 7 * DAY - 1);
         assert_false(lab_decision(&l, &ev));
         lab_wait(&l, 1);
@@ -229,8 +231,16 @@ static void it_is_loaded_as_it_was(void **state)
     struct lab l;
     struct err e;
     struct leftover_row rows[] = {
-        {.job = 1, .state = LEFTOVER_WAITING, .due_at = {1000}, .last_at = WALL_NONE, .after = AFTER_ALL},
-        {.job = 2, .state = LEFTOVER_CLEANING, .due_at = {1}, .last_at = WALL_NONE, .after = AFTER_DELETE},
+        {.job = 1,
+            .state = LEFTOVER_WAITING,
+            .due_at = {1000},
+            .last_at = WALL_NONE,
+            .after = AFTER_ALL},
+        {.job = 2,
+            .state = LEFTOVER_CLEANING,
+            .due_at = {1},
+            .last_at = WALL_NONE,
+            .after = AFTER_DELETE},
         {.job = 3, .state = LEFTOVER_CLEANING, .due_at = {1}, .last_at = WALL_NONE},
         {.job = 4, .state = LEFTOVER_DONE},
         {.job = 1, .state = LEFTOVER_WAITING, .last_at = WALL_NONE},

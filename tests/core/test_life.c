@@ -22,7 +22,8 @@ static void a_job_runs_on_an_owned_node_and_succeeds(void **state)
     const struct job_row *r = lab_row(&l, job);
     assert_int_equal(r->state, JOB_ENDED);
     assert_int_equal(r->end, END_SUCCEEDED);
-    assert_int_equal(r->cost_uusd, 250069); /* half of the node, $0.50/h, for an hour and a second */
+    /* half of the node, $0.50/h, for an hour and a second */
+    assert_int_equal(r->cost_uusd, 250069);
     lab_deinit(&l);
 }
 
@@ -48,7 +49,7 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     assert_int_equal(model_job(l.m, job)->row.state, JOB_PENDING);
     lab_launched(&l, 2);
     assert_int_equal(lab_plan(&l), 0);
-    lab_wait(&l, 5000); /* for the last of its output */
+    lab_wait(&l, 5000);                /* for the last of its output */
     assert_int_equal(lab_plan(&l), 1); /* the empty noticed machine is ended */
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
     int64_t second = lab_join_instance(&l, 2, 4);
@@ -57,7 +58,8 @@ static void a_reclaimed_job_resumes_on_another_spot_machine(void **state)
     lab_take(&l);
     lab_started(&l, job);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "started")->text, "resumed at step 1200 from checkpoint 1.1");
+    assert_string_equal(
+        lab_history(&l, "started")->text, "resumed at step 1200 from checkpoint 1.1");
     lab_wait(&l, 10000);
     lab_ended(&l, job, END_SUCCEEDED, 0);
     lab_take(&l);
@@ -87,7 +89,10 @@ static void rows_that_changed_have_their_memory_kept(void **state)
     }
     for (int k = 0; k < MANY; k++) { /* without all that the lab checks after each */
         const struct job_row r = lab_job(2);
-        assert_int_equal(core_apply(l.m, &(struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &r}, NULL, &l.e), 0);
+        assert_int_equal(
+            core_apply(l.m, &(struct event){.type = EV_SUBMIT, .now = l.now, .submit.job = &r},
+                NULL, &l.e),
+            0);
     }
     model_take_changes(l.m, &c);
     assert_int_equal(c.n_jobs, MANY);

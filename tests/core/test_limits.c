@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits of users and teams: what may not run does not, whoever else waits is not held up by it, and it runs as soon as it may.
- * That no placement exceeds a limit is looked at after each (lab.c).
+ * Limits of users and teams: what may not run does not, whoever else waits is not held up by it,
+ * and it runs as soon as it may. That no placement exceeds a limit is looked at after each (lab.c).
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -15,10 +15,12 @@
 
 static void begin(struct lab *l, const struct order_options *order, int64_t uusd_h)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
     struct pool_row base = {.name = "base", .usd_per_hour_uusd = uusd_h};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -96,7 +98,8 @@ static void a_user_runs_as_many_as_may_and_others_pass(void **state)
     assert_int_equal(n_running(&l, anns, 5), 2);
     assert_true(runs(&l, bob));
     assert_true(says(&l, anns[2], "max-running", "ann has 2 jobs that run, and may have 2"));
-    assert_ptr_equal(model_job(l.m, anns[2])->shape->aside_of, &model_job(l.m, anns[2])->account->may);
+    assert_ptr_equal(
+        model_job(l.m, anns[2])->shape->aside_of, &model_job(l.m, anns[2])->account->may);
     lab_ended(&l, anns[0], END_SUCCEEDED, 0);
     lab_plan(&l);
     assert_true(runs(&l, anns[2]));
@@ -110,8 +113,13 @@ static void limits_hold_along_the_path(void **state)
 {
     (void)state;
     struct order_user users[] = {{.name = "ann", .shares = 1, .limits = limit(LIMIT_RUNNING, 3)},
-        {.name = "bob", .shares = 1}, {.name = "cho", .shares = 1, .limits = limit(LIMIT_RUNNING, LIMIT_NONE)}};
-    struct order_team red = {.name = "red", .shares = 1, .users = users, .n_users = 3, .limits = limit(LIMIT_RUNNING, 6),
+        {.name = "bob", .shares = 1},
+        {.name = "cho", .shares = 1, .limits = limit(LIMIT_RUNNING, LIMIT_NONE)}};
+    struct order_team red = {.name = "red",
+        .shares = 1,
+        .users = users,
+        .n_users = 3,
+        .limits = limit(LIMIT_RUNNING, 6),
         .each_user = limit(LIMIT_RUNNING, 2)};
     struct order_options o = each(LIMIT_RUNNING, 1);
     struct lab l;
@@ -157,7 +165,8 @@ static void a_gpu_limit_lets_jobs_without_gpus_run(void **state)
     join_gpus(&l, "a", 16, 8);
     two.need.gpus = 2;
     one.need.gpus = 1;
-    int64_t first = lab_submit(&l, &two), second = lab_submit(&l, &two), third = lab_submit(&l, &one);
+    int64_t first = lab_submit(&l, &two), second = lab_submit(&l, &two),
+            third = lab_submit(&l, &one);
     int64_t without = submit(&l, "ann", 1);
     lab_plan(&l);
     assert_true(runs(&l, first) && !runs(&l, second) && runs(&l, third) && runs(&l, without));
@@ -206,7 +215,8 @@ static void what_runs_costs_no_more_an_hour_than_may(void **state)
     int64_t bobs = submit(&l, "bob", 1);
     lab_plan(&l);
     assert_true(runs(&l, whole) && !runs(&l, half) && !runs(&l, one) && runs(&l, bobs));
-    assert_true(says(&l, one, "too-dear", "1 machine it could run on costs more than the $0.20 an hour that ann may still pay"));
+    assert_true(says(&l, one, "too-dear",
+        "1 machine it could run on costs more than the $0.20 an hour that ann may still pay"));
     /* A machine that costs nothing is for everybody. */
     struct pool_row own = {.name = "own"};
     lab_set_pool(&l, own);
@@ -240,7 +250,8 @@ static void prices_count_as_they_are_in_force(void **state)
     int64_t second = submit(&l, "ann", 4);
     lab_plan(&l);
     assert_true(runs(&l, first) && !runs(&l, second));
-    assert_true(says(&l, second, "max-usd-per-hour", "what ann runs costs $3.00 an hour, and may cost $2.00"));
+    assert_true(says(
+        &l, second, "max-usd-per-hour", "what ann runs costs $3.00 an hour, and may cost $2.00"));
     base.usd_per_hour_uusd = 1000000;
     lab_set_pool(&l, base);
     lab_plan(&l);
@@ -285,7 +296,8 @@ static void nothing_is_launched_for_what_may_not_run(void **state)
     gang.nodes = gang.nodes_min = 2;
     lab_submit(&l, &gang);
     assert_int_equal(lab_plan(&l), 2);
-    assert_true(says(&l, dear, "too-dear", "machines it could run on cost more than the $2.50 an hour"));
+    assert_true(
+        says(&l, dear, "too-dear", "machines it could run on cost more than the $2.50 an hour"));
     lab_deinit(&l);
 }
 
@@ -304,13 +316,16 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
     int64_t tasks = lab_apply(&l, array);
     array.submit.tasks = &two;
     assert_int_equal(lab_try(&l, &array, NULL), ERR_CONFLICT);
-    assert_non_null(strstr(l.e.text, "ann may have 5 jobs that have not ended (max_submitted) and has 4; this would be 2 more"));
+    assert_non_null(strstr(l.e.text,
+        "ann may have 5 jobs that have not ended (max_submitted) and has 4; this would be 2 more"));
     assert_non_null(strstr(l.e.text, "cancel some"));
     int64_t last = lab_submit(&l, &r);
-    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
+    assert_int_equal(
+        lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
     submit(&l, "bob", 1);
     lab_plan(&l); /* a task that has begun counts as before */
-    assert_int_equal(lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
+    assert_int_equal(
+        lab_try(&l, &(struct event){.type = EV_SUBMIT, .submit.job = &r}, NULL), ERR_CONFLICT);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = last});
     lab_submit(&l, &r);
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel.job = tasks});
@@ -321,7 +336,8 @@ static void a_submit_beyond_the_limit_is_refused_with_what_to_do(void **state)
     lab_deinit(&l);
 }
 
-/* More kinds than are taken up at once: all have their turn, though the first of them fit nowhere. */
+/* More kinds than are taken up at once: all have their turn, though the first of them fit
+ * nowhere. */
 static void those_put_aside_all_have_their_turn(void **state)
 {
     (void)state;
@@ -343,7 +359,8 @@ static void those_put_aside_all_have_their_turn(void **state)
     lab_deinit(&l);
 }
 
-/* What was put aside is not reserved for, and can be held, released and cancelled as anything else. */
+/* What was put aside is not reserved for, and can be held, released and cancelled as anything
+ * else. */
 static void what_is_aside_is_a_job_as_any_other(void **state)
 {
     (void)state;
@@ -351,7 +368,8 @@ static void what_is_aside_is_a_job_as_any_other(void **state)
     const struct order_options o = each(LIMIT_RUNNING, 1);
     begin(&l, &o, 0);
     lab_join(&l, "a", 4);
-    int64_t first = submit(&l, "ann", 1), second = submit(&l, "ann", 4), third = submit(&l, "ann", 2);
+    int64_t first = submit(&l, "ann", 1), second = submit(&l, "ann", 4),
+            third = submit(&l, "ann", 2);
     int64_t bob = submit(&l, "bob", 3);
     lab_plan(&l);
     assert_true(runs(&l, bob)); /* nothing is kept for the second */
@@ -402,7 +420,8 @@ static double turns(int64_t anns, int n)
             assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
         const struct attempt *a = job_attempt(model_job(l.m, out.id));
         assert_non_null(a);
-        ev = (struct event){.type = EV_ATTEMPT_ENDED, .now = l.now,
+        ev = (struct event){.type = EV_ATTEMPT_ENDED,
+            .now = l.now,
             .ended = {.job = out.id, .attempt = 1, .node = a->row.node, .end = END_SUCCEEDED}};
         assert_int_equal(core_apply(l.m, &ev, NULL, &l.e), 0);
         for (; plan_next(l.p, l.m, l.now, &ev);)
@@ -417,8 +436,9 @@ static void a_hundred_thousand_that_may_not_run_cost_others_nothing(void **state
 {
     (void)state;
     double alone = turns(10, 2000), beside = turns(100000, 2000);
-    print_message("a job of another user: %.1f us, and %.1f us beside 100,000 of 5,000 kinds that may not run\n", alone * 1e6,
-        beside * 1e6);
+    print_message("a job of another user: %.1f us, and %.1f us beside 100,000 of 5,000 kinds that "
+                  "may not run\n",
+        alone * 1e6, beside * 1e6);
     assert_true(beside < 3 * alone + 20e-6);
 }
 

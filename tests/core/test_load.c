@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recovery: what was stored comes back and goes on; what contradicts itself is refused by name. (test_storm
- * reloads at random moments.)
+ * Recovery: what was stored comes back and goes on; what contradicts itself is refused by name.
+ * (test_storm reloads at random moments.)
  */
 #include "tests/core/shelf.h"
 
@@ -116,7 +116,8 @@ static void a_machines_true_size_is_known_again(void **state)
     drop(&w);
 }
 
-/* Loads everything up to the kind of row that was spoilt; the spoilt one must be refused as corrupt, by name.
+/* Loads everything up to the kind of row that was spoilt; the spoilt one must be refused as
+ * corrupt, by name.
  */
 static int load(const struct shelf *s, struct err *e)
 {

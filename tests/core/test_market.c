@@ -84,7 +84,8 @@ static void a_score_is_worth_five_percent_at_most(void **state)
     score(&l, "z1", 1);
     assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1025000);
     assert_int_equal(offer_hinted_uusd_h(o, 1000000000000000), 1025000000000000);
-    assert_int_equal(core_offer_effective_uusd_h(o), offer_effective_uusd_h(o, &(struct job_row){0}));
+    assert_int_equal(
+        core_offer_effective_uusd_h(o), offer_effective_uusd_h(o, &(struct job_row){0}));
     o->pool->row.by_price = true;
     assert_int_equal(offer_hinted_uusd_h(o, 1000000), 1000000);
     o->pool->row.by_price = false;
@@ -102,18 +103,23 @@ static void scores_decide_between_offers_that_cost_nearly_the_same(void **state)
         bool by_price;
         int expected;
     } cases[] = {
-        {0, 0, 0, false, 0}, {5, 5, 5, false, 0},
-        {3, 9, 0, false, 1}, {0, 10, 0, false, 1}, {1, 0, 0, false, 1}, /* one that has none is in the middle */
-        {9, 10, 0, false, 0},                                           /* 0.6 % do not make up for 1 % */
-        {1, 1, 10, false, 0},                                           /* nor 5 % for 10 % */
+        {0, 0, 0, false, 0},
+        {5, 5, 5, false, 0},
+        /* one that has none is in the middle */
+        {3, 9, 0, false, 1},
+        {0, 10, 0, false, 1},
+        {1, 0, 0, false, 1},
+        /* 0.6 % do not make up for 1 % */
+        {9, 10, 0, false, 0},
+        {1, 1, 10, false, 0}, /* nor 5 % for 10 % */
         {1, 10, 0, true, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct lab l;
         lab_init(&l);
         lab_elastic(&l, "burst", 10, "m5", 4);
-        int64_t ids[] = {
-            1, offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000), offer(&l, "z3", MARKET_SPOT, 0, 4, 1100000)};
+        int64_t ids[] = {1, offer(&l, "z2", MARKET_SPOT, 0, 4, 1010000),
+            offer(&l, "z3", MARKET_SPOT, 0, 4, 1100000)};
         struct pool_row p = lab_pool(&l, "burst");
         p.by_price = cases[k].by_price;
         lab_set_pool(&l, p);
@@ -179,7 +185,8 @@ static int64_t submit_input(struct lab *l, const char *input, int64_t limit_ms)
     return lab_submit_asking(l, &r, input);
 }
 
-/* Pool near, with offers 1, spot at $1, and 2; and far, of 4 cpus a machine, with offers 3 and 4. */
+/* Pool near, with offers 1, spot at $1, and 2; and far, of 4 cpus a machine, with offers 3 and
+ * 4. */
 static void near_and_far(struct lab *l, int32_t near_cpus)
 {
     lab_init(l);
@@ -195,7 +202,8 @@ static void near_and_far(struct lab *l, int32_t near_cpus)
     lab_set_pool(l, far);
 }
 
-/* A far offer that costs less by the hour loses where the way of the data outweighs it; near data, or little of it, and it wins. */
+/* A far offer that costs less by the hour loses where the way of the data outweighs it; near data,
+ * or little of it, and it wins. */
 static void what_its_input_costs_is_part_of_an_offers_price(void **state)
 {
     (void)state;
@@ -205,25 +213,36 @@ static void what_its_input_costs_is_part_of_an_offers_price(void **state)
         bool far_wins;
     } cases[] = {
         {"", 0, true},
-        {"input=gcp/us-central1:150323855360", 10 * 3600000, true},   /* it lies with the far one: 140 GiB at $0.12 to the other */
-        {"input=aws/us-east-1:150323855360", 10 * 3600000, false},    /* $12.60 and what reclaims read again, over ten hours, for $0.20 an hour */
-        {"input=aws/us-east-1:150323855360", 400 * 3600000, false},   /* reclaims alone read it again too often */
-        {"input=aws/us-east-1:1073741824", 10 * 3600000, true},       /* 9 cents */
-        {"input=store:150323855360", 10 * 3600000, false},            /* what the pools take for the store */
+        /* it lies with the far one: 140 GiB at $0.12 to the other */
+        {"input=gcp/us-central1:150323855360", 10 * 3600000, true},
+        /* $12.60 and what reclaims read again, over ten hours, for $0.20 an hour */
+        {"input=aws/us-east-1:150323855360", 10 * 3600000, false},
+        /* reclaims alone read it again too often */
+        {"input=aws/us-east-1:150323855360", 400 * 3600000, false},
+        {"input=aws/us-east-1:1073741824", 10 * 3600000, true}, /* 9 cents */
+        /* what the pools take for the store */
+        {"input=store:150323855360", 10 * 3600000, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lab l;
         near_and_far(&l, 4);
-        lab_apply(&l, (struct event){.type = EV_PRICE, .price = {.region = "us-central1", .zone = "z1", .type = "n2", .market = MARKET_SPOT, .uusd_h = 800000}});
+        lab_apply(&l, (struct event){.type = EV_PRICE,
+                          .price = {.region = "us-central1",
+                              .zone = "z1",
+                              .type = "n2",
+                              .market = MARKET_SPOT,
+                              .uusd_h = 800000}});
         submit_input(&l, cases[i].input, cases[i].limit_ms);
         lab_plan(&l);
         if (lab_launches(&l, 3) != cases[i].far_wins || lab_launches(&l, 1) != !cases[i].far_wins)
-            fail_msg("%s: near %lld, far %lld", cases[i].input, (long long)lab_launches(&l, 1), (long long)lab_launches(&l, 3));
+            fail_msg("%s: near %lld, far %lld", cases[i].input, (long long)lab_launches(&l, 1),
+                (long long)lab_launches(&l, 3));
         lab_deinit(&l);
     }
 }
 
-/* So many idle nodes of each: of far with less left than of near, so that they are taken first by who reads nothing. */
+/* So many idle nodes of each: of far with less left than of near, so that they are taken first by
+ * who reads nothing. */
 static void idle_nodes(struct lab *l, int n)
 {
     int64_t jobs = 0;
@@ -248,7 +267,8 @@ static const char *pool_of(const struct lab *l, int64_t job)
     return node == CORE_ID_NONE ? "none" : model_node(l->m, node)->pool->row.name;
 }
 
-/* Of nodes that are there, those come first where it costs the least to read it; a gang's likewise. */
+/* Of nodes that are there, those come first where it costs the least to read it; a gang's
+ * likewise. */
 static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
 {
     (void)state;
@@ -275,14 +295,16 @@ static void who_reads_goes_to_the_free_nodes_that_are_near(void **state)
     }
 }
 
-/* What can begin begins: nobody waits for a machine that is nearer, nor passes an owned node for a rented one. */
+/* What can begin begins: nobody waits for a machine that is nearer, nor passes an owned node for a
+ * rented one. */
 static void a_far_node_is_better_than_none(void **state)
 {
     (void)state;
     struct lab l;
     idle_nodes(&l, 1);
     struct job_row r = lab_job(4);
-    int64_t first = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360"), second = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360");
+    int64_t first = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360"),
+            second = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360");
     int64_t third = lab_submit_asking(&l, &r, "input=aws/us-east-1:150323855360");
     lab_plan(&l);
     assert_string_equal(pool_of(&l, first), "near");
@@ -314,7 +336,8 @@ static void boots_are_learned(void **state)
     lab_deinit(&l);
 }
 
-/* Three zones at nearly one price: with a premium for company, ten machines end up in all of them. */
+/* Three zones at nearly one price: with a premium for company, ten machines end up in all of
+ * them. */
 static void machines_are_spread_as_far_as_the_premium_goes(void **state)
 {
     (void)state;
@@ -331,13 +354,14 @@ static void machines_are_spread_as_far_as_the_premium_goes(void **state)
         for (int k = 0; k < 10; k++)
             lab_submit_cpus(&l, 4);
         lab_plan(&l);
-        assert_int_equal(lab_launches(&l, 1) + lab_launches(&l, second) + lab_launches(&l, third), 10);
+        assert_int_equal(
+            lab_launches(&l, 1) + lab_launches(&l, second) + lab_launches(&l, third), 10);
         assert_int_equal(lab_launches(&l, dear), 0);
         if (spread == 0)
             assert_int_equal(lab_launches(&l, 1), 10);
         else
-            assert_true(
-                lab_launches(&l, 1) <= 5 && lab_launches(&l, second) >= 2 && lab_launches(&l, third) >= 2);
+            assert_true(lab_launches(&l, 1) <= 5 && lab_launches(&l, second) >= 2 &&
+                        lab_launches(&l, third) >= 2);
         lab_deinit(&l);
     }
 }
@@ -364,7 +388,8 @@ static void no_pool_exceeds_its_limits(void **state)
     assert_true(told);
     struct event ev = {.type = EV_LAUNCH, .launch.offer = 1};
     assert_int_equal(lab_try(&l, &ev, NULL), ERR_CONFLICT);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
+    lab_apply(
+        &l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 500000}});
     lab_plan(&l); /* what runs costs less as well: there is room for four more */
     assert_int_equal(lab_launches(&l, 1), 7);
     lab_deinit(&l);
@@ -376,8 +401,10 @@ static void all_pools_together_have_a_limit(void **state)
     struct lab l;
     lab_init(&l);
     model_destroy(l.m);
-    l.m = model_create(&(struct model_options){
-        .cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .max_nodes = 5, .max_gpus = 6});
+    l.m = model_create(&(struct model_options){.cluster_uid = "0123456789abcdef",
+        .lease_ms = LAB_LEASE_MS,
+        .max_nodes = 5,
+        .max_gpus = 6});
     lab_elastic(&l, "one", 4, "m5", 4);
     lab_elastic(&l, "two", 4, "m5", 4);
     for (int k = 0; k < 9; k++)
@@ -402,7 +429,8 @@ static void gpus_are_limited_too(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4);
-    int64_t g = lab_offer(&l, "burst", "g6", MARKET_SPOT, 0, (struct resources){4, 4, 16384}, 2000000);
+    int64_t g =
+        lab_offer(&l, "burst", "g6", MARKET_SPOT, 0, (struct resources){4, 4, 16384}, 2000000);
     struct pool_row p = lab_pool(&l, "burst");
     p.max_gpus = 10;
     lab_set_pool(&l, p);
@@ -478,7 +506,8 @@ static void a_rebalance_that_comes_true_makes_saves_more_frequent(void **state)
     lab_notice(&l, 1, NOTICE_TYPE_REBALANCE, 0);
     double after = core_reclaims_per_hour(model_node(l.m, 1));
     assert_true(core_interval_ms(a) < every / 2);
-    assert_true(after > before + 1);                          /* nothing is known yet: as good as even */
+    /* nothing is known yet: as good as even */
+    assert_true(after > before + 1);
     assert_int_equal(model_node(l.m, 1)->row.state, NODE_UP); /* and nobody has to leave */
     lab_notice(&l, 1, NOTICE_TYPE_RECLAIM, 120000);
     assert_int_equal(model_offer(l.m, 1)->row.rebalances, 1);
@@ -535,7 +564,8 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
     assert_int_equal(
-        job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING); /* it goes on until there is a place */
+        /* it goes on until there is a place */
+        job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING);
     lab_bring_up(&l, 3, 4);
     assert_int_equal(lab_plan(&l), 1);
     const struct attempt *a = job_attempt(model_job(l.m, 1));
@@ -560,7 +590,8 @@ static void a_drought_that_lasts_costs_no_work(void **state)
         wait_with_heartbeats(&l, 10000);
         lab_plan(&l);
         for (; model_instance(l.m, next); next++, tries++)
-            lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {next, true, "no capacity"}});
+            lab_apply(&l,
+                (struct event){.type = EV_LAUNCH_REFUSED, .refused = {next, true, "no capacity"}});
     }
     assert_int_equal(model_job(l.m, 1)->row.attempts, 1);
     assert_true(tries >= 4 && tries <= 12); /* at growing distances */
@@ -605,24 +636,28 @@ static void what_hardly_costs_less_is_not_worth_a_move(void **state)
     (void)state;
     struct lab l;
     in_a_drought(&l, 600000);
-    lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
+    lab_apply(
+        &l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
     wait_with_heartbeats(&l, 1200000);
     assert_int_equal(lab_plan(&l), 0);
     lab_deinit(&l);
 }
 
-/* On-demand at $3 where its input lies; there is a spot node at $1 from which reading it again would cost $12.60, or 9 cents. */
+/* On-demand at $3 where its input lies; there is a spot node at $1 from which reading it again
+ * would cost $12.60, or 9 cents. */
 static void a_move_to_where_its_input_is_far_has_to_pay_for_reading_it(void **state)
 {
     (void)state;
     static const struct {
         const char *input;
         bool moves;
-    } cases[] = {{"input=aws/r1:150323855360", false}, {"input=aws/r1:1073741824", true}, {"", true}};
+    } cases[] = {
+        {"input=aws/r1:150323855360", false}, {"input=aws/r1:1073741824", true}, {"", true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lab l;
         in_a_drought_asking(&l, 600000, cases[i].input);
-        lab_apply(&l, (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
+        lab_apply(&l,
+            (struct event){.type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 2900000}});
         lab_elastic(&l, "far", 1, "n2", 4);
         struct pool_row far = lab_pool(&l, "far");
         STR_COPY(far.provider, "gcp");
@@ -637,7 +672,8 @@ static void a_move_to_where_its_input_is_far_has_to_pay_for_reading_it(void **st
         lab_ended(&l, other, END_SUCCEEDED, 0);
         wait_with_heartbeats(&l, 600000);
         lab_plan(&l);
-        assert_int_equal(job_attempt(model_job(l.m, 1))->row.state, cases[i].moves ? ATTEMPT_STOPPING : ATTEMPT_RUNNING);
+        assert_int_equal(job_attempt(model_job(l.m, 1))->row.state,
+            cases[i].moves ? ATTEMPT_STOPPING : ATTEMPT_RUNNING);
         lab_deinit(&l);
     }
 }
@@ -658,7 +694,8 @@ static void an_owned_node_that_is_free_is_returned_to_at_once(void **state)
 
 /* ---- launches that may be answered from several offers ---- */
 
-static int64_t kind(struct lab *l, const char *zone, const char *type, struct resources total, int64_t uusd_h)
+static int64_t kind(
+    struct lab *l, const char *zone, const char *type, struct resources total, int64_t uusd_h)
 {
     struct offer_row r = {.pool = "burst",
         .market = MARKET_SPOT,
@@ -688,7 +725,8 @@ static void a_fleet_launch_names_what_would_do_as_well_best_first(void **state)
     (void)state;
     struct lab l;
     fleet(&l);
-    int64_t third = kind(&l, "z3", "m5", LARGE, 1300000), second = kind(&l, "z2", "m5", LARGE, 1100000);
+    int64_t third = kind(&l, "z3", "m5", LARGE, 1300000),
+            second = kind(&l, "z2", "m5", LARGE, 1100000);
     kind(&l, "z1", "small", SMALL, 1000001);
     kind(&l, "z1", "dear", LARGE, 1600000);
     int64_t avoided = kind(&l, "z1", "avoided", LARGE, 1050000);
@@ -759,7 +797,8 @@ static void alternatives_are_bounded(void **state)
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     const struct offer *all[INSTANCE_ALTERNATIVES_MAX];
-    assert_int_equal(core_alternatives(l.m, model_instance(l.m, 1), all), INSTANCE_ALTERNATIVES_MAX);
+    assert_int_equal(
+        core_alternatives(l.m, model_instance(l.m, 1), all), INSTANCE_ALTERNATIVES_MAX);
     lab_deinit(&l);
 }
 
@@ -816,7 +855,8 @@ static void an_answer_from_nowhere_that_was_named_changes_nothing(void **state)
     lab_deinit(&l);
 }
 
-/* The agent joined before the answer came: it has been there from its launch on, at the price of that place. */
+/* The agent joined before the answer came: it has been there from its launch on, at the price of
+ * that place. */
 static void a_late_answer_moves_a_running_machine(void **state)
 {
     (void)state;
@@ -847,13 +887,15 @@ static void a_place_that_refused_is_avoided_whatever_became_of_the_launch(void *
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     struct event ev = {.type = EV_OFFER_REFUSED,
-        .offer_refused = {.instance = 1, .zone = "z2", .type = "m5", .capacity = true, .text = "none left"}};
+        .offer_refused = {
+            .instance = 1, .zone = "z2", .type = "m5", .capacity = true, .text = "none left"}};
     lab_apply(&l, ev);
     lab_take(&l);
     const struct offer *o = model_offer(l.m, other);
     assert_int_equal(o->row.refusals, 1);
     assert_int_equal(o->row.avoid_until.ms, l.now.mono.ms + LAB_BACKOFF_MS);
-    assert_string_equal(lab_history(&l, "offer-refused")->text, "m5 spot in z2: none left; avoided for 10s");
+    assert_string_equal(
+        lab_history(&l, "offer-refused")->text, "m5 spot in z2: none left; avoided for 10s");
     assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_INTENDED);
     STR_COPY(ev.offer_refused.zone, "z9"); /* of no offer: nothing */
     lab_apply(&l, ev);

@@ -64,8 +64,8 @@ static void names_are_made_unique(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct node_row r[] = {
-        node_named("host", "k1"), node_named("host", "k2"), node_named("host", "k3"), node_named("", "k4")};
+    struct node_row r[] = {node_named("host", "k1"), node_named("host", "k2"),
+        node_named("host", "k3"), node_named("", "k4")};
     for (size_t k = 0; k < 4; k++)
         lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r[k]}});
     assert_string_equal(model_node(l.m, 1)->row.name, "host");
@@ -275,7 +275,8 @@ static void a_lost_node_with_a_notice_was_reclaimed(void **state)
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.end, END_RECLAIMED);
     assert_int_equal(model_job(l.m, job)->row.used[RETRY_NODE_LOST], 0);
-    lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = id}); /* it came to nothing */
+    /* it came to nothing */
+    lab_apply(&l, (struct event){.type = EV_HEARTBEAT, .heartbeat.node = id});
     assert_int_equal(model_node(l.m, id)->row.state, NODE_UP);
     assert_int_equal(model_node(l.m, id)->row.notice, NOTICE_TYPE_NONE);
     lab_deinit(&l);
@@ -387,8 +388,9 @@ static void users_are_told_when_there_is_no_such_node(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct event evs[] = {{.type = EV_DRAIN, .drain.node = 9}, {.type = EV_UNDRAIN, .undrain.node = 9},
-        {.type = EV_NODE_DELETE, .node_delete.node = 9}, {.type = EV_NODE_LOST, .lost.node = 9}};
+    struct event evs[] = {{.type = EV_DRAIN, .drain.node = 9},
+        {.type = EV_UNDRAIN, .undrain.node = 9}, {.type = EV_NODE_DELETE, .node_delete.node = 9},
+        {.type = EV_NODE_LOST, .lost.node = 9}};
     for (size_t k = 0; k < sizeof evs / sizeof evs[0]; k++)
         assert_int_equal(lab_try(&l, &evs[k], NULL), ERR_NOT_FOUND);
     lab_deinit(&l);

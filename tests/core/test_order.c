@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of the queue: who has used little for their share comes first, waiting and boosts count beside it, and nobody
- * waits for ever.
+ * The order of the queue: who has used little for their share comes first, waiting and boosts count
+ * beside it, and nobody waits for ever.
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -16,10 +16,12 @@
 
 static void begin(struct lab *l, const struct order_options *order)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 365 * DAY_MS, .order = order};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 365 * DAY_MS, .order = order};
     struct pool_row base = {.name = "base"};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -270,18 +272,20 @@ static void a_priority_tells_its_parts(void **state)
     lab_join(&l, "a", 4);
     n = core_explain(l.m, l.now, job, why, EXPLAIN_REASONS_MAX);
     assert_string_equal(why[n - 1].code, "priority");
-    assert_string_equal(why[n - 1].text,
-        "it stands as if it had waited for 76d00h: its waiting 1h00m, fair share 75d00h, QOS 1d00h, size 20m00s, "
-        "less nice 30m00s; belay shares says who used what");
+    assert_string_equal(why[n - 1].text, "it stands as if it had waited for 76d00h: its waiting "
+                                         "1h00m, fair share 75d00h, QOS 1d00h, size 20m00s, "
+                                         "less nice 30m00s; belay shares says who used what");
     lab_wait(&l, 21 * HOUR_MS + 30 * MINUTE_MS);
     core_priority(l.m, model_job(l.m, job), l.now.wall, &p);
-    assert_int_equal(p.age_ms + p.nice_ms, 7 * HOUR_MS); /* six, and a sixteenth of the other sixteen */
+    /* six, and a sixteenth of the other sixteen */
+    assert_int_equal(p.age_ms + p.nice_ms, 7 * HOUR_MS);
     lab_deinit(&l);
 }
 
 /* ---- a busy cluster ---- */
 
-/* Every user has eight jobs waiting at all times. Nodes of 4 cpus; jobs take 1 to 4 of them for 10 to 70 minutes. */
+/* Every user has eight jobs waiting at all times. Nodes of 4 cpus; jobs take 1 to 4 of them for 10
+ * to 70 minutes. */
 struct busy {
     struct lab l;
     uint64_t random;
@@ -370,14 +374,15 @@ static void those_who_always_wait_use_their_shares(void **state)
     run_busy(&b, 10, 7);
     double ann = cpu_hours(&b.l, "red", "ann"), bob = cpu_hours(&b.l, "red", "bob");
     double cho = cpu_hours(&b.l, "blue", "cho"), all = ann + bob + cho;
-    print_message("red %.1f %%: ann %.1f %%, bob %.1f %%; blue %.1f %%\n", 100 * (ann + bob) / all, 100 * ann / all,
-        100 * bob / all, 100 * cho / all);
+    print_message("red %.1f %%: ann %.1f %%, bob %.1f %%; blue %.1f %%\n", 100 * (ann + bob) / all,
+        100 * ann / all, 100 * bob / all, 100 * cho / all);
     assert_about(cho / all, 0.25);
     assert_about(ann / (ann + bob), 0.75);
     lab_deinit(&b.l);
 }
 
-/* One has used everything for a month; another comes and always has more to do. The first's jobs still start. */
+/* One has used everything for a month; another comes and always has more to do. The first's jobs
+ * still start. */
 static void nobody_waits_for_ever(void **state)
 {
     (void)state;
@@ -398,7 +403,8 @@ static void old_usage_is_loaded_or_refused(void **state)
     (void)state;
     struct lab l;
     begin(&l, NULL);
-    struct account_row r = {.team = "ann", .user = "ann", .used = 5, .at = {1}}, bad[] = {r, r, r, r};
+    struct account_row r = {.team = "ann", .user = "ann", .used = 5, .at = {1}},
+                       bad[] = {r, r, r, r};
     assert_int_equal(model_load_account(l.m, &r, &l.e), 0);
     bad[1].user[0] = '\0';
     bad[2].used = -1;

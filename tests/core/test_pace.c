@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are to be done by some moment: on spot while there is time, on on-demand when there is not, and never late for having
- * waited for spot.
+ * Jobs that are to be done by some moment: on spot while there is time, on on-demand when there is
+ * not, and never late for having waited for spot.
  */
 #include "tests/core/lab.h"
 
@@ -39,7 +39,8 @@ static void no_spot_for_a_while(struct lab *l)
 {
     int64_t spot = intended(l, MARKET_SPOT);
     if (spot != CORE_ID_NONE)
-        lab_apply(l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {spot, true, "no capacity"}});
+        lab_apply(
+            l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {spot, true, "no capacity"}});
     lab_wait(l, MINUTE_MS / 4);
     lab_heartbeats(l);
     lab_plan(l);
@@ -68,13 +69,16 @@ static void with_time_only_spot_is_bought(void **state)
     lab_take(&l);
     assert_int_equal(lab_launches(&l, SPOT), 1);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
-    assert_string_equal(lab_history(&l, "pace")->text, "only spot for now: about 1h00m of work, and 10h00m to do it in");
+    assert_string_equal(lab_history(&l, "pace")->text,
+        "only spot for now: about 1h00m of work, and 10h00m to do it in");
     size_t n = core_explain(l.m, l.now, job, why, 16);
     assert_string_equal(why[n - 2].code, "finish-by");
-    assert_string_equal(why[n - 2].text, "it is to be done in 10h00m; only spot is bought for it as yet, burst/z1/m4: there is time to wait for that");
+    assert_string_equal(why[n - 2].text, "it is to be done in 10h00m; only spot is bought for it "
+                                         "as yet, burst/z1/m4: there is time to wait for that");
     assert_string_equal(why[n - 1].code, "expected");
     /* refused, it waits; where another job goes on-demand at once */
-    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
+    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED,
+                      .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
     lab_submit_pool(&l, 4, "burst", WISH_ANY);
@@ -95,12 +99,13 @@ static void without_time_it_is_on_demand_at_once(void **state)
     lab_take(&l);
     assert_int_equal(lab_launches(&l, SPOT), 0);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 1);
-    assert_string_equal(lab_history(&l, "pace")->text, "on-demand from now on: about 1h00m of work, and 1h10m to do it in");
+    assert_string_equal(lab_history(&l, "pace")->text,
+        "on-demand from now on: about 1h00m of work, and 1h10m to do it in");
     lab_deinit(&l);
 }
 
-/* No spot, ever; the first machine on demand never joins, and the second is twice as slow as machines are. From every moment to be done
- * by that could be met when the job came. */
+/* No spot, ever; the first machine on demand never joins, and the second is twice as slow as
+ * machines are. From every moment to be done by that could be met when the job came. */
 static void who_waits_in_vain_is_not_late(void **state)
 {
     (void)state;
@@ -119,8 +124,10 @@ static void who_waits_in_vain_is_not_late(void **state)
                 asked_at = l.now.wall.ms;
             else if (sure != CORE_ID_NONE && l.now.wall.ms - asked_at >= 3 * MINUTE_MS)
                 lab_bring_up(&l, sure, 4);
-            if (first != CORE_ID_NONE && model_instance(l.m, first) && model_instance(l.m, first)->row.state == INSTANCE_ENDING)
-                lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {.instance = first, .ended_at = WALL_NONE}});
+            if (first != CORE_ID_NONE && model_instance(l.m, first) &&
+                model_instance(l.m, first)->row.state == INSTANCE_ENDING)
+                lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE,
+                                  .gone = {.instance = first, .ended_at = WALL_NONE}});
             no_spot_for_a_while(&l);
         }
         assert_true(job_attempt(model_job(l.m, job)) && l.now.wall.ms + HOUR_MS <= r.finish_ms);
@@ -154,11 +161,13 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     assert_int_equal(lab_launches(&l, SPOT), spot_before + 1);
     lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
     lab_plan(&l);
-    assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_EVICTED); /* to go on where it costs less */
+    /* to go on where it costs less */
+    assert_int_equal(job_attempt(model_job(l.m, job))->row.stop_reason, END_EVICTED);
     lab_deinit(&l);
 }
 
-/* What was saved counts, whatever becomes of the rest; and what the program shows counts more than what was told. */
+/* What was saved counts, whatever becomes of the rest; and what the program shows counts more than
+ * what was told. */
 static void work_that_is_saved_or_shown_counts(void **state)
 {
     (void)state;
@@ -200,19 +209,23 @@ static void until_progress_is_told_again_the_work_left_gets_less(void **state)
     lab_plan(&l);
     lab_started(&l, job);
     lab_wait(&l, 12 * MINUTE_MS);
-    lab_apply(&l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
+    lab_apply(&l, (struct event){.type = EV_PROGRESS,
+                      .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
     lab_wait(&l, 30 * MINUTE_MS);
     pace_look(l.m, model_job(l.m, job), l.now);
     pace_due(l.m, l.now, &ev);
-    assert_string_equal(ev.pace.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
-    lab_saved(&l, job, 1, 60); /* what is in a checkpoint was done when it was made: 50 in half an hour, and 40 are left */
+    assert_string_equal(
+        ev.pace.text, "only spot for now: about 1h18m of work, and 19h18m to do it in");
+    /* what is in a checkpoint was done when it was made: 50 in half an hour, and 40 are left */
+    lab_saved(&l, job, 1, 60);
     assert_in_range(model_job(l.m, job)->row.shown_ms, 65 * MINUTE_MS, 66 * MINUTE_MS);
     lab_deinit(&l);
 }
 
 static void tells(struct lab *l, int64_t job, int64_t attempt, int64_t done)
 {
-    lab_apply(l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = attempt, .done = done, .total = 100}});
+    lab_apply(l, (struct event){.type = EV_PROGRESS,
+                     .progress = {.job = job, .attempt = attempt, .done = done, .total = 100}});
 }
 
 static int64_t left_ms(const struct lab *l, int64_t job)
@@ -220,7 +233,8 @@ static int64_t left_ms(const struct lab *l, int64_t job)
     return pace_work_left(l->m, model_job(l->m, job), l->now.wall).ms;
 }
 
-/* It loads for ten minutes, and then does a hundredth in one, which is an hour and 40 minutes of work; another start would take ten minutes again. */
+/* It loads for ten minutes, and then does a hundredth in one, which is an hour and 40 minutes of
+ * work; another start would take ten minutes again. */
 static void what_a_program_takes_to_begin_is_not_work(void **state)
 {
     (void)state;
@@ -241,7 +255,8 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_wait(&l, 10 * MINUTE_MS);
         tells(&l, job, 1, 10);
         assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
-        assert_in_range(pace_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000, 10 * MINUTE_MS + 1000);
+        assert_in_range(
+            pace_work_warm_ms(model_job(l.m, job)), 10 * MINUTE_MS - 1000, 10 * MINUTE_MS + 1000);
         assert_int_equal(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 0);
         lab_saved(&l, job, 1, 10);
         lab_ended(&l, job, END_RECLAIMED, 0);
@@ -251,10 +266,12 @@ static void what_a_program_takes_to_begin_is_not_work(void **state)
         lab_started(&l, job);
         lab_wait(&l, 4 * MINUTE_MS); /* it loads again: nothing is done */
         assert_in_range(left_ms(&l, job), 90 * MINUTE_MS - 1000, 90 * MINUTE_MS);
-        assert_in_range(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 6 * MINUTE_MS - 1000, 6 * MINUTE_MS + 1000);
+        assert_in_range(pace_work_warming_ms(model_job(l.m, job), l.now.wall), 6 * MINUTE_MS - 1000,
+            6 * MINUTE_MS + 1000);
         lab_wait(&l, 10 * MINUTE_MS);
         assert_in_range(left_ms(&l, job), 86 * MINUTE_MS - 2000, 86 * MINUTE_MS);
-        tells(&l, job, 2, 11); /* it was quick, or is slower here: the rate is as before until it is seen */
+        /* it was quick, or is slower here: the rate is as before until it is seen */
+        tells(&l, job, 2, 11);
         assert_in_range(left_ms(&l, job), 89 * MINUTE_MS - 1000, 89 * MINUTE_MS);
         lab_saved(&l, job, 1, 11);
         lab_ended(&l, job, END_RECLAIMED, 0);
@@ -283,7 +300,8 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
         lab_started(&l, job);
         lab_wait(&l, 30 * MINUTE_MS);
         if (shown) /* a tenth in half an hour: five hours, not two */
-            lab_apply(&l, (struct event){.type = EV_PROGRESS, .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
+            lab_apply(&l, (struct event){.type = EV_PROGRESS,
+                              .progress = {.job = job, .attempt = 1, .done = 10, .total = 100}});
         lab_saved(&l, job, 1, shown ? 10 : PROGRESS_NONE);
         lab_ended(&l, job, END_RECLAIMED, 0);
         lab_plan(&l);
@@ -293,7 +311,8 @@ static void progress_that_shows_more_work_brings_on_demand_earlier(void **state)
     assert_true(took[1] < took[0]);
 }
 
-static void assert_work_left(const struct lab *l, int64_t job, int64_t minutes, int64_t worst_minutes)
+static void assert_work_left(
+    const struct lab *l, int64_t job, int64_t minutes, int64_t worst_minutes)
 {
     const struct work_left w = pace_work_left(l->m, model_job(l->m, job), l->now.wall);
     assert_in_range(w.ms, minutes * MINUTE_MS - 2000, minutes * MINUTE_MS + 2000);
@@ -342,7 +361,8 @@ static void the_more_progress_shows_the_more_it_is_believed(void **state)
     assert_work_left(&l, job, 1020, 1020 + 51);
     tells(&l, job, 2, 15);
     lab_wait(&l, 10 * MINUTE_MS);
-    tells(&l, job, 2, 15); /* it is working at the next: that is not slower for being told of again */
+    /* it is working at the next: that is not slower for being told of again */
+    tells(&l, job, 2, 15);
     assert_work_left(&l, job, 1010, 1010 + 50);
     lab_wait(&l, 998 * MINUTE_MS);
     tells(&l, job, 2, 99); /* a hundredth of all in any case, which took so long with both */
@@ -361,7 +381,8 @@ static void passes(struct lab *l, int64_t ms)
     }
 }
 
-/* Uniform Progress beside a job, on what the job sees: it runs where the job's machine is, loses it with the job, and both are paid for. */
+/* Uniform Progress beside a job, on what the job sees: it runs where the job's machine is, loses it
+ * with the job, and both are paid for. */
 static void the_rival_sees_what_the_job_sees(void **state)
 {
     (void)state;
@@ -384,30 +405,40 @@ static void the_rival_sees_what_the_job_sees(void **state)
     assert_in_range(v->paid_uusd, v->job_paid_uusd / 10 * 8, v->job_paid_uusd);
     assert_true(v->job_paid_uusd > 0);
     /* as stored, it is the same job to another belayd */
-    const struct rival_row later = pace_rival_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
+    const struct rival_row later =
+        pace_rival_now(v, 2 * HOUR_MS, 0, (struct wall){v->at_ms + 30 * MINUTE_MS});
     assert_int_equal(later.done_ms - v->done_ms, 30 * MINUTE_MS - v->starting_ms);
     assert_int_equal(later.paid_uusd - v->paid_uusd, v->price_uusd_h / 2);
-    assert_int_equal(pace_rival_now(v, v->done_ms, 0, (struct wall){v->at_ms + HOUR_MS}).done_ms, v->done_ms);
-    lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE, .gone = {.instance = machine, .reclaimed = true, .ended_at = WALL_NONE}});
+    assert_int_equal(
+        pace_rival_now(v, v->done_ms, 0, (struct wall){v->at_ms + HOUR_MS}).done_ms, v->done_ms);
+    lab_apply(&l, (struct event){.type = EV_INSTANCE_GONE,
+                      .gone = {.instance = machine, .reclaimed = true, .ended_at = WALL_NONE}});
     passes(&l, MINUTE_MS);
     assert_int_not_equal(v->on, SPOT);
     assert_int_equal(v->last, SPOT);
     lab_deinit(&l);
 }
 
-/* What it waits for, why it pays for on-demand, and what comes of that is told, whatever the rule. */
+/* What it waits for, why it pays for on-demand, and what comes of that is told, whatever the
+ * rule. */
 static void what_is_decided_is_explained_by_all_rules(void **state)
 {
     static const struct {
         enum finish_rule rule;
         int64_t in_ms;
         const char *waits, *pays; /* parts of what is said at first, and at the end of its time */
-    } all[] = {{FINISH_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "on-demand is bought for it: "},
-        {FINISH_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
-        {FINISH_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
-        {FINISH_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it is behind the straight line"},
-        {FINISH_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/", "it has waited for spot for as long as it may"},
-        {FINISH_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen", "on-demand from the start is what was chosen"}};
+    } all[] = {{FINISH_PLANNED, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+                   "on-demand is bought for it: "},
+        {FINISH_UNIFORM_STICKY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+            "it is behind the straight line"},
+        {FINISH_UNIFORM, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+            "it is behind the straight line"},
+        {FINISH_UNIFORM_PLAIN, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+            "it is behind the straight line"},
+        {FINISH_GREEDY, 10 * HOUR_MS, "only spot is bought for it as yet, burst/",
+            "it has waited for spot for as long as it may"},
+        {FINISH_ON_DEMAND, 10 * HOUR_MS, "on-demand from the start is what was chosen",
+            "on-demand from the start is what was chosen"}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct lab l;
@@ -422,7 +453,8 @@ static void what_is_decided_is_explained_by_all_rules(void **state)
         assert_true(core_pace_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
         assert_non_null(strstr(why, all[i].waits));
         assert_true(core_pace_expects(l.m, model_job(l.m, job), l.now, &at_first));
-        assert_true(at_first.median_ms >= HOUR_MS && at_first.late_ms >= at_first.median_ms && at_first.late_ms <= all[i].in_ms);
+        assert_true(at_first.median_ms >= HOUR_MS && at_first.late_ms >= at_first.median_ms &&
+                    at_first.late_ms <= all[i].in_ms);
         assert_true(at_first.uusd > 0);
         if (all[i].rule != FINISH_ON_DEMAND)
             until_pace(&l, job, PACE_SURE, 10 * HOUR_MS);
@@ -468,7 +500,8 @@ static bool says(struct lab *l, int64_t job, const char *code)
     return i < n;
 }
 
-/* What it may not be given just now is there for it, and no drill would help; and who is late is told so before it is. */
+/* What it may not be given just now is there for it, and no drill would help; and who is late is
+ * told so before it is. */
 static void what_is_told_is_so(void **state)
 {
     (void)state;
@@ -488,12 +521,16 @@ static void what_is_told_is_so(void **state)
         assert_false(says(&l, jobs[i], "market"));
         assert_int_equal(says(&l, jobs[i], "late"), jobs[i] == late);
     }
-    assert_non_null(strstr(reason_of(&l, waits, "finish-by")->text, "it is to be done in 10h00m; only spot is bought for it as yet"));
+    assert_non_null(strstr(reason_of(&l, waits, "finish-by")->text,
+        "it is to be done in 10h00m; only spot is bought for it as yet"));
     assert_non_null(strstr(reason_of(&l, sure, "finish-by")->text, "on-demand is bought for it: "));
-    assert_string_equal(reason_of(&l, late, "finish-by")->text, "it is to be done in 30m00s; on-demand is bought for it: nothing else is as soon");
-    assert_non_null(strstr(reason_of(&l, late, "late")->text, "it is expected to be late: it takes about 1h"));
+    assert_string_equal(reason_of(&l, late, "finish-by")->text,
+        "it is to be done in 30m00s; on-demand is bought for it: nothing else is as soon");
+    assert_non_null(
+        strstr(reason_of(&l, late, "late")->text, "it is expected to be late: it takes about 1h"));
     lab_wait(&l, 31 * MINUTE_MS);
-    assert_string_equal(reason_of(&l, late, "finish-by")->text, "it was to be done 1m00s ago; on-demand is bought for it: nothing else is as soon");
+    assert_string_equal(reason_of(&l, late, "finish-by")->text,
+        "it was to be done 1m00s ago; on-demand is bought for it: nothing else is as soon");
     assert_non_null(strstr(reason_of(&l, late, "late")->text, "it is late, and takes about 1h"));
     lab_deinit(&l);
 }
@@ -517,7 +554,8 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
         assert_int_equal(lab_launches(&l, SPOT), is_sure ? 0 : 1);
         if (!is_sure)
             assert_non_null(strstr(reason_of(&l, job, "finish-by")->text,
-                "only on-demand makes it for certain, for $3.00 an hour or more, and it takes at most $2.00 (--max-usd-per-hour)"));
+                "only on-demand makes it for certain, for $3.00 an hour or more, and it takes at "
+                "most $2.00 (--max-usd-per-hour)"));
         lab_deinit(&l);
     }
     struct lab l;
@@ -528,7 +566,9 @@ static void what_costs_more_than_it_takes_is_not_looked_at(void **state)
     struct job_row r = job_by(&l, HOUR_MS, 10 * HOUR_MS);
     r.max_uusd_h = 3000000;
     int64_t job = lab_submit(&l, &r);
-    struct event price = {.type = EV_PRICE, .price = {.region = "r1", .zone = "z1", .type = "m4x", .market = MARKET_SPOT, .uusd_h = 3500000}};
+    struct event price = {.type = EV_PRICE,
+        .price = {
+            .region = "r1", .zone = "z1", .type = "m4x", .market = MARKET_SPOT, .uusd_h = 3500000}};
     lab_apply(&l, price);
     lab_plan(&l);
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
@@ -549,13 +589,15 @@ static void what_it_may_not_cost_is_told_with_what_is_expected(void **state)
     int64_t job = lab_submit(&l, &r);
     lab_plan(&l);
     assert_null(strstr(reason_of(&l, free, "expected")->text, "more than"));
-    assert_non_null(strstr(reason_of(&l, job, "expected")->text, ": more than is left of the $2.00 that it may cost (--max-usd), so it is parked before"));
+    assert_non_null(strstr(reason_of(&l, job, "expected")->text,
+        ": more than is left of the $2.00 that it may cost (--max-usd), so it is parked before"));
     lab_deinit(&l);
 }
 
 static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
 {
-    lab_apply(l, (struct event){.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = &to}});
+    lab_apply(l, (struct event){.type = EV_UPDATE,
+                     .update = {.job = job, .by = "ann", .fields = fields, .to = &to}});
     lab_plan(l);
 }
 
@@ -566,11 +608,13 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 4, "m4", 4);
-    struct job_row r = lab_job(4), to = job_by(&l, HOUR_MS, 10 * HOUR_MS), late = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
+    struct job_row r = lab_job(4), to = job_by(&l, HOUR_MS, 10 * HOUR_MS),
+                   late = job_by(&l, HOUR_MS, HOUR_MS + 10 * MINUTE_MS);
     int64_t job = lab_submit(&l, &r);
     change(&l, job, finish | work, to);
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
-    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
+    lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED,
+                      .refused = {intended(&l, MARKET_SPOT), true, "no capacity"}});
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, ON_DEMAND), 0);
     change(&l, job, finish, late);
@@ -591,7 +635,8 @@ static void it_may_be_said_changed_and_taken_back_later(void **state)
     assert_int_equal(model_job(l.m, job)->row.pace, PACE_SPOT);
     /* what could not be submitted so is refused, and changes nothing */
     struct err before = l.e;
-    struct event bad = {.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};
+    struct event bad = {
+        .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = work, .to = &r}};
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
     assert_non_null(strstr(l.e.text, "say --work 6h, or --time"));
     r.finish_ms = l.now.wall.ms - 1;
@@ -629,7 +674,8 @@ static void what_cannot_be_meant_is_refused(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS), unknown = job_by(&l, 0, HOUR_MS);
+    struct job_row over = job_by(&l, HOUR_MS, -1), spot = job_by(&l, HOUR_MS, HOUR_MS),
+                   unknown = job_by(&l, 0, HOUR_MS);
     spot.market = WISH_SPOT;
     lab_refused(&l, &over, "is over");
     lab_refused(&l, &spot, "leave --market out");
@@ -641,16 +687,23 @@ static void what_cannot_be_meant_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(with_time_only_spot_is_bought), cmocka_unit_test(without_time_it_is_on_demand_at_once),
-        cmocka_unit_test(who_waits_in_vain_is_not_late), cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(with_time_only_spot_is_bought),
+        cmocka_unit_test(without_time_it_is_on_demand_at_once),
+        cmocka_unit_test(who_waits_in_vain_is_not_late),
+        cmocka_unit_test(behind_the_line_it_goes_on_demand_and_ahead_of_it_back),
         cmocka_unit_test(work_that_is_saved_or_shown_counts),
-        cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less), cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
-        cmocka_unit_test(what_a_program_takes_to_begin_is_not_work), cmocka_unit_test(the_more_progress_shows_the_more_it_is_believed),
-        cmocka_unit_test(the_rival_sees_what_the_job_sees), cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
+        cmocka_unit_test(until_progress_is_told_again_the_work_left_gets_less),
+        cmocka_unit_test(progress_that_shows_more_work_brings_on_demand_earlier),
+        cmocka_unit_test(what_a_program_takes_to_begin_is_not_work),
+        cmocka_unit_test(the_more_progress_shows_the_more_it_is_believed),
+        cmocka_unit_test(the_rival_sees_what_the_job_sees),
+        cmocka_unit_test(what_is_decided_is_explained_by_all_rules),
         cmocka_unit_test(where_nothing_is_sure_it_takes_what_there_is),
         cmocka_unit_test(what_is_told_is_so),
-        cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at), cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
-        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later), cmocka_unit_test(so_long_counts_from_the_submit_and_from_the_change),
+        cmocka_unit_test(what_costs_more_than_it_takes_is_not_looked_at),
+        cmocka_unit_test(what_it_may_not_cost_is_told_with_what_is_expected),
+        cmocka_unit_test(it_may_be_said_changed_and_taken_back_later),
+        cmocka_unit_test(so_long_counts_from_the_submit_and_from_the_change),
         cmocka_unit_test(what_cannot_be_meant_is_refused)};
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decisions: order, packing, markets, launches, idleness, waking. lab_decision asks twice, and a planner
- * without a memory too: all three must agree.
+ * Decisions: order, packing, markets, launches, idleness, waking. lab_decision asks twice, and a
+ * planner without a memory too: all three must agree.
  */
 #include "tests/core/lab.h"
 
@@ -98,7 +98,8 @@ static void a_node_short_of_memory_is_passed_over(void **state)
         STR_COPY(r.key_hash, name);
         lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &r}});
     }
-    struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 200}}; /* just */
+    /* just */
+    struct node_row large = {.name = "m", .key_hash = "m", .pool = "base", .total = {3, 0, 200}};
     int64_t id = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &large}});
     struct job_row r = lab_job(2);
     r.need.memory_mib = 200;
@@ -116,7 +117,8 @@ static void owned_nodes_come_before_spot_before_on_demand(void **state)
     lab_elastic(&l, "burst", 4, "m5", 4);
     lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 2}); /* on-demand */
     lab_apply(&l, (struct event){.type = EV_LAUNCH, .launch.offer = 1}); /* spot */
-    int64_t on_demand = lab_bring_up(&l, 1, 4), spot = lab_bring_up(&l, 2, 4), owned = lab_join(&l, "n", 4);
+    int64_t on_demand = lab_bring_up(&l, 1, 4), spot = lab_bring_up(&l, 2, 4),
+            owned = lab_join(&l, "n", 4);
     int64_t a = lab_submit_cpus(&l, 4), b = lab_submit_cpus(&l, 4), c = lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, a), owned);
@@ -257,7 +259,8 @@ static void rank_goes_before_price_and_price_before_the_first(void **state)
     lab_elastic(&l, "burst", 10, "m5", 4);
     int64_t cheap_but_second =
         lab_offer(&l, "burst", "c1", MARKET_ON_DEMAND, 1, (struct resources){4, 0, 9999}, 1);
-    int64_t cheaper = lab_offer(&l, "burst", "c2", MARKET_SPOT, 0, (struct resources){4, 0, 9999}, 900000);
+    int64_t cheaper =
+        lab_offer(&l, "burst", "c2", MARKET_SPOT, 0, (struct resources){4, 0, 9999}, 900000);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, cheaper), 1);
@@ -271,7 +274,8 @@ static void the_price_of_a_job_decides_not_that_of_a_machine(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "burst", 10, "m5", 4); /* $1 for 4 */
-    int64_t big = lab_offer(&l, "burst", "m5x4", MARKET_SPOT, 0, (struct resources){16, 0, 65536}, 3000000);
+    int64_t big =
+        lab_offer(&l, "burst", "m5x4", MARKET_SPOT, 0, (struct resources){16, 0, 65536}, 3000000);
     lab_submit_cpus(&l, 4);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, big), 0); /* one job: the small one is cheaper */
@@ -366,7 +370,8 @@ static void many_noticed_jobs_are_replaced_machine_by_machine(void **state)
         lab_ended(&l, job, END_RECLAIMED, 0);
     assert_int_equal(lab_plan(&l), 0);
     lab_wait(&l, 5000); /* for the last of their output */
-    assert_int_equal(lab_plan(&l), 2); /* the two empty machines are ended; nothing more is launched */
+    /* the two empty machines are ended; nothing more is launched */
+    assert_int_equal(lab_plan(&l), 2);
     assert_int_equal(lab_launches(&l, 1), 4);
     lab_deinit(&l);
 }
@@ -627,7 +632,9 @@ static void in_a_drought_neither(void **state)
     queue_many(&l, 50);
     lab_plan(&l);
     for (struct link *i; (i = list_first(model_instances(l.m))) != NULL; lab_plan(&l))
-        lab_apply(&l, (struct event){.type = EV_LAUNCH_REFUSED, .refused = {LIST_ENTRY(i, struct instance, in_all)->row.id, true, "no capacity"}});
+        lab_apply(&l,
+            (struct event){.type = EV_LAUNCH_REFUSED,
+                .refused = {LIST_ENTRY(i, struct instance, in_all)->row.id, true, "no capacity"}});
     int64_t before = l.p->n_gathered;
     lab_ended(&l, job, END_SUCCEEDED, 0);
     lab_plan(&l);

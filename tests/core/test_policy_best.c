@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimum that bench/policy.c measures against is no better and no worse than trying everything.
+ * The optimum that bench/policy.c measures against is no better and no worse than trying
+ * everything.
  */
 #include "base/prng.h"
 #include "bench/policy_best.h"
@@ -11,7 +12,8 @@
 #include <cmocka.h>
 
 /* Every sequence of decisions: mode is a zone, n_zones for on-demand, n_zones + 1 for idle. */
-static double try_all(const struct best_case *c, size_t t, size_t mode, int64_t starting_ms, int64_t work_ms)
+static double try_all(
+    const struct best_case *c, size_t t, size_t mode, int64_t starting_ms, int64_t work_ms)
 {
     const size_t idle = c->n_zones + 1;
     double least = INFINITY;
@@ -33,8 +35,9 @@ static double try_all(const struct best_case *c, size_t t, size_t mode, int64_t 
             if (left == 0 && (int64_t)t * c->tick_ms + used + ran > c->deadline_ms)
                 continue;
         }
-        const double cost = (to == idle ? 0 : price * (double)(left == 0 ? used + ran : c->tick_ms))
-            + try_all(c, t + 1, to, to == idle ? 0 : boot, left);
+        const double cost =
+            (to == idle ? 0 : price * (double)(left == 0 ? used + ran : c->tick_ms)) +
+            try_all(c, t + 1, to, to == idle ? 0 : boot, left);
         least = fmin(least, cost);
     }
     return least;
@@ -48,7 +51,8 @@ static void best_is_what_trying_everything_finds(void **state)
     prng_init(&prng, 7);
     for (int round = 0; round < 400; round++) {
         uint8_t up[2][8];
-        struct best_case c = {.n_zones = 1 + prng_below(&prng, 2), .n_ticks = 8, .tick_ms = 6, .up = {up[0], up[1]}};
+        struct best_case c = {
+            .n_zones = 1 + prng_below(&prng, 2), .n_ticks = 8, .tick_ms = 6, .up = {up[0], up[1]}};
         c.restart_ms = prng_range(&prng, 0, 9);
         c.work_ms = prng_range(&prng, 1, 30);
         c.deadline_ms = c.work_ms + prng_range(&prng, 0, 14);

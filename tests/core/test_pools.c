@@ -46,7 +46,8 @@ static void it_starts_in_whichever_has_room_first(void **state)
     lab_elastic(&l, "near", 1, "large", 8);
     lab_elastic(&l, "far", 1, "large", 8);
     lab_join(&l, "n1", 4);
-    int64_t a = lab_submit_pool(&l, 4, "far,base", WISH_ANY), b = lab_submit_pool(&l, 4, "far,base", WISH_ANY);
+    int64_t a = lab_submit_pool(&l, 4, "far,base", WISH_ANY),
+            b = lab_submit_pool(&l, 4, "far,base", WISH_ANY);
     lab_plan(&l);
     assert_string_equal(pool_of(&l, a), "base"); /* what is there, before what is paid for */
     assert_int_equal(launches_in(&l, "far"), 1);
@@ -84,7 +85,8 @@ static void a_gang_is_in_one_of_its_pools(void **state)
     lab_join(&l, "n1", 4);
     int64_t other = lab_submit_pool(&l, 8, "burst", WISH_ANY);
     lab_plan(&l);
-    int64_t machine = lab_bring_up(&l, LIST_ENTRY(list_first(&l.m->all_instances), struct instance, in_all)->row.id, 8);
+    int64_t machine = lab_bring_up(
+        &l, LIST_ENTRY(list_first(&l.m->all_instances), struct instance, in_all)->row.id, 8);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, other), machine);
     lab_ended(&l, other, END_SUCCEEDED, 0);
@@ -120,12 +122,14 @@ static void each_pool_keeps_its_own_rules(void **state)
     STR_COPY(r.pool, "strict,burst");
     r.retries = (struct retries){0};
     int64_t j = lab_submit(&l, &r);
-    assert_int_equal(model_job(l.m, j)->row.retries.n[RETRY_FAILED], 3); /* the first that says something */
+    /* the first that says something */
+    assert_int_equal(model_job(l.m, j)->row.retries.n[RETRY_FAILED], 3);
     assert_int_equal(model_job(l.m, j)->row.retries.n[RETRY_TIMEOUT], 5);
     lab_plan(&l);
     assert_int_equal(launches_in(&l, "strict"), 0);
     assert_int_equal(launches_in(&l, "burst"), 1);
-    assert_true(says(&l, j, "required-labels", "pool strict takes only jobs that say these labels as well: project"));
+    assert_true(says(&l, j, "required-labels",
+        "pool strict takes only jobs that say these labels as well: project"));
     lab_deinit(&l);
 }
 
@@ -134,7 +138,8 @@ static void it_is_told_which_pools_there_are_not(void **state)
     struct lab l;
     (void)state;
     lab_init(&l);
-    int64_t none = lab_submit_pool(&l, 2, "gone,lost", WISH_ANY), one = lab_submit_pool(&l, 2, "gone,base", WISH_ANY);
+    int64_t none = lab_submit_pool(&l, 2, "gone,lost", WISH_ANY),
+            one = lab_submit_pool(&l, 2, "gone,base", WISH_ANY);
     assert_true(says(&l, none, "no-pool", "there is none of the pools 'gone,lost'"));
     assert_true(says(&l, one, "no-node-fits", "no node has joined any of the pools 'gone,base'"));
     lab_join(&l, "n1", 4);
@@ -162,8 +167,10 @@ static void those_of_a_pool_of_its_own_are_ahead_of_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(it_starts_in_whichever_has_room_first),
-        cmocka_unit_test(machines_are_launched_in_each_of_its_pools_and_in_no_other), cmocka_unit_test(a_gang_is_in_one_of_its_pools),
-        cmocka_unit_test(each_pool_keeps_its_own_rules), cmocka_unit_test(it_is_told_which_pools_there_are_not),
+        cmocka_unit_test(machines_are_launched_in_each_of_its_pools_and_in_no_other),
+        cmocka_unit_test(a_gang_is_in_one_of_its_pools),
+        cmocka_unit_test(each_pool_keeps_its_own_rules),
+        cmocka_unit_test(it_is_told_which_pools_there_are_not),
         cmocka_unit_test(those_of_a_pool_of_its_own_are_ahead_of_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quotas of teams: what a team is owed it gets, by those going who borrow, who lose the least by it and can be spared the least
- * often; and nobody is sent away for nothing.
+ * Quotas of teams: what a team is owed it gets, by those going who borrow, who lose the least by it
+ * and can be spared the least often; and nobody is sent away for nothing.
  */
 #include "base/str.h"
 #include "scheduler/core/planner.h"
@@ -28,10 +28,12 @@ static struct order_options options(void)
 
 static void begin(struct lab *l, const struct order_options *order, int n_nodes, int32_t cpus)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
     struct pool_row base = {.name = "base"};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
     for (int k = 0; k < n_nodes; k++) {
         char name[16];
@@ -108,7 +110,8 @@ static void what_is_not_used_is_borrowed_and_given_back(void **state)
     for (int k = 0; k < 4; k++)
         assert_true(k == 1 || !is_evicted(&l, reds[k]));
     lab_take(&l);
-    assert_non_null(strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
+    assert_non_null(
+        strstr(lab_history(&l, "reclaim")->text, "team blue gets back what it is owed"));
     assert_true(says(&l, blue, "reclaim", "1 job that borrows is being saved and stopped"));
     int64_t another = submit(&l, "red", 4); /* it may not slip in */
     gone(&l, reds[1]);
@@ -156,7 +159,8 @@ static void the_victim_has_the_least_to_lose(void **state)
     assert_true(runs(&l, first));
     int64_t second = submit(&l, "blue", 4);
     lab_plan(&l);
-    assert_true(is_evicted(&l, greys[0])); /* two hours of work, but the other could not save at all */
+    /* two hours of work, but the other could not save at all */
+    assert_true(is_evicted(&l, greys[0]));
     assert_false(is_evicted(&l, cannot));
     gone(&l, greys[0]);
     lab_plan(&l);
@@ -173,8 +177,8 @@ static void nobody_goes_for_what_could_not_start_or_is_not_owed(void **state)
     for (int k = 0; k < 3; k++)
         submit(&l, "red", 4);
     lab_plan(&l);
-    submit(&l, "blue", 6);  /* no node is so large */
-    submit(&l, "grey", 4);  /* has no quota */
+    submit(&l, "blue", 6); /* no node is so large */
+    submit(&l, "grey", 4); /* has no quota */
     struct job_row gang = job_of("blue", 4);
     gang.nodes = gang.nodes_min = 3; /* 12 cpus, of 8 */
     lab_submit(&l, &gang);
@@ -213,7 +217,8 @@ static void a_team_keeps_its_quota(void **state)
     lab_deinit(&l);
 }
 
-/* A node with two small ones, of which one is enough; and one with a large one that has less to lose than both together. */
+/* A node with two small ones, of which one is enough; and one with a large one that has less to
+ * lose than both together. */
 static void no_more_go_than_are_needed(void **state)
 {
     (void)state;
@@ -232,7 +237,7 @@ static void no_more_go_than_are_needed(void **state)
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     assert_true(is_evicted(&l, small[2]) && is_evicted(&l, small[3])); /* the youngest */
-    int64_t another = submit(&l, "blue", 1); /* has room beside it then */
+    int64_t another = submit(&l, "blue", 1);                           /* has room beside it then */
     lab_plan(&l);
     assert_true(!is_evicted(&l, small[0]) && !is_evicted(&l, small[1]));
     gone(&l, small[2]);
@@ -291,8 +296,8 @@ static void what_is_owed_goes_first(void **state)
     lab_deinit(&l);
 }
 
-/* Two teams want more than their quotas all the time, on a cluster that is just both: no job is evicted more than once in a
- * quarter of an hour, and hardly ever. */
+/* Two teams want more than their quotas all the time, on a cluster that is just both: no job is
+ * evicted more than once in a quarter of an hour, and hardly ever. */
 static void nobody_drives_another_around(void **state)
 {
     (void)state;
@@ -441,7 +446,8 @@ static void who_may_not_borrow_does_not(void **state)
 /* ---- classes that preempt others ---- */
 
 static uint64_t both = 6, last = 4; /* bits */
-static struct order_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}}, {.name = "normal", .preempts = {&last, 3}}, {.name = "spare"}};
+static struct order_qos classes[] = {{.name = "urgent", .preempts = {&both, 3}},
+    {.name = "normal", .preempts = {&last, 3}}, {.name = "spare"}};
 
 static struct order_options class_options(bool quotas)
 {
@@ -460,7 +466,8 @@ static int64_t submit_class(struct lab *l, const char *team, const char *qos, in
     return lab_submit(l, &r);
 }
 
-/* The one with the least to lose, whoever's it is; it resumes; who is in no class, or in the same, stays. */
+/* The one with the least to lose, whoever's it is; it resumes; who is in no class, or in the same,
+ * stays. */
 static void a_class_has_jobs_of_others_evicted(void **state)
 {
     (void)state;
@@ -481,8 +488,10 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     assert_true(is_evicted(&l, spares[1])); /* of its own user */
     assert_false(is_evicted(&l, spares[0]) || is_evicted(&l, none) || is_evicted(&l, urgent));
     lab_take(&l);
-    assert_non_null(strstr(lab_history(&l, "preempt")->text, "jobs of QOS urgent go before those of QOS spare: its place is for job"));
-    assert_true(says(&l, wants, "preempts", "1 of these is being saved and stopped to make places for 1 of its kind"));
+    assert_non_null(strstr(lab_history(&l, "preempt")->text,
+        "jobs of QOS urgent go before those of QOS spare: its place is for job"));
+    assert_true(says(&l, wants, "preempts",
+        "1 of these is being saved and stopped to make places for 1 of its kind"));
     int64_t slips = submit(&l, "blue", 4);
     gone(&l, spares[1]);
     assert_int_equal(lab_plan(&l), 1);
@@ -493,7 +502,8 @@ static void a_class_has_jobs_of_others_evicted(void **state)
     assert_true(runs(&l, spares[1])); /* in its old place; it resumes */
     int64_t again = submit_class(&l, "red", "urgent", 4);
     lab_plan(&l);
-    assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1])); /* the other had its turn */
+    /* the other had its turn */
+    assert_true(is_evicted(&l, spares[0]) && !is_evicted(&l, spares[1]));
     gone(&l, spares[0]);
     lab_plan(&l);
     assert_true(runs(&l, again));
@@ -514,7 +524,8 @@ static void nobody_of_a_class_goes_for_nothing(void **state)
     struct lab l;
     const struct order_options o = class_options(false);
     begin(&l, &o, 2, 4);
-    int64_t spare = submit_class(&l, "red", "spare", 4), normal = submit_class(&l, "red", "normal", 4);
+    int64_t spare = submit_class(&l, "red", "spare", 4),
+            normal = submit_class(&l, "red", "normal", 4);
     lab_plan(&l);
     submit_class(&l, "blue", "spare", 4);
     submit_class(&l, "blue", "urgent", 6); /* no node is so large */
@@ -632,7 +643,8 @@ static void an_end_costs_the_same_however_many_users_wait(void **state)
     assert_true(many < 60);
 }
 
-/* All of them ask for more than one end frees, each for something else; of one that does not there is one job, which waits behind them. */
+/* All of them ask for more than one end frees, each for something else; of one that does not there
+ * is one job, which waits behind them. */
 static int64_t tried_before_one_that_fits(int kinds)
 {
     struct lab l;
@@ -663,12 +675,16 @@ static void an_end_costs_the_same_however_many_kinds_do_not_fit(void **state)
 {
     (void)state;
     int64_t few = tried_before_one_that_fits(12), many = tried_before_one_that_fits(300);
-    print_message("%" PRId64 " kinds were tried where 12 do not fit, %" PRId64 " where 300 do not\n", few, many);
+    print_message("%" PRId64 " kinds were tried where 12 do not fit, %" PRId64
+                  " where 300 do not\n",
+        few, many);
     assert_true(few > 0);
-    assert_true(many < 100); /* of each team that is owed something so many are looked at as always */
+    /* of each team that is owed something so many are looked at as always */
+    assert_true(many < 100);
 }
 
-/* The first of its team's shapes that asks for so much may run no more: those of other users behind it get what is owed all the same. */
+/* The first of its team's shapes that asks for so much may run no more: those of other users behind
+ * it get what is owed all the same. */
 static void who_is_used_up_is_in_nobodys_way(void **state)
 {
     (void)state;

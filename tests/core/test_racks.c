@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Power and place: what is placed never makes a rack draw more than it may, nobody is passed for ever for want of power, and a node that
- * is held back by heat is given nothing new. The rack is lab_racks' "left": of 1000 W 400 are drawn at rest by four nodes of 4 cpus
- * each, a cpu draws 100 more.
+ * Power and place: what is placed never makes a rack draw more than it may, nobody is passed for
+ * ever for want of power, and a node that is held back by heat is given nothing new. The rack is
+ * lab_racks' "left": of 1000 W 400 are drawn at rest by four nodes of 4 cpus each, a cpu draws 100
+ * more.
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -48,7 +49,8 @@ static bool says(const struct lab *l, int64_t job, const char *code, const char 
     return false;
 }
 
-/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, and draws its 100 W all the same. */
+/* With power1, power2, power3, of 4 cpus; the fourth node of the rack has not joined, and draws its
+ * 100 W all the same. */
 static void begin(struct lab *l)
 {
     lab_init(l);
@@ -74,7 +76,9 @@ static void no_more_is_placed_than_the_rack_may_draw(void **state)
         assert_true(runs(&l, jobs[k]));
     assert_false(runs(&l, jobs[6]));
     assert_int_equal(view(&l).draw_w, 1000);
-    assert_true(says(&l, jobs[6], "rack", "2 nodes have room but no power: rack left draws 1.0 kW of the 1.0 that it may (max_kw), and it would draw 0.1 more on power2"));
+    assert_true(says(&l, jobs[6], "rack",
+        "2 nodes have room but no power: rack left draws 1.0 kW of the 1.0 that it may (max_kw), "
+        "and it would draw 0.1 more on power2"));
     lab_started(&l, jobs[0]);
     lab_ended(&l, jobs[0], END_SUCCEEDED, 0); /* on power1: the others have power now, too */
     lab_plan(&l);
@@ -95,7 +99,8 @@ static void other_nodes_of_the_rack_get_what_one_leaves(void **state)
     lab_plan(&l);
     assert_false(runs(&l, waits));
     int64_t filler = lab_node_of(&l, big);
-    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = filler}); /* so it has to go to another */
+    /* so it has to go to another */
+    lab_apply(&l, (struct event){.type = EV_DRAIN, .drain.node = filler});
     lab_started(&l, big);
     lab_ended(&l, big, END_SUCCEEDED, 0);
     lab_plan(&l);
@@ -109,7 +114,8 @@ static void what_takes_all_gpus_counts_as_the_whole_node(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    struct node_row n = {.name = "power-gpu", .key_hash = "gpu", .pool = "base", .total = {64, 8, 1 << 20}};
+    struct node_row n = {
+        .name = "power-gpu", .key_hash = "gpu", .pool = "base", .total = {64, 8, 1 << 20}};
     int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &n}});
     struct job_row r = lab_job(1);
     r.need.gpus = 8;
@@ -132,7 +138,8 @@ static void a_node_for_itself_counts_as_full(void **state)
     struct lab l;
     begin(&l);
     struct job_row r = lab_job(1);
-    int64_t a = lab_submit_asking(&l, &r, "exclusive=yes"), b = lab_submit_asking(&l, &r, "exclusive=yes");
+    int64_t a = lab_submit_asking(&l, &r, "exclusive=yes"),
+            b = lab_submit_asking(&l, &r, "exclusive=yes");
     lab_plan(&l);
     assert_true(runs(&l, a));
     assert_false(runs(&l, b));
@@ -148,7 +155,8 @@ static void a_gang_gets_power_for_all_of_its_ranks_or_none(void **state)
     int64_t large = submit(&l, 2, 4, 0);
     lab_plan(&l);
     assert_false(runs(&l, large));
-    assert_true(says(&l, large, "rack", "each of its ranks would draw 0.4 more on power2 and on others"));
+    assert_true(
+        says(&l, large, "rack", "each of its ranks would draw 0.4 more on power2 and on others"));
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = large}});
     int64_t small = submit(&l, 2, 3, 0);
     lab_plan(&l);
@@ -186,7 +194,8 @@ static void what_lacks_power_goes_to_machines_elsewhere(void **state)
     struct lab l;
     begin(&l);
     lab_elastic(&l, "burst", 4, "m5", 4);
-    int64_t filler = lab_submit_pool(&l, 4, "base", WISH_ANY), alone = lab_submit_cpus(&l, 4), gang = submit(&l, 2, 4, 0);
+    int64_t filler = lab_submit_pool(&l, 4, "base", WISH_ANY), alone = lab_submit_cpus(&l, 4),
+            gang = submit(&l, 2, 4, 0);
     lab_plan(&l);
     assert_true(runs(&l, filler));
     assert_false(runs(&l, alone) || runs(&l, gang));
@@ -214,7 +223,8 @@ static void boot_all(struct lab *l)
         lab_bring_up(l, ids[k], 4);
 }
 
-/* 300 W of 1000 are drawn at rest by the three machines, launched or not; of the other 700 one job of 4 cpus takes 400. */
+/* 300 W of 1000 are drawn at rest by the three machines, launched or not; of the other 700 one job
+ * of 4 cpus takes 400. */
 static void no_machine_is_launched_for_what_would_have_no_power_there(void **state)
 {
     (void)state;
@@ -222,9 +232,11 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     lab_init(&l);
     lab_elastic(&l, "racked", 8, "m5", 4);
     assert_int_equal(below(&l).idle_w, 300);
-    int64_t first = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4), small = lab_submit_cpus(&l, 3);
+    int64_t first = lab_submit_cpus(&l, 4), second = lab_submit_cpus(&l, 4),
+            small = lab_submit_cpus(&l, 3);
     lab_plan(&l);
-    assert_int_equal(model_used(l.m).nodes, 2); /* for the first and, of what is left, the small one */
+    /* for the first and, of what is left, the small one */
+    assert_int_equal(model_used(l.m).nodes, 2);
     assert_true(says(&l, second, "launching", "instance 1"));
     boot_all(&l);
     lab_plan(&l);
@@ -232,7 +244,9 @@ static void no_machine_is_launched_for_what_would_have_no_power_there(void **sta
     assert_false(runs(&l, second));
     assert_int_equal(below(&l).draw_w, 1000);
     assert_int_equal(below(&l).joined, 2);
-    assert_true(says(&l, second, "rack", "no node of pool racked is launched for want of power: rack below draws 1.0 kW of the 1.0 that it may (max_kw), and it would draw 0.4 more there"));
+    assert_true(says(&l, second, "rack",
+        "no node of pool racked is launched for want of power: rack below draws 1.0 kW of the 1.0 "
+        "that it may (max_kw), and it would draw 0.4 more there"));
     for (int k = 0; k < 10; k++) {
         lab_wait(&l, MINUTE_MS / 4);
         lab_heartbeats(&l);
@@ -256,7 +270,9 @@ static void a_gang_is_launched_whole_or_not_where_power_is_short(void **state)
     int64_t large = submit(&l, 2, 4, 0);
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 0);
-    assert_true(says(&l, large, "rack", "no node of pool racked is launched for want of power: rack below draws 0.3 kW of the 1.0 that it may (max_kw), and it would draw 0.8 more there"));
+    assert_true(says(&l, large, "rack",
+        "no node of pool racked is launched for want of power: rack below draws 0.3 kW of the 1.0 "
+        "that it may (max_kw), and it would draw 0.8 more there"));
     int64_t small = submit(&l, 2, 3, 0);
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 2);
@@ -274,7 +290,8 @@ static void a_gang_gets_dearer_machines_where_those_have_the_power(void **state)
     struct lab l;
     lab_init(&l);
     lab_elastic(&l, "racked", 8, "m5", 4);
-    int64_t large = lab_offer(&l, "racked", "m5.large", MARKET_ON_DEMAND, 1, (struct resources){.cpus = 8, .memory_mib = 32768}, 2 * LAB_ON_DEMAND_UUSD_H);
+    int64_t large = lab_offer(&l, "racked", "m5.large", MARKET_ON_DEMAND, 1,
+        (struct resources){.cpus = 8, .memory_mib = 32768}, 2 * LAB_ON_DEMAND_UUSD_H);
     int64_t gang = submit(&l, 2, 4, 0);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, large), 2);
@@ -307,7 +324,8 @@ static void no_more_machines_are_launched_than_have_places(void **state)
     }
     lab_plan(&l);
     assert_int_equal(model_used(l.m).nodes, 3);
-    assert_true(says(&l, last, "pool-full", "pool racked has 3 of at most 3 nodes, for which there are places in rack below"));
+    assert_true(says(&l, last, "pool-full",
+        "pool racked has 3 of at most 3 nodes, for which there are places in rack below"));
     lab_deinit(&l);
 }
 
@@ -332,10 +350,12 @@ static void nodes_beyond_the_places_count_at_rest_too(void **state)
     lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = last});
     assert_int_equal(below(&l).idle_w, 300);
     assert_int_equal(below(&l).draw_w, 300);
-    struct node_row named = {.name = "power1", .key_hash = "p", .pool = "racked", .total = {4, 0, 16384}};
+    struct node_row named = {
+        .name = "power1", .key_hash = "p", .pool = "racked", .total = {4, 0, 16384}};
     int64_t watts;
     int64_t node = lab_apply(&l, (struct event){.type = EV_JOIN, .join = {.node = &named}});
-    assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left"); /* a name goes before the pool */
+    /* a name goes before the pool */
+    assert_string_equal(core_node_rack(model_node(l.m, node), &watts), "left");
     lab_deinit(&l);
 }
 
@@ -398,7 +418,8 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_wait(&l, 1);
     int64_t passes = submit(&l, 1, 1, 2 * HOUR_MS), fits_before = submit(&l, 1, 1, HOUR_MS / 2);
     lab_plan(&l);
-    assert_false(runs(&l, passes)); /* on whatever node: big could not start when runs_short has ended */
+    /* on whatever node: big could not start when runs_short has ended */
+    assert_false(runs(&l, passes));
     assert_true(runs(&l, fits_before));
     assert_true(says(&l, passes, "reserved-for", "with a shorter --time it might run until then"));
     lab_started(&l, fits_before);
@@ -417,7 +438,8 @@ static void who_waits_for_power_is_not_passed_for_ever(void **state)
     lab_deinit(&l);
 }
 
-/* The one that is preempted is the one whose end gives enough power, though another has less to lose. */
+/* The one that is preempted is the one whose end gives enough power, though another has less to
+ * lose. */
 static void places_are_made_where_there_is_power_then(void **state)
 {
     (void)state;
@@ -495,7 +517,8 @@ static void more_that_is_measured_holds_others_back(void **state)
     begin(&l);
     int64_t first = lab_submit_cpus(&l, 2);
     lab_plan(&l);
-    struct event ev = {.type = EV_CONDITION, .condition = {.node = lab_node_of(&l, first), .watts = 600}};
+    struct event ev = {
+        .type = EV_CONDITION, .condition = {.node = lab_node_of(&l, first), .watts = 600}};
     lab_apply(&l, ev); /* it counts 300 */
     assert_int_equal(view(&l).measured_w, 300);
     int64_t second = lab_submit_cpus(&l, 2);
@@ -517,8 +540,10 @@ static void more_that_is_measured_holds_others_back(void **state)
 static void a_rack_that_may_draw_less_after_a_restart_takes_nothing_until_it_does(void **state)
 {
     (void)state;
-    static const struct rack_options less[] = {{.name = "left", .max_w = 800, .nodes = {{"power[1-3]", 3, 100, 500}}, .n_nodes = 1}};
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .racks = less, .n_racks = 1};
+    static const struct rack_options less[] = {
+        {.name = "left", .max_w = 800, .nodes = {{"power[1-3]", 3, 100, 500}}, .n_nodes = 1}};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = LAB_LEASE_MS, .racks = less, .n_racks = 1};
     struct lab l;
     begin(&l);
     int64_t job = lab_submit_cpus(&l, 4);
@@ -555,17 +580,21 @@ static void a_node_that_is_held_back_is_given_nothing_new(void **state)
     int64_t node = lab_join(&l, "n1", 4), first = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     lab_started(&l, first);
-    struct event ev = {.type = EV_CONDITION, .condition = {.node = node, .throttle = THROTTLE_HEAT}};
+    struct event ev = {
+        .type = EV_CONDITION, .condition = {.node = node, .throttle = THROTTLE_HEAT}};
     lab_take(&l);
     lab_apply(&l, ev);
     lab_apply(&l, ev);
     int64_t second = lab_submit_cpus(&l, 1);
     lab_plan(&l);
     lab_take(&l);
-    assert_string_equal(lab_history(&l, "throttled")->text, "n1 is held back by heat: it is given nothing new");
+    assert_string_equal(
+        lab_history(&l, "throttled")->text, "n1 is held back by heat: it is given nothing new");
     assert_false(runs(&l, second));
     assert_true(runs(&l, first)); /* and what runs goes on */
-    assert_true(says(&l, second, "nodes-throttled", "1 node is held back by heat, power or the board, and given nothing new until that is over: n1 (heat)"));
+    assert_true(says(&l, second, "nodes-throttled",
+        "1 node is held back by heat, power or the board, and given nothing new until that is "
+        "over: n1 (heat)"));
     int64_t other = lab_join(&l, "n2", 4);
     lab_plan(&l);
     assert_int_equal(lab_node_of(&l, second), other);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Room kept for the first of the queue: who waits longest is not passed for ever, and others run where they do not delay it.
+ * Room kept for the first of the queue: who waits longest is not passed for ever, and others run
+ * where they do not delay it.
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
@@ -13,10 +14,12 @@
 
 static void begin(struct lab *l, const struct order_options *order)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
+    struct model_options o = {
+        .cluster_uid = "0123456789abcdef", .lease_ms = 1000 * 24 * HOUR_MS, .order = order};
     struct pool_row base = {.name = "base"};
-    *l = (struct lab){
-        .m = model_create(&o), .p = planner_create(), .now = {.wall = {1700000000000}, .mono = {5000}}};
+    *l = (struct lab){.m = model_create(&o),
+        .p = planner_create(),
+        .now = {.wall = {1700000000000}, .mono = {5000}}};
     lab_apply(l, (struct event){.type = EV_POOL, .pool = &base});
 }
 
@@ -46,7 +49,8 @@ struct pair {
     int64_t a, b, on_a, on_b, big;
 };
 
-static void make_pair(struct pair *p, int64_t limit_a, int64_t limit_b, const struct order_options *o)
+static void make_pair(
+    struct pair *p, int64_t limit_a, int64_t limit_b, const struct order_options *o)
 {
     begin(&p->l, o);
     p->a = lab_join(&p->l, "a", 4);
@@ -83,7 +87,8 @@ static void only_what_ends_in_time_passes_there(void **state)
     (void)state;
     struct pair p;
     make_pair(&p, 2 * HOUR_MS, HOUR_MS, NULL);
-    int64_t on_the_other = submit(&p.l, 1, 1, 0), for_ever = submit(&p.l, 1, 1, 0), too_long = submit(&p.l, 1, 1, HOUR_MS + MINUTE_MS);
+    int64_t on_the_other = submit(&p.l, 1, 1, 0), for_ever = submit(&p.l, 1, 1, 0),
+            too_long = submit(&p.l, 1, 1, HOUR_MS + MINUTE_MS);
     int64_t in_time = submit(&p.l, 1, 1, 30 * MINUTE_MS);
     lab_plan(&p.l);
     assert_int_equal(lab_node_of(&p.l, on_the_other), p.a);
@@ -91,7 +96,8 @@ static void only_what_ends_in_time_passes_there(void **state)
     assert_int_equal(lab_node_of(&p.l, in_time), p.b);
     lab_wait(&p.l, 30 * MINUTE_MS);
     lab_ended(&p.l, in_time, END_SUCCEEDED, 0);
-    int64_t again = submit(&p.l, 1, 1, 31 * MINUTE_MS), short_one = submit(&p.l, 1, 1, 20 * MINUTE_MS);
+    int64_t again = submit(&p.l, 1, 1, 31 * MINUTE_MS),
+            short_one = submit(&p.l, 1, 1, 20 * MINUTE_MS);
     lab_plan(&p.l);
     assert_true(!runs(&p.l, again));
     assert_int_equal(lab_node_of(&p.l, short_one), p.b);
@@ -114,7 +120,8 @@ static void of_ends_that_nobody_knows_the_longest_running_comes_first(void **sta
     lab_plan(&p.l);
     assert_int_equal(kept_for(&p.l, p.a), p.big);
     assert_int_equal(lab_node_of(&p.l, small), p.b);
-    assert_int_equal(lab_node_of(&p.l, limited), p.a); /* known ends come before those that are not */
+    /* known ends come before those that are not */
+    assert_int_equal(lab_node_of(&p.l, limited), p.a);
     lab_deinit(&p.l);
     make_pair(&p, 0, 1000 * HOUR_MS, NULL);
     submit(&p.l, 1, 1, 0);
@@ -131,7 +138,8 @@ static void what_leaves_enough_room_may_stay_for_ever(void **state)
     int64_t node = lab_join(&l, "a", 16);
     submit(&l, 1, 14, HOUR_MS);
     lab_plan(&l);
-    int64_t big = submit(&l, 1, 15, HOUR_MS), fits_beside = submit(&l, 1, 1, 0), not_both = submit(&l, 1, 1, 0);
+    int64_t big = submit(&l, 1, 15, HOUR_MS), fits_beside = submit(&l, 1, 1, 0),
+            not_both = submit(&l, 1, 1, 0);
     lab_plan(&l);
     assert_int_equal(kept_for(&l, node), big);
     assert_true(runs(&l, fits_beside));
@@ -169,7 +177,8 @@ static void a_node_that_takes_no_more_work_is_given_up(void **state)
     assert_true(!runs(&p.l, small));
     lab_apply(&p.l, (struct event){.type = EV_CANCEL, .cancel = {.job = p.big, .by = "ann"}});
     lab_plan(&p.l);
-    assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE); /* others fit there now, though no room has come free */
+    /* others fit there now, though no room has come free */
+    assert_int_equal(kept_for(&p.l, p.a), CORE_ID_NONE);
     assert_int_equal(lab_node_of(&p.l, small), p.a);
     lab_deinit(&p.l);
 }
@@ -266,14 +275,15 @@ static void it_is_told_why(void **state)
     while (k < n && !str_eq(why[k].code, "reserved"))
         k++;
     assert_true(k < n);
-    assert_string_equal(why[k].text,
-        "b is kept for it: it starts there in 59m59s, by the time limits of what runs there, or elsewhere before");
+    assert_string_equal(why[k].text, "b is kept for it: it starts there in 59m59s, by the time "
+                                     "limits of what runs there, or elsewhere before");
     n = core_explain(p.l.m, p.l.now, small, why, EXPLAIN_REASONS_MAX);
     for (k = 0; k < n && !str_eq(why[k].code, "reserved-for");)
         k++;
     assert_true(k < n);
     assert_string_equal(why[k].text,
-        "1 node has room, kept for job 3, which is to start in 59m59s, by the time limits of what runs there; with a --time it "
+        "1 node has room, kept for job 3, which is to start in 59m59s, by the time limits of what "
+        "runs there; with a --time it "
         "might run until then");
     lab_deinit(&p.l);
 }
@@ -324,10 +334,12 @@ static void end_those_due(struct load *w)
         LIST_FOREACH (&n->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
             /* between half of its limit and all of it */
-            int64_t limit = a->job->row.time_limit_ms, ran = w->l.now.wall.ms - a->row.assigned_at.ms;
+            int64_t limit = a->job->row.time_limit_ms,
+                    ran = w->l.now.wall.ms - a->row.assigned_at.ms;
             if (ran >= limit / 2 + (a->row.job * 7919) % 100 * limit / 200)
-                apply(w, (struct event){.type = EV_ATTEMPT_ENDED,
-                             .ended = {a->row.job, a->row.attempt, a->row.node, END_SUCCEEDED, 0, ""}});
+                apply(w,
+                    (struct event){.type = EV_ATTEMPT_ENDED,
+                        .ended = {a->row.job, a->row.attempt, a->row.node, END_SUCCEEDED, 0, ""}});
         }
     }
 }
@@ -349,7 +361,8 @@ static void keep_busy(struct load *w)
     }
 }
 
-/* How long a gang of all nodes waits while 40 small jobs of up to two hours wait at any time, in ms; at most a week. */
+/* How long a gang of all nodes waits while 40 small jobs of up to two hours wait at any time, in
+ * ms; at most a week. */
 static int64_t wait_of_a_gang(int32_t reserve)
 {
     struct load w = {.random = 5};
@@ -382,8 +395,9 @@ static void the_wait_of_the_largest_gang_is_bounded(void **state)
 {
     (void)state;
     int64_t without = wait_of_a_gang(0), with = wait_of_a_gang(8);
-    print_message("a gang of all nodes waits for %.1f h, without room kept for it %.1f h%s\n", (double)with / HOUR_MS,
-        (double)without / HOUR_MS, without >= 7 * 24 * HOUR_MS ? " and more" : "");
+    print_message("a gang of all nodes waits for %.1f h, without room kept for it %.1f h%s\n",
+        (double)with / HOUR_MS, (double)without / HOUR_MS,
+        without >= 7 * 24 * HOUR_MS ? " and more" : "");
     assert_true(with < 6 * HOUR_MS);
     assert_true(without >= 7 * 24 * HOUR_MS);
 }
@@ -401,8 +415,9 @@ static int64_t last_end(const struct load *w)
     return last;
 }
 
-/* Small jobs come for ever. From the moment at which the gang is the first of the queue it waits for what runs then, by the time
- * limits of that, and for nothing that comes later. Returns what it had left of that time. */
+/* Small jobs come for ever. From the moment at which the gang is the first of the queue it waits
+ * for what runs then, by the time limits of that, and for nothing that comes later. Returns what it
+ * had left of that time. */
 static int64_t left_of_its_bound(uint64_t seed)
 {
     struct load w = {.random = seed};
@@ -413,7 +428,8 @@ static int64_t left_of_its_bound(uint64_t seed)
         text_format(name, sizeof name, "n%d", k);
         lab_join(&w.l, name, 4);
     }
-    for (int64_t from = w.l.now.wall.ms + 2 * HOUR_MS; !gang || !runs(&w.l, gang); lab_wait(&w.l, MINUTE_MS)) {
+    for (int64_t from = w.l.now.wall.ms + 2 * HOUR_MS; !gang || !runs(&w.l, gang);
+         lab_wait(&w.l, MINUTE_MS)) {
         if (!gang && w.l.now.wall.ms >= from)
             gang = submit(&w.l, 8, 4, HOUR_MS);
         end_those_due(&w);
@@ -422,7 +438,9 @@ static int64_t left_of_its_bound(uint64_t seed)
         if (bound == 0 && gang && !runs(&w.l, gang) && queue_first(w.l.m)->head == gang)
             bound = last_end(&w) + MINUTE_MS; /* a tick */
         if (bound > 0 && w.l.now.wall.ms > bound)
-            fail_msg("a gang of all nodes waits longer than what ran when it came to the front (seed %" PRIu64 ")", seed);
+            fail_msg("a gang of all nodes waits longer than what ran when it came to the front "
+                     "(seed %" PRIu64 ")",
+                seed);
         lab_take(&w.l);
     }
     int64_t left = bound - (w.l.now.wall.ms - MINUTE_MS);
@@ -438,7 +456,8 @@ static void a_gang_at_the_front_waits_for_what_runs_then(void **state)
         int64_t left = left_of_its_bound(seed);
         least = left < least ? left : least;
     }
-    print_message("of the time limits of what ran when a gang came to the front, at least %" PRId64 " min were left when it started\n",
+    print_message("of the time limits of what ran when a gang came to the front, at least %" PRId64
+                  " min were left when it started\n",
         (int64_t)(least / MINUTE_MS));
     assert_true(least >= 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The size it is built for: 100,000 pending jobs, 2,000 nodes. The times are printed; the bounds only catch a
- * mistake of order (a decision that scans the queue or the nodes), not a slow machine.
+ * The size it is built for: 100,000 pending jobs, 2,000 nodes. The times are printed; the bounds
+ * only catch a mistake of order (a decision that scans the queue or the nodes), not a slow machine.
  */
 #include "tests/core/lab.h"
 
@@ -62,7 +62,8 @@ static void end_one(struct lab *l, int64_t job)
 {
     const struct job *j = model_job(l->m, job);
     struct event ev = {.type = EV_ATTEMPT_ENDED,
-        .ended = {.job = job, .attempt = 1, .node = job_attempt(j)->row.node, .end = END_SUCCEEDED}};
+        .ended = {
+            .job = job, .attempt = 1, .node = job_attempt(j)->row.node, .end = END_SUCCEEDED}};
     apply(l, &ev);
 }
 
@@ -130,7 +131,8 @@ static void launches_are_counted_not_searched(void **state)
     lab_deinit(&l);
 }
 
-/* Next to no two jobs alike, thirty offers: what is packed together does not make it a search either. */
+/* Next to no two jobs alike, thirty offers: what is packed together does not make it a search
+ * either. */
 static void a_mixed_queue_is_packed_in_time(void **state)
 {
     (void)state;

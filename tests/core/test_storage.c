@@ -13,7 +13,10 @@
 
 static void init(struct lab *l, int64_t price)
 {
-    struct model_options o = {.cluster_uid = "0123456789abcdef", .lease_ms = 400 * DAY, .retention_ms = 7 * DAY, .store_uusd_gib_month = price};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 400 * DAY,
+        .retention_ms = 7 * DAY,
+        .store_uusd_gib_month = price};
     lab_init(l);
     model_destroy(l->m);
     l->m = model_create(&o);
@@ -31,13 +34,20 @@ static void init(struct lab *l, int64_t price)
 static void save(struct lab *l, int64_t sequence, int64_t stored_bytes)
 {
     lab_apply(l, (struct event){.type = EV_CHECKPOINT,
-                     .checkpoint = {.job = 1, .node = 1, .ref = {1, sequence}, .bytes = stored_bytes, .stored_bytes = stored_bytes, .progress = sequence,
-                         .saved_at = l->now.wall, .cause = "periodic"}});
+                     .checkpoint = {.job = 1,
+                         .node = 1,
+                         .ref = {1, sequence},
+                         .bytes = stored_bytes,
+                         .stored_bytes = stored_bytes,
+                         .progress = sequence,
+                         .saved_at = l->now.wall,
+                         .cause = "periodic"}});
 }
 
 static void kept(struct lab *l, int64_t bytes)
 {
-    lab_apply(l, (struct event){.type = EV_KEPT, .kept = {.job = 1, .attempt = 1, .node = 1, .bytes = bytes}});
+    lab_apply(l, (struct event){
+                     .type = EV_KEPT, .kept = {.job = 1, .attempt = 1, .node = 1, .bytes = bytes}});
 }
 
 /* Of the last lab_take. */
@@ -50,7 +60,8 @@ static int64_t storage(const struct lab *l, size_t *ret_rows)
         if (r->kind != LEDGER_STORAGE)
             continue;
         assert_int_equal(r->job, 1);
-        assert_int_equal(r->ms + r->node_ms + r->attempt + r->node + r->instance + r->on_demand_uusd, 0);
+        assert_int_equal(
+            r->ms + r->node_ms + r->attempt + r->node + r->instance + r->on_demand_uusd, 0);
         assert_true(r->from.ms < r->to.ms && r->to.ms <= l->now.wall.ms);
         uusd += r->uusd;
         ++*ret_rows;
@@ -72,7 +83,8 @@ static void clean(struct lab *l, int64_t kept_bytes)
         lab_apply(l, ev);
     assert_int_equal(ev.type, EV_CLEAN);
     lab_apply(l, ev);
-    lab_apply(l, (struct event){.type = EV_CLEANED, .cleaned = {.job = 1, .kept_bytes = kept_bytes}});
+    lab_apply(
+        l, (struct event){.type = EV_CLEANED, .cleaned = {.job = 1, .kept_bytes = kept_bytes}});
 }
 
 static void a_gib_for_a_month_costs_what_it_costs(void **state)
@@ -101,7 +113,8 @@ static void a_gib_for_a_month_costs_what_it_costs(void **state)
     lab_deinit(&l);
 }
 
-/* Each checkpoint and each cleaning counts from its moment on; a row is written once a day, and nothing is lost by rounding. */
+/* Each checkpoint and each cleaning counts from its moment on; a row is written once a day, and
+ * nothing is lost by rounding. */
 static void what_comes_and_goes_counts_from_then_on(void **state)
 {
     (void)state;
@@ -148,7 +161,8 @@ static void what_stays_after_the_end_is_looked_at_once_a_month(void **state)
         lab_wait(&l, 30 * DAY);
         clean(&l, month == 2 ? 0 : (4 - month) * GIB); /* its user removes some */
         lab_take(&l);
-        assert_int_equal(storage(&l, &rows), PRICE * (month == 0 ? 4 : 5 - month) * (30 * DAY) / MONTH + (month == 1));
+        assert_int_equal(storage(&l, &rows),
+            PRICE * (month == 0 ? 4 : 5 - month) * (30 * DAY) / MONTH + (month == 1));
         assert_int_equal(rows, 1);
         assert_null(lab_history(&l, "cleaned"));
     }
@@ -212,7 +226,8 @@ static void what_is_stored_is_loaded_or_refused(void **state)
     assert_int_equal(model_load_stored(l.m, &r, &e), 0);
     assert_int_equal(model_load_stored(l.m, &r, &e), ERR_CORRUPT); /* twice */
     assert_int_equal(model_stored_bytes(l.m, 1), 5 * GIB);
-    struct event bad = {.type = EV_KEPT, .now = l.now, .kept = {.job = 1, .attempt = 1, .node = 1, .bytes = -1}};
+    struct event bad = {
+        .type = EV_KEPT, .now = l.now, .kept = {.job = 1, .attempt = 1, .node = 1, .bytes = -1}};
     assert_int_equal(lab_try(&l, &bad, NULL), ERR_INVALID);
     bad.kept.bytes = 7;
     bad.kept.attempt = 9; /* of a stale one */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Seeded storms: every event at random, stale and absurd ones among them, with decisions taken, changes
- * stored and the model thrown away and loaded again in between. After each event the invariants hold
- * (lab_try), after each turn the promises do (shelf_put) and nothing changed unmarked (shelf_compare).
+ * Seeded storms: every event at random, stale and absurd ones among them, with decisions taken,
+ * changes stored and the model thrown away and loaded again in between. After each event the
+ * invariants hold (lab_try), after each turn the promises do (shelf_put) and nothing changed
+ * unmarked (shelf_compare).
  */
 #include "tests/core/shelf.h"
 
@@ -53,10 +54,13 @@ static struct job *any_running(struct storm *st)
 /* Some of it nobody has, some only now and then. */
 static const char *any_extras(struct storm *st)
 {
-    static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib", "constraint=never",
-        "resources=lego:1", "resources=lego:2", "resources=lego:3 licences=matlab:1", "licences=matlab:1 input=aws/us-east-1:7000000000", "licences=matlab:3",
-        "licences=matlab:4", "licences=ansys:1,matlab:2", "licences=ansys:2", "constraint=old resources=lego:1 licences=ansys:1",
-        "constraint=z1 licences=matlab:2", "exclusive=yes", "exclusive=yes input=store:150323855360", "resources=lego:1 exclusive=yes", "licences=matlab:1 exclusive=yes"};
+    static const char *const all[] = {"constraint=ib", "constraint=ib|old", "constraint=spot&ib",
+        "constraint=never", "resources=lego:1", "resources=lego:2",
+        "resources=lego:3 licences=matlab:1", "licences=matlab:1 input=aws/us-east-1:7000000000",
+        "licences=matlab:3", "licences=matlab:4", "licences=ansys:1,matlab:2", "licences=ansys:2",
+        "constraint=old resources=lego:1 licences=ansys:1", "constraint=z1 licences=matlab:2",
+        "exclusive=yes", "exclusive=yes input=store:150323855360", "resources=lego:1 exclusive=yes",
+        "licences=matlab:1 exclusive=yes"};
     return below(st, 3) ? NULL : all[below(st, (int64_t)(sizeof all / sizeof all[0]))];
 }
 
@@ -65,7 +69,8 @@ static void follow_one(struct storm *st, struct ranges *tasks, struct depend_ask
 {
     const struct job *on = NULL;
     for (int k = 0; k < 40 && !ask->array; k++) {
-        *ask = (struct depend_ask){.kind = DEPEND_AFTERCORR, .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
+        *ask = (struct depend_ask){
+            .kind = DEPEND_AFTERCORR, .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
         ask->array = shelf_array_ends(&st->s, ask->on);
     }
     if (!ask->array)
@@ -86,12 +91,17 @@ static void submit(struct storm *st)
     r.need.gpus = below(st, 5) == 0;
     r.nodes = below(st, 5) ? 1 : (int32_t)(2 + below(st, 2));
     r.retries.n[RETRY_FAILED] = (int32_t)below(st, 3);
-    static const char *const pools[] = {"", "", "base", "burst", "absent", "base,burst", "absent,burst"};
+    static const char *const pools[] = {
+        "", "", "base", "burst", "absent", "base,burst", "absent,burst"};
     STR_COPY(r.pool, pools[below(st, 7)]);
     r.drill_tries = below(st, 4) == 0 ? DRILL_TRIES_DEFAULT : 0;
     snprintf(r.script_key, sizeof r.script_key, "%s", (const char *[]){"", "a", "b"}[below(st, 3)]);
-    struct job_spec spec = {
-        .script = "#!", .args_json = "[]", .env_json = "{}", .cwd = "/", .labels_json = "{}", .extras = any_extras(st)};
+    struct job_spec spec = {.script = "#!",
+        .args_json = "[]",
+        .env_json = "{}",
+        .cwd = "/",
+        .labels_json = "{}",
+        .extras = any_extras(st)};
     struct depend_ask asks[2] = {{.kind = (enum depend_kind)below(st, DEPEND_SINGLETON + 1)},
         {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
     for (size_t k = 0; k < 2; k++)
@@ -121,23 +131,29 @@ static void submit(struct storm *st)
                               .tasks = is_array ? &tasks : NULL,
                               .at_once = is_array ? (int32_t)below(st, 3) : 0,
                               .depends = asks,
-                              .n_depends = asks[0].array ? 1 + (size_t)below(st, 2) : below(st, 4) ? 0 : (size_t)below(st, 3)}});
+                              .n_depends = asks[0].array  ? 1 + (size_t)below(st, 2)
+                                           : below(st, 4) ? 0
+                                                          : (size_t)below(st, 3)}});
     if (asks[0].array)
         bits_deinit(&asks[0].array->succeeded);
     free(asks[0].array);
 }
 
-/* All or some of it, of what runs, waits, has ended or never was; of an array, or of tasks of it. */
+/* All or some of it, of what runs, waits, has ended or never was; of an array, or of tasks of
+ * it. */
 static void update(struct storm *st)
 {
-    static const char *const pools[] = {"", "base", "burst", "absent", "burst,base"}, *const classes[] = {"", "high", "middle", "low", "none"},
+    static const char *const pools[] = {"", "base", "burst", "absent", "burst,base"},
+                             *const classes[] = {"", "high", "middle", "low", "none"},
                              *const names[] = {"train", "train", "eval", ""},
                              *const teams[] = {"", "red", "blue"};
     const struct ranges some = {1, {{(int32_t)below(st, 4), 4, 1}}};
     struct job_row to = lab_job((int32_t)(1 + below(st, 6)));
-    struct depend_ask asks[2] = {{.kind = DEPEND_SINGLETON}, {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
+    struct depend_ask asks[2] = {
+        {.kind = DEPEND_SINGLETON}, {.kind = (enum depend_kind)below(st, DEPEND_SINGLETON)}};
     if (below(st, 2))
-        asks[0] = (struct depend_ask){.kind = (enum depend_kind)below(st, DEPEND_SINGLETON), .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
+        asks[0] = (struct depend_ask){.kind = (enum depend_kind)below(st, DEPEND_SINGLETON),
+            .on = any_id(st, (int64_t)st->s.n_jobs + 1)};
     asks[1].on = any_id(st, (int64_t)st->s.n_jobs + 1);
     asks[1].delay_ms = asks[1].kind == DEPEND_AFTER ? below(st, 20000) : 0;
     STR_COPY(to.pool, pools[below(st, 5)]);
@@ -163,7 +179,9 @@ static void update(struct storm *st)
     for (int64_t more = below(st, 4); more > 0; more--)
         fields |= UPDATE_BIT(below(st, UPDATE_FIELDS));
     if (below(st, 3) == 0)
-        fields &= (UPDATE_BIT(UPDATE_AT_ONCE) - 1) | UPDATE_BIT(UPDATE_MAX_USD) | UPDATE_BIT(UPDATE_MAX_USD_H); /* what can be changed of one that runs */
+        /* what can be changed of one that runs */
+        fields &= (UPDATE_BIT(UPDATE_AT_ONCE) - 1) | UPDATE_BIT(UPDATE_MAX_USD) |
+                  UPDATE_BIT(UPDATE_MAX_USD_H);
     attempt_event(st, (struct event){.type = EV_UPDATE,
                           .update = {.job = any_id(st, (int64_t)st->s.n_jobs + 2),
                               .by = "ann",
@@ -176,10 +194,13 @@ static void update(struct storm *st)
                               .tasks = below(st, 6) ? NULL : &some}});
 }
 
-static void any_facts(struct storm *st, char features[FEATURES_TEXT_MAX], char resources[COUNTS_TEXT_MAX])
+static void any_facts(
+    struct storm *st, char features[FEATURES_TEXT_MAX], char resources[COUNTS_TEXT_MAX])
 {
-    str_copy(features, FEATURES_TEXT_MAX, (const char *[]){"", ",ib,", ",ib,old,", ",old,"}[below(st, 4)]);
-    str_copy(resources, COUNTS_TEXT_MAX, (const char *[]){"", "lego:1", "lego:4", "lego:3,shmem:1"}[below(st, 4)]);
+    str_copy(features, FEATURES_TEXT_MAX,
+        (const char *[]){"", ",ib,", ",ib,old,", ",old,"}[below(st, 4)]);
+    str_copy(resources, COUNTS_TEXT_MAX,
+        (const char *[]){"", "lego:1", "lego:4", "lego:3,shmem:1"}[below(st, 4)]);
 }
 
 static void join(struct storm *st)
@@ -189,7 +210,8 @@ static void join(struct storm *st)
     int64_t instance = below(st, 3) ? any_id(st, (int64_t)st->s.n_instances + 4) : CORE_ID_NONE;
     STR_COPY(r.name, "host");
     if (instance)
-        snprintf(r.key_hash, sizeof r.key_hash, "vm-%" PRId64 "%s", instance, below(st, 9) ? "" : "-other");
+        snprintf(r.key_hash, sizeof r.key_hash, "vm-%" PRId64 "%s", instance,
+            below(st, 9) ? "" : "-other");
     else
         snprintf(r.key_hash, sizeof r.key_hash, "own-%" PRId64, below(st, 6));
     any_facts(st, r.features, r.resources);
@@ -218,10 +240,11 @@ static void facts(struct storm *st)
 /* What a node draws, and what holds it back; 4 is refused. */
 static void condition(struct storm *st)
 {
-    attempt_event(st, (struct event){.type = EV_CONDITION,
-                          .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
-                              .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
-                              .watts = below(st, 2) ? 0 : below(st, 600)}});
+    attempt_event(
+        st, (struct event){.type = EV_CONDITION,
+                .condition = {.node = any_id(st, (int64_t)st->s.n_nodes + 2),
+                    .throttle = below(st, 2) ? THROTTLE_NONE : (enum throttle)below(st, 5),
+                    .watts = below(st, 2) ? 0 : below(st, 600)}});
 }
 
 /* What the configuration says of each of a pool's nodes. */
@@ -242,23 +265,28 @@ static void agent(struct storm *st)
         return;
     const struct attempt *a = any_rank(st, j);
     int64_t stale = below(st, 8) == 0;
-    int64_t job = j->row.id, attempt = j->row.attempts - stale, node = a->row.node + (below(st, 30) == 0);
+    int64_t job = j->row.id, attempt = j->row.attempts - stale,
+            node = a->row.node + (below(st, 30) == 0);
     struct ckpt_ref good = j->row.last_good;
     switch (below(st, 7)) {
     case 6:
-        attempt_event(st, (struct event){.type = EV_KEPT, .kept = {.job = job, .attempt = attempt, .node = node, .bytes = below(st, 1 << 22)}});
+        attempt_event(st,
+            (struct event){.type = EV_KEPT,
+                .kept = {
+                    .job = job, .attempt = attempt, .node = node, .bytes = below(st, 1 << 22)}});
         break;
     case 0:
-        attempt_event(st, (struct event){.type = EV_ATTEMPT_STARTED,
-                              .started = {.job = job,
-                                  .attempt = attempt,
-                                  .node = node,
-                                  .restored = below(st, 4) ? good : (struct ckpt_ref){below(st, 5), 1},
-                                  .restored_progress = below(st, 100),
-                                  .restore_ms = below(st, 9000),
-                                  .bytes = 1000000,
-                                  .nearby_bytes = attempt * 400000,
-                                  .damaged = (int32_t)below(st, 2)}});
+        attempt_event(
+            st, (struct event){.type = EV_ATTEMPT_STARTED,
+                    .started = {.job = job,
+                        .attempt = attempt,
+                        .node = node,
+                        .restored = below(st, 4) ? good : (struct ckpt_ref){below(st, 5), 1},
+                        .restored_progress = below(st, 100),
+                        .restore_ms = below(st, 9000),
+                        .bytes = 1000000,
+                        .nearby_bytes = attempt * 400000,
+                        .damaged = (int32_t)below(st, 2)}});
         break;
     case 1:
     case 2:
@@ -284,31 +312,35 @@ static void agent(struct storm *st)
                                   .text = "because"}});
         break;
     case 4:
-        attempt_event(
-            st, (struct event){.type = EV_PROGRESS, .progress = {job, attempt, below(st, 1000), 1000}});
+        attempt_event(st,
+            (struct event){.type = EV_PROGRESS, .progress = {job, attempt, below(st, 1000), 1000}});
         break;
     default:
-        attempt_event(
-            st, (struct event){.type = EV_SAVE_FAILED, .save_failed = {job, attempt, node, "disk full"}});
+        attempt_event(st, (struct event){.type = EV_SAVE_FAILED,
+                              .save_failed = {job, attempt, node, "disk full"}});
     }
 }
 
 static void user(struct storm *st)
 {
     const struct ranges some = {1, {{(int32_t)below(st, 4), 4, 1}}};
-    int64_t job = any_id(st, (int64_t)st->s.n_jobs + 2), node = any_id(st, (int64_t)st->s.n_nodes + 2);
+    int64_t job = any_id(st, (int64_t)st->s.n_jobs + 2),
+            node = any_id(st, (int64_t)st->s.n_nodes + 2);
     switch (below(st, 8)) {
     case 6:
     case 7:
-        attempt_event(st, (struct event){.type = EV_DRILL, .drill = {job, "ann", below(st, 3) == 0}});
+        attempt_event(
+            st, (struct event){.type = EV_DRILL, .drill = {job, "ann", below(st, 3) == 0}});
         break;
     case 0:
         if (below(st, 2))
-            attempt_event(st, (struct event){.type = below(st, 3) ? EV_RELEASE : EV_HOLD,
-                                  .hold = {.job = job, .by = "ann", .by_operator = below(st, 3) == 0}});
+            attempt_event(
+                st, (struct event){.type = below(st, 3) ? EV_RELEASE : EV_HOLD,
+                        .hold = {.job = job, .by = "ann", .by_operator = below(st, 3) == 0}});
         else
-            attempt_event(st, (struct event){.type = EV_CANCEL,
-                                  .cancel = {.job = job, .by = "ann", .tasks = below(st, 3) ? NULL : &some}});
+            attempt_event(
+                st, (struct event){.type = EV_CANCEL,
+                        .cancel = {.job = job, .by = "ann", .tasks = below(st, 3) ? NULL : &some}});
         break;
     case 1:
     case 2:
@@ -337,20 +369,22 @@ static void provider(struct storm *st)
         snprintf(ev.launched.provider_id, sizeof ev.launched.provider_id, "i-%" PRId64, i);
         break;
     case 3:
-        ev = (struct event){.type = EV_LAUNCH_REFUSED, .refused = {i, below(st, 4) > 0, "no capacity"}};
+        ev = (struct event){
+            .type = EV_LAUNCH_REFUSED, .refused = {i, below(st, 4) > 0, "no capacity"}};
         break;
     case 4:
-        ev =
-            (struct event){.type = EV_INSTANCE_GONE, .gone = {i, below(st, 2) == 0, WALL_NONE, "terminated"}};
+        ev = (struct event){
+            .type = EV_INSTANCE_GONE, .gone = {i, below(st, 2) == 0, WALL_NONE, "terminated"}};
         if (below(st, 2) == 0) /* the provider's clock is not ours */
             ev.gone.ended_at.ms = st->l.now.wall.ms - below(st, 7200000) + below(st, 60000);
         break;
     default:
         if (below(st, 4) == 0) /* 11 is refused */
-            ev = (struct event){.type = EV_SCORE, .score = {"burst", "z1", "m5", (int32_t)below(st, 12)}};
-        else
             ev = (struct event){
-                .type = EV_PRICE, .price = {"r1", "z1", "m5", MARKET_SPOT, 1000 + below(st, 3000000)}};
+                .type = EV_SCORE, .score = {"burst", "z1", "m5", (int32_t)below(st, 12)}};
+        else
+            ev = (struct event){.type = EV_PRICE,
+                .price = {"r1", "z1", "m5", MARKET_SPOT, 1000 + below(st, 3000000)}};
     }
     attempt_event(st, ev);
 }
@@ -378,7 +412,10 @@ static void decide(struct storm *st)
         lab_apply(&st->l, ev);
         if (ev.type == EV_CLEAN && below(st, 4))
             lab_apply(&st->l, (struct event){.type = EV_CLEANED,
-                                  .cleaned = {.job = ev.clean.job, .failed = below(st, 4) == 0, .kept_bytes = below(st, 2) * below(st, 1 << 22), .text = "busy"}});
+                                  .cleaned = {.job = ev.clean.job,
+                                      .failed = below(st, 4) == 0,
+                                      .kept_bytes = below(st, 2) * below(st, 1 << 22),
+                                      .text = "busy"}});
     }
     lab_check_wake(&st->l);
 }
@@ -402,7 +439,8 @@ static void store(struct storm *st)
 static const struct order_options *order_of(uint64_t seed)
 {
     static struct order_user users[] = {
-        {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .most = {2, 1}}}, {.name = "bob", .shares = 2}};
+        {.name = "ann", .shares = 1, .limits = {.is_set = {true, true}, .most = {2, 1}}},
+        {.name = "bob", .shares = 2}};
     static struct order_team team = {.name = "red",
         .shares = 1,
         .users = users,
@@ -410,11 +448,13 @@ static const struct order_options *order_of(uint64_t seed)
         .limits = {.is_set = {[LIMIT_UUSD_H] = true, [LIMIT_SUBMITTED] = true},
             .most = {[LIMIT_UUSD_H] = 2500000, [LIMIT_SUBMITTED] = 30}}};
     static struct order_user ann = {.name = "ann", .shares = 1}, bob = {.name = "bob", .shares = 1};
-    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
+    static struct order_team teams[] = {
+        {.name = "red", .shares = 1, .users = &ann, .n_users = 1, .quota_mcpu = 6000},
         {.name = "blue", .shares = 2, .users = &bob, .n_users = 1, .quota_mcpu = 4000}};
     static uint64_t both = 6, last = 4; /* bits: of the classes that are preempted */
     static struct order_qos classes[] = {
-        {.name = "high", .boost_ms = 3600000, .preempts = {&both, 3}}, {.name = "middle", .preempts = {&last, 3}}, {.name = "low"}};
+        {.name = "high", .boost_ms = 3600000, .preempts = {&both, 3}},
+        {.name = "middle", .preempts = {&last, 3}}, {.name = "low"}};
     static struct order_options o;
     o = order_defaults;
     o.gpu_mcpu = 1000;
@@ -428,29 +468,57 @@ static const struct order_options *order_of(uint64_t seed)
 /* In one storm of three. What they leave is often not enough for what is asked for. */
 static size_t budgets_of_storm(uint64_t seed, const struct budget_options **ret_budgets)
 {
-    static const struct window noon = {.name = "noon", .days = 0x7f, .from_min = 22 * 60, .to_min = 23 * 60, .zone = &zone_utc};
-    static const struct budget_options budgets[] = {
-        {.name = "ann", .user = "ann", .period = BUDGET_HOUR, .cap_uusd = 300000, .at_limit = BUDGET_PARK, .alert_pct = {50, 100}, .n_alerts = 2, .n_mails = 1},
-        {.name = "all", .period = BUDGET_DAY, .zone = &zone_utc, .cap_uusd = 2000000, .at_limit = BUDGET_STOP_NEW, .alert_pct = {80}, .n_alerts = 1},
-        {.name = "burst", .pool = "burst", .job = "train", .period = BUDGET_WINDOW, .window = &noon, .cap_uusd = 500000, .at_limit = BUDGET_PARK},
-        {.name = "told", .team = "red", .period = BUDGET_MONTH, .zone = &zone_utc, .cap_uusd = 400000, .alert_pct = {50, 80, 100}, .n_alerts = 3}};
+    static const struct window noon = {
+        .name = "noon", .days = 0x7f, .from_min = 22 * 60, .to_min = 23 * 60, .zone = &zone_utc};
+    static const struct budget_options budgets[] = {{.name = "ann",
+                                                        .user = "ann",
+                                                        .period = BUDGET_HOUR,
+                                                        .cap_uusd = 300000,
+                                                        .at_limit = BUDGET_PARK,
+                                                        .alert_pct = {50, 100},
+                                                        .n_alerts = 2,
+                                                        .n_mails = 1},
+        {.name = "all",
+            .period = BUDGET_DAY,
+            .zone = &zone_utc,
+            .cap_uusd = 2000000,
+            .at_limit = BUDGET_STOP_NEW,
+            .alert_pct = {80},
+            .n_alerts = 1},
+        {.name = "burst",
+            .pool = "burst",
+            .job = "train",
+            .period = BUDGET_WINDOW,
+            .window = &noon,
+            .cap_uusd = 500000,
+            .at_limit = BUDGET_PARK},
+        {.name = "told",
+            .team = "red",
+            .period = BUDGET_MONTH,
+            .zone = &zone_utc,
+            .cap_uusd = 400000,
+            .alert_pct = {50, 80, 100},
+            .n_alerts = 3}};
     *ret_budgets = budgets;
     return seed % 3 == 1 ? sizeof budgets / sizeof budgets[0] : 0;
 }
 
 static void one_storm(uint64_t seed)
 {
-    static void (*const winds[])(struct storm *) = {
-        submit, submit, update, update, join, join, agent, agent, agent, agent, user, provider, provider, nodes, facts, condition, pool};
+    static void (*const winds[])(struct storm *) = {submit, submit, update, update, join, join,
+        agent, agent, agent, agent, user, provider, provider, nodes, facts, condition, pool};
     struct storm st = {0};
     prng_init(&st.r, seed);
     st.s.order = order_of(seed);
     st.s.n_budget_options = budgets_of_storm(seed, &st.s.budget_options);
-    st.s.store_uusd_gib_month = seed % 2 ? 3000000000LL : 0; /* a micro-dollar a second for a mebibyte */
-    lab_init_budgets(&st.l, st.s.order, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
+    /* a micro-dollar a second for a mebibyte */
+    st.s.store_uusd_gib_month = seed % 2 ? 3000000000LL : 0;
+    lab_init_budgets(
+        &st.l, st.s.order, st.s.budget_options, st.s.n_budget_options, st.s.store_uusd_gib_month);
     lab_elastic(&st.l, "burst", 3, "m5", 4);
     lab_offer(&st.l, "burst", "big", MARKET_SPOT, 0, (struct resources){8, 1, 64000}, 1500000);
-    if (seed % 3 == 0) /* has no budgets in its way, and a rack that has not the power for all of its machines */
+    /* has no budgets in its way, and a rack that has not the power for all of its machines */
+    if (seed % 3 == 0)
         lab_elastic(&st.l, "racked", 4, "m5", 4);
     struct pool_row p = model_pool(st.l.m, "burst")->row;
     p.idle_timeout_ms = 1000 * (1 + below(&st, 60));

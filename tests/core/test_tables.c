@@ -17,7 +17,8 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
     static const char *const attempts[] = {"0111", "0011", "0001", "0000"};
     static const char *const nodes[] = {"01111", "10111", "11011", "11101", "00000"};
     static const char *const leftovers[] = {"010", "101", "000"};
-    static const char *const drills[] = {"010011", "001011", "000111", "000010", "000000", "000000"};
+    static const char *const drills[] = {
+        "010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const depends[] = {"0111", "0000", "0001", "0000"};
     static const char *const crons[] = {"011", "101", "000"};
     static const char *const instances[] = {"01111", "00111", "00011", "00001", "00000"};
@@ -25,15 +26,15 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
         const struct sm *sm;
         const char *const *legal;
         int n;
-    } all[] = {
-        {&job_sm, jobs, 5}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5}, {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3},
-        {&drill_sm, drills, 6}, {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
+    } all[] = {{&job_sm, jobs, 5}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5},
+        {&instance_sm, instances, 5}, {&leftover_sm, leftovers, 3}, {&drill_sm, drills, 6},
+        {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         for (int from = 0; from < all[k].n; from++)
             for (int to = 0; to < all[k].n; to++)
                 if (sm_allowed(all[k].sm, from, to) != (all[k].legal[from][to] == '1'))
-                    fail_msg(
-                        "%s: %s to %s", all[k].sm->thing, sm_name(all[k].sm, from), sm_name(all[k].sm, to));
+                    fail_msg("%s: %s to %s", all[k].sm->thing, sm_name(all[k].sm, from),
+                        sm_name(all[k].sm, to));
 }
 
 static size_t count(const char *const *names)
@@ -84,7 +85,8 @@ static int compare_item(const void *key, const struct tree_link *l)
 }
 
 /* Walks both from a random key on. */
-static void check_tree(const struct tree *t, const struct item *items, const bool *in, int n, int64_t from)
+static void check_tree(
+    const struct tree *t, const struct item *items, const bool *in, int n, int64_t from)
 {
     struct tree_link *l = tree_at_least(t, &from, compare_item);
     size_t seen = 0;
@@ -179,7 +181,8 @@ static void a_share_is_that_of_the_dominant_resource(void **state)
     assert_int_equal(resources_share(&(struct resources){2, 0, 900}, &total, 1000), 900);
     assert_int_equal(resources_share(&(struct resources){1, 4, 1}, &total, 1000), 1000);
     assert_int_equal(resources_share(&(struct resources){8, 4, 2000}, &total, 1000), 1000);
-    assert_int_equal(resources_share(&(struct resources){1, 0, 0}, &(struct resources){3, 0, 0}, 100), 33);
+    assert_int_equal(
+        resources_share(&(struct resources){1, 0, 0}, &(struct resources){3, 0, 0}, 100), 33);
     struct resources huge = {1, 0, INT64_C(1) << 40};
     assert_int_equal(resources_share(&(struct resources){1, 0, INT64_C(1) << 39},
                          &(struct resources){4, 0, huge.memory_mib}, INT64_C(1) << 50),
@@ -202,7 +205,8 @@ static void a_wish_is_about_what_is_paid_by_the_hour(void **state)
     (void)state;
     assert_true(wish_allows(WISH_ANY, MARKET_SPOT) && wish_allows(WISH_ANY, MARKET_ON_DEMAND));
     assert_true(wish_allows(WISH_SPOT, MARKET_SPOT) && !wish_allows(WISH_SPOT, MARKET_ON_DEMAND));
-    assert_true(wish_allows(WISH_ON_DEMAND, MARKET_ON_DEMAND) && !wish_allows(WISH_ON_DEMAND, MARKET_SPOT));
+    assert_true(
+        wish_allows(WISH_ON_DEMAND, MARKET_ON_DEMAND) && !wish_allows(WISH_ON_DEMAND, MARKET_SPOT));
     assert_true(wish_allows(WISH_SPOT, MARKET_OWNED) && wish_allows(WISH_ON_DEMAND, MARKET_OWNED));
 }
 
@@ -222,7 +226,8 @@ static void a_text_is_never_cut_within_a_character(void **state)
     assert_string_equal(out, "12345");
     text_format(out, sizeof out, "%s", "1234\xf0\x9f\x98\x80");
     assert_string_equal(out, "1234");
-    text_format(out, sizeof out, "%s", "\x80\x80\x80\x80\x80\x80\x80\x80"); /* no text at all: cut anywhere */
+    /* no text at all: cut anywhere */
+    text_format(out, sizeof out, "%s", "\x80\x80\x80\x80\x80\x80\x80\x80");
     assert_int_equal(strlen(out), 7);
 }
 

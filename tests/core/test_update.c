@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that are changed after their submit: what may be, what becomes of it, and that a refusal changes nothing.
+ * Jobs that are changed after their submit: what may be, what becomes of it, and that a refusal
+ * changes nothing.
  */
 #include "tests/core/shelf.h"
 
@@ -15,7 +16,8 @@
 /* What is to change, by an update that starts as this. */
 static struct event update(int64_t job, int32_t fields, const struct job_row *to)
 {
-    return (struct event){.type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = to}};
+    return (struct event){
+        .type = EV_UPDATE, .update = {.job = job, .by = "ann", .fields = fields, .to = to}};
 }
 
 static void change(struct lab *l, int64_t job, int32_t fields, struct job_row to)
@@ -36,7 +38,8 @@ static void refuse_event(struct lab *l, struct event ev, int kind, const char *w
     assert_int_equal(l->m->out.n_history, told);
 }
 
-static void refuse(struct lab *l, int64_t job, int32_t fields, struct job_row to, int kind, const char *why)
+static void refuse(
+    struct lab *l, int64_t job, int32_t fields, struct job_row to, int kind, const char *why)
 {
     refuse_event(l, update(job, fields, &to), kind, why);
 }
@@ -76,14 +79,16 @@ static void a_waiting_job_runs_where_it_fits_by_then(void **state)
     lab_init(&l);
     int64_t node = lab_join(&l, "n1", 4), big = lab_submit_cpus(&l, 8);
     assert_int_equal(lab_plan(&l), 0);
-    change(&l, big, BIT(CPUS) | BIT(MEMORY) | BIT(NAME), (struct job_row){.need = {.cpus = 3, .memory_mib = 7}, .name = "less"});
+    change(&l, big, BIT(CPUS) | BIT(MEMORY) | BIT(NAME),
+        (struct job_row){.need = {.cpus = 3, .memory_mib = 7}, .name = "less"});
     const struct job_row *r = &model_job(l.m, big)->row;
     assert_int_equal(r->need.cpus, 3);
     assert_int_equal(r->need.memory_mib, 7);
     assert_string_equal(r->name, "less");
     lab_take(&l);
     assert_non_null(lab_row(&l, big));
-    assert_string_equal(lab_history(&l, "updated")->text, "ann changed it: name less, cpus 3, memory_mib 7");
+    assert_string_equal(
+        lab_history(&l, "updated")->text, "ann changed it: name less, cpus 3, memory_mib 7");
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(lab_node_of(&l, big), node);
     lab_deinit(&l);
@@ -120,7 +125,10 @@ static void all_of_it_changes_or_nothing(void **state)
     struct lab l;
     lab_init(&l);
     lab_join_with(&l, "n1", 4, ",ib,", "lego:2");
-    int64_t j = lab_submit_asking(&l, &(struct job_row){.name = "a", .user = "ann", .nodes = 1, .need = {2, 0, 5}, .ckpt_keep = 1}, "constraint=ib licences=matlab:1");
+    int64_t j = lab_submit_asking(&l,
+        &(struct job_row){
+            .name = "a", .user = "ann", .nodes = 1, .need = {2, 0, 5}, .ckpt_keep = 1},
+        "constraint=ib licences=matlab:1");
     struct job_row to = lab_job(3);
     to.time_limit_ms = 1;
     to.need.cpus = 0;
@@ -132,7 +140,8 @@ static void all_of_it_changes_or_nothing(void **state)
     to.nodes = 2;
     to.nodes_min = 3;
     refuse(&l, j, BIT(TIME_LIMIT) | BIT(NODES), to, ERR_INVALID, "nodes at least");
-    refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 5}, ERR_INVALID, "name: expected a name");
+    refuse(&l, j, BIT(NAME) | BIT(TIME_LIMIT), (struct job_row){.time_limit_ms = 5}, ERR_INVALID,
+        "name: expected a name");
     refuse(&l, j, 0, to, ERR_INVALID, "nothing is to be changed");
     struct event ev = update(j, BIT(CPUS) | BIT(CONSTRAINT), &to);
     ev.update.extras = "constraint=never";
@@ -156,7 +165,8 @@ static void all_of_it_changes_or_nothing(void **state)
     lab_take(&l);
     assert_string_equal(lab_history(&l, "updated")->text, "ann changed it: input 1024");
     extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
-    assert_string_equal(text, "resources=lego:2 licences=matlab:1 exclusive=yes input=aws/us-east-1:1024");
+    assert_string_equal(
+        text, "resources=lego:2 licences=matlab:1 exclusive=yes input=aws/us-east-1:1024");
     ev.update.extras = NULL;
     lab_apply(&l, ev);
     extras_format(model_extras(l.m, model_job(l.m, j)->row.extras), text);
@@ -172,8 +182,9 @@ static void what_runs_changes_in_what_does_not_touch_its_place(void **state)
     static const struct {
         int32_t field;
         const char *name;
-    } fixed[] = {{BIT(CPUS), "cpus:"}, {BIT(POOL), "pool:"}, {BIT(QOS), "qos:"}, {BIT(TEAM), "team:"}, {BIT(NODES), "nodes:"},
-        {BIT(CONSTRAINT), "constraint:"}, {BIT(DEPENDS), "depends:"}, {BIT(BEGIN), "begin_at_ms:"}, {BIT(MARKET), "market:"}};
+    } fixed[] = {{BIT(CPUS), "cpus:"}, {BIT(POOL), "pool:"}, {BIT(QOS), "qos:"},
+        {BIT(TEAM), "team:"}, {BIT(NODES), "nodes:"}, {BIT(CONSTRAINT), "constraint:"},
+        {BIT(DEPENDS), "depends:"}, {BIT(BEGIN), "begin_at_ms:"}, {BIT(MARKET), "market:"}};
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 4);
@@ -268,8 +279,10 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
     struct shelf s = {0};
     lab_init(&l);
     lab_join(&l, "n1", 1);
-    int64_t first = lab_submit_cpus(&l, 1), second = lab_submit_cpus(&l, 1), third = lab_submit_cpus(&l, 1);
-    const struct depend_ask on_first = {.kind = DEPEND_AFTEROK, .on = first}, on_both[] = {on_first, {.kind = DEPEND_AFTERANY, .on = second}};
+    int64_t first = lab_submit_cpus(&l, 1), second = lab_submit_cpus(&l, 1),
+            third = lab_submit_cpus(&l, 1);
+    const struct depend_ask on_first = {.kind = DEPEND_AFTEROK, .on = first},
+                            on_both[] = {on_first, {.kind = DEPEND_AFTERANY, .on = second}};
     lab_plan(&l);
     lab_apply(&l, depends(third, &on_first, 1, false));
     assert_true(model_job(l.m, third)->is_waiting);
@@ -285,12 +298,22 @@ static void what_it_depends_on_is_replaced_from_both_ends(void **state)
     assert_true(model_job(l.m, third)->is_waiting);
     lab_apply(&l, depends(third, NULL, 0, false));
     assert_false(model_job(l.m, third)->is_waiting);
-    lab_apply(&l, depends(third, &on_both[1], 1, false)); /* and once more: a row that was dropped before */
+    /* and once more: a row that was dropped before */
+    lab_apply(&l, depends(third, &on_both[1], 1, false));
     restart(&l, &s);
     assert_true(model_job(l.m, third)->is_waiting);
-    refuse_event(&l, depends(second, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false), ERR_INVALID, "submitted before it");
-    refuse_event(&l, depends(third, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false), ERR_INVALID, "submitted before it");
-    refuse_event(&l, depends(third, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_USER}, 1, false), ERR_CONFLICT, "can never come true");
+    refuse_event(&l,
+        depends(second, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false),
+        ERR_INVALID, "submitted before it");
+    refuse_event(&l,
+        depends(third, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = third}, 1, false),
+        ERR_INVALID, "submitted before it");
+    refuse_event(&l,
+        depends(third,
+            &(struct depend_ask){
+                .kind = DEPEND_AFTEROK, .on = first, .has_ended = true, .end = END_USER},
+            1, false),
+        ERR_CONFLICT, "can never come true");
     shelf_deinit(&s);
     lab_deinit(&l);
 }
@@ -301,7 +324,8 @@ static int64_t singleton(struct lab *l, const char *name)
     struct job_row r = lab_job(1);
     const struct depend_ask ask = {.kind = DEPEND_SINGLETON};
     STR_COPY(r.name, name);
-    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
+    return lab_apply(l, (struct event){.type = EV_SUBMIT,
+                            .submit = {.job = &r, .spec = &spec, .depends = &ask, .n_depends = 1}});
 }
 
 static void rename_to(struct lab *l, int64_t job, const char *name)
@@ -317,7 +341,8 @@ static void one_of_a_name_at_a_time_whatever_they_were_called_before(void **stat
     struct lab l;
     struct shelf s = {0};
     lab_init(&l);
-    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"), other = lab_submit_cpus(&l, 1), d = singleton(&l, "eval");
+    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"),
+            other = lab_submit_cpus(&l, 1), d = singleton(&l, "eval");
     assert_true(waits(&l, b) && waits(&l, c) && !waits(&l, d));
     rename_to(&l, b, "eval"); /* c waited for a only by way of b */
     assert_true(!waits(&l, b) && waits(&l, c));
@@ -341,7 +366,8 @@ static void who_stood_for_others_of_its_name_leaves_them_to_who_waited_for_it(vo
     (void)state;
     struct lab l;
     lab_init(&l);
-    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"), d = singleton(&l, "train");
+    int64_t a = lab_submit_cpus(&l, 1), b = singleton(&l, "train"), c = singleton(&l, "train"),
+            d = singleton(&l, "train");
     lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = b, .by = "ann"}});
     assert_true(waits(&l, c));
     lab_apply(&l, depends(c, NULL, 0, false));
@@ -359,10 +385,13 @@ static int64_t submit_array(struct lab *l, const char *tasks, int32_t at_once)
     struct job_row r = lab_job(1);
     struct ranges set;
     assert_int_equal(ranges_parse(tasks, &set, &l->e), 0);
-    return lab_apply(l, (struct event){.type = EV_SUBMIT, .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
+    return lab_apply(
+        l, (struct event){.type = EV_SUBMIT,
+               .submit = {.job = &r, .spec = &spec, .tasks = &set, .at_once = at_once}});
 }
 
-static struct event tasks_event(int64_t job, int32_t fields, const struct job_row *to, const char *tasks, struct ranges *set)
+static struct event tasks_event(
+    int64_t job, int32_t fields, const struct job_row *to, const char *tasks, struct ranges *set)
 {
     struct err e;
     struct event ev = update(job, fields, to);
@@ -419,7 +448,8 @@ static void an_array_changes_as_far_as_it_has_not_begun(void **state)
     change(&l, j, BIT(TIME_LIMIT) | BIT(CPUS), to);
     const struct job *parent = model_job(l.m, j);
     assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
-    refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-2", &set), ERR_CONFLICT, "task 2 of array 1 has not begun");
+    refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "0-2", &set), ERR_CONFLICT,
+        "task 2 of array 1 has not begun");
     refuse_event(&l, tasks_event(j, BIT(TIME_LIMIT), &to, "9", &set), ERR_NOT_FOUND, "no task 9");
     refuse_event(&l, tasks_event(j, BIT(CPUS), &to, "0", &set), ERR_CONFLICT, "cpus: job 2 runs");
     assert_int_equal(array_task(parent, 0)->row.time_limit_ms, 0);
@@ -470,7 +500,8 @@ static void tasks_that_have_begun_outlive_what_the_rest_depends_on(void **state)
     lab_deinit(&l);
 }
 
-/* The rest is cancelled: what it was to wait for is nobody's business any more, nor is it after a restart. */
+/* The rest is cancelled: what it was to wait for is nobody's business any more, nor is it after a
+ * restart. */
 static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
 {
     (void)state;
@@ -483,7 +514,8 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
     lab_plan(&l);
     lab_apply(&l, depends(j, &(struct depend_ask){.kind = DEPEND_AFTEROK, .on = first}, 1, false));
     assert_int_equal(ranges_parse("1-3", &rest, &l.e), 0);
-    lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {.job = j, .by = "ann", .tasks = &rest}});
+    lab_apply(
+        &l, (struct event){.type = EV_CANCEL, .cancel = {.job = j, .by = "ann", .tasks = &rest}});
     lab_plan(&l);
     assert_int_equal(model_job(l.m, j)->row.state, JOB_UNFOLDED);
     assert_int_equal(n_depends(&l, j), 0);
@@ -500,10 +532,18 @@ static void an_array_whose_rest_is_cancelled_depends_on_nothing(void **state)
 static void in_another_team_it_counts_there(void **state)
 {
     (void)state;
-    static struct order_user red_users[] = {{.name = "ann", .shares = 1}}, blue_users[] = {{.name = "ann", .shares = 1}, {.name = "bob", .shares = 1}},
+    static struct order_user red_users[] = {{.name = "ann", .shares = 1}},
+                             blue_users[] = {{.name = "ann", .shares = 1},
+                                 {.name = "bob", .shares = 1}},
                              green_users[] = {{.name = "bob", .shares = 1}};
-    static struct order_team teams[] = {{.name = "red", .shares = 1, .users = red_users, .n_users = 1},
-        {.name = "blue", .shares = 1, .users = blue_users, .n_users = 2, .limits = {.is_set = {[LIMIT_SUBMITTED] = true, [LIMIT_RUNNING] = true}, .most = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
+    static struct order_team teams[] = {
+        {.name = "red", .shares = 1, .users = red_users, .n_users = 1},
+        {.name = "blue",
+            .shares = 1,
+            .users = blue_users,
+            .n_users = 2,
+            .limits = {.is_set = {[LIMIT_SUBMITTED] = true, [LIMIT_RUNNING] = true},
+                .most = {[LIMIT_SUBMITTED] = 2, [LIMIT_RUNNING] = 1}}},
         {.name = "green", .shares = 1, .users = green_users, .n_users = 1}};
     static struct order_qos classes[] = {{.name = "high", .boost_ms = 1}};
     struct order_options o = order_defaults;
@@ -514,7 +554,8 @@ static void in_another_team_it_counts_there(void **state)
     o.qos = classes;
     o.n_qos = 1;
     lab_init_order(&l, &o);
-    int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1), array = submit_array(&l, "0-1", 0);
+    int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1),
+            array = submit_array(&l, "0-1", 0);
     assert_string_equal(model_job(l.m, a)->row.team, "red");
     change(&l, a, BIT(TEAM) | BIT(QOS), (struct job_row){.team = "blue", .qos = "high"});
     refuse(&l, b, BIT(TEAM), (struct job_row){.team = "green"}, ERR_DENIED, "not a member");

@@ -49,7 +49,8 @@ static void run_to(struct lab *l, int64_t job, enum end_kind end)
 
 static void hold(struct lab *l, enum event_type type, int64_t job, bool by_operator)
 {
-    lab_apply(l, (struct event){.type = type, .hold = {.job = job, .by = "ann", .by_operator = by_operator}});
+    lab_apply(l, (struct event){
+                     .type = type, .hold = {.job = job, .by = "ann", .by_operator = by_operator}});
 }
 
 static bool has_reason(const struct lab *l, int64_t job, const char *code, const char *part)
@@ -196,7 +197,8 @@ static void after_waits_for_the_start_and_some_minutes(void **state)
     struct lab l;
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    int64_t first = lab_submit_cpus(&l, 1), at_once = after(&l, DEPEND_AFTER, first), later = 0, too = 0;
+    int64_t first = lab_submit_cpus(&l, 1), at_once = after(&l, DEPEND_AFTER, first), later = 0,
+            too = 0;
     struct depend_ask ask = {.kind = DEPEND_AFTER, .on = first, .delay_ms = 60000};
     assert_int_equal(try_after(&l, lab_job(1), &ask, 1, &later), 0);
     lab_plan(&l);
@@ -205,7 +207,8 @@ static void after_waits_for_the_start_and_some_minutes(void **state)
     assert_true(is_waiting(&l, later));
     lab_wait(&l, 30000);
     lab_heartbeats(&l);
-    assert_int_equal(try_after(&l, lab_job(1), &ask, 1, &too), 0); /* it runs already: 30 s are left */
+    /* it runs already: 30 s are left */
+    assert_int_equal(try_after(&l, lab_job(1), &ask, 1, &too), 0);
     lab_plan(&l);
     assert_true(is_waiting(&l, later) && is_waiting(&l, too));
     lab_wait(&l, 30000);
@@ -222,8 +225,8 @@ static void all_or_any(void **state)
     lab_init(&l);
     lab_join(&l, "n1", 2);
     int64_t a = lab_submit_cpus(&l, 1), b = lab_submit_cpus(&l, 1), all = 0, any = 0, none = 0;
-    const struct depend_ask both[] = {{.kind = DEPEND_AFTEROK, .on = a}, {.kind = DEPEND_AFTEROK, .on = b},
-        {.kind = DEPEND_AFTEROK, .on = b}};
+    const struct depend_ask both[] = {{.kind = DEPEND_AFTEROK, .on = a},
+        {.kind = DEPEND_AFTEROK, .on = b}, {.kind = DEPEND_AFTEROK, .on = b}};
     const struct depend_ask never[] = {
         {.kind = DEPEND_AFTERNOTOK, .on = a}, {.kind = DEPEND_AFTERNOTOK, .on = b}};
     struct job_row r = lab_job(1);
@@ -249,7 +252,10 @@ static void what_can_never_come_true_is_refused_at_once(void **state)
     (void)state;
     struct lab l;
     lab_init(&l);
-    const struct depend_ask failed = {.kind = DEPEND_AFTEROK, .on = 1, .has_ended = true, .end = END_FAILED},
+    const struct depend_ask failed = {.kind = DEPEND_AFTEROK,
+                                .on = 1,
+                                .has_ended = true,
+                                .end = END_FAILED},
                             unknown = {.kind = DEPEND_AFTERANY, .on = 99},
                             negative = {.kind = DEPEND_AFTER, .on = 1, .delay_ms = -1},
                             nobody = {.kind = DEPEND_AFTEROK};
@@ -277,7 +283,8 @@ static void who_wants_to_waits_for_what_can_never_come_true(void **state)
     struct reason why[8];
     lab_init(&l);
     lab_join(&l, "n1", 4);
-    const struct depend_ask failed = {.kind = DEPEND_AFTEROK, .on = 99, .has_ended = true, .end = END_FAILED};
+    const struct depend_ask failed = {
+        .kind = DEPEND_AFTEROK, .on = 99, .has_ended = true, .end = END_FAILED};
     struct job_row r = lab_job(1);
     int64_t at_once = 0, later = 0, first = lab_submit_cpus(&l, 1);
     const struct depend_ask on_first = {.kind = DEPEND_AFTERNOTOK, .on = first};
@@ -381,7 +388,8 @@ static void what_waits_still_waits_after_a_restart(void **state)
         if (k == 0) {
             assert_true(is_waiting(&l, second) && is_waiting(&l, timed));
             lab_plan(&l);
-            assert_true(is_queued(&l, timed) && is_queued(&l, also)); /* their time came while nobody looked */
+            /* their time came while nobody looked */
+            assert_true(is_queued(&l, timed) && is_queued(&l, also));
             lab_apply(&l, (struct event){.type = EV_CANCEL, .cancel = {first, "ann"}});
             lab_take(&l); /* before the decision that ends the second */
             shelf_put(&s, &l.c);

@@ -11,12 +11,15 @@
 #define HOUR_MS (60 * MINUTE_MS)
 
 /* Monday to Friday, 20:00 to 07:00. The lab begins on Tuesday, 2023-11-14T22:13:20Z. */
-static const struct window overnight = {.name = "overnight", .days = 0x3E, .from_min = 1200, .to_min = 420, .zone = &zone_utc};
+static const struct window overnight = {
+    .name = "overnight", .days = 0x3E, .from_min = 1200, .to_min = 420, .zone = &zone_utc};
 
 static void set_up(struct lab *l, const char *iso)
 {
-    struct model_options o = {
-        .cluster_uid = "0123456789abcdef", .lease_ms = 400LL * 24 * HOUR_MS, .windows = &overnight, .n_windows = 1};
+    struct model_options o = {.cluster_uid = "0123456789abcdef",
+        .lease_ms = 400LL * 24 * HOUR_MS,
+        .windows = &overnight,
+        .n_windows = 1};
     struct pool_row base = {.name = "base"};
     *l = (struct lab){.m = model_create(&o), .p = planner_create(), .now = {.mono = {5000}}};
     assert_int_equal(time_parse_iso(iso, &l->now.wall, NULL), 0);
@@ -47,9 +50,11 @@ static bool runs(const struct lab *l, int64_t job)
 
 static void a_window_opens_and_closes_by_the_clocks_of_its_zone(void **state)
 {
-    struct zone_span spans[] = {{INT64_MIN, 0}, {1700010000, 3600}}; /* 2023-11-15T01:00:00Z: 01:00 becomes 02:00 */
+    /* 2023-11-15T01:00:00Z: 01:00 becomes 02:00 */
+    struct zone_span spans[] = {{INT64_MIN, 0}, {1700010000, 3600}};
     struct time_zone z = {.name = "Odd", .n = 2, .spans = spans};
-    struct window w = {.name = "w", .days = 1 << 3, .from_min = 90, .to_min = 180, .zone = &z}, all = {.days = 0x7F, .zone = &zone_utc};
+    struct window w = {.name = "w", .days = 1 << 3, .from_min = 90, .to_min = 180, .zone = &z},
+                  all = {.days = 0x7F, .zone = &zone_utc};
     struct wall change;
     (void)state;
     assert_false(window_is_open(&w, (struct wall){1700009999000}, &change));

@@ -116,9 +116,9 @@ static int f_shm_unmap(sqlite3_file *f, int delete_flag)
     return real(f)->pMethods->xShmUnmap(real(f), delete_flag);
 }
 
-static const sqlite3_io_methods methods = {2, f_close, f_read, f_write, f_truncate, f_sync, f_size, f_lock,
-    f_unlock, f_check_lock, f_control, f_sector_size, f_traits, f_shm_map, f_shm_lock, f_shm_barrier,
-    f_shm_unmap, NULL, NULL};
+static const sqlite3_io_methods methods = {2, f_close, f_read, f_write, f_truncate, f_sync, f_size,
+    f_lock, f_unlock, f_check_lock, f_control, f_sector_size, f_traits, f_shm_map, f_shm_lock,
+    f_shm_barrier, f_shm_unmap, NULL, NULL};
 
 static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
@@ -144,7 +144,8 @@ void faulty_vfs_install(struct faulty_plan *p)
 {
     plan = p;
     real_vfs = sqlite3_vfs_find(NULL);
-    vfs = *real_vfs; /* what is not ours goes to the real one's functions, which do not look at the vfs */
+    /* what is not ours goes to the real one's functions, which do not look at the vfs */
+    vfs = *real_vfs;
     vfs.zName = "faulty";
     vfs.pNext = NULL;
     vfs.szOsFile = (int)sizeof(struct faulty_file) + real_vfs->szOsFile;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A disk that fails when told to: an SQLite VFS in front of the real one that counts the writes, the fsyncs
- * and the growths of shared memory, and fails one of them. Writes that fail are half done first, as a full
- * disk leaves them.
+ * A disk that fails when told to: an SQLite VFS in front of the real one that counts the writes,
+ * the fsyncs and the growths of shared memory, and fails one of them. Writes that fail are half
+ * done first, as a full disk leaves them.
  */
 #ifndef BELAY_TESTS_DB_FAULTY_VFS_H
 #define BELAY_TESTS_DB_FAULTY_VFS_H

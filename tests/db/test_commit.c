@@ -75,7 +75,8 @@ static void any_failed_step_leaves_nothing_and_a_retry_succeeds(void **state)
             db_batch_deinit(&b);
             db_close(d);
         }
-        /* begin, one step a kind, the labels, their set and whose it is, the sums of the day, the counters, commit */
+        /* begin, one step a kind, the labels, their set and whose it is, the sums of the day, the
+         * counters, commit */
         assert_int_equal(n - 1, 1 + (TABLE_COUNT - 1) + 1 + 2 + 1 + 1 + 1 + 1);
     }
 }
@@ -112,9 +113,10 @@ static void a_reader_sees_only_what_is_committed(void **state)
 
     batch_add_submit(&b, 1);
     /* Written, but stopped before its COMMIT. */
-    assert_int_equal(
-        sql_exec(d->sql,
-            "BEGIN IMMEDIATE; UPDATE meta SET next_job = 77; INSERT INTO job_specs (job) VALUES (9)", &e),
+    assert_int_equal(sql_exec(d->sql,
+                         "BEGIN IMMEDIATE; UPDATE meta SET next_job = 77; INSERT INTO job_specs "
+                         "(job) VALUES (9)",
+                         &e),
         0);
     struct spec_change spec;
     assert_int_equal(db_read_spec(r, 9, &spec, &e), ERR_NOT_FOUND);
@@ -157,7 +159,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_failed_step_leaves_nothing_and_a_retry_succeeds),
         cmocka_unit_test_setup_teardown(counters_never_go_down, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_reader_sees_only_what_is_committed, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_reader_sees_only_what_is_committed, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_commit_goes_on_while_a_reader_is_in_the_middle, util_setup, util_teardown),
     };

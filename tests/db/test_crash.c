@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is on disk when things go wrong: a disk that fails, a disk that is full, a process that is killed. The
- * state after a crash is seen by copying the files as they lie and opening the copy.
+ * What is on disk when things go wrong: a disk that fails, a disk that is full, a process that is
+ * killed. The state after a crash is seen by copying the files as they lie and opening the copy.
  */
 #include "tests/db/faulty_vfs.h"
 #include "tests/db/util.h"
@@ -52,7 +52,8 @@ static void copy_file(const char *from, const char *to, const char *suffix)
     free(b);
 }
 
-/* How many submits a belayd would find that starts on what lies on disk now: jobs and history rows alike. */
+/* How many submits a belayd would find that starts on what lies on disk now: jobs and history rows
+ * alike. */
 static int64_t jobs_after_a_crash(const char *path)
 {
     char *copy = mem_printf("%s.copy", path), *shm = mem_printf("%s.copy-shm", path);
@@ -84,8 +85,8 @@ static struct db_batch batch_of(int64_t first, bool huge)
     return b;
 }
 
-/* Commits with the plan's fault. What it answers must be what is on disk; then the disk is well and it
- * succeeds. True if the fault did not come up. */
+/* Commits with the plan's fault. What it answers must be what is on disk; then the disk is well and
+ * it succeeds. True if the fault did not come up. */
 static bool try_fault(const char *path, bool huge, int *ret_rc)
 {
     struct db_batch before = batch_of(1, false), b = batch_of(4, huge);
@@ -98,7 +99,8 @@ static bool try_fault(const char *path, bool huge, int *ret_rc)
     util_commit(d, &before);
     plan = wanted;
     int rc = db_commit(d, &b, &e);
-    bool passed = plan.fail_at[FAULTY_WRITE] + plan.fail_at[FAULTY_SYNC] + plan.fail_at[FAULTY_SHM] > 0;
+    bool passed =
+        plan.fail_at[FAULTY_WRITE] + plan.fail_at[FAULTY_SYNC] + plan.fail_at[FAULTY_SHM] > 0;
     plan = (struct faulty_plan){0};
     int64_t found = jobs_after_a_crash(path);
     if (rc == 0)
@@ -127,7 +129,8 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
     } faults[] = {
         {FAULTY_WRITE, SQLITE_FULL, ENOSPC, ERR_NO_SPACE},
         {FAULTY_WRITE, SQLITE_IOERR_WRITE, EDQUOT, ERR_NO_SPACE},
-        {FAULTY_WRITE, SQLITE_IOERR_WRITE, EIO, ERR_IO}, {FAULTY_SYNC, SQLITE_IOERR_FSYNC, EIO, ERR_IO},
+        {FAULTY_WRITE, SQLITE_IOERR_WRITE, EIO, ERR_IO},
+        {FAULTY_SYNC, SQLITE_IOERR_FSYNC, EIO, ERR_IO},
         {FAULTY_SYNC, SQLITE_IOERR_FSYNC, ENOSPC, ERR_IO}, /* the commit may well be on disk */
     };
 
@@ -146,8 +149,8 @@ static void what_a_failed_commit_answers_is_what_is_on_disk(void **state)
     }
 }
 
-/* SQLite grows the log's index after the commit is on disk: what failed there is committed after a crash. So
- * a full disk at that point must not be answered with "nothing happened". */
+/* SQLite grows the log's index after the commit is on disk: what failed there is committed after a
+ * crash. So a full disk at that point must not be answered with "nothing happened". */
 static void no_room_for_the_index_is_not_called_a_rollback(void **state)
 {
     int rc;
@@ -178,8 +181,8 @@ static bool says_full(int rc, const struct err *e)
     return rc == ERR_NO_SPACE && e->kind == ERR_NO_SPACE && strstr(e->text, "space");
 }
 
-/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not permitted,
- * else where it went wrong. */
+/* In a child: a mount namespace of its own leaves nothing behind, whatever happens. 0 well, 77 not
+ * permitted, else where it went wrong. */
 static int on_a_small_disk(const char *small)
 {
     char *path = mem_printf("%s/belay.db", small), *ballast = mem_printf("%s/ballast", small);
@@ -202,7 +205,8 @@ static int on_a_small_disk(const char *small)
     }
     if (!says_full(rc, &e) || count_rows(d, TABLE_JOBS) != id - 1)
         return 2;
-    if (sqlite3_wal_checkpoint_v2(d->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+    if (sqlite3_wal_checkpoint_v2(d->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+        SQLITE_OK)
         return 3;
     db_close(d);
     if (unlink(ballast) != 0 || db_open(path, &d, &e) != 0 || count_rows(d, TABLE_JOBS) != id - 1)
@@ -261,7 +265,8 @@ static void commit_until_killed(const char *path, int ack_fd, int64_t first)
     }
 }
 
-/* Kills the child after a number of acknowledgements that differs each time. The last it acknowledged. */
+/* Kills the child after a number of acknowledgements that differs each time. The last it
+ * acknowledged. */
 static int64_t run_and_kill(const char *path, int64_t first, int64_t n_acks)
 {
     int pipe_fds[2];
@@ -296,7 +301,8 @@ static void what_was_acknowledged_survives_kill_9(void **state)
         struct db *d = util_open(path);
         present = count_rows(d, TABLE_JOBS);
         assert_true(
-            present == acked || present == acked + 1); /* at most one had no time to be acknowledged */
+            /* at most one had no time to be acknowledged */
+            present == acked || present == acked + 1);
         assert_int_equal(count_rows(d, TABLE_HISTORY), present);
         int64_t next = 0;
         struct err e;

@@ -14,10 +14,12 @@ static const struct stamp now = {{1000000}, {5000}};
 
 static struct model *new_model(void)
 {
-    return model_create(&(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000});
+    return model_create(
+        &(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000});
 }
 
-/* A cluster with one of everything alive and one of everything ended, as core would have written it. */
+/* A cluster with one of everything alive and one of everything ended, as core would have written
+ * it. */
 static struct db_batch small_cluster(void)
 {
     struct db_batch b = {0};
@@ -71,17 +73,21 @@ static struct db_batch small_cluster(void)
     b.changes.jobs[0].state = JOB_ENDED;
     b.changes.jobs[1].state = JOB_RUNNING;
     b.changes.jobs[0].attempts = b.changes.jobs[1].attempts = 1;
-    batch_add(
-        &b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
+    batch_add(&b, TABLE_ATTEMPTS,
+        &(struct attempt_row){.job = 1, .attempt = 1, .node = 2, .state = ATTEMPT_ENDED});
     batch_add(&b, TABLE_ATTEMPTS,
         &(struct attempt_row){.job = 2,
             .attempt = 1,
             .node = 1,
             .state = ATTEMPT_RUNNING,
             .requeue_asked_at = WALL_NONE});
-    batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 1, .labels_json = strdup("{\"old\":\"1\"}")});
-    batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = 3, .labels_json = strdup("{\"team\":\"a\",\"project\":\"b\"}")});
-    batch_add(&b, TABLE_LEFTOVERS, &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
+    batch_add(
+        &b, TABLE_SPECS, &(struct spec_change){.job = 1, .labels_json = strdup("{\"old\":\"1\"}")});
+    batch_add(&b, TABLE_SPECS,
+        &(struct spec_change){
+            .job = 3, .labels_json = strdup("{\"team\":\"a\",\"project\":\"b\"}")});
+    batch_add(&b, TABLE_LEFTOVERS,
+        &(struct leftover_row){.job = 1, .due_at = at_ms(9), .last_at = WALL_NONE});
     b.changes.next_job = 4;
     b.changes.next_node = b.changes.next_instance = 3;
     b.changes.next_offer = 2;
@@ -128,14 +134,18 @@ static void what_lives_is_loaded_and_what_ended_is_not(void **state)
 /* Its user, its labels and, if it is a task, those of its array. */
 static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
 {
-    static const struct budget_options budgets[] = {{.name = "old", .labels = {{"old", "1"}}, .n_labels = 1}, {.name = "none", .labels = {{"old", "2"}}, .n_labels = 1},
-        {.name = "all"}, {.name = "nobody", .user = "nobody"}};
+    static const struct budget_options budgets[] = {
+        {.name = "old", .labels = {{"old", "1"}}, .n_labels = 1},
+        {.name = "none", .labels = {{"old", "2"}}, .n_labels = 1}, {.name = "all"},
+        {.name = "nobody", .user = "nobody"}};
     struct db *d = util_open(*state);
     struct db_batch b = small_cluster();
-    struct model *m = model_create(&(struct model_options){.cluster_uid = "0123456789abcdef", .lease_ms = 30000, .budgets = budgets, .n_budgets = 4});
+    struct model *m = model_create(&(struct model_options){
+        .cluster_uid = "0123456789abcdef", .lease_ms = 30000, .budgets = budgets, .n_budgets = 4});
     struct err e = {0};
 
-    b.changes.late_costs = mem_dup(&(struct late_cost){.job = 1, .uusd = 11}, sizeof(struct late_cost));
+    b.changes.late_costs =
+        mem_dup(&(struct late_cost){.job = 1, .uusd = 11}, sizeof(struct late_cost));
     b.changes.n_late_costs = 1;
     util_commit(d, &b);
     int64_t cost = 0;
@@ -196,11 +206,13 @@ static void every_job_is_loaded_however_many_there_are(void **state)
     db_close(d);
 }
 
-/* What cannot be read, and what the model refuses, in the first batch and in those that are read ahead. */
+/* What cannot be read, and what the model refuses, in the first batch and in those that are read
+ * ahead. */
 static void a_bad_row_in_a_long_queue_is_refused(void **state)
 {
     static const int64_t at[] = {1, 128, 129, 256, 300, 500};
-    static const char *const bad[] = {"cpus = 1 << 40", "nodes = 0"}, *const good[] = {"cpus = 1", "nodes = 1"};
+    static const char *const bad[] = {"cpus = 1 << 40", "nodes = 0"}, *const good[] = {
+                                                                          "cpus = 1", "nodes = 1"};
     struct db *d = util_open(*state);
 
     submit_all(d, 1, 500);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Telemetry in the database: what is told of the same stretch adds up, and what is old goes, bit by bit.
+ * Telemetry in the database: what is told of the same stretch adds up, and what is old goes, bit by
+ * bit.
  */
 #include "tests/db/util.h"
 
@@ -11,30 +12,42 @@
 
 static struct err e;
 
-static void add_task(struct db_batch *b, int64_t job, int32_t rank, int64_t span_ms, int64_t at, int64_t ms)
+static void add_task(
+    struct db_batch *b, int64_t job, int32_t rank, int64_t span_ms, int64_t at, int64_t ms)
 {
-    struct task_load_row r = {.job = job, .attempt = 1, .rank = rank, .span_ms = span_ms, .at = at, .node = 7,
+    struct task_load_row r = {.job = job,
+        .attempt = 1,
+        .rank = rank,
+        .span_ms = span_ms,
+        .at = at,
+        .node = 7,
         .load = {.ms = ms, .cpu_ms = ms / 2, .memory_bytes = ms}};
     batch_add(b, TABLE_TASK_LOADS, &r);
 }
 
 static void add_gpu(struct db_batch *b, const char *gpu, int64_t at, int64_t busy_ms)
 {
-    struct gpu_load_row r = {.job = 1, .attempt = 1, .node = 7, .span_ms = MINUTE, .at = at, .load = {.ms = 1000, .busy_ms = busy_ms, .temperature_c = busy_ms}};
+    struct gpu_load_row r = {.job = 1,
+        .attempt = 1,
+        .node = 7,
+        .span_ms = MINUTE,
+        .at = at,
+        .load = {.ms = 1000, .busy_ms = busy_ms, .temperature_c = busy_ms}};
     STR_COPY(r.gpu, gpu);
     batch_add(b, TABLE_GPU_LOADS, &r);
 }
 
 static int print_task(void *ctx, const struct task_load_row *r)
 {
-    buf_printf(ctx, "%d@%lld:%lld,%lld,%lld ", (int)r->rank, (long long)r->at, (long long)r->load.ms, (long long)r->load.cpu_ms,
-        (long long)r->load.memory_bytes);
+    buf_printf(ctx, "%d@%lld:%lld,%lld,%lld ", (int)r->rank, (long long)r->at,
+        (long long)r->load.ms, (long long)r->load.cpu_ms, (long long)r->load.memory_bytes);
     return 0;
 }
 
 static int print_gpu(void *ctx, const struct gpu_load_row *r)
 {
-    buf_printf(ctx, "%s@%lld:%lld,%lld ", r->gpu, (long long)r->at, (long long)r->load.busy_ms, (long long)r->load.temperature_c);
+    buf_printf(ctx, "%s@%lld:%lld,%lld ", r->gpu, (long long)r->at, (long long)r->load.busy_ms,
+        (long long)r->load.temperature_c);
     return 0;
 }
 
@@ -56,7 +69,8 @@ static void what_is_told_of_the_same_stretch_adds_up(void **state)
     add_gpu(&b, "GPU-b", 0, 30);
     util_commit(d, &b);
     assert_int_equal(db_read_task_loads(r, 1, 1, MINUTE, 0, print_task, &got, &e), 0);
-    assert_string_equal(buf_str(&got), "0@60000:3000,1500,2000 0@120000:4000,2000,4000 1@60000:1000,500,1000 ");
+    assert_string_equal(
+        buf_str(&got), "0@60000:3000,1500,2000 0@120000:4000,2000,4000 1@60000:1000,500,1000 ");
     buf_clear(&got);
     assert_int_equal(db_read_task_loads(r, 1, 0, MINUTE, MINUTE + 1, print_task, &got, &e), 0);
     assert_string_equal(buf_str(&got), "0@120000:4000,2000,4000 ");
@@ -93,8 +107,11 @@ static void what_is_old_goes_by_its_span_and_no_more_than_so_much_at_once(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_told_of_the_same_stretch_adds_up, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(what_is_old_goes_by_its_span_and_no_more_than_so_much_at_once, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_is_told_of_the_same_stretch_adds_up, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_is_old_goes_by_its_span_and_no_more_than_so_much_at_once, util_setup,
+            util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,7 +179,8 @@ static void schema_text(sqlite3 *sql, struct buf *out)
     sqlite3_stmt *s;
     assert_int_equal(
         sqlite3_prepare_v2(sql,
-            "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type DESC, name", -1, &s, NULL),
+            "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type DESC, name", -1, &s,
+            NULL),
         SQLITE_OK);
     while (sqlite3_step(s) == SQLITE_ROW)
         buf_printf(out, "%s;\n", (const char *)sqlite3_column_text(s, 0));
@@ -209,11 +210,14 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
 
     assert_int_equal(fs_read(TEST_DIR "/schema_v1.sql", 1 << 20, &old, &e), 0);
     buf_printf(&old,
-        "INSERT INTO meta (one, belay_version, cluster_uid, secret, next_job) VALUES (1, '0.1.0', 'abc', "
+        "INSERT INTO meta (one, belay_version, cluster_uid, secret, next_job) VALUES (1, '0.1.0', "
+        "'abc', "
         "'def', 42);"
-        "INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, 1, 2, 3, 1, 4, NULL, 0, 0, "
+        "INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, 1, 2, 3, 1, 4, "
+        "NULL, 0, 0, "
         "0, 9, 9, 'x');"
-        "INSERT INTO ledger VALUES (7, 1, 3, 0, 'restore', 1000, 2000, 1000, 5, 0), (7, 2, 3, 0, 'restore', 2000, 3000, 1000, 6, 0);"
+        "INSERT INTO ledger VALUES (7, 1, 3, 0, 'restore', 1000, 2000, 1000, 5, 0), (7, 2, 3, 0, "
+        "'restore', 2000, 3000, 1000, 6, 0);"
         "PRAGMA application_id = %d; PRAGMA user_version = 1",
         DB_APPLICATION_ID);
     util_exec(*state, buf_str(&old));
@@ -225,7 +229,8 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_int_equal(meta.counters.next_job, 42);
     sqlite3_stmt *q = NULL;
     sqlite3_prepare_v2(d->sql,
-        "SELECT rank, node, exit_code, text FROM attempts WHERE job = 7 AND attempt = 2", -1, &q, NULL);
+        "SELECT rank, node, exit_code, text FROM attempts WHERE job = 7 AND attempt = 2", -1, &q,
+        NULL);
     assert_int_equal(sqlite3_step(q), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int64(q, 0), 0);
     assert_int_equal(sqlite3_column_int64(q, 1), 3);
@@ -233,9 +238,15 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_string_equal((const char *)sqlite3_column_text(q, 3), "x");
     sqlite3_finalize(q);
     int64_t uusd;
-    assert_int_equal(sql_get_i64(d->sql, "SELECT uusd FROM ledger WHERE kind = 'start'", &uusd, &e), 0); /* nothing was restored then */
+    /* nothing was restored then */
+    assert_int_equal(
+        sql_get_i64(d->sql, "SELECT uusd FROM ledger WHERE kind = 'start'", &uusd, &e), 0);
     assert_int_equal(uusd, 5);
-    assert_int_equal(sql_get_i64(d->sql, "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND detail = 3", &uusd, &e), 0);
+    assert_int_equal(
+        sql_get_i64(d->sql,
+            "SELECT sum(uusd) FROM cost_sums WHERE kind = 'restore' AND span = 1 AND detail = 3",
+            &uusd, &e),
+        0);
     assert_int_equal(uusd, 6);
     db_close(d);
 }
@@ -248,8 +259,10 @@ static void a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same(
 
     assert_int_equal(fs_read(TEST_DIR "/schema_v2.sql", 1 << 20, &old, &e), 0);
     buf_printf(&old,
-        "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '0.1.0', 'abc', 'def');"
-        "INSERT INTO pools (name, elastic, provider, region, max_nodes, idle_timeout_ms, cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd)"
+        "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '0.1.0', 'abc', "
+        "'def');"
+        "INSERT INTO pools (name, elastic, provider, region, max_nodes, idle_timeout_ms, "
+        "cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd)"
         " VALUES ('burst', 1, 'aws', 'r1', 4, 1, 1, 1, 1, 0);"
         "INSERT INTO jobs ("
         "id, name, user, pool, state, end_kind, exit_code, cpus, gpus, memory_mib, "
@@ -266,7 +279,11 @@ static void a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same(
     util_exec(*state, buf_str(&old));
     buf_deinit(&old);
     struct db *d = util_open(*state);
-    assert_int_equal(sql_get_i64(d->sql, "SELECT count(*) FROM pools WHERE boots_failed = 0 AND boots_wait_ms = 0 AND boots_next_at IS NULL", &n, &e), 0);
+    assert_int_equal(sql_get_i64(d->sql,
+                         "SELECT count(*) FROM pools WHERE boots_failed = 0 AND boots_wait_ms = 0 "
+                         "AND boots_next_at IS NULL",
+                         &n, &e),
+        0);
     assert_int_equal(n, 1);
     assert_int_equal(sql_get_i64(d->sql, "SELECT mail FROM jobs", &n, &e), 0);
     assert_int_equal(n, 1 << NOTIFY_FAIL | NOTIFY_ARRAY_TASKS);
@@ -301,7 +318,9 @@ static int64_t rows_in_all(struct db *d)
     struct err e;
     sqlite3_stmt *s = NULL;
     buf_adds(&text, "SELECT 0");
-    assert_int_equal(sqlite3_prepare_v2(d->sql, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(d->sql,
+                         "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL),
+        SQLITE_OK);
     while (sqlite3_step(s) == SQLITE_ROW)
         buf_printf(&text, " + (SELECT count(*) FROM %s)", (const char *)sqlite3_column_text(s, 0));
     sqlite3_finalize(s);

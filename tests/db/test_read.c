@@ -114,16 +114,19 @@ static void add_jobs(void)
 {
     struct db_batch b = {0};
     for (int64_t id = 1; id <= 8; id++)
-        add_job(&b, id, id % 2 ? "ada" : "bob", id <= 4 ? JOB_ENDED : id == 5 ? JOB_RUNNING : JOB_PENDING);
+        add_job(&b, id, id % 2 ? "ada" : "bob",
+            id <= 4   ? JOB_ENDED
+            : id == 5 ? JOB_RUNNING
+                      : JOB_PENDING);
     util_commit(d, &b);
 }
 
-#define SEEN_JOBS(...)                                                                                       \
-    ({                                                                                                       \
-        struct job_filter f_ = {__VA_ARGS__};                                                                \
-        memset(&s, 0, sizeof(s));                                                                            \
-        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, NULL, &e), 0);                                          \
-        &s;                                                                                                  \
+#define SEEN_JOBS(...)                                                                             \
+    ({                                                                                             \
+        struct job_filter f_ = {__VA_ARGS__};                                                      \
+        memset(&s, 0, sizeof(s));                                                                  \
+        assert_int_equal(db_read_jobs(r, &f_, see_job, &s, NULL, &e), 0);                          \
+        &s;                                                                                        \
     })
 
 static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
@@ -146,13 +149,16 @@ static void jobs_are_listed_newest_first_by_filter_and_page(void **state)
     assert_ids(SEEN_JOBS(.limit = 100, .users = {{"' OR 1 --"}, 1}), 0);
 }
 
-/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of it. 4 is in the pool gpu; 1, 2 and 6 are or were in
- * base, 3 never began. */
+/* Jobs 1 to 6: 1, 2 and 3 ended at 30, 10 and 20 s; 4 runs; 5 is an array that waits, 6 a task of
+ * it. 4 is in the pool gpu; 1, 2 and 6 are or were in base, 3 never began. */
 static void add_varied_jobs(void)
 {
-    static const enum end_kind ends[] = {END_NONE, END_SUCCEEDED, END_FAILED, END_TIMEOUT, END_RECLAIMED};
-    static const char *const names[] = {"", "train", "train-big", "eval", "a[b]c", "sweep", "sweep"};
-    static const char *const labels[] = {NULL, "{\"exp\":\"3\",\"who\":\"x\"}", "{}", "{\"exp\":\"4\"}", "nonsense", "{\"exp\":\"3\"}"};
+    static const enum end_kind ends[] = {
+        END_NONE, END_SUCCEEDED, END_FAILED, END_TIMEOUT, END_RECLAIMED};
+    static const char *const names[] = {
+        "", "train", "train-big", "eval", "a[b]c", "sweep", "sweep"};
+    static const char *const labels[] = {NULL, "{\"exp\":\"3\",\"who\":\"x\"}", "{}",
+        "{\"exp\":\"4\"}", "nonsense", "{\"exp\":\"3\"}"};
     static const int64_t ended_ms[] = {0, 30000, 10000, 20000};
     struct db_batch b = {0};
     for (int64_t id = 1; id <= 2; id++) {
@@ -161,14 +167,21 @@ static void add_varied_jobs(void)
         batch_add(&b, TABLE_NODES, &node);
     }
     for (int64_t id = 1; id <= 6; id++) {
-        struct job_row row = {.id = id, .state = id <= 3 ? JOB_ENDED : id == 5 ? JOB_PENDING : JOB_RUNNING,
-            .end = id <= 4 ? ends[id] : END_NONE, .submitted_at = at_ms(id * 1000), .ended_at = id <= 3 ? at_ms(ended_ms[id]) : WALL_NONE,
-            .array = id == 6 ? 5 : 0, .array_index = id == 6 ? 7 : 0};
+        struct job_row row = {.id = id,
+            .state = id <= 3   ? JOB_ENDED
+                     : id == 5 ? JOB_PENDING
+                               : JOB_RUNNING,
+            .end = id <= 4 ? ends[id] : END_NONE,
+            .submitted_at = at_ms(id * 1000),
+            .ended_at = id <= 3 ? at_ms(ended_ms[id]) : WALL_NONE,
+            .array = id == 6 ? 5 : 0,
+            .array_index = id == 6 ? 7 : 0};
         snprintf(row.user, sizeof(row.user), "%s", id % 2 ? "ada" : "bob");
         snprintf(row.team, sizeof(row.team), "%s", id <= 2 ? "red" : "");
         snprintf(row.pool, sizeof(row.pool), "%s", id == 3 ? "big,gpu" : id == 6 ? "gpu,base" : "");
         row.attempts = id == 3 || id == 5 ? 0 : 2;
-        struct attempt_row attempt = {.job = id, .attempt = row.attempts, .node = id == 4 ? 1 : 2}, before = {.job = id, .attempt = 1, .node = 1};
+        struct attempt_row attempt = {.job = id, .attempt = row.attempts, .node = id == 4 ? 1 : 2},
+                           before = {.job = id, .attempt = 1, .node = 1};
         if (row.attempts > 0) {
             batch_add(&b, TABLE_ATTEMPTS, &attempt);
             batch_add(&b, TABLE_ATTEMPTS, &before);
@@ -176,7 +189,8 @@ static void add_varied_jobs(void)
         snprintf(row.name, sizeof(row.name), "%s", names[id]);
         batch_add(&b, TABLE_JOBS, &row);
         if (id <= 5 && labels[id])
-            batch_add(&b, TABLE_SPECS, &(struct spec_change){.job = id, .labels_json = strdup(labels[id])});
+            batch_add(&b, TABLE_SPECS,
+                &(struct spec_change){.job = id, .labels_json = strdup(labels[id])});
     }
     util_commit(d, &b);
 }
@@ -190,7 +204,8 @@ static void filters_go_together(void **state)
     assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING | 1u << JOB_ENDED), 4, 5, 3, 2, 1);
     assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING), 2, 6, 4);
     assert_ids(SEEN_JOBS(.limit = 9, .ends = 1u << END_FAILED | 1u << END_RECLAIMED), 1, 2);
-    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING, .ends = 1u << END_TIMEOUT), 2, 5, 3);
+    assert_ids(
+        SEEN_JOBS(.limit = 9, .states = 1u << JOB_PENDING, .ends = 1u << END_TIMEOUT), 2, 5, 3);
     assert_ids(SEEN_JOBS(.limit = 9, .users = {{"ada", "bob"}, 2}), 6, 6, 5, 4, 3, 2, 1);
     assert_ids(SEEN_JOBS(.limit = 9, .users = {{"bob", "eve"}, 2}, .teams = {{"red"}, 1}), 1, 2);
     assert_ids(SEEN_JOBS(.limit = 9, .pools = {{"gpu"}, 1}), 3, 5, 4, 3);
@@ -220,7 +235,8 @@ static void a_list_is_sorted_and_goes_on_behind_a_job(void **state)
 {
     (void)state;
     struct seen s = {0};
-    struct job_filter by_end = {.sort = JOBS_BY_END, .limit = 1}, f = {.sort = JOBS_OLDEST, .limit = 2, .users = {{"ada"}, 1}};
+    struct job_filter by_end = {.sort = JOBS_BY_END, .limit = 1},
+                      f = {.sort = JOBS_OLDEST, .limit = 2, .users = {{"ada"}, 1}};
     int64_t next = -1;
 
     add_varied_jobs();
@@ -325,7 +341,8 @@ static void a_callback_can_end_the_walk_well_or_with_an_error(void **state)
     s = (struct seen){.stop_after = 1, .answer = ERR_CANCELLED};
     assert_int_equal(db_read_jobs(r, &f, see_job, &s, NULL, &e), ERR_CANCELLED);
     assert_ids(&s, 1, 8);
-    for (sqlite3_stmt *left = sqlite3_next_stmt(d->sql, NULL); left; left = sqlite3_next_stmt(d->sql, left))
+    for (sqlite3_stmt *left = sqlite3_next_stmt(d->sql, NULL); left;
+         left = sqlite3_next_stmt(d->sql, left))
         assert_false(sqlite3_stmt_busy(left));
 }
 
@@ -347,7 +364,9 @@ static void a_job_and_its_texts_come_back(void **state)
     (void)state;
     struct db_batch b = {0};
     struct job_row job;
-    struct spec_change spec = {.job = 3, .script = strdup("#!/bin/sh\ntrue\n"), .env_json = strdup("{}")},
+    struct spec_change spec = {.job = 3,
+                           .script = strdup("#!/bin/sh\ntrue\n"),
+                           .env_json = strdup("{}")},
                        got;
 
     add_job(&b, 3, "ada", JOB_PENDING);
@@ -410,7 +429,11 @@ static void an_array_is_told_by_the_ends_of_its_tasks(void **state)
     batch_add(&b, TABLE_ARRAYS, &array);
     for (int32_t i = 0; i < 3; i++)
         batch_add(&b, TABLE_JOBS,
-            &(struct job_row){.id = 2 + i, .state = as[i] == END_NONE ? JOB_RUNNING : JOB_ENDED, .end = as[i], .array = 1, .array_index = i});
+            &(struct job_row){.id = 2 + i,
+                .state = as[i] == END_NONE ? JOB_RUNNING : JOB_ENDED,
+                .end = as[i],
+                .array = 1,
+                .array_index = i});
     util_commit(d, &b);
     assert_int_equal(db_read_array_ends(r, 1, &ends, &e), 0);
     assert_int_equal(ranges_count(&ends.all), 4);
@@ -427,15 +450,21 @@ static void drills_are_listed_and_the_newest_that_says_something_counts(void **s
         int64_t job, number;
         enum drill_state how;
         const char *key;
-    } rows[] = {{1, 1, DRILL_PASSED, "a"}, {1, 2, DRILL_INTERRUPTED, "a"}, {2, 1, DRILL_FAILED, "b"}, {3, 1, DRILL_PASSED, "b"},
-        {4, 1, DRILL_PASSED, "c"}, {4, 2, DRILL_FAILED, "c"}, {5, 1, DRILL_RESUMED, "d"}, {6, 1, DRILL_PASSED, ""}};
+    } rows[] = {{1, 1, DRILL_PASSED, "a"}, {1, 2, DRILL_INTERRUPTED, "a"},
+        {2, 1, DRILL_FAILED, "b"}, {3, 1, DRILL_PASSED, "b"}, {4, 1, DRILL_PASSED, "c"},
+        {4, 2, DRILL_FAILED, "c"}, {5, 1, DRILL_RESUMED, "d"}, {6, 1, DRILL_PASSED, ""}};
     struct db_batch b = {0};
     struct seen s = {0};
     struct drill_row got;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct drill_row row = {.job = rows[i].job, .number = rows[i].number, .state = rows[i].how, .asked_at = at_ms((int64_t)i),
-            .killed_at = WALL_NONE, .resumed_at = WALL_NONE, .ended_at = at_ms((int64_t)i + 100)};
+        struct drill_row row = {.job = rows[i].job,
+            .number = rows[i].number,
+            .state = rows[i].how,
+            .asked_at = at_ms((int64_t)i),
+            .killed_at = WALL_NONE,
+            .resumed_at = WALL_NONE,
+            .ended_at = at_ms((int64_t)i + 100)};
         STR_COPY(row.script_key, rows[i].key);
         snprintf(row.user, sizeof(row.user), "%s", rows[i].job == 4 ? "ada" : "bob");
         batch_add(&b, TABLE_DRILLS, &row);
@@ -467,7 +496,8 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
     struct seen s = {0};
 
     for (int i = 1; i <= 3; i++) {
-        batch_add(&b, TABLE_NODES, &(struct node_row){.id = i, .state = i == 2 ? NODE_GONE : NODE_LOST});
+        batch_add(
+            &b, TABLE_NODES, &(struct node_row){.id = i, .state = i == 2 ? NODE_GONE : NODE_LOST});
         batch_add(&b, TABLE_INSTANCES,
             &(struct instance_row){.id = i, .state = i == 1 ? INSTANCE_GONE : INSTANCE_ENDING});
     }
@@ -525,8 +555,20 @@ static void the_ledger_is_summed_by_instance_and_its_gaps_are_found(void **state
             .ms = 15,
             .node_ms = 6,
             .uusd = 4},
-        {.instance = 2, .kind = LEDGER_BOOT, .from = {0}, .to = {10}, .ms = 10, .node_ms = 10, .uusd = 100},
-        {.instance = 2, .kind = LEDGER_IDLE, .from = {10}, .to = {50}, .ms = 20, .node_ms = 20, .uusd = 1000},
+        {.instance = 2,
+            .kind = LEDGER_BOOT,
+            .from = {0},
+            .to = {10},
+            .ms = 10,
+            .node_ms = 10,
+            .uusd = 100},
+        {.instance = 2,
+            .kind = LEDGER_IDLE,
+            .from = {10},
+            .to = {50},
+            .ms = 20,
+            .node_ms = 20,
+            .uusd = 1000},
         {.job = 1, .attempt = 2, .kind = LEDGER_LOST, .from = {30}, .to = {39}, .ms = 8, .uusd = 9},
         {.job = 1,
             .attempt = 3,
@@ -561,7 +603,8 @@ static void offers_and_tokens_are_listed_in_order(void **state)
 
     batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 2});
     batch_add(&b, TABLE_OFFERS, &(struct offer_row){.id = 1});
-    batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "b", .join = true, .used_at = WALL_NONE});
+    batch_add(
+        &b, TABLE_TOKENS, &(struct token_row){.hash = "b", .join = true, .used_at = WALL_NONE});
     batch_add(&b, TABLE_TOKENS, &(struct token_row){.hash = "a", .user = "ada", .used_at = {5}});
     util_commit(d, &b);
     assert_int_equal(db_read_offers(r, see_offer, &s, &e), 0);
@@ -581,8 +624,8 @@ static void offers_and_tokens_are_listed_in_order(void **state)
 
 #define DAY_MS INT64_C(86400000)
 
-static void add_ledger(struct db_batch *b, int64_t job, int64_t node, int64_t instance, enum ledger_kind kind,
-    int64_t to_ms, int64_t ms, int64_t uusd)
+static void add_ledger(struct db_batch *b, int64_t job, int64_t node, int64_t instance,
+    enum ledger_kind kind, int64_t to_ms, int64_t ms, int64_t uusd)
 {
     struct ledger_row row = {.job = job,
         .node = node,
@@ -612,18 +655,21 @@ static void add_costs(void)
     add_ledger(&b, 10, 2, 1, LEDGER_USEFUL, DAY_MS + 1, 2000, 20);
     add_ledger(&b, 11, 2, 1, LEDGER_SAVE, 2 * DAY_MS, 100, 1);
     add_ledger(
-        &b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70); /* never joined: only the instance knows the pool */
+        /* never joined: only the instance knows the pool */
+        &b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70);
     util_commit(d, &b);
 }
 
 static int print_line(void *ctx, const struct cost_line *l)
 {
-    buf_printf(ctx, "%s:%lld,%lld,%lld,%lld,%lld,%lld ", l->key, (long long)l->jobs, (long long)l->uusd,
-        (long long)l->on_demand_uusd, (long long)l->useful_ms, (long long)l->lost_ms, (long long)l->total_ms);
+    buf_printf(ctx, "%s:%lld,%lld,%lld,%lld,%lld,%lld ", l->key, (long long)l->jobs,
+        (long long)l->uusd, (long long)l->on_demand_uusd, (long long)l->useful_ms,
+        (long long)l->lost_ms, (long long)l->total_ms);
     return 0;
 }
 
-static void assert_cost(const char *by, const char *user, struct wall from, struct wall to, const char *want)
+static void assert_cost(
+    const char *by, const char *user, struct wall from, struct wall to, const char *want)
 {
     struct buf got = {0};
     assert_int_equal(db_read_cost(r, by, user, from, to, print_line, &got, &e), 0);
@@ -639,9 +685,11 @@ static void costs_are_summed_by_what_is_asked(void **state)
         ":0,70,210,0,0,7000 2:1,15,45,1000,500,1500 10:1,20,60,2000,0,2000 11:1,1,3,0,0,100 ");
     assert_cost("user", NULL, WALL_NONE, WALL_NONE,
         ":0,70,210,0,0,7000 ada:2,35,105,3000,500,3500 bob:1,1,3,0,0,100 ");
-    assert_cost("pool", NULL, WALL_NONE, WALL_NONE, "base:1,10,30,1000,0,1000 burst:3,96,288,2000,500,9600 ");
+    assert_cost("pool", NULL, WALL_NONE, WALL_NONE,
+        "base:1,10,30,1000,0,1000 burst:3,96,288,2000,500,9600 ");
     assert_cost("kind", NULL, WALL_NONE, WALL_NONE,
-        "boot:0,70,210,0,0,7000 lost:1,5,15,0,500,500 save:1,1,3,0,0,100 useful:2,30,90,3000,0,3000 ");
+        "boot:0,70,210,0,0,7000 lost:1,5,15,0,500,500 save:1,1,3,0,0,100 "
+        "useful:2,30,90,3000,0,3000 ");
     assert_cost("day", NULL, WALL_NONE, WALL_NONE,
         "1970-01-01:2,34,104,2999,500,3499 1970-01-02:2,72,214,1,0,7101 ");
     assert_cost("day", "ada", WALL_NONE, WALL_NONE,
@@ -655,7 +703,8 @@ static void a_stretch_counts_in_the_periods_in_which_it_was(void **state)
     add_costs();
     assert_cost("user", "ada", at_ms(DAY_MS), WALL_NONE, "ada:1,1,1,1,0,1 ");
     assert_cost("user", "ada", WALL_NONE, at_ms(DAY_MS), "ada:2,34,104,2999,500,3499 ");
-    assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS), ":0,70,210,0,0,7000 ada:1,1,1,1,0,1 bob:1,1,3,0,0,100 ");
+    assert_cost("user", NULL, at_ms(DAY_MS), at_ms(2 * DAY_MS),
+        ":0,70,210,0,0,7000 ada:1,1,1,1,0,1 bob:1,1,3,0,0,100 ");
     assert_cost("user", NULL, at_ms(2 * DAY_MS), WALL_NONE, "");
 }
 
@@ -667,9 +716,12 @@ static void a_stretch_of_days_is_spread_over_them_to_the_micro_dollar(void **sta
     add_ledger(&b, 2, 0, 0, LEDGER_USEFUL, 3 * DAY_MS + DAY_MS / 2, 3 * DAY_MS, 1000001);
     util_commit(d, &b);
     assert_cost("day", NULL, WALL_NONE, WALL_NONE,
-        "1970-01-01:1,166666,500000,43200000,0,43200000 1970-01-02:1,333334,1000001,86400000,0,86400000 "
-        "1970-01-03:1,333334,1000001,86400000,0,86400000 1970-01-04:1,166667,500001,43200000,0,43200000 ");
-    assert_cost("day", NULL, at_ms(DAY_MS + 1), at_ms(2 * DAY_MS - 1), "1970-01-02:1,333334,1000001,86399998,0,86399998 ");
+        "1970-01-01:1,166666,500000,43200000,0,43200000 "
+        "1970-01-02:1,333334,1000001,86400000,0,86400000 "
+        "1970-01-03:1,333334,1000001,86400000,0,86400000 "
+        "1970-01-04:1,166667,500001,43200000,0,43200000 ");
+    assert_cost("day", NULL, at_ms(DAY_MS + 1), at_ms(2 * DAY_MS - 1),
+        "1970-01-02:1,333334,1000001,86399998,0,86399998 ");
 }
 
 static void sums_of_the_largest_numbers_are_exact(void **state)
@@ -681,7 +733,8 @@ static void sums_of_the_largest_numbers_are_exact(void **state)
     add_ledger(&b, 2, 0, 0, LEDGER_USEFUL, ten_years + 7, ten_years, dear);
     add_ledger(&b, 2, 0, 0, LEDGER_LOST, 5, 0, 3); /* the clock was set back */
     util_commit(d, &b);
-    assert_cost("kind", NULL, at_ms(6), WALL_NONE, "useful:1,87600000000000,262800000000000,315360000000,0,315360000000 ");
+    assert_cost("kind", NULL, at_ms(6), WALL_NONE,
+        "useful:1,87600000000000,262800000000000,315360000000,0,315360000000 ");
     assert_cost("kind", NULL, WALL_NONE, at_ms(6), "lost:1,3,9,0,0,0 ");
     assert_cost("kind", NULL, WALL_NONE, at_ms(ten_years / 2 + 7),
         "lost:1,3,9,0,0,0 useful:1,43800000000000,131400000000000,157680000000,0,157680000000 ");
@@ -703,8 +756,9 @@ static void cost_by_something_else_is_refused(void **state)
 
 static void add_use_sum(struct buf *out, const char *name, const struct use_sum *s)
 {
-    buf_printf(out, " %s %lld/%lld/%lld/%lld", name, (long long)(s->there_ms / HOUR_MS), (long long)(s->held_ms / HOUR_MS),
-        (long long)(s->useful_ms / HOUR_MS), (long long)(s->running_ms / HOUR_MS));
+    buf_printf(out, " %s %lld/%lld/%lld/%lld", name, (long long)(s->there_ms / HOUR_MS),
+        (long long)(s->held_ms / HOUR_MS), (long long)(s->useful_ms / HOUR_MS),
+        (long long)(s->running_ms / HOUR_MS));
 }
 
 static int print_use(void *ctx, const struct use_pool *p)
@@ -722,7 +776,10 @@ static void assert_use(const char *pool, int64_t from_h, int64_t to_h, const cha
     struct buf got = {0};
     struct use_step steps[10] = {0};
     struct use_sum all = {0};
-    struct use_of of = {.pool = pool, .from = at_ms(from_h * HOUR_MS), .to = at_ms(to_h * HOUR_MS), .step_ms = HOUR_MS};
+    struct use_of of = {.pool = pool,
+        .from = at_ms(from_h * HOUR_MS),
+        .to = at_ms(to_h * HOUR_MS),
+        .step_ms = HOUR_MS};
     assert_int_equal(db_read_use(r, &of, steps, print_use, &got, &e), 0);
     for (int i = 0; i < 10; i++) {
         all.there_ms += steps[i].gpus.there_ms;
@@ -737,7 +794,12 @@ static void assert_use(const char *pool, int64_t from_h, int64_t to_h, const cha
 
 static void add_use_job(struct db_batch *b, int64_t id, int32_t gpus, int64_t extras)
 {
-    batch_add(b, TABLE_JOBS, &(struct job_row){.id = id, .user = "ada", .state = JOB_RUNNING, .need = {.cpus = 2, .gpus = gpus}, .extras = extras});
+    batch_add(b, TABLE_JOBS,
+        &(struct job_row){.id = id,
+            .user = "ada",
+            .state = JOB_RUNNING,
+            .need = {.cpus = 2, .gpus = gpus},
+            .extras = extras});
 }
 
 static void what_there_was_and_what_it_was_used_for(void **state)
@@ -748,33 +810,70 @@ static void what_there_was_and_what_it_was_used_for(void **state)
     add_use_job(&b, 2, 1, 7);
     add_use_job(&b, 3, 2, 0);
     batch_add(&b, TABLE_EXTRAS, &(struct extras_row){.id = 7, .text = "exclusive=yes"});
-    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base", .total = {.cpus = 16, .gpus = 8}, .joined_at = at_ms(0), .gone_at = WALL_NONE});
-    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 2, .pool = "burst", .instance = 1, .total = {.cpus = 4, .gpus = 4}, .on_demand_uusd_h = 5000000,
-                                   .joined_at = at_ms(4 * HOUR_MS), .gone_at = at_ms(8 * HOUR_MS)});
+    batch_add(&b, TABLE_NODES,
+        &(struct node_row){.id = 1,
+            .pool = "base",
+            .total = {.cpus = 16, .gpus = 8},
+            .joined_at = at_ms(0),
+            .gone_at = WALL_NONE});
+    batch_add(&b, TABLE_NODES,
+        &(struct node_row){.id = 2,
+            .pool = "burst",
+            .instance = 1,
+            .total = {.cpus = 4, .gpus = 4},
+            .on_demand_uusd_h = 5000000,
+            .joined_at = at_ms(4 * HOUR_MS),
+            .gone_at = at_ms(8 * HOUR_MS)});
     add_ledger(&b, 1, 1, 0, LEDGER_USEFUL, 4 * HOUR_MS, 4 * HOUR_MS, 0);
     add_ledger(&b, 1, 1, 0, LEDGER_LOST, 6 * HOUR_MS, 2 * HOUR_MS, 0);
     add_ledger(&b, 2, 2, 1, LEDGER_USEFUL, 8 * HOUR_MS, 2 * HOUR_MS, 0); /* exclusive: all four */
     add_ledger(&b, 0, 2, 1, LEDGER_BOOT, 4 * HOUR_MS, HOUR_MS, 0);
-    batch_add(&b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 3, .attempt = 1, .node = 1, .state = ATTEMPT_RUNNING, .assigned_at = at_ms(7 * HOUR_MS)});
+    batch_add(&b, TABLE_ATTEMPTS,
+        &(struct attempt_row){.job = 3,
+            .attempt = 1,
+            .node = 1,
+            .state = ATTEMPT_RUNNING,
+            .assigned_at = at_ms(7 * HOUR_MS)});
     util_commit(d, &b);
-    assert_use(NULL, 0, 10, "base cpus 160/18/8/6 gpus 80/30/16/6 $0; burst* cpus 16/8/8/0 gpus 16/8/8/0 $20;  steps 96/38/24/6");
+    assert_use(NULL, 0, 10,
+        "base cpus 160/18/8/6 gpus 80/30/16/6 $0; burst* cpus 16/8/8/0 gpus 16/8/8/0 $20;  steps "
+        "96/38/24/6");
     assert_use("base", 2, 5, "base cpus 48/6/4/0 gpus 24/12/8/0 $0;  steps 24/12/8/0");
     assert_use("burst", 7, 10, "burst* cpus 4/4/4/0 gpus 4/4/4/0 $5;  steps 4/4/4/0");
     assert_use("none", 0, 10, " steps 0/0/0/0");
     assert_use(NULL, 11, 11, " steps 0/0/0/0");
 }
 
-static void add_behind(struct db_batch *b, int64_t attempt, int64_t from_h, int64_t useful_h, struct ckpt_ref restored, int64_t behind_ms)
+static void add_behind(struct db_batch *b, int64_t attempt, int64_t from_h, int64_t useful_h,
+    struct ckpt_ref restored, int64_t behind_ms)
 {
-    batch_add(b, TABLE_ATTEMPTS, &(struct attempt_row){.job = 1, .attempt = attempt, .node = attempt, .state = ATTEMPT_ENDED, .started_at = at_ms(from_h * HOUR_MS),
-                                     .gathered_at = WALL_NONE, .restored = restored, .behind_ms = behind_ms});
-    batch_add(b, TABLE_LEDGER, &(struct ledger_row){.job = 1, .attempt = attempt, .node = attempt, .kind = LEDGER_USEFUL, .from = at_ms(from_h * HOUR_MS),
-                                   .to = at_ms((from_h + useful_h + 1) * HOUR_MS), .ms = useful_h * HOUR_MS});
+    batch_add(b, TABLE_ATTEMPTS,
+        &(struct attempt_row){.job = 1,
+            .attempt = attempt,
+            .node = attempt,
+            .state = ATTEMPT_ENDED,
+            .started_at = at_ms(from_h * HOUR_MS),
+            .gathered_at = WALL_NONE,
+            .restored = restored,
+            .behind_ms = behind_ms});
+    batch_add(b, TABLE_LEDGER,
+        &(struct ledger_row){.job = 1,
+            .attempt = attempt,
+            .node = attempt,
+            .kind = LEDGER_USEFUL,
+            .from = at_ms(from_h * HOUR_MS),
+            .to = at_ms((from_h + useful_h + 1) * HOUR_MS),
+            .ms = useful_h * HOUR_MS});
 }
 
-static void add_saved(struct db_batch *b, int64_t attempt, int64_t sequence, int64_t at_h, int64_t pause_ms)
+static void add_saved(
+    struct db_batch *b, int64_t attempt, int64_t sequence, int64_t at_h, int64_t pause_ms)
 {
-    batch_add(b, TABLE_CHECKPOINTS, &(struct checkpoint_row){.job = 1, .ref = {attempt, sequence}, .saved_at = at_ms(at_h * HOUR_MS), .pause_ms = pause_ms});
+    batch_add(b, TABLE_CHECKPOINTS,
+        &(struct checkpoint_row){.job = 1,
+            .ref = {attempt, sequence},
+            .saved_at = at_ms(at_h * HOUR_MS),
+            .pause_ms = pause_ms});
 }
 
 static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
@@ -784,8 +883,8 @@ static int64_t behind(int64_t attempt, int64_t of, int64_t sequence)
     return ms;
 }
 
-/* The first attempt worked for five hours and saved after two, four and five; the second was restored at four and worked for three more, of which
- * one was done again. */
+/* The first attempt worked for five hours and saved after two, four and five; the second was
+ * restored at four and worked for three more, of which one was done again. */
 static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **state)
 {
     (void)state;
@@ -796,12 +895,14 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     add_saved(&b, 1, 2, 4, 60000);
     add_saved(&b, 1, 3, 5, 0);
     util_commit(d, &b);
-    assert_int_equal(behind(2, 1, 3), 60000); /* the pause is in the time of both, and the ledger's rows are what they are here */
+    /* the pause is in the time of both, and the ledger's rows are what they are here */
+    assert_int_equal(behind(2, 1, 3), 60000);
     assert_int_equal(behind(2, 1, 2), HOUR_MS + 60000);
     assert_int_equal(behind(2, 1, 1), 3 * HOUR_MS);
     assert_int_equal(behind(2, 0, 0), 5 * HOUR_MS);
-    assert_int_equal(behind(2, 1, 7), 60000); /* never told of: it has what the newest told one has at least */
-    assert_int_equal(behind(2, 2, 1), 0);     /* its attempt is not known */
+    /* never told of: it has what the newest told one has at least */
+    assert_int_equal(behind(2, 1, 7), 60000);
+    assert_int_equal(behind(2, 2, 1), 0); /* its attempt is not known */
     assert_int_equal(db_read_was_behind(r, 1, 0, 3, &was, &e), 0);
     assert_false(was);
 
@@ -816,16 +917,20 @@ static void what_is_done_again_is_what_is_useful_beyond_the_checkpoint(void **st
     assert_true(was);
     assert_int_equal(db_read_was_behind(r, 1, 3, 4, &was, &e), 0); /* but none since the third */
     assert_false(was);
-    assert_int_equal(behind(3, 2, 2), 60000); /* nothing more: five hours and two are useful, four and three are in it */
+    /* nothing more: five hours and two are useful, four and three are in it */
+    assert_int_equal(behind(3, 2, 2), 60000);
     assert_int_equal(behind(3, 2, 1), 2 * HOUR_MS + 60000);
     assert_int_equal(behind(4, 3, 1), 0);
     add_behind(&b3, 3, 30, 0, (struct ckpt_ref){2, 1}, 0);
     util_commit(d, &b3);
-    assert_int_equal(behind(4, 3, 1), 2 * HOUR_MS + 60000); /* its attempt told of no checkpoint: as what that resumed from */
-    assert_int_equal(behind(3, 1, 1), 5 * HOUR_MS); /* from the first attempt's once more: the hours that nobody was there are none of it */
+    /* its attempt told of no checkpoint: as what that resumed from */
+    assert_int_equal(behind(4, 3, 1), 2 * HOUR_MS + 60000);
+    /* from the first attempt's once more: the hours that nobody was there are none of it */
+    assert_int_equal(behind(3, 1, 1), 5 * HOUR_MS);
 }
 
-/* Of attempts several kinds share the time from their beginning to their end; parts of it add up. */
+/* Of attempts several kinds share the time from their beginning to their end; parts of it add
+ * up. */
 static void the_parts_of_a_time_add_up_to_its_use(void **state)
 {
     (void)state;
@@ -833,9 +938,19 @@ static void the_parts_of_a_time_add_up_to_its_use(void **state)
     struct use_step whole[1] = {0}, parts[7] = {0};
     struct buf text = {0};
     struct use_of of = {.from = at_ms(0), .to = at_ms(7 * HOUR_MS), .step_ms = 7 * HOUR_MS};
-    struct ledger_row row = {.job = 1, .node = 1, .kind = LEDGER_USEFUL, .from = at_ms(1), .to = at_ms(6 * HOUR_MS + 7), .ms = 3 * HOUR_MS + 1};
+    struct ledger_row row = {.job = 1,
+        .node = 1,
+        .kind = LEDGER_USEFUL,
+        .from = at_ms(1),
+        .to = at_ms(6 * HOUR_MS + 7),
+        .ms = 3 * HOUR_MS + 1};
     add_use_job(&b, 1, 3, 0);
-    batch_add(&b, TABLE_NODES, &(struct node_row){.id = 1, .pool = "base", .total = {.cpus = 16, .gpus = 8}, .joined_at = at_ms(5), .gone_at = at_ms(6 * HOUR_MS + 1)});
+    batch_add(&b, TABLE_NODES,
+        &(struct node_row){.id = 1,
+            .pool = "base",
+            .total = {.cpus = 16, .gpus = 8},
+            .joined_at = at_ms(5),
+            .gone_at = at_ms(6 * HOUR_MS + 1)});
     batch_add(&b, TABLE_LEDGER, &row);
     row.kind = LEDGER_SAVE;
     row.ms = 3 * HOUR_MS + 5;

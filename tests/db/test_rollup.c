@@ -14,7 +14,8 @@
 
 static struct err e;
 
-static void add_job(struct db_batch *b, int64_t id, const char *user, const char *labels, enum end_kind end)
+static void add_job(
+    struct db_batch *b, int64_t id, const char *user, const char *labels, enum end_kind end)
 {
     struct job_row j = {.id = id,
         .state = end == END_NONE ? JOB_RUNNING : JOB_ENDED,
@@ -27,10 +28,12 @@ static void add_job(struct db_batch *b, int64_t id, const char *user, const char
     STR_COPY(j.team, "shared");
     batch_add(b, TABLE_JOBS, &j);
     if (labels)
-        batch_add(b, TABLE_SPECS, &(struct spec_change){.job = id, .labels_json = mem_strdup(labels)});
+        batch_add(
+            b, TABLE_SPECS, &(struct spec_change){.job = id, .labels_json = mem_strdup(labels)});
 }
 
-static void add_row(struct db_batch *b, int64_t job, enum ledger_kind kind, int64_t from_ms, int64_t ms, int64_t uusd)
+static void add_row(struct db_batch *b, int64_t job, enum ledger_kind kind, int64_t from_ms,
+    int64_t ms, int64_t uusd)
 {
     struct ledger_row r = {.job = job,
         .node = 1,
@@ -51,8 +54,9 @@ static struct cost_query all_by(const char *by)
 
 static int print_sum(void *ctx, const char *const keys[], const struct cost_sum *s)
 {
-    buf_printf(ctx, "%s:%lld/%lld,%lld,%lld,%lld ", keys[0], (long long)s->succeeded, (long long)s->jobs, (long long)s->uusd,
-        (long long)s->total_ms, (long long)s->spent_uusd[LEDGER_LOST]);
+    buf_printf(ctx, "%s:%lld/%lld,%lld,%lld,%lld ", keys[0], (long long)s->succeeded,
+        (long long)s->jobs, (long long)s->uusd, (long long)s->total_ms,
+        (long long)s->spent_uusd[LEDGER_LOST]);
     return 0;
 }
 
@@ -83,18 +87,27 @@ static void sums_by_day_and_label_add_up_to_the_ledger(void **state)
     add_row(&b, 3, LEDGER_USEFUL, 40 * DAY_MS, 500, 5);
     add_row(&b, CORE_ID_NONE, LEDGER_IDLE, 40 * DAY_MS, 300, -2); /* taken back */
     util_commit(d, &b);
-    assert_sums(r, all_by("team"), ":0/0,-2,300,0 nlp:1/2,1000016,302402000,15 shared:0/0,5,500,0 ");
+    assert_sums(
+        r, all_by("team"), ":0/0,-2,300,0 nlp:1/2,1000016,302402000,15 shared:0/0,5,500,0 ");
     assert_sums(r, all_by("label:exp"), ":0/0,3,800,0 3:1/2,1000016,302402000,15 ");
     assert_sums(r, all_by("user"), ":0/0,-2,300,0 ada:1/1,1000001,302400000,0 bob:0/1,20,2500,15 ");
-    assert_sums(r, all_by("month"), "1970-01:0/0,142857,43200000,0 1970-02:1/2,857162,259202800,15 ");
+    assert_sums(
+        r, all_by("month"), "1970-01:0/0,142857,43200000,0 1970-02:1/2,857162,259202800,15 ");
     assert_sums(r, all_by("type"), "8 cpus:0/0,1000019,302402800,15 ");
-    assert_sums(r, (struct cost_query){.by = "day", .user = "ada", .from = {31 * DAY_MS}, .to = {33 * DAY_MS}},
+    assert_sums(r,
+        (struct cost_query){.by = "day", .user = "ada", .from = {31 * DAY_MS}, .to = {33 * DAY_MS}},
         "1970-02-01:0/0,285714,86400000,0 1970-02-02:0/0,285715,86400000,0 ");
-    assert_sums(r, (struct cost_query){.by = "week", .user = "ada", .pool = "base", .from = WALL_NONE, .to = WALL_NONE},
+    assert_sums(r,
+        (struct cost_query){
+            .by = "week", .user = "ada", .pool = "base", .from = WALL_NONE, .to = WALL_NONE},
         "1970-01-26:0/0,428571,129600000,0 1970-02-02:0/0,571430,172800000,0 ");
-    assert_sums(r, (struct cost_query){.by = "pool", .pool = "base", .from = WALL_NONE, .to = WALL_NONE}, "base:0/0,1000019,302402800,15 ");
-    assert_sums(r, (struct cost_query){.by = "pool", .pool = "none", .from = WALL_NONE, .to = WALL_NONE}, "");
-    assert_sums(r, (struct cost_query){.by = "user", .team = "nlp", .from = WALL_NONE, .to = WALL_NONE},
+    assert_sums(r,
+        (struct cost_query){.by = "pool", .pool = "base", .from = WALL_NONE, .to = WALL_NONE},
+        "base:0/0,1000019,302402800,15 ");
+    assert_sums(r,
+        (struct cost_query){.by = "pool", .pool = "none", .from = WALL_NONE, .to = WALL_NONE}, "");
+    assert_sums(r,
+        (struct cost_query){.by = "user", .team = "nlp", .from = WALL_NONE, .to = WALL_NONE},
         "ada:1/1,1000001,302400000,0 bob:0/1,15,2000,15 ");
     db_reader_close(r);
     db_close(d);
@@ -110,7 +123,8 @@ static void what_costs_are_asked_by_is_checked(void **state)
     assert_int_equal(db_cost_keys("project,type,day,label:a-b.c", &jobs_known, &e), 4);
     assert_false(jobs_known);
     memset(longest + 6, 'x', sizeof(longest) - 7);
-    const char *const bad[] = {"", "weather", "team,", ",team", "team,,day", "Team", "label:", "label:a\"b", "label:a b", "job", "team,job", "team month",
+    const char *const bad[] = {"", "weather", "team,", ",team", "team,,day", "Team",
+        "label:", "label:a\"b", "label:a b", "job", "team,job", "team month",
         "user,team,pool,day,month", "label", longest};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (db_cost_keys(bad[i], &jobs_known, &e) != ERR_INVALID)
@@ -148,14 +162,25 @@ static int64_t get(struct db *d, const char *text)
 
 static void add_random_year(struct db *d, struct prng *p)
 {
-    static const char *const labels[] = {NULL, "{\"team\": \"nlp\"}", "{\"model\": \"a\", \"team\": \"vision\"}", "{\"model\": \"b\", \"project\": \"p\"}"};
+    static const char *const labels[] = {NULL, "{\"team\": \"nlp\"}",
+        "{\"model\": \"a\", \"team\": \"vision\"}", "{\"model\": \"b\", \"project\": \"p\"}"};
     struct db_batch b = {0};
     for (int64_t i = 1; i <= 3; i++)
-        batch_add(&b, TABLE_NODES, &(struct node_row){.id = i, .pool = "base", .instance = i - 1, .market = i % 2 ? MARKET_OWNED : MARKET_SPOT});
+        batch_add(&b, TABLE_NODES,
+            &(struct node_row){.id = i,
+                .pool = "base",
+                .instance = i - 1,
+                .market = i % 2 ? MARKET_OWNED : MARKET_SPOT});
     for (int64_t i = 1; i <= 2; i++)
-        batch_add(&b, TABLE_INSTANCES, &(struct instance_row){.id = i, .pool = "burst", .type = "m5.large", .market = MARKET_SPOT, .node = i + 1});
+        batch_add(&b, TABLE_INSTANCES,
+            &(struct instance_row){.id = i,
+                .pool = "burst",
+                .type = "m5.large",
+                .market = MARKET_SPOT,
+                .node = i + 1});
     for (int64_t i = 1; i <= JOBS; i++)
-        add_job(&b, i, i % 3 ? "ada" : "bob", labels[i % 4], i % 5 ? i % 2 ? END_SUCCEEDED : END_FAILED : END_NONE);
+        add_job(&b, i, i % 3 ? "ada" : "bob", labels[i % 4],
+            i % 5 ? i % 2 ? END_SUCCEEDED : END_FAILED : END_NONE);
     util_commit(d, &b);
     for (int i = 0; i < 300; i++) {
         struct ledger_row r = {.job = prng_range(p, 0, JOBS),
@@ -173,42 +198,60 @@ static void add_random_year(struct db *d, struct prng *p)
     util_commit(d, &b);
 }
 
-/* Whatever is asked, and wherever a period is cut, it adds up to the ledger to the micro-dollar and the millisecond. */
+/* Whatever is asked, and wherever a period is cut, it adds up to the ledger to the micro-dollar and
+ * the millisecond. */
 static void every_way_of_asking_adds_up_to_the_ledger(void **state)
 {
-    static const char *const ways[] = {"user", "team", "pool", "type", "market", "kind", "day", "week", "month", "project", "label:model", "team,month",
-        "label:model,month", "kind,week", "user,team,type,market", "user,month", "pool,month", "market,month", "type,kind", "day,label:model,label:project,kind"};
+    static const char *const ways[] = {"user", "team", "pool", "type", "market", "kind", "day",
+        "week", "month", "project", "label:model", "team,month", "label:model,month", "kind,week",
+        "user,team,type,market", "user,month", "pool,month", "market,month", "type,kind",
+        "day,label:model,label:project,kind"};
     struct db *d = util_open(*state);
     struct db_reader *r;
     struct prng p;
     prng_init(&p, 7);
     assert_int_equal(db_reader_of(d, &r, &e), 0);
     add_random_year(d, &p);
-    const int64_t uusd = get(d, "SELECT sum(uusd) FROM ledger"), on_demand = get(d, "SELECT sum(on_demand_uusd) FROM ledger");
-    const int64_t ms = get(d, "SELECT sum(ms) FROM ledger"), lost = get(d, "SELECT sum(ms) FROM ledger WHERE kind = 'lost'");
+    const int64_t uusd = get(d, "SELECT sum(uusd) FROM ledger"),
+                  on_demand = get(d, "SELECT sum(on_demand_uusd) FROM ledger");
+    const int64_t ms = get(d, "SELECT sum(ms) FROM ledger"),
+                  lost = get(d, "SELECT sum(ms) FROM ledger WHERE kind = 'lost'");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct cost_sum all = {0}, cut = {0};
-        assert_int_equal(db_read_cost_sums(r, &(struct cost_query){.by = ways[i], .from = WALL_NONE, .to = WALL_NONE}, add_up, &all, &e), 0);
+        assert_int_equal(
+            db_read_cost_sums(r,
+                &(struct cost_query){.by = ways[i], .from = WALL_NONE, .to = WALL_NONE}, add_up,
+                &all, &e),
+            0);
         assert_int_equal(all.uusd, uusd);
         assert_int_equal(all.on_demand_uusd, on_demand);
         assert_int_equal(all.total_ms, ms);
         assert_int_equal(all.lost_ms, lost);
         const int64_t a = prng_range(&p, 0, 200), b = prng_range(&p, a, 450);
-        const struct cost_query parts[] = {{.by = ways[i], .from = WALL_NONE, .to = {a * DAY_MS}}, {.by = ways[i], .from = {a * DAY_MS}, .to = {b * DAY_MS}},
+        const struct cost_query parts[] = {{.by = ways[i], .from = WALL_NONE, .to = {a * DAY_MS}},
+            {.by = ways[i], .from = {a * DAY_MS}, .to = {b * DAY_MS}},
             {.by = ways[i], .from = {b * DAY_MS}, .to = WALL_NONE}};
         for (int k = 0; k < 3; k++)
             assert_int_equal(db_read_cost_sums(r, &parts[k], add_up, &cut, &e), 0);
         assert_memory_equal(&cut, &all, sizeof(all));
     }
     struct cost_sum of_user = {0};
-    assert_int_equal(db_read_cost_sums(r, &(struct cost_query){.by = "month", .user = "bob", .from = WALL_NONE, .to = WALL_NONE}, add_up, &of_user, &e), 0);
-    assert_int_equal(of_user.uusd, get(d, "SELECT sum(l.uusd) FROM ledger l JOIN jobs j ON j.id = l.job WHERE j.user = 'bob'"));
-    assert_int_equal(of_user.jobs, get(d, "SELECT count(*) FROM jobs WHERE user = 'bob' AND state = 'ended'"));
+    assert_int_equal(
+        db_read_cost_sums(r,
+            &(struct cost_query){.by = "month", .user = "bob", .from = WALL_NONE, .to = WALL_NONE},
+            add_up, &of_user, &e),
+        0);
+    assert_int_equal(of_user.uusd,
+        get(d,
+            "SELECT sum(l.uusd) FROM ledger l JOIN jobs j ON j.id = l.job WHERE j.user = 'bob'"));
+    assert_int_equal(
+        of_user.jobs, get(d, "SELECT count(*) FROM jobs WHERE user = 'bob' AND state = 'ended'"));
     db_reader_close(r);
     db_close(d);
 }
 
-/* However many end at once, each counts on its own day, once; an array does not beside its tasks. */
+/* However many end at once, each counts on its own day, once; an array does not beside its
+ * tasks. */
 static void jobs_that_end_together_count_each_on_its_day(void **state)
 {
     struct db *d = util_open(*state);
@@ -220,23 +263,35 @@ static void jobs_that_end_together_count_each_on_its_day(void **state)
     for (int64_t i = 1001; i <= 1010; i++)
         add_job(&b, i, i > 1005 ? "bob" : "ada", NULL, END_FAILED);
     util_commit(d, &b);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 3 AND since = 40"), 499 + 5);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 3 AND since = 41"), 250 + 5);
-    assert_int_equal(get(d, "SELECT sum(succeeded) FROM cost_sums WHERE span = 1 AND detail = 7 AND since = 41"), 250);
-    assert_int_equal(get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 31 AND detail = 7 AND user = 'bob'"), 5);
+    assert_int_equal(
+        get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 3 AND since = 40"),
+        499 + 5);
+    assert_int_equal(
+        get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 1 AND detail = 3 AND since = 41"),
+        250 + 5);
+    assert_int_equal(
+        get(d, "SELECT sum(succeeded) FROM cost_sums WHERE span = 1 AND detail = 7 AND since = 41"),
+        250);
+    assert_int_equal(
+        get(d, "SELECT sum(ended) FROM cost_sums WHERE span = 31 AND detail = 7 AND user = 'bob'"),
+        5);
     db_close(d);
 }
 
 /* As a database of version 1 is brought to this one. */
 static void sums_are_made_anew_as_they_were_kept(void **state)
 {
-    static const char differences[] = "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
-                                      " (SELECT count(*) FROM (SELECT * FROM cost_sums EXCEPT SELECT * FROM kept))";
+    static const char differences[] =
+        "SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM cost_sums)) +"
+        " (SELECT count(*) FROM (SELECT * FROM cost_sums EXCEPT SELECT * FROM kept))";
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 8);
     add_random_year(d, &p);
-    assert_int_equal(sql_exec(d->sql, "CREATE TEMP TABLE kept AS SELECT * FROM cost_sums; DELETE FROM cost_sums", &e), 0);
+    assert_int_equal(
+        sql_exec(
+            d->sql, "CREATE TEMP TABLE kept AS SELECT * FROM cost_sums; DELETE FROM cost_sums", &e),
+        0);
     assert_int_equal(rollup_all(d->sql, &e), 0);
     assert_int_equal(get(d, differences), 0);
     assert_true(get(d, "SELECT count(*) FROM cost_sums") > 1000);
@@ -256,8 +311,20 @@ static void egress_that_is_not_its_attempts_is_found(void **state)
     struct db_reader *r;
     struct db_batch b = {0};
     int n = 0;
-    struct attempt_row a = {.job = 1, .attempt = 2, .node = 3, .state = ATTEMPT_ENDED, .egress_uusd = 50}, lives = {.job = 1, .attempt = 3, .node = 3, .egress_uusd = 9};
-    struct ledger_row row = {.job = 1, .attempt = 2, .node = 3, .instance = 4, .kind = LEDGER_EGRESS, .from = {1}, .to = {2}, .uusd = 50};
+    struct attempt_row a = {.job = 1,
+                           .attempt = 2,
+                           .node = 3,
+                           .state = ATTEMPT_ENDED,
+                           .egress_uusd = 50},
+                       lives = {.job = 1, .attempt = 3, .node = 3, .egress_uusd = 9};
+    struct ledger_row row = {.job = 1,
+        .attempt = 2,
+        .node = 3,
+        .instance = 4,
+        .kind = LEDGER_EGRESS,
+        .from = {1},
+        .to = {2},
+        .uusd = 50};
     struct ledger_row kept = {.job = 1, .kind = LEDGER_STORAGE, .from = {1}, .to = {2}, .uusd = 7};
     struct stored_row stored = {.job = 1, .bytes = 5, .uusd = 7};
     batch_add(&b, TABLE_LEDGER, &kept);
@@ -291,13 +358,15 @@ static void a_cost_that_is_not_the_ledgers_is_found(void **state)
     add_row(&b, 1, LEDGER_USEFUL, 0, 1000, 10);
     add_row(&b, 1, LEDGER_STORAGE, 0, 1000, 5);
     add_row(&b, CORE_ID_NONE, LEDGER_BOOT, 0, 1000, 7);
-    b.changes.late_costs = mem_dup(&(struct late_cost){.job = 1, .uusd = 3}, sizeof(struct late_cost));
+    b.changes.late_costs =
+        mem_dup(&(struct late_cost){.job = 1, .uusd = 3}, sizeof(struct late_cost));
     b.changes.n_late_costs = 1;
     util_commit(d, &b);
     assert_int_equal(db_reader_of(d, &r, &e), 0);
     assert_int_equal(db_read_job_gaps(r, count_gap, &n, &e), 0);
     assert_int_equal(n, 0);
-    assert_int_equal(sql_exec(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + 1 WHERE id < 3", &e), 0);
+    assert_int_equal(
+        sql_exec(d->sql, "UPDATE jobs SET cost_uusd = cost_uusd + 1 WHERE id < 3", &e), 0);
     assert_int_equal(db_read_job_gaps(r, count_gap, &n, &e), 0);
     assert_int_equal(n, 2);
     db_reader_close(r);
@@ -309,13 +378,17 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
 {
     static const char *const damage[] = {
         "UPDATE ledger SET uusd = uusd + 1 WHERE rowid = 7",
-        "UPDATE ledger SET kind = CASE kind WHEN 'idle' THEN 'boot' ELSE 'idle' END WHERE rowid = 8",
+        "UPDATE ledger SET kind = CASE kind WHEN 'idle' THEN 'boot' ELSE 'idle' END WHERE rowid = "
+        "8",
         "DELETE FROM ledger WHERE rowid = 9",
-        "UPDATE ledger SET from_at = from_at + 86400000, to_at = to_at + 86400000 WHERE rowid = 10", /* the day alone */
-        "UPDATE cost_sums SET since = since + 1 WHERE span = 1 AND since = (SELECT max(since) FROM cost_sums WHERE span = 1)",
+        /* the day alone */
+        "UPDATE ledger SET from_at = from_at + 86400000, to_at = to_at + 86400000 WHERE rowid = 10",
+        "UPDATE cost_sums SET since = since + 1 WHERE span = 1 AND since = (SELECT max(since) FROM "
+        "cost_sums WHERE span = 1)",
         "UPDATE jobs SET end_kind = 'succeeded' WHERE id = 2",
     };
-    static const char *const where[] = {"span = 1 AND detail = 7", "span = 1 AND detail = 3", "span = 31 AND detail = 7", "span = 31 AND detail = 3", "span = 31 AND detail = 2",
+    static const char *const where[] = {"span = 1 AND detail = 7", "span = 1 AND detail = 3",
+        "span = 31 AND detail = 7", "span = 31 AND detail = 3", "span = 31 AND detail = 2",
         "span = 31 AND detail = 1"};
     const size_t n_where = sizeof(where) / sizeof(where[0]);
     struct db *d = util_open(*state);
@@ -331,7 +404,9 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
         char text[300];
         assert_int_equal(sql_exec(d->sql, "SAVEPOINT damage", &e), 0);
         if (i < n_where)
-            snprintf(text, sizeof(text), "UPDATE cost_sums SET uusd = uusd + 1 WHERE %s AND since = (SELECT min(since) FROM cost_sums WHERE %s AND kind = 'lost')",
+            snprintf(text, sizeof(text),
+                "UPDATE cost_sums SET uusd = uusd + 1 WHERE %s AND since = (SELECT min(since) FROM "
+                "cost_sums WHERE %s AND kind = 'lost')",
                 where[i], where[i]);
         else
             snprintf(text, sizeof(text), "%s", damage[i - n_where]);
@@ -346,7 +421,8 @@ static void sums_that_are_not_the_ledgers_are_found(void **state)
     db_close(d);
 }
 
-/* Of which there are so few that it takes no time: who asks by people does not read what there is of machines, nor the other way round. */
+/* Of which there are so few that it takes no time: who asks by people does not read what there is
+ * of machines, nor the other way round. */
 static void a_bill_by_month_reads_the_sums_that_tell_no_more_apart(void **state)
 {
     static const struct {
@@ -382,14 +458,16 @@ static void a_bill_by_month_reads_the_sums_that_tell_no_more_apart(void **state)
         for (int k = 0; k < 4; k++) {
             struct cost_sum alone = {0}, expected = {0};
             char text[100];
-            snprintf(text, sizeof(text), "SAVEPOINT all_sets; DELETE FROM cost_sums WHERE detail <> %d", details[k]);
+            snprintf(text, sizeof(text),
+                "SAVEPOINT all_sets; DELETE FROM cost_sums WHERE detail <> %d", details[k]);
             assert_int_equal(sql_exec(d->sql, text, &e), 0);
             assert_int_equal(db_read_cost_sums(r, &q, add_up, &alone, &e), 0);
             assert_int_equal(sql_exec(d->sql, "ROLLBACK TO all_sets; RELEASE all_sets", &e), 0);
             if (details[k] == bills[i].detail)
                 expected = all;
             if (memcmp(&alone, &expected, sizeof(alone)) != 0)
-                fail_msg("by %s: %lld uusd of the sums of detail %d", q.by, (long long)alone.uusd, details[k]);
+                fail_msg("by %s: %lld uusd of the sums of detail %d", q.by, (long long)alone.uusd,
+                    details[k]);
         }
     }
     db_reader_close(r);
@@ -400,9 +478,9 @@ static void a_month_begins_on_its_first_day(void **state)
 {
     (void)state;
     assert_int_equal(rollup_month(0), 0);
-    assert_int_equal(rollup_month(58), 31);         /* 28 February 1970 */
+    assert_int_equal(rollup_month(58), 31); /* 28 February 1970 */
     assert_int_equal(rollup_next_month(58), 59);
-    assert_int_equal(rollup_month(19782), 19754);   /* 29 February 2024 */
+    assert_int_equal(rollup_month(19782), 19754); /* 29 February 2024 */
     assert_int_equal(rollup_next_month(19782), 19783);
     assert_int_equal(rollup_next_month(20453), 20454); /* 31 December 2025 */
 }
@@ -410,15 +488,23 @@ static void a_month_begins_on_its_first_day(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sums_by_day_and_label_add_up_to_the_ledger, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            sums_by_day_and_label_add_up_to_the_ledger, util_setup, util_teardown),
         cmocka_unit_test(what_costs_are_asked_by_is_checked),
-        cmocka_unit_test_setup_teardown(every_way_of_asking_adds_up_to_the_ledger, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_cost_that_is_not_the_ledgers_is_found, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_bill_by_month_reads_the_sums_that_tell_no_more_apart, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            every_way_of_asking_adds_up_to_the_ledger, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            sums_are_made_anew_as_they_were_kept, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            egress_that_is_not_its_attempts_is_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            sums_that_are_not_the_ledgers_are_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            jobs_that_end_together_count_each_on_its_day, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_cost_that_is_not_the_ledgers_is_found, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_bill_by_month_reads_the_sums_that_tell_no_more_apart, util_setup, util_teardown),
         cmocka_unit_test(a_month_begins_on_its_first_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

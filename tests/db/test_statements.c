@@ -92,7 +92,8 @@ static void the_longest_unused_goes(void **state)
     for (int i = 0; i < STATEMENTS_MAX + 5; i++) {
         snprintf(text, sizeof(text), "SELECT %d", i);
         statements_give(&f->statements, take(f, text));
-        statements_give(&f->statements, take(f, "SELECT 0")); /* that is asked for again and again */
+        /* that is asked for again and again */
+        statements_give(&f->statements, take(f, "SELECT 0"));
     }
     assert_int_equal(there_are(f), STATEMENTS_MAX);
     statements_give(&f->statements, take(f, "SELECT 0"));

@@ -28,7 +28,8 @@ static void read_last(struct db *d, enum table_id t, void *row)
 {
     struct query q;
     struct err e;
-    query_init(&q, &d->statements, t, t == TABLE_LEDGER ? "ORDER BY rowid DESC" : "ORDER BY 1 DESC", &e);
+    query_init(
+        &q, &d->statements, t, t == TABLE_LEDGER ? "ORDER BY rowid DESC" : "ORDER BY 1 DESC", &e);
     assert_true(query_next(&q, row));
     assert_int_equal(query_finish(&q), 0);
 }
@@ -95,13 +96,15 @@ static void of_plain_rows_only_is_less_read(void **state)
         row = full;
         table_clear_rare(t, &row);
         if (i >= 0)
-            memcpy((char *)&row + t->columns[i].offset, (char *)&full + t->columns[i].offset, t->columns[i].size);
+            memcpy((char *)&row + t->columns[i].offset, (char *)&full + t->columns[i].offset,
+                t->columns[i].size);
         batch_add(&b, TABLE_JOBS, &row);
         util_commit(d, &b);
         read_plain(d, &got, &plain);
         assert_same(TABLE_JOBS, &row, &got);
         if (plain != (i < 0))
-            fail_msg("plain is %d with something in %s", plain, i < 0 ? "nothing" : t->columns[i].name);
+            fail_msg(
+                "plain is %d with something in %s", plain, i < 0 ? "nothing" : t->columns[i].name);
         n_rare += i >= 0;
     }
     assert_in_range(n_rare, 40, t->n_columns - 20);
@@ -137,9 +140,9 @@ static void a_row_is_plain_no_more_when_something_is_added(void **state)
 
 static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 {
-    static const enum table_id replaced[] = {
-        TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES, TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_LEFTOVERS,
-        TABLE_DRILLS, TABLE_CRONS, TABLE_TOKENS};
+    static const enum table_id replaced[] = {TABLE_POOLS, TABLE_OFFERS, TABLE_INSTANCES,
+        TABLE_NODES, TABLE_JOBS, TABLE_ATTEMPTS, TABLE_LEFTOVERS, TABLE_DRILLS, TABLE_CRONS,
+        TABLE_TOKENS};
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 2);
@@ -166,7 +169,8 @@ static void a_row_of_the_same_key_replaces_the_old_one(void **state)
 /* Promise 2: a committed checkpoint is never replaced. */
 static void what_happened_is_never_replaced(void **state)
 {
-    static const enum table_id kept[] = {TABLE_SPECS, TABLE_CHECKPOINTS, TABLE_HISTORY, TABLE_CRON_RUNS};
+    static const enum table_id kept[] = {
+        TABLE_SPECS, TABLE_CHECKPOINTS, TABLE_HISTORY, TABLE_CRON_RUNS};
     struct db *d = util_open(*state);
     struct prng p;
     prng_init(&p, 3);
@@ -193,8 +197,10 @@ static void what_happened_is_never_replaced(void **state)
 static void a_time_of_a_cron_entry_is_decided_on_once(void **state)
 {
     struct db *d = util_open(*state);
-    struct cron_run_row rows[] = {{.cron = 1, .number = 1, .at = {77}, .times = 1}, {.cron = 1, .number = 2, .at = {77}, .times = 1},
-        {.cron = 2, .number = 1, .at = {77}, .times = 1}, {.cron = 1, .number = 3, .at = {77}, .by_hand = true, .times = 1}};
+    struct cron_run_row rows[] = {{.cron = 1, .number = 1, .at = {77}, .times = 1},
+        {.cron = 1, .number = 2, .at = {77}, .times = 1},
+        {.cron = 2, .number = 1, .at = {77}, .times = 1},
+        {.cron = 1, .number = 3, .at = {77}, .by_hand = true, .times = 1}};
     const int expected[] = {0, ERR_INTERNAL, 0, 0};
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         struct db_batch b = {0};
@@ -232,14 +238,16 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
         char text[200];
         sqlite3_stmt *s;
         snprintf(text, sizeof(text),
-            "SELECT name, type, \"notnull\", pk FROM pragma_table_info('%s') WHERE name NOT IN ('one', "
+            "SELECT name, type, \"notnull\", pk FROM pragma_table_info('%s') WHERE name NOT IN "
+            "('one', "
             "'belay_version')",
             tables[t].name);
         assert_int_equal(sqlite3_prepare_v2(d->sql, text, -1, &s, NULL), SQLITE_OK);
         for (; sqlite3_step(s) == SQLITE_ROW; n++) {
             const struct column *c = &tables[t].columns[n];
             assert_true(n < tables[t].n_columns);
-            bool is_text = c->type == COLUMN_TEXT || c->type == COLUMN_TEXT_HEAP || c->type == COLUMN_NAMED;
+            bool is_text =
+                c->type == COLUMN_TEXT || c->type == COLUMN_TEXT_HEAP || c->type == COLUMN_NAMED;
             bool nullable = c->type == COLUMN_OPTIONAL || c->type == COLUMN_TEXT_HEAP;
             bool key = n < tables[t].n_keys;
             assert_string_equal(sqlite3_column_text(s, 0), c->name);
@@ -260,21 +268,22 @@ static void every_field_of_a_row_is_stored(void **state)
     (void)state;
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-#define CHECK_STORED(t, row, unstored_from, unstored_size)                                                   \
-    do {                                                                                                     \
-        static struct row r;                                                                                 \
-        memset(&r, 0xff, sizeof(r));                                                                         \
-        __builtin_clear_padding(&r);                                                                         \
-        for (int i = 0; i < tables[t].n_columns; i++)                                                        \
-            memset((char *)&r + tables[t].columns[i].offset, 0, tables[t].columns[i].size);                  \
-        memset((char *)&r + (unstored_from), 0, unstored_size);                                              \
-        for (size_t i = 0; i < sizeof(r); i++)                                                               \
-            if (((unsigned char *)&r)[i])                                                                    \
-                fail_msg("struct %s: byte %zu is stored nowhere", #row, i);                                  \
+#define CHECK_STORED(t, row, unstored_from, unstored_size)                                         \
+    do {                                                                                           \
+        static struct row r;                                                                       \
+        memset(&r, 0xff, sizeof(r));                                                               \
+        __builtin_clear_padding(&r);                                                               \
+        for (int i = 0; i < tables[t].n_columns; i++)                                              \
+            memset((char *)&r + tables[t].columns[i].offset, 0, tables[t].columns[i].size);        \
+        memset((char *)&r + (unstored_from), 0, unstored_size);                                    \
+        for (size_t i = 0; i < sizeof(r); i++)                                                     \
+            if (((unsigned char *)&r)[i])                                                          \
+                fail_msg("struct %s: byte %zu is stored nowhere", #row, i);                        \
     } while (0)
     CHECK_STORED(TABLE_META, db_meta, 0, 0);
     CHECK_STORED(TABLE_POOLS, pool_row, 0, 0);
-    CHECK_STORED(TABLE_OFFERS, offer_row, offsetof(struct offer_row, avoid_until), sizeof(struct mono));
+    CHECK_STORED(
+        TABLE_OFFERS, offer_row, offsetof(struct offer_row, avoid_until), sizeof(struct mono));
     CHECK_STORED(TABLE_INSTANCES, instance_row, 0, 0);
     CHECK_STORED(TABLE_NODES, node_row, 0, 0);
     CHECK_STORED(TABLE_JOBS, job_row, offsetof(struct job_row, queued_mono), sizeof(struct mono));
@@ -347,11 +356,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_row_kind_round_trips, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(of_plain_rows_only_is_less_read, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_row_is_plain_no_more_when_something_is_added, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_row_is_plain_no_more_when_something_is_added, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_row_of_the_same_key_replaces_the_old_one, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(what_happened_is_never_replaced, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_time_of_a_cron_entry_is_decided_on_once, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_time_of_a_cron_entry_is_decided_on_once, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(a_new_token_gets_the_next_id, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             the_schema_has_exactly_the_columns_of_the_rows, util_setup, util_teardown),

@@ -117,7 +117,8 @@ int main(void)
             each_commit_wakes_once_and_is_visible_then, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             a_failure_comes_back_with_its_words_and_a_retry_works, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(destroying_waits_for_the_commit_under_way, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            destroying_waits_for_the_commit_under_way, util_setup, util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

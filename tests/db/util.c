@@ -101,8 +101,8 @@ static int64_t number(enum fill how, struct prng *p, int64_t low, int64_t high)
     }
 }
 
-/* Quotes, a backslash, a line's end and letters of two bytes: what a statement built from text would trip
- * over. */
+/* Quotes, a backslash, a line's end and letters of two bytes: what a statement built from text
+ * would trip over. */
 static const char awkward[] = "'\"; \\\n\tDROP TABLE jobs;-- %s ?1 \xc3\xa9\xc3\xbc";
 
 static void fill_text(char *p, size_t size, enum fill how, struct prng *prng)
@@ -175,13 +175,15 @@ void fill_row(enum table_id t, void *row, enum fill how, struct prng *p, int64_t
 static struct {
     size_t rows, n, size;
 } const places[TABLE_COUNT] = {
-#define PLACE(table, member, row)                                                                            \
-    [table] = {offsetof(struct db_batch, member), offsetof(struct db_batch, n_##member), sizeof(struct row)}
-#define PLACE_IN_LOADS(table, member, row)                                                                   \
-    [table] = {offsetof(struct db_batch, loads.member), offsetof(struct db_batch, loads.n_##member), sizeof(struct row)}
-#define PLACE_IN_CHANGES(table, member, row)                                                                 \
-    [table] = {offsetof(struct db_batch, changes.member), offsetof(struct db_batch, changes.n_##member),     \
+#define PLACE(table, member, row)                                                                  \
+    [table] = {offsetof(struct db_batch, member), offsetof(struct db_batch, n_##member),           \
         sizeof(struct row)}
+#define PLACE_IN_LOADS(table, member, row)                                                         \
+    [table] = {offsetof(struct db_batch, loads.member),                                            \
+        offsetof(struct db_batch, loads.n_##member), sizeof(struct row)}
+#define PLACE_IN_CHANGES(table, member, row)                                                       \
+    [table] = {offsetof(struct db_batch, changes.member),                                          \
+        offsetof(struct db_batch, changes.n_##member), sizeof(struct row)}
     PLACE_IN_CHANGES(TABLE_POOLS, pools, pool_row),
     PLACE_IN_CHANGES(TABLE_OFFERS, offers, offer_row),
     PLACE_IN_CHANGES(TABLE_INSTANCES, instances, instance_row),

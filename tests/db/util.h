@@ -15,14 +15,15 @@
 #include "db/conn.h"
 #include "db/db.h"
 
-/* cmocka setup and teardown: *state is the path of a database that does not exist yet, in a directory of its
- * own. */
+/* cmocka setup and teardown: *state is the path of a database that does not exist yet, in a
+ * directory of its own. */
 int util_setup(void **state);
 int util_teardown(void **state);
 
 struct db *util_open(const char *path);
 struct db_reader *util_reader(const char *path);
-void util_exec(const char *path, const char *sql);  /* on a connection of its own, without belay's lock */
+/* on a connection of its own, without belay's lock */
+void util_exec(const char *path, const char *sql);
 void util_commit(struct db *d, struct db_batch *b); /* must succeed; deinits b */
 
 enum fill { FILL_ZERO, FILL_LOW, FILL_HIGH, FILL_RANDOM, FILL_COUNT };

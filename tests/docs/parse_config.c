@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse_config FILE: whether belayd takes it, without what only a machine of its own could say: files and names that are not here.
- * Like belayd: exit code 0, or 2 and the mistake.
+ * parse_config FILE: whether belayd takes it, without what only a machine of its own could say:
+ * files and names that are not here. Like belayd: exit code 0, or 2 and the mistake.
  */
 #include "base/fs.h"
 #include "base/yaml.h"
@@ -13,7 +13,8 @@ int main(int argc, char **argv)
     struct buf text = {0};
     struct config c = {0};
     struct err e = {0};
-    int rc = argc == 2 ? fs_read(argv[1], YAML_BYTES_MAX, &text, &e) : err_set(&e, ERR_INVALID, "expected FILE");
+    int rc = argc == 2 ? fs_read(argv[1], YAML_BYTES_MAX, &text, &e)
+                       : err_set(&e, ERR_INVALID, "expected FILE");
     if (rc == 0)
         rc = config_parse(argv[1], buf_str(&text), text.len, NULL, &c, &e);
     if (rc == 0)

@@ -29,7 +29,11 @@ void arm_world_start(struct arm_world *w)
             .boot_delay_ms = BOOT_MS,
             .notice_ms = 30000},
         .account = {.subscription = SUBSCRIPTION, .page = 100, .retry_after_s = 1},
-        .auth = {.tenant = TENANT, .clients = clients, .n_clients = 1, .token_ttl_ms = 3600000, .key = {1}}};
+        .auth = {.tenant = TENANT,
+            .clients = clients,
+            .n_clients = 1,
+            .token_ttl_ms = 3600000,
+            .key = {1}}};
     struct market_pool *pools = mem_array(3, sizeof(*pools));
     pools[0] = pool("1", SIZE, 2, 1);
     pools[1] = pool("2", SIZE, 0, 0);
@@ -71,15 +75,20 @@ char *arm_quoted(const char *text)
 char *arm_machine(const char *more, const char *properties)
 {
     char *text = mem_printf(
-        "{'location':'eastus','zones':['1'],'properties':{'priority':'Spot','evictionPolicy':'Delete',"
+        "{'location':'eastus','zones':['1'],'properties':{'priority':'Spot','evictionPolicy':'"
+        "Delete',"
         "'billingProfile':{'maxPrice':-1},'hardwareProfile':{'vmSize':'" SIZE "'},"
-        "'storageProfile':{'imageReference':{'publisher':'p','offer':'o','sku':'s','version':'latest'},"
+        "'storageProfile':{'imageReference':{'publisher':'p','offer':'o','sku':'s','version':'"
+        "latest'},"
         "'osDisk':{'createOption':'FromImage','deleteOption':'Delete'}},"
         "'osProfile':{'computerName':'c','adminUsername':'ops','customData':'IyEvYmluL3NoCg==',"
-        "'linuxConfiguration':{'disablePasswordAuthentication':true,'ssh':{'publicKeys':[{'path':'/k',"
+        "'linuxConfiguration':{'disablePasswordAuthentication':true,'ssh':{'publicKeys':[{'path':'/"
+        "k',"
         "'keyData':'ssh-ed25519 AA'}]}}},"
-        "'networkProfile':{'networkApiVersion':'2020-11-01','networkInterfaceConfigurations':[{'name':'nic0',"
-        "'properties':{'primary':true,'deleteOption':'Delete','ipConfigurations':[{'name':'ip0','properties':"
+        "'networkProfile':{'networkApiVersion':'2020-11-01','networkInterfaceConfigurations':[{'"
+        "name':'nic0',"
+        "'properties':{'primary':true,'deleteOption':'Delete','ipConfigurations':[{'name':'ip0','"
+        "properties':"
         "{'subnet':{'id':'" SUBNET "'}}}]}}]}%s%s}%s%s}",
         properties[0] ? "," : "", properties, more[0] ? "," : "", more);
     char *body = arm_quoted(text);
@@ -87,7 +96,8 @@ char *arm_machine(const char *more, const char *properties)
     return body;
 }
 
-int arm_ask(struct arm_world *w, const char *method, const char *path, const char *query, const char *body)
+int arm_ask(
+    struct arm_world *w, const char *method, const char *path, const char *query, const char *body)
 {
     const struct arm_request q = {.method = method,
         .path = path,
@@ -112,8 +122,8 @@ void arm_expect(struct arm_world *w, const char *method, const char *path, const
     int got = arm_ask(w, method, path, query, body);
     char *reply = arm_reply_text(&w->reply);
     if (got != status || !strstr(reply ? reply : "", text))
-        fail_msg("%s %s?%s %s: expected %d with \"%s\", got %d: %s", method, path, query, body ? body : "",
-            status, text, got, reply ? reply : "");
+        fail_msg("%s %s?%s %s: expected %d with \"%s\", got %d: %s", method, path, query,
+            body ? body : "", status, text, got, reply ? reply : "");
     free(reply);
 }
 
@@ -147,7 +157,8 @@ const char *arm_operation_status(struct arm_world *w, char code[64])
 {
     static const char *const known[] = {"InProgress", "Succeeded", "Failed", "Canceled", NULL};
     assert_non_null(w->operation);
-    char *path = mem_strdup(strchr(w->operation + strlen("http://"), '/')), *query = strchr(path, '?');
+    char *path = mem_strdup(strchr(w->operation + strlen("http://"), '/')),
+         *query = strchr(path, '?');
     *query++ = '\0';
     arm_expect(w, "GET", path, query, NULL, 200, "startTime");
     free(path);
@@ -167,14 +178,16 @@ size_t arm_count(const struct arm_world *w, enum arm_kind kind)
     return n;
 }
 
-int arm_look_as(struct arm_world *w, const struct arm_resource *vm, const struct arm_metadata_request *q)
+int arm_look_as(
+    struct arm_world *w, const struct arm_resource *vm, const struct arm_metadata_request *q)
 {
     buf_deinit(&w->metadata.body);
     arm_metadata_answer(&w->arm, vm->instance, q, w->now, 86400000, &w->metadata);
     return w->metadata.status;
 }
 
-int arm_look(struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query)
+int arm_look(
+    struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query)
 {
     const struct arm_metadata_request q = {
         .method = "GET", .path = path, .query = query, .metadata = "true", .body = ""};

@@ -26,7 +26,8 @@
 #define SUBNET GROUP "/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
 #define BOOT_MS 1000
 
-/* Pools of SIZE: zone 1 (spot capacity 2, on demand 1), zone 2 (none). Of Standard_F16s_v2: zone 1, unlimited. */
+/* Pools of SIZE: zone 1 (spot capacity 2, on demand 1), zone 2 (none). Of Standard_F16s_v2: zone 1,
+ * unlimited. */
 struct arm_world {
     struct region_options options;
     struct region region;
@@ -48,12 +49,16 @@ void arm_world_advance(struct arm_world *w, int64_t ms);
 /* A body, with ' for ". The caller's. */
 char *arm_quoted(const char *text);
 
-/* A spot machine's body: more is put in front of its end ("'tags':{...}" or ""), properties into its properties. */
+/* A spot machine's body: more is put in front of its end ("'tags':{...}" or ""), properties into
+ * its properties. */
 char *arm_machine(const char *more, const char *properties);
 
-/* Calls; path without the query. body NULL: none. Returns the status; the reply is w->reply until the next. */
-int arm_ask(struct arm_world *w, const char *method, const char *path, const char *query, const char *body);
-/* The same, and fails the test unless it has that status and its text contains this ("" for anything). */
+/* Calls; path without the query. body NULL: none. Returns the status; the reply is w->reply until
+ * the next. */
+int arm_ask(
+    struct arm_world *w, const char *method, const char *path, const char *query, const char *body);
+/* The same, and fails the test unless it has that status and its text contains this ("" for
+ * anything). */
 void arm_expect(struct arm_world *w, const char *method, const char *path, const char *query,
     const char *body, int status, const char *text);
 const char *arm_reply_header(const struct arm_world *w, const char *name); /* NULL: none */
@@ -69,7 +74,9 @@ const char *arm_operation_status(struct arm_world *w, char code[64]);
 size_t arm_count(const struct arm_world *w, enum arm_kind kind);
 
 /* The metadata service of a machine; the reply is w->metadata. */
-int arm_look(struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query);
-int arm_look_as(struct arm_world *w, const struct arm_resource *vm, const struct arm_metadata_request *q);
+int arm_look(
+    struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query);
+int arm_look_as(
+    struct arm_world *w, const struct arm_resource *vm, const struct arm_metadata_request *q);
 
 #endif

@@ -14,8 +14,10 @@ static const char configuration[] =
     "GPUS_ALL_REGIONS: 4}\n"
     "    service_accounts:\n"
     "      - {email: agent@my-project.iam.gserviceaccount.com}\n"
-    "      - {email: viewer@my-project.iam.gserviceaccount.com, role: viewer, public_key: somebody.pem}\n"
-    "      - {email: nobody@my-project.iam.gserviceaccount.com, role: none, public_key: somebody.pem}\n"
+    "      - {email: viewer@my-project.iam.gserviceaccount.com, role: viewer, public_key: "
+    "somebody.pem}\n"
+    "      - {email: nobody@my-project.iam.gserviceaccount.com, role: none, public_key: "
+    "somebody.pem}\n"
     "    pools:\n"
     "      - zone: [us-central1-a, us-central1-b]\n"
     "        type: [g2-standard-4, n2-standard-8]\n"
@@ -33,14 +35,17 @@ void bench_start(struct gce_bench *b, int64_t rate_limit)
     void *state = NULL;
     log_set_level(LOG_ERROR);
     *b = (struct gce_bench){.now = {BENCH_START_MS}};
-    if (config_parse(BENCH_DIR "/emulator.yaml", configuration, strlen(configuration), &b->config, &e) < 0)
+    if (config_parse(
+            BENCH_DIR "/emulator.yaml", configuration, strlen(configuration), &b->config, &e) < 0)
         fail_msg("%s", e.text);
     struct provider_config *p = &b->config.providers[0];
     region_init(&b->region, &p->region, &b->journal, p->pools, p->n_pools, NULL, NULL, b->now);
     p->pools = NULL;
     p->n_pools = 0;
-    b->place = (struct front_place){
-        .region = &b->region, .options = p->options, .dir = "/nonexistent", .role_ttl_ms = SECONDS_MS(3600)};
+    b->place = (struct front_place){.region = &b->region,
+        .options = p->options,
+        .dir = "/nonexistent",
+        .role_ttl_ms = SECONDS_MS(3600)};
     if (p->front->open(&b->place, &state, &e) < 0)
         fail_msg("%s", e.text);
     b->gce = state;
@@ -72,9 +77,11 @@ void bench_advance(struct gce_bench *b, int64_t ms)
 
 void bench_token(struct gce_bench *b, const char *email, bool has_scope, char out[GCE_TOKEN_MAX])
 {
-    const struct gce_caller caller = {.account = gce_auth_find(&b->gce->auth, email), .has_scope = has_scope};
+    const struct gce_caller caller = {
+        .account = gce_auth_find(&b->gce->auth, email), .has_scope = has_scope};
     assert_non_null(caller.account);
-    str_copy(out, GCE_TOKEN_MAX, gce_auth_issue(&b->gce->auth, &caller, "", SECONDS_MS(3600), b->now)->text);
+    str_copy(out, GCE_TOKEN_MAX,
+        gce_auth_issue(&b->gce->auth, &caller, "", SECONDS_MS(3600), b->now)->text);
 }
 
 static int ask(struct gce_bench *b, struct instance *i, const struct front_request *r)
@@ -123,13 +130,13 @@ int bench_call(struct gce_bench *b, const char *method, const char *target, cons
     return status;
 }
 
-void bench_expect(struct gce_bench *b, const char *method, const char *target, const char *body, int status,
-    const char *text)
+void bench_expect(struct gce_bench *b, const char *method, const char *target, const char *body,
+    int status, const char *text)
 {
     int got = bench_call(b, method, target, body);
     if (got != status || !strstr(buf_str(&b->reply.body), text))
-        fail_msg("%s %s %s: expected %d with \"%s\", got %d: %s", method, target, body, status, text, got,
-            buf_str(&b->reply.body));
+        fail_msg("%s %s %s: expected %d with \"%s\", got %d: %s", method, target, body, status,
+            text, got, buf_str(&b->reply.body));
 }
 
 const char *bench_text(const struct gce_bench *b, const char *path)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Google's front over a region in virtual time, without processes: two zones of two types, room for two spot instances
- * in each, a quota of 5; in the first zone N1 machines with T4 and V100, too, with quotas of these; service accounts agent@
- * (admin), viewer@ and nobody@; 20 requests of a kind a minute unless the bench is told otherwise. Only agent@ has a key to
- * sign with: to make one takes longer than most tests.
+ * Google's front over a region in virtual time, without processes: two zones of two types, room for
+ * two spot instances in each, a quota of 5; in the first zone N1 machines with T4 and V100, too,
+ * with quotas of these; service accounts agent@ (admin), viewer@ and nobody@; 20 requests of a kind
+ * a minute unless the bench is told otherwise. Only agent@ has a key to sign with: to make one
+ * takes longer than most tests.
  */
 #ifndef BELAY_TESTS_EMULATOR_GCE_BENCH_H
 #define BELAY_TESTS_EMULATOR_GCE_BENCH_H
@@ -43,13 +44,13 @@ void bench_token(struct gce_bench *b, const char *email, bool has_scope, char ou
 /* A call of the API; its status. */
 int bench_call(struct gce_bench *b, const char *method, const char *target, const char *body);
 /* The same, and fails the test unless it has that status and its body contains text. */
-void bench_expect(struct gce_bench *b, const char *method, const char *target, const char *body, int status,
-    const char *text);
+void bench_expect(struct gce_bench *b, const char *method, const char *target, const char *body,
+    int status, const char *text);
 /* The text at a path such as "error/errors/0/code" of the last reply; "" if there is none. */
 const char *bench_text(const struct gce_bench *b, const char *path);
 
-/* The body of an insert: a spot instance in us-central1-a; more: further members, ",\"labels\":{}" or "". Borrowed until
- * the next. */
+/* The body of an insert: a spot instance in us-central1-a; more: further members, ",\"labels\":{}"
+ * or "". Borrowed until the next. */
 const char *bench_body(const char *name, const char *more);
 /* Inserts one and lets it boot. */
 struct instance *bench_run(struct gce_bench *b, const char *name, const char *more);

@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char configuration[] = "providers:\n  lambda:\n"
-                                    "    quota: 3\n"
-                                    "    api_keys: [first, second]\n"
-                                    "    ssh_keys: [ops]\n"
-                                    "    images: [stack]\n"
-                                    "    file_systems: {data: us-west-2}\n"
-                                    "    pools:\n"
-                                    "      - {zone: us-west-2, type: gpu_1x_a10, on_demand: {capacity: 2}}\n"
-                                    "      - {zone: us-east-1, type: gpu_1x_a10, on_demand: {capacity: 0}}\n"
-                                    "      - {zone: us-west-2, type: gpu_8x_h100_sxm5}\n";
+static const char configuration[] =
+    "providers:\n  lambda:\n"
+    "    quota: 3\n"
+    "    api_keys: [first, second]\n"
+    "    ssh_keys: [ops]\n"
+    "    images: [stack]\n"
+    "    file_systems: {data: us-west-2}\n"
+    "    pools:\n"
+    "      - {zone: us-west-2, type: gpu_1x_a10, on_demand: {capacity: 2}}\n"
+    "      - {zone: us-east-1, type: gpu_1x_a10, on_demand: {capacity: 0}}\n"
+    "      - {zone: us-west-2, type: gpu_8x_h100_sxm5}\n";
 
 static struct wall now(const struct lambda_bench *b)
 {
@@ -38,7 +39,8 @@ static void forget_reply(struct lambda_bench *b)
 
 static void ask(struct lambda_bench *b, const struct front_request *r, struct front_reply *reply)
 {
-    const struct front_site site = {.region = &b->region, .state = b->cloud, .now = now(b), .clock = now(b)};
+    const struct front_site site = {
+        .region = &b->region, .state = b->cloud, .now = now(b), .clock = now(b)};
     *reply = (struct front_reply){.status = 200};
     region_advance(&b->region, site.now);
     front(b)->api(&site, r, reply);
@@ -139,7 +141,8 @@ void bench_start(struct lambda_bench *b)
     struct err e;
     void *state = NULL;
     log_set_level(LOG_ERROR);
-    *b = (struct lambda_bench){.http = {.start = start, .cancel = cancel}, .authorization = "Bearer first"};
+    *b = (struct lambda_bench){
+        .http = {.start = start, .cancel = cancel}, .authorization = "Bearer first"};
     vtimers_init(&b->vt, BENCH_START_MS);
     if (config_parse("emulator.yaml", configuration, strlen(configuration), &b->config, &e) < 0)
         fail_msg("%s", e.text);
@@ -147,7 +150,8 @@ void bench_start(struct lambda_bench *b)
     region_init(&b->region, &p->region, &b->journal, p->pools, p->n_pools, NULL, NULL, now(b));
     p->pools = NULL;
     p->n_pools = 0;
-    b->place = (struct front_place){.region = &b->region, .options = p->options, .dir = "/nonexistent"};
+    b->place =
+        (struct front_place){.region = &b->region, .options = p->options, .dir = "/nonexistent"};
     if (p->front->open(&b->place, &state, &e) < 0)
         fail_msg("%s", e.text);
     b->cloud = state;
@@ -187,7 +191,8 @@ void bench_event(struct lambda_bench *b, const char *json)
 int bench_call(struct lambda_bench *b, const char *method, const char *target, const char *body)
 {
     char path[1024];
-    const struct front_header headers[] = {{"Host", "127.0.0.1:1"}, {"authorization", b->authorization}};
+    const struct front_header headers[] = {
+        {"Host", "127.0.0.1:1"}, {"authorization", b->authorization}};
     snprintf(path, sizeof(path), "%.*s", (int)strcspn(target, "?"), target);
     const struct front_request r = {.method = method,
         .path = path,
@@ -199,7 +204,8 @@ int bench_call(struct lambda_bench *b, const char *method, const char *target, c
     forget_reply(b);
     ask(b, &r, &b->reply);
     if (b->reply.body.len > 0)
-        json_parse(buf_str(&b->reply.body), b->reply.body.len, LAMBDA_CLOUD_BODY_MAX, &b->json, NULL);
+        json_parse(
+            buf_str(&b->reply.body), b->reply.body.len, LAMBDA_CLOUD_BODY_MAX, &b->json, NULL);
     return b->reply.status;
 }
 
@@ -208,8 +214,8 @@ void bench_expect(struct lambda_bench *b, const char *method, const char *target
 {
     int got = bench_call(b, method, target, body);
     if (got != status || !strstr(buf_str(&b->reply.body), text))
-        fail_msg("%s %s %s: expected %d with \"%s\", got %d: %s", method, target, body ? body : "", status,
-            text, got, buf_str(&b->reply.body));
+        fail_msg("%s %s %s: expected %d with \"%s\", got %d: %s", method, target, body ? body : "",
+            status, text, got, buf_str(&b->reply.body));
 }
 
 const char *bench_text(const struct lambda_bench *b, const char *path)
@@ -219,7 +225,8 @@ const char *bench_text(const struct lambda_bench *b, const char *path)
     for (const char *p = path; v && *p;) {
         size_t n = strcspn(p, "/");
         snprintf(name, sizeof(name), "%.*s", (int)n, p);
-        v = json_is_array(v) ? json_array_get(v, (size_t)strtoul(name, NULL, 10)) : json_object_get(v, name);
+        v = json_is_array(v) ? json_array_get(v, (size_t)strtoul(name, NULL, 10))
+                             : json_object_get(v, name);
         p += n + (p[n] == '/');
     }
     return json_is_string(v) ? json_string_value(v) : "";
@@ -229,7 +236,8 @@ const char *bench_body(const char *more)
 {
     static char text[8192];
     snprintf(text, sizeof(text),
-        "{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"]%s}",
+        "{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+        "\"ops\"]%s}",
         more);
     return text;
 }

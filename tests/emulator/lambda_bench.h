@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lambda's front over regions in virtual time, without processes, and an HTTP client that asks it: us-west-2 and
- * us-east-1 with gpu_1x_a10 (room for two, and for none), us-west-2 with gpu_8x_h100_sxm5 as well; a quota of 3, a boot of
- * 1 s, the keys "first" and "second", an SSH key "ops", an image "stack", a file system "data" in us-west-2; Lambda's own
- * limits of requests.
+ * Lambda's front over regions in virtual time, without processes, and an HTTP client that asks it:
+ * us-west-2 and us-east-1 with gpu_1x_a10 (room for two, and for none), us-west-2 with
+ * gpu_8x_h100_sxm5 as well; a quota of 3, a boot of 1 s, the keys "first" and "second", an SSH key
+ * "ops", an image "stack", a file system "data" in us-west-2; Lambda's own limits of requests.
  */
 #ifndef BELAY_TESTS_EMULATOR_LAMBDA_BENCH_H
 #define BELAY_TESTS_EMULATOR_LAMBDA_BENCH_H
@@ -24,7 +24,8 @@
 #define BENCH_TERMINATE "/api/v1/instance-operations/terminate"
 
 struct lambda_bench {
-    struct http_client http; /* first; replies come a millisecond later, with faults as over a connection */
+    /* first; replies come a millisecond later, with faults as over a connection */
+    struct http_client http;
     struct vtimers vt;
     struct emulator_config config;
     struct region region;
@@ -54,8 +55,8 @@ void bench_expect(struct lambda_bench *b, const char *method, const char *target
 /* The text at a path such as "data/0/status" of the last reply; "" if there is none. */
 const char *bench_text(const struct lambda_bench *b, const char *path);
 
-/* The body of a launch in us-west-2 of gpu_1x_a10; more: further members, ",\"name\":\"x\"" or "". Borrowed until the
- * next. */
+/* The body of a launch in us-west-2 of gpu_1x_a10; more: further members, ",\"name\":\"x\"" or "".
+ * Borrowed until the next. */
 const char *bench_body(const char *more);
 /* Launches one and lets it boot. */
 struct instance *bench_run(struct lambda_bench *b, const char *more);

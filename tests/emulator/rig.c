@@ -161,17 +161,17 @@ static int connect_to(const char *host)
     return fd;
 }
 
-int rig_http(const char *host, const char *method, const char *target, const char *headers, const char *body,
-    struct buf *ret_body)
+int rig_http(const char *host, const char *method, const char *target, const char *headers,
+    const char *body, struct buf *ret_body)
 {
     struct buf reply = {0};
     struct err e;
     char piece[65536];
     ssize_t n;
     int status = 0, fd = connect_to(host);
-    char *request =
-        mem_printf("%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n%s",
-            method, target, host, strlen(body), headers, body);
+    char *request = mem_printf(
+        "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n%s",
+        method, target, host, strlen(body), headers, body);
     assert_int_equal(fs_write_all(fd, request, strlen(request), &e), 0);
     free(request);
     while ((n = read(fd, piece, sizeof(piece))) > 0)
@@ -185,7 +185,8 @@ int rig_http(const char *host, const char *method, const char *target, const cha
     return status;
 }
 
-static int call(struct rig *r, const char *service, const char *more, const char *body, struct buf *ret_body)
+static int call(
+    struct rig *r, const char *service, const char *more, const char *body, struct buf *ret_body)
 {
     char date[SIGV4_TIMESTAMP_MAX], hash[SIGV4_HEX_MAX];
     struct buf authorization = {0};
@@ -196,8 +197,10 @@ static int call(struct rig *r, const char *service, const char *more, const char
     const struct sigv4_request request = {"POST", "/", headers, 2, hash};
     const struct sigv4_scope scope = {date, "us-east-1", service};
     assert_int_equal(
-        sigv4_authorization(&request, &scope, RIG_ACCESS_KEY, RIG_SECRET_KEY, &authorization, &e), 0);
-    char *lines = mem_printf("%sX-Amz-Date: %s\r\nAuthorization: %s\r\n", more, date, buf_str(&authorization));
+        sigv4_authorization(&request, &scope, RIG_ACCESS_KEY, RIG_SECRET_KEY, &authorization, &e),
+        0);
+    char *lines = mem_printf(
+        "%sX-Amz-Date: %s\r\nAuthorization: %s\r\n", more, date, buf_str(&authorization));
     int status = rig_http(r->ec2, "POST", "/", lines, body, ret_body);
     free(lines);
     buf_deinit(&authorization);
@@ -215,8 +218,9 @@ int rig_call(struct rig *r, const char *body, struct buf *ret_body)
 int rig_list_call(struct rig *r, const char *body, struct buf *ret_body)
 {
     return call(r, "pricing",
-        "Content-Type: application/x-amz-json-1.1\r\nX-Amz-Target: AWSPriceListService.GetProducts\r\n", body,
-        ret_body);
+        "Content-Type: application/x-amz-json-1.1\r\nX-Amz-Target: "
+        "AWSPriceListService.GetProducts\r\n",
+        body, ret_body);
 }
 
 void rig_launch(struct rig *r, char id[RIG_ID_MAX], const char *user_data, ...)
@@ -228,9 +232,9 @@ void rig_launch(struct rig *r, char id[RIG_ID_MAX], const char *user_data, ...)
     int n = vsnprintf(raw, sizeof(raw), user_data, args);
     va_end(args);
     b64_encode(&coded, raw, (size_t)n);
-    buf_adds(&body,
-        "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
-        "&InstanceMarketOptions.MarketType=spot&InstanceInitiatedShutdownBehavior=terminate&UserData=");
+    buf_adds(&body, "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"
+                    "&InstanceMarketOptions.MarketType=spot&InstanceInitiatedShutdownBehavior="
+                    "terminate&UserData=");
     str_url_encode(&body, buf_str(&coded), coded.len);
     if (rig_call(r, buf_str(&body), &reply) != 200)
         fail_msg("%s", buf_str(&reply));
@@ -271,7 +275,8 @@ json_t *rig_instance(struct rig *r, const char *id)
     json_t *state = rig_state(r), *found = NULL, *i;
     size_t k;
     json_array_foreach(json_object_get(state, "instances"), k,
-        i) if (str_eq(json_string_value(json_object_get(i, "instance")), id)) found = json_incref(i);
+        i) if (str_eq(json_string_value(json_object_get(i, "instance")), id)) found =
+        json_incref(i);
     json_decref(state);
     if (!found)
         fail_msg("there is no %s", id);
@@ -290,7 +295,8 @@ void rig_wait(struct rig *r, const char *what, const char *id)
     while (clock_mono(&clock_system).ms < end.ms) {
         char target[100];
         snprintf(target, sizeof(target), "/events?after=%lld&wait_s=%d", (long long)r->seq, WAIT_S);
-        json_t *reply = control(r, "GET", target, ""), *events = json_object_get(reply, "events"), *entry;
+        json_t *reply = control(r, "GET", target, ""), *events = json_object_get(reply, "events"),
+               *entry;
         size_t k;
         bool found = false;
         json_array_foreach(events, k, entry)

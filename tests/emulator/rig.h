@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real program for tests: starts belay-emulator, speaks to it over blocking sockets, waits for its
- * events.
+ * The real program for tests: starts belay-emulator, speaks to it over blocking sockets, waits for
+ * its events.
  */
 #ifndef BELAY_TESTS_EMULATOR_RIG_H
 #define BELAY_TESTS_EMULATOR_RIG_H
@@ -25,16 +25,16 @@ struct rig {
     int64_t seq;               /* of the last event that was waited for */
 };
 
-/* more: lines for the end of the configuration (boot_delay_ms is 50, there is room for 10 in us-east-1a).
- * Fails the test when it does not become ready. */
+/* more: lines for the end of the configuration (boot_delay_ms is 50, there is room for 10 in
+ * us-east-1a). Fails the test when it does not become ready. */
 void rig_start(struct rig *r, const char *more);
 /* SIGTERM; returns the exit code and removes the directory. */
 int rig_stop(struct rig *r);
 
-/* One request. host: "127.0.0.1:PORT". headers: "A: b\r\n" lines or "". Returns the status, 0: closed without
- * a reply. */
-int rig_http(const char *host, const char *method, const char *target, const char *headers, const char *body,
-    struct buf *ret_body);
+/* One request. host: "127.0.0.1:PORT". headers: "A: b\r\n" lines or "". Returns the status, 0:
+ * closed without a reply. */
+int rig_http(const char *host, const char *method, const char *target, const char *headers,
+    const char *body, struct buf *ret_body);
 
 /* A signed call of the API. body without Version. */
 int rig_call(struct rig *r, const char *body, struct buf *ret_body);
@@ -45,14 +45,17 @@ void rig_launch(struct rig *r, char id[RIG_ID_MAX], const char *user_data, ...)
     __attribute__((format(printf, 3, 4)));
 
 void rig_event(struct rig *r, const char *json);
-json_t *rig_state(struct rig *r);                               /* the caller's */
-json_t *rig_instance(struct rig *r, const char *id);            /* its part of the state; the caller's */
-void rig_wait(struct rig *r, const char *what, const char *id); /* for the next such entry of the journal */
+json_t *rig_state(struct rig *r); /* the caller's */
+/* its part of the state; the caller's */
+json_t *rig_instance(struct rig *r, const char *id);
+/* for the next such entry of the journal */
+void rig_wait(struct rig *r, const char *what, const char *id);
 
 /* Files that user data writes, in r->dir. */
 void rig_path(const struct rig *r, const char *name, char *out, size_t size);
 void rig_make_fifo(const struct rig *r, const char *name);
-/* Reads lines from a fifo until n numbers have come, and returns them: the processes that say who they are.
+/* Reads lines from a fifo until n numbers have come, and returns them: the processes that say who
+ * they are.
  */
 void rig_read_pids(const struct rig *r, const char *name, pid_t *pids, size_t n);
 bool rig_is_alive(pid_t pid); /* a zombie is not */

@@ -27,10 +27,12 @@ static void a_machine_comes_and_goes_with_its_parts(void **state)
     assert_non_null(arm_reply_header(&w, "Location"));
     assert_string_equal(arm_operation_status(&w, NULL), "InProgress");
     arm_world_advance(&w, BOOT_MS);
-    arm_expect(&w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/running");
+    arm_expect(
+        &w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/running");
     assert_string_equal(arm_reply_str(&w, "properties.provisioningState"), "Succeeded");
     arm_expect(&w, "GET", VMS "/a/instanceView", VERSION, NULL, 200, "ProvisioningState/succeeded");
-    arm_expect(&w, "GET", NICS, NIC_VERSION, NULL, 200, "\"virtualMachine\":{\"id\":\"" VMS "/a\"}");
+    arm_expect(
+        &w, "GET", NICS, NIC_VERSION, NULL, 200, "\"virtualMachine\":{\"id\":\"" VMS "/a\"}");
     arm_expect(&w, "GET", DISKS, DISK_VERSION, NULL, 200, "\"managedBy\":\"" VMS "/a\"");
 
     arm_expect(&w, "DELETE", VMS "/a", VERSION, NULL, 202, "");
@@ -76,8 +78,8 @@ static void a_full_pool_fails_the_operation_and_leaves_everything(void **state)
     arm_world_advance(&w, BOOT_MS);
     assert_string_equal(arm_operation_status(&w, code), "Failed");
     assert_string_equal(code, "ZonalAllocationFailed");
-    arm_expect(
-        &w, "GET", VMS "/c", VERSION "&$expand=instanceView", NULL, 200, "failed/ZonalAllocationFailed");
+    arm_expect(&w, "GET", VMS "/c", VERSION "&$expand=instanceView", NULL, 200,
+        "failed/ZonalAllocationFailed");
     assert_int_equal(arm_count(&w, ARM_KIND_NIC), 3);
     assert_int_equal(arm_count(&w, ARM_KIND_DISK), 3);
     arm_expect(&w, "DELETE", VMS "/c", VERSION, NULL, 202, "");
@@ -119,7 +121,8 @@ static void a_size_that_a_zone_does_not_have_is_refused_at_once(void **state)
 
 static void a_create_fails_with_the_error_that_was_asked_for(void **state)
 {
-    static const char *const codes[] = {"SkuNotAvailable", "AllocationFailed", "QuotaExceeded", "Whatever"};
+    static const char *const codes[] = {
+        "SkuNotAvailable", "AllocationFailed", "QuotaExceeded", "Whatever"};
     struct arm_world w;
     char code[64];
     (void)state;
@@ -199,7 +202,8 @@ static void a_power_off_leaves_a_stopped_machine(void **state)
     arm_world_start(&w);
     struct arm_resource *vm = arm_run(&w, "a");
     region_machine_gone(&w.region, vm->instance, true, w.now, w.now);
-    arm_expect(&w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/stopped");
+    arm_expect(
+        &w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/stopped");
     assert_int_equal(w.arm.n_resources, 3);
     arm_expect(&w, "DELETE", VMS "/a", VERSION, NULL, 202, "");
     assert_int_equal(w.arm.n_resources, 0);
@@ -239,7 +243,8 @@ static void a_machine_that_powers_off_under_notice_is_evicted_all_the_same(void 
     evict(&w, "a");
     arm_world_advance(&w, 1000);
     region_machine_gone(&w.region, vm->instance, true, w.now, w.now);
-    arm_expect(&w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/stopped");
+    arm_expect(
+        &w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/stopped");
     arm_world_advance(&w, 29000);
     assert_int_equal(w.arm.n_resources, 0);
     arm_world_stop(&w);
@@ -252,12 +257,14 @@ static void an_eviction_may_leave_a_deallocated_machine(void **state)
     arm_world_start(&w);
     char *body = arm_machine("", "");
     char *policy = strstr(body, "\"evictionPolicy\":\"Delete\",");
-    memset(policy, ' ', strlen("\"evictionPolicy\":\"Delete\",")); /* Azure's default is Deallocate */
+    /* Azure's default is Deallocate */
+    memset(policy, ' ', strlen("\"evictionPolicy\":\"Delete\","));
     put(&w, "a", body, 201, "\"evictionPolicy\":\"Deallocate\"");
     arm_world_advance(&w, BOOT_MS);
     evict(&w, "a");
     arm_world_advance(&w, 30000);
-    arm_expect(&w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/deallocated");
+    arm_expect(
+        &w, "GET", VMS "/a", VERSION "&$expand=instanceView", NULL, 200, "PowerState/deallocated");
     assert_int_equal(w.arm.n_resources, 3);
     assert_int_equal(w.region.market.pools[0].in_use[CLOUD_SPOT], 0);
     arm_expect(&w, "DELETE", VMS "/a", VERSION, NULL, 202, "");
@@ -290,7 +297,8 @@ static void a_wrong_body_is_refused_by_name(void **state)
         int status;
         const char *code;
     } cases[] = {
-        {"\"location\":\"eastus\"", "\"location\":\"westus\"", 400, "LocationNotAvailableForResourceType"},
+        {"\"location\":\"eastus\"", "\"location\":\"westus\"", 400,
+            "LocationNotAvailableForResourceType"},
         {"\"location\":\"eastus\",", " ", 400, "LocationRequired"},
         {"[\"1\"]", "[\"9\"]", 400, "AvailabilityZoneNotSupported"},
         {"[\"1\"]", "[17]", 400, "zones must be one zone"},
@@ -325,8 +333,8 @@ static void a_wrong_body_is_refused_by_name(void **state)
         char *body = arm_machine("", ""), *at = strstr(body, cases[i].find);
         if (!at)
             fail_msg("%s is not in %s", cases[i].find, body);
-        char *changed =
-            mem_printf("%.*s%s%s", (int)(at - body), body, cases[i].put, at + strlen(cases[i].find));
+        char *changed = mem_printf(
+            "%.*s%s%s", (int)(at - body), body, cases[i].put, at + strlen(cases[i].find));
         free(body);
         put(&w, "a", changed, cases[i].status, cases[i].code);
     }
@@ -336,11 +344,11 @@ static void a_wrong_body_is_refused_by_name(void **state)
 static void parts_of_others_cannot_be_used(void **state)
 {
     struct arm_world w;
-    char *nic =
-        arm_quoted("{'location':'eastus','properties':{'ipConfigurations':[{'name':'ip0','properties':{"
-                   "'subnet':{'id':'" SUBNET "'}}}]}}");
-    char *text =
-        mem_printf("'networkInterfaces':[{'id':'%s','properties':{'deleteOption':'Delete'}}]}}}", NICS "/n");
+    char *nic = arm_quoted(
+        "{'location':'eastus','properties':{'ipConfigurations':[{'name':'ip0','properties':{"
+        "'subnet':{'id':'" SUBNET "'}}}]}}");
+    char *text = mem_printf(
+        "'networkInterfaces':[{'id':'%s','properties':{'deleteOption':'Delete'}}]}}}", NICS "/n");
     (void)state;
     arm_world_start(&w);
     char *body = arm_machine("", ""), *refs = arm_quoted(text);
@@ -359,9 +367,9 @@ static void parts_of_others_cannot_be_used(void **state)
 static void an_interface_is_kept_for_the_machine_that_was_refused(void **state)
 {
     struct arm_world w;
-    char *nic =
-        arm_quoted("{'location':'eastus','properties':{'ipConfigurations':[{'name':'ip0','properties':{"
-                   "'subnet':{'id':'" SUBNET "'}}}]}}");
+    char *nic = arm_quoted(
+        "{'location':'eastus','properties':{'ipConfigurations':[{'name':'ip0','properties':{"
+        "'subnet':{'id':'" SUBNET "'}}}]}}");
     char *refs = arm_quoted("'networkInterfaces':[{'id':'" NICS "/n'}]}}}");
     (void)state;
     arm_world_start(&w);
@@ -387,7 +395,8 @@ static void a_disk_in_use_stays(void **state)
     arm_world_start(&w);
     arm_run(&w, "a");
     arm_ask(&w, "GET", VMS "/a", VERSION, NULL);
-    char *path = mem_printf(DISKS "/%s", arm_reply_str(&w, "properties.storageProfile.osDisk.name"));
+    char *path =
+        mem_printf(DISKS "/%s", arm_reply_str(&w, "properties.storageProfile.osDisk.name"));
     arm_expect(&w, "GET", path, DISK_VERSION, NULL, 200, "Attached");
     arm_expect(&w, "DELETE", path, DISK_VERSION, NULL, 409, "OperationNotAllowed");
     arm_expect(&w, "PUT", path, DISK_VERSION, "{}", 405, "MethodNotAllowed");
@@ -419,7 +428,9 @@ static void a_call_needs_a_version_a_scope_and_a_route(void **state)
         {"PUT", VMS "/a", VERSION, "InvalidRequestContent", 400},
         {"PUT", VMS "/-a", VERSION, "InvalidResourceName", 400},
         {"PUT", VMS "/a.", VERSION, "InvalidResourceName", 400},
-        {"GET", "/subscriptions/" SUBSCRIPTION "/providers/Microsoft.Compute/locations/eastus/operations/x",
+        {"GET",
+            "/subscriptions/" SUBSCRIPTION
+            "/providers/Microsoft.Compute/locations/eastus/operations/x",
             VERSION, "NotFound", 404},
     };
     static const char *const groups[] = {"lab", NULL};
@@ -427,12 +438,13 @@ static void a_call_needs_a_version_a_scope_and_a_route(void **state)
     (void)state;
     arm_world_start(&w);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        arm_expect(&w, cases[i].method, cases[i].path, cases[i].query, NULL, cases[i].status, cases[i].code);
+        arm_expect(&w, cases[i].method, cases[i].path, cases[i].query, NULL, cases[i].status,
+            cases[i].code);
     w.account.groups = groups;
-    arm_expect(&w, "GET", "/subscriptions/" SUBSCRIPTION "/resourceGroups/lob", "api-version=2021-04-01",
-        NULL, 404, "ResourceGroupNotFound");
-    arm_expect(&w, "GET", "/SUBSCRIPTIONS/" SUBSCRIPTION "/resourcegroups/LAB", "api-version=2021-04-01",
-        NULL, 200, "Succeeded");
+    arm_expect(&w, "GET", "/subscriptions/" SUBSCRIPTION "/resourceGroups/lob",
+        "api-version=2021-04-01", NULL, 404, "ResourceGroupNotFound");
+    arm_expect(&w, "GET", "/SUBSCRIPTIONS/" SUBSCRIPTION "/resourcegroups/LAB",
+        "api-version=2021-04-01", NULL, 200, "Succeeded");
     arm_world_stop(&w);
 }
 
@@ -505,15 +517,17 @@ static void lists_come_in_pages(void **state)
     assert_int_equal(list_all(&w, NICS, NIC_VERSION), 5);
     assert_int_equal(list_all(&w, all, "api-version=2021-04-01"), 15);
     /* Machines and their disks, which carry their tags. */
-    assert_int_equal(list_all(&w, all,
-                         "api-version=2021-04-01&$filter=tagName%20eq%20%27belay:cluster%27%20and%20tagValue%"
-                         "20eq%20%27lab%27"),
+    assert_int_equal(
+        list_all(&w, all,
+            "api-version=2021-04-01&$filter=tagName%20eq%20%27belay:cluster%27%20and%20tagValue%"
+            "20eq%20%27lab%27"),
         4);
     assert_int_equal(
-        list_all(&w, all, "api-version=2021-04-01&$filter=resourceType%20eq%20%27Microsoft.Compute/disks%27"),
+        list_all(&w, all,
+            "api-version=2021-04-01&$filter=resourceType%20eq%20%27Microsoft.Compute/disks%27"),
         5);
-    arm_expect(&w, "GET", all, "api-version=2021-04-01&$filter=tagValue%20eq%20%27lab%27", NULL, 400,
-        "InvalidFilterInQueryString");
+    arm_expect(&w, "GET", all, "api-version=2021-04-01&$filter=tagValue%20eq%20%27lab%27", NULL,
+        400, "InvalidFilterInQueryString");
     arm_expect(&w, "GET", all, "api-version=2021-04-01&$filter=tagName%20eq", NULL, 400,
         "InvalidFilterInQueryString");
     arm_world_stop(&w);
@@ -537,14 +551,16 @@ static void filters_are_read_strictly(void **state)
 {
     static const char *const names[] = {"a", "b", NULL};
     static const char *const wrong[] = {"a", "a eq", "a eq 'x", "a eq x", "c eq 'x'", "a gt 'x'",
-        "a eq 'x' or b eq 'y'", "a eq 'x' and", "contains(a 'x')", "contains(a,'x'", "and", "'a' eq 'x'"};
+        "a eq 'x' or b eq 'y'", "a eq 'x' and", "contains(a 'x')", "contains(a,'x'", "and",
+        "'a' eq 'x'"};
     struct arm_filter f;
     struct err e;
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         if (arm_filter_parse(wrong[i], names, &f, &e) != ERR_INVALID)
             fail_msg("%s is taken", wrong[i]);
-    assert_int_equal(arm_filter_parse("a eq 'it''s' and contains(b, 'Spot') and b ne ''", names, &f, &e), 0);
+    assert_int_equal(
+        arm_filter_parse("a eq 'it''s' and contains(b, 'Spot') and b ne ''", names, &f, &e), 0);
     assert_int_equal(f.n, 3);
     assert_string_equal(f.terms[0].text, "it's");
     assert_true(arm_filter_passes(&f.terms[1], "D8s v5 Spot"));
@@ -567,9 +583,10 @@ static void prices_are_the_markets(void **state)
     arm_expect(&w, "GET", PRICES, OF_SIZE "%20and%20priceType%20eq%20%27Consumption%27", NULL, 200,
         "\"retailPrice\":0.384,");
     assert_int_equal(json_integer_value(json_object_get(w.reply.body, "Count")), 5);
-    arm_expect(&w, "GET", PRICES, OF_SIZE "%20and%20skuName%20eq%20%27D8s%20v5%20Spot%27", NULL, 200,
-        "\"retailPrice\":0.08,");
-    assert_int_equal(json_integer_value(json_object_get(w.reply.body, "Count")), 2); /* Linux and Windows */
+    arm_expect(&w, "GET", PRICES, OF_SIZE "%20and%20skuName%20eq%20%27D8s%20v5%20Spot%27", NULL,
+        200, "\"retailPrice\":0.08,");
+    /* Linux and Windows */
+    assert_int_equal(json_integer_value(json_object_get(w.reply.body, "Count")), 2);
     market_set_price(&w.region.market.pools[0], CLOUD_SPOT, 95000, w.now);
     arm_expect(&w, "GET", PRICES, OF_SIZE, NULL, 200, "\"retailPrice\":0.095,");
     w.account.page = 5;
@@ -609,13 +626,15 @@ static void a_wrong_grant_is_refused(void **state)
         int status;
     } cases[] = {
         {TOKEN, "", "AADSTS900144", 400},
-        {TOKEN, "grant_type=client_credentials&client_id=belay&client_secret=x" SCOPE, "AADSTS7000215", 401},
+        {TOKEN, "grant_type=client_credentials&client_id=belay&client_secret=x" SCOPE,
+            "AADSTS7000215", 401},
         {TOKEN, "grant_type=client_credentials&client_id=belay" SCOPE, "AADSTS7000218", 401},
-        {TOKEN, "grant_type=client_credentials&client_id=other&client_secret=s3cret" SCOPE, "AADSTS700016",
+        {TOKEN, "grant_type=client_credentials&client_id=other&client_secret=s3cret" SCOPE,
+            "AADSTS700016", 400},
+        {TOKEN, "grant_type=password&client_id=belay&client_secret=s3cret" SCOPE, "AADSTS70003",
             400},
-        {TOKEN, "grant_type=password&client_id=belay&client_secret=s3cret" SCOPE, "AADSTS70003", 400},
-        {TOKEN, "grant_type=client_credentials&client_id=belay&client_secret=s3cret&scope=x", "AADSTS1002012",
-            400},
+        {TOKEN, "grant_type=client_credentials&client_id=belay&client_secret=s3cret&scope=x",
+            "AADSTS1002012", 400},
         {TOKEN, GOOD "&scope=again", "given twice", 400},
         {"/other/oauth2/v2.0/token", GOOD, "AADSTS90002", 400},
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Azure and this project's own driver: its builders' bytes are taken, its parsers read the replies.
+ * The emulated Azure and this project's own driver: its builders' bytes are taken, its parsers read
+ * the replies.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -25,7 +26,8 @@ static const struct cloud_launch wish = {.token = "job17-try3",
     .cluster = "it's"};
 
 /* target: path and query, as the driver builds them; emptied. */
-static void ask(struct arm_world *w, const char *method, struct buf *target, const char *body, int status)
+static void ask(
+    struct arm_world *w, const char *method, struct buf *target, const char *body, int status)
 {
     char *path = mem_strdup(buf_str(target)), *query = strchr(path, '?');
     *query++ = '\0';
@@ -230,7 +232,8 @@ static void its_errors_are_understood(void **state)
         char *text = text_of(&w, &n);
         arm_parse_error(w.reply.status, text, n, &remedy, &e);
         if (e.kind != cases[i].kind)
-            fail_msg("%s: kind %d, not %d: %s", cases[i].code, (int)e.kind, (int)cases[i].kind, e.text);
+            fail_msg(
+                "%s: kind %d, not %d: %s", cases[i].code, (int)e.kind, (int)cases[i].kind, e.text);
         free(text);
     }
     arm_world_stop(&w);

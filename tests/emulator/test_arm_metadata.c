@@ -13,8 +13,8 @@
 #define EVENTS_VERSION "api-version=2020-07-01"
 #define TOKEN_QUERY "api-version=2018-02-01&resource=https%3A%2F%2Fmanagement.azure.com%2F"
 
-static void expect(struct arm_world *w, const struct arm_resource *vm, const char *path, const char *query,
-    int status, const char *text)
+static void expect(struct arm_world *w, const struct arm_resource *vm, const char *path,
+    const char *query, int status, const char *text)
 {
     int got = arm_look(w, vm, path, query);
     if (got != status || !strstr(buf_str(&w->metadata.body), text))
@@ -75,8 +75,11 @@ static void a_request_shows_that_it_is_local(void **state)
     assert_int_equal(arm_look_as(&w, vm, &q), 200);
     q.forwarded_for = "10.0.0.1";
     assert_int_equal(arm_look_as(&w, vm, &q), 400);
-    q = (struct arm_metadata_request){
-        .method = "PUT", .path = INSTANCE, .query = INSTANCE_VERSION, .metadata = "true", .body = ""};
+    q = (struct arm_metadata_request){.method = "PUT",
+        .path = INSTANCE,
+        .query = INSTANCE_VERSION,
+        .metadata = "true",
+        .body = ""};
     assert_int_equal(arm_look_as(&w, vm, &q), 405);
     expect(&w, vm, INSTANCE, "", 400, "newest-versions");
     expect(&w, vm, EVENTS, "api-version=2021-02-01", 400, "2020-07-01");
@@ -108,8 +111,8 @@ static void the_instance_is_told(void **state)
         {INSTANCE "/compute/zone", INSTANCE_VERSION "&format=text", "1", 200},
         {INSTANCE "/compute/evictionPolicy", INSTANCE_VERSION "&format=text", "Delete", 200},
         {INSTANCE "/compute/userData", INSTANCE_VERSION "&format=text", "aGVsbG8=", 200},
-        {INSTANCE "/network/interface/0/ipv4/ipAddress/0/privateIpAddress", INSTANCE_VERSION "&format=text",
-            "10.0.0.1", 200},
+        {INSTANCE "/network/interface/0/ipv4/ipAddress/0/privateIpAddress",
+            INSTANCE_VERSION "&format=text", "10.0.0.1", 200},
         {INSTANCE "/network/interface/1", INSTANCE_VERSION, "", 404},
         {INSTANCE "/compute/zone", INSTANCE_VERSION, "format=text", 400},
         {INSTANCE "/compute", INSTANCE_VERSION "&format=text", "leaf", 400},
@@ -143,8 +146,8 @@ static void an_eviction_is_announced_until_it_happens(void **state)
 
 static void a_start_request_lets_it_happen_at_once(void **state)
 {
-    static const char *const wrong[] = {"", "{}", "[]", "{\"StartRequests\":[]}", "{\"StartRequests\":[{}]}",
-        "{\"StartRequests\":[{\"EventId\":7}]}",
+    static const char *const wrong[] = {"", "{}", "[]", "{\"StartRequests\":[]}",
+        "{\"StartRequests\":[{}]}", "{\"StartRequests\":[{\"EventId\":7}]}",
         "{\"StartRequests\":[{\"EventId\":\"00000000-0000-4000-8000-000000000000\"}]}"};
     struct arm_world w;
     (void)state;
@@ -153,7 +156,8 @@ static void a_start_request_lets_it_happen_at_once(void **state)
     reclaim(&w, vm);
     json_t *v = events(&w, vm);
     char *body = mem_printf("{\"StartRequests\":[{\"EventId\":\"%s\"}]}",
-        json_string_value(json_object_get(json_array_get(json_object_get(v, "Events"), 0), "EventId")));
+        json_string_value(
+            json_object_get(json_array_get(json_object_get(v, "Events"), 0), "EventId")));
     json_decref(v);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(post(&w, vm, wrong[i]), 400);
@@ -176,7 +180,8 @@ static void another_machines_event_cannot_be_started(void **state)
     reclaim(&w, a);
     json_t *v = events(&w, a);
     char *body = mem_printf("{\"StartRequests\":[{\"EventId\":\"%s\"}]}",
-        json_string_value(json_object_get(json_array_get(json_object_get(v, "Events"), 0), "EventId")));
+        json_string_value(
+            json_object_get(json_array_get(json_object_get(v, "Events"), 0), "EventId")));
     json_decref(v);
     assert_int_equal(post(&w, b, body), 400);
     assert_int_equal(b->instance->state, INSTANCE_RUNNING);
@@ -186,7 +191,8 @@ static void another_machines_event_cannot_be_started(void **state)
 
 static void an_identitys_token_opens_the_api(void **state)
 {
-    static const char id[] = GROUP "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/agent";
+    static const char id[] =
+        GROUP "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/agent";
     struct arm_world w;
     json_t *v = NULL;
     struct err e;
@@ -194,7 +200,8 @@ static void an_identitys_token_opens_the_api(void **state)
     arm_world_start(&w);
     struct arm_resource *plain = arm_run(&w, "a");
     expect(&w, plain, TOKEN, TOKEN_QUERY, 400, "Identity not found");
-    char *more = mem_printf("'identity':{'type':'UserAssigned','userAssignedIdentities':{'%s':{}}}", id);
+    char *more =
+        mem_printf("'identity':{'type':'UserAssigned','userAssignedIdentities':{'%s':{}}}", id);
     char *body = arm_machine(more, "");
     arm_expect(&w, "PUT", VMS "/b", VERSION, body, 201, "principalId");
     arm_world_advance(&w, BOOT_MS);
@@ -205,7 +212,8 @@ static void an_identitys_token_opens_the_api(void **state)
     expect(&w, vm, TOKEN, TOKEN_QUERY, 200, "\"expires_in\":\"86400\"");
     assert_int_equal(json_parse(w.metadata.body.data, w.metadata.body.len, 65536, &v, &e), 0);
     free(w.authorization);
-    w.authorization = mem_printf("Bearer %s", json_string_value(json_object_get(v, "access_token")));
+    w.authorization =
+        mem_printf("Bearer %s", json_string_value(json_object_get(v, "access_token")));
     json_decref(v);
     arm_expect(&w, "GET", VMS, VERSION, NULL, 200, "value");
     w.now.ms += 86400000;

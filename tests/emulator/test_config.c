@@ -36,22 +36,26 @@ static void the_least_is_enough(void **state)
 
 static void everything_can_be_said(void **state)
 {
-    static const char text[] =
-        KEYS "region: eu-west-1\naccount: '999'\nhost: '::1'\nec2_port: 1\ncontrol_port: 2\ndir: scratch\n"
-             "agent_path: /opt/belay/bin\nseed: 5\nboot_delay_ms: 10\nshutdown_ms: 20\nnotice_s: 3\n"
-             "consistency_delay_ms: 40\nsurplus: random\nimages: [ami-1, ami-2]\nprofiles: [agent]\n"
-             "subnets: {subnet-a: eu-west-1a}\nmetadata: {host: 169.254.169.254, port: 80, role_ttl: 10m}\n"
-             "pools:\n"
-             "  - zone: [eu-west-1a, eu-west-1b]\n    type: [a.b, c.d]\n"
-             "    spot: {capacity: 4, usd_per_hour: 0.25}\n    on_demand: {capacity: 0, usd_per_hour: 1}\n"
-             "image_volume_gib: 30\n"
-             "volumes:\n"
-             "  - {zone: eu-west-1a}\n"
-             "  - {zone: eu-west-1b, name: data, type: io2, gib: 500, age: 40d, tags: {Name: data, 'a:b': c}}\n"
-             "events:\n"
-             "  - {at: 2m, reclaim: {instance: random, notice_s: 5}}\n"
-             "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n"
-             "  - {at: 11, price: {zone: eu-west-1a, type: a.b, usd_per_hour: '2'}}\n";
+    static const char text[] = KEYS
+        "region: eu-west-1\naccount: '999'\nhost: '::1'\nec2_port: 1\ncontrol_port: 2\ndir: "
+        "scratch\n"
+        "agent_path: /opt/belay/bin\nseed: 5\nboot_delay_ms: 10\nshutdown_ms: 20\nnotice_s: 3\n"
+        "consistency_delay_ms: 40\nsurplus: random\nimages: [ami-1, ami-2]\nprofiles: [agent]\n"
+        "subnets: {subnet-a: eu-west-1a}\nmetadata: {host: 169.254.169.254, port: 80, role_ttl: "
+        "10m}\n"
+        "pools:\n"
+        "  - zone: [eu-west-1a, eu-west-1b]\n    type: [a.b, c.d]\n"
+        "    spot: {capacity: 4, usd_per_hour: 0.25}\n    on_demand: {capacity: 0, usd_per_hour: "
+        "1}\n"
+        "image_volume_gib: 30\n"
+        "volumes:\n"
+        "  - {zone: eu-west-1a}\n"
+        "  - {zone: eu-west-1b, name: data, type: io2, gib: 500, age: 40d, tags: {Name: data, "
+        "'a:b': c}}\n"
+        "events:\n"
+        "  - {at: 2m, reclaim: {instance: random, notice_s: 5}}\n"
+        "  - {at: 10, price: {zone: eu-west-1a, type: a.b, usd_per_hour: 0.5}}\n"
+        "  - {at: 11, price: {zone: eu-west-1a, type: a.b, usd_per_hour: '2'}}\n";
     struct emulator_config c;
     struct err e;
     (void)state;
@@ -79,7 +83,8 @@ static void everything_can_be_said(void **state)
     assert_int_equal(c.providers[0].region.n_script, 3);
     assert_int_equal(c.providers[0].region.script[0].at_ms, 10000); /* sorted */
     assert_int_equal(c.providers[0].region.script[0].event.price_uusd_h, 500000);
-    assert_int_equal(c.providers[0].region.script[1].event.price_uusd_h, 2000000); /* in quotes: a text */
+    /* in quotes: a text */
+    assert_int_equal(c.providers[0].region.script[1].event.price_uusd_h, 2000000);
     assert_int_equal(c.providers[0].region.script[2].event.notice_ms, 5000);
     assert_int_equal(c.providers[0].region.surplus, SURPLUS_RANDOM);
     config_deinit(&c);
@@ -102,18 +107,20 @@ static void each_provider_has_a_section(void **state)
     config_deinit(&c);
 }
 
-#define AZURE                                                                                                \
-    "providers:\n  azure:\n    pools: [{zone: '1', type: Standard_D8s_v5, spot: {usd_per_hour: 1}, "         \
+#define AZURE                                                                                      \
+    "providers:\n  azure:\n    pools: [{zone: '1', type: Standard_D8s_v5, spot: {usd_per_hour: "   \
+    "1}, "                                                                                         \
     "on_demand: {usd_per_hour: 2}}]\n"
 #define CLIENTS "    clients: [{client_id: a, client_secret: b}]\n"
 
 static void azure_has_keys_of_its_own(void **state)
 {
-    static const char text[] = AZURE CLIENTS
-        "    subscription: s\n    tenant: t\n    token_ttl: 10m\n    resource_groups: [lab]\n    images: "
-        "['a:b:c:latest']\n"
-        "    subnets: [/subscriptions/x]\n    spot_cores: 64\n    page: 3\n    retry_after_s: 0\n    "
-        "nic_reserved_s: 180\n";
+    static const char text[] = AZURE CLIENTS "    subscription: s\n    tenant: t\n    token_ttl: "
+                                             "10m\n    resource_groups: [lab]\n    images: "
+                                             "['a:b:c:latest']\n"
+                                             "    subnets: [/subscriptions/x]\n    spot_cores: "
+                                             "64\n    page: 3\n    retry_after_s: 0\n    "
+                                             "nic_reserved_s: 180\n";
     struct emulator_config c;
     struct err e;
     (void)state;
@@ -130,9 +137,9 @@ static void azure_has_keys_of_its_own(void **state)
 
 static void lambda_has_keys_of_its_own_and_no_spot_instances(void **state)
 {
-    static const char text[] =
-        LAMBDA "    api_keys: [a, secret_b.c]\n    ssh_keys: [ops]\n    images: [stack]\n"
-               "    file_systems: {data: us-west-2}\n    request_every_ms: 0\n    launch_every_ms: 1\n";
+    static const char text[] = LAMBDA
+        "    api_keys: [a, secret_b.c]\n    ssh_keys: [ops]\n    images: [stack]\n"
+        "    file_systems: {data: us-west-2}\n    request_every_ms: 0\n    launch_every_ms: 1\n";
     struct emulator_config c;
     struct err e;
     (void)state;
@@ -146,8 +153,9 @@ static void lambda_has_keys_of_its_own_and_no_spot_instances(void **state)
     config_deinit(&c);
 }
 
-#define GCP                                                                                                  \
-    "providers:\n  gcp:\n    service_accounts: [{email: a@b.example}]\n    pools: [{zone: us-central1-a, "   \
+#define GCP                                                                                        \
+    "providers:\n  gcp:\n    service_accounts: [{email: a@b.example}]\n    pools: [{zone: "        \
+    "us-central1-a, "                                                                              \
     "type: "
 
 static void google_attaches_gpus(void **state)
@@ -155,8 +163,8 @@ static void google_attaches_gpus(void **state)
     struct emulator_config c;
     struct err e;
     (void)state;
-    if (parse(GCP
-            "n1-standard-8+t4}]\n    gpu_quotas: {GPUS_ALL_REGIONS: 0, PREEMPTIBLE_NVIDIA_T4_GPUS: 2}\n",
+    if (parse(GCP "n1-standard-8+t4}]\n    gpu_quotas: {GPUS_ALL_REGIONS: 0, "
+                  "PREEMPTIBLE_NVIDIA_T4_GPUS: 2}\n",
             &c, &e) < 0)
         fail_msg("%s", e.text);
     assert_string_equal(c.providers[0].pools[0].type, "n1-standard-8+t4");
@@ -199,7 +207,8 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {KEYS POOL "volumes: [{zone: us-east-1a, gib: 0}]\n", "gib"},
         {KEYS POOL "volumes: [{zone: us-east-1a, age: old}]\n", "age"},
         {KEYS POOL "volumes: [{zone: us-east-1a, colour: red}]\n", "colour"},
-        {KEYS POOL "volumes:\n  - {zone: us-east-1a, tags: {a: [b]}}\n", "emulator.yaml:4: a: expected at most 50 tags"},
+        {KEYS POOL "volumes:\n  - {zone: us-east-1a, tags: {a: [b]}}\n",
+            "emulator.yaml:4: a: expected at most 50 tags"},
         {LAMBDA "    api_keys: [a]\n    volumes: [{zone: a}]\n", "lambda has no volumes"},
         {"keys: {\n", "emulator.yaml"},
         {"providers: {}\n", "1 to"},
@@ -222,7 +231,8 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LAMBDA "    api_keys: [a]\n    account: x\n", "account"},
         {LAMBDA "    api_keys: [a]\n    file_systems: {data: [x]}\n", "NAME: REGION"},
         {LAMBDA "    api_keys: [a]\n    launch_every_ms: -1\n", "launch_every_ms"},
-        {"providers:\n  lambda:\n    api_keys: [a]\n    pools: [{zone: z, type: gpu_1x_a10, spot: {capacity: "
+        {"providers:\n  lambda:\n    api_keys: [a]\n    pools: [{zone: z, type: gpu_1x_a10, spot: "
+         "{capacity: "
          "1}}]\n",
             "no spot instances"},
         {"providers: {aws: {}}\n", "keys"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API as a function. Where the driver of this project has a builder and a parser, they meet here.
+ * The API as a function. Where the driver of this project has a builder and a parser, they meet
+ * here.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,7 +42,8 @@ static const struct cloud_launch wish = {.token = "job17-try3",
     .market = CLOUD_SPOT,
     .user_data = "#!/bin/sh\nexec belay-agent\n",
     .cluster = "lab & co"};
-static const struct aws_machine machine = {.image = "ami-1", .iam_profile = "agent", .disk_gib = 30};
+static const struct aws_machine machine = {
+    .image = "ami-1", .iam_profile = "agent", .disk_gib = 30};
 
 static void call_built(struct world *w, struct buf *form, struct ec2_reply *reply)
 {
@@ -49,7 +51,8 @@ static void call_built(struct world *w, struct buf *form, struct ec2_reply *repl
     if (!end)
         fail_msg("no version in: %s", buf_str(form));
     /* world_call adds the version at the end */
-    memmove(end, end + strlen("&Version=2016-11-15"), strlen(end) - strlen("&Version=2016-11-15") + 1);
+    memmove(
+        end, end + strlen("&Version=2016-11-15"), strlen(end) - strlen("&Version=2016-11-15") + 1);
     world_call(w, buf_str(form), reply);
     if (reply->status != 200)
         fail_msg("%s: %s", buf_str(form), buf_str(&reply->body));
@@ -142,7 +145,8 @@ static void the_driver_reads_the_prices_in_force(void **state)
     (void)state;
     start(&w);
     world_advance(&w, 60000);
-    world_event(&w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.41\"}}");
+    world_event(&w,
+        "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.41\"}}");
     world_advance(&w, 60000);
     assert_int_equal(ec2_build_spot_prices(types, 1, w.now, &form, &e), 0);
     call_built(&w, &form, &reply);
@@ -150,14 +154,16 @@ static void the_driver_reads_the_prices_in_force(void **state)
         fail_msg("%s", e.text);
     assert_int_equal(prices.n, 2);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(prices.list[i].uusd_h, str_eq(prices.list[i].zone, "us-east-1a") ? 410000 : 360000);
+        assert_int_equal(
+            prices.list[i].uusd_h, str_eq(prices.list[i].zone, "us-east-1a") ? 410000 : 360000);
     assert_string_equal(page, "");
     buf_deinit(&reply.body);
     cloud_prices_deinit(&prices);
     world_stop(&w);
 }
 
-static void read_scores(struct world *w, const char *const *types, size_t n_types, struct ec2_scores *ret_scores)
+static void read_scores(
+    struct world *w, const char *const *types, size_t n_types, struct ec2_scores *ret_scores)
 {
     struct buf form = {0};
     struct ec2_reply reply;
@@ -200,15 +206,19 @@ static void the_driver_reads_scores_that_follow_the_market(void **state)
 
 static void scores_are_asked_for_as_ec2_wants(void **state)
 {
-#define SCORES "Action=GetSpotPlacementScores&InstanceType.1=" TYPE "&InstanceType.2=a&InstanceType.3=b"
+#define SCORES                                                                                     \
+    "Action=GetSpotPlacementScores&InstanceType.1=" TYPE "&InstanceType.2=a&InstanceType.3=b"
     static const struct {
         const char *body;
         int status;
         const char *text;
     } cases[] = {
-        {SCORES "&TargetCapacity=1", 200, "<item><region>us-east-1</region><score>10</score></item>"},
-        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1&RegionName.2=us-east-1", 200, "<score>10</score>"},
-        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1", 200, "<spotPlacementScoreSet></spotPlacementScoreSet>"},
+        {SCORES "&TargetCapacity=1", 200,
+            "<item><region>us-east-1</region><score>10</score></item>"},
+        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1&RegionName.2=us-east-1", 200,
+            "<score>10</score>"},
+        {SCORES "&TargetCapacity=1&RegionName.1=eu-west-1", 200,
+            "<spotPlacementScoreSet></spotPlacementScoreSet>"},
         {SCORES "&TargetCapacity=2000000000&MaxResults=10", 200, "<score>1</score>"},
         {SCORES, 400, "MissingParameter"},
         {"Action=GetSpotPlacementScores&TargetCapacity=1", 400, "MissingParameter"},
@@ -219,7 +229,8 @@ static void scores_are_asked_for_as_ec2_wants(void **state)
         {SCORES "&TargetCapacity=1&MaxResults=9", 400, "InvalidParameterValue"},
         {SCORES "&TargetCapacity=1&NextToken=x", 400, "InvalidNextToken"},
         {SCORES "&TargetCapacity=1&DryRun=true", 412, "DryRunOperation"},
-        {SCORES "&TargetCapacity=1&InstanceRequirementsWithMetadata.ArchitectureType.1=arm64", 400, "UnknownParameter"},
+        {SCORES "&TargetCapacity=1&InstanceRequirementsWithMetadata.ArchitectureType.1=arm64", 400,
+            "UnknownParameter"},
     };
     struct world w;
     (void)state;
@@ -240,10 +251,11 @@ static void the_driver_knows_our_refusals(void **state)
     static const struct {
         const char *code;
         enum err_kind kind;
-    } codes[] = {{"InsufficientInstanceCapacity", ERR_NO_CAPACITY}, {"RequestLimitExceeded", ERR_THROTTLED},
-        {"MaxSpotInstanceCountExceeded", ERR_QUOTA}, {"AuthFailure", ERR_DENIED},
-        {"InvalidInstanceID.NotFound", ERR_NOT_FOUND}, {"InternalError", ERR_UNAVAILABLE},
-        {"IdempotentParameterMismatch", ERR_CONFLICT}, {"InvalidAMIID.NotFound", ERR_CONFIG}};
+    } codes[] = {{"InsufficientInstanceCapacity", ERR_NO_CAPACITY},
+        {"RequestLimitExceeded", ERR_THROTTLED}, {"MaxSpotInstanceCountExceeded", ERR_QUOTA},
+        {"AuthFailure", ERR_DENIED}, {"InvalidInstanceID.NotFound", ERR_NOT_FOUND},
+        {"InternalError", ERR_UNAVAILABLE}, {"IdempotentParameterMismatch", ERR_CONFLICT},
+        {"InvalidAMIID.NotFound", ERR_CONFIG}};
     struct world w;
     (void)state;
     start(&w);
@@ -292,7 +304,8 @@ static void a_token_is_of_the_zone_that_is_named(void **state)
     run_instance(&w, RUN SPOT "&ClientToken=t1" IN_A, a);
     run_instance(&w, RUN SPOT "&ClientToken=t1&Placement.AvailabilityZone=us-east-1b", b);
     assert_string_not_equal(a, b);
-    world_expect(&w, RUN SPOT "&ClientToken=t1&SubnetId=subnet-a", 400, "IdempotentParameterMismatch");
+    world_expect(
+        &w, RUN SPOT "&ClientToken=t1&SubnetId=subnet-a", 400, "IdempotentParameterMismatch");
     run_instance(&w, RUN SPOT "&ClientToken=t2&Placement.AvailabilityZoneId=use1-az1", subnet);
     assert_string_equal(region_find(&w.region, subnet)->pool->zone, "us-east-1a");
     world_stop(&w);
@@ -358,8 +371,10 @@ static void wrong_launches_get_ec2s_own_refusals(void **state)
         int status;
         const char *code;
     } bad[] = {
-        {"Action=RunInstances&InstanceType=g6.xlarge&MinCount=1&MaxCount=1", 400, "MissingParameter"},
-        {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MaxCount=1", 400, "MissingParameter"},
+        {"Action=RunInstances&InstanceType=g6.xlarge&MinCount=1&MaxCount=1", 400,
+            "MissingParameter"},
+        {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MaxCount=1", 400,
+            "MissingParameter"},
         {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=2&MaxCount=1", 400,
             "InvalidParameterValue"},
         {"Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=x&MaxCount=1", 400,
@@ -375,18 +390,21 @@ static void wrong_launches_get_ec2s_own_refusals(void **state)
             400, "Unsupported"},
         {RUN "&Placement.AvailabilityZone=us-east-1z", 400, "InvalidParameterValue"},
         {RUN "&SubnetId=subnet-z", 400, "InvalidSubnetID.NotFound"},
-        {RUN "&SubnetId=subnet-a&Placement.AvailabilityZone=us-east-1b", 400, "InvalidParameterValue"},
+        {RUN "&SubnetId=subnet-a&Placement.AvailabilityZone=us-east-1b", 400,
+            "InvalidParameterValue"},
         {RUN "&InstanceMarketOptions.MarketType=capacity-block", 400, "InvalidParameterValue"},
         {RUN "&InstanceMarketOptions.SpotOptions.MaxPrice=1", 400, "MissingParameter"},
         {RUN SPOT "&InstanceMarketOptions.SpotOptions.MaxPrice=0.1", 400, "SpotMaxPriceTooLow"},
-        {RUN SPOT "&InstanceMarketOptions.SpotOptions.MaxPrice=0.001", 400, "InvalidParameterValue"},
+        {RUN SPOT "&InstanceMarketOptions.SpotOptions.MaxPrice=0.001", 400,
+            "InvalidParameterValue"},
         {RUN SPOT "&InstanceMarketOptions.SpotOptions.SpotInstanceType=persistent", 400,
             "InvalidParameterValue"},
         {RUN SPOT "&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=stop", 400,
             "InvalidParameterCombination"},
         {RUN "&UserData=%21", 400, "InvalidUserData.Malformed"},
         {RUN "&IamInstanceProfile.Name=nobody", 400, "InvalidParameterValue"},
-        {RUN "&IamInstanceProfile.Name=agent&IamInstanceProfile.Arn=x", 400, "InvalidParameterCombination"},
+        {RUN "&IamInstanceProfile.Name=agent&IamInstanceProfile.Arn=x", 400,
+            "InvalidParameterCombination"},
         {RUN "&InstanceInitiatedShutdownBehavior=explode", 400, "InvalidParameterValue"},
         {RUN "&MetadataOptions.HttpTokens=maybe", 400, "InvalidParameterValue"},
         {RUN "&TagSpecification.1.ResourceType=castle&TagSpecification.1.Tag.1.Key=a", 400,
@@ -479,19 +497,28 @@ static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
     world_init(&w);
     w.image_volume_gib = 200;
     world_start(&w);
-    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
-        "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=30&BlockDeviceMapping.1.Ebs.VolumeType=gp2"
-        "&BlockDeviceMapping.2.DeviceName=/dev/sdf&BlockDeviceMapping.2.Ebs.VolumeSize=50&BlockDeviceMapping.2.Ebs.DeleteOnTermination=false"
-        "&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=who&TagSpecification.1.Tag.1.Value=we", 200, "instanceId");
+    world_expect(&w,
+        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
+        "&BlockDeviceMapping.1.DeviceName=/dev/"
+        "xvda&BlockDeviceMapping.1.Ebs.VolumeSize=30&BlockDeviceMapping.1.Ebs.VolumeType=gp2"
+        "&BlockDeviceMapping.2.DeviceName=/dev/"
+        "sdf&BlockDeviceMapping.2.Ebs.VolumeSize=50&BlockDeviceMapping.2.Ebs.DeleteOnTermination="
+        "false"
+        "&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=who&TagSpecification."
+        "1.Tag.1.Value=we",
+        200, "instanceId");
     world_advance(&w, 2000);
     expect_volumes(&w, IN_USE, 3, "<size>30</size>");
-    expect_volumes(&w, "&Filter.1.Name=tag:who&Filter.1.Value.1=we&Filter.2.Name=volume-type&Filter.2.Value.1=gp2", 1, "<deleteOnTermination>true<");
+    expect_volumes(&w,
+        "&Filter.1.Name=tag:who&Filter.1.Value.1=we&Filter.2.Name=volume-type&Filter.2.Value.1=gp2",
+        1, "<deleteOnTermination>true<");
     expect_volumes(&w, AVAILABLE, 0, "<volumeSet></volumeSet>");
     region_terminate(&w.region, w.region.instances[0], w.now);
     expect_volumes(&w, IN_USE, 3, "attached"); /* it shuts down */
     region_machine_gone(&w.region, w.region.instances[0], false, w.now, w.now);
     expect_volumes(&w, "", 2, "<size>200</size>");
-    expect_volumes(&w, AVAILABLE "&Filter.2.Name=tag:who&Filter.2.Value.1=we", 2, "<size>50</size>");
+    expect_volumes(
+        &w, AVAILABLE "&Filter.2.Name=tag:who&Filter.2.Value.1=we", 2, "<size>50</size>");
     expect_volumes(&w, "&Filter.1.Name=tag:who&Filter.1.Value.1=you", 0, "<volumeSet></volumeSet>");
     char *one = mem_printf("&VolumeId.1=%s", w.region.volumes[1]->id);
     expect_volumes(&w, one, 1, "<size>50</size>");
@@ -501,7 +528,8 @@ static void a_volume_goes_with_its_instance_unless_it_is_to_stay(void **state)
 
 static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
 {
-    struct region_volume volumes[7] = {{.zone = "us-east-1a", .spec = {.gib = 1, .type = "gp3"}, .age_ms = 86400000}};
+    struct region_volume volumes[7] = {
+        {.zone = "us-east-1a", .spec = {.gib = 1, .type = "gp3"}, .age_ms = 86400000}};
     struct world w;
     (void)state;
     for (int k = 1; k < 7; k++)
@@ -510,21 +538,31 @@ static void volumes_are_there_from_the_start_and_told_page_by_page(void **state)
     w.options.volumes = volumes;
     w.options.n_volumes = 7;
     world_start(&w);
-    expect_volumes(&w, AVAILABLE "&MaxResults=5", 5, "<createTime>2026-08-21T12:00:00.000Z</createTime>");
-    expect_volumes(&w, AVAILABLE "&MaxResults=5&NextToken=YWZ0ZXI6NQ%3D%3D", 2, "</volumeSet></Desc");
+    expect_volumes(
+        &w, AVAILABLE "&MaxResults=5", 5, "<createTime>2026-08-21T12:00:00.000Z</createTime>");
+    expect_volumes(
+        &w, AVAILABLE "&MaxResults=5&NextToken=YWZ0ZXI6NQ%3D%3D", 2, "</volumeSet></Desc");
     w.page = 3;
     expect_volumes(&w, AVAILABLE "&MaxResults=500", 3, "<nextToken>YWZ0ZXI6Mw==<");
     world_expect(&w, "Action=DescribeVolumes&MaxResults=4", 400, "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeVolumes&Filter.1.Name=colour&Filter.1.Value.1=red", 400, "InvalidParameterValue");
+    world_expect(&w, "Action=DescribeVolumes&Filter.1.Name=colour&Filter.1.Value.1=red", 400,
+        "InvalidParameterValue");
     world_expect(&w, "Action=DescribeVolumes&VolumeId.1=vol-1", 400, "InvalidVolume.NotFound");
     world_expect(&w, "Action=DescribeVolumes&Colour=red", 400, "UnknownParameter");
-    char *both = mem_printf("Action=DescribeVolumes&MaxResults=5&VolumeId.1=%s", w.region.volumes[0]->id);
+    char *both =
+        mem_printf("Action=DescribeVolumes&MaxResults=5&VolumeId.1=%s", w.region.volumes[0]->id);
     world_expect(&w, both, 400, "InvalidParameterCombination");
     free(both);
-    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&BlockDeviceMapping.1.DeviceName=/dev/sdf"
-        "&BlockDeviceMapping.1.Ebs.VolumeType=gp9", 400, "gp9");
-    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&BlockDeviceMapping.1.DeviceName=/dev/sdf"
-        "&BlockDeviceMapping.1.Ebs.VolumeSize=0", 400, "VolumeSize");
+    world_expect(&w,
+        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&"
+        "BlockDeviceMapping.1.DeviceName=/dev/sdf"
+        "&BlockDeviceMapping.1.Ebs.VolumeType=gp9",
+        400, "gp9");
+    world_expect(&w,
+        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1&"
+        "BlockDeviceMapping.1.DeviceName=/dev/sdf"
+        "&BlockDeviceMapping.1.Ebs.VolumeSize=0",
+        400, "VolumeSize");
     world_stop(&w);
 }
 
@@ -535,7 +573,8 @@ static void filters_select(void **state)
     (void)state;
     start(&w);
     run_instance(&w, RUN SPOT IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=nlp", id);
-    run_instance(&w, RUN IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=vision&ClientToken=c1", id);
+    run_instance(
+        &w, RUN IN_A TAG "Key=team&TagSpecification.1.Tag.1.Value=vision&ClientToken=c1", id);
     world_advance(&w, 1000);
     run_instance(&w, RUN SPOT "&Placement.AvailabilityZone=us-east-1b", id);
 #define F(name, value) "&Filter.1.Name=" name "&Filter.1.Value.1=" value
@@ -551,14 +590,16 @@ static void filters_select(void **state)
     assert_int_equal(n_found(&w, F("availability-zone", "us-east-1a")), 2);
     assert_int_equal(n_found(&w, F("client-token", "c1")), 1);
     assert_int_equal(
-        n_found(&w, F("instance-lifecycle", "spot") "&Filter.2.Name=tag-key&Filter.2.Value.1=team"), 1);
+        n_found(&w, F("instance-lifecycle", "spot") "&Filter.2.Name=tag-key&Filter.2.Value.1=team"),
+        1);
     assert_int_equal(n_found(&w, F("instance-id", "i-00000000000000000")), 0);
     snprintf(query, sizeof(query), F("instance-id", "%s"), id);
     assert_int_equal(n_found(&w, query), 1);
     snprintf(query, sizeof(query), "&InstanceId.1=%s", id);
     assert_int_equal(n_found(&w, query), 1);
     world_expect(&w, "Action=DescribeInstances" F("colour", "red"), 400, "InvalidParameterValue");
-    world_expect(&w, "Action=DescribeInstances&Filter.1.Name=tag-key", 400, "InvalidParameterValue");
+    world_expect(
+        &w, "Action=DescribeInstances&Filter.1.Name=tag-key", 400, "InvalidParameterValue");
     world_stop(&w);
 }
 
@@ -570,7 +611,8 @@ static void pages_hold_every_instance_once(void **state)
     char token[200] = "";
     (void)state;
     start(&w);
-    world_expect(&w, "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=17&MaxCount=17", 200,
+    world_expect(&w,
+        "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=17&MaxCount=17", 200,
         "instanceId");
     do {
         struct buf body = {0};
@@ -597,8 +639,8 @@ static void pages_hold_every_instance_once(void **state)
     world_expect(&w, "Action=DescribeInstances&NextToken=x", 400, "InvalidNextToken");
     world_expect(&w, "Action=DescribeInstances&NextToken=Zm9v", 400, "InvalidNextToken");
     char id_and_page[200];
-    snprintf(id_and_page, sizeof(id_and_page), "Action=DescribeInstances&MaxResults=5&InstanceId.1=%s",
-        w.region.instances[0]->id);
+    snprintf(id_and_page, sizeof(id_and_page),
+        "Action=DescribeInstances&MaxResults=5&InstanceId.1=%s", w.region.instances[0]->id);
     world_expect(&w, id_and_page, 400, "InvalidParameterCombination");
     world_stop(&w);
 }
@@ -645,8 +687,8 @@ static void one_bad_id_terminates_nothing(void **state)
     (void)state;
     start(&w);
     struct instance *i = world_run(&w, "us-east-1a");
-    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=i-00000000000000000",
-        i->id);
+    snprintf(body, sizeof(body),
+        "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=i-00000000000000000", i->id);
     world_expect(&w, body, 400, "InvalidInstanceID.NotFound");
     snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=x", i->id);
     world_expect(&w, body, 400, "InvalidInstanceID.Malformed");
@@ -667,8 +709,8 @@ static void tags_can_be_added_later(void **state)
     (void)state;
     start(&w);
     struct instance *i = world_run(&w, "us-east-1a");
-    snprintf(
-        body, sizeof(body), "Action=CreateTags&ResourceId.1=%s&Tag.1.Key=a&Tag.1.Value=%%3C%%26%%3E", i->id);
+    snprintf(body, sizeof(body),
+        "Action=CreateTags&ResourceId.1=%s&Tag.1.Key=a&Tag.1.Value=%%3C%%26%%3E", i->id);
     world_expect(&w, body, 200, "<return>true</return>");
     assert_string_equal(tags_get(&i->tags, "a"), "<&>");
     world_expect(&w, "Action=DescribeInstances", 200, "<value>&lt;&amp;&gt;</value>");
@@ -685,8 +727,10 @@ static void price_history_has_the_changes_and_what_was_in_force(void **state)
     struct ec2_reply reply;
     (void)state;
     start(&w);
-#define HISTORY "Action=DescribeSpotPriceHistory&InstanceType.1=" TYPE "&AvailabilityZone=us-east-1a"
-#define PRICE(usd) "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"" usd "\"}}"
+#define HISTORY                                                                                    \
+    "Action=DescribeSpotPriceHistory&InstanceType.1=" TYPE "&AvailabilityZone=us-east-1a"
+#define PRICE(usd)                                                                                 \
+    "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"" usd "\"}}"
     world_advance(&w, 60000);
     world_event(&w, PRICE("0.4"));
     world_advance(&w, 60000);
@@ -700,8 +744,8 @@ static void price_history_has_the_changes_and_what_was_in_force(void **state)
     buf_deinit(&reply.body);
     world_call(&w, HISTORY "&StartTime=2026-08-22T12:01:30Z&EndTime=2026-08-22T12:01:40Z", &reply);
     assert_int_equal(count(buf_str(&reply.body), "<item>"), 1);
-    assert_non_null(
-        strstr(buf_str(&reply.body), "<spotPrice>0.400000</spotPrice><timestamp>2026-08-22T12:01:00.000Z"));
+    assert_non_null(strstr(buf_str(&reply.body),
+        "<spotPrice>0.400000</spotPrice><timestamp>2026-08-22T12:01:00.000Z"));
     buf_deinit(&reply.body);
     world_call(&w, "Action=DescribeSpotPriceHistory&ProductDescription.1=Windows", &reply);
     assert_int_equal(count(buf_str(&reply.body), "<item>"), 0);
@@ -777,14 +821,15 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     struct err e = {0};
     (void)state;
     start(&w);
-    world_event(
-        &w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"market\":\"spot\",\"n\":0}}");
+    world_event(&w, "{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE
+                    "\",\"market\":\"spot\",\"n\":0}}");
     for (int k = 0; k < 2; k++) { /* the second time under the same token: the same answer */
         if (k == 0) {
             assert_int_equal(ec2_build_create_template(&wish, &machine, name, &form, &e), 0);
             call_built(&w, &form, &reply);
-            assert_int_equal(
-                ec2_parse_done(buf_str(&reply.body), reply.body.len, "CreateLaunchTemplateResponse", &e), 0);
+            assert_int_equal(ec2_parse_done(buf_str(&reply.body), reply.body.len,
+                                 "CreateLaunchTemplateResponse", &e),
+                0);
             buf_deinit(&reply.body);
         }
         assert_int_equal(ec2_build_create_fleet(&wish, &machine, name, places, 3, &form, &e), 0);
@@ -808,8 +853,8 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     struct ec2_names names;
     ec2_build_describe_templates(wish.cluster, &form);
     call_built(&w, &form, &reply);
-    assert_int_equal(ec2_parse_launch_templates(
-                         buf_str(&reply.body), reply.body.len, (struct wall){START_MS + 1}, &names, &e),
+    assert_int_equal(ec2_parse_launch_templates(buf_str(&reply.body), reply.body.len,
+                         (struct wall){START_MS + 1}, &names, &e),
         0);
     assert_int_equal(names.n, 1);
     assert_string_equal(names.list[0], name);
@@ -822,10 +867,11 @@ static void the_driver_launches_by_fleet_and_reads_what_half_failed(void **state
     world_stop(&w);
 }
 
-#define TEMPLATE "Action=CreateLaunchTemplate&LaunchTemplateName=one&LaunchTemplateData.ImageId=ami-1"
-#define FLEET                                                                                                \
-    "Action=CreateFleet&Type=instant&TargetCapacitySpecification.TotalTargetCapacity=3"                      \
-    "&TargetCapacitySpecification.DefaultTargetCapacityType=spot"                                            \
+#define TEMPLATE                                                                                   \
+    "Action=CreateLaunchTemplate&LaunchTemplateName=one&LaunchTemplateData.ImageId=ami-1"
+#define FLEET                                                                                      \
+    "Action=CreateFleet&Type=instant&TargetCapacitySpecification.TotalTargetCapacity=3"            \
+    "&TargetCapacitySpecification.DefaultTargetCapacityType=spot"                                  \
     "&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=one"
 #define OVERRIDE "&LaunchTemplateConfigs.1.Overrides."
 
@@ -837,18 +883,21 @@ static void a_fleet_takes_what_there_is(void **state)
     world_expect(&w, TEMPLATE, 200, "<latestVersionNumber>1</latestVersionNumber>");
     json_t *shown = ec2_store_state(&w.store);
     assert_int_equal(json_array_size(shown), 1);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(shown, 0), "name")), "one");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(shown, 0), "name")), "one");
     json_decref(shown);
     /* Two of the three are to be had in one zone. */
     world_expect(&w,
-        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE "1.AvailabilityZone=us-east-1a&ClientToken=t", 200,
-        "<errorCode>InsufficientInstanceCapacity</errorCode>");
+        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE
+                       "1.AvailabilityZone=us-east-1a&ClientToken=t",
+        200, "<errorCode>InsufficientInstanceCapacity</errorCode>");
     assert_int_equal(w.region.n_instances, 2);
     world_expect(&w,
-        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE "1.AvailabilityZone=us-east-1b&ClientToken=t", 400,
-        "IdempotentParameterMismatch");
-    world_expect(
-        &w, FLEET OVERRIDE "1.InstanceType=no.such", 200, "<errorCode>InvalidParameterValue</errorCode>");
+        FLEET OVERRIDE "1.InstanceType=" TYPE OVERRIDE
+                       "1.AvailabilityZone=us-east-1b&ClientToken=t",
+        400, "IdempotentParameterMismatch");
+    world_expect(&w, FLEET OVERRIDE "1.InstanceType=no.such", 200,
+        "<errorCode>InvalidParameterValue</errorCode>");
     assert_int_equal(w.region.n_instances, 2);
     world_stop(&w);
 }
@@ -862,7 +911,8 @@ static void wrong_templates_and_fleets_get_ec2s_own_refusals(void **state)
     world_expect(&w, TEMPLATE, 200, "<launchTemplateName>one</launchTemplateName>");
     world_expect(&w, TEMPLATE, 400, "InvalidLaunchTemplateName.AlreadyExistsException");
     world_expect(&w, "Action=CreateLaunchTemplate&LaunchTemplateName=two", 400, "MissingParameter");
-    world_expect(&w, "Action=CreateLaunchTemplate&LaunchTemplateName=a%20b&LaunchTemplateData.ImageId=ami-1",
+    world_expect(&w,
+        "Action=CreateLaunchTemplate&LaunchTemplateName=a%20b&LaunchTemplateData.ImageId=ami-1",
         400, "InvalidLaunchTemplateName.MalformedException");
     world_expect(&w, "Action=CreateFleet&TargetCapacitySpecification.TotalTargetCapacity=1", 400,
         "UnsupportedOperation");

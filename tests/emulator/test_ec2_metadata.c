@@ -14,7 +14,8 @@ struct bench {
     char token[256];
 };
 
-static int ask(struct bench *b, const struct ec2_metadata_request *r, struct ec2_metadata_reply *reply)
+static int ask(
+    struct bench *b, const struct ec2_metadata_request *r, struct ec2_metadata_reply *reply)
 {
     ec2_metadata_answer(&b->metadata, r, b->world.now, reply);
     return reply->status;
@@ -23,7 +24,8 @@ static int ask(struct bench *b, const struct ec2_metadata_request *r, struct ec2
 static void renew_token(struct bench *b, const char *ttl)
 {
     struct ec2_metadata_reply reply;
-    const struct ec2_metadata_request r = {.method = "PUT", .path = "/latest/api/token", .ttl = ttl};
+    const struct ec2_metadata_request r = {
+        .method = "PUT", .path = "/latest/api/token", .ttl = ttl};
     assert_int_equal(ask(b, &r, &reply), 200);
     assert_int_equal(reply.ttl_s, atoi(ttl));
     STR_COPY(b->token, buf_str(&reply.body));
@@ -45,11 +47,14 @@ static void setup(struct bench *b)
     struct reservation *v;
     buf_adds(&spec.user_data, "#!/bin/sh\n");
     tags_set(&spec.tags, "belay:cluster", "lab");
-    assert_int_equal(region_launch(&b->world.region, &spec, "", "", 1, 1, b->world.now, &v, NULL), 0);
+    assert_int_equal(
+        region_launch(&b->world.region, &spec, "", "", 1, 1, b->world.now, &v, NULL), 0);
     world_advance(&b->world, 2000);
     b->instance = v->instances[0];
-    b->metadata = (struct ec2_metadata){
-        .region = &b->world.region, .instance = b->instance, .keyring = &b->keyring, .role_ttl_ms = 3600000};
+    b->metadata = (struct ec2_metadata){.region = &b->world.region,
+        .instance = b->instance,
+        .keyring = &b->keyring,
+        .role_ttl_ms = 3600000};
     renew_token(b, "60");
 }
 
@@ -70,7 +75,8 @@ static void expect(struct bench *b, const char *path, int status, const char *te
     struct ec2_metadata_reply reply;
     int got = get(b, path, &reply);
     if (got != status || (text && !strstr(buf_str(&reply.body), text)))
-        fail_msg("%s: expected %d %s, got %d %s", path, status, text ? text : "", got, buf_str(&reply.body));
+        fail_msg("%s: expected %d %s, got %d %s", path, status, text ? text : "", got,
+            buf_str(&reply.body));
     buf_deinit(&reply.body);
 }
 
@@ -116,7 +122,8 @@ static void nothing_is_read_without_a_token_that_is_good_now_and_here(void **sta
     setup(&other);
     memset(other.metadata.secret, 7, sizeof(other.metadata.secret));
     struct ec2_metadata_reply reply;
-    const struct ec2_metadata_request naked = {.method = "GET", .path = "/latest/meta-data/instance-id"};
+    const struct ec2_metadata_request naked = {
+        .method = "GET", .path = "/latest/meta-data/instance-id"};
     assert_int_equal(ask(&b, &naked, &reply), 401);
     buf_deinit(&reply.body);
     expect(&b, "/latest/meta-data/instance-id", 200, b.instance->id);
@@ -169,7 +176,8 @@ static void the_machine_is_described(void **state)
     expect_exactly(&b, "/latest/meta-data/tags/instance", "belay:cluster");
     expect_exactly(&b, "/latest/meta-data/events/maintenance/scheduled", "[]");
     expect_exactly(&b, "/latest/meta-data/iam/security-credentials/", "agent");
-    expect(&b, "/latest/dynamic/instance-identity/document", 200, "\"availabilityZone\" : \"us-east-1a\"");
+    expect(&b, "/latest/dynamic/instance-identity/document", 200,
+        "\"availabilityZone\" : \"us-east-1a\"");
     expect(&b, "/latest/meta-data", 200, "placement/\n");
     expect(&b, "/latest/meta-data/public-ipv4", 404, NULL);
     expect(&b, "/latest/meta-data/tags/instance/none", 404, NULL);
@@ -188,9 +196,11 @@ static void role_credentials_are_on_the_ring(void **state)
     assert_int_equal(get(&b, "/latest/meta-data/iam/security-credentials/agent", &reply), 200);
     assert_int_equal(json_parse(buf_str(&reply.body), reply.body.len, 65536, &v, NULL), 0);
     assert_string_equal(json_string_value(json_object_get(v, "Code")), "Success");
-    assert_string_equal(json_string_value(json_object_get(v, "Expiration")), "2026-08-22T13:00:02Z");
+    assert_string_equal(
+        json_string_value(json_object_get(v, "Expiration")), "2026-08-22T13:00:02Z");
     assert_int_equal(b.keyring.n, 1);
-    assert_string_equal(json_string_value(json_object_get(v, "SecretAccessKey")), b.keyring.keys[0].secret);
+    assert_string_equal(
+        json_string_value(json_object_get(v, "SecretAccessKey")), b.keyring.keys[0].secret);
     json_decref(v);
     buf_deinit(&reply.body);
     expect(&b, "/latest/meta-data/iam/security-credentials/other", 404, NULL);

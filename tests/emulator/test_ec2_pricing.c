@@ -13,8 +13,8 @@
 
 #define TARGET "AWSPriceListService.GetProducts"
 
-static void call(
-    struct world *w, const char *target, const char *type, const char *body, struct ec2_reply *ret_reply)
+static void call(struct world *w, const char *target, const char *type, const char *body,
+    struct ec2_reply *ret_reply)
 {
     const struct ec2_pricing_request q = {target, type, body, strlen(body)};
     ec2_pricing_call(&w->region, &q, ret_reply);
@@ -42,8 +42,10 @@ static void the_driver_reads_the_price_of_a_type(void **state)
     call(&w, PRICING_TARGET, PRICING_CONTENT_TYPE, buf_str(&body), &reply);
     assert_int_equal(reply.status, 200);
     assert_non_null(
-        strstr(buf_str(&reply.body), "CapacityBlock")); /* it passes the filters, and is not the price */
-    if (pricing_parse_products(buf_str(&reply.body), reply.body.len, "us-east-1", TYPE, &l, page, &e) < 0)
+        /* it passes the filters, and is not the price */
+        strstr(buf_str(&reply.body), "CapacityBlock"));
+    if (pricing_parse_products(
+            buf_str(&reply.body), reply.body.len, "us-east-1", TYPE, &l, page, &e) < 0)
         fail_msg("%s", e.text);
     assert_int_equal(l.n, 1);
     assert_int_equal(l.list[0].uusd_h, 804800);
@@ -66,13 +68,15 @@ static void pages_end_and_miss_nothing(void **state)
     struct err e;
     (void)state;
     start(&w);
-    buf_adds(&body, "{\"ServiceCode\":\"AmazonEC2\",\"MaxResults\":1,\"Filters\":[{\"Type\":\"TERM_MATCH\","
-                    "\"Field\":\"instanceType\",\"Value\":\"g5.xlarge\"}]}");
+    buf_adds(&body,
+        "{\"ServiceCode\":\"AmazonEC2\",\"MaxResults\":1,\"Filters\":[{\"Type\":\"TERM_MATCH\","
+        "\"Field\":\"instanceType\",\"Value\":\"g5.xlarge\"}]}");
     size_t len = body.len;
     for (bool more = true; more; pages++) {
         call(&w, TARGET, EC2_PRICING_CONTENT_TYPE, buf_str(&body), &reply);
         assert_int_equal(reply.status, 200);
-        assert_int_equal(json_parse(buf_str(&reply.body), reply.body.len, reply.body.len, &root, &e), 0);
+        assert_int_equal(
+            json_parse(buf_str(&reply.body), reply.body.len, reply.body.len, &root, &e), 0);
         assert_int_equal(json_array_size(json_object_get(root, "PriceList")), 1);
         const char *token = json_string_value(json_object_get(root, "NextToken"));
         more = token != NULL;
@@ -97,12 +101,15 @@ static void requests_that_are_wrong_are_refused_by_name(void **state)
         {TARGET, EC2_PRICING_CONTENT_TYPE, "Action=GetProducts", "SerializationException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, "[]", "InvalidParameterException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, "{}", "InvalidParameterException"},
-        {TARGET, EC2_PRICING_CONTENT_TYPE, "{\"ServiceCode\":\"AmazonS3\"}", "InvalidParameterException"},
-        {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"FormatVersion\":\"aws_v2\"}", "InvalidParameterException"},
+        {TARGET, EC2_PRICING_CONTENT_TYPE, "{\"ServiceCode\":\"AmazonS3\"}",
+            "InvalidParameterException"},
+        {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"FormatVersion\":\"aws_v2\"}",
+            "InvalidParameterException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"MaxResults\":101}", "InvalidParameterException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"MaxResults\":0}", "InvalidParameterException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"MaxResult\":1}", "InvalidParameterException"},
-        {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"NextToken\":\"b\"}", "InvalidNextTokenException"},
+        {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"NextToken\":\"b\"}",
+            "InvalidNextTokenException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"NextToken\":\"YWZ0ZXI6LTE=\"}",
             "InvalidNextTokenException"},
         {TARGET, EC2_PRICING_CONTENT_TYPE, ASK ",\"Filters\":[{}]}", "InvalidParameterException"},
@@ -154,7 +161,8 @@ static void the_driver_knows_our_refusals(void **state)
         struct err e;
         ec2_pricing_error(&w.region, codes[i].code, NULL, &reply);
         assert_string_equal(reply.code, codes[i].shown);
-        if (pricing_parse_error(reply.status, buf_str(&reply.body), reply.body.len, &e) != (int)codes[i].kind)
+        if (pricing_parse_error(reply.status, buf_str(&reply.body), reply.body.len, &e) !=
+            (int)codes[i].kind)
             fail_msg("%s: %s", codes[i].code, e.text);
         buf_deinit(&reply.body);
     }

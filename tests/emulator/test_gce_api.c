@@ -10,7 +10,8 @@
 #define REQUEST "8b0c1f0e-3f1f-4d9c-9a55-0d6d1f1c7a10"
 
 /* The operation that the last reply shows, asked for again. */
-static void expect_operation(struct gce_bench *b, const char *name, const char *status, const char *error)
+static void expect_operation(
+    struct gce_bench *b, const char *name, const char *status, const char *error)
 {
     char *target = mem_printf(BENCH_ZONE "operations/%s", name);
     bench_expect(b, "GET", target, "", 200, status);
@@ -24,7 +25,8 @@ static void an_insert_is_done_when_the_instance_runs(void **state)
     char op[64];
     (void)state;
     bench_start(&b, 1000);
-    bench_expect(&b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("a", ""), 200, "PENDING");
+    bench_expect(
+        &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("a", ""), 200, "PENDING");
     STR_COPY(op, bench_text(&b, "name"));
     assert_string_equal(bench_text(&b, "operationType"), "insert");
     bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 200, "PROVISIONING");
@@ -37,7 +39,8 @@ static void an_insert_is_done_when_the_instance_runs(void **state)
     assert_string_equal(bench_text(&b, "scheduling/provisioningModel"), "SPOT");
     assert_true(strlen(bench_text(&b, "id")) == 19);
     /* The same request again is the same operation; the name is a second guard. */
-    bench_expect(&b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("a", ""), 200, op);
+    bench_expect(
+        &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("a", ""), 200, op);
     bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 409, "alreadyExists");
     assert_int_equal(b.region.n_instances, 1);
     bench_stop(&b);
@@ -85,7 +88,8 @@ static void no_room_is_an_error_of_the_operation_later(void **state)
     bench_start(&b, 1000);
     bench_run(&b, "a", "");
     bench_run(&b, "b", "");
-    bench_expect(&b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("c", ""), 200, "PENDING");
+    bench_expect(
+        &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("c", ""), 200, "PENDING");
     STR_COPY(op, bench_text(&b, "name"));
     char *target = mem_printf(BENCH_ZONE "operations/%s/wait", op);
     bench_call(&b, "POST", target, "");
@@ -96,7 +100,8 @@ static void no_room_is_an_error_of_the_operation_later(void **state)
     assert_int_equal(json_integer_value(json_object_get(b.json, "httpErrorStatusCode")), 503);
     bench_expect(&b, "GET", BENCH_ZONE "instances/c", "", 404, "notFound");
     /* The request is used up, the name is not. */
-    bench_expect(&b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("c", ""), 200, op);
+    bench_expect(
+        &b, "POST", BENCH_ZONE "instances?requestId=" REQUEST, bench_body("c", ""), 200, op);
     bench_stop(&b);
 }
 
@@ -150,7 +155,8 @@ static void bad_bodies_are_refused_by_field(void **state)
             "preemptionNoticeDuration", 400},
         {"a", ",\"serviceAccounts\":[{\"email\":\"x@y\"}]", "does not exist", 400},
         {"a", ",\"serviceAccounts\":[{\"email\":\"default\",\"scopes\":[\"all\"]}]", "scope", 400},
-        {"a", ",\"serviceAccounts\":[{\"email\":\"default\"},{\"email\":\"default\"}]", "At most one", 400},
+        {"a", ",\"serviceAccounts\":[{\"email\":\"default\"},{\"email\":\"default\"}]",
+            "At most one", 400},
         {"a", ",\"guestAccelerators\":[{}]", "acceleratorType", 400},
         {"a", ",\"canIpForward\":\"yes\"", "canIpForward", 400},
     };
@@ -164,10 +170,12 @@ static void bad_bodies_are_refused_by_field(void **state)
         {"{\"name\":\"a\",\"machineType\":\"n2-standard-8\"}", "machineType", 400},
         {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-b/machineTypes/n2-standard-8\"}",
             "another zone", 400},
-        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/n9\"}", "not found", 404},
-        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\"}", "No disks",
-            400},
-        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\",\"disks\":[{}]}",
+        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/n9\"}", "not found",
+            404},
+        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\"}",
+            "No disks", 400},
+        {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/"
+         "n2-standard-8\",\"disks\":[{}]}",
             "Boot disk", 400},
         {"{\"name\":\"a\",\"machineType\":\"zones/us-central1-a/machineTypes/"
          "n2-standard-8\",\"disks\":[{\"boot\":true}]}",
@@ -181,10 +189,11 @@ static void bad_bodies_are_refused_by_field(void **state)
     (void)state;
     bench_start(&b, 1000);
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++)
-        bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body(bad[k].name, bad[k].more), bad[k].status,
-            bad[k].expected);
+        bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body(bad[k].name, bad[k].more),
+            bad[k].status, bad[k].expected);
     for (size_t k = 0; k < sizeof(whole) / sizeof(whole[0]); k++)
-        bench_expect(&b, "POST", BENCH_ZONE "instances", whole[k].body, whole[k].status, whole[k].expected);
+        bench_expect(
+            &b, "POST", BENCH_ZONE "instances", whole[k].body, whole[k].status, whole[k].expected);
     assert_int_equal(b.region.n_instances, 0);
     bench_stop(&b);
 }
@@ -199,7 +208,8 @@ static const char *gpu_body(
         "\"guestAccelerators\":[{\"acceleratorType\":\"projects/my-project/zones/us-central1-a/"
         "acceleratorTypes/%s\",\"acceleratorCount\":%d}],"
         "\"scheduling\":{\"provisioningModel\":\"%s\",\"onHostMaintenance\":\"TERMINATE\"},"
-        "\"disks\":[{\"boot\":true,\"initializeParams\":{\"sourceImage\":\"projects/p/global/images/i\"}}],"
+        "\"disks\":[{\"boot\":true,\"initializeParams\":{\"sourceImage\":\"projects/p/global/"
+        "images/i\"}}],"
         "\"networkInterfaces\":[{}]}",
         name, machine, accelerator, n, is_spot ? "SPOT" : "STANDARD");
     return text;
@@ -223,13 +233,13 @@ static void gpus_are_attached_to_n1(void **state)
     assert_int_equal(bench_metadata(&b, i, "/computeMetadata/v1/instance/machine-type"), 200);
     assert_true(str_ends(buf_str(&b.reply.body), "/machineTypes/n1-standard-16"));
     /* A machine that brings them may name them, and shows them in any case. */
-    bench_expect(&b, "POST", BENCH_ZONE "instances", gpu_body("b", "g2-standard-4", "nvidia-l4", 1, true),
-        200, "\"insert\"");
+    bench_expect(&b, "POST", BENCH_ZONE "instances",
+        gpu_body("b", "g2-standard-4", "nvidia-l4", 1, true), 200, "\"insert\"");
     bench_advance(&b, 1000);
     assert_string_equal(b.region.instances[1]->pool->type, "g2-standard-4");
     bench_expect(&b, "GET", BENCH_ZONE "instances/b", "", 200, "/machineTypes/g2-standard-4\"");
-    assert_true(
-        str_ends(bench_text(&b, "guestAccelerators/0/acceleratorType"), "/acceleratorTypes/nvidia-l4"));
+    assert_true(str_ends(
+        bench_text(&b, "guestAccelerators/0/acceleratorType"), "/acceleratorTypes/nvidia-l4"));
     bench_stop(&b);
 }
 
@@ -240,17 +250,21 @@ static void accelerators_that_do_not_fit_are_refused(void **state)
         int n, status;
         const char *expected;
     } bad[] = {
-        {"n1-standard-8", "nvidia-tesla-p4", 1, 404, "acceleratorTypes/nvidia-tesla-p4' was not found"},
+        {"n1-standard-8", "nvidia-tesla-p4", 1, 404,
+            "acceleratorTypes/nvidia-tesla-p4' was not found"},
         {"n1-standard-8", "a/b", 1, 400, "malformed"},
         {"n1-standard-9", "nvidia-tesla-t4", 1, 404, "machineTypes/n1-standard-9' was not found"},
-        {"n1-standard-8+t4", "nvidia-tesla-t4", 1, 404, "machineTypes/n1-standard-8+t4' was not found"},
+        {"n1-standard-8+t4", "nvidia-tesla-t4", 1, 404,
+            "machineTypes/n1-standard-8+t4' was not found"},
         {"n2-standard-8", "nvidia-tesla-t4", 1, 400,
             "[n2-standard-8, nvidia-tesla-t4] features are not compatible for creating instance."},
-        {"n1-standard-8", "nvidia-l4", 1, 400, "[n1-standard-8, nvidia-l4] features are not compatible"},
+        {"n1-standard-8", "nvidia-l4", 1, 400,
+            "[n1-standard-8, nvidia-l4] features are not compatible"},
         {"g2-standard-4", "nvidia-tesla-t4", 1, 400, "[g2-standard-4, nvidia-tesla-t4] features"},
         {"g2-standard-4", "nvidia-l4", 2, 400, "[g2-standard-4, nvidia-l4] features"},
         {"n1-standard-8", "nvidia-tesla-t4", 8, 400,
-            "resource.guestAccelerators[0].acceleratorCount': '8'. Number of accelerator cards attached to "
+            "resource.guestAccelerators[0].acceleratorCount': '8'. Number of accelerator cards "
+            "attached to "
             "an "
             "instance must be one of [1, 2, 4]."},
         {"n1-standard-8", "nvidia-tesla-v100", 3, 400, "[1, 2, 4, 8]"},
@@ -299,13 +313,13 @@ static void gpus_sell_out_and_have_quotas(void **state)
         "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1.");
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("o", "n1-standard-16", "nvidia-tesla-t4", 2, false), 200, "insert");
-    expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 2, false), "QUOTA_EXCEEDED",
-        "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 3.0 in region us-central1.");
+    expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 2, false),
+        "QUOTA_EXCEEDED", "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 3.0 in region us-central1.");
     /* Where there is none for Spot VMs, that of the others counts them; and all count. */
     bench_expect(&b, "POST", BENCH_ZONE "instances",
         gpu_body("v", "n1-standard-8", "nvidia-tesla-v100", 1, true), 200, "insert");
-    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-v100", 1, true), "QUOTA_EXCEEDED",
-        "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 4.0 globally.");
+    expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-v100", 1, true),
+        "QUOTA_EXCEEDED", "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 4.0 globally.");
     assert_int_equal(b.region.counts.refusals, 3);
     for (size_t k = 0; k < b.region.n_instances; k++)
         region_terminate(&b.region, b.region.instances[k], b.now);
@@ -316,7 +330,8 @@ static void gpus_sell_out_and_have_quotas(void **state)
     json_decref(reply);
     expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, true),
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
-        "A n1-standard-8 VM instance with 1 nvidia-tesla-t4 accelerator(s) is currently unavailable in the "
+        "A n1-standard-8 VM instance with 1 nvidia-tesla-t4 accelerator(s) is currently "
+        "unavailable in the "
         "us-central1-a zone.");
     expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 1, true),
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "A n1-standard-16 VM instance with 1 ");
@@ -346,8 +361,8 @@ static void bad_addresses_and_queries_are_refused(void **state)
         {"GET", BENCH_ZONE "instances?filter=%zz", "badRequest", 400},
         {"GET", BENCH_ZONE "instances/none?foo=1", "foo", 400},
         {"DELETE", BENCH_ZONE "instances/none?requestId=1", "requestId", 400},
-        {"DELETE", BENCH_ZONE "instances/none?requestId=00000000-0000-0000-0000-000000000000", "requestId",
-            400},
+        {"DELETE", BENCH_ZONE "instances/none?requestId=00000000-0000-0000-0000-000000000000",
+            "requestId", 400},
         {"GET", BENCH_ZONE "operations/none", "not found", 404},
     };
     struct gce_bench b;
@@ -366,8 +381,8 @@ static void lists_have_pages_and_filters(void **state)
     bench_run(&b, "b", ",\"labels\":{\"job\":\"17\"}");
     bench_run(&b, "a", ",\"labels\":{\"job\":\"18\"}");
     bench_expect(&b, "GET", BENCH_ZONE "instances?maxResults=1", "", 200, "\"a\"");
-    char *next =
-        mem_printf(BENCH_ZONE "instances?maxResults=1&pageToken=%s", bench_text(&b, "nextPageToken"));
+    char *next = mem_printf(
+        BENCH_ZONE "instances?maxResults=1&pageToken=%s", bench_text(&b, "nextPageToken"));
     bench_expect(&b, "GET", next, "", 200, "\"b\"");
     assert_string_equal(bench_text(&b, "nextPageToken"), "");
     free(next);
@@ -380,8 +395,9 @@ static void lists_have_pages_and_filters(void **state)
         "NO_RESULTS_ON_PAGE");
     const json_t *items = json_object_get(b.json, "items");
     assert_int_equal(json_object_size(items), 2);
-    assert_int_equal(
-        json_array_size(json_object_get(json_object_get(items, "zones/us-central1-a"), "instances")), 1);
+    assert_int_equal(json_array_size(json_object_get(
+                         json_object_get(items, "zones/us-central1-a"), "instances")),
+        1);
     bench_expect(&b, "GET", BENCH_ROOT "zones", "", 200, "us-central1-b");
     bench_stop(&b);
 }
@@ -394,8 +410,10 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     struct disk_spec old = {.name = "old", .type = "pd-ssd", .gib = 7};
     region_add_volume(&b.region, &old, "us-central1-b", (struct wall){BENCH_START_MS - 86400000});
     struct instance *i = bench_run(&b, "b", "");
-    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?returnPartialSuccess=true", "", 200, "compute#diskAggregatedList");
-    const json_t *items = json_object_get(b.json, "items"), *a = json_object_get(json_object_get(items, "zones/us-central1-a"), "disks"),
+    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?returnPartialSuccess=true", "", 200,
+        "compute#diskAggregatedList");
+    const json_t *items = json_object_get(b.json, "items"),
+                 *a = json_object_get(json_object_get(items, "zones/us-central1-a"), "disks"),
                  *other = json_object_get(json_object_get(items, "zones/us-central1-b"), "disks");
     assert_int_equal(json_array_size(a), 1);
     assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "name")), "b");
@@ -403,24 +421,35 @@ static void disks_go_with_their_instance_unless_they_are_to_stay(void **state)
     assert_int_equal(json_array_size(json_object_get(json_array_get(a, 0), "users")), 1);
     assert_int_equal(json_array_size(other), 1);
     assert_null(json_object_get(json_array_get(other, 0), "users"));
-    assert_string_equal(json_string_value(json_object_get(json_array_get(other, 0), "creationTimestamp")), "2026-08-21T12:00:00.000+00:00");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(other, 0), "creationTimestamp")),
+        "2026-08-21T12:00:00.000+00:00");
     region_terminate(&b.region, i, b.now);
     bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks", "", 200, "\"old\"");
-    assert_null(json_object_get(json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks"));
+    assert_null(json_object_get(
+        json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks"));
     bench_expect(&b, "POST", BENCH_ZONE "instances",
-        "{\"name\":\"c\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
-        "{\"sourceImage\":\"projects/d/global/images/x\",\"diskType\":\"zones/us-central1-a/diskTypes/pd-balanced\",\"labels\":{\"who\":\"we\"}}}],"
-        "\"networkInterfaces\":[{\"network\":\"global/networks/default\"}]}", 200, "\"insert\"");
+        "{\"name\":\"c\",\"machineType\":\"zones/us-central1-a/machineTypes/"
+        "n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
+        "{\"sourceImage\":\"projects/d/global/images/x\",\"diskType\":\"zones/us-central1-a/"
+        "diskTypes/pd-balanced\",\"labels\":{\"who\":\"we\"}}}],"
+        "\"networkInterfaces\":[{\"network\":\"global/networks/default\"}]}",
+        200, "\"insert\"");
     bench_advance(&b, 1000);
     region_terminate(&b.region, b.region.instances[1], b.now);
-    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?filter=labels.who%3Dwe", "", 200, "lastDetachTimestamp");
-    a = json_object_get(json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks");
+    bench_expect(&b, "GET", BENCH_ROOT "aggregated/disks?filter=labels.who%3Dwe", "", 200,
+        "lastDetachTimestamp");
+    a = json_object_get(
+        json_object_get(json_object_get(b.json, "items"), "zones/us-central1-a"), "disks");
     assert_string_equal(json_string_value(json_object_get(json_array_get(a, 0), "sizeGb")), "10");
     assert_null(json_object_get(json_array_get(a, 0), "users"));
     bench_expect(&b, "POST", BENCH_ZONE "instances",
-        "{\"name\":\"d\",\"machineType\":\"zones/us-central1-a/machineTypes/n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
-        "{\"sourceImage\":\"projects/d/global/images/x\",\"diskSizeGb\":\"0\"}}],\"networkInterfaces\":[{\"network\":\"global/networks/default\"}]}", 400,
-        "disks.initializeParams");
+        "{\"name\":\"d\",\"machineType\":\"zones/us-central1-a/machineTypes/"
+        "n2-standard-8\",\"disks\":[{\"boot\":true,\"initializeParams\":"
+        "{\"sourceImage\":\"projects/d/global/images/"
+        "x\",\"diskSizeGb\":\"0\"}}],\"networkInterfaces\":[{\"network\":\"global/networks/"
+        "default\"}]}",
+        400, "disks.initializeParams");
     bench_stop(&b);
 }
 
@@ -470,8 +499,8 @@ static void filters_select(void **state)
         {"name = a AND", -1},
         {"((((((((((name = a))))))))))", -1},
     };
-    json_t *o = json_pack("{s:s, s:{s:s}, s:s, s:i, s:b}", "name", "job17-1", "labels", "job", "17", "status",
-        "RUNNING", "size", 10, "spot", 1);
+    json_t *o = json_pack("{s:s, s:{s:s}, s:s, s:i, s:b}", "name", "job17-1", "labels", "job", "17",
+        "status", "RUNNING", "size", 10, "spot", 1);
     (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         bool fits = false;
@@ -506,7 +535,8 @@ static void a_preemption_leaves_an_operation_as_its_proof(void **state)
     bench_expect(&b, "GET", proof, "", 200, "\"DONE\"");
     char *target = mem_printf(BENCH_ZONE "operations/%s", bench_text(&b, "items/0/name"));
     bench_expect(&b, "GET", target, "", 200, "preempted");
-    bench_expect(&b, "GET", BENCH_ROOT "aggregated/operations", "", 200, "compute.instances.preempted");
+    bench_expect(
+        &b, "GET", BENCH_ROOT "aggregated/operations", "", 200, "compute.instances.preempted");
     free(target);
     bench_stop(&b);
 }
@@ -560,9 +590,9 @@ static void beta_has_an_early_notice(void **state)
     (void)state;
     bench_start(&b, 1000);
     bench_expect(&b, "POST", "/compute/beta/projects/my-project/zones/us-central1-a/instances",
-        bench_body("a",
-            ",\"scheduling\":{\"provisioningModel\":\"SPOT\",\"instanceTerminationAction\":\"DELETE\","
-            "\"preemptionNoticeDuration\":{\"seconds\":\"120\"}}"),
+        bench_body("a", ",\"scheduling\":{\"provisioningModel\":\"SPOT\","
+                        "\"instanceTerminationAction\":\"DELETE\","
+                        "\"preemptionNoticeDuration\":{\"seconds\":\"120\"}}"),
         200, "PENDING");
     bench_advance(&b, 1000);
     const struct instance *i = b.region.instances[0];
@@ -584,7 +614,8 @@ static void an_instance_may_have_an_end(void **state)
     (void)state;
     bench_start(&b, 1000);
     const struct instance *i = bench_run(&b, "a",
-        ",\"scheduling\":{\"instanceTerminationAction\":\"DELETE\",\"maxRunDuration\":{\"seconds\":\"60\"}}");
+        ",\"scheduling\":{\"instanceTerminationAction\":\"DELETE\",\"maxRunDuration\":{\"seconds\":"
+        "\"60\"}}");
     bench_advance(&b, 59999);
     assert_int_equal(i->state, INSTANCE_RUNNING);
     bench_advance(&b, 1);
@@ -600,7 +631,8 @@ static void rates_are_limited_a_minute(void **state)
     for (int k = 0; k < 3; k++)
         bench_expect(&b, "GET", BENCH_ZONE "instances", "", 200, "instanceList");
     bench_expect(&b, "GET", BENCH_ZONE "instances", "", 403, "rateLimitExceeded");
-    bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 200, "PENDING"); /* another group */
+    /* another group */
+    bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 200, "PENDING");
     bench_advance(&b, 60000);
     bench_expect(&b, "GET", BENCH_ZONE "instances", "", 200, "instanceList");
     bench_stop(&b);
@@ -640,7 +672,8 @@ static void expect_metadata(
 {
     int got = bench_metadata(b, i, target);
     if (got != status || (body && !str_eq(buf_str(&b->reply.body), body)))
-        fail_msg("%s: expected %d %s, got %d %s", target, status, body ? body : "anything", got, buf_str(&b->reply.body));
+        fail_msg("%s: expected %d %s, got %d %s", target, status, body ? body : "anything", got,
+            buf_str(&b->reply.body));
     assert_string_equal(b->reply.headers[0].name, "Metadata-Flavor");
 }
 
@@ -665,7 +698,8 @@ static void the_metadata_server_knows_its_instance(void **state)
         "automatic-restart FALSE\non-host-maintenance TERMINATE\npreemptible TRUE\n");
     expect_metadata(&b, i, METADATA "project/project-id", 200, "my-project");
     expect_metadata(&b, i, METADATA "instance/service-accounts/default/email", 200, BENCH_AGENT);
-    expect_metadata(&b, i, METADATA "instance/service-accounts/default/scopes", 200, BENCH_SCOPE "\n");
+    expect_metadata(
+        &b, i, METADATA "instance/service-accounts/default/scopes", 200, BENCH_SCOPE "\n");
     expect_metadata(&b, i, METADATA "instance/preempted", 200, "FALSE");
     expect_metadata(&b, i, METADATA "instance/attributes/none", 404, NULL);
     expect_metadata(&b, i, METADATA "instance/name/", 404, NULL);
@@ -673,12 +707,13 @@ static void the_metadata_server_knows_its_instance(void **state)
     expect_metadata(&b, i, METADATA "instance/name?alt=xml", 400, NULL);
     expect_metadata(&b, i, METADATA "instance/name?timeout_sec=x", 400, NULL);
     expect_metadata(&b, i, "/latest/meta-data/", 404, NULL);
-    assert_int_equal(bench_metadata(&b, i, METADATA "instance/service-accounts/default/token"), 200);
+    assert_int_equal(
+        bench_metadata(&b, i, METADATA "instance/service-accounts/default/token"), 200);
     STR_COPY(b.token, bench_text(&b, "access_token"));
     bench_expect(&b, "GET", BENCH_ZONE "instances/a", "", 200, "RUNNING");
     assert_int_equal(
-        bench_metadata(
-            &b, i, METADATA "instance/service-accounts/viewer@my-project.iam.gserviceaccount.com/token"),
+        bench_metadata(&b, i,
+            METADATA "instance/service-accounts/viewer@my-project.iam.gserviceaccount.com/token"),
         404);
     bench_stop(&b);
 }

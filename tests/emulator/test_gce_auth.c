@@ -29,26 +29,29 @@ static char *sign(const struct gce_bench *b, const char *header, const char *cla
     buf_addc(&out, '.');
     add_part(&out, claims, strlen(claims));
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    assert_int_equal(EVP_DigestSignInit(ctx, NULL, EVP_sha256(), NULL, b->gce->auth.accounts[0].key), 1);
-    assert_int_equal(EVP_DigestSign(ctx, signature, &n, (const unsigned char *)buf_str(&out), out.len), 1);
+    assert_int_equal(
+        EVP_DigestSignInit(ctx, NULL, EVP_sha256(), NULL, b->gce->auth.accounts[0].key), 1);
+    assert_int_equal(
+        EVP_DigestSign(ctx, signature, &n, (const unsigned char *)buf_str(&out), out.len), 1);
     EVP_MD_CTX_free(ctx);
     buf_addc(&out, '.');
     add_part(&out, signature, n);
     return buf_take(&out);
 }
 
-static char *claims(const char *iss, const char *scope, const char *aud, int64_t from_s, int64_t to_s)
+static char *claims(
+    const char *iss, const char *scope, const char *aud, int64_t from_s, int64_t to_s)
 {
     int64_t now_s = BENCH_START_MS / 1000;
     return mem_printf(
-        "{\"iss\":\"%s\",\"sub\":\"%s\",\"scope\":\"%s\",\"aud\":\"%s\",\"iat\":%lld,\"exp\":%lld}", iss, iss,
-        scope, aud, (long long)(now_s + from_s), (long long)(now_s + to_s));
+        "{\"iss\":\"%s\",\"sub\":\"%s\",\"scope\":\"%s\",\"aud\":\"%s\",\"iat\":%lld,\"exp\":%lld}",
+        iss, iss, scope, aud, (long long)(now_s + from_s), (long long)(now_s + to_s));
 }
 
 static int exchange(struct gce_bench *b, const char *jwt)
 {
-    char *body =
-        mem_printf("grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant-type%%3Ajwt-bearer&assertion=%s", jwt);
+    char *body = mem_printf(
+        "grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant-type%%3Ajwt-bearer&assertion=%s", jwt);
     int status = bench_call(b, "POST", "/token", body);
     free(body);
     return status;
@@ -81,7 +84,8 @@ static void a_wrong_assertion_buys_none(void **state)
         {"{\"alg\":\"HS256\"}", BENCH_AGENT, AUDIENCE, 0, 3600, "RS256"},
         {"{}", BENCH_AGENT, AUDIENCE, 0, 3600, "RS256"},
         {"{\"alg\":\"RS256\",\"kid\":\"another\"}", BENCH_AGENT, AUDIENCE, 0, 3600, "Signature"},
-        {HEADER, "stranger@my-project.iam.gserviceaccount.com", AUDIENCE, 0, 3600, "account not found"},
+        {HEADER, "stranger@my-project.iam.gserviceaccount.com", AUDIENCE, 0, 3600,
+            "account not found"},
         {HEADER, "viewer@my-project.iam.gserviceaccount.com", AUDIENCE, 0, 3600, "Signature"},
         {HEADER, BENCH_AGENT, "https://elsewhere.example/token", 0, 3600, "audience"},
         {HEADER, BENCH_AGENT, AUDIENCE, 0, 3601, "short-lived"},
@@ -98,7 +102,8 @@ static void a_wrong_assertion_buys_none(void **state)
         assert_int_equal(exchange(&b, jwt), 400);
         assert_string_equal(bench_text(&b, "error"), "invalid_grant");
         if (!strstr(bench_text(&b, "error_description"), bad[k].expected))
-            fail_msg("%zu: expected %s in %s", k, bad[k].expected, bench_text(&b, "error_description"));
+            fail_msg(
+                "%zu: expected %s in %s", k, bad[k].expected, bench_text(&b, "error_description"));
         free(jwt);
         free(c);
     }
@@ -107,15 +112,17 @@ static void a_wrong_assertion_buys_none(void **state)
 
 static void what_is_no_assertion_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "x", "a.b", "a.b.c", "e30.e30.e30", "e30.e30.", ".e30.e30",
-        "e30..e30", "e30.e30.e30.e30", "W10.W10.e30", "e30=.e30.e30", "bnVsbA.bnVsbA.e30"};
+    static const char *const bad[] = {"", "x", "a.b", "a.b.c", "e30.e30.e30", "e30.e30.",
+        ".e30.e30", "e30..e30", "e30.e30.e30.e30", "W10.W10.e30", "e30=.e30.e30",
+        "bnVsbA.bnVsbA.e30"};
     struct gce_bench b;
     (void)state;
     bench_start(&b, 1000);
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++)
         assert_int_equal(exchange(&b, bad[k]), 400);
     bench_expect(&b, "POST", "/token", "assertion=x", 400, "grant_type");
-    bench_expect(&b, "POST", "/token", "grant_type=password&assertion=x", 400, "unsupported_grant_type");
+    bench_expect(
+        &b, "POST", "/token", "grant_type=password&assertion=x", 400, "unsupported_grant_type");
     bench_expect(&b, "POST", "/token", "%zz", 400, "invalid_request");
     bench_expect(&b, "GET", "/token", "", 400, "POST");
     /* A signature that was touched. */
@@ -140,7 +147,8 @@ static void a_self_signed_token_is_good_for_what_it_says(void **state)
     (void)state;
     bench_start(&b, 1000);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        char *c = claims(BENCH_AGENT, cases[k].scope, cases[k].aud, 0, 3600), *jwt = sign(&b, HEADER, c);
+        char *c = claims(BENCH_AGENT, cases[k].scope, cases[k].aud, 0, 3600),
+             *jwt = sign(&b, HEADER, c);
         struct gce_caller caller;
         struct err e;
         assert_int_equal(gce_auth_check_bearer(&b.gce->auth, jwt, b.now, b.now, &caller, &e), 0);
@@ -158,7 +166,8 @@ static void rights_are_checked(void **state)
     bench_start(&b, 1000);
     bench_token(&b, "viewer@my-project.iam.gserviceaccount.com", true, b.token);
     bench_expect(&b, "GET", BENCH_ZONE "instances", "", 200, "instanceList");
-    bench_expect(&b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 403, "compute.instances.insert");
+    bench_expect(
+        &b, "POST", BENCH_ZONE "instances", bench_body("a", ""), 403, "compute.instances.insert");
     bench_token(&b, "nobody@my-project.iam.gserviceaccount.com", true, b.token);
     bench_expect(&b, "GET", BENCH_ZONE "instances", "", 403, "forbidden");
     bench_token(&b, BENCH_AGENT, false, b.token);
@@ -179,9 +188,11 @@ static void tokens_are_bounded_and_an_instance_keeps_its_own(void **state)
     bench_start(&b, 1000);
     const struct gce_caller caller = {.account = &b.gce->auth.accounts[0], .has_scope = true};
     STR_COPY(first, gce_auth_issue(&b.gce->auth, &caller, "1", SECONDS_MS(100), b.now)->text);
-    assert_string_equal(gce_auth_issue(&b.gce->auth, &caller, "1", SECONDS_MS(100), b.now)->text, first);
+    assert_string_equal(
+        gce_auth_issue(&b.gce->auth, &caller, "1", SECONDS_MS(100), b.now)->text, first);
     bench_advance(&b, SECONDS_MS(95));
-    assert_string_not_equal(gce_auth_issue(&b.gce->auth, &caller, "1", SECONDS_MS(100), b.now)->text, first);
+    assert_string_not_equal(
+        gce_auth_issue(&b.gce->auth, &caller, "1", SECONDS_MS(100), b.now)->text, first);
     bench_advance(&b, SECONDS_MS(4000));
     gce_auth_issue(&b.gce->auth, &caller, "", SECONDS_MS(100), b.now);
     assert_int_equal(b.gce->auth.n_tokens, 1); /* the others had expired */

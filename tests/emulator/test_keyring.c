@@ -40,7 +40,8 @@ static void sign(struct signed_call *c, const char *access, const char *secret, 
 
 static const char *check(const struct keyring *k, const struct signed_call *c, struct wall now)
 {
-    const struct keyring_request r = {"POST", "/", c->headers, c->n_headers, c->body, strlen(c->body)};
+    const struct keyring_request r = {
+        "POST", "/", c->headers, c->n_headers, c->body, strlen(c->body)};
     struct err e;
     return keyring_check(k, &r, "us-east-1", now, &e);
 }
@@ -142,7 +143,8 @@ static void role_keys_are_renewed_before_they_end(void **state)
     char first[KEYRING_ACCESS_MAX];
     (void)state;
     STR_COPY(first, keyring_role(&k, "i-1", 3600000, noon)->access);
-    assert_string_equal(keyring_role(&k, "i-1", 3600000, (struct wall){START_MS + 1800000})->access, first);
+    assert_string_equal(
+        keyring_role(&k, "i-1", 3600000, (struct wall){START_MS + 1800000})->access, first);
     assert_string_not_equal(
         keyring_role(&k, "i-1", 3600000, (struct wall){START_MS + 2500000})->access, first);
     assert_string_not_equal(keyring_role(&k, "i-2", 3600000, noon)->access, first);
@@ -161,7 +163,8 @@ static void the_price_list_has_codes_of_its_own(void **state)
         {"AKID", "SECRET", "eu-west-1", "pricing", 0, "InvalidSignatureException"},
         {"AKID", "WRONG", "us-east-1", "pricing", 0, "InvalidSignatureException"},
         {"NOBODY", "SECRET", "us-east-1", "pricing", 0, "UnrecognizedClientException"},
-        {"AKID", "SECRET", "us-east-1", "pricing", KEYRING_SKEW_MS + 1000, "InvalidSignatureException"},
+        {"AKID", "SECRET", "us-east-1", "pricing", KEYRING_SKEW_MS + 1000,
+            "InvalidSignatureException"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -171,12 +174,14 @@ static void the_price_list_has_codes_of_its_own(void **state)
         keyring_add(&k, "AKID", "SECRET");
         sign(&c, cases[i].access, cases[i].secret, NULL, cases[i].region, cases[i].service,
             (struct wall){START_MS + cases[i].clock_off_ms});
-        struct keyring_request r = {"POST", "/", c.headers, c.n_headers, c.body, strlen(c.body), "pricing", NULL};
+        struct keyring_request r = {
+            "POST", "/", c.headers, c.n_headers, c.body, strlen(c.body), "pricing", NULL};
         const char *got = keyring_check(&k, &r, "us-east-1", noon, &e);
         if (!str_eq(got, cases[i].code))
             fail_msg("%zu: got %s", i, got ? got : "none");
         r.n_headers = 1;
-        assert_string_equal(keyring_check(&k, &r, "us-east-1", noon, &e), "MissingAuthenticationTokenException");
+        assert_string_equal(
+            keyring_check(&k, &r, "us-east-1", noon, &e), "MissingAuthenticationTokenException");
         buf_deinit(&c.authorization);
         keyring_deinit(&k);
     }

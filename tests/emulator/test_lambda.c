@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Lambda Cloud: keys, limits, launches and what is refused of them, the lives of instances.
+ * The emulated Lambda Cloud: keys, limits, launches and what is refused of them, the lives of
+ * instances.
  */
 #include "base/str.h"
 #include "cloud/emulator/control.h"
@@ -33,7 +34,8 @@ static void a_key_is_needed_in_either_form(void **state)
 {
     static const char *const good[] = {
         "Bearer first", "Bearer second", "Basic Zmlyc3Q6", "Basic c2Vjb25kOg==", NULL};
-    /* of "nobody", of no word, "first:password", "first" without a colon, a NUL behind the key, other schemes */
+    /* of "nobody", of no word, "first:password", "first" without a colon, a NUL behind the key,
+     * other schemes */
     static const char *const bad[] = {"Bearer nobody", "Bearer ", "Bearer first ",
         "Basic Zmlyc3Q6cGFzc3dvcmQ=", "Basic Zmlyc3Q=", "Basic Zmlyc3QAOg==", "Basic ",
         "Basic :", "Basic ****", "first", "Digest first", NULL};
@@ -45,8 +47,8 @@ static void a_key_is_needed_in_either_form(void **state)
     }
     for (size_t k = 0; bad[k]; k++) {
         b->authorization = bad[k];
-        bench_expect(
-            b, "GET", INSTANCES, NULL, 401, "\"message\":\"API key was invalid, expired, or deleted.\"");
+        bench_expect(b, "GET", INSTANCES, NULL, 401,
+            "\"message\":\"API key was invalid, expired, or deleted.\"");
         assert_string_equal(bench_text(b, "error/code"), "global/invalid-api-key");
         bench_expect(b, "GET", "/api/v1/nothing", NULL, 401, "");
     }
@@ -101,9 +103,10 @@ static void a_launch_boots_and_becomes_active(void **state)
     struct lambda_bench *b = *state;
     bench_lift_limits(b);
     bench_expect(b, "POST", BENCH_LAUNCH,
-        bench_body(",\"name\":\"belay-lab-1\",\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}],"
-                   "\"image\":{\"family\":\"stack\"},\"file_system_names\":[\"data\"],\"quantity\":1,"
-                   "\"user_data\":\"#!/bin/sh\\ntrue\\n\""),
+        bench_body(
+            ",\"name\":\"belay-lab-1\",\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}],"
+            "\"image\":{\"family\":\"stack\"},\"file_system_names\":[\"data\"],\"quantity\":1,"
+            "\"user_data\":\"#!/bin/sh\\ntrue\\n\""),
         200, "instance_ids");
     const struct instance *i = b->region.instances[0];
     assert_string_equal(bench_text(b, "data/instance_ids/0"), i->id);
@@ -149,21 +152,25 @@ static void a_full_region_and_a_used_up_quota_refuse(void **state)
     bench_lift_limits(b);
     snprintf(body, sizeof(body), east, "gpu_1x_a10");
     bench_expect(b, "POST", BENCH_LAUNCH, body, 400, FULL);
-    assert_string_equal(bench_text(b, "error/message"), "Not enough capacity to fulfill launch request.");
+    assert_string_equal(
+        bench_text(b, "error/message"), "Not enough capacity to fulfill launch request.");
     assert_true(bench_text(b, "error/suggestion")[0]);
     snprintf(body, sizeof(body), east, "gpu_8x_h100_sxm5"); /* which that region never has */
     bench_expect(b, "POST", BENCH_LAUNCH, body, 400, FULL);
     bench_run(b, "");
     bench_expect(b, "GET", TYPES, NULL, 200, "");
-    assert_string_equal(bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/0/name"), "us-west-2");
-    assert_string_equal(bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/1/name"), "");
+    assert_string_equal(
+        bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/0/name"), "us-west-2");
+    assert_string_equal(
+        bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/1/name"), "");
     b->authorization = "Bearer second"; /* of the same account */
     bench_run(b, "");
     bench_expect(b, "GET", TYPES, NULL, 200, "\"gpu_description\":\"A10 (24 GB)\"");
-    assert_string_equal(bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/0/name"), "");
+    assert_string_equal(
+        bench_text(b, "data/gpu_1x_a10/regions_with_capacity_available/0/name"), "");
     bench_expect(b, "POST", BENCH_LAUNCH, bench_body(""), 400, FULL);
-    bench_event(b,
-        "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"market\":\"on-demand\",\"n\":9}}");
+    bench_event(b, "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"market\":\"on-"
+                   "demand\",\"n\":9}}");
     bench_run(b, "");
     bench_expect(b, "POST", BENCH_LAUNCH, bench_body(""), 400, "\"global/quota-exceeded\"");
     assert_int_equal(b->region.n_instances, 3);
@@ -180,19 +187,26 @@ static void a_wrong_launch_is_refused_by_what_is_wrong(void **state)
         {"{}", "region_name"},
         {"{\"region_name\":\"us-west-2\"}", "instance_type_name"},
         {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\"}", "ssh_key_names"},
-        {"{\"region_name\":\"mars-1\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"]}",
+        {"{\"region_name\":\"mars-1\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+         "\"ops\"]}",
             "mars-1"},
-        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_9x\",\"ssh_key_names\":[\"ops\"]}",
+        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_9x\",\"ssh_key_names\":["
+         "\"ops\"]}",
             MISSING},
-        {"{\"region_name\":7,\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"]}", INVALID},
-        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[]}",
+        {"{\"region_name\":7,\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"]}",
+            INVALID},
+        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[]"
+         "}",
             "exactly one"},
-        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\","
+        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+         "\"ops\","
          "\"b\"]}",
             "exactly one"},
-        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[7]}",
+        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+         "7]}",
             "exactly one"},
-        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"mine\"]}",
+        {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+         "\"mine\"]}",
             MISSING},
     };
     static const struct {
@@ -210,7 +224,8 @@ static void a_wrong_launch_is_refused_by_what_is_wrong(void **state)
         {",\"tags\":[{\"key\":\"Team\",\"value\":\"x\"}]", "tags.key"},
         {",\"tags\":[{\"key\":\"t\",\"value\":\"x\"}]", "tags.key"},
         {",\"tags\":[{\"key\":\"team\"}]", "tags.value"},
-        {",\"tags\":[{\"key\":\"team\",\"value\":\"x\"},{\"key\":\"team\",\"value\":\"y\"}]", "twice"},
+        {",\"tags\":[{\"key\":\"team\",\"value\":\"x\"},{\"key\":\"team\",\"value\":\"y\"}]",
+            "twice"},
         {",\"tags\":[7]", "tags"},
         {",\"user_data\":{}", "user_data"},
     };
@@ -221,7 +236,8 @@ static void a_wrong_launch_is_refused_by_what_is_wrong(void **state)
     for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++)
         bench_expect(b, "POST", BENCH_LAUNCH, bench_body(members[k].more), 400, members[k].text);
     bench_expect(b, "POST", BENCH_LAUNCH,
-        "{\"region_name\":\"us-east-1\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":[\"ops\"],"
+        "{\"region_name\":\"us-east-1\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
+        "\"ops\"],"
         "\"file_system_names\":[\"data\"]}",
         400, "\"instance-operations/launch/file-system-in-wrong-region\"");
     assert_int_equal(b->region.n_instances, 0);
@@ -337,8 +353,8 @@ static void faults_are_in_lambdas_words(void **state)
     char event[256];
     bench_lift_limits(b);
     for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++) {
-        snprintf(event, sizeof(event), "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}",
-            codes[k].code);
+        snprintf(event, sizeof(event),
+            "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}", codes[k].code);
         bench_event(b, event);
         bench_expect(b, "POST", BENCH_LAUNCH, bench_body(""), codes[k].status, codes[k].code);
     }
@@ -349,13 +365,15 @@ static void faults_are_in_lambdas_words(void **state)
 
 static void an_event_of_the_spot_market_is_refused(void **state)
 {
-    static const char event[] = "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"n\":0}}";
+    static const char event[] =
+        "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"n\":0}}";
     struct lambda_bench *b = *state;
     struct region *region = &b->region;
     json_t *reply = NULL;
     struct err e;
     assert_int_equal(
-        control_events(&region, 1, event, strlen(event), clock_wall(&b->vt.clock), &reply, &e), ERR_INVALID);
+        control_events(&region, 1, event, strlen(event), clock_wall(&b->vt.clock), &reply, &e),
+        ERR_INVALID);
     assert_non_null(strstr(e.text, "say on-demand"));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulated Lambda Cloud and this project's own driver, in virtual time: its requests are taken and come no earlier than
- * they may, one token makes one machine whatever becomes of replies, and each refusal is understood.
+ * The emulated Lambda Cloud and this project's own driver, in virtual time: its requests are taken
+ * and come no earlier than they may, one token makes one machine whatever becomes of replies, and
+ * each refusal is understood.
  */
 #include "base/str.h"
 #include "cloud/lambda/lambda.h"
@@ -199,11 +200,12 @@ static void one_token_is_one_machine_whatever_becomes_of_the_reply(void **state)
     static const char *const drops[] = {"close", "garbage", "error"};
     struct rig *g = *state;
     char event[128], token[32];
-    g->b.config.providers[0].region.consistency_delay_ms = 15000; /* and it is not listed for long */
+    /* and it is not listed for long */
+    g->b.config.providers[0].region.consistency_delay_ms = 15000;
     for (size_t k = 0; k < sizeof(drops) / sizeof(drops[0]); k++) {
         int tries = 0;
-        snprintf(event, sizeof(event), "{\"drop_reply\":{\"action\":\"launchInstance\",\"how\":\"%s\"}}",
-            drops[k]);
+        snprintf(event, sizeof(event),
+            "{\"drop_reply\":{\"action\":\"launchInstance\",\"how\":\"%s\"}}", drops[k]);
         snprintf(token, sizeof(token), "belay-lab-%zu", k);
         bench_event(&g->b, event);
         while (launch(g, token) != ERR_NONE && tries++ < TRIES_MAX)
@@ -238,8 +240,8 @@ static void its_refusals_are_understood(void **state)
     struct rig *g = *state;
     char event[256];
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        snprintf(event, sizeof(event), "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}",
-            cases[k].code);
+        snprintf(event, sizeof(event),
+            "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}", cases[k].code);
         bench_event(&g->b, event);
         if (launch(g, "belay-lab-1") != cases[k].kind)
             fail_msg("%s: %s", cases[k].code, g->got.e.text);
@@ -253,12 +255,13 @@ static void a_refusal_that_says_nothing_definite_is_not_believed(void **state)
     struct rig *g = *state;
     char event[256], token[32];
     for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++) {
-        snprintf(
-            event, sizeof(event), "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}", codes[k]);
+        snprintf(event, sizeof(event),
+            "{\"refuse\":{\"action\":\"launchInstance\",\"code\":\"%s\"}}", codes[k]);
         snprintf(token, sizeof(token), "belay-lab-%zu", k);
         bench_event(&g->b, event);
         assert_int_equal(launch(g, token), ERR_UNAVAILABLE);
-        assert_int_equal(launch(g, token), ERR_UNAVAILABLE); /* is looked for, and not launched again yet */
+        /* is looked for, and not launched again yet */
+        assert_int_equal(launch(g, token), ERR_UNAVAILABLE);
         assert_non_null(strstr(g->got.e.text, "an earlier launch under the same token"));
         assert_int_equal(g->b.region.n_instances, k);
         bench_advance(&g->b, 20000);
@@ -269,8 +272,8 @@ static void a_refusal_that_says_nothing_definite_is_not_believed(void **state)
 static void a_market_without_room_is_told_before_a_launch(void **state)
 {
     struct rig *g = *state;
-    bench_event(&g->b,
-        "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"market\":\"on-demand\",\"n\":0}}");
+    bench_event(&g->b, "{\"capacity\":{\"zone\":\"us-west-2\",\"type\":\"gpu_1x_a10\",\"market\":"
+                       "\"on-demand\",\"n\":0}}");
     assert_int_equal(launch(g, "belay-lab-1"), ERR_NO_CAPACITY);
     assert_int_equal(g->b.region.counts.launch_calls, 0);
 }

@@ -24,8 +24,8 @@ static void follow_small(struct market *m, int64_t speed, int64_t offset, int64_
 {
     struct market_pool *p = mem_alloc(sizeof(*p));
     *p = world_pool("z", "t", MARKET_UNLIMITED, 1);
-    p->follow =
-        (struct market_follow){.trace = parse(small_trace), .speed = speed, .offset = offset, .scale = scale};
+    p->follow = (struct market_follow){
+        .trace = parse(small_trace), .speed = speed, .offset = offset, .scale = scale};
     market_init(m, p, 1, (struct wall){START_MS});
 }
 
@@ -66,7 +66,8 @@ static void next_is_when_something_changes_and_not_before(void **state)
     struct market m;
     (void)state;
     follow_small(&m, 1, 0, 1);
-    assert_int_equal(market_next(&m).ms, START_MS + 20000); /* the tick at 10 s brings nothing new */
+    /* the tick at 10 s brings nothing new */
+    assert_int_equal(market_next(&m).ms, START_MS + 20000);
     spot_at(&m, 20000);
     assert_int_equal(market_next(&m).ms, START_MS + 30000);
     market_deinit(&m);
@@ -79,7 +80,9 @@ static void a_constant_trace_never_changes(void **state)
     (void)state;
     *p = world_pool("z", "t", 0, 0);
     p->follow = (struct market_follow){
-        .trace = parse("{\"metadata\":{\"gap_seconds\":0.5},\"data\":[2,2,2]}"), .speed = 1, .scale = 1};
+        .trace = parse("{\"metadata\":{\"gap_seconds\":0.5},\"data\":[2,2,2]}"),
+        .speed = 1,
+        .scale = 1};
     market_init(&m, p, 1, (struct wall){START_MS});
     assert_false(wall_is_set(market_next(&m)));
     assert_int_equal(spot_at(&m, 1000000), 2);

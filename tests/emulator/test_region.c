@@ -131,7 +131,8 @@ static void a_machine_killed_at_its_deadline_is_reclaimed_whoever_noticed_first(
     struct instance *i = world_run(&w, "us-east-1a");
     world_event(&w, "{\"reclaim\":{\"instance\":\"all\",\"notice_s\":2}}");
     w.now = i->deadline;
-    region_machine_gone(&w.region, i, false, w.now, w.now); /* before region_advance has seen the deadline */
+    /* before region_advance has seen the deadline */
+    region_machine_gone(&w.region, i, false, w.now, w.now);
     assert_int_equal(i->state, INSTANCE_TERMINATED);
     assert_string_equal(i->reason_code, "Server.SpotInstanceTermination");
     assert_int_equal(w.region.counts.reclaims, 1);
@@ -158,7 +159,8 @@ static void without_notice_it_ends_at_once(void **state)
     (void)state;
     start(&w);
     struct instance *i = world_run(&w, "us-east-1a");
-    world_event(&w, "{\"reclaim\":{\"zone\":\"us-east-1a\",\"without_notice\":true,\"notice_s\":null}}");
+    world_event(
+        &w, "{\"reclaim\":{\"zone\":\"us-east-1a\",\"without_notice\":true,\"notice_s\":null}}");
     assert_int_equal(i->state, INSTANCE_SHUTTING_DOWN);
     assert_true(w.was_at_once);
     assert_false(wall_is_set(i->deadline));
@@ -261,12 +263,14 @@ static void costs_follow_the_price_in_force(void **state)
     start(&w); /* $0.36 an hour = 100 micro-dollars a second */
     struct instance *i = world_run(&w, "us-east-1a");
     world_advance(&w, 10000);
-    world_event(&w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.72\"}}");
+    world_event(&w,
+        "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.72\"}}");
     world_advance(&w, 10500);
     region_terminate(&w.region, i, w.now);
     world_advance(&w, 60000);
     gone(&w, i, false);
-    assert_int_equal(i->cost_uusd, 10 * 100 + 2100); /* nothing for booting, nothing for shutting down */
+    /* nothing for booting, nothing for shutting down */
+    assert_int_equal(i->cost_uusd, 10 * 100 + 2100);
     world_stop(&w);
 }
 
@@ -292,10 +296,11 @@ static void a_price_above_the_maximum_reclaims(void **state)
     start(&w);
     assert_int_equal(region_launch(&w.region, &spec, "", "", 1, 1, w.now, &v, NULL), 0);
     world_advance(&w, 2000);
-    world_event(&w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.5\"}}");
-    assert_false(v->instances[0]->is_reclaimed);
     world_event(
-        &w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.500001\"}}");
+        &w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE "\",\"usd_per_hour\":\"0.5\"}}");
+    assert_false(v->instances[0]->is_reclaimed);
+    world_event(&w, "{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"" TYPE
+                    "\",\"usd_per_hour\":\"0.500001\"}}");
     assert_true(v->instances[0]->is_reclaimed);
     assert_true(v->instances[0]->is_by_price);
     world_stop(&w);
@@ -305,8 +310,10 @@ static void a_price_above_the_maximum_reclaims(void **state)
 static int power_off(bool to_stop)
 {
     struct world w;
-    struct launch_spec spec = {
-        .market = CLOUD_ON_DEMAND, .type = TYPE, .zone = "us-east-1a", .powers_off_to_stop = to_stop};
+    struct launch_spec spec = {.market = CLOUD_ON_DEMAND,
+        .type = TYPE,
+        .zone = "us-east-1a",
+        .powers_off_to_stop = to_stop};
     struct reservation *v;
     start(&w);
     assert_int_equal(region_launch(&w.region, &spec, "", "", 1, 1, w.now, &v, NULL), 0);
@@ -333,8 +340,10 @@ static void scripted_events_happen_in_order_and_on_time(void **state)
 {
     struct world w;
     struct region_script script[] = {
-        {.at_ms = 3000, .event = {.kind = EVENT_CAPACITY, .zone = "us-east-1a", .type = TYPE, .n = 0}},
-        {.at_ms = 4000, .event = {.kind = EVENT_CAPACITY, .zone = "us-east-1a", .type = TYPE, .n = 5}},
+        {.at_ms = 3000,
+            .event = {.kind = EVENT_CAPACITY, .zone = "us-east-1a", .type = TYPE, .n = 0}},
+        {.at_ms = 4000,
+            .event = {.kind = EVENT_CAPACITY, .zone = "us-east-1a", .type = TYPE, .n = 5}},
     };
     (void)state;
     world_init(&w);
@@ -390,7 +399,8 @@ static void the_journal_tells_the_story_and_the_state_the_sums(void **state)
     (void)state;
     start(&w);
     world_run(&w, "us-east-1a");
-    static const char two[] = "[{\"reclaim\":{\"instance\":\"all\",\"notice_s\":1}},{\"clear\":{}}]";
+    static const char two[] =
+        "[{\"reclaim\":{\"instance\":\"all\",\"notice_s\":1}},{\"clear\":{}}]";
     assert_int_equal(control_events(w.regions, 1, two, strlen(two), w.now, &reply, &e), 0);
     assert_int_equal(json_array_size(json_object_get(reply, "results")), 2);
     json_decref(reply);
@@ -398,13 +408,15 @@ static void the_journal_tells_the_story_and_the_state_the_sums(void **state)
     json_t *events = journal_after(&w.journal, 0, 100);
     assert_int_equal(json_array_size(events), 3);
     for (size_t i = 0; i < 3; i++)
-        assert_string_equal(json_string_value(json_object_get(json_array_get(events, i), "what")), story[i]);
+        assert_string_equal(
+            json_string_value(json_object_get(json_array_get(events, i), "what")), story[i]);
     json_decref(events);
     events = journal_after(&w.journal, 2, 100);
     assert_int_equal(json_array_size(events), 1);
     json_decref(events);
     json_t *sums = control_state(w.regions, 1, w.now);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 1);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 1);
     assert_int_equal(json_array_size(json_object_get(sums, "pools")), 3);
     assert_int_equal(json_integer_value(json_object_get(sums, "alive")), 1);
     json_decref(sums);
@@ -434,13 +446,15 @@ static void events_find_their_provider(void **state)
     assert_int_equal(control_events(both, 2, all, strlen(all), a.now, &reply, &e), 0);
     json_decref(reply);
     assert_true(j->is_reclaimed && !i->is_reclaimed);
-    snprintf(text, sizeof(text), "{\"reclaim\":{\"instance\":\"%s\"}}", i->id); /* the first that has it */
+    /* the first that has it */
+    snprintf(text, sizeof(text), "{\"reclaim\":{\"instance\":\"%s\"}}", i->id);
     assert_int_equal(control_events(both, 2, text, strlen(text), a.now, &reply, &e), 0);
     json_decref(reply);
     assert_true(i->is_reclaimed);
     json_t *sums = control_state(both, 2, a.now);
     assert_int_equal(json_integer_value(json_object_get(sums, "alive")), 2);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 2);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(sums, "counts"), "notices")), 2);
     assert_int_equal(json_object_size(json_object_get(sums, "providers")), 2);
     json_decref(sums);
     world_stop(&a);
@@ -457,11 +471,13 @@ static void bad_events_are_refused_with_the_reason(void **state)
         {"{\"reclam\":{}}", "did you mean \"reclaim\""},
         {"{\"reclaim\":{}}", "instance"},
         {"{\"reclaim\":{\"instance\":\"random\",\"notice_s\":-1}}", "notice_s"},
-        {"{\"reclaim\":{\"instance\":\"random\",\"notice_s\":1,\"without_notice\":true}}", "without_notice"},
+        {"{\"reclaim\":{\"instance\":\"random\",\"notice_s\":1,\"without_notice\":true}}",
+            "without_notice"},
         {"{\"reclaim\":{\"instance\":\"random\",\"notise_s\":1}}", "notise_s"},
         {"{\"capacity\":{\"zone\":\"us-east-1a\",\"type\":\"t\"}}", "n"},
         {"{\"capacity\":{\"zone\":\"us-east-1q\",\"type\":\"t\",\"n\":1}}", "no pool"},
-        {"{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"t\",\"usd_per_hour\":\"x\"}}", "usd_per_hour"},
+        {"{\"price\":{\"zone\":\"us-east-1a\",\"type\":\"t\",\"usd_per_hour\":\"x\"}}",
+            "usd_per_hour"},
         {"{\"throttle\":{}}", "action"},
         {"{\"refuse\":{\"action\":\"RunInstances\"}}", "code"},
         {"{\"slow\":{\"action\":\"RunInstances\",\"ms\":0}}", "ms"},
@@ -474,7 +490,8 @@ static void bad_events_are_refused_with_the_reason(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         json_t *reply = NULL;
         struct err e = {0};
-        assert_true(control_events(w.regions, 1, bad[i].text, strlen(bad[i].text), w.now, &reply, &e) < 0);
+        assert_true(
+            control_events(w.regions, 1, bad[i].text, strlen(bad[i].text), w.now, &reply, &e) < 0);
         if (!strstr(e.text, bad[i].expected))
             fail_msg("%s: expected %s in: %s", bad[i].text, bad[i].expected, e.text);
     }

@@ -23,18 +23,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A deadline kept to 50 ms on a machine of its own; builders are busy, and sanitizers slow. Never early. */
+/* A deadline kept to 50 ms on a machine of its own; builders are busy, and sanitizers slow. Never
+ * early. */
 
-/* Three processes that will not go by themselves and say who they are: the script, a child in a session of
- * its own, and a daemon (forked twice, deaf to SIGTERM). %s: the directory with the fifo. */
-static const char stubborn[] = "#!/bin/sh\n"
-                               "exec 3>%s/pids\n"
-                               "trap '' TERM\n"
-                               "setsid sh -c 'echo $$ >&3; exec 3>&-; exec sleep 1000' &\n"
-                               "(setsid sh -c 'echo $$ >&3; exec 3>&-; while :; do sleep 1000; done' &) \n"
-                               "echo $$ >&3\n"
-                               "exec 3>&-\n"
-                               "while :; do sleep 1000; done\n";
+/* Three processes that will not go by themselves and say who they are: the script, a child in a
+ * session of its own, and a daemon (forked twice, deaf to SIGTERM). %s: the directory with the
+ * fifo. */
+static const char stubborn[] =
+    "#!/bin/sh\n"
+    "exec 3>%s/pids\n"
+    "trap '' TERM\n"
+    "setsid sh -c 'echo $$ >&3; exec 3>&-; exec sleep 1000' &\n"
+    "(setsid sh -c 'echo $$ >&3; exec 3>&-; while :; do sleep 1000; done' &) \n"
+    "echo $$ >&3\n"
+    "exec 3>&-\n"
+    "while :; do sleep 1000; done\n";
 
 static int64_t field(struct rig *r, const char *id, const char *name)
 {
@@ -110,11 +113,12 @@ static void terminate_asks_first_and_kills_then(void **state)
     rig_start(&r, "shutdown_ms: 500\n");
     rig_make_fifo(&r, "polite");
     rig_launch(&r, polite,
-        "#!/bin/sh\ntrap 'echo bye >%s/bye; exit 0' TERM\necho $$ >%s/polite\nsleep 1000 &\nwait\n", r.dir,
-        r.dir);
+        "#!/bin/sh\ntrap 'echo bye >%s/bye; exit 0' TERM\necho $$ >%s/polite\nsleep 1000 &\nwait\n",
+        r.dir, r.dir);
     rig_read_pids(&r, "polite", pid, 1);
     start_stubborn(&r, id, pids);
-    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=%s", polite, id);
+    snprintf(body, sizeof(body), "Action=TerminateInstances&InstanceId.1=%s&InstanceId.2=%s",
+        polite, id);
     assert_int_equal(rig_call(&r, body, &reply), 200);
     rig_wait(&r, "terminated", polite);
     rig_path(&r, "bye", file, sizeof(file));
@@ -153,8 +157,8 @@ static void a_killed_emulator_leaves_nothing(void **state)
     char id[RIG_ID_MAX];
     pid_t pids[3];
     (void)state;
-    /* As the next subreaper up, this process is whose child the orphaned holder becomes: its end can be
-     * waited for. */
+    /* As the next subreaper up, this process is whose child the orphaned holder becomes: its end
+     * can be waited for. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rig_start(&r, "");
     start_stubborn(&r, id, pids);
@@ -199,7 +203,8 @@ static void a_machine_whose_last_process_ends_has_powered_off(void **state)
     rig_wait(&r, "power-off", id);
     rig_wait(&r, "terminated", id);
     assert_true(
-        field(&r, id, "gone_ms") - field(&r, id, "running_ms") >= 200); /* the orphan was waited for */
+        /* the orphan was waited for */
+        field(&r, id, "gone_ms") - field(&r, id, "running_ms") >= 200);
     snprintf(body, sizeof(body), "Action=GetConsoleOutput&InstanceId=%s", id);
     assert_int_equal(rig_call(&r, body, &reply), 200);
     assert_non_null(strstr(buf_str(&reply), "<output>c28gbG9uZwo=</output>")); /* "so long\n" */
@@ -236,15 +241,16 @@ static void user_data_gets_few_variables_and_no_more(void **state)
     setenv("SECRET_OF_THE_TESTER", "1", 1);
     rig_start(&r, "agent_path: /opt/somewhere\n");
     rig_launch(&r, id,
-        "#!/bin/sh\ncat /proc/$$/environ >%s/environ\nls -l /proc/$$/fd >%s/fds\npwd >%s/pwd\n", r.dir, r.dir,
-        r.dir);
+        "#!/bin/sh\ncat /proc/$$/environ >%s/environ\nls -l /proc/$$/fd >%s/fds\npwd >%s/pwd\n",
+        r.dir, r.dir, r.dir);
     rig_wait(&r, "terminated", id);
     rig_path(&r, "environ", path, sizeof(path));
     assert_int_equal(fs_read(path, 65536, &text, &e), 0);
     for (const char *s = buf_str(&text); s < buf_str(&text) + text.len; s += strlen(s) + 1, n++)
-        if (!(str_starts(s, "PATH=") && strstr(s, "/sbin:/opt/somewhere:/usr/local/sbin:")) && !str_starts(s, "HOME=") &&
-            !str_starts(s, "BELAY_NODE_DIR=") && !str_starts(s, "BELAY_METADATA=http://127.0.0.1:") &&
-            !str_eq(s, "BELAY_NODE_GPUS=1") && !str_eq(s, "BELAY_NODE_SYSTEM_USERS=root"))
+        if (!(str_starts(s, "PATH=") && strstr(s, "/sbin:/opt/somewhere:/usr/local/sbin:")) &&
+            !str_starts(s, "HOME=") && !str_starts(s, "BELAY_NODE_DIR=") &&
+            !str_starts(s, "BELAY_METADATA=http://127.0.0.1:") && !str_eq(s, "BELAY_NODE_GPUS=1") &&
+            !str_eq(s, "BELAY_NODE_SYSTEM_USERS=root"))
             fail_msg("unexpected: %s", s);
     assert_int_equal(n, 6);
     rig_path(&r, "fds", path, sizeof(path));
@@ -265,8 +271,8 @@ static void user_data_gets_few_variables_and_no_more(void **state)
 static int read_metadata(const char *host, const char *path, struct buf *ret_body)
 {
     char header[256];
-    if (rig_http(host, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n", "",
-            ret_body) != 200)
+    if (rig_http(host, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60\r\n",
+            "", ret_body) != 200)
         return -1;
     snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s\r\n", buf_str(ret_body));
     return rig_http(host, "GET", path, header, "", ret_body);
@@ -307,8 +313,8 @@ static void the_notice_stands_at_the_metadata_service(void **state)
 
 /* ---- Faults ---- */
 
-#define RUN                                                                                                  \
-    "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"                         \
+#define RUN                                                                                        \
+    "Action=RunInstances&ImageId=ami-1&InstanceType=g6.xlarge&MinCount=1&MaxCount=1"               \
     "&InstanceMarketOptions.MarketType=spot&ClientToken="
 
 static int64_t n_launches(struct rig *r)
@@ -331,14 +337,15 @@ static void lost_replies_have_had_their_effect(void **state)
     rig_start(&r, "");
     for (int i = 0; i < 3; i++) {
         char event[100], call[300];
-        snprintf(event, sizeof(event), "{\"drop_reply\":{\"action\":\"RunInstances\",\"how\":\"%s\"}}",
-            kinds[i].how);
+        snprintf(event, sizeof(event),
+            "{\"drop_reply\":{\"action\":\"RunInstances\",\"how\":\"%s\"}}", kinds[i].how);
         snprintf(call, sizeof(call), RUN "t%d", i);
         rig_event(&r, event);
         assert_int_equal(rig_call(&r, call, &body), kinds[i].status);
         assert_null(strstr(buf_str(&body), "<instanceId>"));
         assert_int_equal(n_launches(&r), i + 1);
-        rig_event(&r, "{\"refuse\":{\"action\":\"RunInstances\",\"code\":\"InsufficientInstanceCapacity\"}}");
+        rig_event(&r,
+            "{\"refuse\":{\"action\":\"RunInstances\",\"code\":\"InsufficientInstanceCapacity\"}}");
         assert_int_equal(rig_call(&r, call, &body), 200); /* it was made already */
         assert_non_null(strstr(buf_str(&body), "<instanceId>"));
         assert_int_equal(n_launches(&r), i + 1);
@@ -356,7 +363,8 @@ static void refusals_throttles_and_slow_answers_come_as_ordered(void **state)
     rig_start(&r, "");
     rig_event(&r,
         "[{\"throttle\":{\"action\":\"*\"}},{\"refuse\":{\"action\":\"RunInstances\",\"code\":"
-        "\"MaxSpotInstanceCountExceeded\"}},{\"slow\":{\"action\":\"DescribeInstances\",\"ms\":300}}]");
+        "\"MaxSpotInstanceCountExceeded\"}},{\"slow\":{\"action\":\"DescribeInstances\",\"ms\":300}"
+        "}]");
     assert_int_equal(rig_call(&r, RUN "a", &body), 400);
     assert_non_null(strstr(buf_str(&body), "MaxSpotInstanceCountExceeded"));
     assert_int_equal(rig_call(&r, RUN "a", &body), 503);
@@ -394,8 +402,9 @@ static void broken_requests_get_clear_refusals(void **state)
 
 /* ---- The price list ---- */
 
-#define LIST                                                                                                  \
-    "{\"ServiceCode\":\"AmazonEC2\",\"Filters\":[{\"Type\":\"TERM_MATCH\",\"Field\":\"instanceType\",\"Value\":\"g6." \
+#define LIST                                                                                       \
+    "{\"ServiceCode\":\"AmazonEC2\",\"Filters\":[{\"Type\":\"TERM_MATCH\",\"Field\":"              \
+    "\"instanceType\",\"Value\":\"g6."                                                             \
     "xlarge\"},{\"Type\":\"TERM_MATCH\",\"Field\":\"marketoption\",\"Value\":\"OnDemand\"}]}"
 
 static void the_price_list_has_its_own_signatures_and_faults(void **state)
@@ -406,10 +415,13 @@ static void the_price_list_has_its_own_signatures_and_faults(void **state)
     rig_start(&r, "");
     assert_int_equal(rig_list_call(&r, LIST, &body), 200);
     assert_non_null(strstr(buf_str(&body), "PriceList"));
-    assert_int_equal(rig_http(r.ec2, "POST", "/", "X-Amz-Target: AWSPriceListService.GetProducts\r\n", LIST, &body), 400);
+    assert_int_equal(rig_http(r.ec2, "POST", "/",
+                         "X-Amz-Target: AWSPriceListService.GetProducts\r\n", LIST, &body),
+        400);
     assert_non_null(strstr(buf_str(&body), "MissingAuthenticationTokenException"));
-    assert_int_equal(
-        rig_http(r.ec2, "GET", "/x", "X-Amz-Target: AWSPriceListService.GetProducts\r\n", "", &body), 400);
+    assert_int_equal(rig_http(r.ec2, "GET", "/x",
+                         "X-Amz-Target: AWSPriceListService.GetProducts\r\n", "", &body),
+        400);
     assert_non_null(strstr(buf_str(&body), "UnknownOperationException"));
     rig_event(&r, "{\"refuse\":{\"action\":\"GetProducts\",\"code\":\"AccessDeniedException\"}}");
     assert_int_equal(rig_list_call(&r, LIST, &body), 400);
@@ -420,11 +432,16 @@ static void the_price_list_has_its_own_signatures_and_faults(void **state)
     rig_event(&r, "{\"drop_reply\":{\"action\":\"GetProducts\",\"how\":\"error\"}}");
     assert_int_equal(rig_list_call(&r, LIST, &body), 500);
     assert_non_null(strstr(buf_str(&body), "InternalErrorException"));
-    rig_event(&r, "{\"refuse\":{\"action\":\"GetSpotPlacementScores\",\"code\":\"UnauthorizedOperation\"}}");
+    rig_event(&r,
+        "{\"refuse\":{\"action\":\"GetSpotPlacementScores\",\"code\":\"UnauthorizedOperation\"}}");
     assert_int_equal(
-        rig_call(&r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body), 403);
+        rig_call(
+            &r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body),
+        403);
     assert_int_equal(
-        rig_call(&r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body), 200);
+        rig_call(
+            &r, "Action=GetSpotPlacementScores&InstanceType.1=g6.xlarge&TargetCapacity=1", &body),
+        200);
     buf_deinit(&body);
     assert_int_equal(rig_stop(&r), 0);
 }
@@ -442,13 +459,15 @@ static void a_trace_takes_instances_back(void **state)
     assert_int_equal(fs_write_all(fd, text, strlen(text), &e), 0);
     close(fd);
     snprintf(more, sizeof(more),
-        "  - {zone: us-east-1c, type: g5.xlarge, spot: {trace: %s, speed: 50}}\nnotice_s: 0\n", trace);
+        "  - {zone: us-east-1c, type: g5.xlarge, spot: {trace: %s, speed: 50}}\nnotice_s: 0\n",
+        trace);
     rig_start(&r, more);
     struct buf body = {0};
-    assert_int_equal(rig_call(&r,
-                         "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
-                         "&InstanceMarketOptions.MarketType=spot",
-                         &body),
+    assert_int_equal(
+        rig_call(&r,
+            "Action=RunInstances&ImageId=ami-1&InstanceType=g5.xlarge&MinCount=1&MaxCount=1"
+            "&InstanceMarketOptions.MarketType=spot",
+            &body),
         200);
     snprintf(id, sizeof(id), "%.19s", strstr(buf_str(&body), "<instanceId>") + 12);
     rig_wait(&r, "notice", id); /* at 2 s */
@@ -468,8 +487,10 @@ static const char *find_aws(void)
     return system("command -v aws >/dev/null 2>&1") == 0 ? "aws" : NULL;
 }
 
-/* Runs it; *ret_json is what it printed (NULL: nothing), to be freed by the caller. Returns its exit code. */
-static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Runs it; *ret_json is what it printed (NULL: nothing), to be freed by the caller. Returns its
+ * exit code. */
+static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static int aws(struct rig *r, json_t **ret_json, const char *fmt, ...)
 {
@@ -524,31 +545,35 @@ static void the_stock_command_line_works(void **state)
     rig_path(&r, "boot.sh", script, sizeof(script));
     assert_int_equal(fs_write_atomic(script, "#!/bin/sh\nexec sleep 1000\n", 26, 0600, &e), 0);
     snprintf(arguments, sizeof(arguments),
-        "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --user-data file://%s --client-token t1 "
+        "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --user-data file://%s "
+        "--client-token t1 "
         "--instance-market-options MarketType=spot --tag-specifications "
         "'ResourceType=instance,Tags=[{Key=belay:cluster,Value=a b}]'",
         script);
     json_t *v = aws_ok(&r, arguments);
-    STR_COPY(id,
-        json_string_value(json_object_get(json_array_get(json_object_get(v, "Instances"), 0), "InstanceId")));
+    STR_COPY(id, json_string_value(json_object_get(
+                     json_array_get(json_object_get(v, "Instances"), 0), "InstanceId")));
     json_decref(v);
     rig_wait(&r, "running", id);
     v = aws_ok(&r, "ec2 describe-instances --filters 'Name=tag:belay:cluster,Values=a b' "
                    "Name=instance-state-name,Values=running");
     assert_string_equal(first_state(v), "running");
     json_decref(v);
-    v = aws_ok(
-        &r, "ec2 describe-spot-price-history --instance-types g6.xlarge --start-time 2020-01-01 --max-items 1");
+    v = aws_ok(&r, "ec2 describe-spot-price-history --instance-types g6.xlarge --start-time "
+                   "2020-01-01 --max-items 1");
     assert_int_equal(json_array_size(json_object_get(v, "SpotPriceHistory")), 1);
     json_decref(v);
-    v = aws_ok(&r, "ec2 get-spot-placement-scores --instance-types g6.xlarge g5.xlarge g4dn.xlarge --target-capacity 1 "
+    v = aws_ok(&r, "ec2 get-spot-placement-scores --instance-types g6.xlarge g5.xlarge g4dn.xlarge "
+                   "--target-capacity 1 "
                    "--single-availability-zone --region-names us-east-1");
     const json_t *score = json_array_get(json_object_get(v, "SpotPlacementScores"), 0);
-    assert_string_equal(json_string_value(json_object_get(score, "AvailabilityZoneId")), "use1-az1");
+    assert_string_equal(
+        json_string_value(json_object_get(score, "AvailabilityZoneId")), "use1-az1");
     assert_int_equal(json_integer_value(json_object_get(score, "Score")), 10);
     json_decref(v);
     v = aws_ok(&r, "pricing get-products --service-code AmazonEC2 --filters "
-                   "Type=TERM_MATCH,Field=instanceType,Value=g6.xlarge Type=TERM_MATCH,Field=operatingSystem,Value=Windows "
+                   "Type=TERM_MATCH,Field=instanceType,Value=g6.xlarge "
+                   "Type=TERM_MATCH,Field=operatingSystem,Value=Windows "
                    "--max-items 10");
     assert_int_equal(json_array_size(json_object_get(v, "PriceList")), 1);
     json_decref(v);
@@ -557,7 +582,8 @@ static void the_stock_command_line_works(void **state)
     json_decref(aws_ok(&r, arguments));
     rig_wait(&r, "terminated", id);
     assert_int_equal(aws(&r, &v, "ec2 describe-instances --instance-ids i-00000000000000000"), 254);
-    assert_int_equal(aws(&r, &v, "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --dry-run"), 254);
+    assert_int_equal(
+        aws(&r, &v, "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --dry-run"), 254);
     assert_int_equal(rig_stop(&r), 0);
 }
 
@@ -592,11 +618,12 @@ static int serve_at_the_real_address(void)
         set_address("lo:1", "169.254.169.254") < 0)
         return NOT_ALLOWED;
     rig_start(&r, "metadata: {host: 169.254.169.254, port: 80}\n");
-    rig_launch(
-        &r, id, "#!/bin/sh\n[ \"$BELAY_METADATA\" = http://169.254.169.254 ] || exit 1\nexec sleep 1000\n");
+    rig_launch(&r, id,
+        "#!/bin/sh\n[ \"$BELAY_METADATA\" = http://169.254.169.254 ] || exit 1\nexec sleep 1000\n");
     rig_wait(&r, "running", id);
-    bool is_right = read_metadata("169.254.169.254", "/latest/meta-data/instance-id", &body) == 200 &&
-                    str_eq(buf_str(&body), id);
+    bool is_right =
+        read_metadata("169.254.169.254", "/latest/meta-data/instance-id", &body) == 200 &&
+        str_eq(buf_str(&body), id);
     buf_deinit(&body);
     return rig_stop(&r) == 0 && is_right ? 0 : 1;
 }

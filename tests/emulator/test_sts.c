@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define ROLE "arn:aws:iam::111122223333:role/belay-jobs"
-#define USUAL                                                                                                \
-    "Action=AssumeRole&Version=2011-06-15&RoleSessionName=ab&RoleArn=arn:aws:iam::111122223333:role/"
+#define USUAL                                                                                      \
+    "Action=AssumeRole&Version=2011-06-15&RoleSessionName=ab&RoleArn=arn:aws:iam::111122223333:"   \
+    "role/"
 #define STATEMENT(body) "{\"Version\":\"2012-10-17\",\"Statement\":[{" body "}]}"
 #define ALLOW(action, resource) "\"Effect\":\"Allow\",\"Action\":" action ",\"Resource\":" resource
 
@@ -22,8 +23,11 @@ struct bench {
     struct sts_account account;
 };
 
-static const struct sts_session session = {
-    .role_arn = ROLE, .name = "belay-7.2@lab", .bucket = "jobs", .prefix = "lab/x/jobs/7/", .life_s = 900};
+static const struct sts_session session = {.role_arn = ROLE,
+    .name = "belay-7.2@lab",
+    .bucket = "jobs",
+    .prefix = "lab/x/jobs/7/",
+    .life_s = 900};
 
 static int setup(void **state)
 {
@@ -48,7 +52,8 @@ static int teardown(void **state)
 }
 
 /* As the key of this number. */
-static void call(struct bench *b, size_t key, const char *body, struct wall now, struct ec2_reply *reply)
+static void call(
+    struct bench *b, size_t key, const char *body, struct wall now, struct ec2_reply *reply)
 {
     struct form form;
     struct err e;
@@ -84,8 +89,10 @@ static void the_client_reads_the_session(void **state)
     const struct policy *p = &key->policy;
     assert_true(policy_allows(p, "s3:PutObject", "arn:aws:s3:::jobs/lab/x/jobs/7/chunks/1", NULL));
     assert_true(policy_allows(p, "s3:ListBucket", "arn:aws:s3:::jobs", "lab/x/jobs/7/manifests/"));
-    assert_false(policy_allows(p, "s3:GetObject", "arn:aws:s3:::jobs/lab/x/jobs/70/chunks/1", NULL));
-    assert_false(policy_allows(p, "s3:GetObject", "arn:aws:s3:::other/lab/x/jobs/7/chunks/1", NULL));
+    assert_false(
+        policy_allows(p, "s3:GetObject", "arn:aws:s3:::jobs/lab/x/jobs/70/chunks/1", NULL));
+    assert_false(
+        policy_allows(p, "s3:GetObject", "arn:aws:s3:::other/lab/x/jobs/7/chunks/1", NULL));
     assert_false(policy_allows(p, "s3:ListBucket", "arn:aws:s3:::jobs", "lab/x/jobs/"));
     assert_false(policy_allows(p, "s3:ListBucket", "arn:aws:s3:::jobs", NULL));
     assert_false(policy_allows(p, "s3:PutBucketPolicy", "arn:aws:s3:::jobs", NULL));
@@ -124,7 +131,8 @@ static void sessions_that_have_ended_are_forgotten_in_time(void **state)
         assert_int_equal(reply.status, 200);
         buf_deinit(&reply.body);
     }
-    assert_in_range(b->keys.n, 3, 4); /* the user's, the one that is good, and what has just ended */
+    /* the user's, the one that is good, and what has just ended */
+    assert_in_range(b->keys.n, 3, 4);
     assert_string_equal(b->keys.keys[0].access, "AKID");
 }
 
@@ -144,8 +152,10 @@ static void policies_are_read_strictly(void **state)
         STATEMENT("\"Effect\":\"Allow\",\"NotAction\":\"*\",\"Resource\":\"*\""),
         STATEMENT("\"Effect\":\"Allow\",\"Action\":\"*\""), STATEMENT(ALLOW("[]", "\"*\"")),
         STATEMENT(ALLOW("[7]", "\"*\"")),
-        STATEMENT(ALLOW("\"*\"", "\"*\"") ",\"Condition\":{\"DateLessThan\":{\"aws:CurrentTime\":\"x\"}}"),
-        STATEMENT(ALLOW("\"*\"", "\"*\"") ",\"Condition\":{\"StringLike\":{\"s3:delimiter\":\"x\"}}"),
+        STATEMENT(ALLOW(
+            "\"*\"", "\"*\"") ",\"Condition\":{\"DateLessThan\":{\"aws:CurrentTime\":\"x\"}}"),
+        STATEMENT(
+            ALLOW("\"*\"", "\"*\"") ",\"Condition\":{\"StringLike\":{\"s3:delimiter\":\"x\"}}"),
         STATEMENT(ALLOW("\"*\"", "\"*\"") ",\"Condition\":[]"), NULL};
     struct policy p;
     (void)state;
@@ -161,7 +171,8 @@ static void wildcards_lists_and_denials_count(void **state)
     assert_int_equal(
         parse("{\"Version\":\"2012-10-17\",\"Statement\":[{" ALLOW("[\"s3:Get*\",\"s3:?utObject\"]",
                   "\"arn:aws:s3:::b/*/x\"") "},"
-                                            "{\"Effect\":\"Deny\",\"Action\":\"*\",\"Resource\":\"*secret*\"}"
+                                            "{\"Effect\":\"Deny\",\"Action\":\"*\",\"Resource\":\"*"
+                                            "secret*\"}"
                                             "]}",
             &p),
         0);
@@ -172,8 +183,9 @@ static void wildcards_lists_and_denials_count(void **state)
     assert_false(policy_allows(&p, "s3:GetObject", "arn:aws:s3:::b/secret/x", NULL));
     policy_deinit(&p);
     assert_int_equal(
-        parse(STATEMENT(ALLOW("\"s3:ListBucket\"",
-                  "\"*\"") ",\"Condition\":{\"StringEqualsIfExists\":{\"s3:prefix\":[\"a/\",\"\"]}}"),
+        parse(
+            STATEMENT(ALLOW("\"s3:ListBucket\"",
+                "\"*\"") ",\"Condition\":{\"StringEqualsIfExists\":{\"s3:prefix\":[\"a/\",\"\"]}}"),
             &p),
         0);
     assert_true(policy_allows(&p, "s3:ListBucket", "x", NULL));

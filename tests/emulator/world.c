@@ -123,8 +123,12 @@ void world_call(struct world *w, const char *body, struct ec2_reply *reply)
 {
     static const struct ec2_subnet subnets[] = {{"subnet-a", "us-east-1a"}};
     static const char *const images[] = {"ami-1", NULL}, *const profiles[] = {"agent", NULL};
-    const struct ec2_account account = {
-        .images = images, .profiles = profiles, .subnets = subnets, .n_subnets = 1, .page = w->page, .image_volume_gib = w->image_volume_gib,
+    const struct ec2_account account = {.images = images,
+        .profiles = profiles,
+        .subnets = subnets,
+        .n_subnets = 1,
+        .page = w->page,
+        .image_volume_gib = w->image_volume_gib,
         .store = &w->store};
     struct form form = {0};
     struct err e = {0};

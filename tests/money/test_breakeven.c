@@ -26,8 +26,8 @@ static struct given *given(const char *text)
     struct given *g = mem_alloc(sizeof *g);
     struct err e;
     plan_init(&g->plan);
-    if (plan_read("plan.yaml", text, strlen(text), &g->plan, &e) != 0 || plan_complete(&g->plan, &e) != 0 ||
-        breakeven_run(&g->plan, &g->result, &e) != 0)
+    if (plan_read("plan.yaml", text, strlen(text), &g->plan, &e) != 0 ||
+        plan_complete(&g->plan, &e) != 0 || breakeven_run(&g->plan, &g->result, &e) != 0)
         fail_msg("%s", e.text);
     return g;
 }
@@ -44,16 +44,16 @@ static double cents(double usd)
 }
 
 /* Eight nodes of eight GPUs, used for 80 % of the time. */
-#define NODES \
-    "utilisation_percent: 80\n" \
-    "own:\n" \
-    "  nodes: 8\n" \
-    "  gpus_per_node: 8\n" \
-    "  node_usd: 425000\n" \
-    "  depreciation_years: 3\n" \
-    "  staff: 1.5\n" \
-    "  staff_usd_per_year: 250000\n" \
-    "  network_usd_per_gpu_hour: 0.10\n" \
+#define NODES                                                                                      \
+    "utilisation_percent: 80\n"                                                                    \
+    "own:\n"                                                                                       \
+    "  nodes: 8\n"                                                                                 \
+    "  gpus_per_node: 8\n"                                                                         \
+    "  node_usd: 425000\n"                                                                         \
+    "  depreciation_years: 3\n"                                                                    \
+    "  staff: 1.5\n"                                                                               \
+    "  staff_usd_per_year: 250000\n"                                                               \
+    "  network_usd_per_gpu_hour: 0.10\n"                                                           \
     "  usd_per_kwh: 0.10\n"
 #define AT_0_56_KW NODES "  kw_per_gpu: 0.56\n  pue: 1.3\n"
 #define AT_0_7_KW NODES "  kw_per_gpu: 0.7\n  pue: 1.5\n"
@@ -64,15 +64,21 @@ static void a_gpu_hour_of_ones_own(void **state)
     (void)state;
     struct given *g = given(AT_0_56_KW RENTED);
     const struct breakeven_side *own = &g->result.own;
-    double hardware = an_hour(g, own, ITEM_BIT(ITEM_HARDWARE)), staff = an_hour(g, own, ITEM_BIT(ITEM_STAFF)),
-           power = an_hour(g, own, ITEM_BIT(ITEM_POWER)), network = an_hour(g, own, ITEM_BIT(ITEM_NETWORK));
+    double hardware = an_hour(g, own, ITEM_BIT(ITEM_HARDWARE)),
+           staff = an_hour(g, own, ITEM_BIT(ITEM_STAFF)),
+           power = an_hour(g, own, ITEM_BIT(ITEM_POWER)),
+           network = an_hour(g, own, ITEM_BIT(ITEM_NETWORK));
     NEAR(cents(hardware), 2.53, 1e-9);
     NEAR(cents(staff), 0.84, 1e-9);
     NEAR(power, 0.091, 1e-6);
     NEAR(network, 0.10, 1e-6);
-    /* $3.56 is what the rounded items add up to; unrounded they are $3.554, which is what is shown. */
+    /* $3.56 is what the rounded items add up to; unrounded they are $3.554, which is what is
+     * shown. */
     NEAR(cents(cents(hardware) + cents(staff) + 0.091 + cents(network)), 3.56, 1e-9);
-    NEAR(an_hour(g, own, ITEMS_ALL), 425000.0 / 8 / (3 * 8760 * 0.8) + 1.5 * 250000 / 64 / 8760 / 0.8 + 0.56 * 1.3 * 0.1 / 0.8 + 0.1, 1e-6);
+    NEAR(an_hour(g, own, ITEMS_ALL),
+        425000.0 / 8 / (3 * 8760 * 0.8) + 1.5 * 250000 / 64 / 8760 / 0.8 + 0.56 * 1.3 * 0.1 / 0.8 +
+            0.1,
+        1e-6);
     NEAR(an_hour(g, own, ITEMS_ALL), 3.554, 5e-4);
     free(g);
 }
@@ -93,7 +99,8 @@ static void break_even_utilisation(void **state)
     struct breakeven_point at = breakeven_meet(own, rent);
     assert_int_equal(at.where, OWN_ABOVE);
     NEAR(at.utilisation, 0.405, 5e-4);
-    /* The same of a plan: hardware and power are $18,628 a year and GPU. With staff and network it is 54 %. */
+    /* The same of a plan: hardware and power are $18,628 a year and GPU. With staff and network it
+     * is 54 %. */
     struct given *g = given(AT_0_7_KW RENTED);
     const struct breakeven_versus *v = &g->result.versus[0];
     NEAR((double)side_cost(&g->result.own, ITEMS_HARDWARE_POWER, 36) / 1e6 / 64 / 3, 18628, 0.5);
@@ -110,7 +117,8 @@ static void break_even_utilisation(void **state)
 static void lines_meet_once_or_never(void **state)
 {
     (void)state;
-    struct breakeven_point at = breakeven_meet((struct breakeven_line){1, 0}, (struct breakeven_line){2, 0});
+    struct breakeven_point at =
+        breakeven_meet((struct breakeven_line){1, 0}, (struct breakeven_line){2, 0});
     assert_int_equal(at.where, OWN_ALWAYS);
     at = breakeven_meet((struct breakeven_line){3, 0}, (struct breakeven_line){0, 2});
     assert_int_equal(at.where, OWN_NEVER);
@@ -131,12 +139,16 @@ static void spot_with_its_overheads(void **state)
 {
     (void)state;
     struct given *g = given(NODES "rent:\n"
-                                  "  - {market: spot, usd_per_hour: 19.66, gpus: 8, interruptions_percent_per_hour: 2, at_risk_minutes: 30,\n"
-                                  "     restart_minutes: 0, saving_percent: 0, egress_gb_per_day: 140, egress_usd_per_gb: 0.09}\n"
-                                  "  - {market: spot, usd_per_hour: 19.66, gpus: 8, interruptions_percent_per_hour: 0, saving_percent: 0,\n"
+                                  "  - {market: spot, usd_per_hour: 19.66, gpus: 8, "
+                                  "interruptions_percent_per_hour: 2, at_risk_minutes: 30,\n"
+                                  "     restart_minutes: 0, saving_percent: 0, egress_gb_per_day: "
+                                  "140, egress_usd_per_gb: 0.09}\n"
+                                  "  - {market: spot, usd_per_hour: 19.66, gpus: 8, "
+                                  "interruptions_percent_per_hour: 0, saving_percent: 0,\n"
                                   "     without_spot_percent: 25, on_demand_usd_per_hour: 98.32}\n"
                                   "  - {type: azure/Standard_ND96isr_H100_v5}\n");
-    const struct breakeven_side *spot = &g->result.rents[0], *dry = &g->result.rents[1], *on_demand = &g->result.rents[2];
+    const struct breakeven_side *spot = &g->result.rents[0], *dry = &g->result.rents[1],
+                                *on_demand = &g->result.rents[2];
     double machines = an_hour(g, spot, ITEM_BIT(ITEM_MACHINES));
     NEAR(machines, 19.66 / 8, 1e-6);
     NEAR(an_hour(g, spot, ITEM_BIT(ITEM_LOST)), 0.01 * machines, 1e-6); /* 0.01 GPU-hours of each */
@@ -150,16 +162,20 @@ static void spot_with_its_overheads(void **state)
 static void what_is_bought_costs_what_was_paid(void **state)
 {
     (void)state;
-    struct given *g = given("own: {nodes: 3, node_usd: 100000.01, depreciation_years: 2, resale_percent: 10, spares_percent: 5, maintenance_percent_per_year: 12,\n"
-                            "      refresh_percent: 50, space_usd_per_node_month: 100, space_usd_per_kw_month: 10, kw_per_gpu: 0.5, network_usd_per_month: 77,\n"
-                            "      other: [{name: installation, usd_once: 2400, usd_per_month: 5}]}\n" RENTED);
+    struct given *g =
+        given("own: {nodes: 3, node_usd: 100000.01, depreciation_years: 2, resale_percent: 10, "
+              "spares_percent: 5, maintenance_percent_per_year: 12,\n"
+              "      refresh_percent: 50, space_usd_per_node_month: 100, space_usd_per_kw_month: "
+              "10, kw_per_gpu: 0.5, network_usd_per_month: 77,\n"
+              "      other: [{name: installation, usd_once: 2400, usd_per_month: 5}]}\n" RENTED);
     const struct breakeven_side *own = &g->result.own;
     const int64_t price = 3 * 100000010000;
     const unsigned hardware = ITEM_BIT(ITEM_HARDWARE);
     assert_int_equal(side_cash(own, hardware, 24), price);
     assert_int_equal(side_cost(own, hardware, 24), price - price / 10);
     assert_int_equal(side_cost(own, hardware, 12), (price - price / 10) / 2);
-    assert_int_equal(side_cash(own, hardware, 25), price + price / 2 - price / 10); /* bought again, the first sold */
+    /* bought again, the first sold */
+    assert_int_equal(side_cash(own, hardware, 25), price + price / 2 - price / 10);
     assert_int_equal(side_cost(own, ITEM_BIT(ITEM_SPARES), 24), price / 20);
     assert_int_equal(side_cost(own, ITEM_BIT(ITEM_MAINTENANCE), 12), price / 100 * 12);
     assert_int_equal(side_cost(own, ITEM_BIT(ITEM_SPACE), 1), (3 * 100 + 24 / 2 * 10) * 1000000LL);
@@ -176,11 +192,12 @@ static void what_is_bought_costs_what_was_paid(void **state)
 static void reserved_machines_cost_used_or_not(void **state)
 {
     (void)state;
-    const char *text = "own: {node_usd: 400000}\n"
-                       "utilisation_percent: 50\n"
-                       "rent:\n"
-                       "  - {market: reserved, usd_per_hour: 50, gpus: 8, term_months: 36, upfront_percent: 50}\n"
-                       "  - {market: reserved, type: aws/p5.48xlarge, discount_percent: 40}\n";
+    const char *text =
+        "own: {node_usd: 400000}\n"
+        "utilisation_percent: 50\n"
+        "rent:\n"
+        "  - {market: reserved, usd_per_hour: 50, gpus: 8, term_months: 36, upfront_percent: 50}\n"
+        "  - {market: reserved, type: aws/p5.48xlarge, discount_percent: 40}\n";
     struct given *g = given(text);
     const struct breakeven_side *three = &g->result.rents[0], *one = &g->result.rents[1];
     const int64_t month = 50 * 730 * 1000000LL;
@@ -198,9 +215,10 @@ static void reserved_machines_cost_used_or_not(void **state)
 static void the_month_of_break_even_is_that_of_the_money(void **state)
 {
     (void)state;
-    struct given *g = given("utilisation_percent: 100\n"
-                            "own: {gpus_per_node: 1, node_usd: 1000000, depreciation_years: 2, kw_per_gpu: 0}\n"
-                            "rent: [{usd_per_gpu_hour: 136.986301}]\n");
+    struct given *g =
+        given("utilisation_percent: 100\n"
+              "own: {gpus_per_node: 1, node_usd: 1000000, depreciation_years: 2, kw_per_gpu: 0}\n"
+              "rent: [{usd_per_gpu_hour: 136.986301}]\n");
     assert_int_equal(g->result.versus[0].month, 11); /* $99,999.99973 a month */
     assert_int_equal(g->result.versus[0].behind_again, 0);
     free(g);
@@ -217,15 +235,19 @@ static void the_month_of_break_even_is_that_of_the_money(void **state)
 static void what_ifs(void **state)
 {
     (void)state;
-    struct given *g = given(AT_0_56_KW "rent:\n"
-                                       "  - {usd_per_gpu_hour: 5.25}\n"
-                                       "  - {market: spot, usd_per_gpu_hour: 2, interruptions_percent_per_hour: 0, saving_percent: 0}\n"
-                                       "  - {market: reserved, usd_per_gpu_hour: 3, term_months: 24}\n");
-    const struct breakeven_outcome *less = &g->result.outcomes[0], *better = &g->result.outcomes[1], *dearer = &g->result.outcomes[2];
+    struct given *g =
+        given(AT_0_56_KW "rent:\n"
+                         "  - {usd_per_gpu_hour: 5.25}\n"
+                         "  - {market: spot, usd_per_gpu_hour: 2, interruptions_percent_per_hour: "
+                         "0, saving_percent: 0}\n"
+                         "  - {market: reserved, usd_per_gpu_hour: 3, term_months: 24}\n");
+    const struct breakeven_outcome *less = &g->result.outcomes[0], *better = &g->result.outcomes[1],
+                                   *dearer = &g->result.outcomes[2];
     assert_int_equal(g->plan.n_what_ifs, 3);
     NEAR(less->own_uusd_hour / 1e6, (3.5539721 - 0.1) * 0.8 / 0.7 + 0.1, 1e-5);
     NEAR(less->rent_uusd_hour[0] / 1e6, 5.25, 1e-6);
-    /* From month 19 on a third is rented; what is reserved for two years stays so for six months more. */
+    /* From month 19 on a third is rented; what is reserved for two years stays so for six months
+     * more. */
     NEAR(better->rent_uusd_hour[0] / 1e6, 5.25 * (18 + 18 / 3.0) / 36, 1e-6);
     NEAR(better->rent_uusd_hour[2] / 1e6, 3 / 0.8 * (24 + 12 / 3.0) / 36, 1e-6);
     NEAR(better->own_uusd_hour / 1e6, 3.5539721, 1e-5);
@@ -238,7 +260,8 @@ static void what_ifs(void **state)
 static void nothing_is_hidden_in_a_total(void **state)
 {
     (void)state;
-    struct given *g = given("own: {node_usd: 425000}\nrent: [{type: azure/Standard_ND96isr_H100_v5}]\n");
+    struct given *g =
+        given("own: {node_usd: 425000}\nrent: [{type: azure/Standard_ND96isr_H100_v5}]\n");
     const struct breakeven_plan *p = &g->plan;
     assert_int_equal(p->rents[0].f[RENT_USD_HOUR].micro, 98320000);
     assert_int_equal(p->rents[0].f[RENT_USD_HOUR].origin, FIGURE_CATALOGUE);
@@ -274,8 +297,8 @@ static void machines_of_the_catalogue_come_with_their_like(void **state)
     assert_int_equal(p.rents[3].f[RENT_TERM].micro, 36000000);
     assert_int_equal(plan_add_price(&p, RENT_SPOT, "2.46", &e), 0);
     assert_string_equal(p.rents[4].name, "spot at $2.46");
-    static const char *const no_terms[] = {"2.10", "=2.10", "0=2.10", "61=2.10", "1.5=2", "a=2", "36=", "36=-1", "36=2=2",
-        "11111111111111111111111111111111111111111=2"};
+    static const char *const no_terms[] = {"2.10", "=2.10", "0=2.10", "61=2.10", "1.5=2", "a=2",
+        "36=", "36=-1", "36=2=2", "11111111111111111111111111111111111111111=2"};
     for (size_t i = 0; i < sizeof no_terms / sizeof no_terms[0]; i++) {
         struct breakeven_plan one;
         plan_init(&one);
@@ -293,7 +316,8 @@ static void machines_of_the_catalogue_come_with_their_like(void **state)
     assert_int_equal(p.utilisation.micro, 80000000);
     assert_int_equal(plan_set_utilisation(&p, "72.5", &e), 0);
     assert_int_equal(p.utilisation.micro, 72500000);
-    static const char *const wrong[] = {"", "%", "0", "101", "-3", "much", "0.1%", "1e2", "99999999999999999999999999999999999999999999"};
+    static const char *const wrong[] = {"", "%", "0", "101", "-3", "much", "0.1%", "1e2",
+        "99999999999999999999999999999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(plan_set_utilisation(&p, wrong[i], &e), ERR_INVALID);
 }
@@ -305,35 +329,50 @@ static void mistakes_are_told_with_their_line(void **state)
         const char *text, *part;
     } wrong[] = {
         {"own: 5", "plan.yaml:1: own: expected a mapping"},
-        {"own: {node_usd: cheap}", "plan.yaml:1: node_usd: expected a number in 0 .. 1000000000, $ a node, found \"cheap\""},
+        {"own: {node_usd: cheap}", "plan.yaml:1: node_usd: expected a number in 0 .. 1000000000, $ "
+                                   "a node, found \"cheap\""},
         {"own:\n  node_usd: -5", "plan.yaml:2: node_usd: expected a number"},
         {"own:\n  nodes: 1.5", "plan.yaml:2: nodes: expected a whole number in 1 .. 100000"},
         {"own:\n  nodes: [1]", "plan.yaml:2: nodes: expected a number, found a list"},
         {"own:\n  pue: 0.9", "plan.yaml:2: pue: expected a number in 1 .. 5"},
         {"own:\n  node_us: 5", "plan.yaml:2: unknown key \"node_us\"; did you mean \"node_usd\"?"},
-        {"own:\n  other:\n  - {name: rent}", "plan.yaml:3: expected a name, and usd_once, usd_per_month or both"},
+        {"own:\n  other:\n  - {name: rent}",
+            "plan.yaml:3: expected a name, and usd_once, usd_per_month or both"},
         {"own:\n  other: {a: b}", "plan.yaml:2: other: expected a list"},
-        {"utilisation_percent: 0", "plan.yaml:1: utilisation_percent: expected a number in 1 .. 100"},
+        {"utilisation_percent: 0",
+            "plan.yaml:1: utilisation_percent: expected a number in 1 .. 100"},
         {"months: 61", "plan.yaml:1: months: expected an integer in 1 .. 60"},
         {"months: 36\nyears: 3", "plan.yaml:2: unknown key \"years\""},
         {"rent:\n- {}", "plan.yaml:2: what does it cost? Give usd_per_hour and gpus"},
         {"rent:\n- 5", "plan.yaml:2: expected a mapping"},
-        {"rent:\n- {market: bazaar}", "plan.yaml:2: market: expected one of on-demand, reserved, spot"},
-        {"rent:\n- {market: spot, type: azure/Standard_ND96isr_H100_v5}", "plan.yaml:2: what does it cost? The catalogue has no spot price of it"},
-        {"rent:\n- type: aws/p5.48xlarge2", "plan.yaml:2: type: \"p5.48xlarge2\" is not known; did you mean \"p5.48xlarge\"?"},
-        {"rent:\n- type: p5", "plan.yaml:2: type: expected PROVIDER/TYPE of aws, azure, gcp or lambda"},
-        {"rent:\n- {type: aws/p5.48xlarge,\n   region: eu-west-1}", "plan.yaml:3: region: the catalogue has prices of us-east-1 alone: give usd_per_hour"},
+        {"rent:\n- {market: bazaar}",
+            "plan.yaml:2: market: expected one of on-demand, reserved, spot"},
+        {"rent:\n- {market: spot, type: azure/Standard_ND96isr_H100_v5}",
+            "plan.yaml:2: what does it cost? The catalogue has no spot price of it"},
+        {"rent:\n- type: aws/p5.48xlarge2",
+            "plan.yaml:2: type: \"p5.48xlarge2\" is not known; did you mean \"p5.48xlarge\"?"},
+        {"rent:\n- type: p5",
+            "plan.yaml:2: type: expected PROVIDER/TYPE of aws, azure, gcp or lambda"},
+        {"rent:\n- {type: aws/p5.48xlarge,\n   region: eu-west-1}",
+            "plan.yaml:3: region: the catalogue has prices of us-east-1 alone: give usd_per_hour"},
         {"rent:\n- {type: aws/m5.2xlarge}", "plan.yaml:2: type: m5.2xlarge has no GPUs"},
-        {"rent:\n- {market: reserved, type: aws/p5.48xlarge}", "plan.yaml:2: the catalogue has no prices of reserved machines"},
-        {"rent:\n- {usd_per_hour: 5,\n   term_months: 12}", "plan.yaml:3: term_months: is not of on-demand machines"},
-        {"rent:\n- {usd_per_gpu_hour: 5,\n   gpus: 8}", "plan.yaml:2: usd_per_gpu_hour: is the price of one GPU"},
-        {"rent:\n- {market: spot, usd_per_hour: 5, without_spot_percent: 5}", "plan.yaml:2: without_spot_percent needs on_demand_usd_per_hour"},
-        {"rent:\n- {usd_per_hour: 5,\n   region: mars}", "plan.yaml:3: region: is of a type of the catalogue"},
+        {"rent:\n- {market: reserved, type: aws/p5.48xlarge}",
+            "plan.yaml:2: the catalogue has no prices of reserved machines"},
+        {"rent:\n- {usd_per_hour: 5,\n   term_months: 12}",
+            "plan.yaml:3: term_months: is not of on-demand machines"},
+        {"rent:\n- {usd_per_gpu_hour: 5,\n   gpus: 8}",
+            "plan.yaml:2: usd_per_gpu_hour: is the price of one GPU"},
+        {"rent:\n- {market: spot, usd_per_hour: 5, without_spot_percent: 5}",
+            "plan.yaml:2: without_spot_percent needs on_demand_usd_per_hour"},
+        {"rent:\n- {usd_per_hour: 5,\n   region: mars}",
+            "plan.yaml:3: region: is of a type of the catalogue"},
         {"what_if:\n- {name: a, after_months: 5}", "plan.yaml:2: after_months is of better_times"},
         {"what_if:\n- {name: a}", "plan.yaml:2: what is different?"},
         {"what_if:\n- {utilisation_points: -10}", "plan.yaml:2: \"name\" is missing"},
-        {"what_if:\n- {name: a, utilisation_points: --10}", "plan.yaml:2: utilisation_points: expected a number in -100 .. 100, found \"--10\""},
-        {"what_if:\n- {name: a, better_times: 0.5}", "plan.yaml:2: better_times: expected a number in 1 .. 100"},
+        {"what_if:\n- {name: a, utilisation_points: --10}",
+            "plan.yaml:2: utilisation_points: expected a number in -100 .. 100, found \"--10\""},
+        {"what_if:\n- {name: a, better_times: 0.5}",
+            "plan.yaml:2: better_times: expected a number in 1 .. 100"},
         {"rent: [[]]", "plan.yaml:1: expected a mapping, found a list"},
         {"a: &b c", "plan.yaml:1:"},
         {"- a", "plan.yaml:1: expected a mapping, found a list"},
@@ -342,7 +381,8 @@ static void mistakes_are_told_with_their_line(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct err e = {0};
         plan_init(p);
-        if (plan_read("plan.yaml", wrong[i].text, strlen(wrong[i].text), p, &e) != ERR_INVALID || !strstr(e.text, wrong[i].part))
+        if (plan_read("plan.yaml", wrong[i].text, strlen(wrong[i].text), p, &e) != ERR_INVALID ||
+            !strstr(e.text, wrong[i].part))
             fail_msg("of %s: %s", wrong[i].text, e.text);
     }
     struct err e;

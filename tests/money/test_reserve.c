@@ -18,7 +18,8 @@ static void the_base_is_the_largest_that_would_have_been_used(void **state)
     (void)state;
     /* Half of the time 10, half of it 30: of 10 all are used, of 20 three quarters, of 21 less. */
     const double held[] = {10, 30, 10, 30};
-    struct reserve_load l = {.held = held, .n = 4, .step_h = 1, .reserved_uusd_h = 3e6, .on_demand_uusd_h = 5e6};
+    struct reserve_load l = {
+        .held = held, .n = 4, .step_h = 1, .reserved_uusd_h = 3e6, .on_demand_uusd_h = 5e6};
     NEAR(reserve_mean(&l), 20);
     assert_int_equal(reserve_peak(&l), 30);
     NEAR(reserve_at(&l, 10).use, 1);
@@ -27,7 +28,8 @@ static void the_base_is_the_largest_that_would_have_been_used(void **state)
     assert_int_equal(reserve_size(&l), 20);
     NEAR(reserve_at(&l, 20).reserved_uusd, 20 * 4 * 3e6);
     NEAR(reserve_at(&l, 20).beyond_uusd, 2 * 10 * 5e6);
-    /* Beyond 10 one is used half of the time: at 3 of 5 dollars it does not pay, at 2 it does, up to all 30. */
+    /* Beyond 10 one is used half of the time: at 3 of 5 dollars it does not pay, at 2 it does, up
+     * to all 30. */
     assert_int_equal(reserve_cheapest(&l), 10);
     l.reserved_uusd_h = 2e6;
     assert_int_equal(reserve_cheapest(&l), 30);
@@ -45,7 +47,8 @@ static void where_nothing_is_held_nothing_is_reserved(void **state)
     l.held = little;
     assert_int_equal(reserve_size(&l), 0);
     l = (struct reserve_load){.held = steady, .n = 2, .step_h = 1};
-    assert_int_equal(reserve_size(&l), 8); /* 75 % of ten would have been used too, but nobody ever held them */
+    /* 75 % of ten would have been used too, but nobody ever held them */
+    assert_int_equal(reserve_size(&l), 8);
     l.n = 0;
     assert_int_equal(reserve_size(&l), 0);
     NEAR(reserve_mean(&l), 0);
@@ -59,7 +62,11 @@ static void halving_finds_what_trying_all_finds(void **state)
     struct prng p;
     prng_init(&p, 7);
     for (int round = 0; round < 200; round++) {
-        struct reserve_load l = {.held = held, .n = 50, .step_h = 0.5, .on_demand_uusd_h = 5, .reserved_uusd_h = 1 + (double)prng_below(&p, 5)};
+        struct reserve_load l = {.held = held,
+            .n = 50,
+            .step_h = 0.5,
+            .on_demand_uusd_h = 5,
+            .reserved_uusd_h = 1 + (double)prng_below(&p, 5)};
         int64_t best = 0, last = 0;
         for (int i = 0; i < 50; i++)
             held[i] = (double)prng_below(&p, 200) / 4;

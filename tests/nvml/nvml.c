@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stand-in for NVIDIA's management library: GPUs that a script plays, for tests. It has the functions that the agent uses, with the
- * signatures of NVIDIA's reference, and is found by the library path in place of the real one.
+ * A stand-in for NVIDIA's management library: GPUs that a script plays, for tests. It has the
+ * functions that the agent uses, with the signatures of NVIDIA's reference, and is found by the
+ * library path in place of the real one.
  *
- * The script is the file that BELAY_TEST_NVML names, read anew at each count of the GPUs, a line each:
+ * The script is the file that BELAY_TEST_NVML names, read anew at each count of the GPUs, a line
+ * each:
  *
- *     gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=1900 clock_max=1980 reasons=0x40
+ *     gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=1900
+ *     clock_max=1980 reasons=0x40
  *         ecc_corrected=1 ecc_uncorrected=0 processes=1          (all in one line; memory in GiB, power in watts)
  *     slice uuid=MIG-a memory=5 total=10 processes=1             (of the GPU above, which is in MIG mode then)
  *     hang                                                       (this call does not end as long as the script says so)
@@ -98,11 +101,13 @@ int nvmlDeviceGetTemperature(struct nvml_device *d, unsigned sensor, unsigned *c
 int nvmlDeviceGetClockInfo(struct nvml_device *d, unsigned type, unsigned *mhz);
 int nvmlDeviceGetMaxClockInfo(struct nvml_device *d, unsigned type, unsigned *mhz);
 int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvml_device *d, unsigned long long *bits);
-int nvmlDeviceGetTotalEccErrors(struct nvml_device *d, unsigned type, unsigned counter, unsigned long long *n);
+int nvmlDeviceGetTotalEccErrors(
+    struct nvml_device *d, unsigned type, unsigned counter, unsigned long long *n);
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *d, unsigned *n, void *infos);
 int nvmlDeviceGetMigMode(struct nvml_device *d, unsigned *current, unsigned *pending);
 int nvmlDeviceGetMaxMigDeviceCount(struct nvml_device *d, unsigned *n);
-int nvmlDeviceGetMigDeviceHandleByIndex(struct nvml_device *d, unsigned i, struct nvml_device **ret);
+int nvmlDeviceGetMigDeviceHandleByIndex(
+    struct nvml_device *d, unsigned i, struct nvml_device **ret);
 
 int nvmlInit_v2(void)
 {
@@ -194,9 +199,11 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvml_device *d, unsigned lo
     return number(d, "reasons", bits);
 }
 
-int nvmlDeviceGetTotalEccErrors(struct nvml_device *d, unsigned type, unsigned counter, unsigned long long *n)
+int nvmlDeviceGetTotalEccErrors(
+    struct nvml_device *d, unsigned type, unsigned counter, unsigned long long *n)
 {
-    return counter == 0 && type < 2 ? number(d, type == 0 ? "ecc_corrected" : "ecc_uncorrected", n) : INVALID_ARGUMENT;
+    return counter == 0 && type < 2 ? number(d, type == 0 ? "ecc_corrected" : "ecc_uncorrected", n)
+                                    : INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(struct nvml_device *d, unsigned *n, void *infos)

@@ -57,7 +57,8 @@ static void must(int rc, const struct err *e)
 static void start(struct lab *lab)
 {
     /* Of which only what is measured in it is looked at. */
-    static const struct rack_options rack = {.name = "lab", .max_w = RACK_WATTS_MAX, .nodes = {{"n", 1, 100, 300}}, .n_nodes = 1};
+    static const struct rack_options rack = {
+        .name = "lab", .max_w = RACK_WATTS_MAX, .nodes = {{"n", 1, 100, 300}}, .n_nodes = 1};
     struct model_options o = {.lease_ms = LAB_LEASE_MS, .racks = &rack, .n_racks = 1};
     struct stamp now = {.wall = clock_wall(&lab->vt.clock), .mono = clock_mono(&lab->vt.clock)};
     struct err e;

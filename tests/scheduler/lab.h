@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decides, in virtual time: a real model, planner, tick and database (in memory) behind a disk that the
- * test commits to when it likes. Sessions and provisioning are added where a test needs them.
+ * What decides, in virtual time: a real model, planner, tick and database (in memory) behind a disk
+ * that the test commits to when it likes. Sessions and provisioning are added where a test needs
+ * them.
  */
 #ifndef BELAY_TESTS_SCHEDULER_LAB_H
 #define BELAY_TESTS_SCHEDULER_LAB_H
@@ -49,8 +50,8 @@ void lab_add_sessions(struct lab *lab);
 void lab_turn(struct lab *lab);
 void lab_advance(struct lab *lab, int64_t ms);
 
-/* Ends the commit under way: 0 stores it; else nothing is stored and the tick is told of this kind. Then runs
- * what is due. */
+/* Ends the commit under way: 0 stores it; else nothing is stored and the tick is told of this kind.
+ * Then runs what is due. */
 void lab_commit(struct lab *lab, int rc);
 
 /* belayd is killed and started again on what was committed. */
@@ -65,7 +66,8 @@ struct lab_reply {
     int64_t at_commit; /* lab.n_commits at that moment */
     struct lab *lab;
 };
-void lab_on_reply(void *ctx, const struct err *e, int64_t id); /* a tick_reply_fn; ctx: struct lab_reply */
+/* a tick_reply_fn; ctx: struct lab_reply */
+void lab_on_reply(void *ctx, const struct err *e, int64_t id);
 
 /* Posts a submit of a job (1 cpu unless cpus); r may be NULL. */
 void lab_submit(struct lab *lab, int32_t cpus, struct lab_reply *r);

@@ -28,13 +28,15 @@ struct cloud_instance *rig_machine(struct fixture *f, const char *token)
 struct cloud_instance *rig_add_machine(struct fixture *f, const char *token)
 {
     struct cloud_instance *m = &f->machines[f->n_machines++];
-    *m = (struct cloud_instance){.state = CLOUD_RUNNING, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
+    *m = (struct cloud_instance){
+        .state = CLOUD_RUNNING, .launched_at = WALL_NONE, .ended_at = WALL_NONE};
     snprintf(m->id, sizeof(m->id), "i-%zu", f->n_machines);
     STR_COPY(m->token, token);
     return m;
 }
 
-static void fake_launch(struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
+static void fake_launch(
+    struct cloud_driver *d, const struct cloud_launch *l, cloud_launch_fn done, void *ctx)
 {
     struct call *c = add_call(d, CALL_LAUNCH, ctx);
     STR_COPY(c->token, l->token);
@@ -55,8 +57,8 @@ static void fake_list(
     add_call(d, CALL_LIST, ctx)->listed = done;
 }
 
-static void fake_terminate(struct cloud_driver *d, const char *region, const char *const *ids, size_t n,
-    cloud_done_fn done, void *ctx)
+static void fake_terminate(struct cloud_driver *d, const char *region, const char *const *ids,
+    size_t n, cloud_done_fn done, void *ctx)
 {
     (void)region;
     struct call *c = add_call(d, CALL_TERMINATE, ctx);
@@ -65,8 +67,8 @@ static void fake_terminate(struct cloud_driver *d, const char *region, const cha
     c->done = done;
 }
 
-static void fake_prices(struct cloud_driver *d, const char *region, const char *const *types, size_t n,
-    cloud_prices_fn done, void *ctx)
+static void fake_prices(struct cloud_driver *d, const char *region, const char *const *types,
+    size_t n, cloud_prices_fn done, void *ctx)
 {
     (void)region, (void)types;
     assert_int_equal(n, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provisioning in the lab, against a provider that does what the test says: its calls are kept, and answered at once from the
- * provider's truth, or by the test.
+ * Provisioning in the lab, against a provider that does what the test says: its calls are kept, and
+ * answered at once from the provider's truth, or by the test.
  */
 #ifndef BELAY_TESTS_SCHEDULER_RIG_H
 #define BELAY_TESTS_SCHEDULER_RIG_H

@@ -32,7 +32,8 @@ static struct config configured(void)
 {
     static const char text[] =
         "pools:\n  burst: {provider: aws, region: r, zones: [z], types: [m6i.xlarge], image: i}\n"
-        "  twin: {provider: aws, region: r, zones: [z], types: [m6i.xlarge], image: i}\n  base: {}\n";
+        "  twin: {provider: aws, region: r, zones: [z], types: [m6i.xlarge], image: i}\n  base: "
+        "{}\n";
     struct config c, nothing = {0};
     struct err e = {0};
     assert_int_equal(config_parse_pools("f", text, strlen(text), &nothing, &c, &e), 0);
@@ -89,7 +90,8 @@ static struct seen audited(const struct given *g)
     struct audit_counts n;
     struct audit *a = audit_create(&c, SETTLE, see, &s);
     audit_listing(a, "burst", (struct wall){NOW}, g->error, g->machines, g->n_machines);
-    audit_listing(a, "twin", (struct wall){NOW}, NULL, g->machines, g->n_machines); /* of the same account */
+    /* of the same account */
+    audit_listing(a, "twin", (struct wall){NOW}, NULL, g->machines, g->n_machines);
     audit_listing(a, "nowhere", (struct wall){NOW}, NULL, g->machines, g->n_machines);
     for (size_t i = 0; i < g->n_sums; i++)
         audit_ledger_sum(a, &g->sums[i]);
@@ -111,8 +113,8 @@ static void one(
 {
     struct seen s = audited(g);
     if (s.n != 1)
-        fail_msg(
-            "%zu differences, %s: %s", s.n, s.n ? audit_kind_names[s.d[0].kind] : "", s.n ? s.d[0].text : "");
+        fail_msg("%zu differences, %s: %s", s.n, s.n ? audit_kind_names[s.d[0].kind] : "",
+            s.n ? s.d[0].text : "");
     assert_int_equal(s.d[0].kind, kind);
     assert_int_equal(s.d[0].instance, instance);
     assert_string_equal(s.d[0].provider_id, id);
@@ -130,7 +132,8 @@ static void none(const struct given *g)
 static void what_agrees_is_no_difference(void **state)
 {
     (void)state;
-    const struct cloud_instance m[] = {machine("i-1", "t-1"), machine("i-2", "t-2"), machine("i-3", "")};
+    const struct cloud_instance m[] = {
+        machine("i-1", "t-1"), machine("i-2", "t-2"), machine("i-3", "")};
     const struct instance_row r[] = {
         row(1, INSTANCE_RUNNING), row(2, INSTANCE_LAUNCHED), row(3, INSTANCE_RUNNING)};
     none(&(struct given){m, 3, r, 3, NULL, 0, NULL, NULL});
@@ -140,8 +143,8 @@ static void what_agrees_is_no_difference(void **state)
 static void what_is_on_its_way_is_no_difference(void **state)
 {
     (void)state;
-    struct instance_row r[] = {
-        row(1, INSTANCE_INTENDED), row(2, INSTANCE_ENDING), row(3, INSTANCE_LAUNCHED), row(4, INSTANCE_GONE)};
+    struct instance_row r[] = {row(1, INSTANCE_INTENDED), row(2, INSTANCE_ENDING),
+        row(3, INSTANCE_LAUNCHED), row(4, INSTANCE_GONE)};
     r[0].provider_id[0] = '\0';
     r[0].launched_at = WALL_NONE;
     r[2].launched_at.ms = NOW - SETTLE + 1; /* the list lags */
@@ -179,9 +182,11 @@ static void a_row_without_a_machine_is_told(void **state)
     m.state = CLOUD_GONE;
     STR_COPY(m.reason, "Client.UserInitiatedShutdown");
     one(&(struct given){.rows = &r, .n_rows = 1}, AUDIT_NO_INSTANCE, 1, "i-1", "does not list it");
-    one(&(struct given){&m, 1, &r, 1, NULL, 0, NULL, NULL}, AUDIT_NO_INSTANCE, 1, "i-1", "UserInitiated");
+    one(&(struct given){&m, 1, &r, 1, NULL, 0, NULL, NULL}, AUDIT_NO_INSTANCE, 1, "i-1",
+        "UserInitiated");
     struct err e = {.kind = ERR_THROTTLED, .text = "slow down"};
-    one(&(struct given){.rows = &r, .n_rows = 1, .error = &e}, AUDIT_NOT_LISTED, 0, "", "slow down");
+    one(&(struct given){.rows = &r, .n_rows = 1, .error = &e}, AUDIT_NOT_LISTED, 0, "",
+        "slow down");
 }
 
 static bool hide(void *ctx, const char *pool, const char *provider_id)
@@ -249,8 +254,7 @@ static void the_ledger_adds_up_to_life_and_cost(void **state)
     r.ended_at.ms = NOW;
     r.attempts_uusd = 1200000;
     r.attempts_ms = 1200000;
-    struct ledger_sum s = {
-        .instance = 1, .uusd = 3600000, .attempts_uusd = 1200000, .ms = HOUR};
+    struct ledger_sum s = {.instance = 1, .uusd = 3600000, .attempts_uusd = 1200000, .ms = HOUR};
     const struct given g = {.rows = &r, .n_rows = 1, .sums = &s, .n_sums = 1};
     none(&g);
     s.uusd++;
@@ -270,12 +274,14 @@ static void the_ledger_adds_up_to_life_and_cost(void **state)
     billed.launched_at = r.launched_at;
     billed.ended_at.ms = NOW - 2000;
     struct given g2 = {&billed, 1, &r, 1, &s, 1, NULL, NULL};
-    one(&g2, AUDIT_LEDGER, 1, "i-1", "the provider bills 3598000 ms of it, and the ledger has 3600000");
+    one(&g2, AUDIT_LEDGER, 1, "i-1",
+        "the provider bills 3598000 ms of it, and the ledger has 3600000");
     billed.ended_at.ms = NOW;
     none(&g2);
     r.state = INSTANCE_RUNNING; /* boot and idle are written at its end */
     struct cloud_instance m = machine("i-1", "t-1");
-    s = (struct ledger_sum){.instance = 1, .uusd = 1200000, .attempts_uusd = 1200000, .ms = 1200000};
+    s = (struct ledger_sum){
+        .instance = 1, .uusd = 1200000, .attempts_uusd = 1200000, .ms = 1200000};
     none(&(struct given){&m, 1, &r, 1, &s, 1, NULL, NULL});
     struct ledger_gap gap = {.job = 7, .attempt = 2, .instance = 1, .ms = 10, .span_ms = 12};
     one(&(struct given){.gap = &gap}, AUDIT_LEDGER, 1, "", "attempt 2 of job 7");

@@ -38,7 +38,8 @@ static void one_that_is_there_is_hashed_and_stays_as_it_was(void **state)
     const struct bundle *found = bundles_find(&b, "x86_64", &e);
     assert_non_null(found);
     assert_int_equal(found->size_bytes, 3);
-    assert_string_equal(found->sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(
+        found->sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_int_equal(pread(found->fd, text, sizeof(text), 0), 3);
     assert_memory_equal(text, "abc", 3);
     assert_null(bundles_find(&b, "aarch64", &e));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificate authority, looked at with OpenSSL as a peer would: chains, names, uses, lives; requests
- * that must be refused; files that do not belong together.
+ * The certificate authority, looked at with OpenSSL as a peer would: chains, names, uses, lives;
+ * requests that must be refused; files that do not belong together.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,11 +176,12 @@ static void it_is_good_for_its_life_and_a_little_before(void **state)
     X509 *cert = issue(w, key, "node-1", DAY_MS);
     const char *ca = ca_pem(w->ca);
     assert_int_equal(verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS - 200000), X509_V_OK);
+    assert_int_equal(verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS - 400000),
+        X509_V_ERR_CERT_NOT_YET_VALID);
     assert_int_equal(
-        verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS - 400000), X509_V_ERR_CERT_NOT_YET_VALID);
-    assert_int_equal(verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS + DAY_MS - 1000), X509_V_OK);
-    assert_int_equal(
-        verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS + DAY_MS + 2000), X509_V_ERR_CERT_HAS_EXPIRED);
+        verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS + DAY_MS - 1000), X509_V_OK);
+    assert_int_equal(verify(ca, cert, X509_PURPOSE_SSL_CLIENT, START_MS + DAY_MS + 2000),
+        X509_V_ERR_CERT_HAS_EXPIRED);
     X509_free(cert);
     EVP_PKEY_free(key);
 }
@@ -197,7 +198,8 @@ static void a_node_cannot_issue_certificates(void **state)
     ASN1_TIME_set(X509_getm_notBefore(forged), START_MS / 1000);
     ASN1_TIME_set(X509_getm_notAfter(forged), START_MS / 1000 + 1000);
     X509_sign(forged, node_key, EVP_sha256());
-    assert_int_not_equal(verify(ca_pem(w->ca), forged, X509_PURPOSE_SSL_CLIENT, START_MS), X509_V_OK);
+    assert_int_not_equal(
+        verify(ca_pem(w->ca), forged, X509_PURPOSE_SSL_CLIENT, START_MS), X509_V_OK);
     X509_free(forged);
     X509_free(node);
     EVP_PKEY_free(node_key);
@@ -228,8 +230,10 @@ static void the_servers_certificate_has_every_name_and_address(void **state)
         verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_CLIENT, START_MS), X509_V_ERR_INVALID_PURPOSE);
     /* However long belayd runs: to the CA's last second, and no further. */
     assert_int_equal(
-        verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms - 1000), X509_V_OK);
-    assert_int_equal(verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms + 1000),
+        verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms - 1000),
+        X509_V_OK);
+    assert_int_equal(
+        verify(ca_pem(w->ca), cert, X509_PURPOSE_SSL_SERVER, ca_ends_at(w->ca).ms + 1000),
         X509_V_ERR_CERT_HAS_EXPIRED);
     assert_int_equal(X509_check_host(cert, "head", 0, 0, NULL), 1);
     assert_int_equal(X509_check_host(cert, "localhost", 0, 0, NULL), 1);
@@ -307,7 +311,8 @@ static void what_is_no_request_is_refused(void **state)
     check_refused(w, "");
     check_refused(w, "hello");
     check_refused(w, ca_pem(w->ca));
-    check_refused(w, "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n");
+    check_refused(
+        w, "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n");
     for (size_t n = 0; n < strlen(csr) - 30; n += 7) {
         char *cut = mem_strndup(csr, n);
         check_refused(w, cut);

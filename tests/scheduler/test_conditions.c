@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes tell of their GPUs by which something is decided: a node is held back for a while and no longer, whatever comes after.
+ * What nodes tell of their GPUs by which something is decided: a node is held back for a while and
+ * no longer, whatever comes after.
  */
 #include "base/str.h"
 #include "scheduler/conditions.h"
@@ -8,7 +9,8 @@
 
 #define MINUTE_MS 60000
 
-static const struct gpu_load hot = {.ms = MINUTE_MS, .thermal_ms = MINUTE_MS, .energy_mj = 30000000};
+static const struct gpu_load hot = {
+    .ms = MINUTE_MS, .thermal_ms = MINUTE_MS, .energy_mj = 30000000};
 static const struct gpu_load cold = {.ms = MINUTE_MS, .energy_mj = 6000000};
 
 struct teller {
@@ -20,8 +22,10 @@ struct teller {
 static struct teller begin(struct lab *lab, int64_t throttled_ms)
 {
     struct teller t = {.lab = lab, .node = lab_join(lab, "n", 4)};
-    t.c = conditions_create(&(struct conditions_options){
-        .tick = lab->tick, .timers = &lab->vt.timers, .throttled_ms = throttled_ms, .limits = &diagnose_usual});
+    t.c = conditions_create(&(struct conditions_options){.tick = lab->tick,
+        .timers = &lab->vt.timers,
+        .throttled_ms = throttled_ms,
+        .limits = &diagnose_usual});
     return t;
 }
 
@@ -31,7 +35,8 @@ static enum throttle throttle_of(const struct teller *t)
 }
 
 /* A minute later, of each of two GPUs; NULL: it tells nothing of them. */
-static void tell(struct teller *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
+static void tell(
+    struct teller *t, const struct gpu_load *a, const struct gpu_load *b, int64_t age_ms)
 {
     struct wire_gpu_load loads[2] = {0};
     struct wire_status st = {.gpu_loads = loads};
@@ -39,7 +44,10 @@ static void tell(struct teller *t, const struct gpu_load *a, const struct gpu_lo
     int64_t above = t->no;
     lab_advance(t->lab, MINUTE_MS);
     for (size_t i = 0; i < 2 && of[i]; i++, st.n_gpu_loads++) {
-        loads[i] = (struct wire_gpu_load){.no = ++t->no, .at = clock_wall(t->lab->vt.timers.clock).ms - age_ms, .index = (int64_t)i, .load = *of[i]};
+        loads[i] = (struct wire_gpu_load){.no = ++t->no,
+            .at = clock_wall(t->lab->vt.timers.clock).ms - age_ms,
+            .index = (int64_t)i,
+            .load = *of[i]};
         STR_COPY(loads[i].gpu, i ? "GPU-b" : "GPU-a");
     }
     conditions_take(t->c, t->node, &st, above);
@@ -68,8 +76,10 @@ static void what_is_old_or_was_told_before_decides_nothing(void **state)
     assert_int_equal(throttle_of(&t), THROTTLE_NONE);
     tell(&t, &hot, &hot, -11 * MINUTE_MS);
     assert_int_equal(throttle_of(&t), THROTTLE_NONE);
-    struct wire_gpu_load again = {.no = t.no, .at = clock_wall(t.lab->vt.timers.clock).ms, .load = hot};
-    conditions_take(t.c, t.node, &(struct wire_status){.gpu_loads = &again, .n_gpu_loads = 1}, t.no);
+    struct wire_gpu_load again = {
+        .no = t.no, .at = clock_wall(t.lab->vt.timers.clock).ms, .load = hot};
+    conditions_take(
+        t.c, t.node, &(struct wire_status){.gpu_loads = &again, .n_gpu_loads = 1}, t.no);
     lab_turn(t.lab);
     assert_int_equal(throttle_of(&t), THROTTLE_NONE);
     conditions_destroy(t.c);
@@ -97,7 +107,7 @@ static void what_processors_and_gpus_draw_counts_together(void **state)
     conditions_take(t.c, t.node, &st, 0);
     lab_turn(t.lab);
     assert_int_equal(beyond_reckoned(&t), 50); /* nothing runs there: 150 and not 100 */
-    tell(&t, &cold, &cold, 0); /* tells of no processors: 200 by the GPUs */
+    tell(&t, &cold, &cold, 0);                 /* tells of no processors: 200 by the GPUs */
     assert_int_equal(beyond_reckoned(&t), 100);
     conditions_take(t.c, t.node, &st, t.no);
     lab_turn(t.lab);
@@ -115,10 +125,14 @@ static void what_processors_and_gpus_draw_counts_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_node_is_held_back_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
-        cmocka_unit_test_setup_teardown(what_is_old_or_was_told_before_decides_nothing, lab_setup, lab_teardown),
-        cmocka_unit_test_setup_teardown(where_it_does_not_matter_nothing_is_held_back, lab_setup, lab_teardown),
-        cmocka_unit_test_setup_teardown(what_processors_and_gpus_draw_counts_together, lab_setup, lab_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_node_is_held_back_until_that_has_been_over_for_a_while, lab_setup, lab_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_is_old_or_was_told_before_decides_nothing, lab_setup, lab_teardown),
+        cmocka_unit_test_setup_teardown(
+            where_it_does_not_matter_nothing_is_held_back, lab_setup, lab_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_processors_and_gpus_draw_counts_together, lab_setup, lab_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

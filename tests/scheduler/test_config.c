@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The configuration: every key with its value and its default, and every malformed form with the line and the
- * nearest name.
+ * The configuration: every key with its value and its default, and every malformed form with the
+ * line and the nearest name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +27,10 @@ static struct config parse(const char *text)
 static void limits_are_read_along_the_path(void **state)
 {
     (void)state;
-    struct config c = parse("each_user: {max_submitted: 20000, max_gpus: 16}\nteams:\n  red:\n    max_usd_per_hour: 60.5\n"
-                            "    each_user: {max_running: 200}\n    users:\n      ann: {shares: 2, max_gpus: 0, max_running: none}\n"
+    struct config c = parse("each_user: {max_submitted: 20000, max_gpus: 16}\nteams:\n  red:\n    "
+                            "max_usd_per_hour: 60.5\n"
+                            "    each_user: {max_running: 200}\n    users:\n      ann: {shares: 2, "
+                            "max_gpus: 0, max_running: none}\n"
                             "      bob: 3\n");
     const struct order_options *o = &c.order;
     assert_int_equal(o->teams[0].users[0].shares, 2);
@@ -58,12 +60,15 @@ static void the_order_is_read_or_the_default(void **state)
     usual.each_user.most[LIMIT_SUBMITTED] = 200000;
     assert_memory_equal(&c.order, &usual, sizeof(c.order));
     config_deinit(&c);
-    c = parse("teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: 2, dee: 1}\n"
-              "  open: {}\n"
-              "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
-              " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
-              "qos:\n  urgent: {boost: 1d, preempts: [spare]}\n  spare: {boost: -7d}\n"
-              "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: Australia/Sydney}\n");
+    c = parse(
+        "teams:\n  red: {shares: 30, users: [ann, bob]}\n  blue:\n    shares: 70\n    users: {cho: "
+        "2, dee: 1}\n"
+        "  open: {}\n"
+        "priority: {half_life: 14d, fair_share: 30d, age_max: 2h, size: -10m, cpus_per_gpu: 12.5,"
+        " cpus_per_gib: 0.125, default_team: open, reserve: 3}\n"
+        "qos:\n  urgent: {boost: 1d, preempts: [spare]}\n  spare: {boost: -7d}\n"
+        "windows:\n  overnight: {days: mon-fri, from: \"20:00\", to: \"07:00\", tz: "
+        "Australia/Sydney}\n");
     const struct order_options *o = &c.order;
     assert_int_equal(o->n_teams, 3);
     assert_string_equal(o->teams[0].name, "red");
@@ -276,17 +281,18 @@ static void offers_are_markets_by_zones_by_types_and_the_first_market_has_rank_0
 static void a_type_that_the_catalogue_does_not_have_says_what_it_is(void **state)
 {
     (void)state;
-    struct config c = parse("pools:\n"
-                            "  b:\n"
-                            "    provider: aws\n"
-                            "    region: r\n"
-                            "    image: i\n"
-                            "    zones: [z]\n"
-                            "    markets: [spot]\n"
-                            "    types:\n"
-                            "      - g5.xlarge\n"
-                            "      - {type: g5.2xlarge, cpus: 8, memory: 32G, gpus: 1, usd_per_hour: 1.212}\n"
-                            "      - {type: g6.xlarge, usd_per_hour: 0.5, spot_usd_per_hour: 0.1}\n");
+    struct config c =
+        parse("pools:\n"
+              "  b:\n"
+              "    provider: aws\n"
+              "    region: r\n"
+              "    image: i\n"
+              "    zones: [z]\n"
+              "    markets: [spot]\n"
+              "    types:\n"
+              "      - g5.xlarge\n"
+              "      - {type: g5.2xlarge, cpus: 8, memory: 32G, gpus: 1, usd_per_hour: 1.212}\n"
+              "      - {type: g6.xlarge, usd_per_hour: 0.5, spot_usd_per_hour: 0.1}\n");
     const struct offer_row *o = c.pools[0].offers;
     assert_int_equal(c.pools[0].n_offers, 3);
     assert_string_equal(o[1].type, "g5.2xlarge");
@@ -331,8 +337,9 @@ static void listen_takes_ipv6_in_brackets(void **state)
     config_deinit(&c);
 }
 
-#define POOL                                                                                                 \
-    "pools:\n  b:\n    provider: aws\n    region: r\n    image: ami-1\n    zones: [z]\n    types: "          \
+#define POOL                                                                                       \
+    "pools:\n  b:\n    provider: aws\n    region: r\n    image: ami-1\n    zones: [z]\n    "       \
+    "types: "                                                                                      \
     "[g5.xlarge]\n"
 
 static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **state)
@@ -349,17 +356,17 @@ static void an_elastic_pool_without_markets_tries_spot_then_on_demand(void **sta
     config_deinit(&c);
 }
 
-#define GCP_POOL                                                                                             \
-    "pools:\n  b:\n    provider: gcp\n    region: us-central1\n    image: a/b\n    project: p\n"             \
+#define GCP_POOL                                                                                   \
+    "pools:\n  b:\n    provider: gcp\n    region: us-central1\n    image: a/b\n    project: p\n"   \
     "    zones: [us-central1-a]\n    markets: [spot]\n    types: "
 
 static void a_machine_with_gpus_attached_is_a_type(void **state)
 {
     (void)state;
-    struct config c =
-        parse(GCP_POOL "[n1-standard-8+t4, n1-standard-16+2xt4, {type: n1-highcpu-16+2xt4, cpus: 16, "
-                       "memory: 14G, usd_per_hour: 1.27}, {type: n1-standard-8+v100, "
-                       "spot_usd_per_hour: 1.2}]\n");
+    struct config c = parse(
+        GCP_POOL "[n1-standard-8+t4, n1-standard-16+2xt4, {type: n1-highcpu-16+2xt4, cpus: 16, "
+                 "memory: 14G, usd_per_hour: 1.27}, {type: n1-standard-8+v100, "
+                 "spot_usd_per_hour: 1.2}]\n");
     const struct offer_row *o[4];
     assert_int_equal(c.pools[0].n_offers, 4);
     for (size_t i = 0; i < 4; i++)
@@ -395,24 +402,28 @@ static void where_a_region_has_no_zones_there_is_one_offer_a_type(void **state)
     config_deinit(&c);
 }
 
-#define HOSTS_POOL                                                                                           \
-    "pools:\n  b:\n    provider: static\n    hosts: [rack1, \"rack2:22\", rack3]\n    user: u\n    key: "    \
-    "/k\n"                                                                                                   \
+#define HOSTS_POOL                                                                                 \
+    "pools:\n  b:\n    provider: static\n    hosts: [rack1, \"rack2:22\", rack3]\n    user: u\n  " \
+    "  key: "                                                                                      \
+    "/k\n"                                                                                         \
     "    known_hosts: /h\n"
 
 /* Two providers; the pool has an image of its own, and one word decides where it is. */
-#define PROVIDERS                                                                                            \
-    "providers:\n"                                                                                           \
-    "  aws: {region: us-east-1, zones: [us-east-1a], types: [g5.xlarge], image: ami-1, disk_gib: 40}\n"      \
-    "  gcp: {region: us-central1, zones: [us-central1-a], types: [g2-standard-4], image: a/b, project: p}\n" \
+#define PROVIDERS                                                                                  \
+    "providers:\n"                                                                                 \
+    "  aws: {region: us-east-1, zones: [us-east-1a], types: [g5.xlarge], image: ami-1, disk_gib: " \
+    "40}\n"                                                                                        \
+    "  gcp: {region: us-central1, zones: [us-central1-a], types: [g2-standard-4], image: a/b, "    \
+    "project: p}\n"                                                                                \
     "pools:\n"
 
 static void what_a_pool_does_not_say_its_provider_s_entry_says(void **state)
 {
     (void)state;
-    struct config c = parse(PROVIDERS "  a: {provider: aws, max_nodes: 3, image: ami-2, zones: [z1, z2]}\n"
-                                      "  g: {provider: gcp, max_nodes: 3}\n"
-                                      "  r: {kind: reserved}\n");
+    struct config c =
+        parse(PROVIDERS "  a: {provider: aws, max_nodes: 3, image: ami-2, zones: [z1, z2]}\n"
+                        "  g: {provider: gcp, max_nodes: 3}\n"
+                        "  r: {kind: reserved}\n");
     assert_int_equal(c.n_pools, 3);
     assert_string_equal(c.pools[0].row.region, "us-east-1");
     assert_int_equal(c.pools[0].disk_gib, 40);
@@ -438,7 +449,8 @@ static void pools_by_command_have_providers_of_their_own(void **state)
     assert_string_equal(c.pools[0].row.region, "us-east-1");
     assert_int_equal(c.max_nodes, 7);
     config_deinit(&c);
-    assert_int_equal(config_parse_pools("pools.yaml", without, strlen(without), &base, &c, &e), ERR_INVALID);
+    assert_int_equal(
+        config_parse_pools("pools.yaml", without, strlen(without), &base, &c, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "\"region\" is missing"));
     config_deinit(&base);
 }
@@ -446,7 +458,8 @@ static void pools_by_command_have_providers_of_their_own(void **state)
 static void a_pool_of_hosts_has_one_owned_offer(void **state)
 {
     (void)state;
-    struct config c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    gpus: 2\n    usd_per_hour: 1.25\n");
+    struct config c =
+        parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    gpus: 2\n    usd_per_hour: 1.25\n");
     const struct config_pool *p = &c.pools[0];
     assert_int_equal(p->n_offers, 1);
     assert_int_equal(p->row.max_nodes, 3);
@@ -462,7 +475,8 @@ static void a_pool_of_hosts_has_one_owned_offer(void **state)
     assert_int_equal(p->offers[0].price_uusd_h, 1250000);
     assert_int_equal(p->offers[0].on_demand_uusd_h, 1250000);
     config_deinit(&c);
-    c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    max_nodes: 0\n"); /* lets it run empty */
+    /* lets it run empty */
+    c = parse(HOSTS_POOL "    cpus: 8\n    memory: 64G\n    max_nodes: 0\n");
     assert_int_equal(c.pools[0].row.max_nodes, 0);
     config_deinit(&c);
 }
@@ -470,10 +484,13 @@ static void a_pool_of_hosts_has_one_owned_offer(void **state)
 static void budgets_are_read(void **state)
 {
     (void)state;
-    struct config c = parse("windows:\n  night: {from: \"20:00\", to: \"06:00\"}\nbudgets:\n"
-                            "  nlp: {match: {team: nlp, user: ann, pool: base, job: train, labels: {project: x, b: y}}, usd_per_month: 20000,\n"
-                            "    at_limit: park, alert_at: [10, 100], tz: Europe/Berlin, mail: [a@example.com, b]}\n"
-                            "  all: {usd_per_hour: 1.5}\n  night: {usd_per_window: 2, window: night, at_limit: stop-new}\n");
+    struct config c = parse(
+        "windows:\n  night: {from: \"20:00\", to: \"06:00\"}\nbudgets:\n"
+        "  nlp: {match: {team: nlp, user: ann, pool: base, job: train, labels: {project: x, b: "
+        "y}}, usd_per_month: 20000,\n"
+        "    at_limit: park, alert_at: [10, 100], tz: Europe/Berlin, mail: [a@example.com, b]}\n"
+        "  all: {usd_per_hour: 1.5}\n  night: {usd_per_window: 2, window: night, at_limit: "
+        "stop-new}\n");
     assert_int_equal(c.n_budgets, 3);
     const struct budget_options *o = &c.budgets[0].options;
     assert_string_equal(o->name, "nlp");
@@ -493,7 +510,8 @@ static void budgets_are_read(void **state)
     assert_string_equal(c.budgets[0].mails[0], "a@example.com");
     assert_string_equal(c.budgets[0].tz, "Europe/Berlin");
     o = &c.budgets[1].options;
-    assert_true(o->period == BUDGET_HOUR && o->at_limit == BUDGET_ALERT && o->n_alerts == 3 && o->alert_pct[2] == 100);
+    assert_true(o->period == BUDGET_HOUR && o->at_limit == BUDGET_ALERT && o->n_alerts == 3 &&
+                o->alert_pct[2] == 100);
     assert_int_equal(o->cap_uusd, 1500000);
     assert_int_equal(c.budgets[2].options.period, BUDGET_WINDOW);
     assert_string_equal(c.budgets[2].window, "night");
@@ -503,8 +521,10 @@ static void budgets_are_read(void **state)
 static void racks_are_read(void **state)
 {
     (void)state;
-    struct config c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\n  epyc: {watts: {idle: 120, full: 650}}\n"
-                            "racks:\n  r1: {max_kw: 40, nodes: {dgx: \"gpu[1-3],gpu7\", epyc: \"cpu[01-12]\"}}\n  r2: {max_kw: 17.25, nodes: {epyc: cpu13}}\n");
+    struct config c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\n  epyc: "
+                            "{watts: {idle: 120, full: 650}}\n"
+                            "racks:\n  r1: {max_kw: 40, nodes: {dgx: \"gpu[1-3],gpu7\", epyc: "
+                            "\"cpu[01-12]\"}}\n  r2: {max_kw: 17.25, nodes: {epyc: cpu13}}\n");
     assert_int_equal(c.n_racks, 2);
     const struct rack_options *o = &c.racks[0];
     assert_string_equal(o->name, "r1");
@@ -515,7 +535,8 @@ static void racks_are_read(void **state)
     assert_true(o->nodes[1].n == 12 && o->nodes[1].idle_w == 120 && o->nodes[1].full_w == 650);
     assert_int_equal(c.racks[1].max_w, 17250);
     config_deinit(&c);
-    c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\nracks:\n  r1: {max_kw: 40, nodes: {dgx: gpu1}, pools: {lab: {type: dgx, nodes: 8}}}\n");
+    c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\nracks:\n  r1: {max_kw: 40, "
+              "nodes: {dgx: gpu1}, pools: {lab: {type: dgx, nodes: 8}}}\n");
     o = &c.racks[0];
     assert_int_equal(o->n_nodes, 2);
     assert_string_equal(o->nodes[0].pool, "");
@@ -528,7 +549,8 @@ static void racks_are_read(void **state)
 static void a_pool_says_which_labels_its_jobs_have(void **state)
 {
     (void)state;
-    struct config c = parse("pools:\n  base: {required_labels: [team, cost-center]}\n  other: {}\n");
+    struct config c =
+        parse("pools:\n  base: {required_labels: [team, cost-center]}\n  other: {}\n");
     assert_string_equal(c.pools[0].row.required_labels, ",team,cost-center,");
     assert_string_equal(c.pools[1].row.required_labels, "");
     config_deinit(&c);
@@ -539,51 +561,76 @@ static const struct refused {
     const char *expected[3]; /* all of them stand in the error */
 } refused[] = {
     {"clustr: lab\n", {"lab.yaml:1", "unknown key", "did you mean \"cluster\"?"}},
-    {"budgets:\n  a: {usd_per_month: 1, usd_per_day: 2}\n", {"lab.yaml:2", "a budget is of one period: there is usd_per_day already"}},
-    {"budgets:\n  a: {at_limit: park}\n", {"lab.yaml:2", "a budget needs usd_per_hour, usd_per_day, usd_per_month or usd_per_window"}},
+    {"budgets:\n  a: {usd_per_month: 1, usd_per_day: 2}\n",
+        {"lab.yaml:2", "a budget is of one period: there is usd_per_day already"}},
+    {"budgets:\n  a: {at_limit: park}\n",
+        {"lab.yaml:2",
+            "a budget needs usd_per_hour, usd_per_day, usd_per_month or usd_per_window"}},
     {"budgets:\n  a b: {usd_per_day: 1}\n", {"lab.yaml:2", "is not the name of a budget"}},
     {"budgets:\n  a:\n    usd_per_day: 0\n", {"lab.yaml:3", "expected more than 0"}},
     {"budgets:\n  a:\n    usd_per_day: -1\n", {"lab.yaml:3"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    at_limit: parc\n", {"lab.yaml:4", "park", "parc"}},
     {"budgets:\n  a:\n    usd_per_window: 1\n", {"lab.yaml:", "usd_per_window goes with window"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    window: night\n", {"lab.yaml:4", "usd_per_window goes with window"}},
-    {"windows: {night: {from: \"01:00\", to: \"02:00\"}}\nbudgets:\n  a: {usd_per_window: 1, window: nigt}\n", {"lab.yaml:3", "did you mean night?"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [80, 50]\n", {"lab.yaml:4", "each more than the one before"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [x]\n", {"lab.yaml:4", "expected percents"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    window: night\n",
+        {"lab.yaml:4", "usd_per_window goes with window"}},
+    {"windows: {night: {from: \"01:00\", to: \"02:00\"}}\nbudgets:\n  a: {usd_per_window: 1, "
+     "window: nigt}\n",
+        {"lab.yaml:3", "did you mean night?"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [80, 50]\n",
+        {"lab.yaml:4", "each more than the one before"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    alert_at: [x]\n",
+        {"lab.yaml:4", "expected percents"}},
     {"budgets:\n  a:\n    usd_per_day: 1\n    mail: [-x]\n", {"lab.yaml:4", "expected an address"}},
-    {"budgets:\n  a:\n    usd_per_hour: 1\n    tz: Europe/Berlin\n", {"lab.yaml:4", "hours are those of UTC"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a b: c}}\n", {"lab.yaml:4", "is not the name of a label"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a: []}}\n", {"lab.yaml:4", "expected what the label says"}},
-    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {teams: a}\n", {"lab.yaml:4", "did you mean \"team\"?"}},
+    {"budgets:\n  a:\n    usd_per_hour: 1\n    tz: Europe/Berlin\n",
+        {"lab.yaml:4", "hours are those of UTC"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a b: c}}\n",
+        {"lab.yaml:4", "is not the name of a label"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {labels: {a: []}}\n",
+        {"lab.yaml:4", "expected what the label says"}},
+    {"budgets:\n  a:\n    usd_per_day: 1\n    match: {teams: a}\n",
+        {"lab.yaml:4", "did you mean \"team\"?"}},
 #define TYPES "node_types:\n  dgx: {watts: {idle: 2000, full: 10000}}\nracks:\n"
-    {"node_types:\n  a b: {watts: {idle: 1, full: 2}}\n", {"lab.yaml:2", "is not the name of a type of nodes"}},
+    {"node_types:\n  a b: {watts: {idle: 1, full: 2}}\n",
+        {"lab.yaml:2", "is not the name of a type of nodes"}},
     {"node_types:\n  dgx: {}\n", {"lab.yaml:2", "a type of nodes needs watts"}},
-    {"node_types:\n  dgx: {watts: {idle: 2, full: 2}}\n", {"lab.yaml:2", "more than the 2 at rest"}},
+    {"node_types:\n  dgx: {watts: {idle: 2, full: 2}}\n",
+        {"lab.yaml:2", "more than the 2 at rest"}},
     {"node_types:\n  dgx: {watts: {idle: -1, full: 2}}\n", {"lab.yaml:2", "idle"}},
     {TYPES "  a b: {max_kw: 40, nodes: {dgx: n1}}\n", {"lab.yaml:4", "is not the name of a rack"}},
     {TYPES "  r: {nodes: {dgx: n1}}\n", {"lab.yaml:", "a rack needs max_kw"}},
     {TYPES "  r: {max_kw: much, nodes: {dgx: n1}}\n", {"lab.yaml:4", "a rack needs max_kw"}},
     {TYPES "  r: {max_kw: 40}\n", {"lab.yaml:", "a rack needs nodes:"}},
     {TYPES "  r: {max_kw: 40, nodes: {}}\n", {"lab.yaml:", "expected nodes:"}},
-    {TYPES "  r: {max_kw: 40, pools: {a b: {type: dgx, nodes: 1}}}\n", {"lab.yaml:4", "is not the name of a pool"}},
+    {TYPES "  r: {max_kw: 40, pools: {a b: {type: dgx, nodes: 1}}}\n",
+        {"lab.yaml:4", "is not the name of a pool"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: dgx}}\n", {"lab.yaml:4", "lab"}},
-    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx}}}\n", {"lab.yaml:4", "how many there are places for"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx}}}\n",
+        {"lab.yaml:4", "how many there are places for"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 0}}}\n", {"lab.yaml:4", "nodes"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 4097}}}\n", {"lab.yaml:4", "nodes"}},
     {TYPES "  r: {max_kw: 40, pools: {lab: {nodes: 1}}}\n", {"lab.yaml:4", "which type of nodes"}},
-    {TYPES "  r: {max_kw: 40, pools: {lab: {type: [dgx], nodes: 1}}}\n", {"lab.yaml:4", "which type of nodes"}},
-    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgy, nodes: 1}}}\n", {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
-    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1, watts: 3}}}\n", {"lab.yaml:4", "unknown key"}},
-    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n  s: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n",
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: [dgx], nodes: 1}}}\n",
+        {"lab.yaml:4", "which type of nodes"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgy, nodes: 1}}}\n",
+        {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1, watts: 3}}}\n",
+        {"lab.yaml:4", "unknown key"}},
+    {TYPES "  r: {max_kw: 40, pools: {lab: {type: dgx, nodes: 1}}}\n  s: {max_kw: 40, pools: {lab: "
+           "{type: dgx, nodes: 1}}}\n",
         {"lab.yaml:5", "pool lab is in rack r already"}},
-    {TYPES "  r: {max_kw: 23, pools: {lab: {type: dgx, nodes: 8}}}\n", {"lab.yaml:4", "draw 16.000 kW at rest", "24.000"}},
-    {TYPES "  r: {max_kw: 40, nodes: {dgy: n1}}\n", {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
+    {TYPES "  r: {max_kw: 23, pools: {lab: {type: dgx, nodes: 8}}}\n",
+        {"lab.yaml:4", "draw 16.000 kW at rest", "24.000"}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgy: n1}}\n",
+        {"lab.yaml:4", "is none of node_types:", "did you mean dgx?"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: [n1]}}\n", {"lab.yaml:4", "expected names of hosts"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n[1-\"}}\n", {"lab.yaml:4", "nodes:"}},
     {TYPES "  r: {max_kw: 40, nodes: {dgx: \"n1,n[1-2]\"}}\n", {"lab.yaml:4", "named twice"}},
-    {TYPES "  r: {max_kw: 40, nodes: {dgx: n1}}\n  s: {max_kw: 40, nodes: {dgx: \"n[1-2]\"}}\n", {"lab.yaml:5", "node n1 is in rack r already"}},
-    {TYPES "  r: {max_kw: 13.999, nodes: {dgx: \"n[1-3]\"}}\n", {"lab.yaml:4", "draw 6.000 kW at rest", "14.000"}},
-    {"pools:\n  base:\n    required_labels: [team, a b]\n", {"lab.yaml:3", "required_labels: expected the name of a label", "\"a b\""}},
+    {TYPES "  r: {max_kw: 40, nodes: {dgx: n1}}\n  s: {max_kw: 40, nodes: {dgx: \"n[1-2]\"}}\n",
+        {"lab.yaml:5", "node n1 is in rack r already"}},
+    {TYPES "  r: {max_kw: 13.999, nodes: {dgx: \"n[1-3]\"}}\n",
+        {"lab.yaml:4", "draw 6.000 kW at rest", "14.000"}},
+    {"pools:\n  base:\n    required_labels: [team, a b]\n",
+        {"lab.yaml:3", "required_labels: expected the name of a label", "\"a b\""}},
     {"pools:\n  base: {required_labels: team}\n", {"lab.yaml:2", "required_labels"}},
     {"pools:\n  base: {required_labels: [team, {}]}\n", {"lab.yaml:2", "something else"}},
     {"\ncluster: a b\n", {"lab.yaml:2: cluster:", "\"a b\""}},
@@ -610,7 +657,8 @@ static const struct refused {
     {"listen: a:70000\n", {"listen:", "65535"}},
     {"listen: \"::1:7443\"\n", {"listen:", "[ADDRESS]:PORT"}},
     {"listen: \"a b:1\"\n", {"listen:"}},
-    {"listen: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1\n", {"listen:"}},
+    {"listen: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1\n",
+        {"listen:"}},
     {"names: belay.lab\n", {"lab.yaml:1: names:", "a list"}},
     {"names:\n  - ok\n  - \"a,DNS:b\"\n", {"lab.yaml:3: names:", "a,DNS:b"}},
     {"names: [{a: b}]\n", {"names:", "not a text"}},
@@ -626,10 +674,14 @@ static const struct refused {
     {"store_credentials: both\n", {"lab.yaml:1: store_credentials:", "node", "job"}},
     {"store_credentials: job\n", {"lab.yaml:1: ", "directory"}},
     {"store_credentials: job\nstore: s3://bkt\n", {"lab.yaml:1: ", "store_role is needed"}},
-    {"store: s3://bkt\nstore_credentials: node\nstore_role: arn:aws:iam::1:role/x\n", {"lab.yaml:3: store_role:", "store_credentials: job"}},
-    {"store: s3://bkt\nstore_lifetime: 1h\n", {"lab.yaml:2: store_lifetime:", "store_credentials: job"}},
-    {"store_credentials: job\nstore: gs://bkt\nstore_lifetime: 1h\n", {"lab.yaml:1: ", "store_lifetime", "Google"}},
-    {"store_credentials: job\nstore: s3://bkt\nstore_role: arn:aws:iam::1:role/x\nstore_sts: ftp://x\n",
+    {"store: s3://bkt\nstore_credentials: node\nstore_role: arn:aws:iam::1:role/x\n",
+        {"lab.yaml:3: store_role:", "store_credentials: job"}},
+    {"store: s3://bkt\nstore_lifetime: 1h\n",
+        {"lab.yaml:2: store_lifetime:", "store_credentials: job"}},
+    {"store_credentials: job\nstore: gs://bkt\nstore_lifetime: 1h\n",
+        {"lab.yaml:1: ", "store_lifetime", "Google"}},
+    {"store_credentials: job\nstore: s3://bkt\nstore_role: arn:aws:iam::1:role/x\nstore_sts: "
+     "ftp://x\n",
         {"lab.yaml:4: store_sts:", "https://"}},
     {"store: az://account\n", {"lab.yaml:1: store:", "container", "az://ACCOUNT/CONTAINER"}},
     {"store: s3://Bucket\n", {"lab.yaml:1: store:", "Bucket"}},
@@ -642,10 +694,13 @@ static const struct refused {
     {"state: \"a\\e[2J\"\n", {"state:", "found \"a?[2J\""}},
     {"socket: \"a\\nb\"\n", {"socket:", "found \"a?b\""}},
     {"pools:\n  \"a\\nb\": {}\n", {"lab.yaml:2: \"a?b\": \"a?b\" is not a pool's name"}},
-    {"state: /0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
+    {"state: "
+     "/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
      "0123456789/0123456789\n",
         {"socket:", "STATE/belayd.sock", "may have 96"}},
-    {"socket: /0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123"
+    {"socket: "
+     "/01234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901"
+     "23"
      "45\n",
         {"socket:", "97 bytes long, at most 96"}},
     {"teams: [a]\n", {"lab.yaml:1: teams:", "a mapping"}},
@@ -657,7 +712,8 @@ static const struct refused {
     {"teams:\n  a: {max_running: -1}\n", {"lab.yaml:2", "max_running"}},
     {"teams:\n  a: {max_usd_per_hour: much}\n", {"lab.yaml:2", "max_usd_per_hour"}},
     {"teams:\n  a:\n    users:\n      ann: {share: 1}\n", {"lab.yaml:4", "share", "shares"}},
-    {"teams:\n  a:\n    users:\n      ann: {max_submitted: some}\n", {"lab.yaml:4", "max_submitted"}},
+    {"teams:\n  a:\n    users:\n      ann: {max_submitted: some}\n",
+        {"lab.yaml:4", "max_submitted"}},
     {"teams:\n  a:\n    each_user: 5\n", {"lab.yaml:3", "each_user"}},
     {"teams:\n  a: {quota: -1}\n", {"lab.yaml:2", "quota"}},
     {"teams:\n  a: {quota: 4, borrow: maybe}\n", {"lab.yaml:2", "borrow", "true"}},
@@ -681,7 +737,8 @@ static const struct refused {
     {"priority:\n  halflife: 1d\n", {"lab.yaml:2", "halflife", "half_life"}},
     {"windows:\n  w: {days: mon-fri, from: \"20:00\"}\n", {"lab.yaml:2", "to"}},
     {"windows:\n  w: {from: \"8pm\", to: \"07:00\"}\n", {"lab.yaml:2", "time of the day", "8pm"}},
-    {"windows:\n  w: {days: funday, from: \"20:00\", to: \"07:00\"}\n", {"lab.yaml:2", "mon-fri", "funday"}},
+    {"windows:\n  w: {days: funday, from: \"20:00\", to: \"07:00\"}\n",
+        {"lab.yaml:2", "mon-fri", "funday"}},
     {"windows:\n  w: {from: \"20:00\", to: \"07:00\", tz: ../x}\n", {"lab.yaml:2", "time zone"}},
     {"windows:\n  w: {from: \"20:00\", to: \"07:00\", zone: UTC}\n", {"lab.yaml:2", "zone"}},
     {"windows:\n  a/b: {from: \"20:00\", to: \"07:00\"}\n", {"lab.yaml:2", "name of a window"}},
@@ -709,7 +766,8 @@ static const struct refused {
     {"qos:\n  a: {preempts: [[b]]}\n  b: {}\n", {"lab.yaml:2", "found something else"}},
     {"qos:\n  a: {preempts: [a]}\n", {"lab.yaml:2", "a preempts a: no QOS may preempt itself"}},
     {"qos:\n  a: {preempts: [d, b]}\n  b: {preempts: [c]}\n  c: {preempts: [d, a]}\n  d: {}\n",
-        {"lab.yaml:2", "a preempts b, which preempts c, which preempts a: no QOS may preempt itself, by whatever way round"}},
+        {"lab.yaml:2", "a preempts b, which preempts c, which preempts a: no QOS may preempt "
+                       "itself, by whatever way round"}},
     {"qos:\n  a: {bost: 1d}\n", {"lab.yaml:2", "boost"}},
     {"pools: [a]\n", {"pools:", "a mapping"}},
     {"pools:\n  b: 4\n", {"lab.yaml:2: b:", "a mapping"}},
@@ -723,18 +781,24 @@ static const struct refused {
     {"pools:\n  b: {max_nodes: 4}\n", {"unknown key \"max_nodes\""}},
     {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, cpus: "
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, "
+     "cpus: "
      "2}]}\n",
         {"usd_per_hour"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{memory: 1G}]}\n", {"type"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: big, cpus: 2, "
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{memory: 1G}]}\n",
+        {"type"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: "
+     "big, cpus: 2, "
      "usd_per_hour: 1}]}\n",
         {"memory"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge, gpu: 1}]}\n",
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge, gpu: "
+     "1}]}\n",
         {"gpus"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge}, g5.xlarge]}\n",
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: g5.xlarge}, "
+     "g5.xlarge]}\n",
         {"twice"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [[g5.xlarge]]}\n", {"types"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [[g5.xlarge]]}\n",
+        {"types"}},
     {"pools:\n  b: {provider: aws, region: r}\n", {"image"}},
     {"pools:\n  b: {provider: aws, region: r, image: i}\n", {"zones and types"}},
     {"providers: [aws]\n", {"lab.yaml:1: providers:", "a mapping"}},
@@ -756,14 +820,16 @@ static const struct refused {
     {"volume_usd_per_gib_month: {aws: {gp3: -1}}\n", {"gp3:"}},
     {"volume_usd_per_gib_month: {aws: {gp3: 1000001}}\n", {"gp3:"}},
     {"volume_usd_per_gib_month: {aws: {gp3: [1]}}\n", {"gp3:"}},
-    {"volume_usd_per_gib_month: {aws: {\"a type\": 1}}\n", {"expected the provider's word", "a type"}},
+    {"volume_usd_per_gib_month: {aws: {\"a type\": 1}}\n",
+        {"expected the provider's word", "a type"}},
     {"telemetry: {forgotten_for: 10ms}\n", {"forgotten_for"}},
     {"telemetry: {forgotten_for: soon}\n", {"forgotten_for"}},
     {"pools:\n  b: {upload_usd_per_gib: -1}\n", {"upload_usd_per_gib:"}},
     {"pools:\n  b: {egress_usd_per_gib: much}\n", {"egress_usd_per_gib:"}},
     {"providers:\n  aws:\n    provider: gcp\n", {"lab.yaml:3: provider:", "each pool"}},
     {"providers:\n  aws: {kind: elastic}\n", {"lab.yaml:2: kind:", "each pool"}},
-    {"providers:\n  aws:\n    regoin: r\npools:\n  b: {provider: aws, region: r}\n", {"lab.yaml:5", "image"}},
+    {"providers:\n  aws:\n    regoin: r\npools:\n  b: {provider: aws, region: r}\n",
+        {"lab.yaml:5", "image"}},
     {"providers:\n  aws:\n    regoin: r\n" POOL, {"lab.yaml:3", "did you mean \"region\"?"}},
     {"providers:\n  aws: {region: r}\npools:\n  b: {provider: [aws]}\n", {"lab.yaml:4: provider:"}},
     {"providers:\n  aws: {region: r}\npools:\n  b: aws\n", {"lab.yaml:4: b:", "a mapping"}},
@@ -773,7 +839,8 @@ static const struct refused {
     {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    max_nodes: 4\n", {"max_nodes:", "at most 3"}},
     {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    region: here\n", {"unknown key \"region\""}},
     {HOSTS_POOL "    cpus: 8\n    memory: 8G\n    zones: [z]\n", {"unknown key \"zones\""}},
-    {"pools:\n  b: {provider: static, user: u, key: /k, known_hosts: /h}\n", {"hosts", "needs the machines"}},
+    {"pools:\n  b: {provider: static, user: u, key: /k, known_hosts: /h}\n",
+        {"hosts", "needs the machines"}},
     {"pools:\n  b: {provider: static, hosts: [\"a b\"]}\n", {"hosts:", "without blanks"}},
     {LAMBDA_POOL, {"needs types"}},
     {LAMBDA_POOL "    types: [gpu_1x_a11]\n", {"did you mean \"gpu_1x_a10\"?"}},
@@ -796,17 +863,21 @@ static const struct refused {
     {GCP_POOL "[n2-standard-8+t4]\n", {"only N1"}},
     {GCP_POOL "[{type: n1-standard-8+t5, cpus: 8, memory: 30G, usd_per_hour: 1}]\n",
         {"type:", "nearest: t4"}},
-    {GCP_POOL "[{type: \"n1 8+t4\", cpus: 8, memory: 30G, usd_per_hour: 1}]\n", {"name of an instance type"}},
-    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x+t4, memory: 1G, cpus: "
+    {GCP_POOL "[{type: \"n1 8+t4\", cpus: 8, memory: 30G, usd_per_hour: 1}]\n",
+        {"name of an instance type"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x+t4, memory: "
+     "1G, cpus: "
      "2, "
      "usd_per_hour: 1}]}\n",
         {"name of an instance type"}},
-    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z]\n    types: [g5.xlargo]\n",
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z]\n    types: "
+     "[g5.xlargo]\n",
         {"lab.yaml:7: types:", "\"g5.xlargo\" is not known", "did you mean \"g5.xlarge\"?"}},
     {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [z, z]\n    types: "
      "[g5.xlarge]\n",
         {"lab.yaml:6: zones:", "listed twice"}},
-    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [\"z z\"]\n    types: "
+    {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [\"z z\"]\n    "
+     "types: "
      "[g5.xlarge]\n",
         {"zones:", "not a name"}},
     {"pools:\n  b:\n    provider: aws\n    region: r\n    image: i\n    zones: [[z]]\n    types: "
@@ -814,26 +885,30 @@ static const struct refused {
         {"zones:", "expected a word"}},
 };
 
-/* Where the store lies says what it costs to read and write it from each pool, unless a pool says so itself. */
+/* Where the store lies says what it costs to read and write it from each pool, unless a pool says
+ * so itself. */
 static void what_goes_between_places_has_list_prices(void **state)
 {
     (void)state;
-    static const char text[] = "store: s3://lab/belay\n"
-                               "store_place: aws/us-east-1\n"
-                               "telemetry: {forgotten_for: 7d}\n"
-                               "pools:\n"
-                               "  rack: {egress_usd_per_gib: 0.09}\n"
-                               "  near: {provider: aws, region: us-east-1, image: i, zones: [z], types: [g5.xlarge]}\n"
-                               "  next: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge]}\n"
-                               "  far:\n"
-                               "    provider: gcp\n"
-                               "    region: us-central1\n"
-                               "    project: p\n"
-                               "    image: i\n"
-                               "    zones: [z]\n"
-                               "    types: [n1-standard-8]\n"
-                               "  told: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge], egress_usd_per_gib: 0.01, upload_usd_per_gib: 0}\n";
-    static const int64_t want[][2] = {{90000, 0}, {0, 0}, {20000, 20000}, {90000, 120000}, {10000, 0}};
+    static const char text[] =
+        "store: s3://lab/belay\n"
+        "store_place: aws/us-east-1\n"
+        "telemetry: {forgotten_for: 7d}\n"
+        "pools:\n"
+        "  rack: {egress_usd_per_gib: 0.09}\n"
+        "  near: {provider: aws, region: us-east-1, image: i, zones: [z], types: [g5.xlarge]}\n"
+        "  next: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge]}\n"
+        "  far:\n"
+        "    provider: gcp\n"
+        "    region: us-central1\n"
+        "    project: p\n"
+        "    image: i\n"
+        "    zones: [z]\n"
+        "    types: [n1-standard-8]\n"
+        "  told: {provider: aws, region: us-west-2, image: i, zones: [z], types: [g5.xlarge], "
+        "egress_usd_per_gib: 0.01, upload_usd_per_gib: 0}\n";
+    static const int64_t want[][2] = {
+        {90000, 0}, {0, 0}, {20000, 20000}, {90000, 120000}, {10000, 0}};
     struct config c = parse(text), more;
     struct err e;
     assert_string_equal(c.store_provider, "aws");
@@ -844,7 +919,8 @@ static void what_goes_between_places_has_list_prices(void **state)
         assert_int_equal(c.pools[i].row.egress_uusd_gib, want[i][0]);
         assert_int_equal(c.pools[i].row.upload_uusd_gib, want[i][1]);
     }
-    static const char pools[] = "pools:\n  next: {provider: aws, region: eu-west-1, image: i, zones: [z], types: [g5.xlarge]}\n";
+    static const char pools[] = "pools:\n  next: {provider: aws, region: eu-west-1, image: i, "
+                                "zones: [z], types: [g5.xlarge]}\n";
     assert_int_equal(config_parse_pools("pools.yaml", pools, strlen(pools), &c, &more, &e), 0);
     assert_int_equal(more.pools[0].row.egress_uusd_gib, 20000);
     config_deinit(&more);
@@ -857,8 +933,10 @@ static void a_store_costs_what_is_said_or_its_list_price(void **state)
     static const struct {
         const char *text;
         int64_t uusd;
-    } stores[] = {{"store: file:///srv/b\n", 0}, {"store: s3://lab/p\n", 23000}, {"store: gs://lab/p\n", 20000}, {"store: az://account/lab/p\n", 18000},
-        {"store: s3://lab/p\nstore_usd_per_gib_month: 0.0125\n", 12500}, {"store_usd_per_gib_month: 0.05\n", 50000}};
+    } stores[] = {{"store: file:///srv/b\n", 0}, {"store: s3://lab/p\n", 23000},
+        {"store: gs://lab/p\n", 20000}, {"store: az://account/lab/p\n", 18000},
+        {"store: s3://lab/p\nstore_usd_per_gib_month: 0.0125\n", 12500},
+        {"store_usd_per_gib_month: 0.05\n", 50000}};
     for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++) {
         struct config c = parse(stores[i].text);
         assert_int_equal(c.store_uusd_gib_month, stores[i].uusd);
@@ -870,7 +948,8 @@ static void a_store_costs_what_is_said_or_its_list_price(void **state)
 
 static void volumes_have_prices_by_provider_and_type(void **state)
 {
-    struct config c = parse("volume_usd_per_gib_month:\n  aws: {gp3: 0.088, io2: 0}\n  gcp: {pd-balanced: '0.11'}\n");
+    struct config c = parse(
+        "volume_usd_per_gib_month:\n  aws: {gp3: 0.088, io2: 0}\n  gcp: {pd-balanced: '0.11'}\n");
     char text[4096] = "volume_usd_per_gib_month: {aws: {";
     struct err e;
     (void)state;
@@ -920,8 +999,9 @@ static void too_many_pools_and_offers_are_refused(void **state)
     buf_clear(&text);
     buf_adds(&text, "pools:\n");
     for (int i = 0; i < CONFIG_POOLS_MAX; i++) {
-        buf_printf(
-            &text, "  p%d: {provider: aws, region: r, image: i, types: [g5.xlarge, g6.xlarge], zones: [", i);
+        buf_printf(&text,
+            "  p%d: {provider: aws, region: r, image: i, types: [g5.xlarge, g6.xlarge], zones: [",
+            i);
         for (int z = 0; z < 32; z++)
             buf_printf(&text, "z%d,", z);
         buf_adds(&text, "]}\n");

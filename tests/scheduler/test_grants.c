@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Credentials of jobs for the store: when they are made, for whom, and what becomes of failures. The token service is
- * played from a script.
+ * Credentials of jobs for the store: when they are made, for whom, and what becomes of failures.
+ * The token service is played from a script.
  */
 #include "tests/scheduler/lab.h"
 
@@ -98,11 +98,11 @@ static void answer(struct fixture *f, const char *key)
     char end[TIME_ISO_MAX], *body;
     struct wall now = clock_wall(&f->lab->vt.clock);
     time_format_iso((struct wall){(now.ms / 1000 + LIFE_S) * 1000}, end);
-    body =
-        mem_printf("<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>%s</AccessKeyId>"
-                   "<SecretAccessKey>s3cret</SecretAccessKey><SessionToken>t0ken</SessionToken><Expiration>%s"
-                   "</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
-            key, end);
+    body = mem_printf(
+        "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>%s</AccessKeyId>"
+        "<SecretAccessKey>s3cret</SecretAccessKey><SessionToken>t0ken</SessionToken><Expiration>%s"
+        "</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
+        key, end);
     fake_http_add(&f->http, 200, body);
     free(body);
 }
@@ -112,7 +112,8 @@ static void pass(struct fixture *f, int64_t ms)
 {
     for (int64_t step; ms > 0; ms -= step) {
         step = ms < LAB_SYNC_MS ? ms : LAB_SYNC_MS;
-        lab_post(f->lab, (struct event){.type = EV_HEARTBEAT, .heartbeat = {.node = f->node}}, NULL);
+        lab_post(
+            f->lab, (struct event){.type = EV_HEARTBEAT, .heartbeat = {.node = f->node}}, NULL);
         lab_advance(f->lab, step);
     }
 }

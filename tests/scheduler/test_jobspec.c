@@ -68,13 +68,16 @@ static void everything_of_the_manual_is_read(void **state)
 {
     (void)state;
     struct jobspec s = parsed(
-        "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", \"0.1\", \"\"],"
+        "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", "
+        "\"0.1\", \"\"],"
         " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
         " \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\", \"script_on\": \"first\","
         " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
-        " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, \"labels\": {\"team\": \"nlp\"},"
-        " \"launch\": {\"output\": \"%x-%j.out\", \"all_tasks\": 9, \"tasks\": 4, \"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
+        " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, "
+        "\"labels\": {\"team\": \"nlp\"},"
+        " \"launch\": {\"output\": \"%x-%j.out\", \"all_tasks\": 9, \"tasks\": 4, "
+        "\"cpus_per_task\": 2, \"slurm\": true, \"open_mode\": \"append\"}}");
     assert_string_equal(s.row.name, "train");
     assert_string_equal(s.row.pool, "burst");
     assert_int_equal(s.row.need.cpus, 8);
@@ -98,7 +101,8 @@ static void everything_of_the_manual_is_read(void **state)
     assert_string_equal(s.spec.env_json, "{\"SEED\":\"1\",\"_x9\":\"\"}");
     assert_string_equal(s.spec.labels_json, "{\"team\":\"nlp\"}");
     assert_string_equal(s.spec.launch_json,
-        "{\"output\":\"%x-%j.out\",\"all_tasks\":9,\"tasks\":4,\"cpus_per_task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
+        "{\"output\":\"%x-%j.out\",\"all_tasks\":9,\"tasks\":4,\"cpus_per_"
+        "task\":2,\"slurm\":true,\"open_mode\":\"append\"}");
     jobspec_deinit(&s);
 }
 
@@ -116,7 +120,8 @@ static const struct refused {
     {"{\"script\": \"echo\", \"cwd\": \"/\"}", "spec.script: must begin with \"#!\""},
     {"{\"script\": \"\", \"cwd\": \"/\"}", "spec.script"},
     {"{\"script\": 4, \"cwd\": \"/\"}", "spec.script"},
-    {"{\"script\": \"#!/bin/sh\", \"cwd\": \"exp\"}", "spec.cwd: expected an absolute path, found \"exp\""},
+    {"{\"script\": \"#!/bin/sh\", \"cwd\": \"exp\"}",
+        "spec.cwd: expected an absolute path, found \"exp\""},
     {"{\"script\": \"#!/bin/sh\", \"cwd\": \"\"}", "spec.cwd"},
     {"{\"script\": \"#!/bin/sh\", \"cwd\": \"a\\u001b[2J\"}",
         "spec.cwd: expected an absolute path, found \"a?[2J\""},
@@ -126,20 +131,25 @@ static const struct refused {
     {WITH("\"cpus\": 4097"), "spec.cpus"},
     {WITH("\"cpus\": 1.0"), "spec.cpus"},
     {WITH("\"cpus\": 9223372036854775807"), "spec.cpus"},
-    {WITH("\"on_loss\": \"wait\""), "spec.on_loss: is for jobs whose number of nodes is a range, and this one always has 1"},
-    {WITH("\"nodes\": 4, \"on_loss\": \"shrink\""), "this one always has 4: give a range, as --nodes 2-8"},
+    {WITH("\"on_loss\": \"wait\""),
+        "spec.on_loss: is for jobs whose number of nodes is a range, and this one always has 1"},
+    {WITH("\"nodes\": 4, \"on_loss\": \"shrink\""),
+        "this one always has 4: give a range, as --nodes 2-8"},
     {WITH("\"nodes\": 4, \"nodes_min\": 4, \"on_loss\": \"wait\""), "spec.on_loss"},
     {WITH("\"nodes\": 4, \"nodes_min\": 2, \"on_loss\": \"grow\""), "spec.on_loss"},
     {WITH("\"nodes\": 4, \"script_on\": \"last\""), "spec.script_on"},
-    {WITH("\"nodes\": 4, \"script_on\": \"first\", \"launch\": {\"image\": \"debian\"}"), "the tasks on the other nodes would not be in it"},
-    {WITH("\"nodes\": 4, \"launch\": {\"all_tasks\": 4}"), "is for jobs of several nodes whose script starts on the first"},
+    {WITH("\"nodes\": 4, \"script_on\": \"first\", \"launch\": {\"image\": \"debian\"}"),
+        "the tasks on the other nodes would not be in it"},
+    {WITH("\"nodes\": 4, \"launch\": {\"all_tasks\": 4}"),
+        "is for jobs of several nodes whose script starts on the first"},
     {WITH("\"nodes\": 4, \"script_on\": \"first\", \"launch\": {\"all_tasks\": 0}"), "all_tasks"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": -1}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": 1000000}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"aftercorr\", \"job\": 4, \"task\": 1}]"), "task"},
     {WITH("\"depends\": [{\"kind\": \"aftercorr\"}]"), "job"},
     {WITH("\"depends\": [{\"kind\": \"afterok\", \"job\": 4, \"task\": \"7\"}]"), "task"},
-    {WITH("\"depends\": [{\"kind\": \"singleton\", \"task\": 7}]"), "singleton is on no job in particular"},
+    {WITH("\"depends\": [{\"kind\": \"singleton\", \"task\": 7}]"),
+        "singleton is on no job in particular"},
     {WITH("\"gpus\": -1"), "spec.gpus"},
     {WITH("\"gpus\": 65"), "spec.gpus"},
     {WITH("\"gpus\": 1, \"gpu_model\": \"-1\""), "spec.gpu_model"},
@@ -152,7 +162,8 @@ static const struct refused {
     {WITH("\"memory_mib\": 1073741825"), "spec.memory_mib"},
     {WITH("\"time_limit_ms\": -1"), "spec.time_limit_ms"},
     {WITH("\"retries\": 1001"), "spec.retries"},
-    {WITH("\"retries\": 1, \"retry\": {\"failed\": 1}"), "spec.retries: is the same as retry.failed"},
+    {WITH("\"retries\": 1, \"retry\": {\"failed\": 1}"),
+        "spec.retries: is the same as retry.failed"},
     {WITH("\"retry\": {\"failed\": 1001}"), "spec.retry.failed"},
     {WITH("\"retry\": {\"failed\": -1}"), "spec.retry.failed"},
     {WITH("\"retry\": {\"faild\": 1}"), "did you mean \"failed\"?"},
@@ -162,7 +173,8 @@ static const struct refused {
     {WITH("\"market\": \"spott\""), "spot"},
     {WITH("\"launch\": []"), "spec.launch"},
     {WITH("\"launch\": {\"outputs\": \"x\"}"), "did you mean \"output\"?"},
-    {WITH("\"launch\": {\"output\": \"a\\nb\"}"), "spec.launch.output: must not contain control characters"},
+    {WITH("\"launch\": {\"output\": \"a\\nb\"}"),
+        "spec.launch.output: must not contain control characters"},
     {WITH("\"launch\": {\"input\": 3}"), "spec.launch.input"},
     {WITH("\"launch\": {\"open_mode\": \"w\"}"), "spec.launch.open_mode"},
     {WITH("\"launch\": {\"workdir\": \"x\"}"), "spec.launch.workdir: expected the hash"},
@@ -170,11 +182,13 @@ static const struct refused {
     {WITH("\"launch\": {\"image\": \"a\\n\"}"), "spec.launch.image: expected an image"},
     {WITH("\"launch\": {\"image\": \"--privileged\"}"), "spec.launch.image: must not begin with -"},
     {WITH("\"launch\": {\"image\": 3}"), "spec.launch.image"},
-    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"image\": \"a\"}"), "spec.launch.image"},
+    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"image\": \"a\"}"),
+        "spec.launch.image"},
     {WITH("\"launch\": {\"tasks\": 4097}"), "spec.launch.tasks"},
     {WITH("\"cpus\": 3, \"launch\": {\"tasks\": 2, \"cpus_per_task\": 2}"),
         "spec.launch.tasks: 2 of 2 CPUs each are more than the 3 CPUs of a node"},
-    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"error\": \"e\"}"), "spec.launch.error"},
+    {WITH("\"checkpoint\": {\"method\": \"criu\"}, \"launch\": {\"error\": \"e\"}"),
+        "spec.launch.error"},
     {WITH("\"name\": \"\""), "spec.name: must not be empty"},
     {WITH("\"name\": \"a\\nb\""), "spec.name: must not contain control characters"},
     {WITH("\"name\": \"\\u009b31m\""), "spec.name: must not contain control characters"}, /* CSI */
@@ -199,7 +213,8 @@ static const struct refused {
     {WITH("\"checkpoint\": \"coop\""), "spec.checkpoint"},
     {WITH("\"checkpoint\": {\"method\": \"dmtcp\"}"), "spec.checkpoint.method"},
     {WITH("\"checkpoint\": {\"methd\": \"coop\"}"), "did you mean \"method\"?"},
-    {WITH("\"checkpoint\": {\"at\": \"06:00,6\"}"), "spec.checkpoint.at: expected times of the day"},
+    {WITH("\"checkpoint\": {\"at\": \"06:00,6\"}"),
+        "spec.checkpoint.at: expected times of the day"},
     {WITH("\"checkpoint\": {\"at\": 6}"), "spec.checkpoint.at"},
     {WITH("\"checkpoint\": {\"every_ms\": 999}"), "expected 0 (auto) or at least 1000, found 999"},
     {WITH("\"checkpoint\": {\"every_ms\": -1}"), "spec.checkpoint.every_ms"},
@@ -225,9 +240,12 @@ static const struct refused {
     {WITH("\"kill_on_invalid_dep\": \"no\""), "spec.kill_on_invalid_dep"},
     {WITH("\"launch\": {\"grace\": 10}"), "spec.launch.grace"},
     {WITH("\"launch\": {\"grace\": {\"signal\": 10}}"), "spec.launch.grace.before_ms"},
-    {WITH("\"launch\": {\"grace\": {\"signal\": 0, \"before_ms\": 1}}"), "spec.launch.grace.signal"},
-    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 65535001}}"), "spec.launch.grace.before_ms"},
-    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 1, \"script_only\": 1}}"), "spec.launch.grace.script_only"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 0, \"before_ms\": 1}}"),
+        "spec.launch.grace.signal"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 65535001}}"),
+        "spec.launch.grace.before_ms"},
+    {WITH("\"launch\": {\"grace\": {\"signal\": 1, \"before_ms\": 1, \"script_only\": 1}}"),
+        "spec.launch.grace.script_only"},
 };
 
 static void an_image_asks_for_nodes_that_can_run_it(void **state)
@@ -235,7 +253,8 @@ static void an_image_asks_for_nodes_that_can_run_it(void **state)
     static const char *const cases[][2] = {
         {"\"launch\": {\"image\": \"python:3.12\"}", "constraint=apptainer|podman"},
         {"\"launch\": {\"image\": \"/a/b.sif\"}", "constraint=apptainer"},
-        {"\"launch\": {\"image\": \"x\"}, \"constraint\": \"ib|roce\"", "constraint=(ib|roce)&(apptainer|podman)"},
+        {"\"launch\": {\"image\": \"x\"}, \"constraint\": \"ib|roce\"",
+            "constraint=(ib|roce)&(apptainer|podman)"},
         {"\"launch\": {\"image\": \"\"}", ""},
     };
     (void)state;
@@ -251,7 +270,8 @@ static void an_image_asks_for_nodes_that_can_run_it(void **state)
 static void nodes_and_a_deadline_are_read(void **state)
 {
     (void)state;
-    struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", \"nodelist\": \"n3,n1,n2\", \"exclude\": \"n2\","
+    struct jobspec s = parsed("{\"script\": \"#!/bin/sh\\n\", \"cwd\": \"/\", \"nodelist\": "
+                              "\"n3,n1,n2\", \"exclude\": \"n2\","
                               "\"deadline_at_ms\": 1790000000000, \"kill_on_invalid_dep\": false}");
     assert_string_equal(s.spec.extras, "nodes=n[1-3] exclude=n2");
     assert_int_equal(s.row.deadline_ms, 1790000000000);
@@ -269,7 +289,8 @@ static void what_is_malformed_is_refused_with_its_path(void **state)
         if (rc != ERR_INVALID || e.kind != ERR_INVALID)
             fail_msg("taken, or refused as %d: %s", rc, refused[i].text);
         if (!strstr(e.text, refused[i].expected))
-            fail_msg("\"%s\" is not in \"%s\", for %s", refused[i].expected, e.text, refused[i].text);
+            fail_msg(
+                "\"%s\" is not in \"%s\", for %s", refused[i].expected, e.text, refused[i].text);
         assert_null(s.spec.script);
     }
 }
@@ -374,7 +395,8 @@ static void lists_are_taken_up_to_their_limit(void **state)
     check(with_entry("env", 257, 1), false, "spec.env");
     check(with_entry("env", 1, 65537), false, "spec.env");
     check(with_entries("labels", JOBSPEC_LABELS_MAX, "l"), true, NULL);
-    check(with_entries("labels", JOBSPEC_LABELS_MAX + 1, "l"), false, "at most 64 entries, found 65");
+    check(
+        with_entries("labels", JOBSPEC_LABELS_MAX + 1, "l"), false, "at most 64 entries, found 65");
     check(with_entry("labels", 63, 1), true, NULL);
     check(with_entry("labels", 64, 1), false, "spec.labels");
 }
@@ -396,7 +418,8 @@ int main(void)
         cmocka_unit_test(only_script_and_cwd_are_required),
         cmocka_unit_test(everything_of_the_manual_is_read),
         cmocka_unit_test(an_image_asks_for_nodes_that_can_run_it),
-        cmocka_unit_test(nodes_and_a_deadline_are_read), cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
+        cmocka_unit_test(nodes_and_a_deadline_are_read),
+        cmocka_unit_test(what_is_malformed_is_refused_with_its_path),
         cmocka_unit_test(texts_are_taken_up_to_their_limit),
         cmocka_unit_test(lists_are_taken_up_to_their_limit),
         cmocka_unit_test(numbers_are_taken_up_to_their_limit),

@@ -109,12 +109,14 @@ static void a_file_that_is_lost_is_not_replaced(void **state)
     wire_secrets_wipe(&other);
 }
 
-/* Puts a line with a key before all others, as one does to change it; NULL: leaves out all but that one. */
+/* Puts a line with a key before all others, as one does to change it; NULL: leaves out all but that
+ * one. */
 static void rewrite(struct fixture *f, const char *key, bool keep)
 {
     struct buf old = {0}, text = {0};
     assert_int_equal(fs_read(f->config.key_file, MASTER_FILE_MAX, &old, &f->e), 0);
-    buf_printf(&text, "cluster %s\nkey %s\n%s", UID, key, keep ? strstr(buf_str(&old), "\nkey ") + 1 : "");
+    buf_printf(
+        &text, "cluster %s\nkey %s\n%s", UID, key, keep ? strstr(buf_str(&old), "\nkey ") + 1 : "");
     assert_int_equal(fs_write_atomic(f->config.key_file, text.data, text.len, 0600, &f->e), 0);
     buf_deinit(&old);
     buf_deinit(&text);

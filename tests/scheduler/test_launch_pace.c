@@ -10,7 +10,9 @@
 
 #define TURNS 1000
 
-static const struct cloud_driver_ops slow = {.provider = "slow", .launch_burst = 5, .launches_per_minute = 120},
+static const struct cloud_driver_ops slow = {.provider = "slow",
+                                         .launch_burst = 5,
+                                         .launches_per_minute = 120},
                                      unlimited = {.provider = "unlimited"};
 
 struct fixture {
@@ -70,7 +72,8 @@ static void a_burst_starts_at_once_and_the_rest_in_order_at_the_rate(void **stat
     teardown(&f);
 }
 
-/* Whoever comes when and however many: in no time t more than the burst and t times the rate, and nobody waits while there is a token. */
+/* Whoever comes when and however many: in no time t more than the burst and t times the rate, and
+ * nobody waits while there is a token. */
 static void no_time_sees_more_than_the_bucket_gives(void **state)
 {
     struct fixture f;

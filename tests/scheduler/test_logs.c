@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of jobs: pieces at offsets, and the one continuous log that readers see, of which nothing that was
- * shown ever changes.
+ * Output of jobs: pieces at offsets, and the one continuous log that readers see, of which nothing
+ * that was shown ever changes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,8 @@ static int64_t append(struct world *w, int64_t attempt, int64_t offset, const ch
 {
     int64_t size = -1;
     struct err e;
-    if (logs_append(&w->logs, w->reader, JOB, attempt, 0, offset, text, strlen(text), &size, &e) != 0)
+    if (logs_append(&w->logs, w->reader, JOB, attempt, 0, offset, text, strlen(text), &size, &e) !=
+        0)
         fail_msg("%s", e.text);
     return size;
 }
@@ -122,7 +123,8 @@ static struct piece read_at(struct world *w, int64_t offset, size_t max)
     struct piece p = {0};
     struct buf out = {0};
     struct err e;
-    if (logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB, .offset = offset}, max, &out, &p.next, &p.complete, &e) != 0)
+    if (logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB, .offset = offset}, max, &out,
+            &p.next, &p.complete, &e) != 0)
         fail_msg("%s", e.text);
     assert_true(out.len <= max && STR_COPY(p.text, buf_str(&out)));
     buf_deinit(&out);
@@ -173,7 +175,9 @@ static void output_of_other_attempts_and_jobs_is_apart(void **state)
     append(w, 1, 0, "mine");
     assert_int_equal(logs_append(&w->logs, w->reader, JOB + 1, 1, 0, 0, "theirs", 6, &size, &e), 0);
     check_log(w, "mine", true);
-    assert_int_equal(logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB + 2}, 100, &out, &next, &complete, &e), 0);
+    assert_int_equal(logs_read(&w->logs, w->reader, &(struct logs_part){.job = JOB + 2}, 100, &out,
+                         &next, &complete, &e),
+        0);
     assert_true(out.len == 0 && next == 0 && complete);
 }
 
@@ -405,7 +409,8 @@ static int read_part(struct world *w, const struct logs_part *part, struct piece
     struct buf out = {0};
     struct err e;
     *p = (struct piece){0};
-    int rc = logs_read(&w->logs, w->reader, part, sizeof(p->text) - 1, &out, &p->next, &p->complete, &e);
+    int rc =
+        logs_read(&w->logs, w->reader, part, sizeof(p->text) - 1, &out, &p->next, &p->complete, &e);
     if (rc == 0)
         STR_COPY(p->text, buf_str(&out));
     buf_deinit(&out);
@@ -420,7 +425,11 @@ static void check_part(struct world *w, struct logs_part part, const char *expec
     assert_string_equal(p.text, expected);
 }
 
-#define AT(s) (struct logs_part){.since = {(s) * 1000LL}}
+#define AT(s)                                                                                      \
+    (struct logs_part)                                                                             \
+    {                                                                                              \
+        .since = {(s)*1000LL }                                                                     \
+    }
 
 static void output_is_found_by_when_it_came(void **state)
 {
@@ -449,7 +458,8 @@ static void output_is_found_by_when_it_came(void **state)
     check_part(w, AT(100), all.text);
     check_part(w, AT(101), strstr(all.text, "d\n"));
     check_part(w, AT(200), strstr(all.text, "d\n"));
-    check_part(w, (struct logs_part){.since = {200 * 1000 + 999}}, strstr(all.text, "d\n")); /* to the second */
+    /* to the second */
+    check_part(w, (struct logs_part){.since = {200 * 1000 + 999}}, strstr(all.text, "d\n"));
     check_part(w, AT(201), strstr(all.text, "1\n"));
     check_part(w, AT(695), "50\n");
     check_part(w, AT(700), "50\n");
@@ -468,13 +478,15 @@ static void output_is_found_by_when_it_came(void **state)
     check_part(w, AT(901), "");
 }
 
-/* Output of before there was an index, one that a crash has cut, and what stands in it of output that a crash has taken back. */
+/* Output of before there was an index, one that a crash has cut, and what stands in it of output
+ * that a crash has taken back. */
 static void an_index_that_is_damaged_shows_too_much_rather_than_too_little(void **state)
 {
     struct world *w = *state;
     struct buf at = {0};
     struct err e;
-    char *path = mem_printf("%s/%d/%d/1.log.at", w->dir, JOB / 1000, JOB), *log = mem_strndup(path, strlen(path) - 3);
+    char *path = mem_printf("%s/%d/%d/1.log.at", w->dir, JOB / 1000, JOB),
+         *log = mem_strndup(path, strlen(path) - 3);
     put(w, 1, ATTEMPT_RUNNING);
     for (int s = 0; s < 5; s++) {
         vtimers_set_wall(&w->vt, (100 + s) * 1000LL);
@@ -516,7 +528,8 @@ static void the_last_lines_are_found_from_the_end(void **state)
     check_part(w, (struct logs_part){.tail = 5, .offset = -4}, "line");
     put(w, 2, ATTEMPT_ENDED);
     append(w, 2, 0, "second\n");
-    check_part(w, (struct logs_part){.tail = 3}, "no newline\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n");
+    check_part(w, (struct logs_part){.tail = 3},
+        "no newline\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n");
     /* Over many of the pieces that are looked at. */
     static char line[4096];
     memset(line, 'x', sizeof(line) - 2);
@@ -552,8 +565,10 @@ static void one_attempt_is_read_alone(void **state)
     put(w, 2, ATTEMPT_ENDED);
     assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 2}, &p), 0);
     assert_true(p.complete);
-    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 3}, &p), ERR_NOT_FOUND);
-    assert_int_equal(read_part(w, &(struct logs_part){.job = JOB, .attempt = 1, .rank = 1}, &p), ERR_NOT_FOUND);
+    assert_int_equal(
+        read_part(w, &(struct logs_part){.job = JOB, .attempt = 3}, &p), ERR_NOT_FOUND);
+    assert_int_equal(
+        read_part(w, &(struct logs_part){.job = JOB, .attempt = 1, .rank = 1}, &p), ERR_NOT_FOUND);
 }
 
 static void a_seam_waits_until_what_it_says_is_decided(void **state)
@@ -646,7 +661,8 @@ static void what_is_awaited_comes_before_the_next_attempts_seam(void **state)
     append(w, 2, 0, "second\n");
     check_log(w, "abc", false);
     assert_int_equal(append(w, 1, 3, "de\n"), 6);
-    check_log(w, "abcde\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n", true);
+    check_log(
+        w, "abcde\n---- belay: attempt 2 on node 12, from the beginning ----\nsecond\n", true);
 }
 
 static void it_is_awaited_for_a_while_only(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is stored.
+ * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is
+ * stored.
  */
 #include "scheduler/notify_guard.h"
 #include "scheduler/notify_seal.h"
@@ -19,9 +20,11 @@
 static void an_address_cannot_be_an_option_or_a_header(void **state)
 {
     (void)state;
-    static const char *const good[] = {"ann", "ann@example.com", "a.b+c_d=e~f-g@x-y.example", "root@localhost"};
-    static const char *const bad[] = {"", "-t", "-oQ/tmp@x", "@example.com", "ann@", "ann@@x", "ann@x@y", "ann@-x", "ann@.x", "a b",
-        "ann@example.com\nBcc: all@example.com", "ann@example.com\r\nBcc: x", "a,b@x", "<ann@x>", "ann@x;reboot", "$(reboot)", "`id`@x",
+    static const char *const good[] = {
+        "ann", "ann@example.com", "a.b+c_d=e~f-g@x-y.example", "root@localhost"};
+    static const char *const bad[] = {"", "-t", "-oQ/tmp@x", "@example.com", "ann@", "ann@@x",
+        "ann@x@y", "ann@-x", "ann@.x", "a b", "ann@example.com\nBcc: all@example.com",
+        "ann@example.com\r\nBcc: x", "a,b@x", "<ann@x>", "ann@x;reboot", "$(reboot)", "`id`@x",
         "ann@x|y", "\"a b\"@x", "ann@exam_ple", "\xc3\xa4@x", "ann@\xc3\xa4", "a\x7f@x", "ann/x@y"};
     struct err e;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -41,11 +44,14 @@ static void a_url_is_http_with_a_host_and_is_not_shown(void **state)
     (void)state;
     static const struct {
         const char *url, *host;
-    } good[] = {{"https://hooks.example.com/T0/B0/token?x=1#y", "hooks.example.com"}, {"http://a", "a"}, {"http://10.0.0.1:8080", "10.0.0.1"},
+    } good[] = {{"https://hooks.example.com/T0/B0/token?x=1#y", "hooks.example.com"},
+        {"http://a", "a"}, {"http://10.0.0.1:8080", "10.0.0.1"},
         {"https://[fd00::1]:443/x", "fd00::1"}, {"https://a?x", "a"}};
-    static const char *const bad[] = {"", "hooks.example.com", "ftp://a", "file:///etc/passwd", "https://", "https:///x", "https://u:p@a/",
-        "https://a@b/", "https://a:0/", "https://a:65536/", "https://a:/", "https://a:1x/", "https://a b/", "https://a/\n", "https://a/\"",
-        "https://a\\b", "https://[::1/", "https://[]/", "HTTPS://a", "https://a/\x7f", "https://\xc3\xa4/", "gopher://a", "https://a/<b>"};
+    static const char *const bad[] = {"", "hooks.example.com", "ftp://a", "file:///etc/passwd",
+        "https://", "https:///x", "https://u:p@a/", "https://a@b/", "https://a:0/",
+        "https://a:65536/", "https://a:/", "https://a:1x/", "https://a b/", "https://a/\n",
+        "https://a/\"", "https://a\\b", "https://[::1/", "https://[]/", "HTTPS://a",
+        "https://a/\x7f", "https://\xc3\xa4/", "gopher://a", "https://a/<b>"};
     char host[NOTIFY_HOST_MAX];
     struct err e;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -62,8 +68,10 @@ static void a_url_is_http_with_a_host_and_is_not_shown(void **state)
 
 /* 198.51.100.7, 10.9.9.9, 127.0.0.1, ::1 and 2001:db8::7 */
 static const struct notify_own own = {.n = 5,
-    .addresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 51, 100, 7}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, 9},
-        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}, {[15] = 1}, {0x20, 0x01, 0x0d, 0xb8, [15] = 7}}};
+    .addresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 51, 100, 7},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, 9},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}, {[15] = 1},
+        {0x20, 0x01, 0x0d, 0xb8, [15] = 7}}};
 
 static bool allows(const struct notify_guard *g, const char *host, const char *address)
 {
@@ -78,15 +86,20 @@ static bool allows(const struct notify_guard *g, const char *host, const char *a
 static void what_is_not_for_users_is_not_connected_to(void **state)
 {
     (void)state;
-    static const char *const never[] = {"127.0.0.1", "127.8.8.8", "0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200",
-        "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
-        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
-        "100.64.0.1", "100.127.255.255", "fd12::1", "fec0::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "2001:0:1::1", "::7f00:1", "::10.0.0.1",
-        "198.18.0.1", "192.0.0.192", "240.0.0.1", "198.51.100.7", "::ffff:198.51.100.7", "64:ff9b::c633:6407", "2001:db8::7"};
-    static const char *const usual[] = {"8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8", "64:ff9b::808:808", "172.32.0.1", "100.128.0.1", "198.51.100.8"};
-    static const char *const none[] = {"0.0.0.0", "169.254.169.254", "168.63.129.16", "100.100.100.200", "100.64.0.1", "224.0.0.1", "255.255.255.255", "::",
-        "fe80::1", "ff02::1", "fd00:ec2::254", "fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "192.0.0.192", "::7f00:1",
-        "64:ff9b:1::7f00:1"};
+    static const char *const never[] = {"127.0.0.1", "127.8.8.8", "0.0.0.0", "169.254.169.254",
+        "168.63.129.16", "100.100.100.200", "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1",
+        "ff02::1", "fd00:ec2::254", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a9fe:a9fe::1", "10.1.2.3", "172.16.0.1",
+        "172.31.255.255", "192.168.1.1", "100.64.0.1", "100.127.255.255", "fd12::1", "fec0::1",
+        "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "2001:0:1::1", "::7f00:1",
+        "::10.0.0.1", "198.18.0.1", "192.0.0.192", "240.0.0.1", "198.51.100.7",
+        "::ffff:198.51.100.7", "64:ff9b::c633:6407", "2001:db8::7"};
+    static const char *const usual[] = {"8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8",
+        "64:ff9b::808:808", "172.32.0.1", "100.128.0.1", "198.51.100.8"};
+    static const char *const none[] = {"0.0.0.0", "169.254.169.254", "168.63.129.16",
+        "100.100.100.200", "100.64.0.1", "224.0.0.1", "255.255.255.255", "::", "fe80::1", "ff02::1",
+        "fd00:ec2::254", "fd20:ce::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
+        "2002:a9fe:a9fe::1", "192.0.0.192", "::7f00:1", "64:ff9b:1::7f00:1"};
     struct notify_guard all = {0}, g = {0};
     struct err e;
     assert_int_equal(notify_guard_add(&all, "0.0.0.0/0", &e), 0);
@@ -95,12 +108,16 @@ static void what_is_not_for_users_is_not_connected_to(void **state)
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         if (allows(&all, "a", none[i]))
             fail_msg("allowed by a range: %s", none[i]);
-    assert_true(allows(&all, "a", "127.0.0.1") && allows(&all, "a", "10.1.2.3") && allows(&all, "a", "::1"));
-    assert_false(allows(&all, "a", "10.9.9.9") || allows(&all, "a", "198.51.100.7") || allows(&all, "a", "2001:db8::7")); /* its own */
+    assert_true(allows(&all, "a", "127.0.0.1") && allows(&all, "a", "10.1.2.3") &&
+                allows(&all, "a", "::1"));
+    /* its own */
+    assert_false(allows(&all, "a", "10.9.9.9") || allows(&all, "a", "198.51.100.7") ||
+                 allows(&all, "a", "2001:db8::7"));
     assert_int_equal(notify_guard_add(&all, "10.9.9.9", &e), 0);
     assert_true(allows(&all, "a", "10.9.9.9"));
     const struct sockaddr_in public = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
-    assert_false(notify_guard_allows(&g, "a", (const struct sockaddr *)&public, &(struct notify_own){.is_incomplete = true}));
+    assert_false(notify_guard_allows(
+        &g, "a", (const struct sockaddr *)&public, &(struct notify_own){.is_incomplete = true}));
     for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
         if (allows(&g, "a", never[i]))
             fail_msg("allowed: %s", never[i]);
@@ -113,7 +130,8 @@ static void what_is_not_for_users_is_not_connected_to(void **state)
 static void what_the_configuration_lists_is_all_there_is(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", "a b", "10.0.0.0/33", "10.0.0.0/-1", "fd00::/129", "https://a", "*", "*.", "-a", "10.0.0.0/x"};
+    static const char *const bad[] = {"", "a b", "10.0.0.0/33", "10.0.0.0/-1", "fd00::/129",
+        "https://a", "*", "*.", "-a", "10.0.0.0/x"};
     struct notify_guard g = {0};
     struct err e;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -147,7 +165,8 @@ static void a_sealed_url_opens_for_its_user_only(void **state)
     char host[NOTIFY_HOST_MAX], *url = NULL;
     notify_sealer_init(&s, SECRET);
     notify_sealer_init(&other, "100102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
-    json_t *spec = json_pack("{s:{s:[s,s]}}", "notify", "urls", "https://hooks.example.com/token", "https://[fd00::1]/x");
+    json_t *spec = json_pack("{s:{s:[s,s]}}", "notify", "urls", "https://hooks.example.com/token",
+        "https://[fd00::1]/x");
     assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0);
     json_t *urls = json_object_get(json_object_get(spec, "notify"), "urls");
     const char *sealed = json_string_value(json_array_get(urls, 0));
@@ -164,7 +183,8 @@ static void a_sealed_url_opens_for_its_user_only(void **state)
     assert_int_equal(notify_seal_spec(&s, "ann", spec, &e), 0); /* her own, again */
     assert_int_equal(notify_seal_spec(&s, "bob", spec, &e), ERR_INVALID);
     json_decref(spec);
-    static const char *const bad[] = {"sealed:", "sealed:a:", "sealed:a:00", "sealed::00", "sealed:a:zz", "https://a"};
+    static const char *const bad[] = {
+        "sealed:", "sealed:a:", "sealed:a:00", "sealed::00", "sealed:a:zz", "https://a"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_false(notify_sealed_host(bad[i], host));
         assert_int_equal(notify_unseal(&s, "ann", bad[i], &url, &e), ERR_INVALID);
@@ -173,20 +193,31 @@ static void a_sealed_url_opens_for_its_user_only(void **state)
     notify_sealer_wipe(&other);
 }
 
-static struct outbox_row row = {
-    .event = 77, .target = "mail", .job = 42, .attempt = 2, .kind = NOTIFY_FAIL, .end = END_FAILED, .exit_code = 3, .at = {1790000000000}};
+static struct outbox_row row = {.event = 77,
+    .target = "mail",
+    .job = 42,
+    .attempt = 2,
+    .kind = NOTIFY_FAIL,
+    .end = END_FAILED,
+    .exit_code = 3,
+    .at = {1790000000000}};
 
 static void a_mail_has_no_headers_but_ours(void **state)
 {
     (void)state;
-    struct job_row job = {.id = 42, .name = "a\nBcc: all@example.com\r\n\r\nbody", .user = "ann", .cron_at = WALL_NONE};
+    struct job_row job = {.id = 42,
+        .name = "a\nBcc: all@example.com\r\n\r\nbody",
+        .user = "ann",
+        .cron_at = WALL_NONE};
     const struct notify_facts f = {"0123", "lab", &row, &job};
     struct buf out = {0};
     notify_mail(&f, "belay@lab.example", "ann@example.com", "\r\n", &out);
     const char *text = buf_str(&out), *end = strstr(text, "\r\n\r\n");
     assert_non_null(end);
     assert_null(strstr(text, "\nBcc:"));
-    assert_true(str_starts(text, "From: belay@lab.example\r\nTo: ann@example.com\r\nSubject: [belay lab] job 42 \"a?Bcc: all@example.com????body\" of ann failed (failed), exit code 3\r\nDate: "));
+    assert_true(str_starts(text,
+        "From: belay@lab.example\r\nTo: ann@example.com\r\nSubject: [belay lab] job 42 "
+        "\"a?Bcc: all@example.com????body\" of ann failed (failed), exit code 3\r\nDate: "));
     assert_non_null(strstr(text, "\r\nMessage-ID: <0123-77@belay.invalid>\r\n"));
     assert_non_null(strstr(text, "Mon, 21 Sep 2026 14:13:20 +0000"));
     for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++)
@@ -197,7 +228,9 @@ static void a_mail_has_no_headers_but_ours(void **state)
 static void a_subject_that_is_not_ascii_is_encoded(void **state)
 {
     (void)state;
-    struct job_row job = {.id = 42, .name = "\xc3\xa4\xc3\xb6\xc3\xbc-training-of-the-very-long-name-\xe2\x82\xac", .user = "ann"};
+    struct job_row job = {.id = 42,
+        .name = "\xc3\xa4\xc3\xb6\xc3\xbc-training-of-the-very-long-name-\xe2\x82\xac",
+        .user = "ann"};
     const struct notify_facts f = {"0123", "lab", &row, &job};
     struct buf out = {0};
     notify_mail(&f, "belay", "ann", "\n", &out);
@@ -213,7 +246,8 @@ static void a_subject_that_is_not_ascii_is_encoded(void **state)
 static void a_body_is_json(void **state)
 {
     (void)state;
-    struct job_row job = {.id = 42, .name = "tr\"ain", .user = "ann", .submitted_at = {1}, .started_at = WALL_NONE};
+    struct job_row job = {
+        .id = 42, .name = "tr\"ain", .user = "ann", .submitted_at = {1}, .started_at = WALL_NONE};
     const struct notify_facts f = {"0123", "lab", &row, &job};
     struct buf out = {0};
     json_t *v;
@@ -232,7 +266,13 @@ static void a_body_is_json(void **state)
 static void a_budget_is_told_of_without_a_job(void **state)
 {
     (void)state;
-    const struct outbox_row of = {.event = 78, .kind = NOTIFY_BUDGET, .budget = "nlp", .pct = 80, .spent_uusd = 16000123456, .cap_uusd = 20000000000, .at = {1000}};
+    const struct outbox_row of = {.event = 78,
+        .kind = NOTIFY_BUDGET,
+        .budget = "nlp",
+        .pct = 80,
+        .spent_uusd = 16000123456,
+        .cap_uusd = 20000000000,
+        .at = {1000}};
     const struct notify_facts f = {"0123", "lab", &of, NULL};
     struct buf out = {0};
     json_t *v;
@@ -247,7 +287,8 @@ static void a_budget_is_told_of_without_a_job(void **state)
     json_decref(v);
     buf_deinit(&out);
     notify_mail(&f, "belay", "ann", "\n", &out);
-    assert_non_null(strstr(buf_str(&out), "Subject: [belay lab] budget nlp: 80 % of $20000.00 are spent\n"));
+    assert_non_null(
+        strstr(buf_str(&out), "Subject: [belay lab] budget nlp: 80 % of $20000.00 are spent\n"));
     assert_non_null(strstr(buf_str(&out), ": $16000.12.\n\nbelay budget show nlp tells more.\n"));
     buf_deinit(&out);
 }
@@ -255,7 +296,8 @@ static void a_budget_is_told_of_without_a_job(void **state)
 static void a_pool_that_does_not_boot_is_told_of_without_a_job(void **state)
 {
     (void)state;
-    const struct outbox_row of = {.event = 79, .kind = NOTIFY_BOOTS, .pool = "burst", .pct = 3, .at = {1000}};
+    const struct outbox_row of = {
+        .event = 79, .kind = NOTIFY_BOOTS, .pool = "burst", .pct = 3, .at = {1000}};
     const struct notify_facts f = {"0123", "lab", &of, NULL};
     struct buf out = {0};
     json_t *v;

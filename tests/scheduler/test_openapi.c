@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The document at /api/v1/openapi.json says what the router has, no more and no less, and makes sense in itself. That answers and
- * bodies are what it says is seen in test_api.py.
+ * The document at /api/v1/openapi.json says what the router has, no more and no less, and makes
+ * sense in itself. That answers and bodies are what it says is seen in test_api.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,8 @@ static bool is_described(const json_t *doc, const char *method, const char *rout
         char *same = as_route(path);
         bool is_it = str_eq(same, route);
         free(same);
-        json_object_foreach(item, verb, operation) if (is_it && strcasecmp(verb, method) == 0) return true;
+        json_object_foreach(
+            item, verb, operation) if (is_it && strcasecmp(verb, method) == 0) return true;
     }
     return false;
 }
@@ -141,10 +142,15 @@ static void the_document_is_whole(void **state)
         }
     }
     /* The kinds of errors are those of the program. */
-    const json_t *kinds = json_object_get(json_object_get(json_object_get(json_object_get(doc, "components"), "schemas"), "Error"), "properties");
-    kinds = json_object_get(json_object_get(json_object_get(json_object_get(kinds, "error"), "properties"), "kind"), "enum");
+    const json_t *kinds = json_object_get(
+        json_object_get(json_object_get(json_object_get(doc, "components"), "schemas"), "Error"),
+        "properties");
+    kinds = json_object_get(
+        json_object_get(json_object_get(json_object_get(kinds, "error"), "properties"), "kind"),
+        "enum");
     assert_true(json_array_size(kinds) > 10);
-    json_array_foreach(kinds, i, p) if (err_kind_from_name(json_string_value(p)) == ERR_NONE) fail_msg("%s is no kind", json_string_value(p));
+    json_array_foreach(kinds, i, p) if (err_kind_from_name(json_string_value(p)) == ERR_NONE)
+        fail_msg("%s is no kind", json_string_value(p));
     json_decref(ids);
     json_decref(doc);
 }

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BURST                                                                                                \
-    "  burst:\n    provider: aws\n    region: r1\n    zones: [a, b]\n    types: [g6.xlarge]\n    markets: "  \
-    "[spot]\n"                                                                                               \
+#define BURST                                                                                      \
+    "  burst:\n    provider: aws\n    region: r1\n    zones: [a, b]\n    types: [g6.xlarge]\n    " \
+    "markets: "                                                                                    \
+    "[spot]\n"                                                                                     \
     "    image: ami-1\n"
 
 static const struct config base = {.max_nodes = 40, .max_uusd_h = 2500000};
@@ -92,14 +93,17 @@ static void check_key(const json_t *change, const char *key, const char *before,
 static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
 {
     (void)state;
-    struct config a = parse("pools:\n  base: {usd_per_hour: 3.5}\n  old: {}\n" BURST),
-                  b = parse("limits: {max_nodes: 40, max_usd_per_hour: 2.75}\npools:\n  base: {required_labels: [team], usd_per_hour: "
-                            "0.25}\n  more: {}\n  burst:\n"
-                            "    provider: aws\n    region: r1\n    zones: [b, c]\n    types: [g6.xlarge]\n  "
-                            "  markets: [spot]\n"
-                            "    image: ami-2\n    idle_timeout: 90s\n    cooldown: 1500ms\n    "
-                            "return_after: 0\n    require_drill: true\n    drill_valid: 30d\n    max_gpus: 4\n    "
-                            "credentials: /k\n");
+    struct config
+        a = parse("pools:\n  base: {usd_per_hour: 3.5}\n  old: {}\n" BURST),
+        b = parse(
+            "limits: {max_nodes: 40, max_usd_per_hour: 2.75}\npools:\n  base: {required_labels: "
+            "[team], usd_per_hour: "
+            "0.25}\n  more: {}\n  burst:\n"
+            "    provider: aws\n    region: r1\n    zones: [b, c]\n    types: [g6.xlarge]\n  "
+            "  markets: [spot]\n"
+            "    image: ami-2\n    idle_timeout: 90s\n    cooldown: 1500ms\n    "
+            "return_after: 0\n    require_drill: true\n    drill_valid: 30d\n    max_gpus: 4\n    "
+            "credentials: /k\n");
     json_t *d = pools_diff(&a, &b);
     const json_t *pools = json_object_get(d, "pools"), *c;
     assert_true(pools_differ(d));
@@ -108,7 +112,8 @@ static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
     assert_string_equal(json_string_value(json_object_get(c, "change")), "changed");
     check_key(c, "usd_per_hour", "\"3.50\"", "\"0.25\"");
     check_key(c, "required_labels", "[]", "[\"team\"]");
-    assert_string_equal(json_string_value(json_object_get(member(pools, "pool", "more"), "change")), "added");
+    assert_string_equal(
+        json_string_value(json_object_get(member(pools, "pool", "more"), "change")), "added");
     assert_string_equal(
         json_string_value(json_object_get(member(pools, "pool", "old"), "change")), "removed");
     c = member(pools, "pool", "burst");
@@ -123,10 +128,11 @@ static void what_differs_is_told_key_by_key_in_the_files_words(void **state)
     check_key(c, "credentials", "null", "\"/k\"");
     assert_int_equal(json_array_size(json_object_get(c, "keys")), 9);
     assert_int_equal(json_array_size(json_object_get(c, "offers_added")), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(c, "offers_added"), 0)),
+        "c g6.xlarge spot");
     assert_string_equal(
-        json_string_value(json_array_get(json_object_get(c, "offers_added"), 0)), "c g6.xlarge spot");
-    assert_string_equal(
-        json_string_value(json_array_get(json_object_get(c, "offers_withdrawn"), 0)), "a g6.xlarge spot");
+        json_string_value(json_array_get(json_object_get(c, "offers_withdrawn"), 0)),
+        "a g6.xlarge spot");
     assert_int_equal(json_array_size(json_object_get(d, "limits")), 1);
     json_decref(d);
     d = pools_diff(&a, &a);
@@ -157,7 +163,8 @@ static void a_driver_goes_on_while_nothing_that_it_was_made_with_changes(void **
         struct buf text = {0};
         const char *burst = strstr(cases[i].line, "image") ? "" : "    image: ami-1\n";
         buf_printf(&text,
-            "pools:\n  burst:\n    provider: aws\n    region: r1\n    zones: [b]\n    types: [g5.xlarge]\n%s "
+            "pools:\n  burst:\n    provider: aws\n    region: r1\n    zones: [b]\n    types: "
+            "[g5.xlarge]\n%s "
             "   %s\n",
             burst, cases[i].line);
         struct config b = parse(buf_str(&text));
@@ -168,13 +175,12 @@ static void a_driver_goes_on_while_nothing_that_it_was_made_with_changes(void **
         config_deinit(&b);
         buf_deinit(&text);
     }
-    struct config
-        gcp = parse(
-            "pools:\n  burst: {provider: gcp, region: r1, zones: [a], types: [e2-standard-8], image: i, "
-            "project: one}\n"),
-        moved =
-            parse("pools:\n  burst: {provider: gcp, region: r1, zones: [a], types: [e2-standard-8], image: "
-                  "i, project: two}\n");
+    struct config gcp = parse("pools:\n  burst: {provider: gcp, region: r1, zones: [a], types: "
+                              "[e2-standard-8], image: i, "
+                              "project: one}\n"),
+                  moved = parse("pools:\n  burst: {provider: gcp, region: r1, zones: [a], types: "
+                                "[e2-standard-8], image: "
+                                "i, project: two}\n");
     assert_string_equal(pool_moved(&gcp.pools[0], &moved.pools[0]), "project");
     config_deinit(&gcp);
     config_deinit(&moved);
@@ -213,7 +219,8 @@ static void a_list_of_places_keeps_those_that_have_instances(void **state)
         if (cases[i].leaves)
             assert_string_equal(place, "10.0.0.7:2222");
         assert_false(pool_leaves(&a.pools[0], &b.pools[0], "", place));
-        assert_false(pool_leaves(&a.pools[0], &b.pools[0], "10.0.0.7:2222", place)); /* the id of nothing */
+        /* the id of nothing */
+        assert_false(pool_leaves(&a.pools[0], &b.pools[0], "10.0.0.7:2222", place));
         config_deinit(&a);
         config_deinit(&b);
         buf_deinit(&text);

@@ -138,8 +138,8 @@ static void a_launch_stays_with_its_driver_which_is_released_when_its_last_call_
     struct fixture *f = *state, *o = other_driver(f);
     f->by_hand[CALL_LAUNCH] = true;
     rig_demand(f);
-    provision_add_pool(
-        f->lab->provision, &(struct provision_pool){.name = "burst", .driver = &o->driver, .region = "r"});
+    provision_add_pool(f->lab->provision,
+        &(struct provision_pool){.name = "burst", .driver = &o->driver, .region = "r"});
     rig_settle(f);
     assert_int_equal(f->n_released, 0);
     assert_int_equal(rig_count(o, CALL_PRICES), 1); /* at once */
@@ -149,7 +149,8 @@ static void a_launch_stays_with_its_driver_which_is_released_when_its_last_call_
     rig_last(f, CALL_LAUNCH)->answered = true;
     rig_last(f, CALL_LAUNCH)->launched(rig_last(f, CALL_LAUNCH)->ctx, &e, NULL);
     rig_pass(f, 1000);
-    assert_int_equal(rig_count(f, CALL_LAUNCH), 2); /* the same call again, with what it said before */
+    /* the same call again, with what it said before */
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 2);
     assert_int_equal(rig_count(o, CALL_LAUNCH), 0);
     f->by_hand[CALL_LAUNCH] = false;
     rig_settle(f);

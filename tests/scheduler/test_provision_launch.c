@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches: refusals, lost replies, crashes between the intent and the answer, answers from several offers.
+ * Launches: refusals, lost replies, crashes between the intent and the answer, answers from several
+ * offers.
  */
 #include "tests/scheduler/rig.h"
 
@@ -37,8 +38,8 @@ static void a_definite_refusal_ends_the_intent_and_nothing_else_does(void **stat
         bool definite;
     } kinds[] = {{ERR_NO_CAPACITY, true}, {ERR_QUOTA, true}, {ERR_DENIED, true}, {ERR_CONFIG, true},
         {ERR_UNSUPPORTED, true}, {ERR_CONFLICT, true}, {ERR_TIMEOUT, false}, {ERR_IO, false},
-        {ERR_THROTTLED, false}, {ERR_UNAVAILABLE, false}, {ERR_INVALID, false}, {ERR_NOT_FOUND, false},
-        {ERR_CORRUPT, false}, {ERR_INTERNAL, false}};
+        {ERR_THROTTLED, false}, {ERR_UNAVAILABLE, false}, {ERR_INVALID, false},
+        {ERR_NOT_FOUND, false}, {ERR_CORRUPT, false}, {ERR_INTERNAL, false}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct fixture *f = *state;
         f->launch_error = kinds[i].kind;
@@ -134,7 +135,8 @@ static void what_is_ended_while_it_waits_for_its_turn_is_never_launched(void **s
     for (int64_t id = 1; id <= 3; id++)
         lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = id}}, NULL);
     for (int64_t id = 2; id <= 3; id++)
-        lab_post(f->lab, (struct event){.type = EV_END_INSTANCE, .end_instance = {.instance = id}}, NULL);
+        lab_post(f->lab, (struct event){.type = EV_END_INSTANCE, .end_instance = {.instance = id}},
+            NULL);
     rig_settle(f);
     rig_pass(f, 200000);
     assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
@@ -255,11 +257,13 @@ static void a_machine_that_is_listed_before_the_answer_may_still_be_refused(void
     rig_settle(f);
     assert_null(rig_instance(f, 1));
     assert_int_equal(rig_stats(f).refusals, 1);
-    assert_string_equal(model_offer(f->lab->model, 1)->why, "scripted"); /* in the provider's words */
+    /* in the provider's words */
+    assert_string_equal(model_offer(f->lab->model, 1)->why, "scripted");
 }
 
 /* As a price does that is read meanwhile. */
-static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again(void **state)
+static void a_row_that_changes_while_its_refusal_waits_for_a_commit_is_not_launched_again(
+    void **state)
 {
     struct fixture *f = *state;
     f->by_hand[CALL_LAUNCH] = true;
@@ -295,7 +299,8 @@ static void a_machine_that_ended_before_the_answer_is_gone(void **state)
     assert_null(rig_instance(f, 1));
 }
 
-static void an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known(void **state)
+static void an_intent_that_is_ended_while_its_launch_is_out_is_terminated_when_it_is_known(
+    void **state)
 {
     struct fixture *f = *state;
     f->by_hand[CALL_LAUNCH] = true;

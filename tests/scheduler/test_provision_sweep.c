@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sweeping: listings that lag, strays, machines that stop by themselves, and what is concluded from none of that.
+ * Sweeping: listings that lag, strays, machines that stop by themselves, and what is concluded from
+ * none of that.
  */
 #include "tests/scheduler/rig.h"
 
@@ -184,7 +185,8 @@ static void a_listing_waits_for_the_commit_under_way(void **state)
         lab_commit(f->lab, 0);
 }
 
-static void machines_of_a_pool_that_is_not_configured_any_more_are_left_alone_and_complained_of(void **state)
+static void machines_of_a_pool_that_is_not_configured_any_more_are_left_alone_and_complained_of(
+    void **state)
 {
     struct fixture *f = *state;
     rig_demand(f);

@@ -15,9 +15,10 @@
 static void what_is_loopback(void **state)
 {
     (void)state;
-    static const char *const loopback[] = {"127.0.0.1", "127.1", "localhost", "LOCALHOST.", "a.localhost", "::1", "[::1]", "::ffff:127.0.0.1",
-        "0.0.0.0", "::", "127.255.0.9"};
-    static const char *const others[] = {"10.0.0.1", "belay.example.com", "localhost.example.com", "128.0.0.1", "fd00::1", "::ffff:10.0.0.1", ""};
+    static const char *const loopback[] = {"127.0.0.1", "127.1", "localhost", "LOCALHOST.",
+        "a.localhost", "::1", "[::1]", "::ffff:127.0.0.1", "0.0.0.0", "::", "127.255.0.9"};
+    static const char *const others[] = {"10.0.0.1", "belay.example.com", "localhost.example.com",
+        "128.0.0.1", "fd00::1", "::ffff:10.0.0.1", ""};
     for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++)
         if (!reach_is_loopback(loopback[i]))
             fail_msg("not taken for loopback: %s", loopback[i]);
@@ -26,8 +27,9 @@ static void what_is_loopback(void **state)
             fail_msg("taken for loopback: %s", others[i]);
 }
 
-#define POOL                                                                                                     \
-    "pools: {burst: {provider: aws, region: us-east-1, zones: [us-east-1a], types: [m6i.xlarge], markets: [spot]," \
+#define POOL                                                                                       \
+    "pools: {burst: {provider: aws, region: us-east-1, zones: [us-east-1a], types: [m6i.xlarge], " \
+    "markets: [spot],"                                                                             \
     " image: ami-0123456789abcdef0, max_nodes: 4%s}}\n"
 
 /* "": it may start. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Agent sessions: what a status becomes, what an agent is told and when, over stale messages, restarts, full
- * disks and messages without room.
+ * Agent sessions: what a status becomes, what an agent is told and when, over stale messages,
+ * restarts, full disks and messages without room.
  */
 #include "tests/scheduler/lab.h"
 
@@ -49,8 +49,9 @@ static void on_answer(void *ctx, const struct err *e, const struct wire_desired 
     a->n_scripts = 0;
     for (size_t i = 0; i < d->n_attempts; i++) {
         const struct wire_desired_attempt *x = &d->attempts[i];
-        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "", x->script != NULL,
-            x->needs_secrets, x->secrets.version, x->ckpt_every_ms, x->saves_asked, x->limit_ms, x->gang_ended};
+        a->shown[i] = (struct shown){x->job, x->attempt, x->acked_sequence, x->want, "",
+            x->script != NULL, x->needs_secrets, x->secrets.version, x->ckpt_every_ms,
+            x->saves_asked, x->limit_ms, x->gang_ended};
         if (x->secrets.version)
             assert_string_equal(x->secrets.checkpoint_keys[0], KEY);
         STR_COPY(a->shown[i].reason, x->reason);
@@ -91,7 +92,8 @@ static struct wire_attempt_status status_of(int64_t job, int64_t attempt, enum w
         .total = WIRE_NONE};
 }
 
-static struct wire_attempt_status *tell(struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase)
+static struct wire_attempt_status *tell(
+    struct agent *a, int64_t job, int64_t attempt, enum wire_phase phase)
 {
     a->attempts[a->n_attempts] = status_of(job, attempt, phase);
     return &a->attempts[a->n_attempts++];
@@ -200,7 +202,8 @@ static void a_node_that_is_deleted_while_it_waits_is_told_so(void **state)
     send(f->agent, 0, 0, &f->answer);
     send(f->agent, f->answer.rev, 20000, &f->answer);
     assert_int_equal(f->answer.n, 0);
-    lab_post(f->lab, (struct event){.type = EV_NODE_DELETE, .node_delete = {.node = f->agent->node}}, NULL);
+    lab_post(f->lab,
+        (struct event){.type = EV_NODE_DELETE, .node_delete = {.node = f->agent->node}}, NULL);
     lab_turn(f->lab);
     assert_int_equal(f->answer.rc, ERR_NOT_FOUND);
 }
@@ -411,8 +414,8 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].secrets == 7);
     f->lab->secrets_late = true; /* the next ones: the answer may not have got there, or it did */
     send(f->agent, 0, 0, &f->answer);
-    assert_true(
-        f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets && f->answer.shown[0].secrets == 0);
+    assert_true(f->answer.n_scripts == 1 && f->answer.shown[0].needs_secrets &&
+                f->answer.shown[0].secrets == 0);
     tell(f->agent, 1, 1, WIRE_RUNNING);
     send(f->agent, 0, 0, &f->answer);
     assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].secrets == 0);
@@ -458,7 +461,8 @@ static void a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first(void
 {
     struct fixture *f = *state;
     run_one_job(f);
-    lab_post(f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1, .force = true}}, NULL);
+    lab_post(
+        f->lab, (struct event){.type = EV_REQUEUE, .requeue = {.job = 1, .force = true}}, NULL);
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].want, WIRE_SAVE_STOP);
@@ -537,7 +541,8 @@ static void large_scripts_come_in_several_messages_and_none_is_taken_back(void *
         assert_true(f->answer.bytes < WIRE_MESSAGE_MAX);
         assert_true(f->answer.n_scripts > 0);
         for (int i = 1; i <= JOBS; i++)
-            assert_true(!told[i] || answer_has(&f->answer, i)); /* to leave one out would be to kill it */
+            /* to leave one out would be to kill it */
+            assert_true(!told[i] || answer_has(&f->answer, i));
         if (messages++ % 3 == 0)
             continue; /* this reply was lost: the same comes again */
         rev = f->answer.rev;
@@ -668,13 +673,21 @@ static void another_time_limit_is_told_over_a_restart(void **state)
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
     send(f->agent, f->answer.rev, 20000, &f->answer);
-    lab_post(f->lab, (struct event){.type = EV_UPDATE, .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}}, NULL);
+    lab_post(f->lab,
+        (struct event){.type = EV_UPDATE,
+            .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &to}},
+        NULL);
     lab_turn(f->lab);
-    assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000); /* the one that waited was answered */
+    /* the one that waited was answered */
+    assert_true(f->answer.n == 1 && f->answer.shown[0].limit_ms == 7200000);
     lab_restart(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].limit_ms, 7200000);
-    lab_post(f->lab, (struct event){.type = EV_UPDATE, .update = {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &none}}, NULL);
+    lab_post(f->lab,
+        (struct event){.type = EV_UPDATE,
+            .update =
+                {.job = 1, .by = "ann", .fields = UPDATE_BIT(UPDATE_TIME_LIMIT), .to = &none}},
+        NULL);
     lab_turn(f->lab);
     send(f->agent, 0, 0, &f->answer);
     assert_int_equal(f->answer.shown[0].limit_ms, WIRE_NO_LIMIT);
@@ -683,7 +696,12 @@ static void another_time_limit_is_told_over_a_restart(void **state)
 static void an_automatic_interval_follows_the_last_save(void **state)
 {
     struct fixture *f = *state;
-    struct job_row row = {.name = "job", .user = "ann", .nodes = 1, .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
+    struct job_row row = {.name = "job",
+        .user = "ann",
+        .nodes = 1,
+        .need = {.cpus = 1},
+        .method = CKPT_COOP,
+        .ckpt_keep = 3};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct wire_checkpoint c[] = {checkpoint(1, 10), checkpoint(2, 20)};
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
@@ -697,7 +715,8 @@ static void an_automatic_interval_follows_the_last_save(void **state)
         c[n - 1].took_ms = (int64_t)n * 5000;
         send(f->agent, 0, 0, &f->answer);
         assert_true(f->answer.n_scripts == 0 && f->answer.shown[0].acked == (int64_t)n);
-        assert_int_equal(f->answer.shown[0].every_ms, core_save_interval_ms((int64_t)n * 5000, 0.05));
+        assert_int_equal(
+            f->answer.shown[0].every_ms, core_save_interval_ms((int64_t)n * 5000, 0.05));
     }
 }
 
@@ -705,7 +724,12 @@ static void an_automatic_interval_follows_the_last_save(void **state)
 static void the_other_ranks_are_told_when_one_has_succeeded(void **state)
 {
     struct fixture *f = *state;
-    struct job_row row = {.name = "job", .user = "ann", .nodes = 2, .need = {.cpus = 1}, .method = CKPT_COOP, .ckpt_keep = 3};
+    struct job_row row = {.name = "job",
+        .user = "ann",
+        .nodes = 2,
+        .need = {.cpus = 1},
+        .method = CKPT_COOP,
+        .ckpt_keep = 3};
     struct job_spec spec = {"#!/bin/sh\n", "[]", "{}", "/", "{}"};
     struct agent *other = agent_of(f->lab, lab_join(f->lab, "m", 4));
     lab_post(f->lab, (struct event){.type = EV_SUBMIT, .submit = {&row, &spec}}, NULL);
@@ -761,16 +785,19 @@ static void what_is_used_is_known_at_once_and_stored_with_the_end(void **state)
     f->agent->attempts[0].usage = (struct wire_usage){1500, 1400, 2250, 3 << 20, 4 << 20};
     send(f->agent, 0, 0, &f->answer);
     const struct attempt *a = job_attempt(job(f, 1));
-    assert_true(a->row.cpu_ms == 1500 && a->row.cpu_user_ms == 1400 && a->cpu_milli == 2250 && a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
+    assert_true(a->row.cpu_ms == 1500 && a->row.cpu_user_ms == 1400 && a->cpu_milli == 2250 &&
+                a->memory_bytes == 3 << 20 && a->row.memory_peak == 4 << 20);
     assert_int_equal(f->lab->n_commits, commits);
     f->agent->attempts[0].phase = WIRE_ENDED;
     STR_COPY(f->agent->attempts[0].end, "succeeded");
-    f->agent->attempts[0].usage = (struct wire_usage){.cpu_ms = 1700, .cpu_user_ms = 1500, .memory_peak_bytes = 5 << 20};
+    f->agent->attempts[0].usage =
+        (struct wire_usage){.cpu_ms = 1700, .cpu_user_ms = 1500, .memory_peak_bytes = 5 << 20};
     send(f->agent, 0, 0, &f->answer);
     struct attempt_row stored = {0};
     struct err e;
     assert_int_equal(db_read_attempts(f->lab->reader, 1, keep_attempt, &stored, &e), 0);
-    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 && stored.cpu_user_ms == 1500 && stored.memory_peak == 5 << 20);
+    assert_true(stored.end == END_SUCCEEDED && stored.cpu_ms == 1700 &&
+                stored.cpu_user_ms == 1500 && stored.memory_peak == 5 << 20);
 }
 
 static int count_kind(void *ctx, const struct history_row *h)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tick: nothing leaves before its commit; a full disk refuses and recovers; any other failure is the end.
+ * The tick: nothing leaves before its commit; a full disk refuses and recovers; any other failure
+ * is the end.
  */
 #include "tests/scheduler/lab.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * User data: a script that any sh reads, that writes the configuration an agent reads, and that is the same
- * whenever it is made again.
+ * User data: a script that any sh reads, that writes the configuration an agent reads, and that is
+ * the same whenever it is made again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static void the_same_arguments_give_the_same_bytes(void **state)
 /* Runs `sh OPTION FILE` in dir with PATH = dir, so that "belay-agent" is ours. */
 static int run_sh(const char *dir, const char *option)
 {
-    char *command = mem_printf(
-        "cd %s && BELAY_NODE_DIR=%s/node PATH=%s:/usr/bin:/bin sh %s ./boot", dir, dir, dir, option);
+    char *command = mem_printf("cd %s && BELAY_NODE_DIR=%s/node PATH=%s:/usr/bin:/bin sh %s ./boot",
+        dir, dir, dir, option);
     int status = system(command);
     free(command);
     return status;
@@ -113,7 +113,8 @@ static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **st
     assert_int_equal(run_sh(dir, "-n"), 0);
     assert_int_equal(run_sh(dir, ""), 0);
     check_configuration(dir);
-    char *path = mem_printf("%s/started", dir), *expected = mem_printf("--config %s/node/agent.yaml\n", dir);
+    char *path = mem_printf("%s/started", dir),
+         *expected = mem_printf("--config %s/node/agent.yaml\n", dir);
     struct buf started = {0};
     assert_int_equal(fs_read(path, 1000, &started, &e), 0);
     assert_string_equal(buf_str(&started), expected);
@@ -125,7 +126,8 @@ static void sh_reads_it_and_it_starts_the_agent_with_its_configuration(void **st
 }
 
 /* Our sleep does not. */
-static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not(void **state)
+static void an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not(
+    void **state)
 {
     (void)state;
     char dir[] = "/tmp/belay-userdata-XXXXXX";
@@ -164,7 +166,8 @@ static void the_token_stands_in_files_only(void **state)
         const char *line = at;
         while (line[-1] != '\n')
             line--;
-        assert_true(strncmp(line, "Authorization: ", 15) == 0 || strncmp(line, "header = ", 9) == 0);
+        assert_true(
+            strncmp(line, "Authorization: ", 15) == 0 || strncmp(line, "header = ", 9) == 0);
     }
     assert_int_equal(n, 3);
     assert_null(strstr(text, "export"));
@@ -202,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_arguments_give_the_same_bytes),
         cmocka_unit_test(sh_reads_it_and_it_starts_the_agent_with_its_configuration),
-        cmocka_unit_test(an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not),
+        cmocka_unit_test(
+            an_agent_that_is_killed_is_started_again_and_one_that_ends_by_itself_is_not),
         cmocka_unit_test(the_token_stands_in_files_only),
         cmocka_unit_test(a_certificate_without_an_end_of_line_gets_one),
         cmocka_unit_test(without_a_metadata_address_the_agent_takes_the_real_one),

@@ -21,7 +21,8 @@ struct fake {
     char cluster[CLOUD_NAME_MAX]; /* "": all */
 };
 
-static void fake_volumes(struct cloud_driver *d, const char *region, const char *cluster, cloud_volumes_fn done, void *ctx)
+static void fake_volumes(struct cloud_driver *d, const char *region, const char *cluster,
+    cloud_volumes_fn done, void *ctx)
 {
     struct fake *f = (struct fake *)d;
     assert_string_equal(region, "r");
@@ -32,7 +33,8 @@ static void fake_volumes(struct cloud_driver *d, const char *region, const char 
     STR_COPY(f->cluster, cluster ? cluster : "");
 }
 
-static const struct cloud_driver_ops fake_ops = {.provider = "aws", .volumes = fake_volumes}, without_ops = {.provider = "lambda"};
+static const struct cloud_driver_ops fake_ops = {.provider = "aws", .volumes = fake_volumes},
+                                     without_ops = {.provider = "lambda"};
 
 struct rig {
     struct vtimers vt;
@@ -46,7 +48,9 @@ static bool place(void *ctx, size_t i, struct volumes_place *ret_place)
 {
     struct rig *g = ctx;
     static const char *const names[] = {"a", "b", "c", "none"};
-    *ret_place = (struct volumes_place){.pool = names[i < 4 ? i : 3], .region = "r", .driver = i < DRIVERS ? &g->fakes[i].base : NULL};
+    *ret_place = (struct volumes_place){.pool = names[i < 4 ? i : 3],
+        .region = "r",
+        .driver = i < DRIVERS ? &g->fakes[i].base : NULL};
     return i <= DRIVERS;
 }
 
@@ -56,7 +60,8 @@ static int setup(void **state)
     vtimers_init(&g->vt, 1787400000000);
     for (int i = 0; i < DRIVERS; i++)
         g->fakes[i].base.ops = i < 2 ? &fake_ops : &without_ops;
-    g->v = volumes_create(&(struct volumes_options){.place = place, .ctx = g, .timers = &g->vt.timers, .cluster_uid = "lab"});
+    g->v = volumes_create(&(struct volumes_options){
+        .place = place, .ctx = g, .timers = &g->vt.timers, .cluster_uid = "lab"});
     *state = g;
     return 0;
 }
@@ -195,7 +200,8 @@ static bool no_place(void *ctx, size_t i, struct volumes_place *ret_place)
 static void without_providers_the_answer_is_there_at_once(void **state)
 {
     struct rig *g = *state;
-    struct volumes *v = volumes_create(&(struct volumes_options){.place = no_place, .timers = &g->vt.timers, .cluster_uid = "lab"});
+    struct volumes *v = volumes_create(&(struct volumes_options){
+        .place = no_place, .timers = &g->vt.timers, .cluster_uid = "lab"});
     volumes_read(v, false, on_read, g);
     assert_int_equal(g->answers, 1);
     assert_string_equal(g->said, "");
@@ -203,7 +209,8 @@ static void without_providers_the_answer_is_there_at_once(void **state)
     volumes_destroy(NULL);
 }
 
-/* At the end the drivers were destroyed before, which ends their calls; and if not, nobody is told any more. */
+/* At the end the drivers were destroyed before, which ends their calls; and if not, nobody is told
+ * any more. */
 static void who_still_waits_at_the_end_is_forgotten(void **state)
 {
     struct rig *g = *state;

@@ -12,7 +12,8 @@
 #define START 1785542400000 /* 2026-08-01 */
 #define MINUTE 60000
 
-static void add_instance(struct db_batch *b, int64_t id, const char *zone, int64_t from_ms, int64_t until_ms, bool launched, bool reclaimed)
+static void add_instance(struct db_batch *b, int64_t id, const char *zone, int64_t from_ms,
+    int64_t until_ms, bool launched, bool reclaimed)
 {
     struct instance_row r = {.id = id,
         .market = MARKET_SPOT,
@@ -37,7 +38,8 @@ static void add_instance(struct db_batch *b, int64_t id, const char *zone, int64
     batch_add(b, TABLE_INSTANCES, &r);
 }
 
-static void add_job(struct db_batch *b, int64_t id, enum ckpt_method method, int32_t nodes, enum job_state state)
+static void add_job(
+    struct db_batch *b, int64_t id, enum ckpt_method method, int32_t nodes, enum job_state state)
 {
     struct prng p;
     struct job_row r = {0};
@@ -58,7 +60,13 @@ static void add_job(struct db_batch *b, int64_t id, enum ckpt_method method, int
 
 static void add_time(struct db_batch *b, int64_t job, enum ledger_kind kind, int64_t ms)
 {
-    struct ledger_row r = {.job = job, .attempt = 1, .node = 1, .kind = kind, .from = {START}, .to = {START + ms}, .ms = ms};
+    struct ledger_row r = {.job = job,
+        .attempt = 1,
+        .node = 1,
+        .kind = kind,
+        .from = {START},
+        .to = {START + ms},
+        .ms = ms};
     batch_add(b, TABLE_LEDGER, &r);
 }
 
@@ -75,7 +83,8 @@ static void jobs_are_what_the_ledger_calls_useful(void **state)
     add_time(&b, 1, LEDGER_USEFUL, 3 * MINUTE); /* of its second attempt */
     add_job(&b, 2, CKPT_NONE, 2, JOB_ENDED);
     b.changes.jobs[1].extras = 5;
-    batch_add(&b, TABLE_EXTRAS, &(struct extras_row){.id = 5, .text = "gpu=a100 exclusive=yes input=aws/us-east-1:1024"});
+    batch_add(&b, TABLE_EXTRAS,
+        &(struct extras_row){.id = 5, .text = "gpu=a100 exclusive=yes input=aws/us-east-1:1024"});
     add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE); /* of each of its ranks */
     add_time(&b, 2, LEDGER_USEFUL, 4 * MINUTE);
     add_job(&b, 3, CKPT_COOP, 1, JOB_ENDED); /* cancelled before it ran */
@@ -107,9 +116,11 @@ static void a_trace_is_what_became_of_launches(void **state)
     struct db_batch b = {0};
     struct traces t = {0};
     struct err e;
-    add_instance(&b, 1, "a", 0, 10 * MINUTE, true, true);         /* there for ten minutes, taken back, */
+    /* there for ten minutes, taken back, */
+    add_instance(&b, 1, "a", 0, 10 * MINUTE, true, true);
     add_instance(&b, 2, "a", 12 * MINUTE, 12 * MINUTE, false, false); /* refused, */
-    add_instance(&b, 3, "a", 15 * MINUTE, 20 * MINUTE, true, false);  /* there again, and ended by us */
+    /* there again, and ended by us */
+    add_instance(&b, 3, "a", 15 * MINUTE, 20 * MINUTE, true, false);
     add_instance(&b, 4, "b", 5 * MINUTE, 5 * MINUTE, false, false);
     util_commit(d, &b);
     db_close(d);
@@ -160,8 +171,10 @@ static void what_is_no_past_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(jobs_are_what_the_ledger_calls_useful, util_setup, util_teardown),
-        cmocka_unit_test_setup_teardown(a_trace_is_what_became_of_launches, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            jobs_are_what_the_ledger_calls_useful, util_setup, util_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_trace_is_what_became_of_launches, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(what_is_no_past_is_said, util_setup, util_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

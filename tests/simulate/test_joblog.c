@@ -35,8 +35,11 @@ static void a_table_says_what_jobs_asked_for(void **state)
 {
     (void)state;
     struct joblog l = read_log("jobs.csv",
-        "id,name,user,team,pool,submit,run,cpus,gpus,memory,nodes,time_limit,market,checkpoint,save,checkpoint_every,finish_by,colour\r\n"
-        "2,\"say \"\"hi\"\", then\",bob,vision,,2026-08-01T00:00:10Z,90m,8,1,32G,2,2h,spot,no,,auto,2026-08-01 03:00:00,red\r\n"
+        "id,name,user,team,pool,submit,run,cpus,gpus,memory,nodes,time_limit,market,checkpoint,"
+        "save,checkpoint_every,finish_by,colour\r\n"
+        "2,\"say \"\"hi\"\", "
+        "then\",bob,vision,,2026-08-01T00:00:10Z,90m,8,1,32G,2,2h,spot,no,,auto,2026-08-01 "
+        "03:00:00,red\r\n"
         "\r\n"
         "1,train,ann,nlp,base,2026-08-01T00:00:00.500Z,3600,,,,,,,,7s,10m,,\r\n"
         "3,never,ann,nlp,base,2026-08-01T00:00:00Z,0,,,,,,,,,,,\r\n");
@@ -74,8 +77,11 @@ static void a_table_says_what_jobs_asked_for(void **state)
 static void a_log_says_what_jobs_read(void **state)
 {
     (void)state;
-    struct joblog l = read_log("jobs.csv", "submit,run,input,input_place\n0,1,140G,aws/us-east-1\n1,1,512M,\n2,1,1G,store\n3,1,,aws/us-east-1\n4,1,0,\n5,1,140G,aws/us-east-1\n");
-    static const char *const extras[] = {"input=aws/us-east-1:150323855360", "input=store:536870912", "input=store:1073741824", NULL, NULL};
+    struct joblog l = read_log("jobs.csv",
+        "submit,run,input,input_place\n0,1,140G,aws/us-east-1\n1,1,512M,\n2,1,1G,store\n3,1,,aws/"
+        "us-east-1\n4,1,0,\n5,1,140G,aws/us-east-1\n");
+    static const char *const extras[] = {"input=aws/us-east-1:150323855360",
+        "input=store:536870912", "input=store:1073741824", NULL, NULL};
     assert_int_equal(l.n, 6);
     for (int i = 0; i < 5; i++) {
         if (extras[i])
@@ -85,13 +91,17 @@ static void a_log_says_what_jobs_read(void **state)
     }
     assert_ptr_equal(l.jobs[5].extras, l.jobs[0].extras);
     joblog_deinit(&l);
-#define JOB "{\"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:00:00Z\", \"ended_at\": \"2026-08-01T01:00:00Z\", \"input\": "
-    l = read_log("jobs.json", "[" JOB "{\"place\": \"gcp/us-central1\", \"bytes\": 7}}, " JOB "null}]");
+#define JOB                                                                                        \
+    "{\"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:00:00Z\", "      \
+    "\"ended_at\": \"2026-08-01T01:00:00Z\", \"input\": "
+    l = read_log(
+        "jobs.json", "[" JOB "{\"place\": \"gcp/us-central1\", \"bytes\": 7}}, " JOB "null}]");
     assert_int_equal(l.n, 2);
     assert_string_equal(l.jobs[0].extras, "input=gcp/us-central1:7");
     assert_null(l.jobs[1].extras);
     joblog_deinit(&l);
-    static const char *const wrong[] = {"{\"bytes\": 0}}]", "{\"bytes\": 1152921504606846977}}]", "{\"place\": \"aws\", \"bytes\": 7}}]", "{}}]", "7}]"};
+    static const char *const wrong[] = {"{\"bytes\": 0}}]", "{\"bytes\": 1152921504606846977}}]",
+        "{\"place\": \"aws\", \"bytes\": 7}}]", "{}}]", "7}]"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[400] = "[" JOB;
         strcat(text, wrong[i]);
@@ -99,16 +109,23 @@ static void a_log_says_what_jobs_read(void **state)
     }
 }
 
-/* sacct -P --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,NNodes,Timelimit,AllocTRES */
+/* sacct -P
+ *
+ *
+ * --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,NNodes,Timelimit,AllocTRES */
 static void what_sacct_prints_is_one(void **state)
 {
     (void)state;
-    struct joblog l = read_log("sacct.txt",
-        "JobID|JobName|User|Account|Submit|Start|End|Elapsed|State|AllocCPUS|ReqMem|NNodes|Timelimit|AllocTRES\n"
-        "101|train|ann|nlp|2026-08-01T00:00:00|2026-08-01T00:05:00|2026-08-02T02:05:00|1-02:00:00|COMPLETED|16|4Gc|2|2-00:00:00|"
-        "billing=16,cpu=16,gres/gpu=2,mem=64G,node=2\n"
-        "101.batch|batch||nlp|2026-08-01T00:05:00|2026-08-01T00:05:00|2026-08-02T02:05:00|1-02:00:00|COMPLETED|8||1||\n"
-        "102|gone|bob|nlp|2026-08-01T00:00:00|None|2026-08-01T00:01:00|00:00:00|CANCELLED by 7|0|64Gn|1|UNLIMITED|\n");
+    struct joblog l =
+        read_log("sacct.txt", "JobID|JobName|User|Account|Submit|Start|End|Elapsed|State|AllocCPUS|"
+                              "ReqMem|NNodes|Timelimit|AllocTRES\n"
+                              "101|train|ann|nlp|2026-08-01T00:00:00|2026-08-01T00:05:00|2026-08-"
+                              "02T02:05:00|1-02:00:00|COMPLETED|16|4Gc|2|2-00:00:00|"
+                              "billing=16,cpu=16,gres/gpu=2,mem=64G,node=2\n"
+                              "101.batch|batch||nlp|2026-08-01T00:05:00|2026-08-01T00:05:00|2026-"
+                              "08-02T02:05:00|1-02:00:00|COMPLETED|8||1||\n"
+                              "102|gone|bob|nlp|2026-08-01T00:00:00|None|2026-08-01T00:01:00|00:00:"
+                              "00|CANCELLED by 7|0|64Gn|1|UNLIMITED|\n");
     assert_int_equal(l.n, 1);
     assert_int_equal(l.n_never_ran, 1);
     assert_int_equal(l.jobs[0].work_ms, 26 * 3600000);
@@ -121,18 +138,19 @@ static void what_sacct_prints_is_one(void **state)
     joblog_deinit(&l);
 }
 
-/* Memory of all nodes together, in parts of a unit; and the separator behind the last column, as sacct -p has it. */
+/* Memory of all nodes together, in parts of a unit; and the separator behind the last column, as
+ * sacct -p has it. */
 static void what_newer_sacct_prints_is_one(void **state)
 {
     (void)state;
-    struct joblog l = read_log("sacct.txt",
-        "\xEF\xBB\xBFJobID|Submit|Elapsed|AllocCPUS|ReqMem|NNodes|\n"
-        "1|2026-08-01T00:00:00|01:00:00|4|7.50G|1|\n"
-        "2|2026-08-01T00:00:01|01:00:00|4|128G|4|\n"
-        "3|2026-08-01T00:00:02|01:00:00|4|1.50Gn|2|\n"
-        "4|2026-08-01T00:00:03|01:00:00|4|1000.5Mc|2|\n"
-        "5|2026-08-01T00:00:04|01:00:00|4|0|1|\n"
-        "6|2026-08-01T00:00:05|01:00:00|4|512.50K|1|\n");
+    struct joblog l =
+        read_log("sacct.txt", "\xEF\xBB\xBFJobID|Submit|Elapsed|AllocCPUS|ReqMem|NNodes|\n"
+                              "1|2026-08-01T00:00:00|01:00:00|4|7.50G|1|\n"
+                              "2|2026-08-01T00:00:01|01:00:00|4|128G|4|\n"
+                              "3|2026-08-01T00:00:02|01:00:00|4|1.50Gn|2|\n"
+                              "4|2026-08-01T00:00:03|01:00:00|4|1000.5Mc|2|\n"
+                              "5|2026-08-01T00:00:04|01:00:00|4|0|1|\n"
+                              "6|2026-08-01T00:00:05|01:00:00|4|512.50K|1|\n");
     static const int64_t mib[] = {7680, 32 << 10, 1536, 2002, 0, 1};
     assert_int_equal(l.n, 6);
     assert_string_equal(l.ignored, "");
@@ -151,14 +169,16 @@ static void what_newer_sacct_prints_is_one(void **state)
 static void deadlines_may_count_from_the_submit(void **state)
 {
     (void)state;
-    struct joblog l = read_log("x", "submit,run,finish_by,deadline\n10,1h,+8h,\n20,1h,,+90\n30,1h,50,\n");
+    struct joblog l =
+        read_log("x", "submit,run,finish_by,deadline\n10,1h,+8h,\n20,1h,,+90\n30,1h,50,\n");
     assert_int_equal(l.jobs[0].finish_by.ms, 10000 + 8 * 3600000);
     assert_false(l.jobs[0].ends_late);
     assert_int_equal(l.jobs[1].finish_by.ms, 20000 + 90 * 60000);
     assert_true(l.jobs[1].ends_late);
     assert_int_equal(l.jobs[2].finish_by.ms, 50000);
     joblog_deinit(&l);
-    static const char soon[] = "submit,run,finish_by\n10,1h,+soon\n", never[] = "submit,run,finish_by\n,1h,+8h\n";
+    static const char soon[] = "submit,run,finish_by\n10,1h,+soon\n",
+                      never[] = "submit,run,finish_by\n,1h,+8h\n";
     refuse("f.csv", soon, sizeof soon - 1, "f.csv:2: finish_by: expected a duration");
     refuse("f.csv", never, sizeof never - 1, "f.csv:2: submit: expected a time");
 }
@@ -199,13 +219,17 @@ static void tables_that_are_wrong_are_refused_with_their_line(void **state)
         {"submit,run,cpus\n0,1,many\n", "f.csv:2: cpus:"},
         {"submit,run,nodes\n0,1,257\n", "f.csv:2: nodes:"},
         {"submit,run,memory\n0,1,lots\n", "f.csv:2: memory:"},
-        {"submit,run,market\n0,1,spott\n", "f.csv:2: market: expected one of any, spot, on-demand (nearest: spot), found \"spott\""},
+        {"submit,run,market\n0,1,spott\n", "f.csv:2: market: expected one of any, spot, on-demand "
+                                           "(nearest: spot), found \"spott\""},
         {"submit,run,checkpoint\n0,1,maybe\n", "f.csv:2: checkpoint:"},
-        {"submit,run,checkpoint_every\n0,1,500ms\n", "f.csv:2: checkpoint_every: expected auto, or at least 1s"},
+        {"submit,run,checkpoint_every\n0,1,500ms\n",
+            "f.csv:2: checkpoint_every: expected auto, or at least 1s"},
         {"submit,run,checkpoint_every\n0,1,often\n", "f.csv:2: checkpoint_every:"},
         {"submit,run,input\n0,1,lots\n", "f.csv:2: input:"},
         {"submit,run,input\n0,1,-1G\n", "f.csv:2: input:"},
-        {"submit,run,input,input_place\n0,1,1G,here\n", "f.csv:2: input_place: expected where it lies, aws/REGION, azure/REGION, gcp/REGION or store, found \"here\""},
+        {"submit,run,input,input_place\n0,1,1G,here\n",
+            "f.csv:2: input_place: expected where it lies, aws/REGION, azure/REGION, gcp/REGION or "
+            "store, found \"here\""},
         {"submit,run,input,input_place\n0,1,1G,mars/north\n", "f.csv:2: input_place:"},
         {"submit,run\n\"0,1\n", "f.csv:2: column 1 begins with a double quote, and none ends it"},
         {"submit,run\n\"0\"0,1\n", "f.csv:2: there is something behind the double quote"},
@@ -230,11 +254,11 @@ static void tables_that_are_wrong_are_refused_with_their_line(void **state)
 static void the_standard_workload_format_is_read(void **state)
 {
     (void)state;
-    struct joblog l = read_log("a.swf",
-        "\xEF\xBB\xBF; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
-        "  1   100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n"
-        "2 50 -1 -1 -1 -1 -1 8 60 -1 5 12 3 -1 1 -1 -1 -1\n"
-        "3 60 0 30.5 3.5 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
+    struct joblog l =
+        read_log("a.swf", "\xEF\xBB\xBF; Version: 2.2\n; UnixStartTime: 1785542400\n;\n\n"
+                          "  1   100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n"
+                          "2 50 -1 -1 -1 -1 -1 8 60 -1 5 12 3 -1 1 -1 -1 -1\n"
+                          "3 60 0 30.5 3.5 -1 -1 -1 -1 -1 1 -1 -1 -1 1 -1 -1 -1\n");
     assert_int_equal(l.n, 2);
     assert_int_equal(l.n_never_ran, 1);
     assert_int_equal(l.jobs[0].submit.ms, MIDNIGHT + 60000);
@@ -253,12 +277,18 @@ static void the_standard_workload_format_is_read(void **state)
         const char *text, *part;
     } wrong[] = {
         {"1 2 3\n", "a.swf:1: expected 18 numbers, found fewer, or other text"},
-        {"; x\n1 100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1 7\n", "a.swf:2: expected 18 numbers, found more"},
-        {"1 100 5 36x0 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 4: expected a number"},
-        {"1 nan 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 2: expected a number"},
-        {"1 -9 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 2: expected seconds"},
-        {"1 9 5 3600 32 -1 2048 1e9 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 8: expected at most"},
-        {"1 9 5 1e12 32 -1 2048 1 7200 -1 1 12 3 -1 1 -1 -1 -1\n", "a.swf:1: field 4: expected at most a year"},
+        {"; x\n1 100 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1 7\n",
+            "a.swf:2: expected 18 numbers, found more"},
+        {"1 100 5 36x0 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n",
+            "a.swf:1: field 4: expected a number"},
+        {"1 nan 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n",
+            "a.swf:1: field 2: expected a number"},
+        {"1 -9 5 3600 32 -1 2048 64 7200 -1 1 12 3 -1 1 -1 -1 -1\n",
+            "a.swf:1: field 2: expected seconds"},
+        {"1 9 5 3600 32 -1 2048 1e9 7200 -1 1 12 3 -1 1 -1 -1 -1\n",
+            "a.swf:1: field 8: expected at most"},
+        {"1 9 5 1e12 32 -1 2048 1 7200 -1 1 12 3 -1 1 -1 -1 -1\n",
+            "a.swf:1: field 4: expected at most a year"},
         {"; UnixStartTime: -1\n", "a.swf:1: UnixStartTime:"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -268,13 +298,18 @@ static void the_standard_workload_format_is_read(void **state)
 static void what_belay_list_prints_is_read(void **state)
 {
     (void)state;
-    struct joblog l = read_log("jobs.json",
-        "{\"jobs\": [{\"id\": 7, \"name\": \"train\", \"user\": \"ann\", \"team\": null, \"pool\": \"base\", \"state\": \"ended\","
-        " \"cpus\": 8, \"memory_mib\": 1024, \"gpus\": 1, \"nodes\": 2, \"market\": \"any\", \"time_limit_ms\": null,"
-        " \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 90000}, \"pause_ms\": 1500, \"lost_ms\": 60000,"
-        " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": \"2026-08-01T00:01:00Z\", \"deadline_at\": \"2026-08-01T01:00:00Z\","
-        " \"ended_at\": \"2026-08-01T01:01:00Z\"},"
-        " {\"id\": 8, \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": null, \"ended_at\": null}]}");
+    struct joblog l =
+        read_log("jobs.json", "{\"jobs\": [{\"id\": 7, \"name\": \"train\", \"user\": \"ann\", "
+                              "\"team\": null, \"pool\": \"base\", \"state\": \"ended\","
+                              " \"cpus\": 8, \"memory_mib\": 1024, \"gpus\": 1, \"nodes\": 2, "
+                              "\"market\": \"any\", \"time_limit_ms\": null,"
+                              " \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 90000}, "
+                              "\"pause_ms\": 1500, \"lost_ms\": 60000,"
+                              " \"submitted_at\": \"2026-08-01T00:00:00Z\", \"started_at\": "
+                              "\"2026-08-01T00:01:00Z\", \"deadline_at\": \"2026-08-01T01:00:00Z\","
+                              " \"ended_at\": \"2026-08-01T01:01:00Z\"},"
+                              " {\"id\": 8, \"submitted_at\": \"2026-08-01T00:00:00Z\", "
+                              "\"started_at\": null, \"ended_at\": null}]}");
     assert_int_equal(l.n, 1);
     assert_int_equal(l.n_never_ran, 1);
     assert_int_equal(l.jobs[0].work_ms, 3540000);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job that is to be done by some moment, through all of the core: whatever is wrong of what was told or learned, it is not late when
- * on-demand could make it. What that cost is printed, beside Uniform Progress and on-demand from the start.
+ * A job that is to be done by some moment, through all of the core: whatever is wrong of what was
+ * told or learned, it is not late when on-demand could make it. What that cost is printed, beside
+ * Uniform Progress and on-demand from the start.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ struct wrong {
     const char *what;
     double told; /* of the work that there is */
     int64_t boot_ms, notice_ms;
-    bool triples, ends, flaps; /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
+    /* spot's price, spot itself, after two hours; up for ten minutes, down for an hour */
+    bool triples, ends, flaps;
 };
 
 static void make_market(const struct wrong *x, struct recorded *m)
@@ -62,7 +64,8 @@ static void make_market(const struct wrong *x, struct recorded *m)
             m->counts[z][i] = x->ends && i >= 12 ? 0 : is_up;
             m->prices[i] = x->triples && i >= 12 ? 3 * SPOT_UUSD_H : SPOT_UUSD_H;
         }
-        m->traces[z] = (struct trace){.gap_ms = 10 * MINUTE, .n = TICKS, .counts = m->counts[z], .prices_uusd_h = m->prices};
+        m->traces[z] = (struct trace){
+            .gap_ms = 10 * MINUTE, .n = TICKS, .counts = m->counts[z], .prices_uusd_h = m->prices};
     }
 }
 
@@ -113,14 +116,15 @@ static int64_t play(const struct wrong *x, struct recorded *m, enum finish_rule 
     if (replay_run(&o, &r, &e) != 0)
         fail_msg("%s", e.text);
     if (r.finished != 1 || out.ended_ms > WITHIN)
-        fail_msg("%s, rule %d, start %d: done after %lld minutes of %lld", x->what, (int)rule, start, (long long)(out.ended_ms / MINUTE),
-            (long long)(WITHIN / MINUTE));
+        fail_msg("%s, rule %d, start %d: done after %lld minutes of %lld", x->what, (int)rule,
+            start, (long long)(out.ended_ms / MINUTE), (long long)(WITHIN / MINUTE));
     return r.uusd[MARKET_SPOT] + r.uusd[MARKET_ON_DEMAND];
 }
 
 static void whatever_is_wrong_it_is_not_late(void **state)
 {
-    static const struct wrong all[] = {{"all as told", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
+    static const struct wrong all[] = {
+        {"all as told", 1, 2 * MINUTE, 2 * MINUTE, false, false, false},
         {"half of the work told", 0.5, 2 * MINUTE, 2 * MINUTE, false, false, false},
         {"twice the work told", 2, 2 * MINUTE, 2 * MINUTE, false, false, false},
         {"boots take three times as long", 1, 270000, 2 * MINUTE, false, false, false},
@@ -128,10 +132,13 @@ static void whatever_is_wrong_it_is_not_late(void **state)
         {"spot is gone for good", 1, 2 * MINUTE, 2 * MINUTE, false, true, false},
         {"spot as it was never seen", 1, 2 * MINUTE, 2 * MINUTE, false, false, true},
         {"no notice", 1, 2 * MINUTE, 0, false, false, false}};
-    enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES }; /* the first is belayd's, under its cap, unless it is told otherwise */
-    static const enum finish_rule rules[RULES] = {FINISH_PLANNED, FINISH_UNIFORM_STICKY, FINISH_UNIFORM, FINISH_ON_DEMAND};
+    /* the first is belayd's, under its cap, unless it is told otherwise */
+    enum { PLANNED, STICKY, UNIFORM, ON_DEMAND, RULES };
+    static const enum finish_rule rules[RULES] = {
+        FINISH_PLANNED, FINISH_UNIFORM_STICKY, FINISH_UNIFORM, FINISH_ON_DEMAND};
     (void)state;
-    printf("%-32s %10s %10s %10s %10s  dollars, mean of %d\n", "", "planned", "sticky", "uniform", "on-demand", STARTS);
+    printf("%-32s %10s %10s %10s %10s  dollars, mean of %d\n", "", "planned", "sticky", "uniform",
+        "on-demand", STARTS);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct recorded m;
         int64_t uusd[RULES] = {0};

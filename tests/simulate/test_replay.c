@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole days of decisions, in virtual time: what a pool costs, that it does not flap, and what it does in a drought.
+ * Whole days of decisions, in virtual time: what a pool costs, that it does not flap, and what it
+ * does in a drought.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +136,8 @@ static void a_reclaim_with_notice_loses_nothing_and_one_without_at_most_the_inte
 /* A thousand reclaims; scripts/bench lost prints how what they cost is spread. */
 static void no_reclaim_costs_more_than_its_bound(void **state)
 {
-    static const int64_t notices[] = {0, 30 * 1000, 2 * MINUTE}; /* none; Google's and Azure's; Amazon's */
+    /* none; Google's and Azure's; Amazon's */
+    static const int64_t notices[] = {0, 30 * 1000, 2 * MINUTE};
     static const size_t counts[] = {500, 250, 250};
     struct lost_reclaim *r = mem_array(500, sizeof *r);
     (void)state;
@@ -154,8 +156,8 @@ static void no_reclaim_costs_more_than_its_bound(void **state)
                     (int)notices[k], (int)l->save_ms, (int)l->interval_ms, (int)l->work_ms,
                     (int)l->counted_ms);
         }
-        print_message("notice %d ms: %d reclaims, %d fit, %d lose\n", (int)notices[k], (int)counts[k],
-            (int)fit, (int)lost);
+        print_message("notice %d ms: %d reclaims, %d fit, %d lose\n", (int)notices[k],
+            (int)counts[k], (int)fit, (int)lost);
         assert_true(notices[k] == 0 ? fit == 0 && lost > 450 : fit > 100 && late > 20 && lost > 0);
     }
     free(r);
@@ -174,7 +176,8 @@ static void demand_around_a_boundary_does_not_make_it_flap(void **state)
         for (int64_t at = 10 * MINUTE; at < 24 * HOUR; at += period * MINUTE)
             jobs[n++] = job(at, 4, period * MINUTE / 2);
         struct replay_result r = replay(&o, 1, jobs, n, 30 * HOUR);
-        /* one machine too many at a time: it boots for a minute and lives for the cooldown at least */
+        /* one machine too many at a time: it boots for a minute and lives for the cooldown at
+         * least */
         int64_t bound = HOUR / (burst.cooldown_ms + MINUTE) + 1;
         print_message("every %2d minutes: %d launches in a day, at most %d in an hour (bound %d)\n",
             (int)period, (int)r.launches, (int)r.launches_in_hour, (int)bound);
@@ -190,7 +193,8 @@ static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
     (void)state;
     int32_t counts[48];
     struct trace t = drought(4, 2, counts, 48);
-    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
+    struct replay_offer offers[] = {
+        offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
     struct replay_job jobs[6];
     for (int k = 0; k < 6; k++)
         jobs[k] = job(0, 4, 12 * HOUR);
@@ -203,7 +207,8 @@ static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
         (double)r.uusd[MARKET_ON_DEMAND] / 1e6, (double)least / 1e6, (int)r.launches);
     assert_true(r.uusd[MARKET_ON_DEMAND] >= least * 9 / 10);
     assert_true(
-        r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10); /* at most the longest avoidance, and the way back */
+        /* at most the longest avoidance, and the way back */
+        r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10);
     assert_true(r.end_ms <= 13 * HOUR);
 }
 
@@ -224,7 +229,8 @@ static void the_same_input_gives_the_same_result(void **state)
     (void)state;
     int32_t counts[] = {3, 1, 2, 0, 3};
     struct trace t = {.gap_ms = 7 * MINUTE, .n = 5, .counts = counts};
-    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
+    struct replay_offer offers[] = {
+        offer(MARKET_SPOT, "z1", &t), offer(MARKET_ON_DEMAND, "z1", NULL)};
     struct replay_job jobs[40];
     for (int k = 0; k < 40; k++)
         jobs[k] = job(k * 3 * MINUTE, 1 + k % 4, (5 + k) * MINUTE);
@@ -283,7 +289,8 @@ static void a_gang_that_loses_a_node_goes_on_from_its_last_save(void **state)
         assert_int_equal(spent, pool.uusd);
         assert_true(over_time > (double)spent - 1 && over_time < (double)spent + 1);
         assert_int_equal(pool.launches, r.launches);
-        assert_true(pool.used_ms[0] >= 2.0 * 4 * 2 * (double)HOUR && pool.used_ms[0] < pool.have_ms[0]);
+        assert_true(
+            pool.used_ms[0] >= 2.0 * 4 * 2 * (double)HOUR && pool.used_ms[0] < pool.have_ms[0]);
     }
 }
 
@@ -294,7 +301,8 @@ static void a_fleet_answers_from_where_there_is_something(void **state)
     int32_t none[] = {0};
     struct trace down = {.gap_ms = HOUR, .n = 1, .counts = none};
     struct pool_row pool = burst;
-    struct replay_offer offers[] = {offer(MARKET_SPOT, "z1", &down), offer(MARKET_SPOT, "z2", NULL)};
+    struct replay_offer offers[] = {
+        offer(MARKET_SPOT, "z1", &down), offer(MARKET_SPOT, "z2", NULL)};
     struct replay_job j = job(0, 4, HOUR);
     struct replay_options o = {.pools = &pool,
         .n_pools = 1,
@@ -314,7 +322,8 @@ static void a_fleet_answers_from_where_there_is_something(void **state)
         assert_int_equal(r.finished, 1);
         assert_int_equal(r.refusals, fleet ? 0 : 1);
         assert_int_equal(r.launches, fleet ? 1 : 2);
-        assert_int_equal(r.uusd[MARKET_SPOT], core_cost_uusd(r.end_ms - 2000 * r.launches, SPOT_UUSD_H + 1000));
+        assert_int_equal(
+            r.uusd[MARKET_SPOT], core_cost_uusd(r.end_ms - 2000 * r.launches, SPOT_UUSD_H + 1000));
     }
 }
 

@@ -16,14 +16,15 @@
 
 #define SECOND_UUSD 1000
 
-#define MACHINES \
-    "pools:\n" \
-    "  burst:\n" \
-    "    provider: aws\n" \
-    "    region: us-east-1\n" \
-    "    zones: [us-east-1a]\n" \
-    "    types: [{type: m5.xlarge, cpus: 4, memory: 16G, usd_per_hour: 3.60, spot_usd_per_hour: 1.80}]\n" \
-    "    image: ami-1\n" \
+#define MACHINES                                                                                   \
+    "pools:\n"                                                                                     \
+    "  burst:\n"                                                                                   \
+    "    provider: aws\n"                                                                          \
+    "    region: us-east-1\n"                                                                      \
+    "    zones: [us-east-1a]\n"                                                                    \
+    "    types: [{type: m5.xlarge, cpus: 4, memory: 16G, usd_per_hour: 3.60, spot_usd_per_hour: "  \
+    "1.80}]\n"                                                                                     \
+    "    image: ami-1\n"                                                                           \
     "    paid_minimum: 0s\n"
 #define POOL MACHINES "    egress_usd_per_gib: 0\n"
 
@@ -71,14 +72,17 @@ static struct study run(struct given *g)
     return s;
 }
 
-/* As below, with 2 GiB a checkpoint and a store elsewhere: after half an hour of running, at the notice and half an hour after the restore
- * it is saved, and read once. What is kept is paid for by the second: 2 GiB, 4, then 6. */
+/* As below, with 2 GiB a checkpoint and a store elsewhere: after half an hour of running, at the
+ * notice and half an hour after the restore it is saved, and read once. What is kept is paid for by
+ * the second: 2 GiB, 4, then 6. */
 static void checkpoints_cost_their_way_and_their_place(void **state)
 {
     (void)state;
     const double gib_s_uusd = 1000e6 / 2629800;
     int32_t counts[] = {1, 0};
-    struct given *g = given("store_usd_per_gib_month: 1000\n" MACHINES "    markets: [spot]\n    egress_usd_per_gib: 0.12\n    upload_usd_per_gib: 0.09\n",
+    struct given *g = given(
+        "store_usd_per_gib_month: 1000\n" MACHINES
+        "    markets: [spot]\n    egress_usd_per_gib: 0.12\n    upload_usd_per_gib: 0.09\n",
         "submit,run,cpus,checkpoint_every,checkpoint_mib\n2026-08-01T00:00:00Z,90m,4,30m,2048\n");
     struct traces traces = {0};
     struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
@@ -89,10 +93,12 @@ static void checkpoints_cost_their_way_and_their_place(void **state)
     assert_int_equal(s.all.ended + s.r.reclaims, 2);
     assert_int_equal(s.r.spent[LEDGER_EGRESS], 3 * 2 * 90000 + 2 * 120000);
     assert_int_equal(s.pools[0].spent[LEDGER_EGRESS], s.r.spent[LEDGER_EGRESS]);
-    double end = (double)s.r.end_ms / 1e3, first = 122 + 1800 + 10, second = 3600 + 10, left = 5400 - (3600 - 122 - 10), third = end - (left - 1800);
+    double end = (double)s.r.end_ms / 1e3, first = 122 + 1800 + 10, second = 3600 + 10,
+           left = 5400 - (3600 - 122 - 10), third = end - (left - 1800);
     double storage = gib_s_uusd * (2 * (second - first) + 4 * (third - second) + 6 * (end - third));
     assert_true(s.r.spent[LEDGER_STORAGE] > storage - 5 && s.r.spent[LEDGER_STORAGE] < storage + 5);
-    assert_int_equal(s.uusd, s.r.uusd[MARKET_SPOT] + s.r.spent[LEDGER_EGRESS] + s.r.spent[LEDGER_STORAGE]);
+    assert_int_equal(
+        s.uusd, s.r.uusd[MARKET_SPOT] + s.r.spent[LEDGER_EGRESS] + s.r.spent[LEDGER_STORAGE]);
     assert_int_equal(s.pools[0].uusd, s.r.uusd[MARKET_SPOT] + s.r.spent[LEDGER_EGRESS]);
     double spent = 0;
     for (size_t i = 0; i < s.series.n; i++)
@@ -102,8 +108,9 @@ static void checkpoints_cost_their_way_and_their_place(void **state)
     done(g, &s);
 }
 
-/* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine is paid for; it boots for
- * 120 s, runs its job, is idle for 120 s, and gone 30 s after that: 1 h + 270 s of one, 1/2 h + 270 s of the other. */
+/* Both come at once; neither can be saved. A launch is answered after 2 s, from when on the machine
+ * is paid for; it boots for 120 s, runs its job, is idle for 120 s, and gone 30 s after that: 1 h +
+ * 270 s of one, 1/2 h + 270 s of the other. */
 static void two_jobs_on_demand_cost_what_they_cost_by_hand(void **state)
 {
     (void)state;
@@ -146,13 +153,15 @@ static void two_jobs_on_demand_cost_what_they_cost_by_hand(void **state)
     done(g, &s);
 }
 
-/* One zone that is there for an hour and away for one, by turns; nothing beside it. The job can be saved in 10 s, and is while
- * its notice of 120 s runs: of 90 minutes nothing is lost. It goes on in the third hour. */
+/* One zone that is there for an hour and away for one, by turns; nothing beside it. The job can be
+ * saved in 10 s, and is while its notice of 120 s runs: of 90 minutes nothing is lost. It goes on
+ * in the third hour. */
 static void a_reclaim_costs_a_save_and_a_restore(void **state)
 {
     (void)state;
     int32_t counts[] = {1, 0};
-    struct given *g = given(POOL "    markets: [spot]\n", "submit,run,cpus\n2026-08-01T00:00:00Z,90m,4\n");
+    struct given *g =
+        given(POOL "    markets: [spot]\n", "submit,run,cpus\n2026-08-01T00:00:00Z,90m,4\n");
     struct traces traces = {0};
     struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
     assert_int_equal(market_add(&traces, "us-east-1a", "up-and-down.json", &t, NULL), 0);
@@ -170,7 +179,8 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
         spent += s.pools[0].spent[k];
     assert_int_equal(spent, s.uusd);
     study_deinit(&s);
-    /* Without notice, and what cannot be saved: all that was done in the first hour is. It is known at once. */
+    /* Without notice, and what cannot be saved: all that was done in the first hour is. It is known
+     * at once. */
     g->o.save_ms = 0;
     g->o.notice_ms = 0;
     g->o.after_ms = 2LL * 86400000;
@@ -189,12 +199,14 @@ static void a_reclaim_costs_a_save_and_a_restore(void **state)
     market_deinit(&traces);
 }
 
-/* Three at once, of which all machines are taken: that is one reclaim of the job, and three of machines. */
+/* Three at once, of which all machines are taken: that is one reclaim of the job, and three of
+ * machines. */
 static void a_reclaim_of_several_nodes_is_one_of_the_job(void **state)
 {
     (void)state;
     int32_t counts[] = {1, 0};
-    struct given *g = given(POOL "    markets: [spot]\n", "submit,run,cpus,nodes\n2026-08-01T00:00:00Z,90m,4,3\n");
+    struct given *g = given(
+        POOL "    markets: [spot]\n", "submit,run,cpus,nodes\n2026-08-01T00:00:00Z,90m,4,3\n");
     struct traces traces = {0};
     struct trace t = {.gap_ms = 3600000, .n = 2, .counts = mem_dup(counts, sizeof counts)};
     assert_int_equal(market_add(&traces, "us-east-1a", "up-and-down.json", &t, NULL), 0);
@@ -213,7 +225,8 @@ static void a_reclaim_of_several_nodes_is_one_of_the_job(void **state)
     market_deinit(&traces);
 }
 
-/* Owned machines are paid for from the first submit to the last end, whether they are used or not. */
+/* Owned machines are paid for from the first submit to the last end, whether they are used or
+ * not. */
 static void owned_machines_cost_their_time(void **state)
 {
     (void)state;
@@ -238,7 +251,8 @@ static void owned_machines_cost_their_time(void **state)
     done(g, &s);
 }
 
-/* A job of a hundred days, of which two pass. It saves every hour: of the last one nothing is kept. */
+/* A job of a hundred days, of which two pass. It saves every hour: of the last one nothing is
+ * kept. */
 static void what_still_runs_at_the_end_counts_up_to_it(void **state)
 {
     (void)state;
@@ -285,20 +299,25 @@ static void slips_of_the_command_line_and_of_the_log_are_told(void **state)
     g->o.n_owned = 2;
     struct study s = run(g);
     assert_int_equal(s.n_notes, 3);
-    assert_string_equal(s.notes[0], "The trace that was given for us-east-1z is of no spot offer here, and is not used");
-    assert_string_equal(s.notes[1], "Machines are launched in the pool burst: those of --owned are left out");
-    assert_string_equal(s.notes[2], "There is no pool bose here: its machines of --owned are left out");
+    assert_string_equal(s.notes[0],
+        "The trace that was given for us-east-1z is of no spot offer here, and is not used");
+    assert_string_equal(
+        s.notes[1], "Machines are launched in the pool burst: those of --owned are left out");
+    assert_string_equal(
+        s.notes[2], "There is no pool bose here: its machines of --owned are left out");
     market_deinit(&traces);
     done(g, &s);
     g = given(POOL, "submit,run\n0,1h\n2026-08-01T00:00:00Z,1h\n");
     struct err e;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
-    assert_non_null(strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z: at most 20 years"));
+    assert_non_null(
+        strstr(e.text, "from 1970-01-01T00:00:00Z to 2026-08-01T00:00:00Z: at most 20 years"));
     s = (struct study){0};
     done(g, &s);
 }
 
-/* One machine, taken for an hour: of two that wait and have to be done before it is free, one is given up, as with submit --deadline. */
+/* One machine, taken for an hour: of two that wait and have to be done before it is free, one is
+ * given up, as with submit --deadline. */
 static void what_cannot_make_its_deadline_is_late_or_given_up(void **state)
 {
     (void)state;
@@ -338,7 +357,8 @@ static void what_fits_no_machine_is_left_out_and_said(void **state)
     g = given(POOL, "submit,run,cpus\n0,60,5\n");
     struct err e;
     assert_int_equal(study_run(&g->o, &s, &e), ERR_INVALID);
-    assert_string_equal(e.text, "pools.yaml: there is no machine in it that is large enough for any job of the log; the first asks for 5 cpus, 0 GPUs and 0 MiB");
+    assert_string_equal(e.text, "pools.yaml: there is no machine in it that is large enough for "
+                                "any job of the log; the first asks for 5 cpus, 0 GPUs and 0 MiB");
     s = (struct study){0};
     done(g, &s);
 }
@@ -347,7 +367,8 @@ static void processors_of_a_log_that_names_no_nodes_are_spread(void **state)
 {
     (void)state;
     struct given *g = given(POOL "    markets: [on-demand]\n", "submit,run\n0,60\n");
-    static const char swf[] = "; UnixStartTime: 1767225600\n1 0 0 600 10 -1 -1 10 600 -1 1 3 1 -1 -1 -1 -1 -1\n";
+    static const char swf[] =
+        "; UnixStartTime: 1767225600\n1 0 0 600 10 -1 -1 10 600 -1 1 3 1 -1 -1 -1 -1 -1\n";
     struct err e;
     joblog_deinit(&g->log);
     assert_int_equal(joblog_parse("x.swf", swf, strlen(swf), &g->log, &e), 0);
@@ -361,14 +382,18 @@ static void processors_of_a_log_that_names_no_nodes_are_spread(void **state)
 static void offers_find_their_traces(void **state)
 {
     (void)state;
-    static const char *const files[] = {"d/us-east-1a_v100_1.json", "d/us-east-1a_v100_8.json", "d/us-east-1a_k80_1.json",
-        "d/us-east-1b_p3.2xlarge.json", "d/us-central1-a_c3-88.json"};
+    static const char *const files[] = {"d/us-east-1a_v100_1.json", "d/us-east-1a_v100_8.json",
+        "d/us-east-1a_k80_1.json", "d/us-east-1b_p3.2xlarge.json", "d/us-central1-a_c3-88.json"};
     struct traces t = {0};
     for (size_t i = 0; i < 5; i++) {
         struct trace one = {.gap_ms = 1000, .n = 1, .counts = mem_alloc(sizeof(int32_t))};
         assert_int_equal(market_add(&t, NULL, files[i], &one, NULL), 0);
     }
-    struct offer_row o = {.pool = "burst", .zone = "us-east-1a", .type = "p3.16xlarge", .total.gpus = 8, .gpu.model = "V100"};
+    struct offer_row o = {.pool = "burst",
+        .zone = "us-east-1a",
+        .type = "p3.16xlarge",
+        .total.gpus = 8,
+        .gpu.model = "V100"};
     bool prices;
     assert_string_equal(market_find(&t, &o, &prices)->file, files[1]);
     assert_true(prices);
@@ -393,8 +418,8 @@ static void offers_find_their_traces(void **state)
     market_deinit(&t);
 }
 
-/* On demand nothing depends on when it begins. On spot it is played from each of the four quarters of an hour of its trace, which
- * is up for the first half: from the last two on it has to wait. */
+/* On demand nothing depends on when it begins. On spot it is played from each of the four quarters
+ * of an hour of its trace, which is up for the first half: from the last two on it has to wait. */
 static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
 {
     (void)state;
@@ -413,7 +438,8 @@ static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
         .starts = 4};
     assert_int_equal(outlook_run(&o, &list, &n, &e), 0);
     assert_int_equal(n, 3);
-    assert_int_equal(list[1].offer.market, MARKET_ON_DEMAND); /* never late, so before spot, which is cheaper */
+    /* never late, so before spot, which is cheaper */
+    assert_int_equal(list[1].offer.market, MARKET_ON_DEMAND);
     assert_int_equal(list[1].starts, 1);
     assert_int_equal(list[1].late, 0);
     assert_int_equal(list[1].mean_uusd, (3600 + 270) * SECOND_UUSD);
@@ -430,7 +456,9 @@ static void a_job_is_played_on_each_offer_and_from_many_moments(void **state)
     assert_int_equal(list[0].late, 0); /* within so little time it buys no spot at all */
     assert_true(list[0].mean_uusd > list[2].mean_uusd && list[0].mean_uusd <= list[1].mean_uusd);
     json_t *v = outlook_json(list, n, &o);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(v, "candidates"), 2), "late")), 2);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(v, "candidates"), 2), "late")),
+        2);
     json_decref(v);
     free(list);
     o.job.wish = WISH_SPOT;
@@ -455,8 +483,9 @@ static void owned_machines_are_read(void **state)
     assert_int_equal(o.total.cpus, 8);
     assert_int_equal(o.total.gpus, 1);
     assert_int_equal(o.total.memory_mib, 60 << 10);
-    static const char *const wrong[] = {"", "base", "base=4", "base=0,cpus=1,memory=1G", "base=4,cpus=8", "base=4,cpus=8,memory=x",
-        "base=4,cpu=8,memory=1G", "=4,cpus=8,memory=1G", "base=4,cpus=8,memory=1G,", "base=4,cpus=99999999,memory=1G", "a b=4,cpus=8,memory=1G"};
+    static const char *const wrong[] = {"", "base", "base=4", "base=0,cpus=1,memory=1G",
+        "base=4,cpus=8", "base=4,cpus=8,memory=x", "base=4,cpu=8,memory=1G", "=4,cpus=8,memory=1G",
+        "base=4,cpus=8,memory=1G,", "base=4,cpus=99999999,memory=1G", "a b=4,cpus=8,memory=1G"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         if (study_parse_owned(wrong[i], &o, &e) != ERR_INVALID)
             fail_msg("\"%s\" was taken", wrong[i]);

@@ -13,15 +13,17 @@ static const struct {
     struct gpu_load load;
     enum held_back want;
 } loads[] = {
-    {{.ms = 0}, HELD_BACK_NOT},
-    {{.ms = 60000, .clock_permille_ms = 60000000}, HELD_BACK_NOT},
+    {{.ms = 0}, HELD_BACK_NOT}, {{.ms = 60000, .clock_permille_ms = 60000000}, HELD_BACK_NOT},
     {{.ms = 60000, .thermal_ms = 5000}, HELD_BACK_NOT},
     {{.ms = 60000, .thermal_ms = 6000}, HELD_BACK_BY_HEAT},
     {{.ms = 60000, .slowed_ms = 6000}, HELD_BACK_BY_BOARD},
     {{.ms = 60000, .thermal_ms = 6000, .slowed_ms = 6000}, HELD_BACK_BY_HEAT},
-    {{.ms = 60000, .power_ms = 60000, .clock_permille_ms = 54000000}, HELD_BACK_NOT}, /* at full load that is usual */
+    /* at full load that is usual */
+    {{.ms = 60000, .power_ms = 60000, .clock_permille_ms = 54000000}, HELD_BACK_NOT},
     {{.ms = 60000, .power_ms = 60000, .clock_permille_ms = 42000000}, HELD_BACK_BY_POWER},
-    {{.ms = 60000, .power_ms = 60000, .slowed_ms = 60000, .clock_permille_ms = 54000000}, HELD_BACK_NOT}, /* which is that */
+    /* which is that */
+    {{.ms = 60000, .power_ms = 60000, .slowed_ms = 60000, .clock_permille_ms = 54000000},
+        HELD_BACK_NOT},
     {{.ms = 60000, .power_ms = 60000}, HELD_BACK_NOT}, /* its clock is not known */
 };
 

@@ -33,8 +33,8 @@ static void add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 static void add_name(X509_NAME *name, const char *field, const char *text)
 {
     if (text)
-        assert(
-            X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, (const unsigned char *)text, -1, -1, 0));
+        assert(X509_NAME_add_entry_by_txt(
+            name, field, MBSTRING_UTF8, (const unsigned char *)text, -1, -1, 0));
 }
 
 static void fill(X509 *x, X509 *issuer, EVP_PKEY *key, const struct cert_options *o)
@@ -47,14 +47,17 @@ static void fill(X509 *x, X509 *issuer, EVP_PKEY *key, const struct cert_options
     BN_free(bn);
     X509_set_version(x, 2);
     X509_gmtime_adj(X509_getm_notBefore(x), -7200);
-    X509_gmtime_adj(X509_getm_notAfter(x), o->is_expired ? -3600 : o->valid_s > 0 ? o->valid_s : 3600);
+    X509_gmtime_adj(X509_getm_notAfter(x), o->is_expired    ? -3600
+                                           : o->valid_s > 0 ? o->valid_s
+                                                            : 3600);
     X509_set_pubkey(x, key);
     X509_NAME *name = X509_get_subject_name(x);
     add_name(name, "O", "belay test");
     add_name(name, "CN", o->cn);
     add_name(name, "CN", o->second_cn);
     X509_set_issuer_name(x, X509_get_subject_name(issuer));
-    add_extension(x, issuer, NID_basic_constraints, o->is_ca ? "critical,CA:TRUE" : "critical,CA:FALSE");
+    add_extension(
+        x, issuer, NID_basic_constraints, o->is_ca ? "critical,CA:TRUE" : "critical,CA:FALSE");
     if (o->is_ca)
         add_extension(x, issuer, NID_key_usage, "critical,keyCertSign,cRLSign");
     if (o->san)

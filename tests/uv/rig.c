@@ -30,9 +30,9 @@ static void on_park_gone(void *ctx, struct http_exchange *x)
 
 static void reply_whoami(struct http_exchange *x, const struct http_server_request *q)
 {
-    char *text = mem_printf("cn=%s;error=%s;unix=%d;uid=%ld;pid=%ld;addr=%s", q->peer_cn ? q->peer_cn : "-",
-        q->peer_cert_error ? q->peer_cert_error : "-", q->is_unix, (long)q->peer_uid, (long)q->peer_pid,
-        q->peer_address);
+    char *text = mem_printf("cn=%s;error=%s;unix=%d;uid=%ld;pid=%ld;addr=%s",
+        q->peer_cn ? q->peer_cn : "-", q->peer_cert_error ? q->peer_cert_error : "-", q->is_unix,
+        (long)q->peer_uid, (long)q->peer_pid, q->peer_address);
     http_reply_text(x, 200, "text/plain", text);
     free(text);
 }
@@ -108,8 +108,8 @@ static void on_request(void *ctx, struct http_exchange *x, const struct http_ser
     }
 }
 
-static void identify(
-    void *ctx, struct http_exchange *x, const struct http_server_request *q, struct http_identity *ret)
+static void identify(void *ctx, struct http_exchange *x, const struct http_server_request *q,
+    struct http_identity *ret)
 {
     const struct rig *r = ctx;
     const char *known = http_request_header(x, "X-Known"), *name = http_request_header(x, "X-User");
@@ -245,7 +245,8 @@ struct http_call *rig_start(
     return call;
 }
 
-void rig_fetch(struct rig *r, const char *method, const char *path, struct http_request q, struct outcome *o)
+void rig_fetch(
+    struct rig *r, const char *method, const char *path, struct http_request q, struct outcome *o)
 {
     rig_start(r, method, path, q, o);
     rig_run_until(r, &o->is_done);

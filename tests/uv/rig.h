@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of this room share: a loop, a server whose answers depend on the path, a client, and a raw
- * connection for bytes that no client sends.
+ * What the tests of this room share: a loop, a server whose answers depend on the path, a client,
+ * and a raw connection for bytes that no client sends.
  */
 #ifndef BELAY_TESTS_UV_RIG_H
 #define BELAY_TESTS_UV_RIG_H
@@ -25,7 +25,7 @@ struct rig {
     struct http_exchange *parked; /* the last request to /park */
     int n_parked, n_gone, n_wait_over, n_requests;
     bool stop_on_gone;
-    int file_fd;           /* what /file sends, and how much of it */
+    int file_fd; /* what /file sends, and how much of it */
     size_t file_bytes;
     size_t stranger_bytes; /* a body without the header X-Known: yes; 0: the server's limit */
 };
@@ -60,7 +60,8 @@ struct outcome {
 void rig_init(struct rig *r);
 void rig_init_local(struct rig *r);
 void rig_destroy_client(struct rig *r); /* earlier than rig_deinit does */
-/* Fills handler, identify and ctx, listens on 127.0.0.1, or the rig's socket, unless o says otherwise. */
+/* Fills handler, identify and ctx, listens on 127.0.0.1, or the rig's socket, unless o says
+ * otherwise. */
 void rig_serve(struct rig *r, struct http_server_options o);
 void rig_deinit(struct rig *r);
 
@@ -68,15 +69,18 @@ void rig_deinit(struct rig *r);
 void rig_run_until(struct rig *r, const bool *flag);
 void rig_run_until_count(struct rig *r, const int *count, int at_least);
 
-/* Starts method on base + path; the outcome must outlive the request. Fields of q that are zero get defaults.
+/* Starts method on base + path; the outcome must outlive the request. Fields of q that are zero get
+ * defaults.
  */
 struct http_call *rig_start(
     struct rig *r, const char *method, const char *path, struct http_request q, struct outcome *o);
 /* The same and runs to its end. */
-void rig_fetch(struct rig *r, const char *method, const char *path, struct http_request q, struct outcome *o);
+void rig_fetch(
+    struct rig *r, const char *method, const char *path, struct http_request q, struct outcome *o);
 void outcome_deinit(struct outcome *o);
 
-/* Sends n bytes on a connection of its own and collects what comes back until the server closes it. */
+/* Sends n bytes on a connection of its own and collects what comes back until the server closes
+ * it. */
 void rig_raw(struct rig *r, const char *bytes, size_t n, struct buf *ret_reply);
 
 #endif

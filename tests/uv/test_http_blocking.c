@@ -171,7 +171,8 @@ static void *answer_in_part(void *ctx)
     const char part[] = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-";
     char request[4096];
     int listener = *(int *)ctx, fd = accept(listener, NULL, NULL);
-    if (recv(fd, request, sizeof(request), 0) > 0 && send(fd, part, sizeof(part) - 1, MSG_NOSIGNAL) < 0)
+    if (recv(fd, request, sizeof(request), 0) > 0 &&
+        send(fd, part, sizeof(part) - 1, MSG_NOSIGNAL) < 0)
         abort();
     close(fd);
     return NULL;
@@ -190,7 +191,8 @@ static void a_reply_that_ends_in_its_head_is_none(void **state)
     assert_int_equal(pthread_create(&thread, NULL, answer_in_part, &listener), 0);
     char *url = mem_printf("http://127.0.0.1:%d/", ntohs(at.sin_port));
     struct http_pool *pool = http_pool_create();
-    const struct http_request r = {.method = "GET", .url = url, .timeout_ms = 20000, .max_reply_bytes = 100};
+    const struct http_request r = {
+        .method = "GET", .url = url, .timeout_ms = 20000, .max_reply_bytes = 100};
     struct http_reply reply;
     struct err e;
     assert_int_equal(http_blocking_run(pool, &r, NULL, &reply, &e), ERR_IO);
@@ -249,13 +251,15 @@ static void the_authorities_of_the_environment_are_trusted(void **state)
     (void)state;
     struct room w = {0};
     struct cert ca = cert_make(&(struct cert_options){.cn = "ca", .is_ca = true});
-    struct cert server = cert_make(&(struct cert_options){.cn = "s", .san = "IP:127.0.0.1", .issuer = &ca});
+    struct cert server =
+        cert_make(&(struct cert_options){.cn = "s", .san = "IP:127.0.0.1", .issuer = &ca});
     char path[] = "/tmp/belay-ca-XXXXXX";
     struct err e;
     close(mkstemp(path));
     assert_int_equal(fs_write_atomic(path, ca.cert_pem, strlen(ca.cert_pem), 0600, &e), 0);
     rig_init(&w.rig);
-    rig_serve(&w.rig, (struct http_server_options){.cert_pem = server.cert_pem, .key_pem = server.key_pem});
+    rig_serve(&w.rig,
+        (struct http_server_options){.cert_pem = server.cert_pem, .key_pem = server.key_pem});
     for (int i = 0; i < 2; i++) {
         if (i == 1)
             setenv("SSL_CERT_FILE", path, 1);

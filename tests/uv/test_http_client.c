@@ -24,8 +24,8 @@ static void begin(struct rig *r, void **state)
         rig_init(r);
 }
 
-/* A server of canned bytes: answers each connection with them when it hears anything, then closes. Without
- * bytes it accepts and says nothing. */
+/* A server of canned bytes: answers each connection with them when it hears anything, then closes.
+ * Without bytes it accepts and says nothing. */
 struct canned {
     union uv_any_handle listener;
     const char *bytes;
@@ -165,7 +165,8 @@ static void a_dead_port_is_unavailable(void **state)
     assert_non_null(strstr(o.text, r.base));
     assert_null(strstr(o.text, "hush"));
     outcome_deinit(&o);
-    expect_error(&r, "/", (struct http_request){.unix_socket = "/nonexistent/socket"}, ERR_UNAVAILABLE);
+    expect_error(
+        &r, "/", (struct http_request){.unix_socket = "/nonexistent/socket"}, ERR_UNAVAILABLE);
     rig_deinit(&r);
 }
 
@@ -186,7 +187,8 @@ static void a_socket_without_a_server_is_unavailable(void **state)
     far[sizeof(far) - 1] = '\0';
     expect_error(&r, "/", (struct http_request){.unix_socket = far}, ERR_UNAVAILABLE);
     canned_start(&r, &s, "");
-    char *kept = mem_printf("%s.kept", r.socket); /* libuv removes what it has bound; this is what a kill leaves */
+    /* libuv removes what it has bound; this is what a kill leaves */
+    char *kept = mem_printf("%s.kept", r.socket);
     assert_int_equal(link(r.socket, kept), 0);
     canned_stop(&s);
     expect_error(&r, "/", (struct http_request){.unix_socket = kept}, ERR_UNAVAILABLE);
@@ -258,7 +260,8 @@ static void large_bodies_go_both_ways(void **state)
     rig_deinit(&r);
 }
 
-/* The server reads a piece of the body, answers and hangs up: its answer counts, and no signal kills us. */
+/* The server reads a piece of the body, answers and hangs up: its answer counts, and no signal
+ * kills us. */
 static void an_answer_before_the_body_was_read_is_one(void **state)
 {
     enum { N = 3 << 20 };
@@ -278,8 +281,8 @@ static void an_answer_before_the_body_was_read_is_one(void **state)
 
 static void only_plain_http_without_passwords_is_spoken(void **state)
 {
-    static const char *const urls[] = {"https://server/", "ftp://server/", "http://", "", "/", "http://user:hush@server/",
-        "http://server/a b", "http://server/a\r\nX: y"};
+    static const char *const urls[] = {"https://server/", "ftp://server/", "http://", "", "/",
+        "http://user:hush@server/", "http://server/a b", "http://server/a\r\nX: y"};
     struct rig r;
     begin(&r, state);
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
@@ -379,8 +382,8 @@ static void redirects_are_replies_and_not_followed(void **state)
     struct canned s;
     struct outcome o;
     begin(&r, state);
-    canned_start(
-        &r, &s, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nETag: \"e\"\r\n\r\n");
+    canned_start(&r, &s,
+        "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\nETag: \"e\"\r\n\r\n");
     rig_fetch(&r, "GET", "/", plain, &o);
     assert_int_equal(o.status, 302);
     assert_string_equal(o.etag, "\"e\"");
@@ -396,7 +399,8 @@ static void too_many_and_too_long_headers_are_left_out(void **state)
     struct canned s;
     struct outcome o;
     struct buf b = {0};
-    buf_printf(&b, "HTTP/1.1 200 OK\r\nX-Long: %09000d\r\nETag: %04096d\r\nContent-Length: 0\r\n", 1, 2);
+    buf_printf(
+        &b, "HTTP/1.1 200 OK\r\nX-Long: %09000d\r\nETag: %04096d\r\nContent-Length: 0\r\n", 1, 2);
     for (int i = 0; i < 100; i++)
         buf_printf(&b, "X-%d: y\r\n", i);
     buf_adds(&b, "\r\n");
@@ -459,7 +463,8 @@ static void what_may_be_a_secret_is_wiped(void **state)
         .body_len = strlen("client_secret=hush-body"),
         .headers = {"Authorization: Bearer hush-header"}};
     begin(&r, state);
-    canned_start(&r, &s, "HTTP/1.1 200 OK\r\nX-Token: hush-reply-header\r\n\r\n{\"token\":\"hush-reply\"}");
+    canned_start(
+        &r, &s, "HTTP/1.1 200 OK\r\nX-Token: hush-reply-header\r\n\r\n{\"token\":\"hush-reply\"}");
     buf_clear(&wiped);
     rig_fetch(&r, "POST", "/token", q, &o);
     assert_int_equal(o.status, 200);
@@ -475,7 +480,8 @@ static void what_may_be_a_secret_is_wiped(void **state)
     buf_deinit(&wiped);
 }
 
-/* Its length is not told, and it comes in more than one piece: no part is left behind where it does not fit any more. */
+/* Its length is not told, and it comes in more than one piece: no part is left behind where it does
+ * not fit any more. */
 static void a_reply_that_moves_is_wiped_where_it_was(void **state)
 {
     struct rig r;
@@ -601,7 +607,11 @@ static void the_client_may_be_destroyed_by_a_done_callback(void **state)
     rig_start(&r, "GET", "/park", plain, &parked);
     rig_run_until_count(&r, &r.n_parked, 1);
     char *url = mem_printf("%s/hello", r.base);
-    struct http_request q = {.method = "GET", .url = url, .timeout_ms = 5000, .max_reply_bytes = 100, .unix_socket = r.is_local ? r.socket : NULL};
+    struct http_request q = {.method = "GET",
+        .url = url,
+        .timeout_ms = 5000,
+        .max_reply_bytes = 100,
+        .unix_socket = r.is_local ? r.socket : NULL};
     http_start(r.client, &q, destroy_in_done, &o);
     rig_run_until(&r, &o.is_done);
     assert_int_equal(parked.kind, ERR_CANCELLED);
@@ -624,7 +634,8 @@ static void connections_are_kept_and_reused(void **state)
     rig_deinit(&r);
 }
 
-/* A task that is started must not inherit connections. (curl's own socketpair is left to proc_group_enter.)
+/* A task that is started must not inherit connections. (curl's own socketpair is left to
+ * proc_group_enter.)
  */
 static void sockets_are_closed_on_exec(void **state)
 {
@@ -638,7 +649,8 @@ static void sockets_are_closed_on_exec(void **state)
     for (int fd = 3; fd < 256; fd++) {
         int domain;
         socklen_t len = sizeof(domain);
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != (r.is_local ? AF_UNIX : AF_INET))
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
+            domain != (r.is_local ? AF_UNIX : AF_INET))
             continue;
         n++;
         if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
@@ -651,19 +663,19 @@ static void sockets_are_closed_on_exec(void **state)
     rig_deinit(&r);
 }
 
-#define BOTH(state)                                                                                          \
-    cmocka_unit_test_prestate(a_silent_server_times_out, &state), \
-    cmocka_unit_test_prestate(a_reply_over_the_limit_is_refused, &state), \
-    cmocka_unit_test_prestate(malformed_replies_are_errors, &state), \
-    cmocka_unit_test_prestate(redirects_are_replies_and_not_followed, &state), \
-    cmocka_unit_test_prestate(too_many_and_too_long_headers_are_left_out, &state), \
-    cmocka_unit_test_prestate(requests_carry_what_was_asked_and_nothing_else, &state), \
-    cmocka_unit_test_prestate(what_may_be_a_secret_is_wiped, &state), \
-    cmocka_unit_test_prestate(a_reply_that_moves_is_wiped_where_it_was, &state), \
-    cmocka_unit_test_prestate(cancel_hastens_the_end, &state), \
-    cmocka_unit_test_prestate(destroying_the_client_ends_all_calls_in_it, &state), \
-    cmocka_unit_test_prestate(the_client_may_be_destroyed_by_a_done_callback, &state), \
-    cmocka_unit_test_prestate(sockets_are_closed_on_exec, &state)
+#define BOTH(state)                                                                                \
+    cmocka_unit_test_prestate(a_silent_server_times_out, &state),                                  \
+        cmocka_unit_test_prestate(a_reply_over_the_limit_is_refused, &state),                      \
+        cmocka_unit_test_prestate(malformed_replies_are_errors, &state),                           \
+        cmocka_unit_test_prestate(redirects_are_replies_and_not_followed, &state),                 \
+        cmocka_unit_test_prestate(too_many_and_too_long_headers_are_left_out, &state),             \
+        cmocka_unit_test_prestate(requests_carry_what_was_asked_and_nothing_else, &state),         \
+        cmocka_unit_test_prestate(what_may_be_a_secret_is_wiped, &state),                          \
+        cmocka_unit_test_prestate(a_reply_that_moves_is_wiped_where_it_was, &state),               \
+        cmocka_unit_test_prestate(cancel_hastens_the_end, &state),                                 \
+        cmocka_unit_test_prestate(destroying_the_client_ends_all_calls_in_it, &state),             \
+        cmocka_unit_test_prestate(the_client_may_be_destroyed_by_a_done_callback, &state),         \
+        cmocka_unit_test_prestate(sockets_are_closed_on_exec, &state)
 
 int main(int argc, char **argv)
 {

@@ -41,7 +41,8 @@ static void feed(struct reader *r, const char *p, size_t n)
     buf_deinit(&b);
 }
 
-static struct outcome read_cut(const char *method, size_t max, const char *bytes, size_t n, size_t cut)
+static struct outcome read_cut(
+    const char *method, size_t max, const char *bytes, size_t n, size_t cut)
 {
     const struct http_request q = {.method = method, .max_reply_bytes = max};
     struct reader r = {0};
@@ -82,47 +83,61 @@ static void expect(const char *method, size_t max, const char *bytes, struct out
 static void whole_replies_are_read_however_they_come(void **state)
 {
     (void)state;
-    expect("GET", 100, OK "X-A: b c\r\nContent-Length: 5\r\n\r\nhello", (struct outcome){0, 200, "hello", "b c", 2});
-    expect("GET", 100, OK "X-A:\r\nContent-Length: 5\r\n\r\nhellomore", (struct outcome){0, 200, "hello", "", 2});
+    expect("GET", 100, OK "X-A: b c\r\nContent-Length: 5\r\n\r\nhello",
+        (struct outcome){0, 200, "hello", "b c", 2});
+    expect("GET", 100, OK "X-A:\r\nContent-Length: 5\r\n\r\nhellomore",
+        (struct outcome){0, 200, "hello", "", 2});
     expect("GET", 100, OK "\r\nto the end", (struct outcome){0, 200, "to the end", "-", 0});
     expect("GET", 100, OK "\r\n", (struct outcome){0, 200, "", "-", 0});
-    expect("GET", 100, OK "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX-A: last\r\n\r\n",
+    expect("GET", 100,
+        OK "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX-A: last\r\n\r\n",
         (struct outcome){0, 200, "hello", "last", 2});
-    expect("GET", 100, "HTTP/1.1 100 Continue\r\nX-A: no\r\n\r\nHTTP/1.1 404 None\r\nContent-Length: 2\r\n\r\nhi",
+    expect("GET", 100,
+        "HTTP/1.1 100 Continue\r\nX-A: no\r\n\r\nHTTP/1.1 404 None\r\nContent-Length: 2\r\n\r\nhi",
         (struct outcome){0, 404, "hi", "-", 1});
-    expect("GET", 100, "HTTP/1.1 599\r\nContent-Length: 0\r\n\r\n", (struct outcome){0, 599, "", "-", 1});
+    expect("GET", 100, "HTTP/1.1 599\r\nContent-Length: 0\r\n\r\n",
+        (struct outcome){0, 599, "", "-", 1});
 }
 
 static void some_replies_have_no_body_whatever_they_say(void **state)
 {
     (void)state;
     expect("HEAD", 1, OK "Content-Length: 5000\r\n\r\n", (struct outcome){0, 200, "", "-", 1});
-    expect("HEAD", 1, OK "Transfer-Encoding: chunked\r\n\r\n", (struct outcome){0, 200, "", "-", 1});
-    expect("GET", 1, "HTTP/1.1 304 Same\r\nContent-Length: 5000\r\n\r\n", (struct outcome){0, 304, "", "-", 1});
+    expect(
+        "HEAD", 1, OK "Transfer-Encoding: chunked\r\n\r\n", (struct outcome){0, 200, "", "-", 1});
+    expect("GET", 1, "HTTP/1.1 304 Same\r\nContent-Length: 5000\r\n\r\n",
+        (struct outcome){0, 304, "", "-", 1});
     expect("GET", 1, "HTTP/1.1 204 Nothing\r\n\r\n", (struct outcome){0, 204, "", "-", 0});
 }
 
 static void the_limit_is_the_bodys(void **state)
 {
     (void)state;
-    expect("GET", 5, OK "Content-Length: 5\r\n\r\nhello", (struct outcome){0, 200, "hello", "-", 1});
+    expect(
+        "GET", 5, OK "Content-Length: 5\r\n\r\nhello", (struct outcome){0, 200, "hello", "-", 1});
     const struct outcome invalid = {.kind = ERR_INVALID};
     expect("GET", 4, OK "Content-Length: 5\r\n\r\nhello", invalid);
     expect("GET", 4, OK "\r\nhello", invalid);
-    expect("GET", 4, OK "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", invalid);
+    expect(
+        "GET", 4, OK "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", invalid);
     expect("GET", 4, OK "Content-Length: 9999999999999999999\r\n\r\nhello", invalid);
 }
 
 static void malformed_replies_are_refused(void **state)
 {
     (void)state;
-    static const char *const forms[] = {"hello", "HTTP/1.1 20x\r\n\r\n", "HTTP/1.1 99 Low\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 600 High\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 99999 High\r\n\r\n", "HTTP/9x.1 200 OK\r\n\r\n",
-        OK "no colon\r\n\r\n", OK "Content-Length: -5\r\n\r\n", OK "Content-Length: 5x\r\n\r\nhello",
-        OK "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", OK "Content-Length: 99999999999999999999999\r\n\r\n",
-        OK "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", OK "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    static const char *const forms[] = {"hello", "HTTP/1.1 20x\r\n\r\n",
+        "HTTP/1.1 99 Low\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 600 High\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 99999 High\r\n\r\n",
+        "HTTP/9x.1 200 OK\r\n\r\n", OK "no colon\r\n\r\n", OK "Content-Length: -5\r\n\r\n",
+        OK "Content-Length: 5x\r\n\r\nhello",
+        OK "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        OK "Content-Length: 99999999999999999999999\r\n\r\n",
+        OK "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        OK "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         OK "Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n",
-        "HTTP/1.1 101 Other\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"};
+        "HTTP/1.1 101 Other\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nHTTP/1.1 200 "
+        "OK\r\nContent-Length: 0\r\n\r\n"};
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         expect("GET", 100, forms[i], (struct outcome){.kind = ERR_INVALID});
 }
@@ -130,8 +145,9 @@ static void malformed_replies_are_refused(void **state)
 static void what_ends_early_is_an_error_of_the_connection(void **state)
 {
     (void)state;
-    static const char *const forms[] = {"", "HTTP", OK, OK "X-A: b", OK "Content-Length: 5\r\n\r\nhell",
-        OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "HTTP/1.1 100 Continue\r\n\r\n"};
+    static const char *const forms[] = {"", "HTTP", OK, OK "X-A: b",
+        OK "Content-Length: 5\r\n\r\nhell", OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n"};
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         expect("GET", 100, forms[i], (struct outcome){.kind = ERR_IO});
 }

@@ -57,7 +57,8 @@ static void requests_get_their_replies(void **state)
     assert_body(&o, 200, "");
     outcome_deinit(&o);
     rig_fetch(&r, "GET", "/whoami", plain, &o);
-    assert_non_null(strstr(buf_str(&o.body), "cn=-;error=-;unix=0;uid=4294967295;pid=0;addr=127.0.0.1:"));
+    assert_non_null(
+        strstr(buf_str(&o.body), "cn=-;error=-;unix=0;uid=4294967295;pid=0;addr=127.0.0.1:"));
     outcome_deinit(&o);
     rig_deinit(&r);
 }
@@ -194,7 +195,8 @@ static void an_error_is_json_with_its_kind(void **state)
     rig_serve(&r, (struct http_server_options){0});
     rig_fetch(&r, "GET", "/fail", plain, &o);
     assert_body(&o, 409,
-        "{\"error\":{\"kind\":\"conflict\",\"text\":\"there is \\\"one\\\" already?\"}}"); /* err_set makes one line of it */
+        /* err_set makes one line of it */
+        "{\"error\":{\"kind\":\"conflict\",\"text\":\"there is \\\"one\\\" already?\"}}");
     outcome_deinit(&o);
     rig_deinit(&r);
 }
@@ -370,7 +372,8 @@ static void expect_413(struct rig *r, size_t n)
     json_t *v;
     struct err e;
     assert_int_equal(json_parse(o.body.data, o.body.len, 4096, &v, &e), 0);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(v, "error"), "kind")), "invalid");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(v, "error"), "kind")), "invalid");
     json_decref(v);
     outcome_deinit(&o);
     free(body);
@@ -453,7 +456,8 @@ static int raw_status(struct rig *r, const char *head, size_t n)
     rig_raw(r, q.data, q.len, &reply);
     int status = reply.len > 12 ? atoi(buf_str(&reply) + strlen("HTTP/1.1 ")) : 0;
     if (status == 413)
-        assert_non_null(strstr(buf_str(&reply), "100 bytes allowed without a valid certificate or token"));
+        assert_non_null(
+            strstr(buf_str(&reply), "100 bytes allowed without a valid certificate or token"));
     buf_deinit(&q);
     buf_deinit(&reply);
     return status;
@@ -491,8 +495,8 @@ static int begin_body(struct rig *r, const char *head, int n)
     char text[1500];
     int fd = connect_to(r);
     int len = snprintf(text, sizeof(text),
-        "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%0*d", head, n,
-        n - 1, 7);
+        "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%0*d",
+        head, n, n - 1, 7);
     assert_int_equal(write(fd, text, (size_t)len), len);
     return fd;
 }
@@ -515,10 +519,10 @@ static void settle(struct rig *r)
     outcome_deinit(&o);
 }
 
-#define LIMITS_OF_TEST(strangers)                                                                            \
-    {                                                                                                        \
-        [HTTP_STRANGER] = {.max_bytes = (strangers)},                                                        \
-        [HTTP_USER] = {.max_bytes = 1600, .max_bytes_each = 600},                                            \
+#define LIMITS_OF_TEST(strangers)                                                                  \
+    {                                                                                              \
+        [HTTP_STRANGER] = {.max_bytes = (strangers)},                                              \
+        [HTTP_USER] = {.max_bytes = 1600, .max_bytes_each = 600},                                  \
     }
 
 /* Heads count as well: here 100 bytes at most. */
@@ -528,7 +532,8 @@ static void bodies_together_are_limited(void **state)
     struct rig r;
     rig_init(&r);
     r.stranger_bytes = 200;
-    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(500)});
+    rig_serve(
+        &r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(500)});
     int first = begin_body(&r, "", 200);
     settle(&r);
     int second = begin_body(&r, "", 190);
@@ -550,7 +555,8 @@ static void a_user_cannot_crowd_out_others(void **state)
     int held[8];
     rig_init(&r);
     r.stranger_bytes = 200;
-    rig_serve(&r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(1000)});
+    rig_serve(
+        &r, (struct http_server_options){.max_body_bytes = 1000, .limits = LIMITS_OF_TEST(1000)});
     int other = begin_body(&r, "X-Known: yes\r\nX-User: other\r\n", 300);
     int stranger = begin_body(&r, "", 100);
     settle(&r);
@@ -591,8 +597,8 @@ static void replies_not_read_count_for_their_user(void **state)
     struct http_request greedy = {.headers = {"X-Known: yes", "X-User: greedy"}};
     rig_init(&r);
     r.stranger_bytes = 200;
-    rig_serve(&r, (struct http_server_options){
-                      .limits = {[HTTP_USER] = {.max_bytes_each = 100000}}});
+    rig_serve(
+        &r, (struct http_server_options){.limits = {[HTTP_USER] = {.max_bytes_each = 100000}}});
     for (int i = 0; i < REQUESTS; i++)
         buf_adds(&q, "GET /big HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: greedy\r\n\r\n");
     int fd = connect_to(&r);
@@ -615,7 +621,8 @@ static void replies_not_read_count_for_their_user(void **state)
 static int status_on(struct rig *r, int fd)
 {
     char text[16] = "";
-    while (recv(fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT) < (ssize_t)strlen("HTTP/1.1 200"))
+    while (
+        recv(fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT) < (ssize_t)strlen("HTTP/1.1 200"))
         uv_run(&r->loop, UV_RUN_ONCE);
     return atoi(text + strlen("HTTP/1.1 "));
 }
@@ -624,8 +631,8 @@ static int ask_for_big(struct rig *r, const char *user)
 {
     char text[128];
     int fd = connect_to(r);
-    int len = snprintf(
-        text, sizeof(text), "GET /big HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: %s\r\n\r\n", user);
+    int len = snprintf(text, sizeof(text),
+        "GET /big HTTP/1.1\r\nHost: x\r\nX-Known: yes\r\nX-User: %s\r\n\r\n", user);
     assert_int_equal(write(fd, text, (size_t)len), len);
     return fd;
 }
@@ -652,17 +659,20 @@ static void large_replies_of_a_user_are_limited_together(void **state)
     assert_int_equal(n_full, FIT);
     http_server_get_stats(r.server, &stats);
     assert_int_equal(stats.replies_refused, CONNECTIONS - FIT);
-    rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes", "X-User: other"}}, &o);
+    rig_fetch(
+        &r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes", "X-User: other"}}, &o);
     assert_int_equal(o.status, 200);
     assert_int_equal(o.body.len, 1 << 20);
     outcome_deinit(&o);
-    rig_fetch(&r, "GET", "/hello", (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
+    rig_fetch(&r, "GET", "/hello",
+        (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
     assert_body(&o, 200, "hello"); /* a small one always has room */
     outcome_deinit(&o);
     for (int i = 0; i < CONNECTIONS; i++)
         close(fds[i]);
     settle(&r);
-    rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
+    rig_fetch(&r, "GET", "/big",
+        (struct http_request){.headers = {"X-Known: yes", "X-User: greedy"}}, &o);
     assert_int_equal(o.status, 200);
     outcome_deinit(&o);
     rig_deinit(&r);
@@ -675,7 +685,8 @@ static void one_reply_may_exceed_the_limit_of_its_user_and_class(void **state)
     struct outcome o;
     rig_init(&r);
     r.stranger_bytes = 200;
-    rig_serve(&r, (struct http_server_options){.limits = {[HTTP_USER] = {.max_bytes = 2000, .max_bytes_each = 1000}}});
+    rig_serve(&r, (struct http_server_options){
+                      .limits = {[HTTP_USER] = {.max_bytes = 2000, .max_bytes_each = 1000}}});
     rig_fetch(&r, "GET", "/big", (struct http_request){.headers = {"X-Known: yes"}}, &o);
     assert_int_equal(o.status, 200);
     assert_int_equal(o.body.len, 1 << 20);
@@ -691,7 +702,7 @@ static void one_who_waits_holds_no_body(void **state)
     char body[400] = {0};
     rig_init(&r);
     rig_serve(&r, (struct http_server_options){
-                             .max_body_bytes = 1000, .limits = {[HTTP_USER] = {.max_bytes = 700}}});
+                      .max_body_bytes = 1000, .limits = {[HTTP_USER] = {.max_bytes = 700}}});
     rig_start(&r, "POST", "/park", (struct http_request){.body = body, .body_len = 400}, &parked);
     rig_run_until_count(&r, &r.n_parked, 1);
     rig_fetch(&r, "POST", "/echo", (struct http_request){.body = body, .body_len = 400}, &o);
@@ -726,7 +737,8 @@ static void pipelined_requests_are_answered_in_order(void **state)
     rig_deinit(&r);
 }
 
-/* Each is sent on a connection of its own; the server must refuse it or hang up, and serve the next. */
+/* Each is sent on a connection of its own; the server must refuse it or hang up, and serve the
+ * next. */
 static void malformed_requests_are_refused(void **state)
 {
     (void)state;
@@ -740,7 +752,8 @@ static void malformed_requests_are_refused(void **state)
         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
         "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1 2\r\n\r\nab",
         "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n",
+        "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+        "chunked\r\n\r\nffffffffffffffffffff\r\n",
         "GET /a\x01\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
         "GET /%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
         "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
@@ -809,8 +822,8 @@ static void a_unix_socket_tells_who_calls(void **state)
     assert_int_equal(stat(p.path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     rig_fetch(&r, "GET", "/whoami", (struct http_request){.unix_socket = p.path}, &o);
-    snprintf(
-        want, sizeof(want), "cn=-;error=-;unix=1;uid=%ld;pid=%ld;addr=unix", (long)getuid(), (long)getpid());
+    snprintf(want, sizeof(want), "cn=-;error=-;unix=1;uid=%ld;pid=%ld;addr=unix", (long)getuid(),
+        (long)getpid());
     assert_body(&o, 200, want);
     outcome_deinit(&o);
     http_server_stop(r.server);

@@ -22,8 +22,8 @@ static void path_and_query_are_decoded(void **state)
 static void what_is_malformed_is_refused(void **state)
 {
     (void)state;
-    const char *const bad[] = {
-        "", "*", "http://host/", "a", "/%", "/%4", "/%zz", "/%00", "/a?x=%00", "/a?%=1", "/%ff", "/a?x=%c3"};
+    const char *const bad[] = {"", "*", "http://host/", "a", "/%", "/%4", "/%zz", "/%00",
+        "/a?x=%00", "/a?%=1", "/%ff", "/a?x=%c3"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct http_target t = {0};
         struct err e;

@@ -25,9 +25,9 @@ static void setup(struct world *w, const struct cert *ca)
     w->server = cert_make(&(struct cert_options){
         .cn = "belayd", .san = "DNS:belayd,IP:127.0.0.1", .usage = "serverAuth", .issuer = &w->ca});
     rig_init(&w->rig);
-    rig_serve(&w->rig,
-        (struct http_server_options){
-            .cert_pem = w->server.cert_pem, .key_pem = w->server.key_pem, .client_ca_pem = w->ca.cert_pem});
+    rig_serve(&w->rig, (struct http_server_options){.cert_pem = w->server.cert_pem,
+                           .key_pem = w->server.key_pem,
+                           .client_ca_pem = w->ca.cert_pem});
 }
 
 static void teardown(struct world *w)
@@ -93,7 +93,8 @@ static void a_verified_certificate_gives_its_name(void **state)
     (void)state;
     struct world w;
     setup(&w, NULL);
-    struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .usage = "clientAuth", .issuer = &w.ca});
+    struct cert a =
+        cert_make(&(struct cert_options){.cn = "node-1", .usage = "clientAuth", .issuer = &w.ca});
     struct cert b = cert_make(&(struct cert_options){.cn = "node-2", .issuer = &w.ca});
     expect_cn(&w, &a, "cn=node-1;error=-;");
     expect_cn(&w, &b, "cn=node-2;error=-;"); /* a connection is not shared between two identities */
@@ -109,12 +110,15 @@ static void certificates_that_do_not_verify_give_no_name(void **state)
     (void)state;
     struct world w;
     setup(&w, NULL);
-    expect_refused(&w, (struct cert_options){.cn = "node-1", .is_expired = true, .issuer = &w.ca}, "expired");
+    expect_refused(
+        &w, (struct cert_options){.cn = "node-1", .is_expired = true, .issuer = &w.ca}, "expired");
     expect_refused(&w, (struct cert_options){.cn = "node-1", .issuer = &w.other_ca}, "NOT trusted");
     expect_refused(&w, (struct cert_options){.cn = "node-1"}, "NOT trusted");
-    expect_refused(&w, (struct cert_options){.cn = "n", .usage = "serverAuth", .issuer = &w.ca}, "purpose");
+    expect_refused(
+        &w, (struct cert_options){.cn = "n", .usage = "serverAuth", .issuer = &w.ca}, "purpose");
     expect_refused(&w, (struct cert_options){.cn = NULL, .issuer = &w.ca}, "common name");
-    expect_refused(&w, (struct cert_options){.cn = "a", .second_cn = "b", .issuer = &w.ca}, "common name");
+    expect_refused(
+        &w, (struct cert_options){.cn = "a", .second_cn = "b", .issuer = &w.ca}, "common name");
     struct cert node = cert_make(&(struct cert_options){.cn = "node-1", .issuer = &w.ca});
     expect_refused(&w, (struct cert_options){.cn = "node-2", .issuer = &node}, "NOT trusted");
     cert_deinit(&node);
@@ -127,7 +131,8 @@ static void a_name_ends_with_its_certificate(void **state)
     (void)state;
     struct world w;
     setup(&w, NULL);
-    struct cert a = cert_make(&(struct cert_options){.cn = "node-1", .valid_s = 3, .issuer = &w.ca});
+    struct cert a =
+        cert_make(&(struct cert_options){.cn = "node-1", .valid_s = 3, .issuer = &w.ca});
     struct outcome o = {0};
     whoami(&w, &a, &o);
     assert_true(str_starts(buf_str(&o.body), "cn=node-1;error=-;"));
@@ -156,7 +161,8 @@ static void a_server_of_another_ca_is_refused(void **state)
     (void)state;
     struct world w;
     setup(&w, NULL);
-    expect_denied(&w, (struct http_request){.tls = {.ca_pem = w.other_ca.cert_pem}}); /* has the same name */
+    /* has the same name */
+    expect_denied(&w, (struct http_request){.tls = {.ca_pem = w.other_ca.cert_pem}});
     struct cert third = cert_make(&(struct cert_options){.cn = "another CA", .is_ca = true});
     expect_denied(&w, (struct http_request){.tls = {.ca_pem = third.cert_pem}});
     cert_deinit(&third);
@@ -174,7 +180,8 @@ static char *make_ca_dir(const struct cert *ca)
     cert_name_hash(ca, hash, sizeof(hash));
     char *paths[] = {mem_printf("%s/%s.0", dir, hash), mem_printf("%s/ca-certificates.crt", dir)};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(fs_write_atomic(paths[i], ca->cert_pem, strlen(ca->cert_pem), 0644, &e), 0);
+        assert_int_equal(
+            fs_write_atomic(paths[i], ca->cert_pem, strlen(ca->cert_pem), 0644, &e), 0);
         free(paths[i]);
     }
     return dir;
@@ -182,8 +189,8 @@ static char *make_ca_dir(const struct cert *ca)
 
 enum { OTHER_REFUSED = 10, OTHER_TRUSTED, NO_NAMESPACE, NOT_THE_SYSTEMS };
 
-/* In a child: puts dir in the place of the system's directory, for this process alone, and asks a server that
- * only this directory vouches for: first trusting another CA alone, then the system. */
+/* In a child: puts dir in the place of the system's directory, for this process alone, and asks a
+ * server that only this directory vouches for: first trusting another CA alone, then the system. */
 static int ask_with_system_ca(struct world *w, const char *dir)
 {
     struct outcome o;
@@ -195,7 +202,8 @@ static int ask_with_system_ca(struct world *w, const char *dir)
     if (o.status != 200)
         return NOT_THE_SYSTEMS;
     struct cert third = cert_make(&(struct cert_options){.cn = "another CA", .is_ca = true});
-    rig_fetch(&w->rig, "GET", "/hello", (struct http_request){.tls = {.ca_pem = third.cert_pem}}, &o);
+    rig_fetch(
+        &w->rig, "GET", "/hello", (struct http_request){.tls = {.ca_pem = third.cert_pem}}, &o);
     return o.kind == ERR_DENIED ? OTHER_REFUSED : OTHER_TRUSTED;
 }
 
@@ -215,7 +223,8 @@ static void a_given_ca_is_trusted_instead_of_the_systems_not_besides(void **stat
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == NO_NAMESPACE || WEXITSTATUS(status) == NOT_THE_SYSTEMS)
-        print_message("SKIP: no mount namespace, or libcurl trusts another directory than /etc/ssl/certs\n");
+        print_message(
+            "SKIP: no mount namespace, or libcurl trusts another directory than /etc/ssl/certs\n");
     else
         assert_int_equal(WEXITSTATUS(status), OTHER_REFUSED);
     assert_int_equal(fs_remove_tree(dir, &e), 0);
@@ -255,10 +264,11 @@ static void an_expired_server_is_refused(void **state)
     (void)state;
     struct world w;
     setup(&w, NULL);
-    struct cert old = cert_make(
-        &(struct cert_options){.cn = "belayd", .san = "IP:127.0.0.1", .is_expired = true, .issuer = &w.ca});
+    struct cert old = cert_make(&(struct cert_options){
+        .cn = "belayd", .san = "IP:127.0.0.1", .is_expired = true, .issuer = &w.ca});
     http_server_stop(w.rig.server);
-    rig_serve(&w.rig, (struct http_server_options){.cert_pem = old.cert_pem, .key_pem = old.key_pem});
+    rig_serve(
+        &w.rig, (struct http_server_options){.cert_pem = old.cert_pem, .key_pem = old.key_pem});
     expect_denied(&w, trusting(&w));
     cert_deinit(&old);
     teardown(&w);

@@ -268,7 +268,8 @@ static void a_fork_bomb_dies(void **state)
 
 /* ---- Devices ---- */
 
-/* The errnos of opening /dev/full (1:7), denied, and /dev/zero (1:5) as two numbers in the place of pids. */
+/* The errnos of opening /dev/full (1:7), denied, and /dev/zero (1:5) as two numbers in the place of
+ * pids. */
 static void open_devices(const struct fixture *f)
 {
     pid_t said[2] = {0, 0};
@@ -534,7 +535,8 @@ static void say_what_is_inherited(const struct fixture *f)
         _exit(0);
 }
 
-/* Reports whether the group's directory and the one of a group within it have the same controllers. */
+/* Reports whether the group's directory and the one of a group within it have the same
+ * controllers. */
 static void compare_controllers(const struct fixture *f)
 {
     struct fixture inner = *f;
@@ -554,8 +556,8 @@ static void compare_controllers(const struct fixture *f)
         pause();
 }
 
-/* By the rule of cgroup v2 a group with processes in it cannot hand controllers down: they have to step
- * aside. */
+/* By the rule of cgroup v2 a group with processes in it cannot hand controllers down: they have to
+ * step aside. */
 static void a_group_within_a_group_has_its_controllers(void **state)
 {
     (void)state;

@@ -22,9 +22,12 @@ static void time_is_read_as_either_version_writes_it(void **state)
     static const struct {
         const char *text;
         int64_t ms, user_ms;
-    } all[] = {{"usage_usec 2809\nuser_usec 2809\nsystem_usec 0\n", 2, 2}, {"user_usec 7000\nusage_usec 1234567\n", 1234, 7}, {"12345678901\n", 12345, -1},
-        {"0\n", 0, -1}, {"", -1, -1}, {"usage_usec\n", -1, -1}, {"usage_usec x\n", -1, -1}, {"usage_usec -1\n", -1, -1}, {"usage_usec 1 2\n", -1, -1}, {"user_usec 5\n", -1, -1},
-        {"x\n", -1, -1}, {"-5\n", -1, -1}, {"99999999999999999999999999\n", -1, -1}, {"usage_usec 99999999999999999999\n", -1, -1}};
+    } all[] = {{"usage_usec 2809\nuser_usec 2809\nsystem_usec 0\n", 2, 2},
+        {"user_usec 7000\nusage_usec 1234567\n", 1234, 7}, {"12345678901\n", 12345, -1},
+        {"0\n", 0, -1}, {"", -1, -1}, {"usage_usec\n", -1, -1}, {"usage_usec x\n", -1, -1},
+        {"usage_usec -1\n", -1, -1}, {"usage_usec 1 2\n", -1, -1}, {"user_usec 5\n", -1, -1},
+        {"x\n", -1, -1}, {"-5\n", -1, -1}, {"99999999999999999999999999\n", -1, -1},
+        {"usage_usec 99999999999999999999\n", -1, -1}};
     (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         int64_t ms, user_ms;
@@ -62,7 +65,8 @@ static void a_group_tells_what_was_burnt_in_it(void **state)
     pid_t pid;
     int status, entered;
     (void)state;
-    if (proc_group_open("belay-test-usage", &(struct proc_limits){.memory_bytes = 64 << 20}, &g, &e) != 0)
+    if (proc_group_open(
+            "belay-test-usage", &(struct proc_limits){.memory_bytes = 64 << 20}, &g, &e) != 0)
         fail_msg("%s", e.text);
     proc_group_usage_files(g, &files);
     if (!*files.cpu) {
@@ -83,10 +87,13 @@ static void a_group_tells_what_was_burnt_in_it(void **state)
 
 static void a_line_of_proc_is_read_whatever_the_name_in_it(void **state)
 {
-    static const char rest[] = " S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 77 18446744073709551615 1";
-    static const char *const bad[] = {"", "7", "7 (x", "7 (x) S 1 2", "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 10 20 -30 40 20 0 1 0 12345 1000000 77 1",
+    static const char rest[] = " S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 "
+                               "77 18446744073709551615 1";
+    static const char *const bad[] = {"", "7", "7 (x", "7 (x) S 1 2",
+        "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 10 20 -30 40 20 0 1 0 12345 1000000 77 1",
         "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 10 20 30 40 20 0 1 0 12345 1000000 -77 1",
-        "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 18446744073709551615 20 30 40 20 0 1 0 12345 1000000 77 1"};
+        "7 (x) S 1 2 3 0 -1 4194560 9 8 7 6 18446744073709551615 20 30 40 20 0 1 0 12345 1000000 "
+        "77 1"};
     static const char *const names[] = {"7 (sh)", "7 (a) S 9 (b)", "7 ()", "7 ( ) 1 2 3)"};
     struct usage_stat s;
     char text[256];
@@ -94,7 +101,8 @@ static void a_line_of_proc_is_read_whatever_the_name_in_it(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(text, sizeof(text), "%s%s\n", names[i], rest);
         assert_true(usage_parse_stat(text, &s));
-        assert_true(s.user_ticks == 40 && s.kernel_ticks == 60 && s.start_ticks == 12345 && s.pages == 77);
+        assert_true(
+            s.user_ticks == 40 && s.kernel_ticks == 60 && s.start_ticks == 12345 && s.pages == 77);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_false(usage_parse_stat(bad[i], &s));
@@ -107,7 +115,8 @@ static void wait_for_byte(int fd)
         _exit(1);
 }
 
-/* A child that burns and ends, and one that holds memory and stays, both below a process that stays. */
+/* A child that burns and ends, and one that holds memory and stays, both below a process that
+ * stays. */
 static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
 {
     int ready[2], go[2], status;
@@ -136,8 +145,10 @@ static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
     usage_read_tree(top, proc_start_ticks(top) + 1, &before);
     assert_true(write(go[1], "g", 1) == 1);
     assert_true(waitpid(top, &status, 0) == top && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_true(u.cpu_ms >= BURNT_MS * 9 / 10 && u.cpu_ms < 20 * BURNT_MS && u.user_ms > 0 && u.user_ms <= u.cpu_ms);
-    assert_true(u.memory_bytes >= 32 << 20 && u.memory_bytes < (int64_t)8 << 30 && u.peak_bytes == -1);
+    assert_true(u.cpu_ms >= BURNT_MS * 9 / 10 && u.cpu_ms < 20 * BURNT_MS && u.user_ms > 0 &&
+                u.user_ms <= u.cpu_ms);
+    assert_true(
+        u.memory_bytes >= 32 << 20 && u.memory_bytes < (int64_t)8 << 30 && u.peak_bytes == -1);
     assert_true(before.cpu_ms == -1 && before.memory_bytes == -1); /* somebody else's number */
     usage_read_tree(top, 1, &u);
     assert_true(u.cpu_ms == -1);
@@ -147,7 +158,9 @@ static void a_tree_tells_what_was_burnt_in_it_and_what_it_holds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(time_is_read_as_either_version_writes_it),
-        cmocka_unit_test(what_cannot_be_read_is_unknown), cmocka_unit_test(a_group_tells_what_was_burnt_in_it),
-        cmocka_unit_test(a_line_of_proc_is_read_whatever_the_name_in_it), cmocka_unit_test(a_tree_tells_what_was_burnt_in_it_and_what_it_holds)};
+        cmocka_unit_test(what_cannot_be_read_is_unknown),
+        cmocka_unit_test(a_group_tells_what_was_burnt_in_it),
+        cmocka_unit_test(a_line_of_proc_is_read_whatever_the_name_in_it),
+        cmocka_unit_test(a_tree_tells_what_was_burnt_in_it_and_what_it_holds)};
     return cmocka_run_group_tests_name("usage", tests, NULL, NULL);
 }

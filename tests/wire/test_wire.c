@@ -32,7 +32,8 @@ static struct wire_task_load *task_load_of_everything(void)
 static struct wire_gpu_load *gpu_loads_of_everything(void)
 {
     struct wire_gpu_load *l = mem_array(2, sizeof(*l));
-    l[0] = (struct wire_gpu_load){.no = 1, .at = 1760000000000, .gpu = "GPU-1", .index = 7, .job = 42, .attempt = 2};
+    l[0] = (struct wire_gpu_load){
+        .no = 1, .at = 1760000000000, .gpu = "GPU-1", .index = 7, .job = 42, .attempt = 2};
     for (size_t i = 0; i < sizeof(l->load) / sizeof(int64_t); i++)
         ((int64_t *)&l[0].load)[i] = (int64_t)i + 1;
     l[1] = (struct wire_gpu_load){.no = 2, .at = 1, .gpu = "MIG-1", .is_slice = true};
@@ -57,7 +58,8 @@ static struct wire_status status_of_everything(void)
         .progress = 0,
         .saved_at = 1760000000000,
         .cause = "periodic"};
-    c[1] = (struct wire_checkpoint){.sequence = 4, .progress = WIRE_NONE, .saved_at = 1760000000500};
+    c[1] =
+        (struct wire_checkpoint){.sequence = 4, .progress = WIRE_NONE, .saved_at = 1760000000500};
     struct wire_attempt_status *a = mem_array(2, sizeof(*a));
     a[0] = (struct wire_attempt_status){.job = 42,
         .attempt = 2,
@@ -273,8 +275,12 @@ static void desired_survives_a_round_trip(void **state)
 static void join_survives_a_round_trip(void **state)
 {
     (void)state;
-    struct wire_join m = {
-        .token = "t", .csr_pem = "pem", .host = "n1", .version = "0.1.0", .cpus = 2, .memory_mib = 512};
+    struct wire_join m = {.token = "t",
+        .csr_pem = "pem",
+        .host = "n1",
+        .version = "0.1.0",
+        .cpus = 2,
+        .memory_mib = 512};
     struct wire_join back = {.token = "untouched"};
     struct buf text = {0};
     struct err e;
@@ -287,8 +293,12 @@ static void join_survives_a_round_trip(void **state)
 static void joined_and_renew_survive_a_round_trip(void **state)
 {
     (void)state;
-    struct wire_joined m = {
-        .node = 1, .name = "n1", .cluster = "lab", .cert_pem = "c", .ca_pem = "ca", .store = "file:///srv"};
+    struct wire_joined m = {.node = 1,
+        .name = "n1",
+        .cluster = "lab",
+        .cert_pem = "c",
+        .ca_pem = "ca",
+        .store = "file:///srv"};
     struct wire_joined *back = mem_alloc(sizeof(*back));
     struct wire_renew r = {.csr_pem = "pem"}, r_back = {0};
     struct buf text = {0};
@@ -332,8 +342,9 @@ static void a_text_that_is_not_utf8_is_cut_so_that_the_reader_takes_it(void **st
 static void an_unknown_key_is_tolerated(void **state)
 {
     (void)state;
-    static const char text[] = "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"later\":[1,{}],"
-                               "\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"stop\",\"later\":true}]}";
+    static const char text[] =
+        "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"later\":[1,{}],"
+        "\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"stop\",\"later\":true}]}";
     struct wire_desired m;
     struct err e;
     assert_int_equal(wire_desired_decode(text, strlen(text), &m, &e), 0);
@@ -369,25 +380,31 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
         {"{\"rev\":1.5,\"sync_ms\":0,\"lease_ms\":1}", "rev"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":{}}", "attempts"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[7]}", "attempts[0]"},
-        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"rin\"}]}",
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
+         "\"rin\"}]}",
             "attempts[0].want"},
-        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
+         "\"run\","
          "\"env\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A-B\",\"value\":\"1\"}]}]}",
             "attempts[0].env[1].name"},
-        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
+         "\"run\","
          "\"cwd\":\"tmp\"}]}",
             "attempts[0].cwd"},
-        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
+         "\"run\","
          "\"args\":[\"a\",1]}]}",
             "attempts[0].args"},
-        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\","
+        {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
+         "\"run\","
          "\"name\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]}",
             "attempts[0].name"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct wire_desired m = {.rev = 77};
         struct err e = {0};
-        assert_int_equal(wire_desired_decode(bad[i].text, strlen(bad[i].text), &m, &e), ERR_INVALID);
+        assert_int_equal(
+            wire_desired_decode(bad[i].text, strlen(bad[i].text), &m, &e), ERR_INVALID);
         if (!strstr(e.text, bad[i].word))
             fail_msg("%s: %s", bad[i].text, e.text);
         assert_int_equal(m.rev, 77);
@@ -396,14 +413,20 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
 
 static void malformed_usage_is_refused_with_its_path(void **state)
 {
-    static const char *const bad[][2] = {{"7", "attempts[0].usage"}, {"{\"cpu_ms\":-1}", "usage.cpu_ms"}, {"{\"cpu_user_ms\":[]}", "usage.cpu_user_ms"}, {"{\"cpu_milli\":\"1\"}", "usage.cpu_milli"},
-        {"{\"memory_bytes\":1.5}", "usage.memory_bytes"}, {"{\"memory_peak_bytes\":9223372036854775807}", "usage.memory_peak_bytes"}, {"[]", "usage"}};
+    static const char *const bad[][2] = {{"7", "attempts[0].usage"},
+        {"{\"cpu_ms\":-1}", "usage.cpu_ms"}, {"{\"cpu_user_ms\":[]}", "usage.cpu_user_ms"},
+        {"{\"cpu_milli\":\"1\"}", "usage.cpu_milli"},
+        {"{\"memory_bytes\":1.5}", "usage.memory_bytes"},
+        {"{\"memory_peak_bytes\":9223372036854775807}", "usage.memory_peak_bytes"},
+        {"[]", "usage"}};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         char text[512];
         struct wire_status m = {.seq = 77};
         struct err e = {0};
-        snprintf(text, sizeof(text), "{\"incarnation\":1,\"seq\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"phase\":\"running\",\"usage\":%s}]}",
+        snprintf(text, sizeof(text),
+            "{\"incarnation\":1,\"seq\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"phase\":"
+            "\"running\",\"usage\":%s}]}",
             bad[i][0]);
         assert_int_equal(wire_status_decode(text, strlen(text), &m, &e), ERR_INVALID);
         if (!strstr(e.text, bad[i][1]))
@@ -417,12 +440,19 @@ static void malformed_loads_are_refused_with_their_path(void **state)
     static const char *const bad[][2] = {
         {"\"task_loads\":[{\"at\":1,\"job\":1,\"attempt\":1}]", "task_loads[0].no"},
         {"\"task_loads\":[{\"no\":0,\"at\":1,\"job\":1,\"attempt\":1}]", "task_loads[0].no"},
-        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"cpu_ms\":-1}}]", "load.cpu_ms"},
-        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"net_is_nodes\":2}}]", "load.net_is_nodes"},
+        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"cpu_ms\":-1}}]",
+            "load.cpu_ms"},
+        {"\"task_loads\":[{\"no\":1,\"at\":1,\"job\":1,\"attempt\":1,\"load\":{\"net_is_nodes\":2}}"
+         "]",
+            "load.net_is_nodes"},
         {"\"task_loads\":{}", "task_loads"},
         {"\"gpu_loads\":[{\"no\":1,\"at\":1}]", "gpu_loads[0].gpu"},
-        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]", "gpu_loads[0].gpu"},
-        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":\"GPU-1\",\"load\":{\"busy_ms\":9223372036854775807}}]", "load.busy_ms"},
+        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":"
+         "\"0123456789012345678901234567890123456789012345678901234567890123\"}]",
+            "gpu_loads[0].gpu"},
+        {"\"gpu_loads\":[{\"no\":1,\"at\":1,\"gpu\":\"GPU-1\",\"load\":{\"busy_ms\":"
+         "9223372036854775807}}]",
+            "load.busy_ms"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -474,7 +504,8 @@ static void expect_alike(const char *text, size_t n)
     struct err e;
     buf_adds(&spaced, " ");
     buf_add(&spaced, text, n);
-    int rc = wire_desired_decode(text, n, &m, &e), slow_rc = wire_desired_decode(spaced.data, spaced.len, &slow, &e);
+    int rc = wire_desired_decode(text, n, &m, &e),
+        slow_rc = wire_desired_decode(spaced.data, spaced.len, &slow, &e);
     assert_int_equal(rc, slow_rc);
     if (rc == 0) {
         wire_desired_encode(&m, &again);
@@ -513,14 +544,23 @@ static void what_is_read_from_its_bytes_is_read_as_from_a_tree(void **state)
 static void escapes_numbers_and_brackets_are_read_alike(void **state)
 {
     (void)state;
-    static const char *const values[] = {"\"name\":\"a\\u0007b\"", "\"name\":\"\\u0000\"", "\"name\":\"\\u00e9\"", "\"name\":\"\\u001f\"", "\"name\":\"\\u001F\"",
-        "\"name\":\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"", "\"name\":\"\\x\"", "\"name\":\"\\", "\"name\":\"\\u00", "\"name\":null", "\"name\":\"\\ud83d\\ude00\"", "\"cpus\":-0",
-        "\"cpus\":01", "\"cpus\":1e2", "\"cpus\":100000000000000000000", "\"cpus\":000000000000000000", "\"cpus\":", "\"cpus\":-", "\"args\":[]", "\"args\":[\"]\",\"[\",\"\\\"\"]",
-        "\"args\":[,]", "\"args\":[\"a\",]", "\"args\":[\"a\"", "\"args\":[\"a\"}", "\"env\":[{\"name\":\"A\"}]", "\"env\":[{\"name\":\"A\",\"value\":\"]}\"}]", "\"slurm_env\":truefalse",
-        "\"slurm_env\":false", "\"secrets\":{}", "\"secrets\":{\"version\":1}", "\"want\":\"run\"", "\"later\":[{}]"};
+    static const char *const values[] = {"\"name\":\"a\\u0007b\"", "\"name\":\"\\u0000\"",
+        "\"name\":\"\\u00e9\"", "\"name\":\"\\u001f\"", "\"name\":\"\\u001F\"",
+        "\"name\":\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"", "\"name\":\"\\x\"", "\"name\":\"\\",
+        "\"name\":\"\\u00", "\"name\":null", "\"name\":\"\\ud83d\\ude00\"", "\"cpus\":-0",
+        "\"cpus\":01", "\"cpus\":1e2", "\"cpus\":100000000000000000000",
+        "\"cpus\":000000000000000000", "\"cpus\":", "\"cpus\":-", "\"args\":[]",
+        "\"args\":[\"]\",\"[\",\"\\\"\"]", "\"args\":[,]", "\"args\":[\"a\",]", "\"args\":[\"a\"",
+        "\"args\":[\"a\"}", "\"env\":[{\"name\":\"A\"}]",
+        "\"env\":[{\"name\":\"A\",\"value\":\"]}\"}]", "\"slurm_env\":truefalse",
+        "\"slurm_env\":false", "\"secrets\":{}", "\"secrets\":{\"version\":1}", "\"want\":\"run\"",
+        "\"later\":[{}]"};
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         struct buf text = {0};
-        buf_printf(&text, "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":\"run\",%s}]}", values[i]);
+        buf_printf(&text,
+            "{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,"
+            "\"want\":\"run\",%s}]}",
+            values[i]);
         expect_alike(text.data, text.len);
         buf_deinit(&text);
     }

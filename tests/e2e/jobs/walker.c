@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * walker METHOD STEPS STEP_MS BYTES [GATE]: the job of walks.py. It walks STEPS steps of a generator and says every
- * step, every commit that was acknowledged, where it resumed, and at the end its last number. Its state is that
- * number, the step, and BYTES that follow from both: a state that is not whole, or of another step, ends it with
- * exit code 9. With GATE it waits before its end until there is a file of that name.
+ * walker METHOD STEPS STEP_MS BYTES [GATE]: the job of walks.py. It walks STEPS steps of a
+ * generator and says every step, every commit that was acknowledged, where it resumed, and at the
+ * end its last number. Its state is that number, the step, and BYTES that follow from both: a state
+ * that is not whole, or of another step, ends it with exit code 9. With GATE it waits before its
+ * end until there is a file of that name.
  *
  * METHOD is none, coop (libbelay), or signal (on SIGUSR1 the state is written; then exit code 85).
  */
@@ -113,7 +114,8 @@ static void commit(const struct state *s, int64_t steps)
         exit(BELAY_EXIT_CHECKPOINTED);
 }
 
-static void save_if_wanted(const struct state *s, int64_t steps, const char *method, unsigned char *bytes, size_t n)
+static void save_if_wanted(
+    const struct state *s, int64_t steps, const char *method, unsigned char *bytes, size_t n)
 {
     if (wanted) {
         save(s, bytes, n);
