@@ -60,10 +60,12 @@ class Bulk(unittest.TestCase):
         go.set()
         return asyncio.gather(*crowd)
 
-    async def answers_of_the_crowd_before(self, path, token):
-        """That come between another user's question and its answer."""
+    async def answers_of_the_crowd_before(self, answer, go):
+        """That come between another user's question, asked over a connection that is open, and its
+        answer."""
         before = self.answers.count(200)
-        self.assertEqual(await self.ask(path, token), 200)
+        go.set()
+        self.assertEqual(await answer, 200)
         return self.answers.count(200) - before
 
     def test_questions_of_one_user_do_not_hold_up_others(self):
@@ -76,11 +78,14 @@ class Bulk(unittest.TestCase):
             tokens = [d.token(kind="join", pool="base")]
             fleet, joined = await flood.join_fleet(d.dir, d.url, self.ca(), tokens)
             watch = flood.Watch(fleet, joined, [])
+            ready, go = asyncio.Semaphore(0), asyncio.Event()
+            answer = asyncio.create_task(self.ask(path, other, ready, go))
+            await ready.acquire()
             crowd = await self.ask_at_once(CROWD, path, hostile)
             while not self.answers:
                 await asyncio.sleep(0)
             began = time.monotonic()
-            between = await self.answers_of_the_crowd_before(path, other)
+            between = await self.answers_of_the_crowd_before(answer, go)
             print("%d of the crowd's answers between, %.2f s" % (between, time.monotonic() - began))
             await watch.timed("sync, new connection", watch.sync_anew(joined[0]))
             done = len(self.answers)

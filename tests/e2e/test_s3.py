@@ -143,7 +143,8 @@ class S3(unittest.TestCase):
 
     def test_a_gang_goes_on_while_it_is_stored_and_its_ranks_resume_from_the_same_step(self):
         with S3Lab() as l:
-            job = l.submit("ring.py", SLOW_STEPS, 0.02, method="coop", every_ms=1000, nodes=RANKS)
+            job = l.submit("ring.py", SLOW_STEPS, 0.02, method="coop", every_ms=1000, nodes=RANKS,
+                           env={"RING_DIR": l.dir})
             l.wait_event(job, "saved")
             l.cloud({"slow": {"action": "PutObject", "ms": SLOW_MS, "count": 1000}})
             stored = l.wait(lambda: [c for c in l.show(job)["checkpoints"] if c["took_ms"] >= SLOW_MS], "a slow one is stored")
