@@ -232,6 +232,14 @@ class Telemetry(unittest.TestCase):
         self.assertIn("takes no part in checkpoints", done.stderr)
         done = self.belay("advise", "--reclaim", str(idle))
         self.assertIn("job %d is being saved, and put aside until belay release %d" % (idle, idle), done.stdout)
+        # It is stopped once it has saved, and not before.
+        asked = self.sync([first, second, third])["attempts"]
+        self.assertEqual({a["job"]: (a["want"], a.get("saves_asked", 0)) for a in asked},
+                         {idle: ("run", 1), large: ("run", 0), well: ("run", 0)})
+        first["checkpoints"] = [{"sequence": 1, "bytes": 1000, "stored_bytes": 500, "took_ms": 5,
+                                 "saved_at": int(time.time() * 1000), "cause": "user"}]
+        self.sync([first, second, third])
+        del first["checkpoints"]
         desired = self.sync([first, second, third])
         wants = {a["job"]: (a["want"], a.get("reason")) for a in desired["attempts"]}
         self.assertEqual(wants, {idle: ("save-stop", "user"), large: ("run", None), well: ("run", None)})
