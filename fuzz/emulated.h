@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/region.h"
+#include "emulator/region.h"
 #include <assert.h>
 
 #define EMULATED_NOON_MS INT64_C(1787400000000)

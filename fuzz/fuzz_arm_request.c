@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/arm.h"
-#include "cloud/emulator/arm_metadata.h"
+#include "emulator/arm/arm.h"
+#include "emulator/arm/metadata.h"
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * for the one given last, and '-' is a header that is absent. The role's keys are told to no
  * request without a token.
  */
-#include "cloud/emulator/ec2_metadata.h"
+#include "emulator/ec2/metadata.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>

@@ -4,7 +4,7 @@
  * the reply is JSON; what the driver's parser makes of one that succeeded is the price that the
  * market has.
  */
-#include "cloud/emulator/ec2_pricing.h"
+#include "emulator/ec2/pricing.h"
 #include "base/json.h"
 #include "cloud/aws/pricing.h"
 #include "fuzz/check.h"

@@ -3,7 +3,7 @@
  * The emulator's configuration with its script of events: one that keeps its limits, or an error
  * with file and line, and nothing else. The file's directory does not exist, so no trace is read.
  */
-#include "cloud/emulator/config.h"
+#include "emulator/config.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
  * assertion that is shown as the token. Every answer has a status of Google's and, from the API, is
  * JSON; no more runs than there is room for, and nobody gets in without a token.
  */
-#include "cloud/emulator/gce_api.h"
+#include "emulator/gce/api.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>

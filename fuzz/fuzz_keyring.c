@@ -4,8 +4,8 @@
  * token; the rest is the body. As it is, it must be refused, in XML; signed by us it must be taken,
  * and refused again when one byte of the body is another.
  */
-#include "cloud/emulator/ec2_api.h"
-#include "cloud/emulator/keyring.h"
+#include "emulator/ec2/api.h"
+#include "emulator/keyring.h"
 #include "cloud/xml.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"

@@ -5,7 +5,7 @@
  * instead of the right one. Every answer has a status of Lambda's and is JSON, but for the proxy's;
  * no more runs than there is room for, and nobody gets in without a key.
  */
-#include "cloud/emulator/lambda_cloud.h"
+#include "emulator/lambda/cloud.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>

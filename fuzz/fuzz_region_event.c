@@ -4,7 +4,7 @@
  * does is told as JSON that can be written, no more runs than there was room for, and the region's
  * books add up.
  */
-#include "cloud/emulator/control.h"
+#include "emulator/control.h"
 #include "fuzz/check.h"
 #include "fuzz/emulated.h"
 #include <stdint.h>

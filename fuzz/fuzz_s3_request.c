@@ -6,7 +6,7 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/s3_api.h"
+#include "emulator/s3/api.h"
 #include "cloud/xml.h"
 #include <assert.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * A trace file: read, and followed for a while by a market.
  */
 #include "base/mem.h"
-#include "cloud/emulator/market.h"
+#include "emulator/market.h"
 #include <assert.h>
 #include <stdint.h>
 

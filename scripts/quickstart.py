@@ -110,7 +110,7 @@ class Lab:
         config, ports = self.write("emulator.yaml", EMULATOR), os.path.join(self.scratch, "ports.json")
         with open(os.path.join(self.scratch, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
-                [os.path.join(self.build, "cloud/emulator/belay-emulator"), "--config", config, "--port-file", ports],
+                [os.path.join(self.build, "emulator/belay-emulator"), "--config", config, "--port-file", ports],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
         while not os.path.exists(ports):
             if self.emulator.poll() is not None:

@@ -7,7 +7,7 @@
 
 #include "ckpt/store.h"
 #include "ckpt/store_net.h"
-#include "cloud/emulator/emulator.h"
+#include "emulator/emulator.h"
 #include <pthread.h>
 
 #define S3_SERVER_ACCESS "AKIDEXAMPLE"

@@ -201,7 +201,7 @@ class Lab:
             **self.clouds(), "dir": machines, "agent_path": os.path.join(self.dir, "bin")})
         with open(os.path.join(self.dir, "emulator.log"), "w") as log:
             self.emulator = subprocess.Popen(
-                [BUILD + "/cloud/emulator/belay-emulator", "--config", config, "--port-file", ports],
+                [BUILD + "/emulator/belay-emulator", "--config", config, "--port-file", ports],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, start_new_session=True)
         end = time.monotonic() + WAIT_S
         while not os.path.exists(ports):

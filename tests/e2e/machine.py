@@ -139,7 +139,7 @@ def fill(tree, test, env):
         found = glob.glob(modules() + "/kernel/**/%s.ko" % name, recursive=True)
         if found:
             shutil.copy(found[0], tree.path + "/modules")
-    for name in ("scheduler/belayd", "cli/belay", "agent/belay-agent", "agent/belay-supervisor", "cloud/emulator/belay-emulator"):
+    for name in ("scheduler/belayd", "cli/belay", "agent/belay-agent", "agent/belay-supervisor", "emulator/belay-emulator"):
         tree.program(os.path.join(BUILD, name))
     for name in glob.glob(os.path.join(SOURCE, "ckpt/lib/*.py")) + glob.glob(os.path.join(HERE, "*.py")):
         tree.put(name)

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/arm_parts.h"
+#include "emulator/arm/parts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

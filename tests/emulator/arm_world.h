@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "cloud/emulator/arm.h"
-#include "cloud/emulator/arm_metadata.h"
+#include "emulator/arm/arm.h"
+#include "emulator/arm/metadata.h"
 
 #define ARM_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define SIZE "Standard_D8s_v5"

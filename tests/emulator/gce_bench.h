@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "cloud/emulator/config.h"
-#include "cloud/emulator/gce_api.h"
+#include "emulator/config.h"
+#include "emulator/gce/api.h"
 
 #define BENCH_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define BENCH_SCOPE "https://www.googleapis.com/auth/cloud-platform"

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include "base/http.h"
 #include "base/vtimers.h"
-#include "cloud/emulator/config.h"
-#include "cloud/emulator/lambda_cloud.h"
+#include "emulator/config.h"
+#include "emulator/lambda/cloud.h"
 
 #define BENCH_START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define BENCH_BOOT_MS 1000

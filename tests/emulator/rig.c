@@ -6,7 +6,7 @@
 #include "base/time.h"
 #include "base/uv/proc.h"
 #include "cloud/aws/sigv4.h"
-#include "cloud/emulator/b64.h"
+#include "emulator/b64.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

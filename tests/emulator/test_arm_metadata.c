@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/arm_parts.h"
+#include "emulator/arm/parts.h"
 #include "tests/emulator/arm_world.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cloud/emulator/config.h"
+#include "emulator/config.h"
 #include "base/str.h"
-#include "cloud/emulator/ec2_front.h"
+#include "emulator/ec2/front.h"
 #include "tests/emulator/world.h"
 #include <string.h>
 

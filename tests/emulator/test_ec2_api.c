@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/ec2.h"
-#include "cloud/emulator/b64.h"
+#include "emulator/b64.h"
 #include "tests/emulator/world.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cloud/emulator/ec2_metadata.h"
+#include "emulator/ec2/metadata.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "tests/emulator/world.h"

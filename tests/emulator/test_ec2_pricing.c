@@ -2,7 +2,7 @@
  *
  * The emulator's price list: what it says to the driver, and to requests that are not quite right.
  */
-#include "cloud/emulator/ec2_pricing.h"
+#include "emulator/ec2/pricing.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/aws/pricing.h"

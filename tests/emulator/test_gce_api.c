@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/gce_filter.h"
+#include "emulator/gce/filter.h"
 #include "tests/emulator/gce_bench.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Requests are signed with the driver's own signer, then bent.
  */
-#include "cloud/emulator/keyring.h"
+#include "emulator/keyring.h"
 #include "base/str.h"
 #include "tests/emulator/world.h"
 #include <stdio.h>

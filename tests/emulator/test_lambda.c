@@ -4,7 +4,7 @@
  * instances.
  */
 #include "base/str.h"
-#include "cloud/emulator/control.h"
+#include "emulator/control.h"
 #include "tests/emulator/lambda_bench.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cloud/emulator/market.h"
+#include "emulator/market.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"

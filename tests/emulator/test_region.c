@@ -4,7 +4,7 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/control.h"
+#include "emulator/control.h"
 #include "tests/emulator/world.h"
 #include <stdio.h>
 #include <stdlib.h>

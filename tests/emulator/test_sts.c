@@ -2,7 +2,7 @@
  *
  * Roles that are assumed, and what the policies of their sessions allow.
  */
-#include "cloud/emulator/sts_api.h"
+#include "emulator/ec2/sts_api.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/aws/sts.h"

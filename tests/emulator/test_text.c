@@ -4,9 +4,9 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cloud/emulator/b64.h"
-#include "cloud/emulator/form.h"
-#include "cloud/emulator/xml_write.h"
+#include "emulator/b64.h"
+#include "emulator/form.h"
+#include "emulator/xml_write.h"
 #include "tests/emulator/world.h"
 #include <stdlib.h>
 #include <string.h>

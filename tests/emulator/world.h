@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "cloud/emulator/ec2_api.h"
-#include "cloud/emulator/region.h"
+#include "emulator/ec2/api.h"
+#include "emulator/region.h"
 
 #define START_MS 1787400000000 /* 2026-08-22T12:00:00Z */
 #define TYPE "g6.xlarge"
