@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "simulate/replay.h"
+#include "replay/replay.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>

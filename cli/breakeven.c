@@ -13,7 +13,7 @@
 #include "cli/use.h"
 #include "money/breakeven_json.h"
 #include "money/plan.h"
-#include "simulate/page.h"
+#include "replay/page.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include "cli/begin.h"
 #include "cli/directives.h"
-#include "simulate/history.h"
-#include "simulate/outlook.h"
+#include "replay/history.h"
+#include "replay/outlook.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "cli/advise.h"
 #include "cli/lists.h"
-#include "simulate/page.h"
+#include "replay/page.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "simulate/history.h"
-#include "simulate/page.h"
-#include "simulate/study.h"
+#include "replay/history.h"
+#include "replay/page.h"
+#include "replay/study.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Logs of jobs: the first byte chooses what the file is called.
  */
 #include "fuzz/check.h"
-#include "simulate/joblog.h"
+#include "replay/joblog.h"
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,6 +8,6 @@
 /* All of it, item by item and month by month: docs/breakeven.md has the members. */
 json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r);
 
-extern const char breakeven_html[]; /* the page that shows it: simulate/page.h */
+extern const char breakeven_html[]; /* the page that shows it: replay/page.h */
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef BELAY_SIM_LOST_H
 #define BELAY_SIM_LOST_H
 
-#include "simulate/replay.h"
+#include "replay/replay.h"
 
 struct lost_reclaim {
     int64_t notice_ms; /* 0: none */

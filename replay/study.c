@@ -2,7 +2,7 @@
  *
  * Makes a replay of a pool file, a log and traces, and sums up what came of it.
  */
-#include "simulate/study.h"
+#include "replay/study.h"
 
 #include "base/buf.h"
 #include "base/fs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/outlook.h"
+#include "replay/outlook.h"
 
 #include "base/mem.h"
 #include "base/str.h"

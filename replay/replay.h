@@ -10,7 +10,7 @@
 
 #include "cloud/trace.h"
 #include "scheduler/core/model.h"
-#include "simulate/series.h"
+#include "replay/series.h"
 
 /* Machines that belong to us: there from the start to the end, and paid for all the time. */
 struct replay_owned {

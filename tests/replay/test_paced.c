@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 #include "base/str.h"
-#include "simulate/replay.h"
+#include "replay/replay.h"
 #include <stdio.h>
 
 #define MINUTE ((int64_t)60000)

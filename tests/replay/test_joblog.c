@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "simulate/joblog.h"
+#include "replay/joblog.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * nothing more to decide, and what it decided is played: machines boot and are reclaimed
  * (replay_machines.c), attempts restore, run, save and end (replay_attempts.c).
  */
-#include "simulate/replay_parts.h"
+#include "replay/replay_parts.h"
 
 #include "base/mem.h"
 #include "base/str.h"

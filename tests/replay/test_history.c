@@ -5,7 +5,7 @@
 #include "tests/db/util.h"
 
 #include "base/str.h"
-#include "simulate/history.h"
+#include "replay/history.h"
 #include <stdio.h>
 #include <string.h>
 

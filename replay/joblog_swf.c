@@ -8,7 +8,7 @@
  * log_job.is_spread. Memory is in KiB of each processor. Users and groups are numbers there, and
  * get names: "user7", "group2".
  */
-#include "simulate/joblog.h"
+#include "replay/joblog.h"
 
 #include "base/mem.h"
 #include "base/str.h"

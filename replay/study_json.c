@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/study.h"
+#include "replay/study.h"
 
 #define CURVE_POINTS 200 /* of the distribution of waits */
 

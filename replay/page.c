@@ -5,7 +5,7 @@
  * element nothing may look like its end, so '<' is written as an escape in the data, where it only
  * stands in texts.
  */
-#include "simulate/page.h"
+#include "replay/page.h"
 
 #include <assert.h>
 #include <stdlib.h>

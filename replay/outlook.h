@@ -6,7 +6,7 @@
 #ifndef BELAY_SIMULATE_OUTLOOK_H
 #define BELAY_SIMULATE_OUTLOOK_H
 
-#include "simulate/study.h"
+#include "replay/study.h"
 
 #define OUTLOOK_STARTS 50 /* usual */
 #define OUTLOOK_STARTS_MAX 100000

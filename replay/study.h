@@ -7,9 +7,9 @@
 #define BELAY_SIMULATE_STUDY_H
 
 #include "base/json.h"
-#include "simulate/joblog.h"
-#include "simulate/market.h"
-#include "simulate/replay.h"
+#include "replay/joblog.h"
+#include "replay/market.h"
+#include "replay/replay.h"
 
 struct config;
 

@@ -9,7 +9,7 @@
  * are those of all nodes together, and so is its memory, unless a letter behind the unit says
  * otherwise (Slurm before 21.08).
  */
-#include "simulate/joblog.h"
+#include "replay/joblog.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

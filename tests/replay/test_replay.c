@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sim/lost.h"
-#include "simulate/replay.h"
+#include "replay/replay.h"
 #include <stdlib.h>
 
 #define MINUTE ((int64_t)60000)

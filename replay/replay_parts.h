@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "base/vtimers.h"
 #include "scheduler/core/plan.h"
-#include "simulate/replay.h"
+#include "replay/replay.h"
 
 struct replay;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/series.h"
+#include "replay/series.h"
 
 const char *const series_names[] = {"owned", "spot", "on_demand", "running", "waiting"};
 

@@ -6,8 +6,8 @@
 #ifndef BELAY_SIMULATE_HISTORY_H
 #define BELAY_SIMULATE_HISTORY_H
 
-#include "simulate/joblog.h"
-#include "simulate/market.h"
+#include "replay/joblog.h"
+#include "replay/market.h"
 
 /* The file is a database of SQLite's. Blocks, like the others here. */
 bool history_is_database(const char *path);

@@ -6,7 +6,7 @@
  *   CSV                 columns by the names of its first line (docs/simulate.md); what sacct --parsable2 prints is one
  *   .swf                the Standard Workload Format (Feitelson), version 2
  *   JSON                what `belay list --all --json` prints
- *   belayd's database   simulate/history.h
+ *   belayd's database   replay/history.h
  *
  * Jobs that never ran are left out, and counted.
  */

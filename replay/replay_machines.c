@@ -3,7 +3,7 @@
  * The machines of a replay, and the places where they are sold: each follows its trace, which says
  * how many can be had and what they cost. When there are fewer than there were, some go.
  */
-#include "simulate/replay_parts.h"
+#include "replay/replay_parts.h"
 
 #include "base/mem.h"
 #include "base/str.h"

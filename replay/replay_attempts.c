@@ -9,7 +9,7 @@
  * One of several nodes is BROKEN when a machine of it has gone: nothing more happens in it, and the
  * core stops its other ranks.
  */
-#include "simulate/replay_parts.h"
+#include "replay/replay_parts.h"
 
 #include "base/mem.h"
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config.h"
-#include "simulate/outlook.h"
+#include "replay/outlook.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/history.h"
+#include "replay/history.h"
 
 #include "base/map.h"
 #include "base/mem.h"

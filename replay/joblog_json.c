@@ -4,7 +4,7 @@
  * long a job ran is what lies between its first start and its end, less what it lost: of one that
  * was interrupted that has the waiting in it, which the database knows better.
  */
-#include "simulate/joblog.h"
+#include "replay/joblog.h"
 
 #include "base/json.h"
 #include "base/str.h"
