@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A replay: the real core takes its decisions over a market that follows recorded traces and a list
- * of jobs, in virtual time. Nothing goes wrong in belayd here (that is sim/world.h's): it answers
+ * of jobs, in virtual time. Nothing goes wrong in belayd here (that is simtest/world.h's): it answers
  * what a pool file costs, how long jobs wait and what reclaims take. The same input gives the same
  * result, event for event.
  */

@@ -3,7 +3,7 @@
  * The promises, looked at after every event. What is committed is kept here a second time, from the
  * change sets as they are committed, and everything that leaves belayd is held against it.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

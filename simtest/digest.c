@@ -2,7 +2,7 @@
  *
  * See digest.h. FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/
  */
-#include "sim/digest.h"
+#include "simtest/digest.h"
 
 #define FNV_PRIME UINT64_C(1099511628211)
 

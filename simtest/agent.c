@@ -4,7 +4,7 @@
  * that loses, delays and repeats them, and play programs that make steps, save, end, and are killed
  * with their machines. They keep the agent's side of the protocol as base/wire/wire.h says it.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 #include "base/str.h"

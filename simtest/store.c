@@ -3,7 +3,7 @@
  * The simulated checkpoint store: the rules of ckpt/ckpt.h (fences, growing names, fall back)
  * without bytes.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 

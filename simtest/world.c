@@ -3,8 +3,8 @@
  * The simulated world put together (see world.h): belayd's life and death, its disk, and the course
  * of one run.
  */
-#include "sim/world.h"
-#include "sim/digest.h"
+#include "simtest/world.h"
+#include "simtest/digest.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Who is told: a postman that is slow, fails, and dies with belayd; and that each change which
  * somebody wants to know is delivered at least once, over crashes, or given up.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/str.h"
 

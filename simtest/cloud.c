@@ -5,7 +5,7 @@
  * that driver.h allows: refused with each kind, not sent, lost after its effect, a listing without
  * one of the zones.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 #include "base/str.h"

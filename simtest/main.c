@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "db/db.h"
-#include "sim/world.h"
+#include "simtest/world.h"
 #include <inttypes.h>
 #include <popt.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * hour may cost more than the cap. So each hour, as belayd counts, and what is committed of all of
  * them together, are held against the caps and a quarter of them.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/str.h"
 #include <string.h>

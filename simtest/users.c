@@ -3,7 +3,7 @@
  * Simulated users and an operator: they submit, cancel, requeue and drain, remember what they were
  * told, and ask again when belayd died before it answered.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 #include "base/str.h"

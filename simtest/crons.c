@@ -4,7 +4,7 @@
  * that each of its times is decided on once: none is lost and none done twice, whenever belayd is
  * killed. In one world in three.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 #include "base/str.h"

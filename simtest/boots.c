@@ -5,7 +5,7 @@
  * machine at a time on its way, and how many more fail grows with the logarithm of the time. There
  * is one elastic pool.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #define FIRST_WAIT_MS (6LL * SIM_BACKOFF_MS) /* scheduler/core/boots.c */
 

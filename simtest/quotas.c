@@ -3,7 +3,7 @@
  * Teams of the simulated users, with quotas in some worlds and limits in others, or a QOS that
  * preempts another, and what has to hold. What is used is counted here anew, from what runs.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/str.h"
 

@@ -4,7 +4,7 @@
  * each and take it back at moments of their own. Worlds are played until there are as many reclaims
  * as were asked for.
  */
-#include "sim/lost.h"
+#include "simtest/lost.h"
 
 #include "base/mem.h"
 #include "base/prng.h"

@@ -4,7 +4,7 @@
  * do the machines that are launched. What they draw is reckoned here anew, from what runs on them,
  * after every event.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/str.h"
 

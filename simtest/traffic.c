@@ -6,7 +6,7 @@
  * machine that goes before it has told takes that with it: those transfers are on the bill, and
  * nobody can know whose they were.
  */
-#include "sim/world.h"
+#include "simtest/world.h"
 
 #include "base/mem.h"
 #include "base/str.h"
