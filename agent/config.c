@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "base/yaml_extras.h"
+#include "job/yaml_extras.h"
 #include "cloud/notice.h"
 
 #include <errno.h>

@@ -33,10 +33,10 @@
 #ifndef BELAY_AGENT_CONFIG_H
 #define BELAY_AGENT_CONFIG_H
 
-#include "base/counts.h"
+#include "job/counts.h"
 #include "base/err.h"
-#include "base/feature.h"
-#include "base/gpu.h"
+#include "job/feature.h"
+#include "job/gpu.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,7 +66,7 @@ struct config {
     int64_t shutdown_timeout_ms;      /* that a shutdown of the machine leaves for saves */
     char *power_off;                  /* NULL: none */
     char criu[256];                   /* absolute, "no", or "": to be looked for */
-    char features[FEATURES_TEXT_MAX]; /* base/feature.h */
+    char features[FEATURES_TEXT_MAX]; /* job/feature.h */
     enum metadata_guard metadata_guard;
     bool no_new_privs;    /* of tasks */
     bool private_ipc;     /* of tasks */
@@ -74,7 +74,7 @@ struct config {
     bool hides_processes; /* of users from each other */
     /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
     char system_users[FEATURES_TEXT_MAX];
-    /* base/counts.h; in a running agent with the slices of its GPUs */
+    /* job/counts.h; in a running agent with the slices of its GPUs */
     char resources[COUNTS_TEXT_MAX];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/gpus.h"
 
-#include "base/gpu.h"
+#include "job/gpu.h"
 #include "base/str.h"
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef BELAY_AGENT_GPUS_H
 #define BELAY_AGENT_GPUS_H
 
-#include "base/counts.h"
+#include "job/counts.h"
 #include "base/err.h"
 #include <stdbool.h>
 #include <stddef.h>

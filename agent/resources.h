@@ -5,7 +5,7 @@
 #ifndef BELAY_AGENT_RESOURCES_H
 #define BELAY_AGENT_RESOURCES_H
 
-#include "base/gpu.h"
+#include "job/gpu.h"
 #include <stdint.h>
 
 struct node_resources {

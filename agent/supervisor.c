@@ -34,7 +34,7 @@
 #include "base/fs_user.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include "base/str.h"
 #include "base/time.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/user.h"
 
-#include "base/feature.h"
+#include "job/feature.h"
 #include "base/str.h"
 
 #include <errno.h>

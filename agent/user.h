@@ -23,7 +23,7 @@ struct job_user {
 int user_resolve(const char *name, struct job_user *ret_user, struct err *e);
 
 /* Whether an agent that is root may run something as this user. uid 0 and system users (below
- * UID_MIN of /etc/login.defs) have to be in system_users, a set of names (base/feature.h) that only
+ * UID_MIN of /etc/login.defs) have to be in system_users, a set of names (job/feature.h) that only
  * the node's own configuration says; NULL is the empty one. ERR_CONFIG says what to do. Any other
  * agent runs only its own user's jobs, which is no right that a job would gain. */
 int user_admit(const struct job_user *u, const char *system_users, struct err *e);

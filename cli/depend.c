@@ -5,7 +5,7 @@
 #include "cli/depend.h"
 
 #include "base/mem.h"
-#include "base/ranges.h"
+#include "job/ranges.h"
 #include "base/str.h"
 #include <stdlib.h>
 #include <string.h>

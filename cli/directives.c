@@ -6,10 +6,10 @@
  */
 #include "cli/directives_private.h"
 
-#include "base/daily.h"
+#include "job/daily.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include "base/names.h"
 #include "base/str.h"
 #include "base/time.h"

@@ -5,7 +5,7 @@
 #include "cli/directives_private.h"
 
 #include "base/fs.h"
-#include "base/hosts.h"
+#include "job/hosts.h"
 #include <ctype.h>
 
 #define NODEFILE_MAX (1 << 20)

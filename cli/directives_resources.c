@@ -7,9 +7,9 @@
 #include "cli/directives_private.h"
 
 #include "base/buf.h"
-#include "base/counts.h"
-#include "base/feature.h"
-#include "base/gpu.h"
+#include "job/counts.h"
+#include "job/feature.h"
+#include "job/gpu.h"
 #include "base/mem.h"
 #include <ctype.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/time.h"

@@ -5,7 +5,7 @@
 #include "cli/scontrol_update.h"
 
 #include "base/mem.h"
-#include "base/ranges.h"
+#include "job/ranges.h"
 #include "base/str.h"
 #include "cli/slurm.h"
 #include "cli/updates.h"

@@ -92,7 +92,7 @@ void slurm_each_index(const char *indexes, void (*on_index)(void *ctx, int64_t i
 /* Adds "n[1-2,10]" of names with commas between, and what is no such list as it is. */
 void slurm_hosts_fold(const char *names, struct buf *out);
 
-/* Adds "n1", "n2", "n10" of "n[1-2,10]" (base/hosts.h), each with an end of line. ERR_INVALID. */
+/* Adds "n1", "n2", "n10" of "n[1-2,10]" (job/hosts.h), each with an end of line. ERR_INVALID. */
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e);
 
 /* ---- times ---- */

@@ -5,7 +5,7 @@
 #include "cli/slurm.h"
 
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include "base/str.h"
 #include <pwd.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  */
 #include "cli/slurm.h"
 
-#include "base/gpu.h"
-#include "base/hosts.h"
+#include "job/gpu.h"
+#include "job/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <ctype.h>

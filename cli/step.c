@@ -8,7 +8,7 @@
 #include "cli/step.h"
 
 #include "base/buf.h"
-#include "base/hosts.h"
+#include "job/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/parts.h"

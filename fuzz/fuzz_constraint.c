@@ -3,8 +3,8 @@
  * What a job asks of nodes by name, and sets and numbers of such names: what was read is written so
  * that the same is read again.
  */
-#include "base/counts.h"
-#include "base/feature.h"
+#include "job/counts.h"
+#include "job/feature.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * A crontab line: what is read has a next time, which is later, a minute that it names, and the
  * first from any moment between.
  */
-#include "base/cron.h"
+#include "job/cron.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include <stdint.h>

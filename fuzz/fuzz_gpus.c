@@ -6,7 +6,7 @@
  */
 #include "agent/criu_gpu.h"
 #include "agent/gpus.h"
-#include "base/gpu.h"
+#include "job/gpu.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include <stdint.h>

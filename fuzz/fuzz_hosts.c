@@ -3,7 +3,7 @@
  * Lists of hosts: what was taken has as many names as it says, knows each of them, and nothing
  * around them.
  */
-#include "base/hosts.h"
+#include "job/hosts.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "fuzz/check.h"

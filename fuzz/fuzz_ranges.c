@@ -3,7 +3,7 @@
  * Indices of an array: what was read is written so that the same is read again.
  */
 #include "base/mem.h"
-#include "base/ranges.h"
+#include "job/ranges.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>

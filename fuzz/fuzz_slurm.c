@@ -4,7 +4,7 @@
  * is read breaks a limit, and what was taken can be written.
  */
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include "base/str.h"
 #include "cli/scontrol_update.h"
 #include "cli/slurm.h"

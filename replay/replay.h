@@ -17,7 +17,7 @@ struct replay_owned {
     const char *pool; /* of options.pools, not elastic */
     struct resources total;
     int32_t n;
-    const char *names; /* as many hosts (base/hosts.h); NULL: POOL-1, POOL-2 ... */
+    const char *names; /* as many hosts (job/hosts.h); NULL: POOL-1, POOL-2 ... */
 };
 
 struct replay_offer {

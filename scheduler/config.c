@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/yaml_extras.h"
+#include "job/yaml_extras.h"
 #include "ckpt/store.h"
 #include "cloud/catalogue.h"
 #include "scheduler/core/traffic.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/config_windows.h"
 
-#include "base/cron.h"
-#include "base/daily.h"
+#include "job/cron.h"
+#include "job/daily.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <string.h>

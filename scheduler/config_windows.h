@@ -5,7 +5,7 @@
 #ifndef BELAY_SCHEDULER_CONFIG_WINDOWS_H
 #define BELAY_SCHEDULER_CONFIG_WINDOWS_H
 
-#include "base/window.h"
+#include "job/window.h"
 #include "base/yaml.h"
 
 #define CONFIG_WINDOWS_MAX 100

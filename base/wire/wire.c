@@ -6,7 +6,7 @@
 #include "base/wire/wire.h"
 
 #include "base/mem.h"
-#include "base/ranges.h"
+#include "job/ranges.h"
 #include "base/wire/fields.h"
 
 #include <assert.h>

@@ -28,11 +28,11 @@
 #define BELAY_WIRE_WIRE_H
 
 #include "base/buf.h"
-#include "base/counts.h"
-#include "base/daily.h"
+#include "job/counts.h"
+#include "job/daily.h"
 #include "base/err.h"
-#include "base/feature.h"
-#include "base/gpu.h"
+#include "job/feature.h"
+#include "job/gpu.h"
 #include "base/load.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,14 +73,14 @@ struct wire_join {
     char provider[16];    /* "" on a reserved node */
     char instance_id[64]; /* from the metadata service; "" on a reserved node */
     int64_t cpus, memory_mib, gpus;
-    /* of all of them, as base/gpu.h has it; "": not known, or they differ */
+    /* of all of them, as job/gpu.h has it; "": not known, or they differ */
     char gpu_model[GPU_MODEL_MAX];
     int64_t gpu_memory_mib; /* of one */
     char criu[8];           /* what CRIU can do there: "no" "cpu" "gpu"; "": not told */
     char criu_text[256];    /* its version, or why it cannot */
-    /* that its configuration names, and the machine's architecture (base/feature.h) */
+    /* that its configuration names, and the machine's architecture (job/feature.h) */
     char features[FEATURES_TEXT_MAX];
-    char resources[COUNTS_TEXT_MAX]; /* that its configuration names (base/counts.h) */
+    char resources[COUNTS_TEXT_MAX]; /* that its configuration names (job/counts.h) */
 };
 
 struct wire_joined {
@@ -318,7 +318,7 @@ struct wire_desired_attempt {
     int64_t array_count, array_min, array_max, array_step;
     /* the script has #SBATCH lines, or came through a shim: give it SLURM_* too */
     bool slurm_env;
-    /* Files of its user's, relative to cwd, with the signs of base/pattern.h; NULL: none. Its
+    /* Files of its user's, relative to cwd, with the signs of job/pattern.h; NULL: none. Its
      * output is shipped as well. */
     char *output, *error; /* error NULL: goes where the output goes */
     char *input;          /* NULL: /dev/null */

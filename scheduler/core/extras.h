@@ -13,9 +13,9 @@
 #ifndef BELAY_CORE_EXTRAS_H
 #define BELAY_CORE_EXTRAS_H
 
-#include "base/counts.h"
-#include "base/feature.h"
-#include "base/hosts.h"
+#include "job/counts.h"
+#include "job/feature.h"
+#include "job/hosts.h"
 #include "scheduler/core/traffic.h"
 #include "scheduler/core/types.h"
 
@@ -40,7 +40,7 @@ struct extras {
     /* nobody else is on its nodes, of which it has all cpus, GPUs and memory; its need is the least
      * that they have */
     bool exclusive;
-    /* only on these (base/hosts.h); "": on any. Never on a machine that is yet to be launched */
+    /* only on these (job/hosts.h); "": on any. Never on a machine that is yet to be launched */
     char nodes[HOSTS_TEXT_MAX];
     char exclude[HOSTS_TEXT_MAX]; /* on none of these */
     struct input input;

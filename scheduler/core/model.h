@@ -133,7 +133,7 @@ struct array {
 struct labels {
     int64_t id;                      /* from 1; of two live ones never the same */
     int64_t n_jobs;                  /* that live */
-    char names[LABELS_NAMES_MAX];    /* a set as base/feature.h has them, in order */
+    char names[LABELS_NAMES_MAX];    /* a set as job/feature.h has them, in order */
     bool has_team;                   /* one of them is "team" ... */
     uint64_t team_of;                /* 1 << i: ... and names the one that the i-th budget is of */
     uint64_t matches;                /* likewise: they are as the i-th budget asks */

@@ -29,7 +29,7 @@
 #include "scheduler/core/planner.h"
 #include "scheduler/core/sightings.h"
 
-#include "base/cron.h"
+#include "job/cron.h"
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "base/str.h"

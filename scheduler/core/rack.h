@@ -14,7 +14,7 @@
 #ifndef BELAY_CORE_RACK_H
 #define BELAY_CORE_RACK_H
 
-#include "base/hosts.h"
+#include "job/hosts.h"
 #include "scheduler/core/types.h"
 
 #define RACKS_MAX 256

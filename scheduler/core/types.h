@@ -7,15 +7,15 @@
 #ifndef BELAY_CORE_TYPES_H
 #define BELAY_CORE_TYPES_H
 
-#include "base/counts.h"
-#include "base/cron.h"
-#include "base/daily.h"
-#include "base/feature.h"
-#include "base/gpu.h"
-#include "base/ranges.h"
+#include "job/counts.h"
+#include "job/cron.h"
+#include "job/daily.h"
+#include "job/feature.h"
+#include "job/gpu.h"
+#include "job/ranges.h"
 #include "base/sm.h"
 #include "base/time.h"
-#include "base/window.h"
+#include "job/window.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -278,7 +278,7 @@ struct job_row {
     int32_t ckpt_keep;            /* >= 1 */
     int32_t ckpt_keep_every;      /* every so many-th of an attempt stays too; 0: none */
     enum ckpt_after ckpt_after;   /* what stays once the job has ended */
-    char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (base/daily.h) */
+    char ckpt_at[DAILY_TEXT_MAX]; /* also saved at these times of the day (job/daily.h) */
     /* how many times it is queued again after which end; at a submit a wish */
     struct retries retries;
     int32_t used[RETRY_KINDS]; /* of them */
@@ -371,7 +371,7 @@ struct job_row {
  * first that did not. */
 struct array_row {
     int64_t job;
-    char tasks[RANGES_TEXT_MAX]; /* the indices of all (base/ranges.h) */
+    char tasks[RANGES_TEXT_MAX]; /* the indices of all (job/ranges.h) */
     /* of those that have not begun, and do not have a row; with AFTERCORR there may be others among
      * them */
     char left[RANGES_TEXT_MAX];
@@ -457,8 +457,8 @@ struct node_row {
     /* the job of several nodes that goes on there, between two attempts; CORE_ID_NONE */
     int64_t kept_for;
     struct gpu_kind gpu;              /* of its GPUs, as its agent tells; where they differ, none */
-    char features[FEATURES_TEXT_MAX]; /* as its agent tells (base/feature.h) ... */
-    char resources[COUNTS_TEXT_MAX];  /* ... likewise (base/counts.h) */
+    char features[FEATURES_TEXT_MAX]; /* as its agent tells (job/feature.h) ... */
+    char resources[COUNTS_TEXT_MAX];  /* ... likewise (job/counts.h) */
     /* Of a reserved node, as its instance has it of another (ledger.c); settled_at: */
     struct wall priced_at;
     int64_t accrued_uusd, attempts_uusd, attempts_ms, idle_uusd, idle_ms;
@@ -869,7 +869,7 @@ struct cron_row {
     int64_t id;
     char name[CORE_NAME_MAX], user[CORE_NAME_MAX]; /* no two of a user have the same name */
     enum cron_state state;
-    char schedule[CRON_TEXT_MAX]; /* as base/cron.h reads it, without a zone before it */
+    char schedule[CRON_TEXT_MAX]; /* as job/cron.h reads it, without a zone before it */
     char zone[ZONE_NAME_MAX];
     enum cron_gap gap;
     enum cron_twice twice;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/window.h"
+#include "job/window.h"
 
 #define DAY_S ((int64_t)86400)
 #define LOOK_DAYS 9 /* the day before, and a week with a day that the clocks leave out */

@@ -2,7 +2,7 @@
 #include "tests/base/tools.h"
 
 #include "base/mem.h"
-#include "base/pattern.h"
+#include "job/pattern.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A constraint is read by recursive descent into a program in postfix order, whose names are
  * offsets: looking whether it holds allocates nothing and is done for many nodes.
  */
-#include "base/feature.h"
+#include "job/feature.h"
 
 #include "base/str.h"
 #include <assert.h>

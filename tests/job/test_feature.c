@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/feature.h"
+#include "job/feature.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/base/tools.h"
 
-#include "base/daily.h"
+#include "job/daily.h"
 
 #define HOUR_MS ((int64_t)3600000)
 #define DAY_MS (24 * HOUR_MS)

@@ -3,7 +3,7 @@
  * Lists of hosts (hosts.h). Nothing is expanded to see whether a name is in a list, for that is
  * asked of many nodes.
  */
-#include "base/hosts.h"
+#include "job/hosts.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/gpu.h"
+#include "job/gpu.h"
 
 #include "base/str.h"
 #include <ctype.h>

@@ -3,8 +3,8 @@
 
     test_cron_calendar.py CRON_TIMES
 
-What is expected is worked out minute by minute of the local calendar, from the rules as base/cron.h states them: which moments
-show this minute? None: the clocks were put forward over it. Two: they were put back. Nothing of how base/cron.c goes about
+What is expected is worked out minute by minute of the local calendar, from the rules as job/cron.h states them: which moments
+show this minute? None: the clocks were put forward over it. Two: they were put back. Nothing of how job/cron.c goes about
 it (spans, offsets) is repeated here.
 """
 

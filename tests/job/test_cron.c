@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Crontab lines: what is read, what is refused, and the next time over changes of the clock.
- * tests/base/test_cron_calendar.py holds the same against the zones of the machine and another
+ * tests/job/test_cron_calendar.py holds the same against the zones of the machine and another
  * calendar.
  */
 #include "tests/base/tools.h"
 
-#include "base/cron.h"
+#include "job/cron.h"
 #include <stdio.h>
 
 static struct cron parsed(const char *text)

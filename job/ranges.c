@@ -3,7 +3,7 @@
  * See ranges.h. Whatever changes more than the first number goes over a map of bits, from which the
  * pieces are made anew.
  */
-#include "base/ranges.h"
+#include "job/ranges.h"
 
 #include "base/str.h"
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/daily.h"
+#include "job/daily.h"
 
 #include "base/str.h"
 #include <stdio.h>

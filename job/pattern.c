@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/pattern.h"
+#include "job/pattern.h"
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/yaml_extras.h"
+#include "job/yaml_extras.h"
 
 #include "base/str.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/prng.h"
-#include "base/ranges.h"
+#include "job/ranges.h"
 #include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>

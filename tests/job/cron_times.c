@@ -4,7 +4,7 @@
  * schedule later than FROM and up to TO, in seconds, with blanks between them, on a line. For
  * test_cron_calendar.py.
  */
-#include "base/cron.h"
+#include "job/cron.h"
 #include "base/str.h"
 #include "base/tz/system.h"
 #include <inttypes.h>

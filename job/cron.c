@@ -4,7 +4,7 @@
  * run evenly: there local seconds differ from UTC by a constant, and the schedule is a question of
  * dates alone.
  */
-#include "base/cron.h"
+#include "job/cron.h"
 
 #include "base/str.h"
 #include <stdio.h>

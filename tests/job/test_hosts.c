@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/hosts.h"
+#include "job/hosts.h"
 #include "base/str.h"
 #include <setjmp.h>
 #include <stdarg.h>

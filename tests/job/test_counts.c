@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/counts.h"
+#include "job/counts.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
