@@ -88,7 +88,7 @@ static int make_output(const struct task *t, struct err *e)
     return 0;
 }
 
-/* With what srun starts tasks on the other nodes (cli/parts.h), for the job's user alone. */
+/* With what srun starts tasks on the other nodes (cli/slurm/parts.h), for the job's user alone. */
 static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
 {
     const struct wire_desired_attempt *s = t->spec;

@@ -13,7 +13,7 @@
 #include "ckpt/layout.h"
 #include "ckpt/master.h"
 #include "cli/keys.h"
-#include "cli/tar.h"
+#include "cli/workdir/tar.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "cli/verbs.h"
 
 #include "base/str.h"
-#include "cli/updates.h"
+#include "cli/flags/updates.h"
 #include <stdio.h>
 #include <string.h>
 

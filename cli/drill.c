@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cli/compare.h"
+#include "cli/reports/compare.h"
 #include "cli/verbs.h"
 #include <stdio.h>
 #include <stdlib.h>

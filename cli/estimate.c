@@ -5,7 +5,7 @@
 #include "cli/estimate.h"
 
 #include "base/time.h"
-#include "cli/slurm.h"
+#include "cli/slurm/slurm.h"
 #include <stdio.h>
 #include <time.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/slurm.h"
+#include "cli/slurm/slurm.h"
 #include <stdlib.h>
 
 /* The signals that are blocked in all threads come here. SIGUSR2: it is over. */

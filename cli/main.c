@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/directives.h"
-#include "cli/slurm.h"
-#include "cli/updates.h"
+#include "cli/flags/directives.h"
+#include "cli/slurm/slurm.h"
+#include "cli/flags/updates.h"
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * belay show JOB: everything about one job, its attempts and what they cost.
  */
 #include "cli/drill.h"
-#include "cli/grace.h"
-#include "cli/notify.h"
-#include "cli/retry.h"
-#include "cli/used.h"
+#include "cli/flags/grace.h"
+#include "cli/flags/notify.h"
+#include "cli/flags/retry.h"
+#include "cli/reports/used.h"
 #include "cli/verbs.h"
 
 #include "base/mem.h"

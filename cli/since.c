@@ -2,7 +2,7 @@
 #include "cli/since.h"
 
 #include "base/str.h"
-#include "cli/slurm.h"
+#include "cli/slurm/slurm.h"
 #include <string.h>
 
 int since_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e)

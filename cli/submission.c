@@ -7,12 +7,12 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/directives.h"
+#include "cli/flags/directives.h"
 #include "cli/estimate.h"
 #include "cli/interrupt.h"
-#include "cli/slurm.h"
-#include "cli/slurm_env.h"
-#include "cli/workdir.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_env.h"
+#include "cli/workdir/workdir.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

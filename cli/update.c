@@ -4,8 +4,8 @@
  */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/slurm.h"
-#include "cli/updates.h"
+#include "cli/slurm/slurm.h"
+#include "cli/flags/updates.h"
 #include "cli/verbs.h"
 #include <stdio.h>
 #include <stdlib.h>

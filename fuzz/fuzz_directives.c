@@ -5,7 +5,7 @@
  * nothing.
  */
 #include "base/mem.h"
-#include "cli/directives.h"
+#include "cli/flags/directives.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>

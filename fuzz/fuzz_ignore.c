@@ -4,7 +4,7 @@
  * from an answer.
  */
 #include "base/mem.h"
-#include "cli/ignore.h"
+#include "cli/workdir/ignore.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * What a part of a step is told: all of it, or an error.
  */
-#include "cli/parts.h"
+#include "cli/slurm/parts.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <string.h>

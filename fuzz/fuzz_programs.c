@@ -4,7 +4,7 @@
  * is told.
  */
 #include "base/mem.h"
-#include "cli/programs.h"
+#include "cli/slurm/programs.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "job/pattern.h"
 #include "base/str.h"
-#include "cli/scontrol_update.h"
-#include "cli/slurm.h"
-#include "cli/updates.h"
+#include "cli/slurm/scontrol_update.h"
+#include "cli/slurm/slurm.h"
+#include "cli/flags/updates.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cli/begin.h"
-#include "cli/directives.h"
+#include "cli/flags/begin.h"
+#include "cli/flags/directives.h"
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>

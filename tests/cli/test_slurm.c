@@ -12,11 +12,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/since.h"
-#include "cli/scontrol_update.h"
-#include "cli/directives.h"
-#include "cli/slurm.h"
-#include "cli/slurm_env.h"
-#include "cli/updates.h"
+#include "cli/slurm/scontrol_update.h"
+#include "cli/flags/directives.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_env.h"
+#include "cli/flags/updates.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

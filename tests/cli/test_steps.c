@@ -5,10 +5,10 @@
  */
 #include "base/mem.h"
 #include "base/time.h"
-#include "cli/layout.h"
-#include "cli/parts.h"
-#include "cli/programs.h"
-#include "cli/step_prolog.h"
+#include "cli/slurm/layout.h"
+#include "cli/slurm/parts.h"
+#include "cli/slurm/programs.h"
+#include "cli/slurm/step_prolog.h"
 
 #include <fcntl.h>
 #include <poll.h>

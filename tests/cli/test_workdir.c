@@ -11,8 +11,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/ignore.h"
-#include "cli/workdir_scan.h"
+#include "cli/workdir/ignore.h"
+#include "cli/workdir/workdir_scan.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of directives.c share: the functions behind the flags, one each. A value is not
+ * NULL; they set keys of the specification, and return 0 or ERR_INVALID, ERR_UNSUPPORTED.
+ */
+#ifndef BELAY_CLI_DIRECTIVES_PRIVATE_H
+#define BELAY_CLI_DIRECTIVES_PRIVATE_H
+
+#include "base/str.h"
+#include "cli/flags/directives.h"
+#include <string.h>
+
+#define DIRECTIVES_NODES_MAX 256 /* docs/api.md */
+/* keys of our own, taken out in the end. True: Slurm's line or flag alone has said how many */
+#define NODES_BY_SLURM "nodes_by_slurm"
+#define NODELIST_BY_SLURM "nodelist_by_slurm" /* true: or which */
+#define SAME_FEATURE "same_feature" /* true: all nodes are to have the same one of some features */
+/* outside text for an error or a warning */
+#define SHOWN(text) str_show((text), (char[STR_SHOW_MAX]){0})
+
+struct directive_context {
+    const char *where; /* "train.sh:4" or "command line" */
+    bool sbatch;
+    json_t *spec;
+    directive_warn_fn warn;
+    void *warn_ctx;
+};
+
+void directive_warn(const struct directive_context *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* That of the specification; made if there is none. Borrowed. */
+json_t *directive_object(json_t *spec, const char *key);
+/* Sets the key to the number that value is. */
+int directive_number(const struct directive_context *c, const char *key, const char *value,
+    int64_t min, int64_t max, struct err *e);
+
+/* ---- what a node gives to the job, in directives_resources.c ---- */
+int directive_cpus(const struct directive_context *c, const char *value, struct err *e);
+int directive_nodes(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e);
+int directive_tasks_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_mincpus(const struct directive_context *c, const char *value, struct err *e);
+int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_script_on(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e);
+int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e);
+int directive_gres(const struct directive_context *c, const char *value, struct err *e);
+int directive_licences(const struct directive_context *c, const char *value, struct err *e);
+int directive_exclusive(const struct directive_context *c, const char *value, struct err *e);
+int directive_constraint(const struct directive_context *c, const char *value, struct err *e);
+int directive_region(const struct directive_context *c, const char *value, struct err *e);
+int directive_zone(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e);
+int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e);
+
+/* ---- on which nodes, in directives_nodes.c ---- */
+int directive_nodelist(const struct directive_context *c, const char *value, struct err *e);
+int directive_exclude(const struct directive_context *c, const char *value, struct err *e);
+int directive_nodefile(const struct directive_context *c, const char *value, struct err *e);
+/* when all have been applied, before the next */
+int directives_finish_nodes(json_t *spec, struct err *e);
+
+/* Data that it reads, as s3://bucket/prefix,size=140G. */
+int directive_data(const struct directive_context *c, const char *value, struct err *e);
+
+/* What hangs on several of them: tasks, memory and CPUs for each of something. When all have been
+ * applied, once. */
+int directives_finish_resources(json_t *spec, struct err *e);
+
+/* ---- its environment, in directives_env.c ---- */
+int directive_export(const struct directive_context *c, const char *value, struct err *e);
+/* Adds what this process has, unless --export said otherwise; for jobs that come through Slurm's
+ * names. Once. */
+void directives_finish_env(json_t *spec, directive_warn_fn warn, void *warn_ctx);
+
+#endif

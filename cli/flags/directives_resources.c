@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The flags that say what a node has to give (see directives_private.h). How many tasks, CPUs and
+ * GPUs there are is known when all has been read: till then the specification has keys of our own,
+ * which directives_finish_resources takes out again.
+ */
+#include "cli/flags/directives_private.h"
+
+#include "base/buf.h"
+#include "job/counts.h"
+#include "job/feature.h"
+#include "job/gpu.h"
+#include "base/mem.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB_PER_CPU "mib_per_cpu"
+#define MIB_PER_GPU "mib_per_gpu"
+#define CPUS_PER_GPU "cpus_per_gpu"
+#define GPUS_PER_TASK "gpus_per_task"
+#define NTASKS "ntasks"
+#define GPU_SLICES "gpu_slices"
+#define TASKS_PER_NODE "tasks_per_node"
+#define TASKS_PER_GPU "tasks_per_gpu"
+#define MINCPUS "mincpus"
+#define REGION "region" /* constraints, beside --constraint itself */
+#define ZONE "zone"
+#define GPUS_OF_JOB "gpus_of_job" /* true: those are of all nodes together */
+#define CPUS_MAX 4096             /* belayd's limits for a job */
+#define GPUS_MAX 64
+#define MIB_MAX (1LL << 30)
+#define DATA_MIB_MAX (1LL << 40)
+
+int directive_cpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, "cpus", value, 1, 4096, e);
+}
+
+/* 4, 4-4, 2-8 */
+int directive_nodes(const struct directive_context *c, const char *value, struct err *e)
+{
+    const char *dash = strchr(value, '-'), *most = dash ? dash + 1 : value;
+    char least[8];
+    int64_t n_most, n_least;
+    str_copy(least, sizeof least, value);
+    if (dash && (size_t)(dash - value) < sizeof least)
+        least[dash - value] = '\0';
+    int rc = str_to_i64(most, 1, DIRECTIVES_NODES_MAX, "nodes", &n_most, e);
+    if (!rc)
+        rc =
+            str_to_i64(least, 1, n_most, dash ? "the least number of nodes" : "nodes", &n_least, e);
+    if (rc)
+        return rc;
+    if (!c->sbatch || !json_object_get(c->spec, NODES_BY_SLURM))
+        json_object_set_new(c->spec, NODES_BY_SLURM, json_boolean(c->sbatch));
+    json_object_set_new(c->spec, "nodes", json_integer(n_most));
+    if (n_least < n_most)
+        json_object_set_new(c->spec, "nodes_min", json_integer(n_least));
+    else
+        json_object_del(c->spec, "nodes_min"); /* of a line above */
+    return 0;
+}
+
+int directive_tasks(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, NTASKS, value, 1, CPUS_MAX, e);
+}
+
+int directive_tasks_per_node(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, TASKS_PER_NODE, value, 1, CPUS_MAX, e);
+}
+
+int directive_tasks_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, TASKS_PER_GPU, value, 1, CPUS_MAX, e);
+}
+
+int directive_mincpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, MINCPUS, value, 1, CPUS_MAX, e);
+}
+
+int directive_cpus_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return directive_number(c, CPUS_PER_GPU, value, 1, CPUS_MAX, e);
+}
+
+/* 1g.10gb:2: so many slices of GPUs, which are resources of their own; in place of GPUs. */
+static int set_slices(const struct directive_context *c, const char *key, const char *slice,
+    const char *number, struct err *e)
+{
+    int64_t n;
+    if (!str_eq(key, "gpus"))
+        return err_set(
+            e, ERR_UNSUPPORTED, "slices of GPUs are those of a node: say --gpus %s:N", slice);
+    int rc = str_to_i64(number, 1, GPUS_MAX, "slices", &n, e);
+    if (rc == 0) {
+        json_object_del(c->spec, "gpus"); /* of a line above */
+        json_object_del(c->spec, "gpu_model");
+        json_object_set_new(c->spec, GPU_SLICES, json_pack("{s:I}", slice, (json_int_t)n));
+    }
+    return rc;
+}
+
+/* 2, a100:2, a100 */
+static int set_gpus(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
+{
+    const char *colon = strchr(value, ':');
+    char *model = mem_strndup(value, strcspn(value, ":")), name[GPU_MODEL_MAX];
+    int rc;
+    json_object_del(c->spec, GPU_SLICES); /* of a line above */
+    if (gpu_slice(model, name)) {
+        rc = set_slices(c, key, name, colon ? colon + 1 : "1", e);
+    } else if (!colon && isdigit((unsigned char)value[0])) {
+        rc = directive_number(c, key, value, 0, GPUS_MAX, e);
+        json_object_del(c->spec, "gpu_model"); /* likewise */
+    } else {
+        gpu_model(model, name); /* it passes over a sign, and -1 would be one GPU of a model "1" */
+        rc = name[0] && isalnum((unsigned char)value[0])
+                 ? directive_number(c, key, colon ? colon + 1 : "1", 0, GPUS_MAX, e)
+                 : err_set(e, ERR_INVALID, "expected N (0 .. %d), MODEL or MODEL:N, found %s",
+                       GPUS_MAX, SHOWN(value));
+        if (rc == 0)
+            json_object_set_new(c->spec, "gpu_model", json_string(name));
+    }
+    free(model);
+    return rc;
+}
+
+int directive_gpu_memory(const struct directive_context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0 && mib > 1 << 24)
+        rc = err_set(e, ERR_INVALID, "at most 16T, found %s", SHOWN(value));
+    if (rc == 0)
+        json_object_set_new(c->spec, "gpu_memory_mib", json_integer(mib));
+    return rc;
+}
+
+int directive_gpus(const struct directive_context *c, const char *value, struct err *e)
+{
+    json_object_del(c->spec, GPUS_OF_JOB);
+    return set_gpus(c, "gpus", value, e);
+}
+
+/* To Slurm they are the job's, to belay each node's. */
+int directive_gpus_of_job(const struct directive_context *c, const char *value, struct err *e)
+{
+    int rc = directive_gpus(c, value, e);
+    if (rc == 0 && c->sbatch)
+        json_object_set_new(c->spec, GPUS_OF_JOB, json_true());
+    return rc;
+}
+
+int directive_script_on(const struct directive_context *c, const char *value, struct err *e)
+{
+    if (!str_eq(value, "each") && !str_eq(value, "first"))
+        return err_set(e, ERR_INVALID, "expected each or first, found %s", SHOWN(value));
+    json_object_set_new(c->spec, "script_on", json_string(value));
+    return 0;
+}
+
+/* How many tasks there are is known when all has been read. */
+int directive_gpus_per_task(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_gpus(c, GPUS_PER_TASK, value, e);
+}
+
+static json_t *counts_json(const struct counts *n)
+{
+    json_t *o = json_object();
+    for (size_t i = 0; i < n->n; i++)
+        json_object_set_new(o, n->v[i].name, json_integer(n->v[i].n));
+    return o;
+}
+
+/* gpu, gpu:2, gpu:a100, gpu:a100:2, lego, lego:2, with commas between: what a node gives. Whether
+ * one has it, belayd says. */
+int directive_gres(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct counts named = {0};
+    struct buf others = {0};
+    bool has_gpus = false;
+    char *copy = mem_strdup(value), *save = NULL;
+    int rc = *value ? 0 : err_set(e, ERR_INVALID, "expected gpu:N or NAME:N, found nothing");
+    for (char *item = strtok_r(copy, ",", &save); item && rc == 0;
+         item = strtok_r(NULL, ",", &save)) {
+        bool is_gpus = str_eq(item, "gpu") || str_starts(item, "gpu:");
+        if (is_gpus && has_gpus)
+            rc = err_set(
+                e, ERR_UNSUPPORTED, "a job has GPUs of one kind: %s is the second", SHOWN(item));
+        else if (is_gpus)
+            rc = directive_gpus(c, item[3] ? item + 4 : "1", e);
+        else if (!str_eq(item, "none"))
+            buf_printf(&others, "%s%s", others.len ? "," : "", item);
+        has_gpus |= is_gpus;
+    }
+    if (rc == 0)
+        rc = counts_parse(buf_str(&others), &named, e);
+    if (rc == 0 && named.n > 0)
+        json_object_set_new(c->spec, "resources", counts_json(&named));
+    else if (rc == 0)
+        json_object_del(c->spec, "resources"); /* of a line above */
+    free(copy);
+    buf_deinit(&others);
+    return rc;
+}
+
+/* Which there are, belayd says. */
+int directive_licences(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct counts named = {0};
+    int rc = *value ? counts_parse(value, &named, e)
+                    : err_set(e, ERR_INVALID, "expected NAME or NAME:N, found nothing");
+    if (rc == 0)
+        json_object_set_new(c->spec, "licences", counts_json(&named));
+    return rc;
+}
+
+int directive_exclusive(const struct directive_context *c, const char *value, struct err *e)
+{
+    (void)value, (void)e;
+    json_object_set_new(c->spec, "exclusive", json_true());
+    return 0;
+}
+
+/* In [a|b] they are of all nodes, which have to have the same one: of one node that is (a|b). */
+int directive_constraint(const struct directive_context *c, const char *value, struct err *e)
+{
+    struct constraint read;
+    char *text = mem_strdup(value), *from = strchr(text, '['),
+         *to = from ? strchr(from, ']') : NULL;
+    bool same = false;
+    if (to && !strchr(from + 1, '[')) {
+        *from = '(';
+        *to = ')';
+        same = memchr(from, '|', (size_t)(to - from));
+    }
+    int rc = constraint_parse(text, &read, e);
+    free(text);
+    if (rc == 0 && read.n_names == 0)
+        json_object_del(c->spec, "constraint");
+    else if (rc == 0)
+        json_object_set_new(c->spec, "constraint", json_string(read.text));
+    if (rc == 0 && same)
+        json_object_set_new(c->spec, SAME_FEATURE, json_true());
+    else
+        json_object_del(c->spec, SAME_FEATURE);
+    return rc;
+}
+
+/* us-east-1a,us-east-1b are features of nodes there, of which one is wanted:
+ * (us-east-1a|us-east-1b) */
+static int set_places(
+    const struct directive_context *c, const char *key, const char *value, struct err *e)
+{
+    struct buf places = {0};
+    struct constraint read;
+    for (const char *p = value; *p; p++)
+        buf_addc(&places, *p == ',' ? '|' : *p);
+    int rc = constraint_parse(buf_str(&places), &read, e);
+    for (size_t i = 0; rc == 0 && read.text[i]; i++)
+        if (strchr("&()", read.text[i]))
+            rc = err_set(e, ERR_INVALID,
+                "expected names with commas between them, such as us-east-1a,us-east-1b, found %s",
+                SHOWN(value));
+    if (rc == 0 && read.n_names == 0)
+        json_object_del(c->spec, key);
+    else if (rc == 0)
+        json_object_set_new(c->spec, key, json_string(read.text));
+    buf_deinit(&places);
+    return rc;
+}
+
+int directive_region(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_places(c, REGION, value, e);
+}
+
+int directive_zone(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_places(c, ZONE, value, e);
+}
+
+/* All three together are what nodes have to have. */
+static int finish_places(json_t *spec, struct err *e)
+{
+    static const char *const keys[] = {REGION, ZONE, "constraint"};
+    struct buf all = {0};
+    struct constraint read;
+    if (!json_object_get(spec, REGION) && !json_object_get(spec, ZONE))
+        return 0;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *part = json_string_value(json_object_get(spec, keys[i]));
+        if (part)
+            buf_printf(&all, "%s%s%s%s", all.len > 0 ? "&" : "", strchr(part, '|') ? "(" : "", part,
+                strchr(part, '|') ? ")" : "");
+    }
+    int rc = constraint_parse(buf_str(&all), &read, e);
+    if (rc == 0)
+        json_object_set_new(spec, "constraint", json_string(read.text));
+    else
+        err_wrap(e, "--region, --zone and --constraint together");
+    json_object_del(spec, REGION);
+    json_object_del(spec, ZONE);
+    buf_deinit(&all);
+    return rc;
+}
+
+/* ---- data ---- */
+
+static int read_size(const char *text, json_t *data, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(text, &mib, e);
+    if (rc == 0 && (mib < 1 || mib > DATA_MIB_MAX))
+        rc = err_set(e, ERR_INVALID, "size: expected 1M to a million T, found %s", SHOWN(text));
+    if (rc == 0)
+        json_object_set_new(data, "bytes", json_integer(mib << 20));
+    return rc;
+}
+
+/* s3://lab/data?region=us-east-1 says itself where it is. */
+static void place_by_uri(const char *uri, json_t *data)
+{
+    const char *query = strchr(uri, '?'), *region = query ? strstr(query, "region=") : NULL;
+    if (!str_starts(uri, "s3://") || !region || (region[-1] != '?' && region[-1] != '&'))
+        return;
+    region += strlen("region=");
+    char *place = mem_printf("aws/%.*s", (int)strcspn(region, "&"), region);
+    json_object_set_new(data, "place", json_string(place));
+    free(place);
+}
+
+static int read_data(char *rest, json_t *data, struct err *e)
+{
+    static const char *const schemes[] = {"s3://", "gs://", "az://", "https://"};
+    const char *uri = strsep(&rest, ","), *word;
+    bool is_known = false;
+    int rc = 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        is_known = is_known || (str_starts(uri, schemes[i]) && uri[strlen(schemes[i])]);
+    if (!is_known)
+        return err_set(e, ERR_INVALID,
+            "expected data at s3://, gs://, az:// or https://, or a file, found %s", SHOWN(uri));
+    place_by_uri(uri, data);
+    while (rc == 0 && (word = strsep(&rest, ","))) {
+        if (str_starts(word, "size="))
+            rc = read_size(word + 5, data, e);
+        else if (str_starts(word, "place="))
+            json_object_set_new(data, "place", json_text(word + 6));
+        else
+            rc = err_set(e, ERR_INVALID,
+                "expected size=SIZE or place=PROVIDER/REGION behind the URI, found %s",
+                SHOWN(word));
+    }
+    if (rc == 0 && !json_object_get(data, "bytes"))
+        rc = err_set(e, ERR_INVALID,
+            "how large it is has to be said, for belay does not look there: %s,size=140G",
+            SHOWN(uri));
+    return rc;
+}
+
+int directive_data(const struct directive_context *c, const char *value, struct err *e)
+{
+    json_t *data = json_object();
+    char *copy = mem_strdup(value);
+    int rc = read_data(copy, data, e);
+    if (rc == 0) {
+        json_object_set(c->spec, "input", data);
+        /* which ends behind the URI now */
+        json_object_set_new(directive_object(c->spec, "env"), "BELAY_INPUT", json_text(copy));
+    }
+    json_decref(data);
+    free(copy);
+    return rc;
+}
+
+int directive_memory(const struct directive_context *c, const char *value, struct err *e)
+{
+    int64_t mib;
+    if (str_eq(value, "0")) {
+        directive_warn(c, "--mem 0 (all of a node's memory) is taken as no limit");
+        return 0;
+    }
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0) {
+        json_object_set_new(c->spec, "memory_mib", json_integer(mib));
+        json_object_del(c->spec, MIB_PER_CPU);
+        json_object_del(c->spec, MIB_PER_GPU);
+    }
+    return rc;
+}
+
+/* How many CPUs or GPUs there are is known when all has been read: see directives_finish. */
+static int set_memory_per(const struct directive_context *c, const char *key, const char *other,
+    const char *value, struct err *e)
+{
+    int64_t mib;
+    int rc = str_to_mib(value, &mib, e);
+    if (rc == 0 && mib > MIB_MAX)
+        rc = err_set(e, ERR_INVALID, "at most %lld MiB, found %s", MIB_MAX, SHOWN(value));
+    if (rc == 0) {
+        json_object_set_new(c->spec, key, json_integer(mib));
+        json_object_del(c->spec, other);
+        json_object_del(c->spec, "memory_mib");
+    }
+    return rc;
+}
+
+int directive_memory_per_cpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_CPU, MIB_PER_GPU, value, e);
+}
+
+int directive_memory_per_gpu(const struct directive_context *c, const char *value, struct err *e)
+{
+    return set_memory_per(c, MIB_PER_GPU, MIB_PER_CPU, value, e);
+}
+
+/* ---- when all has been read ---- */
+
+/* Takes a number out of the specification; fallback when it is not there. */
+static int64_t take(json_t *spec, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(spec, key);
+    int64_t n = v ? json_integer_value(v) : fallback;
+    json_object_del(spec, key);
+    return n;
+}
+
+static int64_t number(const json_t *spec, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(spec, key);
+    return v ? json_integer_value(v) : fallback;
+}
+
+static bool take_true(json_t *spec, const char *key)
+{
+    bool is_true = json_is_true(json_object_get(spec, key));
+    json_object_del(spec, key);
+    return is_true;
+}
+
+static void set_nodes(json_t *spec, int64_t most, int64_t least)
+{
+    json_object_set_new(spec, "nodes", json_integer(most));
+    if (least < most)
+        json_object_set_new(spec, "nodes_min", json_integer(least));
+    else
+        json_object_del(spec, "nodes_min");
+}
+
+/* Of several nodes by Slurm's words the script is on the first, which starts tasks on all with
+ * srun; by ours it is on each. */
+static bool is_on_first(json_t *spec, bool by_slurm)
+{
+    const char *told = json_string_value(json_object_get(spec, "script_on"));
+    bool first = number(spec, "nodes", 1) > 1 && (told ? str_eq(told, "first") : by_slurm);
+    if (first)
+        json_object_set_new(spec, "script_on", json_string("first"));
+    else
+        json_object_del(spec, "script_on");
+    return first;
+}
+
+/* As Slurm has it, no node is there for nothing. */
+static int tasks_of_first(json_t *spec, int64_t all, int64_t each, int64_t *ret_tasks)
+{
+    int64_t most = number(spec, "nodes", 1), least = number(spec, "nodes_min", most);
+    if (all > 0 && all < most)
+        set_nodes(spec, most = all, least = least < all ? least : all);
+    if (most == 1)
+        json_object_del(spec, "script_on");
+    else if (all > 0)
+        json_object_set_new(directive_object(spec, "launch"), "all_tasks", json_integer(all));
+    else if (each > 0)
+        json_object_set_new(directive_object(spec, "launch"), "tasks", json_integer(each));
+    *ret_tasks = all > 0 ? (all + least - 1) / least : each > 0 ? each : 1;
+    return 0;
+}
+
+/* Tasks follow from GPUs, or with --ntasks GPUs from tasks. */
+static int set_tasks_per_gpu(json_t *spec, int64_t each, struct err *e)
+{
+    int64_t tasks = number(spec, NTASKS, 0), gpus = number(spec, "gpus", 0);
+    bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB)) || number(spec, "nodes", 1) == 1;
+    if (json_object_get(spec, GPUS_PER_TASK) || json_object_get(spec, TASKS_PER_NODE))
+        return err_set(e, ERR_INVALID, "--ntasks-per-gpu: not together with %s",
+            json_object_get(spec, GPUS_PER_TASK) ? "--gpus-per-task" : "--ntasks-per-node");
+    if (gpus > 0 && tasks > 0 && (!of_job || tasks != gpus * each))
+        return err_set(e, ERR_INVALID,
+            "--ntasks-per-gpu %lld: with %lld GPUs that is not --ntasks %lld: leave one of them "
+            "out",
+            (long long)each, (long long)gpus, (long long)tasks);
+    if (gpus > 0) {
+        json_object_set_new(spec, of_job ? NTASKS : TASKS_PER_NODE, json_integer(gpus * each));
+        return 0;
+    }
+    if (tasks == 0)
+        return err_set(
+            e, ERR_INVALID, "--ntasks-per-gpu: the job asks for no GPUs, and not for --ntasks");
+    gpus = (tasks + each - 1) / each;
+    if (gpus > GPUS_MAX * number(spec, "nodes", 1))
+        return err_set(e, ERR_INVALID,
+            "--ntasks-per-gpu: %lld GPUs are more than the %d of a node allowed", (long long)gpus,
+            GPUS_MAX);
+    json_object_set_new(spec, "gpus", json_integer(gpus));
+    json_object_set_new(spec, GPUS_OF_JOB, json_true());
+    return 0;
+}
+
+/* How many tasks each node is to run. */
+static int tasks_of_node(json_t *spec, int64_t *ret_tasks, struct err *e)
+{
+    int64_t all = take(spec, NTASKS, 0), each = take(spec, TASKS_PER_NODE, 0);
+    bool by_slurm = take_true(spec, NODES_BY_SLURM);
+    if (all > 0 && each > 0 && !json_object_get(spec, "nodes") && all > each) {
+        int64_t nodes = (all + each - 1) / each;
+        if (nodes > DIRECTIVES_NODES_MAX)
+            return err_set(e, ERR_INVALID,
+                "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, at most %d are "
+                "allowed",
+                (long long)all, (long long)each, (long long)nodes, DIRECTIVES_NODES_MAX);
+        set_nodes(spec, nodes, nodes);
+        by_slurm = true;
+    }
+    int64_t nodes = number(spec, "nodes", 1);
+    if (all > 0 && each > 0 && all > each * number(spec, "nodes_min", nodes))
+        return err_set(e, ERR_INVALID,
+            "--ntasks %lld with --ntasks-per-node %lld needs %lld nodes, and it asks for %lld",
+            (long long)all, (long long)each, (long long)((all + each - 1) / each),
+            (long long)number(spec, "nodes_min", nodes));
+    if (is_on_first(spec, by_slurm))
+        return tasks_of_first(spec, all, each, ret_tasks);
+    *ret_tasks = all > 0 ? (all + nodes - 1) / nodes : each > 0 ? each : 1;
+    if (nodes > 1 && *ret_tasks > 1)
+        return err_set(e, ERR_UNSUPPORTED,
+            "--ntasks: a node runs one task of a job of several nodes; it can start others itself, "
+            "or with --script-on first on all nodes");
+    return 0;
+}
+
+static int multiply(json_t *spec, const char *key, int64_t n, int64_t times, int64_t max,
+    const char *what, struct err *e)
+{
+    if (n * times > max)
+        return err_set(e, ERR_INVALID, "%s: %lld are more than the %lld allowed", what,
+            (long long)(n * times), (long long)max);
+    json_object_set_new(spec, key, json_integer(n * times));
+    return 0;
+}
+
+/* What was said of the job, for each of its nodes. */
+static void divide_gpus(json_t *spec, int64_t nodes)
+{
+    const char *slice;
+    json_t *n;
+    if (json_object_get(spec, "gpus"))
+        json_object_set_new(
+            spec, "gpus", json_integer((number(spec, "gpus", 0) + nodes - 1) / nodes));
+    json_object_foreach(json_object_get(spec, GPU_SLICES), slice, n)
+        json_integer_set(n, (json_integer_value(n) + nodes - 1) / nodes);
+}
+
+static int finish_counts(json_t *spec, int64_t tasks, struct err *e)
+{
+    int64_t gpus_each = take(spec, GPUS_PER_TASK, 0), cpus_per_gpu = take(spec, CPUS_PER_GPU, 0);
+    int64_t nodes = number(spec, "nodes_min", number(spec, "nodes", 1));
+    if (take_true(spec, GPUS_OF_JOB) && nodes > 1)
+        divide_gpus(spec, nodes);
+    int rc = gpus_each > 0
+                 ? multiply(spec, "gpus", gpus_each, tasks, GPUS_MAX, "--gpus-per-task", e)
+                 : 0;
+    int64_t gpus = number(spec, "gpus", 0);
+    if (rc == 0 && cpus_per_gpu > 0 && gpus == 0)
+        return err_set(e, ERR_INVALID, "--cpus-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && tasks > 1) {
+        int64_t each = number(spec, "cpus", 1);
+        json_object_set_new(directive_object(spec, "launch"), "tasks", json_integer(tasks));
+        json_object_set_new(directive_object(spec, "launch"), "cpus_per_task", json_integer(each));
+        rc = multiply(spec, "cpus", each, tasks, CPUS_MAX, "--ntasks times --cpus-per-task", e);
+    }
+    if (rc == 0 && cpus_per_gpu > 0 && cpus_per_gpu * gpus > number(spec, "cpus", 1))
+        rc = multiply(spec, "cpus", cpus_per_gpu, gpus, CPUS_MAX, "--cpus-per-gpu", e);
+    return rc;
+}
+
+/* Beside the other resources of its nodes. */
+static void finish_slices(json_t *spec)
+{
+    json_t *slices = json_incref(json_object_get(spec, GPU_SLICES));
+    if (!slices)
+        return;
+    json_object_del(spec, GPU_SLICES);
+    json_object_update(directive_object(spec, "resources"), slices);
+    json_decref(slices);
+}
+
+void directives_tell_slurm(json_t *spec)
+{
+    bool of_job = json_is_true(json_object_get(spec, GPUS_OF_JOB));
+    const struct {
+        const char *key, *name;
+    } told[] = {{TASKS_PER_NODE, "SLURM_NTASKS_PER_NODE"}, {MIB_PER_CPU, "SLURM_MEM_PER_CPU"},
+        {MIB_PER_GPU, "SLURM_MEM_PER_GPU"}, {"gpus", of_job ? "SLURM_GPUS" : "SLURM_GPUS_PER_NODE"},
+        {GPUS_PER_TASK, "SLURM_GPUS_PER_TASK"}, {CPUS_PER_GPU, "SLURM_CPUS_PER_GPU"},
+        {TASKS_PER_GPU, "SLURM_NTASKS_PER_GPU"}, {"team", "SLURM_JOB_ACCOUNT"},
+        {"qos", "SLURM_JOB_QOS"}};
+    json_t *env = directive_object(spec, "env");
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        const json_t *v = json_object_get(spec, told[i].key);
+        char *text =
+            json_is_integer(v) ? mem_printf("%lld", (long long)json_integer_value(v)) : NULL;
+        if (text || json_is_string(v))
+            json_object_set_new(env, told[i].name, json_text(text ? text : json_string_value(v)));
+        free(text);
+    }
+}
+
+static int check_same_feature(json_t *spec, struct err *e)
+{
+    if (!take_true(spec, SAME_FEATURE) || number(spec, "nodes", 1) == 1)
+        return 0;
+    return err_set(e, ERR_UNSUPPORTED,
+        "--constraint: that all nodes have the same one of [a|b] is for jobs on one node, for "
+        "belay looks at each node by itself: ask for one of them, "
+        "as -C a, or for (a|b) if each node may have another");
+}
+
+int directives_finish_resources(json_t *spec, struct err *e)
+{
+    int64_t tasks, per_cpu = take(spec, MIB_PER_CPU, 0), per_gpu = take(spec, MIB_PER_GPU, 0);
+    int64_t tasks_per_gpu = take(spec, TASKS_PER_GPU, 0), mincpus = take(spec, MINCPUS, 0);
+    int rc = tasks_per_gpu > 0 ? set_tasks_per_gpu(spec, tasks_per_gpu, e) : 0;
+    rc = rc ? rc : tasks_of_node(spec, &tasks, e);
+    rc = rc ? rc : finish_counts(spec, tasks, e);
+    rc = rc ? rc : check_same_feature(spec, e);
+    if (rc == 0 && mincpus > number(spec, "cpus", 1))
+        json_object_set_new(spec, "cpus", json_integer(mincpus));
+    finish_slices(spec);
+    rc = rc ? rc : finish_places(spec, e);
+    if (rc == 0 && per_cpu > 0)
+        rc = multiply(spec, "memory_mib", per_cpu, number(spec, "cpus", 1), MIB_MAX,
+            "--mem-per-cpu, in MiB", e);
+    if (rc == 0 && per_gpu > 0 && number(spec, "gpus", 0) == 0)
+        return err_set(e, ERR_INVALID, "--mem-per-gpu: the job asks for no GPUs");
+    if (rc == 0 && per_gpu > 0)
+        rc = multiply(spec, "memory_mib", per_gpu, number(spec, "gpus", 0), MIB_MAX,
+            "--mem-per-gpu, in MiB", e);
+    return rc;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay advise: what is held and not used (advise_jobs.c). belay advise reserve: how many GPUs to
+ * reserve, from how many were held in the last weeks. The load is what jobs held; what they waited
+ * for is not in it.
+ */
+#include "cli/reports/advise.h"
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/reports/use.h"
+#include "money/reserve.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STEP_MS 3600000LL
+#define CURVE_POINTS 20
+
+enum {
+    VAL_WEEKS = 1,
+    VAL_POOL,
+    VAL_RESERVED,
+    VAL_ON_DEMAND,
+    VAL_USER,
+    VAL_RECLAIM,
+    VAL_FORGOTTEN,
+    VAL_FOR,
+    VAL_VOLUMES
+};
+
+struct request {
+    int64_t weeks;
+    char *pool;
+    char *user, *reclaim; /* NULL: not given */
+    bool forgotten;
+    const char *volumes;                   /* whose; NULL: not given */
+    int64_t for_ms;                        /* -1: not given */
+    bool reserves;                         /* an option was given that is reserve's */
+    int64_t reserved_uusd, on_demand_uusd; /* of one an hour; 0: not given */
+    struct use use;
+    double *held;
+    struct reserve_load load;
+};
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct request *q = ctx;
+    struct err e;
+    if (val == VAL_USER || val == VAL_RECLAIM) {
+        char **to = val == VAL_USER ? &q->user : &q->reclaim;
+        free(*to);
+        *to = mem_strdup(arg);
+        return CLI_OK;
+    }
+    if (val == VAL_FORGOTTEN) {
+        q->forgotten = true;
+        return CLI_OK;
+    }
+    if (val == VAL_VOLUMES) {
+        static const char *const words[] = {"own", "all", "none", NULL};
+        for (int i = 0; words[i]; i++)
+            if (str_eq(arg, words[i])) {
+                q->volumes = words[i];
+                return CLI_OK;
+            }
+        cli_error("--volumes: expected own, all or none, found \"%.64s\"", arg);
+        return CLI_USAGE;
+    }
+    if (val == VAL_FOR) {
+        if (time_parse_duration(arg, false, &q->for_ms, &e) == 0)
+            return CLI_OK;
+        cli_error("--for: %s", e.text);
+        return CLI_USAGE;
+    }
+    q->reserves = true;
+    if (val == VAL_WEEKS)
+        return use_read_weeks(arg, &q->weeks);
+    if (val == VAL_POOL) {
+        free(q->pool);
+        q->pool = mem_strdup(arg);
+    } else if (str_to_uusd(arg, val == VAL_RESERVED ? &q->reserved_uusd : &q->on_demand_uusd, &e) !=
+               0) {
+        cli_error("--%s: %s", val == VAL_RESERVED ? "reserved" : "on-demand", e.text);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int64_t of_step(const struct request *q, size_t i, const char *key)
+{
+    return cli_int(
+        json_object_get(json_array_get(json_object_get(q->use.reply, "steps"), i), q->use.unit),
+        key, 0);
+}
+
+/* Begins with the first hour in all of which there may have been nodes, and leaves out the last,
+ * which may be a part of one. */
+static void fill_load(struct request *q)
+{
+    size_t n = json_array_size(json_object_get(q->use.reply, "steps")), first = 0;
+    while (first < n && of_step(q, first, "there_ms") == 0)
+        first++;
+    if (first > 0 && first < n)
+        first++;
+    q->held = mem_array(n + 1, sizeof *q->held);
+    q->load = (struct reserve_load){.held = q->held, .step_h = 1};
+    for (size_t i = first; i + 1 < n; i++)
+        q->held[q->load.n++] = (double)of_step(q, i, "held_ms") / STEP_MS;
+    q->load.reserved_uusd_h = (double)q->reserved_uusd;
+    q->load.on_demand_uusd_h =
+        q->on_demand_uusd > 0 ? (double)q->on_demand_uusd : q->use.on_demand_uusd_h;
+}
+
+static json_t *point_json(const struct request *q, int64_t size)
+{
+    struct reserve_point p = reserve_at(&q->load, size);
+    bool priced = q->load.reserved_uusd_h > 0 && q->load.on_demand_uusd_h > 0;
+    json_t *o = json_pack("{s:I,s:f}", "size", (json_int_t)size, "use", p.use);
+    json_object_set_new(
+        o, "reserved_uusd", priced ? json_integer(llround(p.reserved_uusd)) : json_null());
+    json_object_set_new(
+        o, "beyond_uusd", priced ? json_integer(llround(p.beyond_uusd)) : json_null());
+    json_object_set_new(o, "cost_uusd",
+        priced ? json_integer(llround(p.reserved_uusd) + llround(p.beyond_uusd)) : json_null());
+    return o;
+}
+
+/* The sizes that are shown: evenly up to the peak, and those that are advised. */
+static json_t *curve_json(const struct request *q, int64_t size, int64_t cheapest)
+{
+    json_t *a = json_array();
+    int64_t peak = reserve_peak(&q->load), step = (peak + CURVE_POINTS - 1) / CURVE_POINTS;
+    for (int64_t s = 0; s <= peak; s++)
+        if (s == peak || s == size || s == cheapest || s % (step > 0 ? step : 1) == 0)
+            json_array_append_new(a, point_json(q, s));
+    return a;
+}
+
+static json_t *result_json(const struct request *q)
+{
+    int64_t size = reserve_size(&q->load), cheapest = reserve_cheapest(&q->load);
+    json_t *o = json_pack("{s:s,s:I,s:I,s:s,s:f,s:I}", "unit", q->use.unit, "weeks",
+        (json_int_t)q->weeks, "hours", (json_int_t)q->load.n, "pools", q->use.pools, "mean",
+        reserve_mean(&q->load), "peak", (json_int_t)reserve_peak(&q->load));
+    json_object_set_new(o, "reserved_uusd_per_hour",
+        q->reserved_uusd > 0 ? json_integer(q->reserved_uusd) : json_null());
+    json_object_set_new(o, "on_demand_uusd_per_hour",
+        q->load.on_demand_uusd_h > 0 ? json_integer(llround(q->load.on_demand_uusd_h))
+                                     : json_null());
+    json_object_set_new(o, "size", json_integer((json_int_t)size));
+    json_object_set_new(o, "use", json_real(reserve_at(&q->load, size).use));
+    json_object_set_new(
+        o, "cheapest", cheapest >= 0 ? json_integer((json_int_t)cheapest) : json_null());
+    json_object_set_new(o, "sizes", curve_json(q, size, cheapest));
+    return o;
+}
+
+static void cell_usd(struct table *t, const json_t *point, const char *key)
+{
+    char text[32];
+    if (json_is_integer(json_object_get(point, key)))
+        table_cell(t, "%s", cli_usd(cli_int(point, key, 0), text, sizeof text));
+    else
+        table_cell(t, "-");
+}
+
+static void print_curve(const json_t *result)
+{
+    struct table *t = table_create();
+    int64_t size = cli_int(result, "size", 0), cheapest = cli_int(result, "cheapest", -1);
+    size_t i;
+    json_t *p;
+    table_column(t, "RESERVED", true);
+    table_column(t, "USE", true);
+    table_column(t, "RESERVED COST", true);
+    table_column(t, "ON-DEMAND BEYOND", true);
+    table_column(t, "TOGETHER", true);
+    table_column(t, "", false);
+    json_array_foreach(json_object_get(result, "sizes"), i, p)
+    {
+        int64_t at = cli_int(p, "size", 0);
+        table_row(t);
+        table_cell(t, "%lld", (long long)at);
+        if (at > 0)
+            table_cell(t, "%.1f %%", 100 * json_real_value(json_object_get(p, "use")));
+        else
+            table_cell(t, "-");
+        cell_usd(t, p, "reserved_uusd");
+        cell_usd(t, p, "beyond_uusd");
+        cell_usd(t, p, "cost_uusd");
+        table_cell(t, "%s%s%s", at == size && size > 0 ? "by use" : "",
+            at == size && size > 0 && at == cheapest ? ", " : "", at == cheapest ? "cheapest" : "");
+    }
+    table_print(t);
+}
+
+static void print_result(const struct request *q, const json_t *result)
+{
+    int64_t size = cli_int(result, "size", 0);
+    double use = json_real_value(json_object_get(result, "use"));
+    const char *unit = q->use.unit[0] == 'g' ? "GPUs" : "cpus";
+    char text[32];
+    printf("In the last %lld weeks, %zu hours of which there were nodes, jobs held %.1f %s on "
+           "average and %lld at most in any hour (pools: %s).\n",
+        (long long)q->weeks, q->load.n, reserve_mean(&q->load), unit,
+        (long long)reserve_peak(&q->load), q->use.pools);
+    if (size == 0)
+        printf("Reserve none: even of one less than %.0f %% would have been used.\n",
+            100 * RESERVE_USE_LEAST);
+    else
+        printf("Reserve %lld: %.1f %% of them would have been used%s.\n", (long long)size,
+            100 * use, use > RESERVE_USE_MOST ? "; more were hardly ever held" : "");
+    printf("\n");
+    print_curve(result);
+    if (q->load.on_demand_uusd_h > 0)
+        printf("\nOn-demand: %s of one an hour%s.",
+            cli_usd(llround(q->load.on_demand_uusd_h), text, sizeof text),
+            q->on_demand_uusd > 0 ? "" : ", the list price of the nodes that were there");
+    else
+        printf("\nWhat one costs on-demand is not known of these nodes: --on-demand says it.");
+    printf("%s\n", q->reserved_uusd > 0
+                       ? ""
+                       : " What a reserved one costs nobody but you knows: --reserved says it.");
+    printf("This is of what jobs held. What waited for room, or was not submitted for want of it, "
+           "is not in it; nor is it known whether\n"
+           "the next weeks are like the last.\n");
+}
+
+static int advise(struct request *q, const struct cli_args *a)
+{
+    struct err e;
+    bool reserve = a->n_rest == 1 && str_eq(a->rest[0], "reserve");
+    if (a->n_rest > 0 && !reserve) {
+        cli_error("advice on what? belay advise says what is held and not used, belay advise "
+                  "reserve how many GPUs to reserve");
+        return CLI_USAGE;
+    }
+    bool forgotten = q->forgotten || q->for_ms >= 0 || q->volumes;
+    if (reserve ? q->user || q->reclaim || forgotten
+                : q->reserves || (q->user && q->reclaim) ||
+                      (forgotten && (q->reclaim || !q->forgotten))) {
+        cli_error("these options do not go together: --user or --reclaim alone, --for and "
+                  "--volumes with --forgotten, the others with belay advise reserve");
+        return CLI_USAGE;
+    }
+    if (q->forgotten)
+        return advise_forgotten(q->user, q->for_ms, q->volumes, a->json);
+    if (!reserve)
+        return q->reclaim ? advise_reclaim(q->reclaim, a->json) : advise_jobs(q->user, a->json);
+    if (use_read(q->weeks, q->pool, true, STEP_MS, &q->use, &e) != 0) {
+        cli_error("%s", e.text);
+        return CLI_FAILED;
+    }
+    fill_load(q);
+    json_t *result = result_json(q);
+    if (a->json)
+        cli_print_json(result);
+    else
+        print_result(q, result);
+    json_decref(result);
+    return CLI_OK;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct request q = {.weeks = USE_WEEKS, .for_ms = -1};
+    struct cli_args a;
+    int rc = cli_parse(&verb_advise, argc, argv, false, on_option, &q, &a);
+    if (rc == 0)
+        rc = advise(&q, &a);
+    cli_args_deinit(&a);
+    use_deinit(&q.use);
+    free(q.held);
+    free(q.pool);
+    free(q.user);
+    free(q.reclaim);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "USER"},
+    {"reclaim", 0, POPT_ARG_STRING, NULL, VAL_RECLAIM,
+        "save a job and put it aside until it is released", "JOB"},
+    {"forgotten", 0, POPT_ARG_NONE, NULL, VAL_FORGOTTEN,
+        "checkpoints, held jobs, nodes and volumes that nobody has touched for a time, and what "
+        "they cost a day",
+        NULL},
+    {"for", 0, POPT_ARG_STRING, NULL, VAL_FOR,
+        "forgotten: for so long (default: as belayd is configured, 30d)", "DURATION"},
+    {"volumes", 0, POPT_ARG_STRING, NULL, VAL_VOLUMES,
+        "forgotten: whose volumes: own (default), all of the account, or none", "own|all|none"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS,
+        "reserve: that are looked back on, 1 to 52 (default 4)", "N"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL, "reserve: only this pool's nodes (default: all)",
+        "POOL"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
+        "reserve: what an hour of a reserved GPU costs", "USD"},
+    {"on-demand", 0, POPT_ARG_STRING, NULL, VAL_ON_DEMAND,
+        "reserve: what an hour of one costs on-demand (default: the list price of the nodes)",
+        "USD"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_advise = {"advise", "[reserve] [OPTION...]",
+    "what is held and not used, and how many GPUs to reserve", run, options, false};

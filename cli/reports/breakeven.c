@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay breakeven: what GPUs of one's own cost, item by item, against what the same work costs
+ * rented.
+ */
+#include "cli/verbs.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "cli/reports/breakeven_print.h"
+#include "cli/reports/use.h"
+#include "money/breakeven_json.h"
+#include "money/plan.h"
+#include "replay/page.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIVEN_MAX 64
+
+enum {
+    VAL_TYPE = 1,
+    VAL_PRICE,
+    VAL_RESERVED,
+    VAL_SPOT,
+    VAL_NODES,
+    VAL_NODE_USD,
+    VAL_YEARS,
+    VAL_KW,
+    VAL_PUE,
+    VAL_KWH,
+    VAL_STAFF,
+    VAL_UTILIZATION,
+    VAL_WEEKS,
+    VAL_POOL,
+    VAL_INTERRUPTIONS,
+    VAL_MONTHS,
+    VAL_CASH_FLOW,
+    VAL_HTML
+};
+
+/* Options are taken after the file that they win over. */
+struct request {
+    struct {
+        int val;
+        const char *arg; /* of argv */
+    } given[GIVEN_MAX];
+    size_t n_given;
+    const char *html, *interruptions;
+    bool cash_flow, measured;
+    int64_t weeks; /* 0: not given */
+    const char *pool;
+    struct breakeven_plan plan;
+    struct breakeven_result result;
+};
+
+/* ---- the command line ---- */
+
+static const struct {
+    int val;
+    const char *name;
+    enum own_figure figure;
+} own_options[] = {{VAL_NODES, "nodes", OWN_NODES}, {VAL_NODE_USD, "node-usd", OWN_NODE_USD},
+    {VAL_YEARS, "years", OWN_YEARS}, {VAL_KW, "kw", OWN_KW}, {VAL_PUE, "pue", OWN_PUE},
+    {VAL_KWH, "kwh", OWN_KWH}, {VAL_STAFF, "staff", OWN_STAFF}};
+#define N_OWN_OPTIONS (sizeof own_options / sizeof own_options[0])
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct request *q = ctx;
+    if (val == VAL_WEEKS)
+        return use_read_weeks(arg, &q->weeks);
+    if (val == VAL_CASH_FLOW)
+        q->cash_flow = true;
+    else if (q->n_given == GIVEN_MAX) {
+        cli_error("more than %d options: a file takes them all", GIVEN_MAX);
+        return CLI_USAGE;
+    } else {
+        q->given[q->n_given].val = val;
+        q->given[q->n_given++].arg = mem_strdup(arg);
+    }
+    return CLI_OK;
+}
+
+static int take_months(struct breakeven_plan *p, const char *arg, struct err *e)
+{
+    int64_t months;
+    int rc = str_to_i64(arg, 1, BREAKEVEN_MONTHS, "number", &months, e);
+    if (rc == 0)
+        p->months = (int)months;
+    return rc;
+}
+
+static int take_option(
+    struct request *q, int val, const char *arg, const char **ret_name, struct err *e)
+{
+    for (size_t i = 0; i < N_OWN_OPTIONS; i++) {
+        if (own_options[i].val != val)
+            continue;
+        *ret_name = own_options[i].name;
+        return plan_set(
+            &q->plan.own[own_options[i].figure], &own_figures[own_options[i].figure], arg, e);
+    }
+    switch (val) {
+    case VAL_TYPE:
+        *ret_name = "type";
+        return plan_add_type(&q->plan, arg, e);
+    case VAL_PRICE:
+        *ret_name = "price";
+        return plan_add_price(&q->plan, RENT_ON_DEMAND, arg, e);
+    case VAL_RESERVED:
+        *ret_name = "reserved";
+        return plan_add_price(&q->plan, RENT_RESERVED, arg, e);
+    case VAL_SPOT:
+        *ret_name = "spot";
+        return plan_add_price(&q->plan, RENT_SPOT, arg, e);
+    case VAL_UTILIZATION:
+        *ret_name = "utilization";
+        q->measured = str_eq(arg, "measured");
+        return q->measured ? 0 : plan_set_utilisation(&q->plan, arg, e);
+    case VAL_POOL:
+        q->pool = arg;
+        return 0;
+    case VAL_INTERRUPTIONS:
+        q->interruptions = arg; /* when all that is compared is known */
+        return 0;
+    case VAL_MONTHS:
+        *ret_name = "months";
+        return take_months(&q->plan, arg, e);
+    default:
+        q->html = arg;
+        return 0;
+    }
+}
+
+static int read_plan(struct request *q, const char *file, struct err *e)
+{
+    struct buf text = {0};
+    plan_init(&q->plan);
+    if (!file)
+        return 0;
+    int rc = fs_read(file, YAML_BYTES_MAX, &text, e);
+    if (rc == 0)
+        rc = plan_read(file, buf_str(&text), text.len, &q->plan, e);
+    buf_deinit(&text);
+    return rc;
+}
+
+/* Of belayd's nodes: CLI_FAILED when it cannot be asked, or had none. */
+static int measure(struct request *q)
+{
+    char source[512]; /* more than is kept: the plan cuts it */
+    struct use u;
+    struct err e;
+    int64_t weeks = q->weeks > 0 ? q->weeks : USE_WEEKS;
+    if (use_read(weeks, q->pool, false, 0, &u, &e) != 0) {
+        cli_error("--utilization: %s", e.text);
+        return CLI_FAILED;
+    }
+    snprintf(source, sizeof source,
+        "of %.0f %s-hours in %lld weeks, pools %s; jobs held %.1f %%, %.1f %% still run",
+        (double)u.there_ms / 3600000, u.unit[0] == 'g' ? "GPU" : "cpu", (long long)weeks, u.pools,
+        100.0 * (double)u.held_ms / (double)u.there_ms,
+        100.0 * (double)u.running_ms / (double)u.there_ms);
+    int rc =
+        plan_measured(&q->plan, llround(use_productive(&u) * 100 * BREAKEVEN_MICRO), source, &e);
+    use_deinit(&u);
+    if (rc != 0)
+        cli_error("--utilization: %s", e.text);
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int take_interruptions(struct request *q)
+{
+    struct figure f = {.origin = FIGURE_MEASURED};
+    double per_hour;
+    struct err e;
+    int rc;
+    if (!q->interruptions)
+        return CLI_OK;
+    if (str_eq(q->interruptions, "measured")) {
+        rc = use_read_interruptions(q->pool, &per_hour, f.source, &e);
+        f.micro = rc == 0 ? llround(fmin(per_hour, 1) * 100 * BREAKEVEN_MICRO) : 0;
+    } else {
+        rc = plan_set(&f, &rent_figures[RENT_INTERRUPTIONS], q->interruptions, &e);
+    }
+    bool asked = rc != 0 && str_eq(q->interruptions, "measured");
+    if (rc == 0)
+        rc = plan_interruptions(&q->plan, &f, &e);
+    if (rc != 0)
+        cli_error("--interruptions: %s", e.text);
+    return rc == 0 ? CLI_OK : asked ? CLI_FAILED : CLI_USAGE;
+}
+
+static int check_words(const struct request *q)
+{
+    if (q->weeks > 0 && !q->measured)
+        cli_error(
+            "--weeks says of which weeks the utilisation is measured: --utilization measured");
+    else if (q->pool && !q->measured && !str_eq(q->interruptions, "measured"))
+        cli_error("--pool says of which pool something is measured: --utilization measured, "
+                  "--interruptions measured");
+    else
+        return CLI_OK;
+    return CLI_USAGE;
+}
+
+static int load(struct request *q, const struct cli_args *a)
+{
+    const char *name = "";
+    struct err e;
+    if (a->n_rest > 1) {
+        cli_error("unexpected word \"%s\": belay breakeven takes one file", a->rest[1]);
+        return CLI_USAGE;
+    }
+    int rc = read_plan(q, a->n_rest == 1 ? a->rest[0] : NULL, &e);
+    for (size_t i = 0; rc == 0 && i < q->n_given; i++) {
+        rc = take_option(q, q->given[i].val, q->given[i].arg, &name, &e);
+        if (rc != 0) {
+            cli_error("--%s: %s", name, e.text);
+            return CLI_USAGE;
+        }
+    }
+    if (rc == 0 && check_words(q) != CLI_OK)
+        return CLI_USAGE;
+    if (rc == 0)
+        rc = plan_complete(&q->plan, &e);
+    if (rc == 0 && q->measured && measure(q) != CLI_OK)
+        return CLI_FAILED;
+    int taken = rc == 0 ? take_interruptions(q) : CLI_OK;
+    if (taken != CLI_OK)
+        return taken;
+    if (rc == 0)
+        rc = breakeven_run(&q->plan, &q->result, &e);
+    if (rc != 0)
+        cli_error("%s", e.text);
+    return rc == 0 ? CLI_OK : CLI_USAGE;
+}
+
+static int report(const struct request *q, bool as_json)
+{
+    json_t *result = breakeven_json(&q->plan, &q->result);
+    struct buf page = {0};
+    struct err e;
+    int rc = 0;
+    if (q->html) {
+        page_fill(breakeven_html, result, &page);
+        rc = fs_write_atomic(q->html, buf_str(&page), page.len, 0644, &e);
+        buf_deinit(&page);
+    }
+    if (rc != 0)
+        cli_error("%s", e.text);
+    else if (as_json)
+        cli_print_json(result);
+    else
+        breakeven_print(&q->plan, &q->result, q->cash_flow);
+    json_decref(result);
+    return rc == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct request *q = mem_alloc(sizeof *q);
+    struct cli_args a;
+    int rc = cli_parse(&verb_breakeven, argc, argv, false, on_option, q, &a);
+    if (rc == 0)
+        rc = load(q, &a);
+    if (rc == 0)
+        rc = report(q, a.json);
+    cli_args_deinit(&a);
+    for (size_t i = 0; i < q->n_given; i++)
+        free((char *)(uintptr_t)q->given[i].arg);
+    free(q);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"node-usd", 0, POPT_ARG_STRING, NULL, VAL_NODE_USD, "what a node of one's own costs", "USD"},
+    {"nodes", 'N', POPT_ARG_STRING, NULL, VAL_NODES, "so many of them (default 1)", "N"},
+    {"years", 0, POPT_ARG_STRING, NULL, VAL_YEARS, "of depreciation (default 3)", "N"},
+    {"kw", 0, POPT_ARG_STRING, NULL, VAL_KW,
+        "a GPU's share of its node's power at work (default the rated power of its board)", "KW"},
+    {"pue", 0, POPT_ARG_STRING, NULL, VAL_PUE, "of the data centre (default 1.56)", "N"},
+    {"kwh", 0, POPT_ARG_STRING, NULL, VAL_KWH, "the price of a kWh (default 0.10)", "USD"},
+    {"staff", 0, POPT_ARG_STRING, NULL, VAL_STAFF,
+        "people who look after them (default: not counted)", "N"},
+    {"utilization", 'u', POPT_ARG_STRING, NULL, VAL_UTILIZATION,
+        "which part of their hours is productive (default 80%), or measured: of belayd's nodes",
+        "PERCENT|measured"},
+    {"weeks", 'w', POPT_ARG_STRING, NULL, VAL_WEEKS, "that are measured, 1 to 52 (default 4)", "N"},
+    {"pool", 'p', POPT_ARG_STRING, NULL, VAL_POOL,
+        "which is measured (default: of utilisation the reserved ones)", "POOL"},
+    {"interruptions", 0, POPT_ARG_STRING, NULL, VAL_INTERRUPTIONS,
+        "how many of a hundred spot machines are taken back each hour (default 2), or measured: of "
+        "belayd's",
+        "PERCENT|measured"},
+    {"type", 't', POPT_ARG_STRING, NULL, VAL_TYPE,
+        "compare with a machine of the catalogue, as azure/Standard_ND96isr_H100_v5; several",
+        "PROVIDER/TYPE"},
+    {"price", 0, POPT_ARG_STRING, NULL, VAL_PRICE,
+        "compare with GPUs at so much an hour each; several", "USD"},
+    {"reserved", 0, POPT_ARG_STRING, NULL, VAL_RESERVED,
+        "compare with reserved GPUs: the months of the term, and the price of an hour of one, as "
+        "36=2.10; several",
+        "MONTHS=USD"},
+    {"spot", 0, POPT_ARG_STRING, NULL, VAL_SPOT,
+        "compare with spot GPUs at so much an hour each; several", "USD"},
+    {"months", 'm', POPT_ARG_STRING, NULL, VAL_MONTHS,
+        "over which costs are averaged, 1 to 60 (default 36)", "N"},
+    {"cash-flow", 0, POPT_ARG_NONE, NULL, VAL_CASH_FLOW, "print what is paid month by month too",
+        NULL},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML, "write a page with plots too, whole in one file",
+        "FILE"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_breakeven = {"breakeven", "[OPTION...] [FILE]",
+    "rent or buy: what GPUs of one's own cost, and rented ones", run, options, false};

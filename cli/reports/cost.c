@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay cost: what was spent, on what, and what it would have been on-demand; and, with the word
+ * forecast, what a job is going to cost (forecast.c).
+ */
+#include "cli/verbs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/reports/cost_print.h"
+#include "cli/reports/forecast.h"
+#include "cli/flags/notify.h"
+#include "cli/reports/report.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DAY_MS (24 * 3600000LL)
+
+enum {
+    VAL_BY = 1,
+    VAL_USER,
+    VAL_TEAM,
+    VAL_POOL,
+    VAL_FROM,
+    VAL_TO,
+    VAL_MONTH,
+    VAL_WEEK,
+    VAL_DAY,
+    VAL_CSV,
+    VAL_REPORT,
+    VAL_HTML,
+    VAL_MAIL,
+    VAL_POST
+};
+
+struct query {
+    struct buf by, path;
+    struct wall from, to;
+    bool has_period, csv, was_asked, weekly_report;
+    char *team, *html, *mail, *post; /* NULL: not given */
+    struct forecast *forecast;
+};
+
+/* ---- what was asked for ---- */
+
+static void add_parameter(struct query *q, const char *name, const char *value)
+{
+    buf_printf(&q->path, "%c%s=", strchr(buf_str(&q->path), '?') ? '&' : '?', name);
+    str_url_encode(&q->path, value, strlen(value));
+}
+
+static bool is_key(const char *word)
+{
+    static const char *const keys[] = {"job", "user", "team", "project", "pool", "type", "market",
+        "kind", "day", "week", "month", NULL};
+    size_t i = 0;
+    while (keys[i] && !str_eq(keys[i], word))
+        i++;
+    return keys[i] || (str_starts(word, "label:") && word[6]);
+}
+
+/* Words, separated by commas; what was given before stays. */
+static int add_keys(struct query *q, const char *words)
+{
+    struct buf copy = {0};
+    int rc = CLI_OK;
+    buf_adds(&copy, words);
+    char *rest = copy.data;
+    for (const char *word; rc == CLI_OK && (word = strsep(&rest, ",")) != NULL;)
+        if (is_key(word)) {
+            buf_printf(&q->by, "%s%s", q->by.len > 0 ? "," : "", word);
+        } else {
+            cli_error("--by: expected some of job, user, team, project, pool, type, market, kind, "
+                      "day, week, month and label:NAME, separated by "
+                      "commas, found \"%s\"",
+                word);
+            rc = CLI_USAGE;
+        }
+    buf_deinit(&copy);
+    return rc;
+}
+
+/* "2026-11" or "2026-11-22", at its beginning. */
+static bool read_date(const char *text, bool has_day, struct wall *ret_wall)
+{
+    struct err e;
+    char iso[TIME_ISO_MAX];
+    int n = snprintf(iso, sizeof(iso), "%s%sT00:00:00Z", text, has_day ? "" : "-01");
+    return strlen(text) == (has_day ? 10 : 7) && n > 0 && n < (int)sizeof(iso) &&
+           time_parse_iso(iso, ret_wall, &e) == 0;
+}
+
+/* The first of the month after the one that begins then. */
+static struct wall next_month(struct wall first)
+{
+    char iso[TIME_ISO_MAX], month[8];
+    time_format_iso((struct wall){first.ms + 31 * DAY_MS}, iso);
+    struct wall w = first;
+    snprintf(month, sizeof(month), "%.7s", iso);
+    read_date(month, false, &w);
+    return w;
+}
+
+/* --month, --week and --day: with a date only that one, without a line for each. */
+static int add_calendar(struct query *q, int val, const char *arg)
+{
+    static const char *const names[] = {"month", "week", "day"};
+    const char *name = names[val - VAL_MONTH];
+    if (!arg)
+        return add_keys(q, name);
+    if (!read_date(arg, val != VAL_MONTH, &q->from)) {
+        cli_error("--%s: expected %s, or nothing for a line for each, found \"%s\"", name,
+            val == VAL_MONTH ? "a month as 2026-11" : "a day as 2026-11-22", arg);
+        return CLI_USAGE;
+    }
+    if (q->has_period) {
+        cli_error("--%s: one period at a time: --month, --week or --day, or --from and --to", name);
+        return CLI_USAGE;
+    }
+    q->has_period = true;
+    if (val == VAL_WEEK)
+        q->from.ms -= (q->from.ms / DAY_MS + 3) % 7 * DAY_MS; /* its Monday */
+    q->to = val == VAL_MONTH ? next_month(q->from)
+                             : (struct wall){q->from.ms + (val == VAL_WEEK ? 7 : 1) * DAY_MS};
+    return CLI_OK;
+}
+
+static int add_moment(struct query *q, int val, const char *arg)
+{
+    struct err e;
+    if (time_parse_iso(arg, val == VAL_FROM ? &q->from : &q->to, &e) == 0)
+        return CLI_OK;
+    cli_error("--%s: %s", val == VAL_FROM ? "from" : "to", e.text);
+    return CLI_USAGE;
+}
+
+static void set_text(char **text, const char *arg)
+{
+    free(*text);
+    *text = mem_strdup(arg);
+}
+
+/* A URL, or "@FILE" with one in its first line: it may be a secret. */
+static int take_url(struct query *q, const char *arg)
+{
+    json_t *spec = json_object();
+    struct err e;
+    int rc = notify_url_parse(arg, spec, &e);
+    if (rc == 0)
+        set_text(&q->post, json_string_value(json_array_get(
+                               json_object_get(json_object_get(spec, "notify"), "urls"), 0)));
+    else
+        cli_error("--post: %s", e.text);
+    json_decref(spec);
+    return rc == 0 ? CLI_OK : CLI_USAGE;
+}
+
+static int on_option(void *ctx, int val, const char *arg)
+{
+    struct query *q = ctx;
+    if (val >= FORECAST_OPTION)
+        return forecast_option(q->forecast, val, arg);
+    q->was_asked = true;
+    switch (val) {
+    case VAL_BY:
+        return add_keys(q, arg);
+    case VAL_MONTH:
+    case VAL_WEEK:
+    case VAL_DAY:
+        return add_calendar(q, val, arg);
+    case VAL_FROM:
+    case VAL_TO:
+        return add_moment(q, val, arg);
+    case VAL_CSV:
+        q->csv = true;
+        return CLI_OK;
+    case VAL_REPORT:
+        q->weekly_report = true;
+        return CLI_OK;
+    case VAL_HTML:
+        set_text(&q->html, arg);
+        return CLI_OK;
+    case VAL_MAIL:
+        set_text(&q->mail, arg);
+        return CLI_OK;
+    case VAL_POST:
+        return take_url(q, arg);
+    case VAL_TEAM:
+        set_text(&q->team, arg);
+        return CLI_OK;
+    default:
+        add_parameter(q, val == VAL_USER ? "user" : "pool", arg);
+        return CLI_OK;
+    }
+}
+
+/* ---- the answer ---- */
+
+static int print_past(struct query *q, bool as_json)
+{
+    char iso[TIME_ISO_MAX];
+    if (q->by.len == 0)
+        buf_adds(&q->by, "job");
+    add_parameter(q, "by", buf_str(&q->by));
+    if (q->team)
+        add_parameter(q, "team", q->team);
+    if (wall_is_set(q->from))
+        add_parameter(q, "from", (time_format_iso(q->from, iso), iso));
+    if (wall_is_set(q->to))
+        add_parameter(q, "to", (time_format_iso(q->to, iso), iso));
+    json_t *v = cli_get(buf_str(&q->path));
+    if (v && as_json)
+        cli_print_json(v);
+    else if (v && q->csv)
+        cost_print_csv(v, buf_str(&q->by));
+    else if (v)
+        cost_print_table(v, buf_str(&q->by));
+    int rc = v ? CLI_OK : CLI_FAILED;
+    json_decref(v);
+    return rc;
+}
+
+static bool is_a_week(const struct query *q)
+{
+    return !q->has_period ||
+           (q->to.ms - q->from.ms == 7 * DAY_MS && (q->from.ms / DAY_MS + 3) % 7 == 0);
+}
+
+/* Of the week that --week names, or of the last one. */
+static int print_report(const struct query *q, bool as_json)
+{
+    bool others = q->by.len > 0 || q->csv || strchr(buf_str(&q->path), '?') || !is_a_week(q) ||
+                  (!q->has_period && (wall_is_set(q->from) || wall_is_set(q->to)));
+    if (others) {
+        cli_error("--weekly-report takes --team, --week DATE, --html, --mail, --post and --json, "
+                  "and nothing else");
+        return CLI_USAGE;
+    }
+    return report_run(&(struct report_options){.team = q->team,
+        .from = q->has_period ? q->from : report_last_week(clock_wall(&clock_system)),
+        .html = q->html,
+        .mail = q->mail,
+        .post = q->post,
+        .json = as_json});
+}
+
+static int answer(struct query *q, const struct cli_args *a)
+{
+    bool forecast = a->n_rest == 1 && str_eq(a->rest[0], "forecast"), of_past = q->was_asked;
+    if (a->n_rest > 0 && !forecast) {
+        cli_error("unexpected word \"%s\": belay cost says what was spent, belay cost forecast "
+                  "what a job is going to cost",
+            a->rest[0]);
+        return CLI_USAGE;
+    }
+    if (forecast != forecast_was_asked(q->forecast) || (forecast && of_past)) {
+        cli_error("%s",
+            forecast ? of_past
+                           ? "--by, --user, --team, --pool, --month, --week, --day, --from, --to "
+                             "and --csv are of what was spent; belay cost forecast takes a job"
+                           : "which job, and where? belay cost forecast --work 48h --pools FILE"
+                     : "these are options of belay cost forecast");
+        return CLI_USAGE;
+    }
+    if ((q->html || q->mail || q->post) && !q->weekly_report) {
+        cli_error("--html, --mail and --post are of --weekly-report");
+        return CLI_USAGE;
+    }
+    return forecast           ? forecast_run(q->forecast, a->json)
+           : q->weekly_report ? print_report(q, a->json)
+                              : print_past(q, a->json);
+}
+
+static int run(int argc, const char **argv)
+{
+    struct query q = {.from = WALL_NONE, .to = WALL_NONE, .forecast = forecast_create()};
+    struct cli_args a;
+    buf_adds(&q.path, "/api/v1/cost");
+    int rc = cli_parse(&verb_cost, argc, argv, false, on_option, &q, &a);
+    if (rc == 0)
+        rc = answer(&q, &a);
+    cli_args_deinit(&a);
+    forecast_destroy(q.forecast);
+    buf_deinit(&q.by);
+    free(q.team);
+    free(q.html);
+    free(q.mail);
+    free(q.post);
+    buf_deinit(&q.path);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+static const struct poptOption options[] = {
+    {"by", 0, POPT_ARG_STRING, NULL, VAL_BY,
+        "a line for each (default job); several, separated by commas: team,month",
+        "job|user|team|project|pool|type|market|kind|day|week|month|label:NAME"},
+    {"month", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_MONTH,
+        "by month too, or only this one (UTC)", "2026-11"},
+    {"week", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_WEEK,
+        "by week too, or only that of this day", "2026-11-22"},
+    {"day", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, NULL, VAL_DAY,
+        "by day too, or only this one", "2026-11-22"},
+    {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER, "only this user's jobs", "NAME"},
+    {"team", 0, POPT_ARG_STRING, NULL, VAL_TEAM, "only what this team is charged; not by job",
+        "NAME"},
+    {"pool", 0, POPT_ARG_STRING, NULL, VAL_POOL, "only in this pool; not by job", "NAME"},
+    {"csv", 0, POPT_ARG_NONE, NULL, VAL_CSV, "a line a row, for a spreadsheet", NULL},
+    {"weekly-report", 0, POPT_ARG_NONE, NULL, VAL_REPORT,
+        "of the last week, or of --week DATE: for whoever answers for a team (--team), or for all",
+        NULL},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
+        "with --weekly-report: write a page too, whole in one file", "FILE"},
+    {"mail", 0, POPT_ARG_STRING, NULL, VAL_MAIL,
+        "with --weekly-report: have belayd mail it, text and page (administrators)", "ADDRESS"},
+    {"post", 0, POPT_ARG_STRING, NULL, VAL_POST,
+        "with --weekly-report: have belayd post it, or to the URL in FILE (administrators)",
+        "URL|@FILE"},
+    {"from", 0, POPT_ARG_STRING, NULL, VAL_FROM,
+        "what ended from this moment on (2026-08-01T00:00:00Z)", "TIME"},
+    {"to", 0, POPT_ARG_STRING, NULL, VAL_TO, "what ended before this moment", "TIME"},
+    {"work", 'w', POPT_ARG_STRING, NULL, FORECAST_WORK,
+        "forecast: how long the job runs, undisturbed", "DURATION"},
+    {"pools", 'p', POPT_ARG_STRING, NULL, FORECAST_POOLS,
+        "forecast: what it could run on, a file of pools or a configuration of belayd's", "FILE"},
+    {"trace", 't', POPT_ARG_STRING, NULL, FORECAST_TRACE,
+        "forecast: availability and prices of spot offers, as belay simulate takes them; several",
+        "FILE"},
+    {"finish-by", 0, POPT_ARG_STRING, NULL, FORECAST_FINISH_BY,
+        "forecast: when it has to be done, from now (60h) or a moment, as of belay submit", "TIME"},
+    {"cpus", 'c', POPT_ARG_STRING, NULL, FORECAST_CPUS,
+        "forecast: of each of its nodes (default 1)", "N"},
+    {"gpus", 'G', POPT_ARG_STRING, NULL, FORECAST_GPUS, "forecast: of each of its nodes", "N"},
+    {"memory", 'm', POPT_ARG_STRING, NULL, FORECAST_MEMORY, "forecast: of each of its nodes",
+        "SIZE"},
+    {"nodes", 'N', POPT_ARG_STRING, NULL, FORECAST_NODES, "forecast: at once (default 1)", "N"},
+    {"input", 'i', POPT_ARG_STRING, NULL, FORECAST_INPUT,
+        "forecast: what it reads at each start, as of submit: "
+        "s3://bucket/prefix,size=140G,place=aws/us-east-1",
+        "URI,size=SIZE"},
+    {"market", 0, POPT_ARG_STRING, NULL, FORECAST_MARKET,
+        "forecast: on which machines (default any)", "any|spot|on-demand"},
+    {"boot", 0, POPT_ARG_STRING, NULL, FORECAST_BOOT, "forecast: of a machine (default 2m)",
+        "DURATION"},
+    {"restore", 0, POPT_ARG_STRING, NULL, FORECAST_RESTORE,
+        "forecast: of a checkpoint (default 30s)", "DURATION"},
+    {"save", 0, POPT_ARG_STRING, NULL, FORECAST_SAVE,
+        "forecast: for which its program waits each time (default 15s)", "DURATION"},
+    {"no-checkpoints", 0, POPT_ARG_NONE, NULL, FORECAST_NO_CHECKPOINTS,
+        "forecast: it cannot be saved, and begins again", NULL},
+    {"notice", 0, POPT_ARG_STRING, NULL, FORECAST_NOTICE,
+        "forecast: before a spot machine is taken back (default: the provider's)", "DURATION"},
+    {"starts", 0, POPT_ARG_STRING, NULL, FORECAST_STARTS,
+        "forecast: from how many moments of the traces on it is played (default 50)", "N"},
+    POPT_TABLEEND,
+};
+
+const struct verb verb_cost = {"cost", "[forecast]",
+    "what was spent, or what a job is going to cost (forecast)", run, options, false};

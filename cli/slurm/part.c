@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A part of a step, on its own node (see parts.h): what it is told, and `srun --part`, which the
+ * session starts.
+ *
+ *     srun --part --fork--> relay --fork--> step_tasks
+ *
+ * The first ends when the connection stands, and the session with it. The relay sends what the
+ * tasks write, whole lines where it can, and their exit code, passes signals on, and ends them when
+ * srun is gone. All of it is in the task's group, so none outlives the job.
+ *
+ * The environment is that of srun, but for what is of a node: that stays this one's.
+ */
+#include "cli/slurm/parts.h"
+
+#include "base/frames.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/slurm/slurm.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define META_MAX (4u << 20)
+#define TEXT_MAX 65536
+#define WORDS_MAX 65536
+#define CONNECT_S 20
+#define RETRY_FIRST_MS 50
+#define RETRY_MAX_MS 2000
+#define LINE_MAX_BYTES 32768 /* of a line that is held back for its end */
+#define HANG_UP_MS 2000
+
+/* ---- what it is told ---- */
+
+static json_t *opt(const char *text)
+{
+    return text ? json_text(text) : json_null();
+}
+
+void part_format(const struct part *p, struct buf *out)
+{
+    const struct step *s = &p->step;
+    const struct step_place *at = &p->place;
+    json_t *ids = json_array();
+    json_int_t n_args = 0, n_env = 0;
+    for (int64_t i = 0; i < at->n; i++)
+        json_array_append_new(ids, json_integer(at->ids[i]));
+    while (p->argv[n_args])
+        n_args++;
+    while (p->env[n_env])
+        n_env++;
+    json_t *v = json_pack("{s:o,s:I,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o,s:I,s:I}", "address",
+        json_text(p->address), "port", (json_int_t)p->port, "key", p->key, "step",
+        (json_int_t)at->step, "tasks", (json_int_t)at->tasks, "nodes", (json_int_t)at->nodes,
+        "node", (json_int_t)at->node, "ids", ids, "nodelist", json_text(at->nodelist), "per_node",
+        json_text(at->per_node), "n_args", n_args, "n_env", n_env);
+    json_object_set_new(v, "output", opt(s->output));
+    json_object_set_new(v, "error", opt(s->error));
+    json_object_set_new(v, "input", opt(s->input));
+    json_object_set_new(v, "dir", opt(s->dir));
+    json_object_set_new(v, "name", opt(s->name));
+    json_object_set_new(v, "export", opt(s->export));
+    json_object_set_new(v, "prolog", opt(s->prolog));
+    json_object_set_new(v, "epilog", opt(s->epilog));
+    json_object_set_new(v, "has_programs", json_boolean(s->programs));
+    json_object_set_new(v, "cpus_per_task", json_integer(s->cpus_per_task));
+    json_object_set_new(v, "labels", json_boolean(s->labels));
+    json_object_set_new(v, "kill_on_bad_exit", json_boolean(s->kill_on_bad_exit));
+    json_object_set_new(v, "quiet", json_boolean(s->quiet));
+    json_add_secret(out, v);
+    buf_addc(out, '\n');
+    buf_add(out, p->cwd ? p->cwd : "/", strlen(p->cwd ? p->cwd : "/") + 1);
+    if (s->programs)
+        buf_add(out, s->programs, strlen(s->programs) + 1);
+    for (char **word = p->argv; *word; word++)
+        buf_add(out, *word, strlen(*word) + 1);
+    for (char **word = p->env; *word; word++)
+        buf_add(out, *word, strlen(*word) + 1);
+}
+
+static const char *take_text(struct json_reader *r, struct part *p, int i, const char *key)
+{
+    const char *text = json_opt_str(r, key, TEXT_MAX, NULL);
+    return p->texts[i] = text ? mem_strdup(text) : NULL;
+}
+
+static void read_ids(struct json_reader *r, struct part *p)
+{
+    const json_t *ids = json_req_array(r, "ids", STEP_TASKS_MAX), *id;
+    size_t i;
+    p->ids = mem_array(json_array_size(ids), sizeof(*p->ids));
+    json_array_foreach(ids, i, id)
+    {
+        p->ids[i] = json_integer_value(id);
+        if (!json_is_integer(id) || p->ids[i] < 0 || p->ids[i] >= p->place.tasks)
+            json_reader_fail(r, "ids", "expected numbers of tasks");
+    }
+    p->place.ids = p->ids;
+    p->place.n = (int64_t)json_array_size(ids);
+    if (r->rc == 0 && p->place.n == 0)
+        json_reader_fail(r, "ids", "is empty");
+}
+
+static int read_meta(const json_t *v, struct part *p, bool *ret_programs, size_t *ret_args,
+    size_t *ret_env, struct err *e)
+{
+    struct json_reader r;
+    json_reader_init(&r, v, "part", e);
+    p->address = mem_strdup(json_req_str(&r, "address", 256));
+    p->port = json_req_i64(&r, "port", 1, 65535);
+    json_req_strcpy(&r, "key", p->key, sizeof(p->key));
+    p->place.step = json_req_i64(&r, "step", 0, INT32_MAX);
+    p->place.tasks = json_req_i64(&r, "tasks", 1, LAYOUT_TASKS_MAX);
+    p->place.nodes = json_req_i64(&r, "nodes", 1, LAYOUT_NODES_MAX);
+    p->place.node = json_req_i64(&r, "node", 0, LAYOUT_NODES_MAX - 1);
+    read_ids(&r, p);
+    p->place.nodelist = take_text(&r, p, 0, "nodelist");
+    p->place.per_node = take_text(&r, p, 1, "per_node");
+    p->step = (struct step){.program = "srun",
+        .output = take_text(&r, p, 2, "output"),
+        .error = take_text(&r, p, 3, "error"),
+        .input = take_text(&r, p, 4, "input"),
+        .dir = take_text(&r, p, 5, "dir"),
+        .name = take_text(&r, p, 6, "name"),
+        .export = take_text(&r, p, 7, "export"),
+        .prolog = take_text(&r, p, 8, "prolog"),
+        .epilog = take_text(&r, p, 9, "epilog"),
+        .cpus_per_task = json_opt_i64(&r, "cpus_per_task", 0, 65536, 0),
+        .labels = json_opt_bool(&r, "labels", false),
+        .kill_on_bad_exit = json_opt_bool(&r, "kill_on_bad_exit", false),
+        .quiet = json_opt_bool(&r, "quiet", false)};
+    *ret_programs = json_opt_bool(&r, "has_programs", false);
+    *ret_args = (size_t)json_req_i64(&r, "n_args", 1, WORDS_MAX);
+    *ret_env = (size_t)json_req_i64(&r, "n_env", 0, WORDS_MAX);
+    if (r.rc == 0 && (!p->place.nodelist || !p->place.per_node || strlen(p->key) != PART_KEY_HEX))
+        json_reader_fail(&r, NULL, "is not whole");
+    return json_reader_finish(&r);
+}
+
+/* The next text that ends with NUL; NULL: there is none. */
+static char *next_text(const char **p, const char *end)
+{
+    const char *nul = *p < end ? memchr(*p, '\0', (size_t)(end - *p)) : NULL;
+    char *text = nul ? mem_strdup(*p) : NULL;
+    *p = nul ? nul + 1 : end;
+    return text;
+}
+
+static char **read_texts(const char **p, const char *end, size_t n)
+{
+    char **texts = mem_array(n + 1, sizeof(*texts));
+    for (size_t i = 0; i < n && (texts[i] = next_text(p, end)); i++)
+        ;
+    return texts;
+}
+
+int part_parse(const char *text, size_t n, struct part *ret_part, struct err *e)
+{
+    const char *newline = n > 0 ? memchr(text, '\n', n < META_MAX ? n : META_MAX) : NULL,
+               *end = text + n;
+    size_t n_args = 0, n_env = 0;
+    bool programs = false;
+    json_t *v = NULL;
+    *ret_part = (struct part){0};
+    if (!newline)
+        return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
+    int rc = json_parse(text, (size_t)(newline - text), META_MAX, &v, e);
+    if (rc == 0)
+        rc = read_meta(v, ret_part, &programs, &n_args, &n_env, e);
+    json_wipe(v);
+    if (rc != 0)
+        return rc;
+    const char *p = newline + 1;
+    ret_part->cwd = next_text(&p, end);
+    if (programs)
+        ret_part->step.programs = ret_part->programs = next_text(&p, end);
+    ret_part->argv = read_texts(&p, end, n_args);
+    ret_part->env = read_texts(&p, end, n_env);
+    if (!ret_part->cwd || (programs && !ret_part->programs) || !ret_part->argv[n_args - 1] ||
+        (n_env > 0 && !ret_part->env[n_env - 1]) || p != end)
+        return err_set(e, ERR_INVALID, "what the part of a step is told is not whole");
+    return 0;
+}
+
+static void free_texts(char **texts)
+{
+    for (char **t = texts; t && *t; t++)
+        free(*t);
+    free(texts);
+}
+
+void part_deinit(struct part *p)
+{
+    for (size_t i = 0; i < sizeof(p->texts) / sizeof(p->texts[0]); i++)
+        free(p->texts[i]);
+    free_texts(p->argv);
+    free_texts(p->env);
+    free(p->programs);
+    free(p->cwd);
+    free(p->address);
+    free(p->ids);
+    explicit_bzero(p->key, sizeof(p->key));
+    *p = (struct part){0};
+}
+
+/* ---- its environment ---- */
+
+static bool is_of_node(const char *entry)
+{
+    static const char *const names[] = {"BELAY_CONTROL_DIR", "BELAY_NODE_RANK", "BELAY_NOTICE_FILE",
+        "BELAY_CHECKPOINT_DIR", "BELAY_STDIN", "BELAY_RESTORED_DIR", "BELAY_GPUS",
+        "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "SLURM_CPUS_ON_NODE",
+        "SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURMD_NODENAME"};
+    size_t n = strcspn(entry, "=");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i]) == n && strncmp(names[i], entry, n) == 0)
+            return true;
+    return false;
+}
+
+/* A checkpoint directory that nobody saves would be a lie. */
+static bool is_of_first(const char *entry)
+{
+    return str_starts(entry, "BELAY_CHECKPOINT_DIR=") || str_starts(entry, "BELAY_STDIN=");
+}
+
+static void take_environment(const struct part *p)
+{
+    extern char **environ;
+    size_t n = 0, given = 0, own = 0;
+    while (p->env[given])
+        given++;
+    while (environ[own])
+        own++;
+    char **env = mem_array(given + own + 1, sizeof(*env));
+    for (char **entry = p->env; *entry; entry++)
+        if (!is_of_node(*entry))
+            env[n++] = *entry;
+    for (char **entry = environ; *entry; entry++)
+        if (is_of_node(*entry) && !is_of_first(*entry))
+            env[n++] = *entry;
+    environ = env;
+}
+
+/* ---- its connection ---- */
+
+/* One try. ERR_CONFLICT: nobody listens there, nor will. */
+static int connect_once(const struct part *p, int64_t deadline_ms, int *ret_fd,
+    struct part_tls **ret_tls, struct err *e)
+{
+    const struct timeval wait = {.tv_sec = CONNECT_S}, none = {0};
+    const struct addrinfo want = {
+        .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char port[16];
+    int yes = 1;
+    snprintf(port, sizeof(port), "%d", (int)p->port);
+    if (getaddrinfo(p->address, port, &want, &found) != 0)
+        return err_set(e, ERR_CONFLICT, "%s", strerror(EADDRNOTAVAIL));
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* of connect(2), too */
+    int rc = fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) < 0 ? -1 : 0;
+    int why = errno;
+    freeaddrinfo(found);
+    if (rc < 0)
+        rc = err_set(e, why == ECONNREFUSED ? ERR_CONFLICT : ERR_IO, "%s", strerror(why));
+    else
+        rc = part_tls_connect(fd, p->place.node, p->key, deadline_ms, ret_tls, e);
+    if (rc != 0) {
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none,
+        sizeof(none)); /* a srun that is stopped holds its tasks up */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Where many others connect, it may be hung up before it has said anything. */
+static int connect_to(const struct part *p, int *ret_fd, struct part_tls **ret_tls, struct err *e)
+{
+    int64_t deadline_ms = clock_mono(&clock_system).ms + CONNECT_S * 1000,
+            delay_ms = RETRY_FIRST_MS;
+    for (;;) {
+        int rc = connect_once(p, deadline_ms, ret_fd, ret_tls, e);
+        if (rc != ERR_IO || clock_mono(&clock_system).ms + delay_ms > deadline_ms)
+            return rc;
+        uint32_t random;
+        random_bytes(&random, sizeof(random));
+        int64_t ms = delay_ms / 2 + random % (delay_ms / 2 + 1);
+        const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+        nanosleep(&pause, NULL);
+        delay_ms = delay_ms * 2 < RETRY_MAX_MS ? delay_ms * 2 : RETRY_MAX_MS;
+    }
+}
+
+/* ---- the relay ---- */
+
+struct relay {
+    int fd, signals;
+    struct part_tls *tls;
+    int pipes[2]; /* -1: at its end */
+    struct buf held[2];
+    pid_t step;
+    bool gone; /* srun is */
+};
+
+static void send_all(struct relay *r, const struct buf *frame)
+{
+    r->gone = r->gone || !part_tls_say(r->tls, frame->data, frame->len);
+}
+
+static void send_frame(struct relay *r, enum frame_type type, const void *p, size_t n)
+{
+    struct buf frame = {0};
+    frame_add(&frame, type, p, n);
+    send_all(r, &frame);
+    buf_deinit(&frame);
+}
+
+/* all: also what is not a whole line. */
+static void send_held(struct relay *r, int which, bool all)
+{
+    struct buf *b = &r->held[which];
+    const char *last = b->len > 0 ? memrchr(b->data, '\n', b->len) : NULL;
+    size_t n = all || (!last && b->len > LINE_MAX_BYTES) ? b->len
+               : last                                    ? (size_t)(last - b->data) + 1
+                                                         : 0;
+    if (n == 0)
+        return;
+    send_frame(r, which == 0 ? FRAME_OUT : FRAME_ERR, b->data, n);
+    buf_remove_front(b, n);
+}
+
+/* False: there is nothing more (now). */
+static bool read_pipe(struct relay *r, int which)
+{
+    ssize_t n =
+        r->pipes[which] < 0 ? 0 : read(r->pipes[which], buf_reserve(&r->held[which], 16384), 16384);
+    if (n > 0) {
+        buf_commit(&r->held[which], (size_t)n);
+        send_held(r, which, false);
+        return true;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (r->pipes[which] >= 0)
+        close(r->pipes[which]);
+    r->pipes[which] = -1;
+    return false;
+}
+
+static void obey(struct relay *r, struct buf *said)
+{
+    struct frame f;
+    struct err e;
+    size_t used;
+    int rc;
+    r->gone = r->gone || !part_tls_hear(r->tls, said);
+    while ((rc = frame_read(buf_str(said), said->len, &f, &used, &e)) == 1) {
+        unsigned char signum = f.type == FRAME_SIGNAL ? (unsigned char)f.p[0] : 0;
+        if (signum == SIGKILL)
+            kill(-r->step, SIGKILL);
+        else if (signum > 0)
+            kill(r->step, signum); /* which passes it on */
+        buf_remove_front(said, used);
+    }
+    r->gone = r->gone || rc < 0;
+}
+
+static _Noreturn void end_tasks(struct relay *r)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    kill(r->step, SIGTERM);
+    for (int waited = 0; waited < HANG_UP_MS && waitpid(r->step, NULL, WNOHANG) == 0; waited += 50)
+        nanosleep(&pause, NULL);
+    kill(-r->step, SIGKILL);
+    _exit(0);
+}
+
+/* Until they have ended, or srun has. */
+static _Noreturn void relay(struct relay *r)
+{
+    struct buf said = {0};
+    int status = 0;
+    bool ended = false;
+    obey(r, &said); /* what came with the handshake */
+    while (!ended && !r->gone) {
+        struct pollfd p[4] = {{.fd = r->fd, .events = POLLIN},
+            {.fd = r->pipes[0], .events = POLLIN}, {.fd = r->pipes[1], .events = POLLIN},
+            {.fd = r->signals, .events = POLLIN}};
+        struct signalfd_siginfo info;
+        if (poll(p, 4, -1) < 0)
+            continue;
+        if (p[0].revents)
+            obey(r, &said);
+        for (int i = 0; i < 2; i++)
+            if (p[1 + i].revents)
+                read_pipe(r, i);
+        while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+            ;
+        ended = waitpid(r->step, &status, WNOHANG) == r->step;
+    }
+    if (r->gone)
+        end_tasks(r);
+    for (int i = 0; i < 2; i++) {
+        while (read_pipe(r, i))
+            ; /* what they wrote before they ended; what others hold open is not waited for */
+        send_held(r, i, true);
+    }
+    char code = (char)(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    send_frame(r, FRAME_EXIT, &code, 1);
+    shutdown(r->fd, SHUT_WR);
+    _exit(0);
+}
+
+static _Noreturn void be_tasks(const struct part *p, const int pipes[2])
+{
+    sigset_t none;
+    setpgid(0, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(pipes[0], STDOUT_FILENO);
+    dup2(pipes[1], STDERR_FILENO);
+    take_environment(p);
+    if (chdir(p->cwd) != 0) {
+        slurm_error("srun", "%s cannot be entered: %s", p->cwd, strerror(errno));
+        _exit(1);
+    }
+    int code = step_tasks(&p->step, &p->place, NULL, p->argv);
+    fflush(NULL);
+    _exit(code);
+}
+
+/* Nothing of the session is left with it. */
+static void let_go(void)
+{
+    int null = open("/dev/null", O_RDWR);
+    for (int i = 0; i < 3 && null >= 0; i++)
+        dup2(null, i);
+    if (null > 2)
+        close(null);
+    setsid();
+}
+
+static _Noreturn void serve(const struct part *p, int fd, struct part_tls *tls)
+{
+    struct relay r = {.fd = fd, .tls = tls};
+    sigset_t child;
+    int out[2], err[2];
+    let_go();
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    r.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
+        _exit(1);
+    r.step = fork();
+    if (r.step == 0)
+        be_tasks(p, (const int[]){out[1], err[1]});
+    if (r.step < 0)
+        _exit(1); /* the connection breaks off */
+    setpgid(r.step, r.step);
+    close(out[1]);
+    close(err[1]);
+    r.pipes[0] = out[0];
+    r.pipes[1] = err[0];
+    for (int i = 0; i < 2; i++)
+        fcntl(r.pipes[i], F_SETFL, O_NONBLOCK);
+    relay(&r);
+}
+
+int part_main(void)
+{
+    struct buf text = {0};
+    struct part_tls *tls = NULL;
+    struct part p;
+    struct err e;
+    ssize_t n;
+    while ((n = read(STDIN_FILENO, buf_reserve(&text, 65536), 65536)) > 0 &&
+           text.len <= PART_BYTES_MAX)
+        buf_commit(&text, (size_t)n);
+    int rc = part_parse(buf_str(&text), text.len, &p, &e), fd = -1;
+    buf_wipe(&text);
+    if (rc != 0) {
+        slurm_error("srun", "%s", e.text);
+        part_deinit(&p);
+        return 1;
+    }
+    const char *node = getenv("SLURMD_NODENAME");
+    if (connect_to(&p, &fd, &tls, &e) != 0)
+        slurm_error("srun", "%s: the first node of the job cannot be reached at %s: %s",
+            node ? node : "this node", p.address, e.text);
+    pid_t pid = fd < 0 ? -1 : fork();
+    if (pid == 0)
+        serve(&p, fd, tls);
+    part_tls_free(tls);
+    part_deinit(&p);
+    return pid < 0;
+}

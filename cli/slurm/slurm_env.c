@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/slurm/slurm_env.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/slurm/slurm.h"
+#include "cli/slurm/slurm_programs.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What the three ways to ask for a job have in common. */
+#define OF_JOBS(p)                                                                                 \
+    {p "ACCOUNT", "account", VARIABLE_VALUE}, {p "CONSTRAINT", "constraint", VARIABLE_VALUE},      \
+        {p "CORE_SPEC", "core-spec", VARIABLE_VALUE},                                              \
+        {p "CPUS_PER_GPU", "cpus-per-gpu", VARIABLE_VALUE},                                        \
+        {p "DELAY_BOOT", "delay-boot", VARIABLE_VALUE},                                            \
+        {p "EXCLUSIVE", "exclusive", VARIABLE_SWITCH}, {p "GPUS", "gpus", VARIABLE_VALUE},         \
+        {p "GPUS_PER_NODE", "gpus-per-node", VARIABLE_VALUE},                                      \
+        {p "GPUS_PER_TASK", "gpus-per-task", VARIABLE_VALUE}, {p "GRES", "gres", VARIABLE_VALUE},  \
+        {p "MEM_PER_CPU", "mem-per-cpu", VARIABLE_VALUE},                                          \
+        {p "MEM_PER_GPU", "mem-per-gpu", VARIABLE_VALUE},                                          \
+        {p "MEM_PER_NODE", "mem", VARIABLE_VALUE}, {p "NO_KILL", "no-kill", VARIABLE_SWITCH},      \
+        {p "OVERCOMMIT", "overcommit", VARIABLE_SWITCH},                                           \
+        {p "PARTITION", "partition", VARIABLE_VALUE}, {p "QOS", "qos", VARIABLE_VALUE},            \
+        {p "REQ_SWITCH", "switches", VARIABLE_VALUE},                                              \
+        {p "RESERVATION", "reservation", VARIABLE_VALUE}, {p "SIGNAL", "signal", VARIABLE_VALUE},  \
+        {p "SPREAD_JOB", "spread-job", VARIABLE_SWITCH},                                           \
+        {p "THREAD_SPEC", "thread-spec", VARIABLE_VALUE}, {p "TIMELIMIT", "time", VARIABLE_VALUE}, \
+        {p "USE_MIN_NODES", "use-min-nodes", VARIABLE_SWITCH},                                     \
+    {                                                                                              \
+        "SLURM_CLUSTERS", "clusters", VARIABLE_VALUE                                               \
+    }
+
+static const struct slurm_variable of_sbatch[] = {OF_JOBS("SBATCH_"),
+    {"SBATCH_ARRAY_INX", "array", VARIABLE_VALUE}, {"SBATCH_BATCH", "batch", VARIABLE_VALUE},
+    {"SBATCH_CLUSTERS", "clusters", VARIABLE_VALUE},
+    {"SBATCH_CONTAINER", "container", VARIABLE_VALUE}, {"SBATCH_ERROR", "error", VARIABLE_VALUE},
+    {"SBATCH_EXPORT", "export", VARIABLE_VALUE},
+    {"SBATCH_GET_USER_ENV", "get-user-env", VARIABLE_SWITCH},
+    {"SBATCH_INPUT", "input", VARIABLE_VALUE}, {"SBATCH_JOB_NAME", "job-name", VARIABLE_VALUE},
+    {"SBATCH_NO_REQUEUE", "no-requeue", VARIABLE_SWITCH},
+    {"SBATCH_OPEN_MODE", "open-mode", VARIABLE_VALUE}, {"SBATCH_OUTPUT", "output", VARIABLE_VALUE},
+    {"SBATCH_REQUEUE", "requeue", VARIABLE_SWITCH}, {"SBATCH_WAIT", "wait", VARIABLE_SWITCH},
+    {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable of_salloc[] = {OF_JOBS("SALLOC_"),
+    {"SALLOC_BURST_BUFFER", "bb", VARIABLE_VALUE}, {"SALLOC_CLUSTERS", "clusters", VARIABLE_VALUE},
+    {"SALLOC_CONTAINER", "container", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable of_srun[] = {OF_JOBS("SLURM_"),
+    {"SLURM_BURST_BUFFER", "bb", VARIABLE_VALUE},
+    {"SLURM_DEPENDENCY", "dependency", VARIABLE_VALUE},
+    {"SLURM_EXPORT_ENV", "export", VARIABLE_VALUE}, {"SLURM_JOB_NAME", "job-name", VARIABLE_VALUE},
+    {"SRUN_CONTAINER", "container", VARIABLE_VALUE},
+    {"SRUN_CPUS_PER_TASK", "cpus-per-task", VARIABLE_VALUE},
+    {"SRUN_EXPORT_ENV", "export", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable of_squeue[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SQUEUE_ACCOUNT", "account", VARIABLE_VALUE}, {"SQUEUE_FORMAT2", "Format", VARIABLE_VALUE},
+    {"SQUEUE_LICENSES", "licenses", VARIABLE_REFUSED}, {"SQUEUE_NAMES", "name", VARIABLE_VALUE},
+    {"SQUEUE_PARTITION", "partition", VARIABLE_VALUE}, {"SQUEUE_QOS", "qos", VARIABLE_VALUE},
+    {"SQUEUE_SORT", "sort", VARIABLE_VALUE}, {"SQUEUE_STATES", "states", VARIABLE_VALUE},
+    {"SQUEUE_USERS", "user", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable of_scancel[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SCANCEL_ACCOUNT", "account", VARIABLE_REFUSED},
+    {"SCANCEL_INTERACTIVE", "interactive", VARIABLE_REFUSED},
+    {"SCANCEL_NAME", "name", VARIABLE_VALUE}, {"SCANCEL_PARTITION", "partition", VARIABLE_VALUE},
+    {"SCANCEL_QOS", "qos", VARIABLE_REFUSED}, {"SCANCEL_STATE", "state", VARIABLE_VALUE},
+    {"SCANCEL_USER", "user", VARIABLE_VALUE}, {"SCANCEL_VERBOSE", "verbose", VARIABLE_SWITCH},
+    {"SCANCEL_WCKEY", "wckey", VARIABLE_REFUSED}, {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable of_sinfo[] = {{"SLURM_CLUSTERS", "clusters", VARIABLE_REFUSED},
+    {"SINFO_PARTITION", "partition", VARIABLE_VALUE}, {NULL, NULL, VARIABLE_VALUE}};
+
+static const struct slurm_variable none[] = {{NULL, NULL, VARIABLE_VALUE}};
+
+const struct slurm_variable *slurm_variables(const char *program)
+{
+    return str_eq(program, "sbatch")    ? of_sbatch
+           : str_eq(program, "salloc")  ? of_salloc
+           : str_eq(program, "srun")    ? of_srun
+           : str_eq(program, "squeue")  ? of_squeue
+           : str_eq(program, "scancel") ? of_scancel
+           : str_eq(program, "sinfo")   ? of_sinfo
+                                        : none;
+}
+
+/* Slurm takes "0", "no" and "false" for one that is not set. */
+static bool is_off(const struct slurm_variable *v, const char *value)
+{
+    return !value || !*value ||
+           (v->kind != VARIABLE_VALUE && (str_eq(value, "0") || strcasecmp(value, "no") == 0 ||
+                                             strcasecmp(value, "false") == 0));
+}
+
+const char *slurm_variable_value(const struct slurm_variable *v)
+{
+    const char *value = getenv(v->name);
+    return is_off(v, value) ? NULL : value;
+}
+
+static int check_times(const char *program, struct err *e)
+{
+    const char *format = getenv("SLURM_TIME_FORMAT");
+    char shown[STR_SHOW_MAX];
+    if (!format || !*format || str_eq(format, "standard") || str_eq(program, "scancel"))
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "SLURM_TIME_FORMAT=%s is not supported: unset it; times are written as 2026-11-22T12:00:00",
+        str_show(format, shown));
+}
+
+/* Words of flags for what is set; ends with NULL. The caller's. */
+static int make_words(const char *program, char ***ret_words, struct err *e)
+{
+    const struct slurm_variable *all = slurm_variables(program);
+    size_t n = 0;
+    int rc = check_times(program, e);
+    for (const struct slurm_variable *v = all; rc == 0 && v->name; v++, n++)
+        if (v->kind == VARIABLE_REFUSED && slurm_variable_value(v))
+            rc = err_set(e, ERR_INVALID,
+                "%s is not supported, as --%s is not: unset it if the command is right without it",
+                v->name, v->flag);
+    if (rc)
+        return rc;
+    char **words = mem_array(n + 1, sizeof(*words));
+    n = 0;
+    for (const struct slurm_variable *v = all; v->name; v++) {
+        const char *value = slurm_variable_value(v);
+        if (value)
+            words[n++] = v->kind == VARIABLE_SWITCH ? mem_printf("--%s", v->flag)
+                                                    : mem_printf("--%s=%s", v->flag, value);
+    }
+    words[n] = NULL;
+    *ret_words = words;
+    return 0;
+}
+
+/* They stand before the words of the user's, of which the later count. */
+static int run_with(const struct slurm_program *p, char *const *words, int argc, char **argv)
+{
+    int n = 0;
+    while (words[n])
+        n++;
+    char **all = mem_array((size_t)(n + argc) + 1, sizeof(*all));
+    all[0] = argv[0];
+    memcpy(all + 1, words, (size_t)n * sizeof(*all));
+    memcpy(all + 1 + n, argv + 1, (size_t)(argc - 1) * sizeof(*all));
+    all[n + argc] = NULL;
+    int rc = p->run(n + argc, all); /* puts them in another order */
+    free(all);
+    return rc;
+}
+
+int slurm_program_run(const struct slurm_program *p, int argc, char **argv)
+{
+    char **words;
+    struct err e;
+    if (p->run == sbatch_main || p->run == salloc_main || p->run == srun_main ||
+        p->run == scontrol_main)
+        /* of jobs they count more than the script, which submission.c sees to */
+        return p->run(argc, argv);
+    if (make_words(p->name, &words, &e) != 0) {
+        slurm_error(p->name, "%s", e.text);
+        return CLI_FAILED;
+    }
+    int rc = run_with(p, words, argc, argv);
+    for (char **w = words; *w; w++)
+        free(*w);
+    free(words);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay slurm PROGRAM [ARGUMENT...]: what the names sbatch, squeue and so on do, where they are not
+ * installed.
+ */
+#include "cli/slurm/slurm.h"
+#include "cli/verbs.h"
+
+#include <stdint.h>
+
+static int no_options(void *ctx, int val, const char *arg)
+{
+    (void)ctx, (void)val, (void)arg;
+    return CLI_USAGE;
+}
+
+static int run(int argc, const char **argv)
+{
+    struct cli_args a;
+    int rc = cli_parse(&verb_slurm, argc, argv, true, no_options, NULL, &a);
+    const struct slurm_program *p = rc == 0 && a.n_rest > 0 ? slurm_program_find(a.rest[0]) : NULL;
+    if (rc == 0 && (!p || a.json)) {
+        cli_error("expected one of sbatch, squeue, scancel, sinfo, sacct, scontrol, srun, salloc, "
+                  "and its own options behind it");
+        rc = CLI_USAGE;
+    } else if (rc == 0) {
+        rc = slurm_program_run(p, a.n_rest, (char **)(uintptr_t)a.rest);
+    }
+    cli_args_deinit(&a);
+    return rc < 0 ? CLI_OK : rc;
+}
+
+const struct verb verb_slurm = {"slurm", "PROGRAM [ARGUMENT...]",
+    "run sbatch, squeue, scancel, sinfo, sacct, scontrol, srun or salloc", run, NULL, false};
