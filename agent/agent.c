@@ -820,7 +820,7 @@ static void wire_up(struct agent *a)
     a->closing_since = a->all_ended_since = MONO_NONE;
 }
 
-/* With which containers can be run, for who asks for one (scheduler/jobspec.c). */
+/* With which containers can be run, for who asks for one (scheduler/api/jobspec.c). */
 static void add_runtimes(struct config *c)
 {
     struct image_runtimes found;

@@ -7,7 +7,7 @@
 #include "base/vtimers.h"
 #include "base/uv/http_exchange.h"
 #include "fuzz/check.h"
-#include "scheduler/api_private.h"
+#include "scheduler/api/api_private.h"
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "base/buf.h"
 #include "fuzz/check.h"
-#include "scheduler/pooldiff.h"
+#include "scheduler/config/pooldiff.h"
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
-#include "scheduler/jobspec.h"
+#include "scheduler/api/jobspec.h"
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
-#include "scheduler/jobupdate.h"
+#include "scheduler/api/jobupdate.h"
 #include <stdint.h>
 #include <stdlib.h>
 

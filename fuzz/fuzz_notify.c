@@ -6,8 +6,8 @@
  */
 #include "base/mem.h"
 #include "fuzz/check.h"
-#include "scheduler/notify_guard.h"
-#include "scheduler/notify_seal.h"
+#include "scheduler/notify/notify_guard.h"
+#include "scheduler/notify/notify_seal.h"
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>

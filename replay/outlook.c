@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include "scheduler/core/extras.h"
 #include <stdlib.h>
 #include <string.h>

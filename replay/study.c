@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include "cloud/driver.h"
 #include "db/db.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 
 enum audit_kind {
     /* the provider could not be asked: nothing is known of that pool's machines */

@@ -9,8 +9,8 @@
 #ifndef BELAY_SCHEDULER_CONDITIONS_H
 #define BELAY_SCHEDULER_CONDITIONS_H
 
-#include "scheduler/sessions.h"
-#include "scheduler/tick.h"
+#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/tick.h"
 #include "telemetry/diagnose.h"
 
 #define CONDITION_STALE_MS 300000 /* what a node drew so long ago does not count any more */

@@ -6,7 +6,7 @@
 #ifndef BELAY_SCHEDULER_DAEMON_H
 #define BELAY_SCHEDULER_DAEMON_H
 
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include <uv.h>
 
 struct daemon;

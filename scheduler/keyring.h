@@ -13,7 +13,7 @@
 
 #include "base/wire/wire.h"
 #include "ckpt/master.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 
 struct keyring;
 

@@ -2,7 +2,7 @@
  *
  * GET /metrics: Prometheus text exposition, format 0.0.4. Counters start at belayd's start.
  */
-#include "scheduler/api_private.h"
+#include "scheduler/api/api_private.h"
 
 static void metric(
     struct buf *out, const char *name, const char *type, const char *help, double value)

@@ -20,9 +20,9 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "scheduler/doubts.h"
-#include "scheduler/pooldiff.h"
-#include "scheduler/reach.h"
+#include "scheduler/config/doubts.h"
+#include "scheduler/config/pooldiff.h"
+#include "scheduler/config/reach.h"
 #include <stdlib.h>
 #include <string.h>
 

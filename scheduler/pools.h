@@ -9,8 +9,8 @@
 #define BELAY_SCHEDULER_POOLS_H
 
 #include "base/json.h"
-#include "scheduler/config.h"
-#include "scheduler/provision.h"
+#include "scheduler/config/config.h"
+#include "scheduler/engine/provision.h"
 
 struct pools;
 

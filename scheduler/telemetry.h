@@ -10,8 +10,8 @@
 #ifndef BELAY_SCHEDULER_TELEMETRY_H
 #define BELAY_SCHEDULER_TELEMETRY_H
 
-#include "scheduler/sessions.h"
-#include "scheduler/tick.h"
+#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/tick.h"
 
 /* loads that wait to be committed; beyond that the newest are left out */
 #define TELEMETRY_WAITING_MAX 30000

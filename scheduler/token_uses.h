@@ -9,7 +9,7 @@
 
 #include "base/timers.h"
 #include "db/db.h"
-#include "scheduler/tick.h"
+#include "scheduler/engine/tick.h"
 
 #define TOKEN_USES_STORE_MS 60000 /* a later use is stored when the stored one is older than this */
 #define TOKEN_USES_DELAY_MS 10000 /* from a use to its commit */

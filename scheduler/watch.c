@@ -4,7 +4,7 @@
  * watch is answered from the database or the files, never from what woke it, so a spurious wake
  * costs one look.
  */
-#include "scheduler/api_private.h"
+#include "scheduler/api/api_private.h"
 
 #include "base/mem.h"
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/effects.h"
+#include "scheduler/engine/effects.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,11 +24,11 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
-#include "scheduler/cleaner.h"
-#include "scheduler/outbox.h"
-#include "scheduler/provision.h"
-#include "scheduler/sessions.h"
-#include "scheduler/tick.h"
+#include "scheduler/engine/cleaner.h"
+#include "scheduler/engine/outbox.h"
+#include "scheduler/engine/provision.h"
+#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/tick.h"
 
 #define SIM_JOBS_MAX 64
 #define SIM_MACHINES_MAX 4096

@@ -2,7 +2,7 @@
  *
  * What users and operators want to be told of: state changes of jobs, by mail or to a URL. A change
  * that somebody wants to know makes a row of the outbox, in the transaction of the change; it goes
- * when it was delivered, or given up. Who delivers is scheduler/outbox.h.
+ * when it was delivered, or given up. Who delivers is scheduler/engine/outbox.h.
  */
 #ifndef BELAY_CORE_NOTIFY_H
 #define BELAY_CORE_NOTIFY_H

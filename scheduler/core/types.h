@@ -918,7 +918,7 @@ struct job_spec {
     const char *launch_json; /* object: files of input and output, tasks; see docs/api.md */
     /* what it asks for (extras.h); NULL or "": nothing. Of a submit; stored with others */
     const char *extras;
-    /* object: to whom notices go (scheduler/jobspec.h), its URLs sealed; NULL: to nobody */
+    /* object: to whom notices go (scheduler/api/jobspec.h), its URLs sealed; NULL: to nobody */
     const char *notify_json;
     /* 1 + the minute of the day that it is to be done by, the next that comes: instead of the row's
      * finish_ms, which is < 0; 0: none */

@@ -54,7 +54,7 @@ class DeletedNode(unittest.TestCase):
 
     def routes(self):
         """The agents' routes that need a certificate, as the program's own table has them."""
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api.c")
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api", "api.c")
         with open(path) as f:
             found = re.findall(r'\{"(\w+)", "/agent/v1/([^"]+)", NEED_(NODE|MACHINE),', f.read())
         self.assertGreaterEqual(len(found), 9)

@@ -5,7 +5,7 @@
  */
 #include "base/fs.h"
 #include "base/yaml.h"
-#include "scheduler/doubts.h"
+#include "scheduler/config/doubts.h"
 #include <stdio.h>
 
 int main(int argc, char **argv)

@@ -73,12 +73,12 @@ class Configuration(unittest.TestCase):
     def test_every_key_is_described_and_no_other(self):
         belayd, agent = manual.read(PAGE).split("\n## belay-agent\n")
         agent = agent.split("\n## belay\n")[0]
-        read = keys_read("scheduler/config.c") | keys_read("scheduler/config_order.c") | keys_read("scheduler/config_windows.c") | keys_read("scheduler/config_notify.c") | keys_read("scheduler/config_deadlines.c")
-        read |= keys_read("scheduler/config_telemetry.c")
-        read |= keys_read("scheduler/config_budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config_budgets.c")))
+        read = keys_read("scheduler/config/config.c") | keys_read("scheduler/config/order.c") | keys_read("scheduler/config/windows.c") | keys_read("scheduler/config/notify.c") | keys_read("scheduler/config/deadlines.c")
+        read |= keys_read("scheduler/config/telemetry.c")
+        read |= keys_read("scheduler/config/budgets.c") | set(re.findall(r'"(usd_per_\w+)"', manual.read("scheduler/config/budgets.c")))
         read |= {"webhooks", "mail", "notify_allow", "budgets", "match", "labels"}
         read |= {"volume_usd_per_gib_month"}
-        read |= (keys_read("scheduler/config_racks.c") - {"idle", "full"}) | {"racks", "node_types", "watts"}
+        read |= (keys_read("scheduler/config/racks.c") - {"idle", "full"}) | {"racks", "node_types", "watts"}
         self.assertEqual(keys_described(belayd), read - {"limits", "providers"})
         self.assertEqual(keys_described(agent), keys_read("agent/config.c"))
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include "replay/outlook.h"
 #include <stdlib.h>
 #include <string.h>

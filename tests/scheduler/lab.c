@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/effects.h"
+#include "scheduler/engine/effects.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

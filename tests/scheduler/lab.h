@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "base/vtimers.h"
-#include "scheduler/provision.h"
-#include "scheduler/sessions.h"
-#include "scheduler/tick.h"
+#include "scheduler/engine/provision.h"
+#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/tick.h"
 
 #define LAB_LEASE_MS 30000
 #define LAB_SYNC_MS 10000

@@ -83,7 +83,7 @@ class Document:
         if isinstance(value, dict) and "properties" in schema:
             missing, more = set(schema["required"]) - set(value), set(value) - set(schema["properties"])
             if missing or (more and schema["additionalProperties"] is False):
-                raise AssertionError("%s: not there: %s; not described in scheduler/openapi.json: %s" % (where, sorted(missing), sorted(more)))
+                raise AssertionError("%s: not there: %s; not described in scheduler/api/openapi.json: %s" % (where, sorted(missing), sorted(more)))
             for name in set(value) & set(schema["properties"]):
                 self.check(value[name], schema["properties"][name], where + "." + name)
         for i, item in enumerate(value if isinstance(value, list) else []):

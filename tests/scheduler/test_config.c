@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "scheduler/config.h"
+#include "scheduler/config/config.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

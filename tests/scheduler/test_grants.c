@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/grants.h"
+#include "scheduler/store/grants.h"
 #include "tests/cloud/fake_http.h"
 #include <stdio.h>
 #include <stdlib.h>

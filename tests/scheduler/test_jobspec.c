@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "scheduler/jobspec.h"
+#include "scheduler/api/jobspec.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/prng.h"
 #include "base/vtimers.h"
-#include "scheduler/launch_pace.h"
+#include "scheduler/engine/launch_pace.h"
 
 #define TURNS 1000
 

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "base/uv/loop.h"
 #include "base/vtimers.h"
-#include "scheduler/logs.h"
+#include "scheduler/logs/logs.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * Notices: addresses and URLs that users give, what is sent, where belayd may connect to, what is
  * stored.
  */
-#include "scheduler/notify_guard.h"
-#include "scheduler/notify_seal.h"
-#include "scheduler/notify_text.h"
+#include "scheduler/notify/notify_guard.h"
+#include "scheduler/notify/notify_seal.h"
+#include "scheduler/notify/notify_text.h"
 
 #include "base/str.h"
 

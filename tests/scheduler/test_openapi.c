@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/api_private.h"
+#include "scheduler/api/api_private.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +73,14 @@ static void every_route_is_described_and_nothing_else(void **state)
     size_t n = 0;
     for (; api_route(n, &method, &route); n++)
         if (!is_described(doc, method, route))
-            fail_msg("%s %s is not in scheduler/openapi.json", method, route);
+            fail_msg("%s %s is not in scheduler/api/openapi.json", method, route);
     assert_true(n > 40);
     json_object_foreach(json_object_get(doc, "paths"), path, item)
     {
         json_object_foreach(item, verb, operation)
         {
             if (!is_routed(verb, path))
-                fail_msg("%s %s of scheduler/openapi.json is no route", verb, path);
+                fail_msg("%s %s of scheduler/api/openapi.json is no route", verb, path);
             n--;
         }
     }

@@ -2,7 +2,7 @@
  *
  * Whether machines of a cloud could reach belayd.
  */
-#include "scheduler/reach.h"
+#include "scheduler/config/reach.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "tests/base/tools.h"
 
 #include "base/vtimers.h"
-#include "scheduler/turns.h"
+#include "scheduler/api/turns.h"
 
 #define EACH_MS 4 /* that an answer takes */
 

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is held and not used: GET /api/v1/advice, and giving it back: POST /api/v1/jobs/N/reclaim.
+ * The judging is telemetry/advise.c's.
+ */
+#include "scheduler/api/api_private.h"
+#include "scheduler/job_loads.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/core/extras.h"
+#include <stdlib.h>
+
+/* Of a page: for what is read of each job, nobody else is answered meanwhile. */
+#define PAGE_JOBS_MAX 500
+#define PAGE_MS 25
+#define HOURS (LOAD_SPANS - 1)
+#define IN_VAIN_LEAST 2
+
+struct asking {
+    const struct api *api;
+    struct stamp now;
+    const char *user; /* only this one's jobs; NULL: all */
+    json_t *items;
+};
+
+/* ---- one job ---- */
+
+static int add_wait(void *ctx, const struct ledger_row *l)
+{
+    struct advise_job *j = ctx;
+    j->total_ms += l->ms;
+    j->gang_wait_ms += l->kind == LEDGER_GANG_WAIT ? l->ms : 0;
+    return 0;
+}
+
+/* Of what has not ended the ledger does not know yet. */
+static void add_live(const struct asking *x, const struct attempt *a, struct advise_job *j)
+{
+    int64_t waited = wall_is_set(a->row.gathered_at) && wall_is_set(a->row.started_at)
+                         ? a->row.gathered_at.ms - a->row.started_at.ms
+                         : 0;
+    int64_t ran = wall_is_set(a->row.assigned_at) ? x->now.wall.ms - a->row.assigned_at.ms : 0;
+    j->gang_wait_ms += waited > 0 ? waited : 0;
+    j->total_ms += ran > 0 ? ran : 0;
+    j->uusd_h += a->uusd_h;
+}
+
+static const struct job_gpu *same_gpu(const struct job_loads *l, const struct job_gpu *g)
+{
+    for (size_t i = 0; i < l->n_gpus; i++)
+        if (l->gpus[i].node == g->node && str_eq(l->gpus[i].gpu, g->gpu))
+            return &l->gpus[i];
+    return NULL;
+}
+
+static bool is_starved(const struct asking *x, const struct job_loads *recent)
+{
+    struct finding found[FINDING_CODES];
+    struct diagnose_rank *ranks = mem_array(recent->n_ranks, sizeof(*ranks));
+    struct diagnose_gpu *gpus = mem_array(recent->n_gpus, sizeof(*gpus));
+    const struct diagnose_input in = {.ranks = ranks,
+        .n_ranks = recent->n_ranks,
+        .gpus = gpus,
+        .n_gpus = recent->n_gpus,
+        .limits = &x->api->o.config->telemetry.diagnose};
+    bool starved = false;
+    job_loads_for_diagnose(recent, ranks, gpus);
+    size_t n = diagnose(&in, found);
+    for (size_t i = 0; i < n; i++)
+        starved = starved || found[i].code == FINDING_GPU_STARVED;
+    free(ranks);
+    free(gpus);
+    return starved;
+}
+
+static int64_t cost_so_far(const struct asking *x, const struct job *job)
+{
+    int64_t sum = job->row.cost_uusd;
+    LIST_FOREACH (&job->ranks, l) {
+        int64_t uusd, on_demand_uusd;
+        core_cost_so_far(
+            LIST_ENTRY(l, struct attempt, in_job), x->now.wall, &uusd, &on_demand_uusd);
+        sum += uusd;
+    }
+    return sum;
+}
+
+static void add_item(struct asking *x, const struct job *job, const struct advice *a,
+    int64_t cost_uusd, int64_t uusd_h)
+{
+    const struct job_row *r = &job->row;
+    json_array_append_new(
+        x->items, json_pack("{s:s,s:I,s:n,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:b}", "code",
+                      advice_code_names[a->code], "job", (json_int_t)r->id, "node", "name",
+                      json_text(r->name), "user", json_text(r->user), "pool",
+                      json_text(job_attempt(job)->node->row.pool), "text", json_text(a->text),
+                      "remedy", json_text(a->remedy), "cost_uusd", (json_int_t)cost_uusd,
+                      "uusd_per_hour", (json_int_t)uusd_h, "waste_uusd_per_hour",
+                      (json_int_t)a->waste_uusd_h, "can_reclaim", (int)(r->method != CKPT_NONE)));
+}
+
+/* All that it costs, since it was last where it is now. */
+static size_t add_vain(const struct job_row *r, int64_t uusd_h, struct advice *out, size_t n)
+{
+    struct advice *a = &out[n];
+    *a = (struct advice){.code = ADVICE_IN_VAIN, .waste_uusd_h = uusd_h};
+    snprintf(a->text, sizeof(a->text),
+        "%d times in a row it was restored and began again from before its checkpoint, and never "
+        "got beyond step %lld",
+        (int)r->in_vain, (long long)r->best_progress);
+    snprintf(a->remedy, sizeof(a->remedy),
+        "have the program go on from what it finds in BELAY_CHECKPOINT_DIR when BELAY_RESTORED is "
+        "1: belay drill JOB shows whether it does");
+    return n + 1;
+}
+
+/* What is told of it, with what it did in both times. */
+static void judge(struct asking *x, const struct job *job, const struct job_loads *recent,
+    const struct job_loads *all)
+{
+    const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
+    const struct attempt *first = job_attempt(job);
+    const struct extras *extras = model_extras(tick_model(x->api->o.tick), job->row.extras);
+    struct advice out[ADVICE_CODES];
+    struct diagnose_rank *ranks = mem_array(all->n_ranks, sizeof(*ranks));
+    struct advise_gpu *gpus = mem_array(all->n_gpus, sizeof(*gpus));
+    struct advise_job j = {.cpus = first->held.cpus,
+        .gpus = first->held.gpus,
+        .memory_bytes = first->held.memory_mib << 20,
+        .exclusive = extras && extras->exclusive,
+        .ranks = ranks,
+        .n_ranks = all->n_ranks,
+        .gpu = gpus,
+        .n_gpus = all->n_gpus,
+        .starved = is_starved(x, recent)};
+    struct err e;
+    for (size_t i = 0; i < all->n_ranks; i++)
+        ranks[i] = (struct diagnose_rank){.rank = all->ranks[i].rank, .load = all->ranks[i].load};
+    for (size_t i = 0; i < all->n_gpus; i++) {
+        const struct job_gpu *now = same_gpu(recent, &all->gpus[i]);
+        gpus[i].all = all->gpus[i].load;
+        if (now) {
+            gpus[i].recent = now->load;
+            gpus[i].busiest_recent = now->busiest;
+        }
+    }
+    if (job->row.nodes > 1 && db_read_ledger(x->api->o.reader, job->row.id, add_wait, &j, &e) != 0)
+        log_warn("the ledger of a job cannot be read", log_i("job", job->row.id), log_err(&e));
+    LIST_FOREACH (&job->ranks, l)
+        add_live(x, LIST_ENTRY(l, struct attempt, in_job), &j);
+    if (job->row.nodes == 1)
+        j.gang_wait_ms = j.total_ms = 0;
+    size_t n = advise_job(&j, limits, out);
+    if (job->row.in_vain >= IN_VAIN_LEAST)
+        n = add_vain(&job->row, j.uusd_h, out, n);
+    int64_t cost_uusd = n > 0 ? cost_so_far(x, job) : 0;
+    for (size_t i = 0; i < n; i++)
+        add_item(x, job, &out[i], cost_uusd, j.uusd_h);
+    free(ranks);
+    free(gpus);
+}
+
+/* What it did lately and what it did in all are of one commit: of something that only the second
+ * has seen, nothing is said. */
+static void look_at_job(struct asking *x, const struct job *job)
+{
+    const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
+    const struct model *m = tick_model(x->api->o.tick);
+    struct wall recently = {x->now.wall.ms - limits->idle_ms},
+                before = {x->now.wall.ms - limits->size_ms};
+    struct job_loads recent = {0}, all = {0};
+    struct err e;
+    int rc = db_reader_begin(x->api->o.reader, &e);
+    if (rc == 0)
+        rc = job_loads_read(&recent, x->api->o.reader, m, &job->row, recently, 0, &e);
+    if (rc == 0)
+        rc = job_loads_read(&all, x->api->o.reader, m, &job->row, before, HOURS, &e);
+    db_reader_end(x->api->o.reader);
+    if (rc == 0)
+        judge(x, job, &recent, &all);
+    else
+        log_warn("what a job did cannot be read", log_i("job", job->row.id), log_err(&e));
+    job_loads_deinit(&recent);
+    job_loads_deinit(&all);
+}
+
+/* ---- one node ---- */
+
+static void look_at_node(struct asking *x, const struct node *n)
+{
+    const struct advise_limits *limits = &x->api->o.config->telemetry.advise;
+    char text[ADVICE_TEXT_MAX], idle[32];
+    int64_t ms = mono_is_set(n->idle_since) ? x->now.mono.ms - n->idle_since.ms : 0;
+    if (n->row.state != NODE_UP || !list_is_empty(&n->attempts) || ms < limits->idle_ms)
+        return;
+    time_format_duration(ms / 1000 * 1000, idle, sizeof(idle));
+    snprintf(text, sizeof(text), "no job has been on it for %s", idle);
+    json_array_append_new(x->items,
+        json_pack("{s:s,s:n,s:I,s:o,s:n,s:o,s:o,s:s,s:n,s:I,s:I,s:b}", "code",
+            advice_code_names[ADVICE_IDLE_NODE], "job", "node", (json_int_t)n->row.id, "name",
+            json_text(n->row.name), "user", "pool", json_text(n->row.pool), "text", json_text(text),
+            "remedy",
+            n->instance
+                ? "a shorter idle_timeout of its pool, or belay nodes drain NODE, gives it back"
+                : "give it back, or let others have it: belay nodes drain NODE keeps jobs away",
+            "cost_uusd", "uusd_per_hour", (json_int_t)n->row.price_uusd_h, "waste_uusd_per_hour",
+            (json_int_t)n->row.price_uusd_h, "can_reclaim", 0));
+}
+
+/* ---- all of them ---- */
+
+/* Jobs that run and have a higher number, in order. */
+struct page {
+    const struct job **jobs;
+    size_t n;
+    int64_t after;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct job *const *x = a, *const *y = b;
+    return (*x)->row.id < (*y)->row.id ? -1 : (*x)->row.id > (*y)->row.id;
+}
+
+static void find_jobs(const struct asking *x, struct page *p)
+{
+    size_t room = 0;
+    LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
+        LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after ||
+                (x->user && !str_eq(x->user, a->job->row.user)))
+                continue;
+            if (p->n == room) {
+                room = room ? 2 * room : 64;
+                p->jobs = mem_resize(p->jobs, room, sizeof(*p->jobs));
+            }
+            p->jobs[p->n++] = a->job;
+        }
+    if (p->n > 1)
+        qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
+}
+
+/* How many of them it has looked at. */
+static size_t look_at_jobs(struct asking *x, const struct page *p, int64_t limit)
+{
+    const struct clock *clock = x->api->o.timers->clock;
+    int64_t end_ms = clock_mono(clock).ms + PAGE_MS;
+    size_t n = 0;
+    while (n < p->n && n < (size_t)limit && (n == 0 || clock_mono(clock).ms < end_ms))
+        look_at_job(x, p->jobs[n++]);
+    return n;
+}
+
+void api_advice(struct request *q)
+{
+    struct asking x = {
+        .api = q->api, .now = tick_now(q->api->o.tick), .user = http_request_query(q->x, "user")};
+    struct page p = {0};
+    int64_t limit;
+    if (!api_query_i64(q, "after", 0, INT64_MAX, 0, &p.after) ||
+        !api_query_i64(q, "limit", 1, PAGE_JOBS_MAX, PAGE_JOBS_MAX, &limit))
+        return;
+    x.items = json_array();
+    find_jobs(&x, &p);
+    size_t n = look_at_jobs(&x, &p, limit);
+    if (!x.user && p.after == 0)
+        LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
+            look_at_node(&x, LIST_ENTRY(l, struct node, in_all));
+    api_reply_json(q->x, 200,
+        json_pack("{s:o,s:I,s:o}", "items", api_most_first(x.items, "waste_uusd_per_hour"),
+            "looked_at", (json_int_t)n, "next",
+            api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
+    free(p.jobs);
+}
+
+/* ---- giving back ---- */
+
+struct reclaiming {
+    struct later *later;
+    int64_t job;
+    char by[CORE_NAME_MAX];
+};
+
+/* Saved, stopped, and put aside until somebody releases it: its owner may, too. */
+static int apply_reclaiming(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    const struct reclaiming *c = ctx;
+    const struct job *job = model_job(tick_model(t), c->job);
+    struct event hold = {.type = EV_HOLD, .hold = {.job = c->job}},
+                 requeue = {.type = EV_REQUEUE, .requeue = {.job = c->job}};
+    STR_COPY(hold.hold.by, c->by);
+    STR_COPY(requeue.requeue.by, c->by);
+    if (!job || job->row.state != JOB_RUNNING)
+        return err_set(e, ERR_CONFLICT, "job %lld does not run: there is nothing to take back",
+            (long long)c->job);
+    if (job->row.method == CKPT_NONE)
+        return err_set(e, ERR_CONFLICT,
+            "job %lld takes no part in checkpoints: what it has done would be lost. Ask its owner, "
+            "or belay requeue or belay cancel it all the same",
+            (long long)c->job);
+    int rc = tick_apply(t, &requeue, ret_id, e);
+    return rc ? rc : tick_apply(t, &hold, ret_id, e);
+}
+
+static void on_reclaimed(void *ctx, const struct err *e, int64_t id)
+{
+    struct reclaiming *c = ctx;
+    api_on_done(c->later, e, id);
+    free(c);
+}
+
+void api_jobs_reclaim(struct request *q)
+{
+    if (!api_may_change_job(q, "take back what is held by"))
+        return;
+    struct reclaiming *c = mem_alloc(sizeof(*c));
+    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->job = q->id;
+    STR_COPY(c->by, q->caller.user);
+    tick_post_work(q->api->o.tick, apply_reclaiming, on_reclaimed, c);
+}

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's front: who asks, which route, and answering later. The routes are in api/jobs.c,
+ * api/cluster.c, api/pools.c, api/audit.c, api/agents.c and metrics.c; long polls in watch.c.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <assert.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NEED_WRITER: a user, for what is stored; not for what ends something. NEED_SESSION: a user, or a
+ * job that starts tasks on its nodes. NEED_MACHINE: a node, or who could become one. */
+enum need { NEED_NOTHING, NEED_USER, NEED_WRITER, NEED_SESSION, NEED_MACHINE, NEED_NODE };
+
+struct route {
+    const char *method;
+    const char *path; /* '#' stands for a number */
+    enum need need;
+    void (*handle)(struct request *q);
+};
+
+static const struct route routes[] = {
+    {"POST", "/api/v1/jobs", NEED_WRITER, api_jobs_submit},
+    {"GET", "/api/v1/jobs", NEED_USER, api_jobs_list},
+    {"GET", "/api/v1/jobs/#", NEED_USER, api_jobs_show},
+    {"GET", "/api/v1/jobs/#/why", NEED_USER, api_jobs_why},
+    {"GET", "/api/v1/jobs/#/diagnose", NEED_USER, api_jobs_diagnose},
+    {"GET", "/api/v1/jobs/#/events", NEED_USER, api_jobs_events},
+    {"GET", "/api/v1/jobs/#/logs", NEED_USER, api_jobs_logs},
+    {"POST", "/api/v1/jobs/estimate", NEED_USER, api_jobs_estimate},
+    {"POST", "/api/v1/jobs/cancel", NEED_USER, api_jobs_cancel_many},
+    {"POST", "/api/v1/jobs/#/cancel", NEED_USER, api_jobs_cancel},
+    {"POST", "/api/v1/jobs/#/reclaim", NEED_USER, api_jobs_reclaim},
+    {"POST", "/api/v1/jobs/#/requeue", NEED_WRITER, api_jobs_requeue},
+    {"POST", "/api/v1/jobs/#/update", NEED_WRITER, api_jobs_update},
+    {"POST", "/api/v1/jobs/#/hold", NEED_WRITER, api_jobs_hold},
+    {"POST", "/api/v1/jobs/#/release", NEED_WRITER, api_jobs_release},
+    {"POST", "/api/v1/jobs/#/drill", NEED_WRITER, api_jobs_drill},
+    {"POST", "/api/v1/jobs/#/compared", NEED_WRITER, api_jobs_compared},
+    {"GET", "/api/v1/drills", NEED_USER, api_drills_list},
+    {"POST", "/api/v1/jobs/#/save", NEED_WRITER, api_jobs_save},
+    {"POST", "/api/v1/jobs/#/exec", NEED_SESSION, api_jobs_exec},
+    {"GET", "/api/v1/channels/#/output", NEED_SESSION, api_channel_output},
+    {"POST", "/api/v1/channels/#/input", NEED_SESSION, api_channel_input},
+    {"POST", "/api/v1/channels/#/close", NEED_SESSION, api_channel_close},
+    {"POST", "/api/v1/workdirs", NEED_USER, api_workdirs_put},
+    {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add},
+    {"POST", "/api/v1/crons", NEED_WRITER, api_crons_add},
+    {"GET", "/api/v1/crons", NEED_USER, api_crons_list},
+    {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show},
+    {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit},
+    {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause},
+    {"POST", "/api/v1/crons/#/resume", NEED_WRITER, api_crons_resume},
+    {"POST", "/api/v1/crons/#/remove", NEED_USER, api_crons_remove},
+    {"POST", "/api/v1/crons/#/run", NEED_WRITER, api_crons_run},
+    {"GET", "/api/v1/crons/#/runs", NEED_USER, api_crons_runs},
+    {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list},
+    {"GET", "/api/v1/shares", NEED_USER, api_shares_list},
+    {"GET", "/api/v1/quotas", NEED_USER, api_quotas_list},
+    {"GET", "/api/v1/budgets", NEED_USER, api_budgets_list},
+    {"GET", "/api/v1/racks", NEED_USER, api_racks_list},
+    {"GET", "/api/v1/summary", NEED_USER, api_summary},
+    {"POST", "/api/v1/nodes/#/drain", NEED_USER, api_nodes_drain},
+    {"POST", "/api/v1/nodes/#/undrain", NEED_USER, api_nodes_undrain},
+    {"POST", "/api/v1/nodes/#/delete", NEED_USER, api_nodes_delete},
+    {"GET", "/api/v1/instances", NEED_USER, api_instances_list},
+    {"GET", "/api/v1/pools", NEED_USER, api_pools_list},
+    {"POST", "/api/v1/pools", NEED_USER, api_pools_apply},
+    {"GET", "/api/v1/pools/detail", NEED_USER, api_pools_detail},
+    {"GET", "/api/v1/offers", NEED_USER, api_offers_list},
+    {"POST", "/api/v1/audit", NEED_USER, api_audit},
+    {"GET", "/api/v1/advice", NEED_USER, api_advice},
+    {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten},
+    {"GET", "/api/v1/cost", NEED_USER, api_cost},
+    {"GET", "/api/v1/cost/jobs", NEED_USER, api_cost_jobs},
+    {"POST", "/api/v1/cost/report", NEED_USER, api_report_send},
+    {"GET", "/api/v1/use", NEED_USER, api_use},
+    {"GET", "/api/v1/events", NEED_USER, api_events},
+    {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create},
+    {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list},
+    {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke},
+    {"GET", "/api/v1/version", NEED_USER, api_version},
+    {"GET", "/api/v1/openapi.json", NEED_USER, api_openapi},
+    {"GET", "/healthz", NEED_NOTHING, api_health},
+    {"GET", "/metrics", NEED_USER, api_metrics},
+    {"GET", "/agent/v1/bundle", NEED_MACHINE, api_agent_bundle},
+    {"GET", "/agent/v1/bundle/sha256", NEED_MACHINE, api_agent_bundle_sha256},
+    {"POST", "/agent/v1/join", NEED_NOTHING, api_agent_join},
+    {"POST", "/agent/v1/renew", NEED_NODE, api_agent_renew},
+    {"POST", "/agent/v1/sync", NEED_NODE, api_agent_sync},
+    {"POST", "/agent/v1/output/#/#", NEED_NODE, api_agent_output},
+    {"POST", "/agent/v1/workdir/#/#", NEED_NODE, api_agent_workdir},
+    {"POST", "/agent/v1/workdir/#/#/pieces", NEED_NODE, api_agent_workdir_pieces},
+    {"POST", "/agent/v1/channels/#/claim", NEED_NODE, api_agent_channel_claim},
+    {"POST", "/agent/v1/channels/#/output", NEED_NODE, api_agent_channel_output},
+    {"POST", "/agent/v1/channels/#/input", NEED_NODE, api_agent_channel_input},
+};
+
+/* ---- answering ---- */
+
+void api_reply_json(struct http_exchange *x, int status, json_t *v)
+{
+    char *text = json_dump_text(v);
+    http_reply_text(x, status, "application/json", text);
+    free(text);
+    json_decref(v);
+}
+
+static void reply_status(struct http_exchange *x, int status, const struct err *e)
+{
+    json_t *error =
+        json_pack("{s:s,s:o}", "kind", err_kind_name(e->kind), "text", json_text(e->text));
+    api_reply_json(x, status, json_pack("{s:o}", "error", error));
+}
+
+void api_reply_failure(struct http_exchange *x, enum err_kind kind, const char *fmt, ...)
+{
+    struct err e = {.kind = kind};
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(e.text, sizeof(e.text), fmt, args);
+    va_end(args);
+    http_reply_err(x, &e);
+}
+
+static void on_later_timeout(void *ctx, struct http_exchange *x)
+{
+    struct later *l = ctx;
+    l->x = NULL;
+    api_reply_failure(x, ERR_UNAVAILABLE,
+        "belayd did not get it done in time; whether it takes effect is not known yet: "
+        "look before you repeat it");
+}
+
+static void on_later_gone(void *ctx, struct http_exchange *x)
+{
+    struct later *l = ctx;
+    (void)x;
+    l->x = NULL;
+}
+
+struct later *later_create(struct api *a, struct http_exchange *x, int64_t max_ms)
+{
+    struct later *l = mem_alloc(sizeof(*l));
+    l->api = a;
+    l->x = x;
+    list_push_back(&a->laters, &l->in_api);
+    http_exchange_wait(x, max_ms, on_later_timeout, on_later_gone, l);
+    return l;
+}
+
+struct http_exchange *later_take(struct later *l)
+{
+    struct http_exchange *x = l->x;
+    link_remove(&l->in_api);
+    free(l);
+    return x;
+}
+
+void api_on_done(void *ctx, const struct err *e, int64_t id)
+{
+    struct http_exchange *x = later_take(ctx);
+    if (!x)
+        return;
+    if (e)
+        http_reply_err(x, e);
+    else
+        api_reply_json(x, 200, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct api *a = ctx;
+    (void)id;
+    turns_take(&a->turns, e ? NULL : a->o.tick);
+}
+
+static void ask_for_moment(void *ctx)
+{
+    struct api *a = ctx;
+    tick_when_durable(a->o.tick, on_durable, a);
+}
+
+bool api_take_turn(struct request *q, struct turn *turn)
+{
+    if (turns_enter(&q->api->turns, q->caller.user, turn))
+        return true;
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "%d questions of %s wait for their answers already: ask again when those have come",
+        TURNS_PER_USER_MAX, q->caller.user);
+    return false;
+}
+
+struct look {
+    struct turn turn;
+    struct later *later;
+    api_look_fn fn;
+    int64_t arg;
+};
+
+static void look_now(struct turn *turn, void *moment)
+{
+    struct look *k = LIST_ENTRY(turn, struct look, turn);
+    const struct api *a = k->later->api;
+    struct http_exchange *x = later_take(k->later);
+    if (x)
+        k->fn(a, x, moment ? tick_model(moment) : NULL, k->arg);
+    free(k);
+}
+
+void api_look(struct request *q, api_look_fn fn, int64_t arg)
+{
+    struct look *k = mem_alloc(sizeof(*k));
+    *k = (struct look){.turn.run = look_now, .fn = fn, .arg = arg};
+    if (api_take_turn(q, &k->turn))
+        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    else
+        free(k);
+}
+
+/* ---- asking ---- */
+
+bool api_query_i64(struct request *q, const char *name, int64_t min, int64_t max, int64_t fallback,
+    int64_t *ret_value)
+{
+    struct err e;
+    const char *text = http_request_query(q->x, name);
+    *ret_value = fallback;
+    if (!text || str_to_i64(text, min, max, name, ret_value, &e) == 0)
+        return true;
+    http_reply_err(q->x, &e);
+    return false;
+}
+
+bool api_query_time(struct request *q, const char *name, struct wall *ret_wall)
+{
+    struct err e;
+    const char *text = http_request_query(q->x, name);
+    *ret_wall = WALL_NONE;
+    if (!text || time_parse_iso(text, ret_wall, &e) == 0)
+        return true;
+    err_wrap(&e, "%s", name);
+    http_reply_err(q->x, &e);
+    return false;
+}
+
+bool api_query_state(struct request *q, const char *some, bool *ret_all)
+{
+    const char *text = http_request_query(q->x, "state");
+    char shown[STR_SHOW_MAX];
+    *ret_all = str_eq(text, "all");
+    if (!text || *ret_all || str_eq(text, some))
+        return true;
+    api_reply_failure(
+        q->x, ERR_INVALID, "state: expected %s or all, found %s", some, str_show(text, shown));
+    return false;
+}
+
+json_t *api_body(struct request *q, size_t max)
+{
+    struct err e;
+    json_t *v = NULL;
+    if (q->r->body_len > max)
+        err_set(&e, ERR_INVALID, "%zu bytes, at most %zu are allowed here", q->r->body_len, max);
+    else if (json_parse(q->r->body, q->r->body_len, max, &v, &e) == 0)
+        return v;
+    err_wrap(&e, "the request's body");
+    reply_status(q->x, q->r->body_len > max ? 413 : http_status_of(e.kind), &e);
+    return NULL;
+}
+
+bool api_need_admin(struct request *q)
+{
+    if (q->caller.admin)
+        return true;
+    api_reply_failure(q->x, ERR_DENIED,
+        "this needs an administrator: use the UNIX socket as the user who runs belayd, or "
+        "an administrator's token");
+    return false;
+}
+
+/* ---- who asks ---- */
+
+/* The system's list of users is a file that is read anew for each question, or a service
+ * elsewhere. */
+#define LOCAL_USER_MS 10000
+
+static void find_local(struct local_user *l, uid_t uid, struct mono now)
+{
+    struct passwd pw, *found = NULL;
+    char mem[4096];
+    if (l->uid == uid && mono_is_set(l->until) && now.ms < l->until.ms)
+        return;
+    *l = (struct local_user){.uid = uid, .until = {now.ms + LOCAL_USER_MS}};
+    if (getpwuid_r(uid, &pw, mem, sizeof(mem), &found) == 0 && found)
+        STR_COPY(l->name, found->pw_name);
+    else
+        snprintf(l->name, sizeof(l->name), "uid-%u", (unsigned)uid);
+}
+
+static void identify_local(struct request *q)
+{
+    uid_t uid = q->r->peer_uid;
+    find_local(&q->api->local, uid, clock_mono(q->api->o.timers->clock));
+    STR_COPY(q->caller.user, q->api->local.name);
+    q->caller.admin = uid == 0 || uid == q->api->o.owner_uid;
+}
+
+/* Always false. */
+static bool refuse(struct request *q, const char *text)
+{
+    struct err e;
+    err_set(&e, ERR_DENIED, "%s", text);
+    http_reply_add_header(q->x, "WWW-Authenticate", "Bearer");
+    reply_status(q->x, 401, &e);
+    return false;
+}
+
+static const char *bearer(struct http_exchange *x)
+{
+    const char *header = http_request_header(x, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : NULL;
+}
+
+/* ERR_NOT_FOUND: not known, or not good any more. */
+static int find_token(const struct api *a, const char *token, struct token_row *t, struct err *e)
+{
+    char hash[65];
+    ca_sha256_hex(token, hash);
+    struct wall now = clock_wall(a->o.timers->clock);
+    int rc = db_read_token_by_hash(a->o.reader, hash, t, e);
+    if (rc == 0 &&
+        (t->join || t->revoked || (wall_is_set(t->expires_at) && t->expires_at.ms <= now.ms)))
+        return err_set(e, ERR_NOT_FOUND, "the token is no longer good");
+    return rc;
+}
+
+/* Of an attempt that runs now. */
+static bool find_step(const struct api *a, const char *token, struct caller *ret_caller)
+{
+    char copy[129], expected[129], *mac, *end;
+    str_copy(copy, sizeof(copy), token);
+    int64_t job, attempt;
+    if (copy[0] != 'j' || !(end = strchr(copy, '.')) || !(mac = strchr(end + 1, '.')))
+        return false;
+    *end = *mac = '\0';
+    if (str_to_i64(copy + 1, 1, INT64_MAX, "job", &job, NULL) != 0 ||
+        str_to_i64(end + 1, 1, INT64_MAX, "attempt", &attempt, NULL) != 0)
+        return false;
+    api_step_token(a->o.meta, job, attempt, expected);
+    const struct job *j = model_job(tick_model(a->o.tick), job);
+    if (!str_secret_eq(expected, token) || !j || j->row.attempts != attempt || !job_attempt(j))
+        return false;
+    *ret_caller = (struct caller){.job = job, .attempt = attempt};
+    STR_COPY(ret_caller->user, j->row.user);
+    return true;
+}
+
+static bool identify_by_token(struct request *q)
+{
+    const char *token = bearer(q->x);
+    struct token_row t;
+    struct err e;
+    if (!token)
+        return refuse(q, "no token was sent: set BELAY_TOKEN_FILE to a file that holds one (an "
+                         "administrator makes it with: belay token create)");
+    int rc = find_token(q->api, token, &t, &e);
+    if (rc != 0 && rc != ERR_NOT_FOUND) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    if (rc != 0)
+        return refuse(q,
+            "the token is not known, has expired or was revoked: ask an administrator for "
+            "a new one (belay token create)");
+    token_uses_note(q->api->token_uses, &t);
+    STR_COPY(q->caller.user, t.user);
+    q->caller.admin = t.admin;
+    return true;
+}
+
+static bool identify_session(struct request *q)
+{
+    const char *token = bearer(q->x);
+    if (!token || token[0] != 'j' || !strchr(token, '.'))
+        return identify_by_token(q);
+    return find_step(q->api, token, &q->caller) ||
+           refuse(q, "this is not the token of an attempt that runs: a job may start tasks in "
+                     "itself as long as it does");
+}
+
+static bool has_node_cert(const struct http_server_request *r)
+{
+    return !r->is_unix && r->peer_cn && api_node_of_cn(r->peer_cn) > 0;
+}
+
+/* A certificate outlives its node: with the node the certificate loses every right. */
+static bool is_node(const struct api *a, const struct http_server_request *r)
+{
+    return has_node_cert(r) && model_node(tick_model(a->o.tick), api_node_of_cn(r->peer_cn));
+}
+
+void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
+    struct http_identity *ret)
+{
+    struct token_row t;
+    struct caller step;
+    const char *token = bearer(x);
+    if (is_node(ctx, r)) {
+        ret->class = HTTP_NODE;
+        STR_COPY(ret->name, r->peer_cn);
+    } else if (token && find_token(ctx, token, &t, NULL) == 0) {
+        ret->class = HTTP_USER;
+        STR_COPY(ret->name, t.user);
+    } else if (token && find_step(ctx, token, &step)) {
+        ret->class = HTTP_USER;
+        STR_COPY(ret->name, step.user);
+    } else {
+        ret->max_body_bytes = API_STRANGER_BODY_MAX;
+    }
+}
+
+static bool identify_node(struct request *q)
+{
+    char text[ERR_TEXT_MAX];
+    const char *why = q->r->peer_cert_error;
+    if (is_node(q->api, q->r))
+        return true;
+    if (has_node_cert(q->r)) {
+        api_reply_failure(q->x, ERR_NOT_FOUND,
+            "node %lld is not one of this cluster's any more: its instance has ended or it was "
+            "deleted",
+            (long long)api_node_of_cn(q->r->peer_cn));
+        return false;
+    }
+    snprintf(text, sizeof(text), "an agent needs the certificate that it got when it joined%s%s",
+        why ? ": " : "", why ? why : "");
+    return refuse(q, text);
+}
+
+/* A join token is shown here without being used. */
+static bool identify_machine(struct request *q)
+{
+    const char *token = bearer(q->x);
+    struct err e;
+    if (is_node(q->api, q->r))
+        return true;
+    if (!token)
+        return refuse(q, "this is for machines: it needs a join token that was not used yet, or a "
+                         "node's certificate");
+    int rc = api_check_join_token(q->api, token, &e);
+    if (rc == 0)
+        return true;
+    if (rc == ERR_DENIED)
+        return refuse(q, e.text);
+    http_reply_err(q->x, &e);
+    return false;
+}
+
+static bool identify(struct request *q, enum need need)
+{
+    if (need == NEED_NOTHING)
+        return true;
+    if (need == NEED_MACHINE)
+        return identify_machine(q);
+    if (need == NEED_NODE)
+        return identify_node(q);
+    if (q->r->is_unix) {
+        identify_local(q);
+        return true;
+    }
+    return need == NEED_SESSION ? identify_session(q) : identify_by_token(q);
+}
+
+/* ---- what users may have stored ---- */
+
+#define ROWS_BYTES 2048 /* of a request, besides its body, about */
+
+/* An administrator has no limit. False after an error reply. */
+static bool charge(struct request *q)
+{
+    struct wall now = clock_wall(q->api->o.timers->clock);
+    int64_t n = (int64_t)q->r->body_len + ROWS_BYTES;
+    char limit[32];
+    if (q->caller.admin || q->caller.job)
+        return true;
+    if (n <= log_quota_user_room(q->api->stored, q->caller.user, now)) {
+        log_quota_user_add(q->api->stored, q->caller.user, n, now);
+        return true;
+    }
+    str_format_bytes((uint64_t)q->api->o.config->store_user_day_bytes, limit, sizeof(limit));
+    api_reply_failure(q->x, ERR_THROTTLED,
+        "what belayd has stored for %s within a day has come to %s (store_max_per_user_day): "
+        "nothing was "
+        "changed; try again later, or have an administrator raise the limit",
+        q->caller.user, limit);
+    return false;
+}
+
+/* ---- routing ---- */
+
+bool api_match(const char *route, const char *path, int64_t ret_ids[2])
+{
+    int n = 0;
+    while (*route && *path) {
+        if (*route == '#') {
+            char digits[20];
+            size_t len = strspn(path, "0123456789");
+            if (n == 2 || len == 0 || len >= sizeof(digits))
+                return false;
+            memcpy(digits, path, len);
+            digits[len] = '\0';
+            if (str_to_i64(digits, 1, INT64_MAX, "number", &ret_ids[n++], NULL) != 0)
+                return false;
+            path += len;
+            route++;
+        } else if (*route++ != *path++) {
+            return false;
+        }
+    }
+    return *route == '\0' && *path == '\0';
+}
+
+void api_health(struct request *q)
+{
+    if (q->api->shutting_down)
+        http_reply_text(q->x, 503, "text/plain", "shutting down\n");
+    else if (tick_is_full(q->api->o.tick))
+        http_reply_text(q->x, 503, "text/plain", "the disk that holds the state is full\n");
+    else
+        http_reply_text(q->x, 200, "text/plain", "ok\n");
+}
+
+/* openapi.json, as the build embedded it. */
+extern const char openapi_json[];
+
+void api_openapi(struct request *q)
+{
+    http_reply_text(q->x, 200, "application/json", openapi_json);
+}
+
+bool api_route(size_t i, const char **ret_method, const char **ret_path)
+{
+    if (i >= sizeof(routes) / sizeof(routes[0]))
+        return false;
+    *ret_method = routes[i].method;
+    *ret_path = routes[i].path;
+    return true;
+}
+
+static void refuse_method(
+    struct http_exchange *x, const struct http_server_request *r, const char *allowed)
+{
+    struct err e;
+    err_set(&e, ERR_INVALID, "%.32s is not for %.200s, which takes %s; see docs/api.md", r->method,
+        r->path, allowed);
+    http_reply_add_header(x, "Allow", allowed);
+    reply_status(x, 405, &e);
+}
+
+void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r)
+{
+    struct request q = {.api = ctx, .x = x, .r = r};
+    struct buf allowed = {0};
+    q.api->n_requests++;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+        int64_t ids[2] = {0};
+        if (!api_match(routes[i].path, r->path, ids))
+            continue;
+        if (!str_eq(routes[i].method, r->method)) {
+            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", routes[i].method);
+            continue;
+        }
+        q.id = ids[0];
+        q.id2 = ids[1];
+        bool stores = routes[i].need == NEED_WRITER || routes[i].handle == api_jobs_exec;
+        if (!identify(&q, routes[i].need))
+            q.api->n_refused++;
+        else if (!stores || charge(&q))
+            routes[i].handle(&q);
+        buf_deinit(&allowed);
+        return;
+    }
+    if (allowed.len)
+        refuse_method(x, r, buf_str(&allowed));
+    else
+        api_reply_failure(x, ERR_NOT_FOUND, "there is nothing at %.200s; see docs/api.md", r->path);
+    buf_deinit(&allowed);
+}
+
+/* ---- life ---- */
+
+static bool volumes_place(void *ctx, size_t i, struct volumes_place *ret_place)
+{
+    const struct api *a = ctx;
+    const struct config *c = pools_in_force(a->o.pools);
+    if (i >= c->n_pools)
+        return false;
+    const struct config_pool *p = &c->pools[i];
+    *ret_place = (struct volumes_place){
+        .pool = p->row.name, .region = p->row.region, .driver = pools_driver(a->o.pools, p)};
+    return true;
+}
+
+struct api *api_create(const struct api_options *o)
+{
+    struct api *a = mem_alloc(sizeof(*a));
+    a->o = *o;
+    a->asides = asides_create(o->loop, o->timers, o->db_path);
+    a->volumes = volumes_create(&(struct volumes_options){.place = volumes_place,
+        .ctx = a,
+        .timers = o->timers,
+        .cluster_uid = o->meta->cluster_uid});
+    a->stored =
+        log_quota_create(&(struct log_limits){.user_day_bytes = o->config->store_user_day_bytes});
+    a->token_uses = token_uses_create(
+        &(struct token_uses_options){.tick = o->tick, .timers = o->timers, .reader = o->reader});
+    turns_init(&a->turns, o->timers, ask_for_moment, a);
+    sessions_set_channels(o->sessions, api_channels_of_node, a);
+    return a;
+}
+
+void api_destroy(struct api *a)
+{
+    if (!a)
+        return;
+    api_watch_destroy_all(a);
+    api_channels_destroy_all(a);
+    asides_destroy(a->asides);
+    volumes_destroy(a->volumes);
+    token_uses_destroy(a->token_uses);
+    log_quota_destroy(a->stored);
+    for (struct turn *turn; (turn = turns_drop(&a->turns));)
+        turn->run(turn, NULL); /* nobody waits for it any more */
+    turns_deinit(&a->turns);
+    for (struct link *n; (n = list_pop(&a->laters));)
+        free(LIST_ENTRY(n, struct later, in_api));
+    free(a);
+}
+
+void api_set_server_url(struct api *a, const char *url)
+{
+    STR_COPY(a->server_url, url);
+}
+
+void api_add_listener(struct api *a, const struct http_server *s)
+{
+    size_t n = 0;
+    while (n < API_LISTENERS_MAX && a->listeners[n])
+        n++;
+    assert(n < API_LISTENERS_MAX);
+    a->listeners[n] = s;
+}
+
+void api_committed(struct api *a, const struct db_batch *committed)
+{
+    bool any = false;
+    for (size_t i = 0; i < committed->changes.n_history; i++) {
+        api_watch_wake(a, committed->changes.history[i].job);
+        any = true;
+    }
+    if (any)
+        api_watch_wake(a, 0);
+    for (size_t i = 0; i < committed->changes.n_jobs; i++)
+        if (committed->changes.jobs[i].state == JOB_ENDED)
+            api_watch_wake(a, committed->changes.jobs[i].id);
+}
+
+void api_output_grew(struct api *a, int64_t job)
+{
+    api_watch_wake(a, job);
+}
+
+void api_shut_down(struct api *a)
+{
+    a->shutting_down = true;
+    api_watch_wake_all(a);
+    api_channels_shut_down(a);
+}

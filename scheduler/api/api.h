@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is
+ * committed. Writes are posted to the tick and answered after its commit.
+ */
+#ifndef BELAY_SCHEDULER_API_H
+#define BELAY_SCHEDULER_API_H
+
+#include "base/uv/http_server.h"
+#include "base/uv/loop.h"
+#include "scheduler/bundle.h"
+#include "scheduler/ca.h"
+#include "scheduler/config/config.h"
+#include "scheduler/logs/logs.h"
+#include "scheduler/pools.h"
+#include "scheduler/engine/provision.h"
+#include "scheduler/store/grants.h"
+#include "scheduler/engine/sessions.h"
+#include "scheduler/engine/tick.h"
+
+/* What the API stands on; all borrowed. */
+struct api_options {
+    struct tick *tick;
+    struct sessions *sessions;
+    struct provision *provision;
+    const struct grants *grants; /* NULL: none */
+    const struct store_claim *claim;
+    struct pools *pools;
+    struct db_reader *reader;
+    uv_loop_t *loop;
+    const char *db_path; /* for what takes long to read, a connection on a thread; copied */
+    struct zones *zones; /* the model's */
+    struct logs *logs;
+    struct workdirs *workdirs;
+    struct ca *ca;
+    const struct bundles *bundles;
+    const struct config *config;
+    const struct db_meta *meta;
+    const struct notify_sealer *sealer;
+    struct notifier *notifier;
+    struct timers *timers;
+    uid_t owner_uid; /* who runs belayd: an administrator on the UNIX socket, like root */
+};
+
+#define API_BODY_MAX (9u << 20) /* a wire message, with room */
+/* without a certificate, token or UNIX socket: enough to join */
+#define API_STRANGER_BODY_MAX (64u << 10)
+
+struct api;
+
+struct api *api_create(const struct api_options *o);
+void api_destroy(struct api *a); /* NULL is fine */
+
+/* The URL at which agents and HTTPS clients reach us, once the listener knows its port. Copied. */
+void api_set_server_url(struct api *a, const char *url);
+
+/* The handler of both listeners, and whose connections and bytes are counted together
+ * (http_identify_fn). */
+void api_handle(void *ctx, struct http_exchange *x, const struct http_server_request *r);
+void api_identify(void *ctx, struct http_exchange *x, const struct http_server_request *r,
+    struct http_identity *ret);
+
+/* A listener whose figures /metrics is to have; borrowed until it has stopped, when no request
+ * comes any more. */
+void api_add_listener(struct api *a, const struct http_server *s);
+
+/* After a commit: answers long polls for which there is something new. */
+void api_committed(struct api *a, const struct db_batch *committed);
+/* Output of this job has grown, or will not grow as was expected. */
+void api_output_grew(struct api *a, int64_t job);
+/* No more new requests: /healthz tells, long polls are answered. */
+void api_shut_down(struct api *a);
+
+#endif

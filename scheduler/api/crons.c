@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's routes for cron entries.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX 200
+
+static void init_row(struct cron_row *r)
+{
+    *r = (struct cron_row){.catch_up = CATCH_UP_LAST, .catch_up_max = 24};
+    STR_COPY(r->zone, ZONE_UTC);
+}
+
+/* The schedule may begin with its zone, which may not be said twice. */
+static void read_schedule(
+    struct json_reader *r, const char *text, bool has_zone, struct cron_row *row)
+{
+    struct cron c;
+    struct err e;
+    if (r->rc != 0)
+        return;
+    if (cron_parse(text, &c, &e) != 0) {
+        json_reader_fail(r, "schedule", "%s", e.text);
+        return;
+    }
+    text += strspn(text, " \t");
+    if (c.zone[0]) {
+        if (has_zone && !str_eq(c.zone, row->zone))
+            json_reader_fail(r, "zone", "the schedule begins with another zone, %s", c.zone);
+        STR_COPY(row->zone, c.zone);
+        text += strcspn(text, " \t");
+        text += strspn(text, " \t");
+    }
+    STR_COPY(row->schedule, text);
+}
+
+/* ERR_INVALID with the path of what is wrong. The job: into *ret_spec, zeroed when there is none;
+ * job_json is borrowed. */
+static int read_entry(struct request *q, const json_t *body, struct cron_row *row,
+    struct jobspec *ret_spec, const json_t **ret_job, struct err *e)
+{
+    struct json_reader r;
+    char shown[STR_SHOW_MAX];
+    bool has_zone = json_object_get(body, "zone") != NULL;
+    const struct time_zone *zone;
+    json_reader_init(&r, body, "cron", e);
+    json_opt_strcpy(&r, "name", row->name, sizeof(row->name), row->name);
+    json_opt_strcpy(&r, "zone", row->zone, sizeof(row->zone), row->zone);
+    read_schedule(
+        &r, json_opt_str(&r, "schedule", CRON_TEXT_MAX - 1, row->schedule), has_zone, row);
+    row->gap = (enum cron_gap)json_opt_enum(&r, "gap", cron_gap_names, row->gap);
+    row->twice = (enum cron_twice)json_opt_enum(&r, "twice", cron_twice_names, row->twice);
+    row->overlap =
+        (enum cron_overlap)json_opt_enum(&r, "overlap", cron_overlap_names, row->overlap);
+    row->catch_up =
+        (enum cron_catch_up)json_opt_enum(&r, "catch_up", cron_catch_up_names, row->catch_up);
+    row->catch_up_max =
+        (int32_t)json_opt_i64(&r, "catch_up_max", 1, CRON_CATCH_UP_MAX, row->catch_up_max);
+    *ret_job = json_opt_object(&r, "job");
+    if (r.rc == 0 && !str_is_name(row->name, sizeof(row->name) - 1))
+        json_reader_fail(&r, "name", "expected letters, digits, '.', '_' and '-', found %s",
+            str_show(row->name, shown));
+    if (r.rc == 0 && zones_load(q->api->o.zones, row->zone, &zone, &(struct err){0}) != 0)
+        json_reader_fail(&r, "zone",
+            "there is no time zone %s on belayd's machine; names are as Europe/Berlin, or UTC",
+            str_show(row->zone, shown));
+    int rc = json_reader_finish(&r);
+    if (rc == 0 && *ret_job)
+        rc = notify_seal_spec(q->api->o.sealer, row->user, (json_t *)*ret_job, e);
+    return rc == 0 && *ret_job ? jobspec_parse(*ret_job, ret_spec, e) : rc;
+}
+
+/* What only a job that is submitted once can have. */
+static int check_job(const struct request *q, const struct jobspec *s, struct err *e)
+{
+    if (pools_check_names(q->api->o.pools, s->row.pool, "spec", e) != 0)
+        return ERR_INVALID;
+    if (s->n_depends > 0 || wall_is_set(s->row.begin_at) || s->row.deadline_ms > 0 ||
+        s->row.finish_ms > 0)
+        return err_set(e, ERR_INVALID,
+            "spec: jobs of a cron entry begin when its schedule says, and depend on no other: "
+            "leave %s",
+            s->n_depends > 0         ? "the dependency out"
+            : s->row.deadline_ms > 0 ? "the deadline out"
+            : s->row.finish_ms > 0
+                ? "the moment to be done by out, or say how long after each submit that is, or at "
+                  "what time of the day (--finish-by +8h or 07:00; finish_in_ms, finish_at)"
+                : "the time to begin out");
+    if (strstr(s->spec.env_json, "\"BELAY_CRON_TIME\""))
+        return err_set(e, ERR_INVALID, "spec.env: BELAY_CRON_TIME is set by belay");
+    int rc = api_check_window(q->api, &s->row, e);
+    return rc ? rc : api_check_method(q->api, &s->row, e);
+}
+
+static void on_added(void *ctx, const struct err *e, int64_t id)
+{
+    struct http_exchange *x = later_take(ctx);
+    if (!x)
+        return;
+    if (e)
+        http_reply_err(x, e);
+    else
+        api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+/* row: as it is; its user is whose it is. */
+static void put(struct request *q, struct cron_row *row)
+{
+    struct jobspec s = {0};
+    const json_t *job = NULL;
+    char *text = NULL;
+    struct err e;
+    json_t *body = api_body(q, JOBSPEC_BYTES_MAX);
+    if (!body)
+        return;
+    int rc = read_entry(q, body, row, &s, &job, &e);
+    if (rc == 0 && job)
+        rc = check_job(q, &s, &e);
+    if (rc == 0 && !job && row->id == CORE_ID_NONE)
+        rc = err_set(&e, ERR_INVALID,
+            "cron.job: missing: what is to be submitted, as for POST /api/v1/jobs");
+    struct event ev = {.type = EV_CRON_PUT, .cron_put = {.row = row}};
+    STR_COPY(s.row.user, row->user);
+    if (rc == 0 && job)
+        rc = api_hold_workdir(q->api, &s, &e);
+    if (rc == 0 && job) {
+        api_script_key(&s);
+        STR_COPY(row->script_key, s.row.script_key);
+        text = json_dump_text(job);
+        ev.cron_put.job = &s.row;
+        ev.cron_put.spec = &s.spec;
+        ev.cron_put.job_json = text;
+    }
+    if (rc == 0)
+        tick_post(q->api->o.tick, &ev, row->id == CORE_ID_NONE ? on_added : api_on_done,
+            later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+    else
+        http_reply_err(q->x, &e);
+    free(text);
+    jobspec_deinit(&s);
+    json_decref(body);
+}
+
+void api_crons_add(struct request *q)
+{
+    struct cron_row row;
+    init_row(&row);
+    STR_COPY(row.user, q->caller.user);
+    put(q, &row);
+}
+
+/* False after an error reply: there is none, or it is somebody else's. */
+static bool find(struct request *q, const char *to_change, struct cron_row *ret_row)
+{
+    struct err e;
+    int rc = db_read_cron(q->api->o.reader, q->id, ret_row, &e);
+    if (rc == 0 && to_change && ret_row->state == CRON_REMOVED)
+        rc = err_set(&e, ERR_NOT_FOUND, "cron entry %lld was removed", (long long)q->id);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    if (!to_change || q->caller.admin || str_eq(ret_row->user, q->caller.user))
+        return true;
+    api_reply_failure(q->x, ERR_DENIED,
+        "cron entry %lld is %s's: only they or an administrator can %s it", (long long)q->id,
+        ret_row->user, to_change);
+    return false;
+}
+
+void api_crons_edit(struct request *q)
+{
+    struct cron_row row;
+    if (find(q, "change", &row))
+        put(q, &row);
+}
+
+static void set_state(struct request *q, const char *what, enum cron_state to)
+{
+    struct cron_row row;
+    struct event ev = {.type = EV_CRON_SET, .cron_set = {.cron = q->id, .to = to}};
+    if (find(q, what, &row))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_crons_pause(struct request *q)
+{
+    set_state(q, "pause", CRON_PAUSED);
+}
+
+void api_crons_resume(struct request *q)
+{
+    set_state(q, "resume", CRON_ACTIVE);
+}
+
+void api_crons_remove(struct request *q)
+{
+    set_state(q, "remove", CRON_REMOVED);
+}
+
+void api_crons_run(struct request *q)
+{
+    struct cron_row row;
+    struct event ev = {.type = EV_CRON_RUN, .cron_run = {.cron = q->id}};
+    STR_COPY(ev.cron_run.by, q->caller.user);
+    if (find(q, "run", &row))
+        tick_post(q->api->o.tick, &ev, on_added, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+/* ---- looking ---- */
+
+struct listing {
+    const struct api *api;
+    json_t *list;
+    int64_t last;
+    int32_t n;
+};
+
+static int add_cron(void *ctx, const struct cron_row *row)
+{
+    struct listing *l = ctx;
+    json_array_append_new(
+        l->list, api_json_cron(row, model_cron(tick_model(l->api->o.tick), row->id)));
+    return 0;
+}
+
+void api_crons_list(struct request *q)
+{
+    struct listing l = {.api = q->api, .list = json_array()};
+    struct err e;
+    if (db_read_crons(q->api->o.reader, http_request_query(q->x, "user"), add_cron, &l, &e) == 0) {
+        api_reply_json(q->x, 200, json_pack("{s:o}", "crons", l.list));
+    } else {
+        json_decref(l.list);
+        http_reply_err(q->x, &e);
+    }
+}
+
+/* The job may hold what its user would not show to others. */
+static int read_job(
+    const struct request *q, const struct cron_row *row, json_t **ret_job, struct err *e)
+{
+    char *text;
+    *ret_job = json_null();
+    if (!q->caller.admin && !str_eq(q->caller.user, row->user))
+        return 0;
+    int rc = db_read_cron_job(q->api->o.reader, row->id, &text, e);
+    if (rc == 0) {
+        rc = json_parse(text, strlen(text), JOBSPEC_BYTES_MAX, ret_job, e);
+        free(text);
+    }
+    return rc;
+}
+
+void api_crons_show(struct request *q)
+{
+    struct cron_row row;
+    json_t *job;
+    struct err e;
+    if (!find(q, NULL, &row))
+        return;
+    if (read_job(q, &row, &job, &e) != 0)
+        http_reply_err(q->x, &e);
+    else
+        api_reply_json(q->x, 200,
+            json_pack("{s:o,s:o}", "cron",
+                api_json_cron(&row, model_cron(tick_model(q->api->o.tick), row.id)), "job", job));
+}
+
+static int add_run(void *ctx, const struct cron_run_row *row)
+{
+    struct listing *l = ctx;
+    json_array_append_new(l->list, api_json_cron_run(row));
+    l->last = row->number;
+    l->n++;
+    return 0;
+}
+
+void api_crons_runs(struct request *q)
+{
+    struct cron_row row;
+    int64_t before, limit;
+    struct err e;
+    if (!api_query_i64(q, "before", 1, INT64_MAX, 0, &before) ||
+        !api_query_i64(q, "limit", 1, LIST_MAX, 50, &limit) || !find(q, NULL, &row))
+        return;
+    struct listing l = {.api = q->api, .list = json_array()};
+    if (db_read_cron_runs(q->api->o.reader, q->id, before, (int32_t)limit, add_run, &l, &e) != 0) {
+        json_decref(l.list);
+        http_reply_err(q->x, &e);
+        return;
+    }
+    json_t *next = l.n == limit ? json_integer(l.last) : json_null();
+    api_reply_json(q->x, 200, json_pack("{s:o,s:o}", "runs", l.list, "next", next));
+}

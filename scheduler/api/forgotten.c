@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What nobody has touched for a time, and what it costs a day: GET /api/v1/forgotten. Checkpoints
+ * of ended jobs that stay, jobs that are held, nodes without jobs, volumes at the providers that
+ * are attached to nothing. A store's bytes are priced by the configuration; those that are pinned
+ * belayd does not know of. The providers are asked first (volumes.h), then the database is read
+ * aside: a provider that cannot be asked is told, and takes nothing from the rest.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cloud/catalogue.h"
+#include <stdlib.h>
+
+#define ITEMS_MAX 500 /* of each kind */
+#define DAYS_A_MONTH 30.4375
+#define DAY_MS INT64_C(86400000)
+
+enum volumes_wanted { VOLUMES_OWN, VOLUMES_ALL, VOLUMES_NONE };
+
+struct asking {
+    struct db_reader *r;
+    int64_t for_ms, store_uusd_gib_month;
+    struct wall before;
+    char user[CORE_NAME_MAX]; /* "": all */
+    const struct api *api;    /* not on the thread */
+    struct later *later;      /* while the providers are asked */
+    json_t *items;
+    json_t *unlisted; /* pools whose volumes are not known, and why */
+    int64_t n;        /* of this kind */
+    bool more;
+    struct err *e;
+    int rc;
+};
+
+static int64_t bytes_uusd_day(const struct asking *x, int64_t bytes)
+{
+    double gib = (double)bytes / (double)(INT64_C(1) << 30);
+    return (int64_t)(gib * (double)x->store_uusd_gib_month / DAYS_A_MONTH + 0.5);
+}
+
+static void add(struct asking *x, const char *code, int64_t job, int64_t node, const char *name,
+    const char *user, struct wall since, int64_t bytes, int64_t uusd_day, const char *remedy,
+    json_t *volume)
+{
+    json_array_append_new(x->items,
+        json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:s,s:o}", "code", code, "job",
+            api_json_opt(job, CORE_ID_NONE), "node", api_json_opt(node, CORE_ID_NONE), "name",
+            json_text(name), "user", user ? json_text(user) : json_null(), "since",
+            api_json_time(since), "bytes", (json_int_t)bytes, "uusd_per_day", (json_int_t)uusd_day,
+            "remedy", remedy, "volume", volume ? volume : json_null()));
+}
+
+static bool is_full(struct asking *x)
+{
+    x->more = x->more || x->n == ITEMS_MAX;
+    return x->n++ >= ITEMS_MAX;
+}
+
+/* ---- checkpoints that stay ---- */
+
+static int add_kept(void *ctx, const struct kept_row *k)
+{
+    struct asking *x = ctx;
+    if (is_full(x))
+        return 1;
+    add(x, "kept-checkpoints", k->job, CORE_ID_NONE, k->name, k->user, k->ended_at, k->bytes,
+        bytes_uusd_day(x, k->bytes),
+        "belay checkpoint delete JOB@ATTEMPT.SEQUENCE removes one; --checkpoints-after auto or "
+        "delete has it done when a job succeeds",
+        NULL);
+    return 0;
+}
+
+/* ---- jobs that are held ---- */
+
+static int last_of(void *ctx, const struct history_row *row)
+{
+    struct history_row *last = ctx;
+    *last = *row;
+    return 0;
+}
+
+/* When something happened to it last. */
+static int touched_at(struct asking *x, const struct job_row *r, struct wall *ret_at)
+{
+    struct history_row last = {.at = r->submitted_at};
+    int64_t before;
+    do {
+        before = last.id;
+        x->rc = db_read_history(x->r, r->id, last.id, 1000, last_of, &last, x->e);
+    } while (x->rc == 0 && last.id != before);
+    *ret_at = last.at;
+    return x->rc;
+}
+
+static int add_held(void *ctx, const struct job_row *r)
+{
+    struct asking *x = ctx;
+    struct wall at;
+    int64_t bytes = r->last_good.attempt > 0 ? r->ckpt_bytes : 0;
+    if (r->hold == HOLD_NONE || r->submitted_at.ms >= x->before.ms)
+        return 0;
+    if (touched_at(x, r, &at) != 0)
+        return x->rc;
+    if (at.ms >= x->before.ms)
+        return 0;
+    if (is_full(x))
+        return 1;
+    add(x, "held-job", r->id, CORE_ID_NONE, r->name, r->user, at, bytes, bytes_uusd_day(x, bytes),
+        "belay release JOB lets it go on, belay cancel JOB ends it", NULL);
+    return 0;
+}
+
+static void look_at_jobs(struct asking *x)
+{
+    struct job_filter f = {.states = 1u << JOB_PENDING, .sort = JOBS_OLDEST, .limit = 1000};
+    if (x->user[0])
+        f.users = (struct job_words){.words = {x->user}, .n = 1};
+    int64_t next = 0;
+    x->n = 0;
+    x->rc = db_read_jobs(x->r, &f, add_held, x, &next, x->e);
+    x->more = x->more || next != 0;
+}
+
+/* ---- machines ---- */
+
+static void look_at_node(struct asking *x, const struct node *n, struct stamp now)
+{
+    int64_t ms = mono_is_set(n->idle_since) ? now.mono.ms - n->idle_since.ms : 0;
+    struct wall since = {now.wall.ms - ms};
+    if (n->row.state == NODE_GONE || !list_is_empty(&n->attempts) || since.ms >= x->before.ms ||
+        is_full(x))
+        return;
+    add(x, "idle-node", CORE_ID_NONE, n->row.id, n->row.name, NULL, since, 0,
+        24 * n->row.price_uusd_h,
+        n->instance ? "belay nodes delete NODE ends its instance"
+                    : "give it back, or let others have it",
+        NULL);
+}
+
+/* ---- volumes ---- */
+
+/* Of a GiB a month; -1: nobody knows. */
+static int64_t volume_price(
+    const struct config *c, const struct volumes_found *f, const char **ret_source)
+{
+    for (size_t i = 0; i < c->n_volume_prices; i++) {
+        const struct volume_price *p = &c->volume_prices[i];
+        *ret_source = "configuration";
+        if (str_eq(p->provider, f->provider) && str_eq(p->type, f->volume->type))
+            return p->uusd_gib_month;
+    }
+    return catalogue_volume_uusd(f->provider, f->volume->type, ret_source);
+}
+
+static void look_at_volume(struct asking *x, const struct volumes_found *f)
+{
+    const struct cloud_volume *v = f->volume;
+    const char *source = NULL;
+    if ((wall_is_set(v->since) && v->since.ms >= x->before.ms) || is_full(x))
+        return;
+    int64_t price = volume_price(x->api->o.config, f, &source);
+    double month =
+        (double)catalogue_volume_billed_gib(f->provider, v->type, v->gib) * (double)price;
+    json_t *volume = json_pack("{s:o,s:s,s:s,s:o,s:o,s:I,s:o,s:o,s:b}", "id", json_text(v->id),
+        "provider", f->provider, "region", f->region, "zone", json_text(v->zone), "type",
+        json_text(v->type), "gib", (json_int_t)v->gib, "uusd_per_gib_month",
+        api_json_opt(price, -1), "price_from", price >= 0 ? json_text(source) : json_null(), "own",
+        (int)str_eq(v->cluster, x->api->o.meta->cluster_uid));
+    add(x, "volume", CORE_ID_NONE, CORE_ID_NONE, v->name[0] ? v->name : v->id, NULL, v->since,
+        v->gib << 30, price >= 0 ? (int64_t)(month / DAYS_A_MONTH + 0.5) : 0,
+        "look at what is on it and delete it at the provider: belay deletes no volume", volume);
+}
+
+static void begin_reading(struct asking *x, struct http_exchange *ex);
+
+static void on_volumes(void *ctx, const struct volumes_reading *r)
+{
+    struct asking *x = ctx;
+    x->n = 0;
+    for (size_t i = 0; i < r->n_found; i++)
+        look_at_volume(x, &r->found[i]);
+    for (size_t i = 0; i < r->n_missing; i++)
+        json_array_append_new(
+            x->unlisted, json_pack("{s:s,s:s,s:s,s:o}", "pool", r->missing[i].pool, "provider",
+                             r->missing[i].provider, "region", r->missing[i].region, "text",
+                             json_text(r->missing[i].why->text)));
+    begin_reading(x, later_take(x->later));
+}
+
+/* ---- all of it ---- */
+
+static int read_aside(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
+{
+    struct asking *x = of;
+    x->r = r;
+    x->e = e;
+    x->n = 0;
+    x->rc = db_read_kept(r, x->before, x->user[0] ? x->user : NULL, ITEMS_MAX + 1, add_kept, x, e);
+    if (x->rc == 0)
+        look_at_jobs(x);
+    if (x->rc == 0)
+        *ret_reply = json_pack("{s:o,s:I,s:b,s:O}", "items",
+            api_most_first(json_incref(x->items), "uusd_per_day"), "for_ms", (json_int_t)x->for_ms,
+            "more", (int)x->more, "unlisted", x->unlisted);
+    return x->rc;
+}
+
+static void drop(void *of)
+{
+    struct asking *x = of;
+    json_decref(x->items);
+    json_decref(x->unlisted);
+    free(x);
+}
+
+/* ex NULL: who asked has gone. */
+static void begin_reading(struct asking *x, struct http_exchange *ex)
+{
+    if (ex)
+        api_aside(x->api, ex, x->user, API_ASIDE_WAIT_MS, read_aside, x, drop);
+    else
+        drop(x);
+}
+
+/* Whose are asked for; volumes have no user. False after an error reply. */
+static bool read_wanted(struct request *q, bool has_user, enum volumes_wanted *ret_wanted)
+{
+    static const char *const words[] = {
+        [VOLUMES_OWN] = "own", [VOLUMES_ALL] = "all", [VOLUMES_NONE] = "none"};
+    const char *text = http_request_query(q->x, "volumes");
+    char shown[STR_SHOW_MAX];
+    int which = 0;
+    while (text && which < 3 && !str_eq(text, words[which]))
+        which++;
+    *ret_wanted = text ? (enum volumes_wanted)which : has_user ? VOLUMES_NONE : VOLUMES_OWN;
+    if (which == 3)
+        api_reply_failure(q->x, ERR_INVALID, "volumes: expected own, all or none, found %s",
+            str_show(text, shown));
+    else if (has_user && *ret_wanted != VOLUMES_NONE)
+        api_reply_failure(
+            q->x, ERR_INVALID, "volumes: whose they are nobody knows: ask for them without user");
+    else
+        return *ret_wanted != VOLUMES_ALL || api_need_admin(q);
+    return false;
+}
+
+void api_forgotten(struct request *q)
+{
+    struct stamp now = tick_now(q->api->o.tick);
+    const char *user = http_request_query(q->x, "user");
+    const struct config *c = q->api->o.config;
+    enum volumes_wanted wanted;
+    int64_t for_ms;
+    if (!api_query_i64(q, "for_ms", 0, 36500 * DAY_MS, c->telemetry.forgotten_ms, &for_ms) ||
+        !read_wanted(q, user != NULL, &wanted))
+        return;
+    struct asking *x = mem_alloc(sizeof(*x));
+    *x = (struct asking){.for_ms = for_ms,
+        .store_uusd_gib_month = c->store_uusd_gib_month,
+        .before = {now.wall.ms - for_ms},
+        .api = q->api,
+        .items = json_array(),
+        .unlisted = json_array()};
+    STR_COPY(x->user, user ? user : "");
+    if (!user)
+        LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
+            look_at_node(x, LIST_ENTRY(l, struct node, in_all), now);
+    if (wanted == VOLUMES_NONE) {
+        begin_reading(x, q->x);
+        return;
+    }
+    x->later = later_create(q->api, q->x, 2 * VOLUMES_WAIT_MS);
+    volumes_read(q->api->volumes, wanted == VOLUMES_ALL, on_volumes, x);
+}

@@ -1,0 +1,824 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's routes for jobs.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/ca.h"
+#include "scheduler/api/jobspec.h"
+#include "scheduler/api/json_extras.h"
+#include <stdlib.h>
+
+#define LOG_PIECE_MAX (256 << 10)
+
+/* ---- submit ---- */
+
+struct submission {
+    struct api *api;
+    struct jobspec s;
+    struct later *later;
+    int64_t wants_why, id;
+};
+
+/* The job is on the disk: whatever became of the look at it, its number is told. */
+static void on_looked(void *ctx, const struct err *e, int64_t none)
+{
+    struct submission *sub = ctx;
+    struct http_exchange *x = later_take(sub->later);
+    struct err bad;
+    (void)none;
+    if (x) {
+        json_t *why =
+            api_why_brief(sub->api, e ? NULL : tick_model(sub->api->o.tick), sub->id, &bad);
+        api_reply_json(x, 201,
+            json_pack("{s:I,s:o}", "id", (json_int_t)sub->id, "why", why ? why : json_null()));
+    }
+    free(sub);
+}
+
+static void on_submitted(void *ctx, const struct err *e, int64_t id)
+{
+    struct submission *sub = ctx;
+    jobspec_deinit(&sub->s);
+    if (!e && sub->wants_why) {
+        sub->id = id;
+        tick_when_durable(sub->api->o.tick, on_looked, sub);
+        return;
+    }
+    struct http_exchange *x = later_take(sub->later);
+    free(sub);
+    if (!x)
+        return;
+    if (e)
+        http_reply_err(x, e);
+    else
+        api_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+static int note_task(void *ctx, const struct job_row *row)
+{
+    *(struct job_row *)ctx = *row;
+    return 1;
+}
+
+/* A task's row. One that was cancelled before it began, of an array that has ended, has none. */
+static int read_task(
+    const struct api *api, const struct depend_ask *a, struct job_row *ret_row, struct err *e)
+{
+    const struct job_filter f = {.array = a->on, .index = a->task, .limit = 1};
+    struct array_row array;
+    struct ranges all;
+    int rc = db_read_jobs(api->o.reader, &f, note_task, ret_row, NULL, e);
+    if (rc != 0 || ret_row->id != CORE_ID_NONE || model_job(tick_model(api->o.tick), a->on))
+        return rc;
+    rc = db_read_array(api->o.reader, a->on, &array, e);
+    if (rc == 0)
+        rc = ranges_parse(array.tasks, &all, e);
+    if (rc == 0 && ranges_has(&all, a->task))
+        *ret_row = (struct job_row){.state = JOB_ENDED, .end = END_USER, .started_at = WALL_NONE};
+    return rc;
+}
+
+/* What is stored of an array whose tasks those of this one wait for, unless the model knows:
+ * whoever asks frees it. */
+static int read_array(const struct api *api, struct depend_ask *a, struct err *e)
+{
+    const struct job *on = model_job(tick_model(api->o.tick), a->on);
+    struct array_ends ends;
+    if (on && (!on->array || on->array->done.n > 0))
+        return 0;
+    int rc = db_read_array_ends(api->o.reader, a->on, &ends, e);
+    if (rc == 0)
+        a->array = mem_dup(&ends, sizeof(ends));
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* How the jobs ended that it depends on and that the model no longer knows: they are on the disk,
+ * but for those that end in this tick, and those the model does know. */
+int api_look_up_ended(const struct api *api, struct jobspec *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_depends; i++) {
+        struct depend_ask *a = &s->depends[i];
+        struct job_row row = {0};
+        int rc = a->kind == DEPEND_AFTERCORR ? read_array(api, a, e) : 0;
+        if (rc != 0)
+            return rc;
+        if (a->on == CORE_ID_NONE || (!a->of_task && model_job(tick_model(api->o.tick), a->on)))
+            continue;
+        rc = a->of_task ? read_task(api, a, &row, e) : db_read_job(api->o.reader, a->on, &row, e);
+        if (rc != 0 && rc != ERR_NOT_FOUND)
+            return rc;
+        a->has_ended = rc == 0 && row.state == JOB_ENDED;
+        a->end = a->has_ended ? row.end : END_NONE;
+        a->started_at = a->has_ended ? row.started_at : WALL_NONE;
+    }
+    return 0;
+}
+
+struct event api_submit_event(const struct jobspec *s)
+{
+    return (struct event){.type = EV_SUBMIT,
+        .submit = {.job = &s->row,
+            .spec = &s->spec,
+            .depends = s->depends,
+            .n_depends = s->n_depends,
+            .tasks = s->tasks.n ? &s->tasks : NULL,
+            .at_once = s->at_once}};
+}
+
+static int apply_submission(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct submission *sub = ctx;
+    struct event ev = api_submit_event(&sub->s);
+    int rc = api_look_up_ended(sub->api, &sub->s, e);
+    return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
+}
+
+/* What a certificate of one job is worth for another: the same user runs the same script with the
+ * same method. Arguments may differ, since they are what changes from run to run; so may what the
+ * script calls, which is not looked at. */
+void api_script_key(struct jobspec *s)
+{
+    char *text =
+        mem_printf("%s\n%s\n%s", s->row.user, ckpt_method_names[s->row.method], s->spec.script);
+    ca_sha256_hex(text, s->row.script_key);
+    free(text);
+}
+
+int api_check_window(const struct api *a, const struct job_row *r, struct err *e)
+{
+    if (!r->window[0] || core_window(tick_model(a->o.tick), r->window))
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "spec.window: there is no window \"%.63s\" in belayd's configuration", r->window);
+}
+
+int api_check_method(const struct api *a, const struct job_row *r, struct err *e)
+{
+    if (r->method != CKPT_CRIU || a->o.config->encryption != ENCRYPTION_NONE)
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs "
+        "encrypted "
+        "checkpoints: set encryption: client in belayd's configuration and restart belayd, or "
+        "submit the "
+        "job with \"coop\" or \"signal\"");
+}
+
+bool api_read_submission(struct request *q, struct jobspec *ret_spec)
+{
+    struct jobspec s = {0};
+    struct err e;
+    json_t *body = api_body(q, JOBSPEC_BYTES_MAX);
+    if (!body)
+        return false;
+    int rc = notify_seal_spec(q->api->o.sealer, q->caller.user, body, &e);
+    if (rc == 0)
+        rc = jobspec_parse(body, &s, &e);
+    json_decref(body);
+    if (rc == 0 && (rc = pools_check_names(q->api->o.pools, s.row.pool, "spec", &e)) != 0)
+        jobspec_deinit(&s);
+    STR_COPY(s.row.user, q->caller.user);
+    if (rc == 0 && ((rc = api_check_window(q->api, &s.row, &e)) != 0 ||
+                       (rc = api_check_method(q->api, &s.row, &e)) != 0 ||
+                       (rc = api_hold_workdir(q->api, &s, &e)) != 0))
+        jobspec_deinit(&s);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    api_script_key(&s);
+    *ret_spec = s;
+    return true;
+}
+
+void api_jobs_submit(struct request *q)
+{
+    struct jobspec s;
+    int64_t why;
+    if (!api_query_i64(q, "why", 0, 1, 0, &why) || !api_read_submission(q, &s))
+        return;
+    struct submission *sub = mem_alloc(sizeof(*sub));
+    *sub = (struct submission){.api = q->api,
+        .s = s,
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS),
+        .wants_why = why};
+    tick_post_work(q->api->o.tick, apply_submission, on_submitted, sub);
+}
+
+/* ---- show ---- */
+
+static json_t *priority_json(const struct api *api, const struct job *j)
+{
+    struct priority p;
+    core_priority(tick_model(api->o.tick), j, clock_wall(api->o.timers->clock), &p);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "total_ms", (json_int_t)p.total_ms, "age_ms",
+        (json_int_t)p.age_ms, "fair_ms", (json_int_t)p.fair_ms, "qos_ms", (json_int_t)p.qos_ms,
+        "size_ms", (json_int_t)p.size_ms, "nice_ms", (json_int_t)p.nice_ms);
+}
+
+/* What its processes use, as their agents told last, on all of its nodes; null: nobody has. */
+static json_t *usage_json(const struct job *j)
+{
+    int64_t cpu_ms = 0, user_ms = 0, cpu_milli = 0, bytes = 0, peak = 0;
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        cpu_ms += a->row.cpu_ms;
+        user_ms += a->row.cpu_user_ms;
+        cpu_milli += a->cpu_milli;
+        bytes += a->memory_bytes;
+        peak += a->row.memory_peak;
+    }
+    return cpu_ms + bytes == 0
+               ? json_null()
+               : json_pack("{s:I,s:o,s:I,s:I,s:I}", "cpu_ms", (json_int_t)cpu_ms, "cpu_user_ms",
+                     api_json_opt(user_ms, 0), "cpu_milli", (json_int_t)cpu_milli, "memory_bytes",
+                     (json_int_t)bytes, "memory_peak_bytes", (json_int_t)peak);
+}
+
+/* The row as JSON, with what the model alone knows of a live job: where it runs (an attempt that
+ * the row does not know is not committed yet), what that attempt has cost by now, and its progress,
+ * which is stored only when something else is. */
+static json_t *job_json(const struct api *api, const struct job_row *row, const struct job *j)
+{
+    const struct attempt *a = j ? job_attempt(j) : NULL;
+    struct job_row live = *row;
+    if (j && !a && !j->is_waiting) {
+        json_t *o = api_json_job(&live, NULL);
+        json_object_set_new(o, "priority", priority_json(api, j));
+        return o;
+    }
+    if (j) {
+        live.progress = j->row.progress;
+        live.progress_total = j->row.progress_total;
+    }
+    if (!a || a->row.attempt != row->attempts)
+        return api_json_job(&live, NULL);
+    LIST_FOREACH (&j->ranks, l) {
+        int64_t uusd, on_demand_uusd;
+        core_cost_so_far(LIST_ENTRY(l, struct attempt, in_job), clock_wall(api->o.timers->clock),
+            &uusd, &on_demand_uusd);
+        live.cost_uusd += uusd;
+        live.on_demand_uusd += on_demand_uusd;
+    }
+    json_t *o = api_json_job(&live, a->node->row.name);
+    json_object_set_new(o, "usage", usage_json(j));
+    json_object_set_new(o, "requeue_asked_at", api_json_time(a->row.requeue_asked_at));
+    json_object_set_new(o, "attempt_started_at", api_json_time(a->row.started_at));
+    if (row->method != CKPT_NONE) {
+        json_object_set_new(o, "save_interval_ms", json_integer(core_interval_ms(a)));
+        json_object_set_new(o, "reclaims_per_hour", json_real(core_job_reclaims_per_hour(j)));
+    }
+    return o;
+}
+
+/* How people name it: "42", a task "42_7", an array with its tasks that have not begun
+ * "42_[8-99%10]". */
+static json_t *ref_json(const struct job_row *row, const struct array_row *a)
+{
+    char text[RANGES_TEXT_MAX + 64], limit[16] = "";
+    if (a && a->at_once > 0)
+        snprintf(limit, sizeof(limit), "%%%d", (int)a->at_once);
+    if (a && a->left[0])
+        snprintf(text, sizeof(text), "%lld_[%s%s]", (long long)row->id, a->left, limit);
+    else if (row->array != CORE_ID_NONE)
+        snprintf(text, sizeof(text), "%lld_%d", (long long)row->array, (int)row->array_index);
+    else
+        snprintf(text, sizeof(text), "%lld", (long long)row->id);
+    return json_text(text);
+}
+
+/* Where its newest attempt is, or was: of one that has ended as it is stored; NULL: that is to be
+ * read. */
+static json_t *pool_used(
+    const struct api *api, const struct job_row *row, const struct job *j, const char *stored)
+{
+    const struct attempt *a = j ? job_attempt(j) : NULL;
+    char name[CORE_NAME_MAX];
+    struct err e;
+    if (row->attempts == 0)
+        return json_null();
+    if (a && a->row.attempt == row->attempts)
+        return json_text(a->node->row.pool);
+    if (stored)
+        return stored[0] ? json_text(stored) : json_null();
+    if (db_read_pool_used(api->o.reader, row->id, row->attempts, name, &e) == 0)
+        return name[0] ? json_text(name) : json_null();
+    log_error("the pool that a job ran in cannot be read", log_i("job", row->id), log_err(&e));
+    return json_null();
+}
+
+json_t *api_live_job(const struct api *api, const struct job_row *row, const char *stored_pool)
+{
+    const struct job *j =
+        row->state == JOB_ENDED ? NULL : model_job(tick_model(api->o.tick), row->id);
+    const struct array *a = j ? j->array : NULL;
+    json_t *o = job_json(api, row, j);
+    json_object_set_new(o, "ref", ref_json(row, a ? &a->row : NULL));
+    json_object_set_new(o, "pool_used", pool_used(api, row, j, stored_pool));
+    struct extras_row extras = {0};
+    struct err e;
+    if (row->extras != EXTRAS_NONE && db_read_extras(api->o.reader, row->extras, &extras, &e) != 0)
+        log_error("what a job asks for cannot be read", log_i("job", row->id), log_err(&e));
+    json_set_extras(o, extras.text);
+    return o;
+}
+
+/* Of a job that is to be done by some moment: what it waits for or pays for, when it is expected to
+ * be done, and for how much more. */
+static json_t *expects_json(const struct api *api, int64_t id)
+{
+    const struct model *m = tick_model(api->o.tick);
+    const struct job *j = model_job(m, id);
+    struct stamp now = tick_now(api->o.tick);
+    struct pace_outlook o;
+    char why[CORE_TEXT_MAX];
+    if (!j || !core_pace_why(m, j, now, why, sizeof(why)))
+        return json_null();
+    bool known = core_pace_expects(m, j, now, &o);
+    return json_pack("{s:o,s:o,s:o,s:o}", "why", json_text(why), "done_at",
+        known ? api_json_time((struct wall){now.wall.ms + o.median_ms}) : json_null(), "late_at",
+        known ? api_json_time((struct wall){now.wall.ms + o.late_ms}) : json_null(), "cost_uusd",
+        known ? json_integer(o.uusd) : json_null());
+}
+
+static int add_attempt(void *ctx, const struct attempt_row *a)
+{
+    json_array_append_new(ctx, api_json_attempt(a));
+    return 0;
+}
+
+static int add_checkpoint(void *ctx, const struct checkpoint_row *c)
+{
+    json_array_append_new(ctx, api_json_checkpoint(c));
+    return 0;
+}
+
+static int add_ledger(void *ctx, const struct ledger_row *l)
+{
+    json_array_append_new(ctx, api_json_ledger(l));
+    return 0;
+}
+
+static int add_dependency(void *ctx, const struct dependency_row *d)
+{
+    json_array_append_new(ctx, api_json_dependency(d));
+    return 0;
+}
+
+/* Of URLs the hosts: the rest may be a secret. */
+static json_t *notify_json(const char *text)
+{
+    json_t *o = text ? json_loads(text, 0, NULL) : NULL, *hosts = json_array(), *item;
+    char host[NOTIFY_HOST_MAX];
+    size_t i;
+    if (!o) {
+        json_decref(hosts);
+        return json_null();
+    }
+    json_array_foreach(json_object_get(o, "urls"), i, item)
+    {
+        json_array_append_new(hosts,
+            notify_sealed_host(json_string_value(item), host) ? json_string(host) : json_null());
+    }
+    json_object_del(o, "urls");
+    json_object_set_new(o, "hosts", hosts);
+    return o;
+}
+
+static json_t *spec_json(const struct spec_change *s)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "script", json_text(s->script));
+    json_object_set_new(o, "args", json_loads(s->args_json, 0, NULL));
+    json_object_set_new(o, "env", json_loads(s->env_json, 0, NULL));
+    json_object_set_new(o, "cwd", json_text(s->cwd));
+    json_object_set_new(o, "labels", json_loads(s->labels_json, 0, NULL));
+    json_object_set_new(
+        o, "launch", s->launch_json ? json_loads(s->launch_json, 0, NULL) : json_object());
+    json_object_set_new(o, "notify", notify_json(s->notify_json));
+    return o;
+}
+
+/* A job's environment may hold what its user would not show to others. */
+static bool may_see_spec(const struct request *q, const struct job_row *row)
+{
+    return q->caller.admin || str_eq(q->caller.user, row->user);
+}
+
+static int add_drill(void *ctx, const struct drill_row *d)
+{
+    json_array_append_new(ctx, api_json_drill(d));
+    return 0;
+}
+
+/* ERR_NOT_FOUND is an answer here. */
+static int add_certificate(struct db_reader *r, const struct job_row *row, json_t *o, struct err *e)
+{
+    struct drill_row d;
+    int rc = db_read_certificate(r, row->script_key, &d, e);
+    if (rc != 0 && rc != ERR_NOT_FOUND)
+        return rc;
+    bool is_certified = rc == 0 && d.state == DRILL_PASSED;
+    json_object_set_new(o, "certificate", is_certified ? api_json_drill(&d) : json_null());
+    return 0;
+}
+
+void api_jobs_show(struct request *q)
+{
+    struct db_reader *r = q->api->o.reader;
+    struct job_row row;
+    struct spec_change spec = {0};
+    struct leftover_row leftover;
+    struct array_row array;
+    bool left = false;
+    struct err e;
+    json_t *o = json_object(), *attempts = json_array(), *checkpoints = json_array(),
+           *ledger = json_array();
+    json_t *drills = json_array(), *depends = json_array();
+    int rc = db_read_job(r, q->id, &row, &e);
+    if (rc == 0)
+        rc = db_read_spec(r, q->id, &spec, &e);
+    if (rc == 0)
+        rc = db_read_attempts(r, q->id, add_attempt, attempts, &e);
+    if (rc == 0)
+        rc = db_read_checkpoints(r, q->id, add_checkpoint, checkpoints, &e);
+    if (rc == 0)
+        rc = db_read_ledger(r, q->id, add_ledger, ledger, &e);
+    if (rc == 0)
+        rc = db_read_job_drills(r, q->id, add_drill, drills, &e);
+    if (rc == 0)
+        rc = db_read_dependencies(r, q->id, add_dependency, depends, &e);
+    if (rc == 0)
+        rc = add_certificate(r, &row, o, &e);
+    if (rc == 0) {
+        rc = db_read_leftover(r, q->id, &leftover, &e);
+        left = rc == 0;
+        rc = rc == ERR_NOT_FOUND ? 0 : rc;
+    }
+    if (rc == 0) {
+        json_object_set_new(o, "job", api_live_job(q->api, &row, NULL));
+        json_object_set_new(o, "array",
+            db_read_array(r, q->id, &array, &e) == 0 ? api_json_array(&array) : json_null());
+        json_object_set_new(o, "expects", expects_json(q->api, q->id));
+        json_object_set_new(o, "leftover", left ? api_json_leftover(&leftover) : json_null());
+        json_object_set_new(o, "spec", may_see_spec(q, &row) ? spec_json(&spec) : json_null());
+    }
+    spec_change_deinit(&spec);
+    json_object_set_new(o, "attempts", attempts);
+    json_object_set_new(o, "checkpoints", checkpoints);
+    json_object_set_new(o, "ledger", ledger);
+    json_object_set_new(o, "drills", drills);
+    json_object_set_new(o, "depends", depends);
+    if (rc == 0) {
+        api_reply_json(q->x, 200, o);
+    } else {
+        json_decref(o);
+        http_reply_err(q->x, &e);
+    }
+}
+
+/* ---- following ---- */
+
+void api_jobs_events(struct request *q)
+{
+    int64_t after, wait_ms;
+    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
+        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
+        api_watch(
+            q, &(struct watch_of){.kind = WATCH_EVENTS, .job = q->id, .after = after}, wait_ms);
+}
+
+/* A time before 1970 is as good as none. */
+static bool read_since(struct request *q, struct wall *ret_since)
+{
+    if (!api_query_time(q, "since", ret_since))
+        return false;
+    if (wall_is_set(*ret_since) && ret_since->ms < 0)
+        *ret_since = WALL_NONE;
+    return true;
+}
+
+/* A part that is to be looked for: many of these have to wait for their turn. */
+struct search {
+    struct turn turn;
+    struct later *later;
+    struct api *api;
+    struct watch_of of;
+    int64_t wait_ms;
+};
+
+static void search_now(struct turn *turn, void *moment)
+{
+    struct search *s = LIST_ENTRY(turn, struct search, turn);
+    struct request q = {.api = s->api, .x = later_take(s->later)};
+    (void)moment;
+    if (q.x)
+        api_watch(&q, &s->of, s->wait_ms);
+    free(s);
+}
+
+static void search(struct request *q, const struct watch_of *of, int64_t wait_ms)
+{
+    struct search *s = mem_alloc(sizeof(*s));
+    *s = (struct search){.turn.run = search_now, .api = q->api, .of = *of, .wait_ms = wait_ms};
+    if (api_take_turn(q, &s->turn))
+        s->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    else
+        free(s);
+}
+
+void api_jobs_logs(struct request *q)
+{
+    struct watch_of of = {.kind = WATCH_LOGS, .job = q->id, .part = {.job = q->id}};
+    int64_t wait_ms, rank;
+    if (!api_query_i64(q, "offset", -(1LL << 40), INT64_MAX, 0, &of.part.offset) ||
+        !read_since(q, &of.part.since) ||
+        !api_query_i64(q, "tail", 1, LOGS_TAIL_MAX, 0, &of.part.tail) ||
+        !api_query_i64(q, "attempt", 1, INT32_MAX, 0, &of.part.attempt) ||
+        !api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms) ||
+        !api_query_i64(q, "max", 1, LOG_PIECE_MAX, LOG_PIECE_MAX, &of.max) ||
+        !api_query_i64(q, "rank", 0, JOB_NODES_MAX - 1, 0, &rank))
+        return;
+    of.part.rank = (int32_t)rank;
+    if (of.part.tail > 0 || of.part.offset < 0 || wall_is_set(of.part.since))
+        search(q, &of, wait_ms);
+    else
+        api_watch(q, &of, wait_ms);
+}
+
+/* ---- changing ---- */
+
+/* False after an error reply: no such job, or somebody else's. */
+static bool may_judge(struct request *q, const char *what, struct job_row *ret_row)
+{
+    struct err e;
+    if (db_read_job(q->api->o.reader, q->id, ret_row, &e) != 0) {
+        http_reply_err(q->x, &e);
+        return false;
+    }
+    if (!q->caller.admin && !str_eq(ret_row->user, q->caller.user)) {
+        api_reply_failure(q->x, ERR_DENIED,
+            "job %lld is %s's: only they or an administrator can %s it", (long long)q->id,
+            ret_row->user, what);
+        return false;
+    }
+    return true;
+}
+
+/* So, and not one that has ended. */
+bool api_may_change_row(struct request *q, const char *what, struct job_row *ret_row)
+{
+    if (!may_judge(q, what, ret_row))
+        return false;
+    if (ret_row->state == JOB_ENDED) {
+        api_reply_failure(q->x, ERR_CONFLICT, "job %lld has ended (%s): there is nothing to %s",
+            (long long)q->id, end_kind_names[ret_row->end], what);
+        return false;
+    }
+    return true;
+}
+
+bool api_may_change_job(struct request *q, const char *what)
+{
+    struct job_row row;
+    return api_may_change_row(q, what, &row);
+}
+
+/* A cancel of some tasks of an array is applied with a set that outlives the request. */
+struct cancelling {
+    struct event ev;
+    struct ranges tasks;
+    struct later *later;
+};
+
+static int apply_cancelling(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct cancelling *c = ctx;
+    return tick_apply(t, &c->ev, ret_id, e);
+}
+
+static void on_cancelled(void *ctx, const struct err *e, int64_t id)
+{
+    struct cancelling *c = ctx;
+    api_on_done(c->later, e, id);
+    free(c);
+}
+
+/* {"tasks": "5-10"}, or no body at all. False after an error reply. */
+static bool read_tasks(struct request *q, struct ranges *ret_tasks)
+{
+    struct json_reader r;
+    struct err e, bad;
+    char text[RANGES_TEXT_MAX];
+    *ret_tasks = (struct ranges){0};
+    if (q->r->body_len == 0)
+        return true;
+    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    json_opt_strcpy(&r, "tasks", text, sizeof(text), "");
+    if (r.rc == 0 && text[0] && ranges_parse(text, ret_tasks, &bad) != 0)
+        json_reader_fail(&r, "tasks", "%s", bad.text);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+void api_jobs_cancel(struct request *q)
+{
+    struct ranges tasks;
+    if (!api_may_change_job(q, "cancel") || !read_tasks(q, &tasks))
+        return;
+    struct cancelling *c = mem_alloc(sizeof(*c));
+    c->tasks = tasks;
+    c->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    c->ev = (struct event){
+        .type = EV_CANCEL, .cancel = {.job = q->id, .tasks = tasks.n ? &c->tasks : NULL}};
+    STR_COPY(c->ev.cancel.by, q->caller.user);
+    tick_post_work(q->api->o.tick, apply_cancelling, on_cancelled, c);
+}
+
+/* {"from_scratch": true}, {"force": true}, or no body at all. ret_force may be NULL: there is no
+ * such key. False after an error reply. */
+static bool read_from_scratch(struct request *q, bool *ret_from_scratch, bool *ret_force)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    *ret_from_scratch = json_opt_bool(&r, "from_scratch", false);
+    if (ret_force)
+        *ret_force = json_opt_bool(&r, "force", false);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+void api_jobs_requeue(struct request *q)
+{
+    struct event ev = {.type = EV_REQUEUE, .requeue = {.job = q->id}};
+    STR_COPY(ev.requeue.by, q->caller.user);
+    if (api_may_change_job(q, "requeue") &&
+        read_from_scratch(q, &ev.requeue.from_scratch, &ev.requeue.force))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_hold(struct request *q)
+{
+    struct event ev = {.type = EV_HOLD, .hold = {.job = q->id}};
+    struct job_row row;
+    STR_COPY(ev.hold.by, q->caller.user);
+    if (!api_may_change_row(q, "hold", &row))
+        return;
+    /* an administrator's own job is held as anybody's is */
+    ev.hold.by_operator = q->caller.admin && !str_eq(row.user, q->caller.user);
+    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_release(struct request *q)
+{
+    struct event ev = {
+        .type = EV_RELEASE, .release = {.job = q->id, .by_operator = q->caller.admin}};
+    STR_COPY(ev.release.by, q->caller.user);
+    if (api_may_change_job(q, "release") && read_from_scratch(q, &ev.release.from_scratch, NULL))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_jobs_save(struct request *q)
+{
+    struct event ev = {.type = EV_SAVE, .save = {.job = q->id}};
+    STR_COPY(ev.save.by, q->caller.user);
+    if (api_may_change_job(q, "save"))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+/* ---- drills ---- */
+
+/* {"without_notice": false}, or no body at all. False after an error reply. */
+static bool read_drill(struct request *q, struct event *ret_event)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = q->r->body_len ? api_body(q, API_STRANGER_BODY_MAX) : json_object();
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    ret_event->drill.without_notice = json_opt_bool(&r, "without_notice", false);
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+void api_jobs_drill(struct request *q)
+{
+    struct event ev = {.type = EV_DRILL, .drill = {.job = q->id}};
+    STR_COPY(ev.drill.by, q->caller.user);
+    if (api_may_change_job(q, "drill") && read_drill(q, &ev))
+        tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+struct wanted_drill {
+    int64_t number;
+    struct drill_row row; /* number 0: there is none */
+};
+
+static int find_drill(void *ctx, const struct drill_row *d)
+{
+    struct wanted_drill *f = ctx;
+    if (d->number == f->number)
+        f->row = *d;
+    return 0;
+}
+
+/* {"number": 1, "with": 41, "equal": false, "text": "..."}. False after an error reply. */
+static bool read_compared(struct request *q, int64_t *ret_number, struct event *ret_event)
+{
+    struct json_reader r;
+    struct err e;
+    json_t *body = api_body(q, API_STRANGER_BODY_MAX);
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    *ret_number = json_req_i64(&r, "number", 1, INT64_MAX);
+    ret_event->compared.with = json_req_i64(&r, "with", 1, INT64_MAX);
+    ret_event->compared.equal = json_req_bool(&r, "equal");
+    json_opt_strcpy(
+        &r, "text", ret_event->compared.text, sizeof(ret_event->compared.text), "they differ");
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+/* Both have an end to compare: this one however it came there, the other in one attempt. */
+static int check_compared(struct request *q, const struct job_row *row, int64_t with, struct err *e)
+{
+    struct job_row other;
+    int rc = row->end != END_SUCCEEDED
+                 ? err_set(e, ERR_CONFLICT, "job %lld has not succeeded: it has no result",
+                       (long long)q->id)
+                 : db_read_job(q->api->o.reader, with, &other, e);
+    if (rc == 0 && (other.end != END_SUCCEEDED || other.attempts != 1))
+        rc = err_set(e, ERR_CONFLICT,
+            "job %lld has not succeeded in a single attempt: it is not an undisturbed run",
+            (long long)with);
+    else if (rc == 0 && !str_eq(other.script_key, row->script_key))
+        rc = err_set(e, ERR_CONFLICT, "job %lld is of another user, method or script than job %lld",
+            (long long)with, (long long)q->id);
+    return rc;
+}
+
+void api_jobs_compared(struct request *q)
+{
+    struct event ev = {.type = EV_DRILL_COMPARED};
+    struct wanted_drill f = {0};
+    struct job_row row;
+    struct err e;
+    STR_COPY(ev.compared.by, q->caller.user);
+    if (!may_judge(q, "judge", &row) || !read_compared(q, &f.number, &ev))
+        return;
+    int rc = check_compared(q, &row, ev.compared.with, &e);
+    if (rc == 0)
+        rc = db_read_job_drills(q->api->o.reader, q->id, find_drill, &f, &e);
+    if (rc == 0 && f.row.number == 0)
+        rc = err_set(
+            &e, ERR_NOT_FOUND, "job %lld has no drill %lld", (long long)q->id, (long long)f.number);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    ev.compared.drill = &f.row;
+    tick_post(q->api->o.tick, &ev, api_on_done, later_create(q->api, q->x, API_COMMIT_WAIT_MS));
+}
+
+void api_drills_list(struct request *q)
+{
+    json_t *list = json_array();
+    int64_t limit;
+    struct err e;
+    if (!api_query_i64(q, "limit", 1, API_LIST_MAX, 50, &limit)) {
+        json_decref(list);
+        return;
+    }
+    if (db_read_drills(q->api->o.reader, http_request_query(q->x, "user"), (int32_t)limit,
+            add_drill, list, &e) == 0) {
+        api_reply_json(q->x, 200, json_pack("{s:o}", "drills", list));
+    } else {
+        json_decref(list);
+        http_reply_err(q->x, &e);
+    }
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See jobupdate.h. What changes is put into a specification that has of the job what it has to go
+ * with, and that is read as any other: so the limits and the words of errors are those of a submit.
+ */
+#include "scheduler/api/jobupdate.h"
+
+#include "base/str.h"
+#include "scheduler/core/extras.h"
+#include "scheduler/api/json_extras.h"
+#include <string.h>
+
+/* Some belong together. */
+static const struct {
+    const char *key;
+    enum update_field field;
+} keys[] = {{"name", UPDATE_NAME}, {"time_limit_ms", UPDATE_TIME_LIMIT},
+    {"retries", UPDATE_RETRIES}, {"retry", UPDATE_RETRIES}, {"requeue", UPDATE_RETRIES},
+    {"nice", UPDATE_NICE}, {"deadline_at_ms", UPDATE_DEADLINE}, {"finish_by_ms", UPDATE_FINISH},
+    {"finish_in_ms", UPDATE_FINISH}, {"work_ms", UPDATE_WORK}, {"at_once", UPDATE_AT_ONCE},
+    {"max_uusd", UPDATE_MAX_USD}, {"max_uusd_per_hour", UPDATE_MAX_USD_H}, {"pool", UPDATE_POOL},
+    {"market", UPDATE_MARKET}, {"team", UPDATE_TEAM}, {"qos", UPDATE_QOS},
+    {"begin_at_ms", UPDATE_BEGIN}, {"window", UPDATE_WINDOW}, {"depends", UPDATE_DEPENDS},
+    {"depends_any", UPDATE_DEPENDS}, {"cpus", UPDATE_CPUS}, {"memory_mib", UPDATE_MEMORY},
+    {"gpus", UPDATE_GPUS}, {"nodes", UPDATE_NODES}, {"nodes_min", UPDATE_NODES},
+    {"script_on", UPDATE_NODES}, {"on_loss", UPDATE_ON_LOSS}, {"gpu_model", UPDATE_GPU_MODEL},
+    {"gpu_memory_mib", UPDATE_GPU_MEMORY}, {"constraint", UPDATE_CONSTRAINT},
+    {"resources", UPDATE_RESOURCES}, {"licences", UPDATE_LICENCES}, {"exclusive", UPDATE_EXCLUSIVE},
+    {"nodelist", UPDATE_NODELIST}, {"exclude", UPDATE_EXCLUDE}, {"input", UPDATE_INPUT}};
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+/* Of a submit, and what to do instead. */
+static const struct {
+    const char *key, *instead;
+} fixed[] = {{"script", "submit the job again"}, {"args", "submit the job again"},
+    {"env", "submit the job again"}, {"cwd", "submit the job again"},
+    {"launch", "submit the job again"}, {"labels", "submit the job again"},
+    {"checkpoint", "submit the job again"}, {"drill", "belay drill drills a job that runs"},
+    {"notify", "submit the job again"}, {"kill_on_invalid_dep", "submit the job again"},
+    {"hold", "hold and release do that"},
+    {"array", "at_once is how many of its tasks run at once, and cancel takes tasks out"}};
+#define N_FIXED (sizeof(fixed) / sizeof(fixed[0]))
+
+static int refuse_key(const char *key, struct err *e)
+{
+    const char *names[N_KEYS + 2] = {NULL};
+    char shown[STR_SHOW_MAX];
+    for (size_t i = 0; i < N_FIXED; i++)
+        if (str_eq(fixed[i].key, key))
+            return err_set(e, ERR_INVALID,
+                "changes.%s: this cannot be changed after the submit: %s", key, fixed[i].instead);
+    for (size_t i = 0; i < N_KEYS; i++)
+        names[i] = keys[i].key;
+    names[N_KEYS] = "tasks";
+    const char *near = str_nearest(key, names);
+    return err_set(e, ERR_INVALID, "changes: %s is nothing of a job that can be changed%s%s%s",
+        str_show(key, shown), near ? "; did you mean " : " (docs/api.md lists what can)",
+        near ? near : "", near ? "?" : "");
+}
+
+static int read_keys(const json_t *changes, int32_t *ret_fields, struct err *e)
+{
+    const char *key;
+    json_t *value;
+    *ret_fields = 0;
+    json_object_foreach((json_t *)(uintptr_t)changes, key, value)
+    {
+        size_t i = 0;
+        while (i < N_KEYS && !str_eq(keys[i].key, key))
+            i++;
+        if (i < N_KEYS)
+            *ret_fields |= UPDATE_BIT(keys[i].field);
+        else if (!str_eq(key, "tasks"))
+            return refuse_key(key, e);
+    }
+    if (json_object_get(changes, "depends_any") && !json_object_get(changes, "depends"))
+        return err_set(e, ERR_INVALID,
+            "changes.depends_any: goes with depends, which replaces all that the job depends on");
+    return *ret_fields ? 0 : err_set(e, ERR_INVALID, "changes: nothing is to be changed");
+}
+
+/* What is no member of a specification: "tasks": "3,5-7", and "at_once". */
+static int read_own(const json_t *changes, struct jobupdate *u, struct err *e)
+{
+    struct json_reader r;
+    struct err why;
+    char text[RANGES_TEXT_MAX];
+    json_reader_init(&r, changes, "changes", e);
+    json_opt_strcpy(&r, "tasks", text, sizeof(text), "");
+    u->to.at_once = (int32_t)json_opt_i64(&r, "at_once", 0, RANGES_NUMBER_MAX, 0);
+    if (r.rc == 0 && text[0] && ranges_parse(text, &u->tasks, &why) != 0)
+        json_reader_fail(&r, "tasks", "%s", why.text);
+    return json_reader_finish_lenient(&r);
+}
+
+static bool changes_any(int32_t fields, int32_t of)
+{
+    return (fields & of) != 0;
+}
+
+/* A specification of the job as it is, as far as what changes has to go with it. */
+static json_t *spec_of(const struct jobupdate_of *of, int32_t fields)
+{
+    const struct job_row *row = of->row;
+    const char *launch = of->launch_json ? of->launch_json : "{}";
+    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:i, s:{s:s}}", "script", "#!/bin/sh\n", "cwd", "/",
+        "cpus", (int)row->need.cpus, "gpus", (int)row->need.gpus, "nodes", (int)row->nodes,
+        "checkpoint", "method", ckpt_method_names[row->method]);
+    if (row->nodes_min < row->nodes)
+        json_object_set_new(o, "nodes_min", json_integer(row->nodes_min));
+    if (row->script_on != SCRIPT_ON_EACH)
+        json_object_set_new(o, "script_on", json_string(script_on_names[row->script_on]));
+    json_t *launch_json = json_loads(launch, 0, NULL);
+    if (launch_json)
+        json_object_set_new(o, "launch", launch_json);
+    if (changes_any(fields, UPDATE_BIT(UPDATE_GPUS))) { /* slices do not go with them */
+        struct extras x;
+        struct err unused;
+        if (extras_parse(of->extras, &x, &unused) == 0)
+            json_object_set_new(o, "resources", json_counts(&x.resources));
+    }
+    return o;
+}
+
+static void put_changes(json_t *spec, const json_t *changes)
+{
+    const char *key;
+    json_t *value;
+    if (json_object_get(changes, "nodes") && !json_object_get(changes, "nodes_min"))
+        json_object_del(spec, "nodes_min");
+    json_object_foreach((json_t *)(uintptr_t)changes, key, value)
+    {
+        if (!str_eq(key, "tasks") && !str_eq(key, "at_once"))
+            json_object_set(spec, key, value);
+    }
+}
+
+int jobupdate_parse(const json_t *changes, const struct jobupdate_of *of,
+    struct jobupdate *ret_update, struct err *e)
+{
+    struct jobupdate u = {0};
+    if (!json_is_object(changes))
+        return err_set(e, ERR_INVALID, "changes: expected an object");
+    int rc = read_keys(changes, &u.fields, e);
+    if (rc == 0)
+        rc = read_own(changes, &u, e);
+    if (rc != 0)
+        return rc;
+    int32_t at_once = u.to.at_once;
+    json_t *spec = spec_of(of, u.fields);
+    put_changes(spec, changes);
+    rc = jobspec_parse(spec, &u.to, e);
+    json_decref(spec);
+    if (rc != 0)
+        return rc;
+    u.to.at_once = at_once;
+    if (u.to.row.begin_at.ms <= 0)
+        u.to.row.begin_at = WALL_NONE; /* 0 takes it away */
+    *ret_update = u;
+    return 0;
+}
+
+void jobupdate_deinit(struct jobupdate *u)
+{
+    jobspec_deinit(&u->to);
+    *u = (struct jobupdate){0};
+}
+
+struct event jobupdate_event(const struct jobupdate *u, int64_t job, const char *by)
+{
+    struct event ev = {.type = EV_UPDATE,
+        .update = {.job = job,
+            .fields = u->fields,
+            .to = &u->to.row,
+            .extras = u->to.spec.extras,
+            .depends = u->to.depends,
+            .n_depends = u->to.n_depends,
+            .at_once = u->to.at_once,
+            .tasks = u->tasks.n > 0 ? &u->tasks : NULL}};
+    STR_COPY(ev.update.by, by);
+    return ev;
+}

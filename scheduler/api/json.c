@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows as the JSON of docs/api.md. What is not known is null.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/mem.h"
+#include "scheduler/api/json_extras.h"
+#include <stdlib.h>
+
+json_t *api_json_time(struct wall w)
+{
+    char text[TIME_ISO_MAX];
+    if (!wall_is_set(w))
+        return json_null();
+    time_format_iso(w, text);
+    return json_string(text);
+}
+
+static int compare_by_key(const void *a, const void *b, void *key)
+{
+    int64_t x = json_integer_value(json_object_get(*(json_t *const *)a, key));
+    int64_t y = json_integer_value(json_object_get(*(json_t *const *)b, key));
+    return (x < y) - (x > y);
+}
+
+json_t *api_most_first(json_t *items, const char *key)
+{
+    size_t n = json_array_size(items), i;
+    json_t **v = mem_array(n, sizeof(json_t *)), *list = json_array();
+    for (i = 0; i < n; i++)
+        v[i] = json_array_get(items, i);
+    if (n > 1)
+        qsort_r(v, n, sizeof(json_t *), compare_by_key, (void *)(uintptr_t)key);
+    for (i = 0; i < n; i++)
+        json_array_append(list, v[i]);
+    json_decref(items);
+    free(v);
+    return list;
+}
+
+json_t *api_json_opt(int64_t value, int64_t none)
+{
+    return value == none ? json_null() : json_integer(value);
+}
+
+static json_t *opt_text(const char *s)
+{
+    return s && s[0] ? json_text(s) : json_null();
+}
+
+static json_t *opt_end(enum end_kind end)
+{
+    return end == END_NONE ? json_null() : json_string(end_kind_names[end]);
+}
+
+static json_t *json_ref(struct ckpt_ref ref)
+{
+    if (ref.attempt == 0)
+        return json_null();
+    return json_pack(
+        "{s:I,s:I}", "attempt", (json_int_t)ref.attempt, "sequence", (json_int_t)ref.sequence);
+}
+
+static void set(json_t *o, const char *key, json_t *v)
+{
+    json_object_set_new(o, key, v);
+}
+
+static void set_i(json_t *o, const char *key, int64_t v)
+{
+    set(o, key, json_integer(v));
+}
+
+static void set_need(json_t *o, const struct resources *r)
+{
+    set_i(o, "cpus", r->cpus);
+    set_i(o, "memory_mib", r->memory_mib);
+    set_i(o, "gpus", r->gpus);
+}
+
+static json_t *last_checkpoint(const struct job_row *j)
+{
+    json_t *o = json_ref(j->last_good);
+    if (json_is_null(o))
+        return o;
+    set(o, "progress", api_json_opt(j->last_good_progress, PROGRESS_NONE));
+    set(o, "saved_at", api_json_time(j->last_good_at));
+    set_i(o, "bytes", j->ckpt_bytes);
+    return o;
+}
+
+static json_t *retry_json(const struct job_row *j)
+{
+    json_t *o = json_object();
+    for (int k = 0; k < RETRY_KINDS; k++)
+        set(o, retry_kind_names[k],
+            json_pack("{s:o,s:i}", "limit", api_json_opt(j->retries.n[k], RETRIES_UNLIMITED),
+                "used", (int)j->used[k]));
+    return o;
+}
+
+json_t *api_json_job(const struct job_row *j, const char *node_name)
+{
+    json_t *o = json_object();
+    set_i(o, "id", j->id);
+    set(o, "name", json_text(j->name));
+    set(o, "user", json_text(j->user));
+    set(o, "window", opt_text(j->window));
+    set(o, "team", opt_text(j->team));
+    set(o, "qos", opt_text(j->qos));
+    set_i(o, "nice", j->nice);
+    set(o, "priority", json_null());
+    set(o, "why", json_null());
+    set(o, "pool", opt_text(j->pool));
+    set(o, "pool_used", json_null());
+    set(o, "state", json_string(sm_name(&job_sm, j->state)));
+    set(o, "end", opt_end(j->end));
+    set(o, "exit_code", j->end == END_NONE ? json_null() : json_integer(j->exit_code));
+    set_i(o, "nodes", j->nodes);
+    set_i(o, "nodes_min", j->nodes_min);
+    set(o, "on_loss",
+        j->nodes_min < j->nodes ? json_string(gang_loss_names[j->on_loss]) : json_null());
+    set(o, "script_on", json_string(script_on_names[j->script_on]));
+    set(o, "ranks", api_json_opt(j->ranks, 0));
+    set_need(o, &j->need);
+    set(o, "market", json_string(market_wish_names[j->market]));
+    set(o, "time_limit_ms", api_json_opt(j->time_limit_ms, 0));
+    set(o, "checkpoint",
+        json_pack("{s:s,s:I,s:s,s:i,s:i,s:s}", "method", ckpt_method_names[j->method], "every_ms",
+            (json_int_t)j->ckpt_every_ms, "at", j->ckpt_at, "keep", (int)j->ckpt_keep, "keep_every",
+            (int)j->ckpt_keep_every, "after", ckpt_after_names[j->ckpt_after]));
+    set_i(o, "attempts", j->attempts);
+    set_i(o, "reclaims", j->reclaims);
+    set(o, "requeue", json_boolean(!retries_are_none(j)));
+    set(o, "retry", retry_json(j));
+    set(o, "node", opt_text(node_name));
+    set(o, "progress", api_json_opt(j->progress, PROGRESS_NONE));
+    set(o, "progress_total", api_json_opt(j->progress_total, PROGRESS_NONE));
+    set(o, "last_checkpoint", last_checkpoint(j));
+    set(o, "save_ms", api_json_opt(j->save_ms, 0));
+    set(o, "pause_ms", j->save_ms > 0 ? json_integer(j->pause_ms) : json_null());
+    set(o, "save_interval_ms", json_null());
+    set(o, "reclaims_per_hour", json_null());
+    set(o, "usage", json_null());
+    set(o, "requeue_asked_at", json_null());
+    set_i(o, "lost_ms", j->lost_ms);
+    set_i(o, "lost_steps", j->lost_steps);
+    set_i(o, "cost_uusd", j->cost_uusd);
+    set_i(o, "on_demand_uusd", j->on_demand_uusd);
+    set(o, "array_id", api_json_opt(j->array, CORE_ID_NONE));
+    set(o, "array_index", j->array == CORE_ID_NONE ? json_null() : json_integer(j->array_index));
+    set(o, "hold", json_string(hold_names[j->hold]));
+    set(o, "begin_at", api_json_time(j->begin_at));
+    set(o, "deadline_at",
+        j->deadline_ms ? api_json_time((struct wall){j->deadline_ms}) : json_null());
+    set(o, "finish_by", j->finish_ms ? api_json_time((struct wall){j->finish_ms}) : json_null());
+    set(o, "work_ms", api_json_opt(j->work_ms, 0));
+    set(o, "pace", j->finish_ms ? json_string(pace_names[j->pace]) : json_null());
+    set(o, "max_uusd", api_json_opt(j->max_uusd, 0));
+    set(o, "max_uusd_per_hour", api_json_opt(j->max_uusd_h, 0));
+    set(o, "kill_on_invalid_dep", json_boolean(!j->keep_unmeetable));
+    set(o, "depends_any", json_boolean(j->depends_any));
+    set(o, "cron", api_json_opt(j->cron, CORE_ID_NONE));
+    set(o, "cron_at", j->cron == CORE_ID_NONE ? json_null() : api_json_time(j->cron_at));
+    set(o, "submitted_at", api_json_time(j->submitted_at));
+    set(o, "eligible_at", api_json_time(j->eligible_at));
+    set(o, "started_at", api_json_time(j->started_at));
+    set(o, "attempt_started_at", json_null());
+    set(o, "ended_at", api_json_time(j->ended_at));
+    return o;
+}
+
+json_t *api_json_array(const struct array_row *a)
+{
+    json_t *o = json_object();
+    set(o, "tasks", json_text(a->tasks));
+    set(o, "left", opt_text(a->left));
+    set(o, "at_once", api_json_opt(a->at_once, 0));
+    set_i(o, "succeeded", a->n_succeeded);
+    set_i(o, "other", a->n_other);
+    return o;
+}
+
+json_t *api_json_dependency(const struct dependency_row *d)
+{
+    json_t *o = json_object();
+    set(o, "kind", json_string(depend_kind_names[d->kind]));
+    set_i(o, "job", d->on);
+    set(o, "task", d->of_task ? json_integer(d->task) : json_null());
+    set_i(o, "delay_ms", d->delay_ms);
+    set(o, "state", json_string(sm_name(&depend_sm, d->state)));
+    return o;
+}
+
+#define UPCOMING 5
+
+/* Its next times as its zone's clocks will show them. */
+static json_t *upcoming(const struct cron_row *r, const struct cron_entry *live)
+{
+    json_t *list = json_array();
+    char text[ZONE_TIME_MAX];
+    struct wall at = r->next_at;
+    for (int k = 0; live && live->zone && k < UPCOMING && wall_is_set(at); k++) {
+        zone_format(live->zone, at, text);
+        json_array_append_new(list, json_string(text));
+        at = cron_next(&live->cron, live->zone, live->row.gap, live->row.twice, at);
+    }
+    return list;
+}
+
+json_t *api_json_cron(const struct cron_row *r, const struct cron_entry *live)
+{
+    struct wall at[CRON_WAITING_MAX];
+    size_t n = core_cron_waiting(r, at);
+    json_t *o = json_object(), *waiting = json_array();
+    for (size_t k = 0; k < n; k++)
+        json_array_append_new(waiting, api_json_time(at[k]));
+    set_i(o, "id", r->id);
+    set(o, "name", json_text(r->name));
+    set(o, "user", json_text(r->user));
+    set(o, "state", json_string(sm_name(&cron_sm, r->state)));
+    set(o, "schedule", json_text(r->schedule));
+    set(o, "zone", json_text(r->zone));
+    set(o, "gap", json_string(cron_gap_names[r->gap]));
+    set(o, "twice", json_string(cron_twice_names[r->twice]));
+    set(o, "overlap", json_string(cron_overlap_names[r->overlap]));
+    set(o, "catch_up", json_string(cron_catch_up_names[r->catch_up]));
+    set_i(o, "catch_up_max", r->catch_up_max);
+    set(o, "created_at", api_json_time(r->created_at));
+    set(o, "next_at", api_json_time(r->next_at));
+    set(o, "upcoming", upcoming(r, live));
+    set(o, "waiting", waiting);
+    set(o, "last_job", api_json_opt(r->last_job, CORE_ID_NONE));
+    set_i(o, "started", r->started);
+    set_i(o, "skipped", r->skipped);
+    set_i(o, "missed", r->missed);
+    set(o, "why", opt_text(live ? live->why : NULL));
+    return o;
+}
+
+json_t *api_json_cron_run(const struct cron_run_row *r)
+{
+    json_t *o = json_object();
+    set_i(o, "number", r->number);
+    set(o, "at", api_json_time(r->at));
+    set(o, "by_hand", json_boolean(r->by_hand));
+    set(o, "outcome", json_string(cron_outcome_names[r->outcome]));
+    set_i(o, "times", r->times);
+    set(o, "job", api_json_opt(r->job, CORE_ID_NONE));
+    set(o, "decided_at", api_json_time(r->decided_at));
+    set(o, "text", opt_text(r->text));
+    return o;
+}
+
+json_t *api_json_drill(const struct drill_row *d)
+{
+    json_t *o = json_object();
+    set_i(o, "job", d->job);
+    set_i(o, "number", d->number);
+    set(o, "state", json_string(sm_name(&drill_sm, d->state)));
+    set(o, "text", opt_text(d->text));
+    set(o, "script_key", opt_text(d->script_key));
+    set(o, "user", json_text(d->user));
+    set(o, "name", json_text(d->name));
+    set(o, "method", json_string(ckpt_method_names[d->method]));
+    set(o, "without_notice", json_boolean(d->without_notice));
+    set(o, "by", opt_text(d->by));
+    set(o, "version", json_text(d->version));
+    set_i(o, "method_version", d->method_version);
+    set(o, "asked_at", api_json_time(d->asked_at));
+    set(o, "killed_at", api_json_time(d->killed_at));
+    set(o, "resumed_at", api_json_time(d->resumed_at));
+    set(o, "ended_at", api_json_time(d->ended_at));
+    set_i(o, "attempt", d->attempt);
+    set_i(o, "node", d->node);
+    set(o, "saved", json_ref(d->saved));
+    set(o, "saved_progress", api_json_opt(d->saved_progress, PROGRESS_NONE));
+    set_i(o, "bytes", d->bytes);
+    set(o, "save_ms", api_json_opt(d->save_ms, 0));
+    set_i(o, "lost_ms", d->lost_ms);
+    set(o, "lost_steps", api_json_opt(d->lost_steps, PROGRESS_NONE));
+    set(o, "resumed_attempt", api_json_opt(d->resumed_attempt, 0));
+    set(o, "resumed_node", api_json_opt(d->resumed_node, 0));
+    set(o, "restore_ms", api_json_opt(d->resumed_attempt ? d->restore_ms : INT64_MIN, INT64_MIN));
+    set(o, "progress", api_json_opt(d->progress, PROGRESS_NONE));
+    set(o, "resume_ms", api_json_opt(d->resume_ms, 0));
+    set(o, "compared_with", api_json_opt(d->compared_with, 0));
+    return o;
+}
+
+json_t *api_json_leftover(const struct leftover_row *l)
+{
+    json_t *o = json_object();
+    /* it is only looked how much stays, for the bill */
+    bool is_over = l->closed && !wall_is_set(l->last_at);
+    enum leftover_state state = is_over ? LEFTOVER_DONE : l->state;
+    set(o, "state", json_string(sm_name(&leftover_sm, state)));
+    set(o, "keep", json_string(leftover_keep_names[core_leftover_keep(l)]));
+    set(o, "due_at", state == LEFTOVER_DONE ? json_null() : api_json_time(l->due_at));
+    set_i(o, "tries", l->tries);
+    return o;
+}
+
+json_t *api_json_attempt(const struct attempt_row *a)
+{
+    json_t *o = json_object();
+    set_i(o, "attempt", a->attempt);
+    set_i(o, "rank", a->rank);
+    set_i(o, "node", a->node);
+    set(o, "state", json_string(sm_name(&attempt_sm, a->state)));
+    set(o, "end", opt_end(a->end));
+    set(o, "exit_code", a->end == END_NONE ? json_null() : json_integer(a->exit_code));
+    set(o, "assigned_at", api_json_time(a->assigned_at));
+    set(o, "started_at", api_json_time(a->started_at));
+    set(o, "ended_at", api_json_time(a->ended_at));
+    set(o, "restored", json_ref(a->restored));
+    set(o, "restored_progress", api_json_opt(a->restored_progress, PROGRESS_NONE));
+    set(o, "restored_bytes", api_json_opt(a->restored_bytes, 0));
+    set(o, "fetched_bytes",
+        a->restored_bytes > 0 ? json_integer(a->restored_bytes - a->nearby_bytes) : json_null());
+    set_i(o, "restore_ms", a->restore_ms);
+    set_i(o, "behind_ms", a->behind_ms);
+    set_i(o, "save_ms", a->save_ms);
+    set_i(o, "checkpoints", a->sequence);
+    set(o, "cpu_ms", api_json_opt(a->cpu_ms, 0));
+    set(o, "cpu_user_ms", api_json_opt(a->cpu_user_ms, 0));
+    set(o, "memory_peak_bytes", api_json_opt(a->memory_peak, 0));
+    set_i(o, "price_uusd_h", a->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", a->on_demand_uusd_h);
+    set(o, "text", opt_text(a->text));
+    return o;
+}
+
+json_t *api_json_event(const struct history_row *h)
+{
+    json_t *o = json_object();
+    set_i(o, "id", h->id);
+    set(o, "job", api_json_opt(h->job, CORE_ID_NONE));
+    set(o, "attempt", api_json_opt(h->attempt, 0));
+    set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
+    set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));
+    set(o, "at", api_json_time(h->at));
+    set(o, "kind", json_text(h->kind));
+    set(o, "text", json_text(h->text));
+    set(o, "a", api_json_opt(h->a, PROGRESS_NONE));
+    set(o, "b", api_json_opt(h->b, PROGRESS_NONE));
+    return o;
+}
+
+json_t *api_json_checkpoint(const struct checkpoint_row *c)
+{
+    json_t *o = json_ref(c->ref);
+    set_i(o, "node", c->node);
+    set(o, "saved_at", api_json_time(c->saved_at));
+    set_i(o, "bytes", c->bytes);
+    set_i(o, "stored_bytes", c->stored_bytes);
+    set_i(o, "took_ms", c->took_ms);
+    set_i(o, "pause_ms", c->pause_ms);
+    set(o, "progress", api_json_opt(c->progress, PROGRESS_NONE));
+    set(o, "cause", json_text(c->cause));
+    return o;
+}
+
+json_t *api_json_ledger(const struct ledger_row *l)
+{
+    json_t *o = json_object();
+    set(o, "attempt", api_json_opt(l->attempt, 0));
+    set(o, "node", api_json_opt(l->node, CORE_ID_NONE));
+    set(o, "instance", api_json_opt(l->instance, CORE_ID_NONE));
+    set(o, "kind", json_string(ledger_kind_names[l->kind]));
+    set(o, "from", api_json_time(l->from));
+    set(o, "to", api_json_time(l->to));
+    set_i(o, "ms", l->ms);
+    set_i(o, "node_ms", l->node_ms);
+    set_i(o, "uusd", l->uusd);
+    set_i(o, "on_demand_uusd", l->on_demand_uusd);
+    return o;
+}
+
+int64_t api_count(const struct list *l)
+{
+    int64_t n = 0;
+    LIST_FOREACH (l, it)
+        n++;
+    return n;
+}
+
+json_t *api_json_node(const struct node_row *n, const struct node *live, struct mono now)
+{
+    json_t *o = json_object();
+    set_i(o, "id", n->id);
+    set(o, "name", json_text(n->name));
+    set(o, "pool", json_text(n->pool));
+    set(o, "instance", api_json_opt(n->instance, CORE_ID_NONE));
+    set(o, "state", json_string(sm_name(&node_sm, n->state)));
+    set_need(o, &n->total);
+    set(o, "market", json_string(market_names[n->market]));
+    set_i(o, "price_uusd_h", n->price_uusd_h);
+    set(o, "notice",
+        n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]));
+    set(o, "notice_deadline", api_json_time(n->notice_deadline));
+    set(o, "joined_at", api_json_time(n->joined_at));
+    set(o, "gone_at", api_json_time(n->gone_at));
+    set(o, "address", opt_text(n->address));
+    set(o, "version", opt_text(n->version));
+    set(o, "criu", json_string(criu_ability_names[n->criu]));
+    set(o, "criu_text", opt_text(n->criu_text));
+    struct counts own = {0};
+    if (counts_parse(n->resources, &own, NULL) != 0)
+        own = (struct counts){0};
+    set(o, "gpu_model", opt_text(live ? live->gpu.model : n->gpu.model));
+    set(o, "gpu_memory_mib", api_json_opt(live ? live->gpu.memory_mib : n->gpu.memory_mib, 0));
+    set(o, "features", json_features(live ? live->features : n->features));
+    set(o, "resources", json_counts(live ? &live->resources : &own));
+    set(o, "resources_free", live ? json_stock(&live->stock) : json_null());
+    set(o, "cpus_free", live ? json_integer(live->free.cpus) : json_null());
+    set(o, "memory_free_mib", live ? json_integer(live->free.memory_mib) : json_null());
+    set(o, "gpus_free", live ? json_integer(live->free.gpus) : json_null());
+    int64_t watts = 0;
+    const char *rack = live ? core_node_rack(live, &watts) : NULL;
+    set(o, "rack", rack ? json_text(rack) : json_null());
+    set(o, "watts", rack ? json_integer(watts) : json_null());
+    set(o, "throttled", json_string(throttle_names[live ? live->throttle : THROTTLE_NONE]));
+    set_i(o, "jobs", live ? api_count(&live->attempts) : 0);
+    int64_t cpu_milli = 0, bytes = 0;
+    if (live)
+        LIST_FOREACH (&live->attempts, l) {
+            cpu_milli += LIST_ENTRY(l, struct attempt, on_node)->cpu_milli;
+            bytes += LIST_ENTRY(l, struct attempt, on_node)->memory_bytes;
+        }
+    set(o, "usage",
+        json_pack(
+            "{s:I,s:I}", "cpu_milli", (json_int_t)cpu_milli, "memory_bytes", (json_int_t)bytes));
+    set(o, "silent_ms", live ? json_integer(now.ms - live->last_seen.ms) : json_null());
+    return o;
+}
+
+json_t *api_json_instance(const struct instance_row *i)
+{
+    json_t *o = json_object();
+    set_i(o, "id", i->id);
+    set(o, "provider_id", opt_text(i->provider_id));
+    set(o, "pool", json_text(i->pool));
+    set(o, "zone", json_text(i->zone));
+    set(o, "type", json_text(i->type));
+    set(o, "market", json_string(market_names[i->market]));
+    set(o, "state", json_string(sm_name(&instance_sm, i->state)));
+    set(o, "node", api_json_opt(i->node, CORE_ID_NONE));
+    set_i(o, "price_uusd_h", i->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", i->on_demand_uusd_h);
+    set(o, "intended_at", api_json_time(i->intended_at));
+    set(o, "launched_at", api_json_time(i->launched_at));
+    set(o, "joined_at", api_json_time(i->joined_at));
+    set(o, "ended_at", api_json_time(i->ended_at));
+    set(o, "reclaimed", json_boolean(i->reclaimed));
+    set(o, "text", opt_text(i->text));
+    return o;
+}
+
+/* Machines that never joined; null while none has failed since the last that did. */
+static json_t *json_boots(const struct pool_boots *b)
+{
+    if (b->failed == 0)
+        return json_null();
+    json_t *o = json_object();
+    set_i(o, "failed", b->failed);
+    set(o, "one_at_a_time", json_boolean(b->wait_ms > 0));
+    set(o, "next_launch_at", b->wait_ms > 0 ? api_json_time(b->next_at) : json_null());
+    set_i(o, "instance", b->instance);
+    set(o, "text", opt_text(b->text));
+    set(o, "console", opt_text(b->console));
+    return o;
+}
+
+json_t *api_json_pool(const struct pool_row *p)
+{
+    json_t *o = json_object();
+    set(o, "name", json_text(p->name));
+    set(o, "kind", json_string(p->elastic ? "elastic" : "reserved"));
+    set(o, "provider", opt_text(p->provider));
+    set(o, "region", opt_text(p->region));
+    set(o, "max_nodes", p->elastic ? json_integer(p->max_nodes) : json_null());
+    set(o, "idle_timeout_ms", p->elastic ? json_integer(p->idle_timeout_ms) : json_null());
+    set(o, "required_labels", json_features(p->required_labels));
+    set(o, "features", json_features(p->features));
+    set(o, "resources", json_counts_text(p->resources));
+    set(o, "max_gpus", api_json_opt(p->max_gpus, 0));
+    set(o, "max_uusd_per_hour", api_json_opt(p->max_uusd_h, 0));
+    set(o, "uusd_per_hour", p->elastic ? json_null() : json_integer(p->usd_per_hour_uusd));
+    set(o, "boots", json_boots(&p->boots));
+    return o;
+}
+
+/* Until when it is not launched: it was refused, or machines of its pool do not join. */
+static struct mono avoided_until(const struct offer *o)
+{
+    struct mono until = o->row.avoid_until,
+                probe = o->pool->row.boots.wait_ms > 0 ? o->pool->probe_at : MONO_NONE;
+    return mono_is_set(probe) && (!mono_is_set(until) || probe.ms > until.ms) ? probe : until;
+}
+
+json_t *api_json_offer(const struct offer_row *f, const struct offer *live, struct stamp now)
+{
+    struct mono until = live ? avoided_until(live) : MONO_NONE;
+    bool is_avoided = mono_is_set(until) && until.ms > now.mono.ms;
+    json_t *o = json_object();
+    set(o, "pool", json_text(f->pool));
+    set(o, "zone", json_text(f->zone));
+    set(o, "type", json_text(f->type));
+    set(o, "market", json_string(market_names[f->market]));
+    set_need(o, &f->total);
+    set(o, "arch", opt_text(f->arch));
+    set(o, "gpu_model", opt_text(f->gpu.model));
+    set(o, "gpu_memory_mib", api_json_opt(f->gpu.memory_mib, 0));
+    set_i(o, "price_uusd_h", f->price_uusd_h);
+    set_i(o, "on_demand_uusd_h", f->on_demand_uusd_h);
+    set(o, "effective_uusd_h",
+        live ? json_integer(core_offer_effective_uusd_h(live)) : json_null());
+    set(o, "placement_score",
+        live && live->score != OFFER_SCORE_NONE ? json_integer(live->score) : json_null());
+    set(o, "withdrawn", json_boolean(f->rank == OFFER_WITHDRAWN));
+    set_i(o, "launches", f->launches);
+    set_i(o, "refusals", f->refusals);
+    set_i(o, "refused_in_a_row", f->refused_in_a_row);
+    set_i(o, "early_reclaims_in_a_row", live ? live->early_reclaims_in_a_row : 0);
+    set(o, "avoided_ms", is_avoided ? json_integer(until.ms - now.mono.ms) : json_null());
+    set(o, "avoided_until",
+        is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms})
+                   : json_null());
+    set_i(o, "failed_boots_of_pool", live ? live->pool->row.boots.failed : 0);
+    set_i(o, "reclaims", f->reclaims);
+    set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());
+    set_i(o, "up_ms", f->up_ms);
+    set(o, "boot_ms", f->boots > 0 ? json_integer(f->boot_ms / f->boots) : json_null());
+    set_i(o, "rebalances", f->rebalances);
+    set_i(o, "rebalances_true", f->rebalances_true);
+    return o;
+}
+
+json_t *api_json_token(const struct token_row *t, struct wall last_use)
+{
+    json_t *o = json_object();
+    set_i(o, "id", t->id);
+    set(o, "kind", json_string(t->join ? "join" : "api"));
+    set(o, "user", opt_text(t->user));
+    set(o, "admin", json_boolean(t->admin));
+    set(o, "pool", opt_text(t->pool));
+    set(o, "created_at", api_json_time(t->created_at));
+    set(o, "expires_at", api_json_time(t->expires_at));
+    set(o, "used_at", api_json_time(last_use));
+    set(o, "revoked", json_boolean(t->revoked));
+    return o;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is read of the database and may take long, a year of the ledger say: on a thread, by a
+ * connection of its own, so that the loop goes on answering. Two at a time, so that an audit does
+ * not hold up who asks what was spent, in the order in which they were asked for; who has gone, or
+ * has waited as long as he may, is not read for any more.
+ *
+ * Invariants.
+ *  1. The thread touches its aside, what that was given, and the reader; the loop touches of a
+ *     running one only what it may not (x, and
+ * cancel, which is atomic).
+ *  2. An aside is freed once: by the loop, when its thread has ended, or while it is in the queue.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define READERS 2
+#define ASIDES_MAX 32
+#define ASIDES_PER_USER_MAX 8
+#define LOOK_MS 200 /* at whether who asked is still there */
+
+/* A connection, and what is read by it now. */
+struct slot {
+    struct db_reader *reader; /* the thread's; NULL: not opened yet */
+    struct aside *now;
+};
+
+struct aside {
+    struct asides *in;
+    struct slot *slot;       /* NULL: in the queue */
+    struct http_exchange *x; /* NULL: answered, or gone */
+    struct link in_queue;
+    char user[CORE_NAME_MAX];
+    int64_t wait_ms;
+    api_aside_fn fn;
+    void *of;
+    api_aside_drop_fn drop;
+    atomic_int cancel;
+    char *text;
+    int rc;
+    struct err e;
+};
+
+struct asides {
+    bool is_over; /* destroyed, and threads have yet to end */
+    uv_loop_t *loop;
+    struct timers *timers;
+    char *path;
+    struct slot slots[READERS];
+    struct list queue;
+    int n_queued, n_running;
+    struct timer look;
+};
+
+/* ---- on the thread ---- */
+
+static int read_it(struct aside *s, json_t **ret_reply)
+{
+    struct db_reader **r = &s->slot->reader;
+    int rc = *r ? 0 : db_reader_open(s->in->path, r, &s->e);
+    if (rc != 0)
+        return rc;
+    db_reader_cancel_by(*r, &s->cancel);
+    rc = db_reader_begin(*r, &s->e);
+    if (rc == 0)
+        rc = s->fn(*r, s->of, ret_reply, &s->e);
+    db_reader_cancel_by(*r, NULL);
+    db_reader_end(*r);
+    return rc;
+}
+
+static void on_thread(void *ctx)
+{
+    struct aside *s = ctx;
+    json_t *reply = NULL;
+    s->rc = read_it(s, &reply);
+    if (s->rc == 0)
+        s->text = json_dump_text(reply);
+    json_decref(reply);
+}
+
+/* ---- on the loop ---- */
+
+static void begin_next(struct asides *in);
+
+static void free_aside(struct aside *s)
+{
+    s->drop(s->of);
+    free(s->text);
+    free(s);
+}
+
+static void free_asides(struct asides *in)
+{
+    for (int i = 0; i < READERS; i++)
+        db_reader_close(in->slots[i].reader);
+    free(in->path);
+    free(in);
+}
+
+static void on_thread_ended(void *ctx)
+{
+    struct aside *s = ctx;
+    struct asides *in = s->in;
+    s->slot->now = NULL;
+    in->n_running--;
+    if (s->x && s->rc == 0)
+        http_reply_text(s->x, 200, "application/json", s->text);
+    else if (s->x)
+        http_reply_err(s->x, &s->e);
+    free_aside(s);
+    if (!in->is_over)
+        begin_next(in);
+    else if (in->n_running == 0)
+        free_asides(in);
+}
+
+static void begin_next(struct asides *in)
+{
+    for (int i = 0; i < READERS && in->n_queued > 0; i++) {
+        struct slot *slot = &in->slots[i];
+        if (slot->now)
+            continue;
+        struct aside *s = LIST_ENTRY(list_pop(&in->queue), struct aside, in_queue);
+        in->n_queued--;
+        in->n_running++;
+        s->slot = slot;
+        slot->now = s;
+        uv_run_work(in->loop, on_thread, on_thread_ended, s);
+    }
+    if (in->n_running == 0)
+        timer_stop(in->timers, &in->look);
+}
+
+/* Nobody wants to know any more. */
+static void give_up(struct aside *s)
+{
+    struct asides *in = s->in;
+    s->x = NULL;
+    if (s->slot) {
+        atomic_store(&s->cancel, 1);
+        return;
+    }
+    link_remove(&s->in_queue);
+    in->n_queued--;
+    free_aside(s);
+}
+
+static void on_timeout(void *ctx, struct http_exchange *x)
+{
+    struct aside *s = ctx;
+    api_reply_failure(x, ERR_TIMEOUT,
+        "this was not read within %lld s, with what others had asked for before: ask for a shorter "
+        "time, or for less at once",
+        (long long)(s->wait_ms / 1000));
+    give_up(s);
+}
+
+static void on_gone(void *ctx, struct http_exchange *x)
+{
+    (void)x;
+    give_up(ctx);
+}
+
+/* Its client has closed the connection: the reply is nobody's. */
+static void look_at(struct aside *s)
+{
+    struct err e;
+    if (!s->x || !http_exchange_peer_left(s->x))
+        return;
+    err_set(&e, ERR_CANCELLED, "the client has gone");
+    http_reply_err(s->x, &e);
+    give_up(s);
+}
+
+static void on_look(struct timer *t, void *ctx)
+{
+    struct asides *in = ctx;
+    timer_start(in->timers, t, LOOK_MS);
+    for (int i = 0; i < READERS; i++)
+        if (in->slots[i].now)
+            look_at(in->slots[i].now);
+    LIST_FOREACH (&in->queue, l)
+        look_at(LIST_ENTRY(l, struct aside, in_queue));
+}
+
+static int waiting_of(const struct asides *in, const char *user)
+{
+    int n = 0;
+    LIST_FOREACH (&in->queue, l)
+        n += str_eq(LIST_ENTRY(l, struct aside, in_queue)->user, user);
+    return n;
+}
+
+void api_aside(const struct api *a, struct http_exchange *x, const char *user, int64_t wait_ms,
+    api_aside_fn fn, void *of, api_aside_drop_fn drop)
+{
+    struct asides *in = a->asides;
+    if (in->n_queued >= ASIDES_MAX) {
+        api_reply_failure(x, ERR_UNAVAILABLE,
+            "%d such questions wait already to be read from the database: ask again later",
+            ASIDES_MAX);
+        drop(of);
+        return;
+    }
+    if (waiting_of(in, user) >= ASIDES_PER_USER_MAX) {
+        api_reply_failure(x, ERR_THROTTLED,
+            "%d such questions of %s wait already to be read from the database: ask again when "
+            "those have been answered",
+            ASIDES_PER_USER_MAX, user);
+        drop(of);
+        return;
+    }
+    struct aside *s = mem_alloc(sizeof(*s));
+    *s = (struct aside){.in = in, .x = x, .wait_ms = wait_ms, .fn = fn, .of = of, .drop = drop};
+    STR_COPY(s->user, user);
+    http_exchange_wait(x, wait_ms, on_timeout, on_gone, s);
+    list_push_back(&in->queue, &s->in_queue);
+    in->n_queued++;
+    timer_start(in->timers, &in->look, LOOK_MS);
+    begin_next(in);
+}
+
+struct asides *asides_create(uv_loop_t *loop, struct timers *timers, const char *path)
+{
+    struct asides *in = mem_alloc(sizeof(*in));
+    *in = (struct asides){.loop = loop, .timers = timers, .path = mem_strdup(path)};
+    timer_init(&in->look, on_look, in);
+    return in;
+}
+
+/* Exchanges have ended with their servers before. */
+void asides_destroy(struct asides *in)
+{
+    if (!in)
+        return;
+    timer_stop(in->timers, &in->look);
+    for (struct link *l; (l = list_pop(&in->queue));)
+        free_aside(LIST_ENTRY(l, struct aside, in_queue));
+    in->is_over = true;
+    for (int i = 0; i < READERS; i++)
+        if (in->slots[i].now) {
+            in->slots[i].now->x = NULL;
+            atomic_store(&in->slots[i].now->cancel, 1);
+        }
+    if (in->n_running == 0)
+        free_asides(in);
+}

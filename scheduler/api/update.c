@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * POST /api/v1/jobs/ID/update: some of what a job was submitted with is to be something else; all
+ * of it in one commit, or nothing.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/api/jobupdate.h"
+#include <stdlib.h>
+
+struct updating {
+    struct api *api;
+    struct jobupdate u;
+    int64_t job;
+    char by[CORE_NAME_MAX];
+    struct later *later;
+};
+
+static int apply(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    struct updating *x = ctx;
+    struct event ev = jobupdate_event(&x->u, x->job, x->by);
+    int rc = api_look_up_ended(x->api, &x->u.to, e);
+    return rc != 0 ? rc : tick_apply(t, &ev, ret_id, e);
+}
+
+static void on_done(void *ctx, const struct err *e, int64_t id)
+{
+    struct updating *x = ctx;
+    api_on_done(x->later, e, id);
+    jobupdate_deinit(&x->u);
+    free(x);
+}
+
+/* What belayd's configuration has to know. */
+static int check_names(const struct api *a, const struct jobupdate *u, struct err *e)
+{
+    const struct job_row *to = &u->to.row;
+    if ((u->fields & UPDATE_BIT(UPDATE_POOL)) &&
+        pools_check_names(a->o.pools, to->pool, "changes", e) != 0)
+        return ERR_INVALID;
+    return u->fields & UPDATE_BIT(UPDATE_WINDOW) ? api_check_window(a, to, e) : 0;
+}
+
+static int parse(const struct api *a, const struct job_row *row, const json_t *body,
+    struct jobupdate *ret_update, struct err *e)
+{
+    struct spec_change spec = {0};
+    struct extras_row extras = {0};
+    int rc = db_read_spec(a->o.reader, row->id, &spec, e);
+    if (rc == 0 && row->extras != EXTRAS_NONE)
+        rc = db_read_extras(a->o.reader, row->extras, &extras, e);
+    const struct jobupdate_of of = {row, extras.text, spec.launch_json};
+    if (rc == 0)
+        rc = jobupdate_parse(body, &of, ret_update, e);
+    if (rc == 0 && (rc = check_names(a, ret_update, e)) != 0)
+        jobupdate_deinit(ret_update);
+    spec_change_deinit(&spec);
+    return rc;
+}
+
+void api_jobs_update(struct request *q)
+{
+    struct jobupdate u;
+    struct job_row row;
+    struct err e;
+    if (!api_may_change_row(q, "change", &row))
+        return;
+    json_t *body = api_body(q, JOBUPDATE_BYTES_MAX);
+    if (!body)
+        return;
+    int rc = parse(q->api, &row, body, &u, &e);
+    json_decref(body);
+    if (rc != 0) {
+        http_reply_err(q->x, &e);
+        return;
+    }
+    struct updating *x = mem_alloc(sizeof(*x));
+    *x = (struct updating){.api = q->api,
+        .u = u,
+        .job = q->id,
+        .later = later_create(q->api, q->x, API_COMMIT_WAIT_MS)};
+    STR_COPY(x->by, q->caller.user);
+    tick_post_work(q->api->o.tick, apply, on_done, x);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The API's routes that say why a job waits: reasons, who is ahead, when it may start, and what
+ * would let it start now; and what a job that is not submitted would come to.
+ */
+#include "scheduler/api/api_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/advice.h"
+#include "scheduler/core/ahead.h"
+#include "scheduler/core/estimate.h"
+#include "scheduler/core/explain.h"
+#include "scheduler/core/forecast.h"
+#include "scheduler/store/claim.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int keep_text(void *ctx, const struct attempt_row *r)
+{
+    STR_COPY(*(char(*)[CORE_TEXT_MAX])ctx, r->text);
+    return 0;
+}
+
+/* As the last attempt told it: they come by number. */
+static size_t explain_ended(
+    const struct api *a, const struct job_row *row, struct reason reasons[EXPLAIN_REASONS_MAX])
+{
+    char text[CORE_TEXT_MAX] = "", code[32] = "";
+    struct err e;
+    if (db_read_attempts(a->o.reader, row->id, keep_text, &text, &e) != 0)
+        log_warn("why a job ended cannot be read", log_i("job", row->id), log_err(&e));
+    if (row->end == END_FAILED && !str_starts(text, "exit code "))
+        snprintf(code, sizeof(code), ", exit code %d", (int)row->exit_code);
+    STR_COPY(reasons[0].code, "ended");
+    snprintf(reasons[0].text, sizeof(reasons[0].text), "the job has ended: %s%s%s%.180s",
+        end_kind_names[row->end], code, text[0] ? ", " : "", text);
+    if (row->attempts == 0)
+        return 1;
+    STR_COPY(reasons[1].code, "output");
+    snprintf(reasons[1].text, sizeof(reasons[1].text), "its output: belay logs %lld",
+        (long long)row->id);
+    return 2;
+}
+
+static int keep_store_text(void *ctx, const struct attempt_row *r)
+{
+    return r->end == END_STORE || r->end == END_STORE_AWAY ? keep_text(ctx, r) : 0;
+}
+
+/* The model does not keep the words of attempts that have ended. */
+static void explain_store(
+    const struct api *a, const struct job_row *row, struct reason *reasons, size_t *n)
+{
+    char text[CORE_TEXT_MAX] = "", cure[64] = "", why[170];
+    struct err e;
+    size_t i = 0;
+    while (i < *n && !str_eq(reasons[i].code, "store") && !str_eq(reasons[i].code, "store-away"))
+        i++;
+    if (i == *n)
+        return;
+    if (db_read_attempts(a->o.reader, row->id, keep_store_text, &text, &e) != 0)
+        log_warn("why a job is held cannot be read", log_i("job", row->id), log_err(&e));
+    if (!text[0])
+        return;
+    /* a line of its own: the other has when it is tried again */
+    if (str_eq(reasons[i].code, "store-away")) {
+        if (*n == EXPLAIN_REASONS_MAX)
+            return;
+        STR_COPY(reasons[*n].code, "store-away");
+        STR_SHORTEN(reasons[*n].text, text);
+        ++*n;
+        return;
+    }
+    if (strstr(text, "belay release")) { /* the words have the cure in them */
+        snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %.240s", text);
+        return;
+    }
+    STR_SHORTEN(why, text);
+    snprintf(cure, sizeof(cure), "; once that is mended: belay release %lld", (long long)row->id);
+    snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
+}
+
+/* It has its place, and its agent is not told of it before it is known whose the store is. */
+static size_t explain_claim(const struct api *a, const struct model *model,
+    const struct job_row *row, struct reason *reasons, size_t n)
+{
+    const struct job *j = model_job(model, row->id);
+    const struct attempt *at = j ? job_attempt(j) : NULL;
+    if (!at || at->row.state != ATTEMPT_ASSIGNED || row->method == CKPT_NONE ||
+        store_claim_is_ours(a->o.claim))
+        return n;
+    size_t more = n < EXPLAIN_REASONS_MAX ? n : EXPLAIN_REASONS_MAX - 1;
+    memmove(reasons + 1, reasons, more * sizeof(*reasons));
+    STR_COPY(reasons[0].code, "store");
+    snprintf(reasons[0].text, sizeof(reasons[0].text),
+        "it waits for the store of its checkpoints: %.210s", store_claim_text(a->o.claim));
+    return more + 1;
+}
+
+static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
+    struct reason reasons[EXPLAIN_REASONS_MAX])
+{
+    if (row->state == JOB_ENDED)
+        return explain_ended(a, row, reasons);
+    if (!model) {
+        STR_COPY(reasons[0].code, "disk-full");
+        STR_COPY(
+            reasons[0].text, "the disk that holds belayd's state is full: nothing new is decided");
+        return 1;
+    }
+    size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
+    explain_store(a, row, reasons, &n);
+    return explain_claim(a, model, row, reasons, n);
+}
+
+static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)
+{
+    const char *pool = model && row->state != JOB_ENDED ? core_criu_untried(model, row) : NULL;
+    char text[512];
+    if (!pool)
+        return;
+    snprintf(text, sizeof(text),
+        "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image "
+        "needs "
+        "criu %s, "
+        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the "
+        "pool says "
+        "so)",
+        pool,
+        row->need.gpus > 0
+            ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later"
+            : "3.17 or later");
+    json_array_append_new(
+        list, json_pack("{s:s,s:o}", "code", "criu-untried", "text", json_text(text)));
+}
+
+static json_t *reasons_json(const struct reason *r, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s,s:o}", "code", r[i].code, "text", json_text(r[i].text)));
+    return list;
+}
+
+static json_t *ahead_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct ahead h;
+    if (!model || !core_ahead(model, tick_now(a->o.tick), id, &h))
+        return json_null();
+    json_t *first = json_array();
+    for (size_t i = 0; i < h.n_first; i++) {
+        const struct ahead_job *j = &h.first[i];
+        json_array_append_new(
+            first, json_pack("{s:I,s:o,s:o,s:o}", "id", (json_int_t)j->job, "name",
+                       json_text(j->name), "user", json_text(j->user), "why", json_text(j->why)));
+    }
+    return json_pack("{s:I,s:b,s:o}", "count", (json_int_t)h.n, "exact", h.exact, "first", first);
+}
+
+static json_t *changes_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct reason r[REMEDIES_MAX];
+    return reasons_json(
+        r, model ? core_remedies(model, tick_now(a->o.tick), id, r, REMEDIES_MAX) : 0);
+}
+
+static json_t *forecast_json(const struct model *model, const struct forecast *f)
+{
+    const struct node *n = f->node != CORE_ID_NONE ? model_node(model, f->node) : NULL;
+    const struct offer *o = f->offer != CORE_ID_NONE ? model_offer(model, f->offer) : NULL;
+    return json_pack("{s:b,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "now", f->is_now, "median",
+        api_json_time(f->median), "latest", api_json_time(f->latest), "node",
+        n ? json_text(n->row.name) : json_null(), "pool",
+        n   ? json_text(n->row.pool)
+        : o ? json_text(o->row.pool)
+            : json_null(),
+        "type", o ? json_text(o->row.type) : json_null(), "input_uusd", (json_int_t)f->input_uusd,
+        "unknown", f->why[0] ? json_text(f->why) : json_null());
+}
+
+static json_t *estimate_json(const struct api *a, const struct model *model, int64_t id)
+{
+    struct forecast f;
+    return model && core_forecast(model, tick_now(a->o.tick), id, &f) ? forecast_json(model, &f)
+                                                                      : json_null();
+}
+
+static json_t *brief_json(const struct api *a, const struct model *model, const struct job_row *row)
+{
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    size_t n = explain(a, model, row, reasons);
+    json_t *list = reasons_json(reasons, n),
+           *warnings = advice_on_job(a->o.pools, a->o.reader, row);
+    warn_of_criu(warnings, model, row);
+    return json_pack("{s:o,s:o}", "reasons", list, "warnings", warnings);
+}
+
+json_t *api_why_brief(const struct api *a, const struct model *model, int64_t id, struct err *e)
+{
+    struct job_row row;
+    return db_read_job(a->o.reader, id, &row, e) == 0 ? brief_json(a, model, &row) : NULL;
+}
+
+static void tell(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id, bool brief)
+{
+    struct job_row row;
+    struct err e;
+    if (db_read_job(a->o.reader, id, &row, &e) != 0) {
+        http_reply_err(x, &e);
+        return;
+    }
+    json_t *o = brief_json(a, model, &row);
+    json_object_set_new(o, "id", json_integer(id));
+    json_object_set_new(o, "state", json_string(sm_name(&job_sm, row.state)));
+    json_object_set_new(o, "ahead", brief ? json_null() : ahead_json(a, model, id));
+    json_object_set_new(o, "estimate", brief ? json_null() : estimate_json(a, model, id));
+    json_object_set_new(o, "changes", brief ? json_array() : changes_json(a, model, id));
+    api_reply_json(x, 200, o);
+}
+
+static void tell_why(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
+    tell(a, x, model, id, false);
+}
+
+static void tell_reasons(
+    const struct api *a, struct http_exchange *x, const struct model *model, int64_t id)
+{
+    tell(a, x, model, id, true);
+}
+
+void api_jobs_why(struct request *q)
+{
+    int64_t brief;
+    if (api_query_i64(q, "brief", 0, 1, 0, &brief))
+        api_look(q, brief ? tell_reasons : tell_why, q->id);
+}
+
+/* ---- what a submit would come to ---- */
+
+struct question {
+    struct turn turn;
+    struct api *api;
+    struct jobspec s;
+    struct later *later;
+};
+
+static json_t *known(int64_t uusd)
+{
+    return api_json_opt(uusd, -1);
+}
+
+static json_t *submit_estimate_json(const struct model *model, const struct estimate *t)
+{
+    json_t *o = json_pack("{s:I,s:o,s:i,s:I}", "id", (json_int_t)t->job, "estimate",
+        forecast_json(model, &t->start), "nodes", (int)t->nodes, "tasks", (json_int_t)t->tasks);
+    json_object_set_new(o, "runs",
+        t->most_ms == 0
+            ? json_null()
+            : json_pack("{s:I,s:I,s:I}", "expected_ms", (json_int_t)t->expected_ms, "least_ms",
+                  (json_int_t)t->least_ms, "most_ms", (json_int_t)t->most_ms));
+    json_object_set_new(o, "cost",
+        json_pack("{s:o,s:o,s:o,s:o,s:I}", "uusd_per_hour", known(t->uusd_h), "expected_uusd",
+            known(t->expected_uusd), "least_uusd", known(t->least_uusd), "most_uusd",
+            known(t->most_uusd), "input_uusd", (json_int_t)t->input_uusd));
+    json_object_set_new(o, "reasons", reasons_json(t->reasons, t->n_reasons));
+    json_object_set_new(o, "changes", reasons_json(t->changes, t->n_changes));
+    return o;
+}
+
+static void estimate_now(struct turn *turn, void *moment)
+{
+    struct question *k = LIST_ENTRY(turn, struct question, turn);
+    struct api *a = k->api;
+    struct http_exchange *x = later_take(k->later);
+    struct estimate *t = mem_alloc(sizeof(*t));
+    struct event ev = api_submit_event(&k->s);
+    struct err e;
+    ev.now = tick_now(a->o.tick);
+    int rc = 0;
+    if (x && !moment)
+        rc = err_set(&e, ERR_NO_SPACE,
+            "the disk that holds belayd's state is full: nothing can be said of what would start");
+    if (x && rc == 0)
+        rc = api_look_up_ended(a, &k->s, &e);
+    if (x && rc == 0)
+        rc = core_estimate(tick_model(a->o.tick), &ev, t, &e);
+    if (x && rc != 0)
+        http_reply_err(x, &e);
+    else if (x)
+        api_reply_json(x, 200, submit_estimate_json(tick_model(a->o.tick), t));
+    jobspec_deinit(&k->s);
+    free(t);
+    free(k);
+}
+
+void api_jobs_estimate(struct request *q)
+{
+    struct jobspec s;
+    if (!api_read_submission(q, &s))
+        return;
+    struct question *k = mem_alloc(sizeof(*k));
+    *k = (struct question){.turn.run = estimate_now, .api = q->api, .s = s};
+    if (api_take_turn(q, &k->turn)) {
+        k->later = later_create(q->api, q->x, API_COMMIT_WAIT_MS);
+        return;
+    }
+    jobspec_deinit(&k->s);
+    free(k);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The section `budgets:` of belayd's configuration.
+ */
+#ifndef BELAY_SCHEDULER_CONFIG_BUDGETS_H
+#define BELAY_SCHEDULER_CONFIG_BUDGETS_H
+
+#include "base/yaml.h"
+#include "scheduler/config/windows.h"
+#include "scheduler/core/budget.h"
+
+struct config_budget {
+    struct budget_options options; /* without its window and its zone */
+    char window[WINDOW_NAME_MAX];  /* "": none */
+    char tz[ZONE_NAME_MAX];
+    char *mails[BUDGET_MAILS_MAX]; /* options.n_mails of them */
+};
+
+/* As the caller's reader goes over the file's root; windows are those of the file. *ret_budgets is
+ * freed with config_budgets_free in any case. */
+void config_read_budgets(struct yaml_reader *root, const struct config_window *windows,
+    size_t n_windows, struct config_budget **ret_budgets, size_t *ret_n);
+void config_budgets_free(struct config_budget *budgets, size_t n);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/deadlines.h"
+
+#define LOOK_LEAST_MS 10
+#define STEP_MOST_MS 3600000
+#define MARGIN_MOST 900
+#define CAP_MOST 1000
+
+/* As enum finish_rule has them. */
+static const char *const policy_words[] = {
+    "planned", "uniform", "uniform-sticky", "uniform-plain", "greedy", "on-demand", NULL};
+
+static int64_t opt_time(
+    struct yaml_reader *r, const char *key, int64_t least_ms, int64_t most_ms, int64_t usual_ms)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    int64_t ms = yaml_opt_duration_ms(r, key, usual_ms);
+    if (node && r->rc == 0 && (ms < least_ms || ms > most_ms))
+        yaml_reader_fail(r, node, "expected a time from %lldms to %llds, found \"%s\"",
+            (long long)least_ms, (long long)(most_ms / 1000), node->text);
+    return ms;
+}
+
+void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_options)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "deadlines");
+    struct yaml_reader r;
+    *ret_options = pace_usual;
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    ret_options->rule =
+        (enum finish_rule)yaml_opt_enum(&r, "policy", policy_words, (int)pace_usual.rule);
+    ret_options->look_ms = opt_time(&r, "look", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.look_ms);
+    const struct yaml_node *step = yaml_opt(&r, "step");
+    ret_options->step_ms = opt_time(&r, "step", LOOK_LEAST_MS, STEP_MOST_MS, pace_usual.step_ms);
+    ret_options->work_margin_pct =
+        (int32_t)yaml_opt_i64(&r, "work_margin", 0, MARGIN_MOST, pace_usual.work_margin_pct);
+    ret_options->cap_pct = (int32_t)yaml_opt_i64(&r, "cap", 0, CAP_MOST, pace_usual.cap_pct);
+    if (r.rc == 0 && ret_options->step_ms < ret_options->look_ms)
+        yaml_reader_fail(&r, step ? step : map,
+            "expected a step that is not shorter than look, %lldms",
+            (long long)ret_options->look_ms);
+    int rc = yaml_reader_finish(&r);
+    root->rc = root->rc ? root->rc : rc;
+}

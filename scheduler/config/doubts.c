@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/doubts.h"
+
+#include "base/fs.h"
+#include "base/str.h"
+#include "ckpt/master.h"
+#include "scheduler/config/reach.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECRET_MAX 4096
+
+/* ---- pools ---- */
+
+/* us-east-1a, us-west-2-lax-1a; us-central1-a; 1. Of other providers nothing is known. */
+static bool is_zone_of(const char *provider, const char *zone, const char *region)
+{
+    size_t n = strlen(region);
+    if (str_eq(provider, "azure"))
+        return zone[0] && strspn(zone, "0123456789") == strlen(zone);
+    if (str_eq(provider, "gcp"))
+        return str_starts(zone, region) && zone[n] == '-' && zone[n + 1];
+    return !str_eq(provider, "aws") || (str_starts(zone, region) && zone[n]);
+}
+
+static bool has_setting(const struct cloud_provider *p, const char *key)
+{
+    for (const struct cloud_setting *s = p->settings; s->key; s++)
+        if (str_eq(s->key, key))
+            return true;
+    return false;
+}
+
+static int check_offers(const struct config_pool *p, struct err *e)
+{
+    const struct offer_row *first = NULL;
+    for (size_t i = 0; i < p->n_offers; i++) {
+        const struct offer_row *o = &p->offers[i];
+        if (p->provider->offers == CLOUD_OFFERS_ZONES &&
+            !is_zone_of(p->provider->name, o->zone, p->row.region))
+            return err_set(e, ERR_CONFIG, "pool %s: zones: %s is not a zone of region %s",
+                p->row.name, o->zone, p->row.region);
+        if (!o->arch[0] || !has_setting(p->provider, "image"))
+            continue;
+        if (first && !str_eq(first->arch, o->arch))
+            return err_set(e, ERR_CONFIG,
+                "pool %s: types: %s is %s and %s is %s, and its one image boots on one of them: "
+                "make a pool for each",
+                p->row.name, first->type, first->arch, o->type, o->arch);
+        first = o;
+    }
+    return 0;
+}
+
+int doubts_of_pools(const struct config *pools, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < pools->n_pools && rc == 0; i++)
+        if (pools->pools[i].row.elastic && !pools->pools[i].endpoint)
+            rc = check_offers(&pools->pools[i], e);
+    return rc;
+}
+
+/* ---- files ---- */
+
+static int check_secret(const char *path, const char *key, struct err *e)
+{
+    struct buf text = {0};
+    int rc = path ? fs_read_secret(path, SECRET_MAX, &text, e) : 0;
+    buf_wipe(&text);
+    return rc == 0 ? 0 : err_wrap(e, "%s", key);
+}
+
+static int check_readable(const char *path, const char *key, struct err *e)
+{
+    if (!path || access(path, R_OK) == 0)
+        return 0;
+    return err_errno(e, errno, "%s: %s cannot be read", key, path);
+}
+
+int doubts_of_files(const struct config *c, const struct config *pools, struct err *e)
+{
+    struct master m = {0};
+    int rc = 0;
+    for (size_t i = 0; i < pools->n_pools && rc == 0; i++)
+        if (check_readable(pools->pools[i].credentials, "credentials", e) != 0)
+            rc = err_wrap(e, "pool %s", pools->pools[i].row.name);
+    for (size_t i = 0; i < c->notify.n_hooks && rc == 0; i++) {
+        rc = check_secret(c->notify.files[i].url_file, "webhooks: url_file", e);
+        if (rc == 0)
+            rc = check_secret(c->notify.files[i].secret_file, "webhooks: secret_file", e);
+    }
+    if (rc == 0)
+        rc = check_secret(c->notify.password_file, "mail: password_file", e);
+    if (rc == 0)
+        rc = check_readable(c->notify.ca_file, "mail: ca_file", e);
+    if (rc != 0)
+        return rc;
+    rc = master_read(c->key_file, &m, e);
+    master_wipe(&m);
+    return rc == ERR_NOT_FOUND ? 0 : rc ? err_wrap(e, "key_file") : 0; /* a start makes it */
+}
+
+/* ---- the name ---- */
+
+static void dialled_host(const struct config *c, char *out, size_t size)
+{
+    const char *from = strstr(c->server_url, "://");
+    if (c->server_url[0]) {
+        from = from ? from + 3 : c->server_url;
+        size_t n = strcspn(from, *from == '[' ? "]" : ":/?#");
+        snprintf(
+            out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
+    } else if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
+        if (gethostname(out, size) != 0)
+            out[0] = '\0';
+        out[size - 1] = '\0';
+    } else {
+        str_copy(out, size, c->listen_host);
+    }
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    if (a->sa_family == AF_INET)
+        inet_ntop(
+            AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, text, sizeof(text));
+    else
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, text,
+            sizeof(text));
+    return reach_is_loopback(text);
+}
+
+int doubts_of_name(const struct config *base, const struct config *pools, struct err *e)
+{
+    const char *name = reach_first_cloud(pools);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    char host[256] = "";
+    if (!name)
+        return 0;
+    dialled_host(base, host, sizeof(host));
+    int code = getaddrinfo(host, NULL, &hints, &list);
+    if (code != 0)
+        return err_set(e, ERR_CONFIG,
+            "pool %s: its machines would dial %s, which is not known here (%s): set server: to a "
+            "name that they reach",
+            name, host, gai_strerror(code));
+    bool leads_out = false;
+    for (const struct addrinfo *a = list; a; a = a->ai_next)
+        leads_out |= !is_loopback(a->ai_addr);
+    freeaddrinfo(list);
+    if (!leads_out)
+        return err_set(e, ERR_CONFIG,
+            "pool %s: its machines would dial %s, which is known here as loopback: set server: to "
+            "a name that they reach",
+            name, host);
+    return 0;
+}

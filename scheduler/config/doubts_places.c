@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The places that a start makes or writes (see doubts.h). The kernel is asked what the effective
+ * user may do (faccessat), and nothing is made to find it out. Below the state directory only what
+ * a start would fail on is looked at.
+ */
+#include "scheduler/config/doubts.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *own_user(char *out, size_t size)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    if (pw)
+        snprintf(out, size, "%s", pw->pw_name);
+    else
+        snprintf(out, size, "%lld", (long long)geteuid());
+    return out;
+}
+
+static int refuse(const char *key, const char *path, const char *what, int errnum, struct err *e)
+{
+    char user[64];
+    return err_errno(
+        e, errnum, "%s: %s cannot be %s by user %s", key, path, what, own_user(user, sizeof(user)));
+}
+
+static bool may(const char *path, int mode)
+{
+    return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
+}
+
+/* Files can be made in it. */
+static int check_directory(const char *key, const char *path, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return refuse(key, path, "used", errno, e);
+    if (!S_ISDIR(st.st_mode))
+        return refuse(key, path, "used", ENOTDIR, e);
+    return may(path, R_OK | W_OK | X_OK) ? 0 : refuse(key, path, "written", errno, e);
+}
+
+/* It is one, or mkdir -p would make it: the nearest directory above it that exists can be
+ * written. */
+static int check_made(const char *key, const char *path, struct err *e)
+{
+    char *above = mem_strdup(path), *slash;
+    struct stat st;
+    int rc = 0, failed = 0;
+    while (stat(above, &st) != 0) {
+        failed = errno;
+        slash = strrchr(above, '/');
+        if (failed != ENOENT || !slash || !above[1])
+            break;
+        slash[slash == above] = '\0';
+        failed = 0;
+    }
+    if (failed != 0)
+        rc = refuse(key, path, "used", failed, e);
+    else if (str_eq(above, path))
+        rc = check_directory(key, path, e);
+    else if (!S_ISDIR(st.st_mode))
+        rc = refuse(key, path, "made", ENOTDIR, e);
+    else if (!may(above, W_OK | X_OK))
+        rc = refuse(key, path, "made", errno, e);
+    free(above);
+    return rc;
+}
+
+/* The directory that path is in, where its file is made by a start: it has to be there, but for the
+ * state directory, which a start makes first. */
+static int check_parent(const struct config *c, const char *key, const char *path, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash == path ? mem_strdup("/") : mem_strndup(path, (size_t)(slash - path));
+    int rc = str_eq(dir, c->state_dir) ? 0 : check_directory(key, dir, e);
+    free(dir);
+    return rc;
+}
+
+/* ---- the state directory ---- */
+
+static const struct {
+    const char *name;
+    int mode;
+} files[] = {
+    {"belay.db", R_OK | W_OK},
+    {"belay.db-wal", R_OK | W_OK},
+    {"belay.db-shm", R_OK | W_OK},
+    {"belay.db.lock", R_OK | W_OK},
+    {"ca.pem", R_OK},
+    {"ca.key", R_OK},
+    {"checkpoint.key-ids", R_OK},
+    {"pools.yaml", R_OK},
+};
+
+static int check_state_file(const struct config *c, size_t i, struct err *e)
+{
+    char *path = mem_printf("%s/%s", c->state_dir, files[i].name);
+    struct stat st;
+    int rc = 0;
+    if (stat(path, &st) != 0)
+        rc = errno == ENOENT ? 0 : refuse("state", path, "read", errno, e);
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_CONFIG, "state: %s is not a regular file", path);
+    else if (!may(path, files[i].mode))
+        rc = refuse("state", path, files[i].mode & W_OK ? "written" : "read", errno, e);
+    free(path);
+    return rc;
+}
+
+/* The authority is made whole or not at all; half of one is never mended by a start. */
+static int check_authority(const struct config *c, struct err *e)
+{
+    char *cert = mem_printf("%s/ca.pem", c->state_dir),
+         *key = mem_printf("%s/ca.key", c->state_dir);
+    int rc = 0;
+    if (may(cert, F_OK) && !may(key, F_OK))
+        rc = err_set(e, ERR_CONFIG,
+            "state: %s is there without its key %s: put the key back from a copy", cert, key);
+    free(cert);
+    free(key);
+    return rc;
+}
+
+static int check_state(const struct config *c, struct err *e)
+{
+    static const char *const made[] = {"logs", "workdirs"};
+    int rc = check_made("state", c->state_dir, e);
+    if (rc != 0 || !may(c->state_dir, F_OK))
+        return rc;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && rc == 0; i++)
+        rc = check_state_file(c, i, e);
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]) && rc == 0; i++) {
+        char *path = mem_printf("%s/%s", c->state_dir, made[i]);
+        rc = check_made("state", path, e);
+        free(path);
+    }
+    return rc == 0 ? check_authority(c, e) : rc;
+}
+
+/* ---- all ---- */
+
+static int check_socket(const struct config *c, struct err *e)
+{
+    struct stat st;
+    int rc = check_parent(c, "socket", c->socket, e);
+    if (rc == 0 && lstat(c->socket, &st) == 0 && !S_ISSOCK(st.st_mode))
+        rc = err_set(e, ERR_CONFLICT,
+            "socket: %s is there and is no socket: move it away, or name another path", c->socket);
+    return rc;
+}
+
+static int check_key_file(const struct config *c, struct err *e)
+{
+    if (c->encryption == ENCRYPTION_NONE || may(c->key_file, F_OK))
+        return 0;
+    return check_parent(c, "key_file", c->key_file, e);
+}
+
+/* Once a cluster has a directory in it the store itself needs not be written any more. */
+static int check_store(const struct config *c, struct err *e)
+{
+    static const char scheme[] = "file://";
+    const char *text = c->store + strlen(scheme);
+    struct buf path = {0};
+    int rc = 0;
+    if (!str_starts(c->store, scheme))
+        return 0;
+    rc = str_url_decode(&path, text, strlen(text), false, e);
+    if (rc == 0) {
+        buf_printf(&path, "/%s", c->cluster);
+        rc = check_made("store", buf_str(&path), e);
+    }
+    buf_deinit(&path);
+    return rc;
+}
+
+/* Root may write everything; that says nothing of the user whose state this is. */
+static void warn_of_other_user(const struct config *c)
+{
+    char *path = mem_printf("%s/belay.db", c->state_dir);
+    struct stat st;
+    bool is_there = stat(path, &st) == 0 || stat(c->state_dir, &st) == 0;
+    if (is_there && geteuid() == 0 && st.st_uid != 0)
+        log_warn(
+            "the state is another user's: check as that user, or what it may not write is not seen",
+            log_s("state", c->state_dir), log_i("uid", (int64_t)st.st_uid));
+    free(path);
+}
+
+int doubts_of_places(const struct config *c, struct err *e)
+{
+    int rc = check_state(c, e);
+    if (rc == 0)
+        rc = check_socket(c, e);
+    if (rc == 0)
+        rc = check_key_file(c, e);
+    if (rc == 0)
+        rc = check_store(c, e);
+    if (rc == 0)
+        warn_of_other_user(c);
+    return rc;
+}

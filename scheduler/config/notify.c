@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/notify.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/notify/notify_text.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SENDMAIL "/usr/sbin/sendmail"
+
+static void finish(struct yaml_reader *root, struct yaml_reader *r)
+{
+    int rc = yaml_reader_finish(r);
+    root->rc = root->rc ? root->rc : rc;
+}
+
+static char *opt_path(struct yaml_reader *r, const char *key)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *path = yaml_opt_str(r, key, 1024, NULL);
+    if (path && path[0] != '/')
+        yaml_reader_fail(r, node, "expected an absolute path, found %s",
+            str_show(path, (char[STR_SHOW_MAX]){0}));
+    return mem_strdup(path);
+}
+
+/* The bit of a word; 0: it is none. */
+static int32_t event_bit(const char *word)
+{
+    if (str_eq(word, "array-tasks"))
+        return NOTIFY_ARRAY_TASKS;
+    for (int k = 0; k < NOTIFY_EVENTS; k++)
+        if (str_eq(word, notify_event_names[k]))
+            return 1 << k;
+    return 0;
+}
+
+static int32_t read_events(struct yaml_reader *r)
+{
+    const struct yaml_node *list = yaml_opt_seq(r, "events", NOTIFY_EVENTS + 1);
+    int32_t events = 0;
+    if (!list)
+        return 1 << NOTIFY_BEGIN | 1 << NOTIFY_END | 1 << NOTIFY_FAIL | 1 << NOTIFY_REQUEUE |
+               1 << NOTIFY_BUDGET | 1 << NOTIFY_BOOTS;
+    for (size_t i = 0; i < list->n_items && r->rc == 0; i++) {
+        const struct yaml_node *item = list->items[i];
+        int32_t bit = item->type == YAML_SCALAR ? event_bit(item->text) : 0;
+        if (!bit)
+            yaml_reader_fail(r, item,
+                "events: expected begin, end, fail, requeue, time-limit, time-limit-50, -80, -90, "
+                "invalid-depend, budget, boots-fail or array-tasks");
+        events |= bit;
+    }
+    return events;
+}
+
+static void read_hook(struct yaml_reader *root, const struct yaml_node *node, struct notify_hook *h,
+    struct config_hook *f)
+{
+    struct yaml_reader r;
+    struct err why;
+    yaml_reader_init(&r, root->file, node, root->e);
+    if (!str_is_name(node->key, CORE_NAME_MAX - 1))
+        yaml_reader_fail(&r, node,
+            "%s is not the name of a webhook: letters, digits, '.', '_', '-'",
+            str_show(node->key, (char[STR_SHOW_MAX]){0}));
+    STR_COPY(h->name, node->key);
+    f->url = mem_strdup(yaml_opt_str(&r, "url", NOTIFY_URL_MAX, NULL));
+    f->url_file = opt_path(&r, "url_file");
+    f->secret_file = opt_path(&r, "secret_file");
+    h->events = read_events(&r);
+    if (r.rc == 0 && !f->url == !f->url_file)
+        yaml_reader_fail(&r, NULL, "a webhook needs url, or url_file: a file with it");
+    if (r.rc == 0 && f->url && notify_check_url(f->url, NULL, &why) != 0)
+        yaml_reader_fail(&r, yaml_opt(&r, "url"), "%s", why.text);
+    finish(root, &r);
+}
+
+static void read_hooks(struct yaml_reader *root, struct config_notify *c)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "webhooks");
+    if (map && root->rc == 0 && map->n_items > NOTIFY_HOOKS_MAX)
+        yaml_reader_fail(
+            root, map, "webhooks: at most %d, found %zu", NOTIFY_HOOKS_MAX, map->n_items);
+    for (size_t i = 0; map && i < map->n_items && root->rc == 0; i++, c->n_hooks++)
+        read_hook(root, map->items[i], &c->hooks[i], &c->files[i]);
+}
+
+static void read_mail(struct yaml_reader *root, struct config_notify *c)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "mail");
+    struct yaml_reader r;
+    struct err why;
+    c->from = mem_strdup("belay");
+    c->sendmail = mem_strdup(SENDMAIL);
+    if (!map || root->rc != 0)
+        return;
+    yaml_reader_init(&r, root->file, map, root->e);
+    const char *smtp = yaml_opt_str(&r, "smtp", 512, NULL),
+               *user = yaml_opt_str(&r, "user", 256, NULL);
+    const char *from = yaml_opt_str(&r, "from", NOTIFY_ADDRESS_MAX, "belay");
+    if (r.rc == 0 && smtp && !str_starts(smtp, "smtp://") && !str_starts(smtp, "smtps://"))
+        yaml_reader_fail(
+            &r, yaml_opt(&r, "smtp"), "expected smtps://HOST[:PORT] or smtp://HOST[:PORT]");
+    if (r.rc == 0 && smtp && strpbrk(smtp, "@\"' \\\t"))
+        yaml_reader_fail(&r, yaml_opt(&r, "smtp"),
+            "user and password are keys of their own: user, password_file");
+    if (r.rc == 0 && notify_check_address(from, &why) != 0)
+        yaml_reader_fail(&r, yaml_opt(&r, "from"), "%s", why.text);
+    free(c->from);
+    c->from = mem_strdup(from);
+    c->smtp = mem_strdup(smtp);
+    c->user = mem_strdup(user);
+    c->password_file = opt_path(&r, "password_file");
+    c->ca_file = opt_path(&r, "ca_file");
+    char *sendmail = opt_path(&r, "sendmail");
+    if (r.rc == 0 && smtp && sendmail)
+        yaml_reader_fail(&r, yaml_opt(&r, "sendmail"),
+            "mail goes by smtp or by sendmail: leave one of them out");
+    if (r.rc == 0 && (user || c->password_file || c->ca_file) && !smtp)
+        yaml_reader_fail(&r, NULL, "user, password_file and ca_file are for smtp");
+    if (sendmail) {
+        free(c->sendmail);
+        c->sendmail = sendmail;
+    }
+    finish(root, &r);
+}
+
+static void read_allow(struct yaml_reader *root, struct config_notify *c)
+{
+    const struct yaml_node *list = yaml_opt_seq(root, "notify_allow", NOTIFY_ALLOW_MAX);
+    struct err why;
+    for (size_t i = 0; list && i < list->n_items && root->rc == 0; i++)
+        if (list->items[i]->type != YAML_SCALAR)
+            yaml_reader_fail(
+                root, list->items[i], "notify_allow: expected a host or a range of addresses");
+        else if (notify_guard_add(&c->guard, list->items[i]->text, &why) != 0)
+            yaml_reader_fail(root, list->items[i], "notify_allow: %s", why.text);
+}
+
+void config_read_notify(struct yaml_reader *root, struct config_notify *ret)
+{
+    *ret = (struct config_notify){0};
+    read_hooks(root, ret);
+    read_mail(root, ret);
+    read_allow(root, ret);
+}
+
+void config_notify_deinit(struct config_notify *c)
+{
+    for (size_t i = 0; i < NOTIFY_HOOKS_MAX; i++) {
+        free(c->files[i].url);
+        free(c->files[i].url_file);
+        free(c->files[i].secret_file);
+    }
+    free(c->smtp);
+    free(c->sendmail);
+    free(c->from);
+    free(c->user);
+    free(c->password_file);
+    free(c->ca_file);
+    *c = (struct config_notify){0};
+}

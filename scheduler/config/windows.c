@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/config/windows.h"
+
+#include "job/cron.h"
+#include "job/daily.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <string.h>
+
+/* As a crontab has them: "mon-fri", "sat,sun". */
+static void read_days(struct yaml_reader *r, struct window *w)
+{
+    const struct yaml_node *node = yaml_opt(r, "days");
+    const char *text = yaml_opt_str(r, "days", 64, "*");
+    char schedule[96] = "0 0 * * ", shown[STR_SHOW_MAX];
+    struct cron c;
+    struct err why;
+    if (r->rc != 0)
+        return;
+    strncat(schedule, text, 64);
+    if (strpbrk(text, " \t") || cron_parse(schedule, &c, &why) != 0)
+        yaml_reader_fail(
+            r, node, "expected days such as mon-fri or sat,sun, found %s", str_show(text, shown));
+    else
+        w->days = c.weekdays;
+}
+
+static int opt_minutes(struct yaml_reader *r, const char *key)
+{
+    const struct yaml_node *node = yaml_opt(r, key);
+    const char *text = yaml_req_str(r, key, 16);
+    char shown[STR_SHOW_MAX];
+    int minutes = 0;
+    if (r->rc == 0 && !daily_parse_time(text, strlen(text), &minutes))
+        yaml_reader_fail(r, node, "expected a time of the day such as \"20:00\", found %s",
+            str_show(text, shown));
+    return minutes;
+}
+
+static void read_window(
+    struct yaml_reader *root, const struct yaml_node *node, struct config_window *c)
+{
+    struct yaml_reader r;
+    char shown[STR_SHOW_MAX];
+    yaml_reader_init(&r, root->file, node, root->e);
+    if (!str_is_name(node->key, WINDOW_NAME_MAX - 1))
+        yaml_reader_fail(&r, node,
+            "%s is not the name of a window: letters, digits, '.', '_', '-', at most %d",
+            str_show(node->key, shown), WINDOW_NAME_MAX - 1);
+    STR_COPY(c->window.name, node->key);
+    read_days(&r, &c->window);
+    c->window.from_min = opt_minutes(&r, "from");
+    c->window.to_min = opt_minutes(&r, "to");
+    const struct yaml_node *tz = yaml_opt(&r, "tz");
+    STR_COPY(c->tz, yaml_opt_str(&r, "tz", ZONE_NAME_MAX - 1, ZONE_UTC));
+    if (r.rc == 0 && !zone_is_name(c->tz, strlen(c->tz)))
+        yaml_reader_fail(
+            &r, tz, "expected a time zone such as Europe/Berlin, found %s", str_show(c->tz, shown));
+    int rc = yaml_reader_finish(&r);
+    if (root->rc == 0)
+        root->rc = rc;
+}
+
+void config_read_windows(
+    struct yaml_reader *root, struct config_window **ret_windows, size_t *ret_n)
+{
+    const struct yaml_node *map = yaml_opt_map(root, "windows");
+    *ret_windows = NULL;
+    *ret_n = 0;
+    if (!map || root->rc != 0)
+        return;
+    if (map->n_items > CONFIG_WINDOWS_MAX) {
+        yaml_reader_fail(
+            root, map, "windows: at most %d, found %zu", CONFIG_WINDOWS_MAX, map->n_items);
+        return;
+    }
+    *ret_windows = mem_array(map->n_items, sizeof(**ret_windows));
+    for (size_t k = 0; k < map->n_items && root->rc == 0; k++)
+        read_window(root, map->items[k], &(*ret_windows)[(*ret_n)++]);
+}

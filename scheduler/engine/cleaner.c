@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See cleaner.h. Invariants:
+ *  1. The port is asked only for a row whose CLEANING is on disk.
+ *  2. One at a time: the core decides the next after the answer to this one was applied.
+ *
+ *   touched ---> the port works ---> it is told ---> applied
+ *                                       ^  |
+ *                                       +--+ the disk is full: again
+ */
+#include "scheduler/engine/cleaner.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define TELL_AGAIN_MS 5000
+
+struct cleaner {
+    struct tick *tick;
+    struct timers *timers;
+    struct cleaner_port *port;
+    bool working;
+    struct event told; /* the newest answer; of no job before the first */
+    struct timer again;
+};
+
+static void on_told(void *ctx, const struct err *e, int64_t id)
+{
+    struct cleaner *c = ctx;
+    (void)id;
+    if (e && e->kind == ERR_NO_SPACE)
+        timer_start(c->timers, &c->again, TELL_AGAIN_MS);
+}
+
+static void on_again(struct timer *t, void *ctx)
+{
+    struct cleaner *c = ctx;
+    (void)t;
+    if (c->told.cleaned.job)
+        tick_post(c->tick, &c->told, on_told, c);
+    else
+        cleaner_start(c);
+}
+
+static void on_done(void *ctx, int64_t kept_bytes, const struct err *e)
+{
+    struct cleaner *c = ctx;
+    c->working = false;
+    c->told.cleaned.failed = e != NULL;
+    c->told.cleaned.kept_bytes = kept_bytes;
+    STR_COPY(c->told.cleaned.text, e ? e->text : "");
+    if (e)
+        log_warn("the checkpoints of a job that ended could not be cleaned; it is tried again",
+            log_i("job", c->told.cleaned.job), log_err(e));
+    tick_post(c->tick, &c->told, on_told, c);
+}
+
+void cleaner_touch(struct cleaner *c, const struct leftover_row *r)
+{
+    if (r->state != LEFTOVER_CLEANING || c->working)
+        return;
+    c->working = true;
+    c->told = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
+    c->port->start(c->port, r->job, core_leftover_keep(r), on_done, c);
+}
+
+/* What was decided since this was asked for is not taken twice. */
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct cleaner *c = ctx;
+    (void)id;
+    if (c->told.cleaned.job)
+        return;
+    if (e && e->kind == ERR_NO_SPACE)
+        timer_start(c->timers, &c->again, TELL_AGAIN_MS);
+    else if (!e && model_cleaning(tick_model(c->tick)))
+        cleaner_touch(c, model_cleaning(tick_model(c->tick)));
+}
+
+void cleaner_start(struct cleaner *c)
+{
+    tick_when_durable(c->tick, on_durable, c);
+}
+
+struct cleaner *cleaner_create(struct tick *tick, struct timers *timers, struct cleaner_port *port)
+{
+    struct cleaner *c = mem_alloc(sizeof(*c));
+    *c = (struct cleaner){.tick = tick, .timers = timers, .port = port};
+    timer_init(&c->again, on_again, c);
+    return c;
+}
+
+void cleaner_destroy(struct cleaner *c)
+{
+    if (!c)
+        return;
+    timer_stop(c->timers, &c->again);
+    free(c);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See outbox.h. Invariants:
+ *  1. The port is asked only for a row that is on disk, and for none twice at a time.
+ *  2. A row is free again when what became of it was applied, or could not be and will be told
+ *     again.
+ */
+#include "scheduler/engine/outbox.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define LOOK_AGAIN_MS 5000 /* the disk is full */
+#define BACKOFF_BASE_MS 2000
+#define BACKOFF_CAP_MS 1800000
+#define CLOCK_LOOK_MS 60000 /* the wall clock may be set */
+
+struct delivery {
+    struct outbox *outbox;
+    bool is_busy;      /* from its start until the answer is applied */
+    bool is_done;      /* the answer is there, in told */
+    struct event told; /* and which row: event, target */
+    int32_t tries;
+};
+
+struct outbox {
+    struct tick *tick;
+    struct timers *timers;
+    struct prng *prng;
+    struct outbox_port *port;
+    struct delivery deliveries[OUTBOX_AT_ONCE];
+    bool looking;
+    struct timer timer;
+};
+
+static void look(struct outbox *o);
+
+/* ---- one of them ---- */
+
+static void on_told(void *ctx, const struct err *e, int64_t id)
+{
+    struct delivery *d = ctx;
+    (void)id;
+    if (e && e->kind == ERR_NO_SPACE) {
+        timer_start(d->outbox->timers, &d->outbox->timer, LOOK_AGAIN_MS);
+        return;
+    }
+    if (e && e->kind == ERR_UNAVAILABLE)
+        return; /* belayd ends */
+    d->is_busy = d->is_done = false;
+    look(d->outbox);
+}
+
+static void tell(struct delivery *d)
+{
+    tick_post(d->outbox->tick, &d->told, on_told, d);
+}
+
+static bool is_for_good(const struct err *e)
+{
+    return e->kind == ERR_NOT_FOUND || e->kind == ERR_INVALID || e->kind == ERR_DENIED;
+}
+
+static void on_done(void *ctx, const struct err *e)
+{
+    struct delivery *d = ctx;
+    d->is_done = true;
+    d->told.delivered.failed = e != NULL;
+    STR_COPY(d->told.delivered.text, e ? e->text : "");
+    if (e) {
+        d->told.delivered.for_good = is_for_good(e);
+        d->told.delivered.again_ms =
+            prng_backoff_ms(d->outbox->prng, d->tries, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
+        log_warn("a notice could not be delivered", log_s("to", d->told.delivered.target),
+            log_i("event", d->told.delivered.event), log_err(e));
+    }
+    tell(d);
+}
+
+static void begin(struct outbox *o, const struct outbox_row *r)
+{
+    struct delivery *d = o->deliveries;
+    while (d->is_busy)
+        d++;
+    *d = (struct delivery){.outbox = o,
+        .is_busy = true,
+        .told = {.type = EV_DELIVERED, .delivered.event = r->event},
+        .tries = r->tries};
+    STR_COPY(d->told.delivered.target, r->target);
+    o->port->start(o->port, r, on_done, d);
+}
+
+/* ---- which, and when ---- */
+
+static size_t n_free(const struct outbox *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++)
+        n += !o->deliveries[i].is_busy;
+    return n;
+}
+
+static bool is_under_way(const struct outbox *o, const struct outbox_row *r)
+{
+    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++) {
+        const struct delivery *d = &o->deliveries[i];
+        if (d->is_busy && d->told.delivered.event == r->event &&
+            str_eq(d->told.delivered.target, r->target))
+            return true;
+    }
+    return false;
+}
+
+static void deliver_due(struct outbox *o)
+{
+    const struct model *m = tick_model(o->tick);
+    int64_t now_ms = clock_wall(o->timers->clock).ms;
+    const struct outbox_row *r = core_outbox_next(m, NULL), *next;
+    for (; r && r->due_at.ms <= now_ms && n_free(o) > 0; r = next) {
+        next = core_outbox_next(m, r);
+        if (!is_under_way(o, r))
+            begin(o, r);
+    }
+    if (!r || r->due_at.ms <= now_ms)
+        return; /* the next look is when one is delivered, or comes */
+    int64_t left = r->due_at.ms - now_ms;
+    timer_start(o->timers, &o->timer, left < CLOCK_LOOK_MS ? left : CLOCK_LOOK_MS);
+}
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct outbox *o = ctx;
+    (void)id;
+    o->looking = false;
+    if (e && e->kind == ERR_NO_SPACE)
+        timer_start(o->timers, &o->timer, LOOK_AGAIN_MS);
+    else if (!e)
+        deliver_due(o);
+}
+
+static void look(struct outbox *o)
+{
+    if (o->looking)
+        return;
+    o->looking = true;
+    tick_when_durable(o->tick, on_durable, o);
+}
+
+static void on_timer(struct timer *t, void *ctx)
+{
+    struct outbox *o = ctx;
+    (void)t;
+    for (size_t i = 0; i < OUTBOX_AT_ONCE; i++)
+        if (o->deliveries[i].is_done)
+            tell(&o->deliveries[i]);
+    look(o);
+}
+
+void outbox_touch(struct outbox *o)
+{
+    look(o);
+}
+
+void outbox_start(struct outbox *o)
+{
+    look(o);
+}
+
+struct outbox *outbox_create(
+    struct tick *tick, struct timers *timers, struct prng *prng, struct outbox_port *port)
+{
+    struct outbox *o = mem_alloc(sizeof(*o));
+    *o = (struct outbox){.tick = tick, .timers = timers, .prng = prng, .port = port};
+    timer_init(&o->timer, on_timer, o);
+    return o;
+}
+
+void outbox_destroy(struct outbox *o)
+{
+    if (!o)
+        return;
+    timer_stop(o->timers, &o->timer);
+    free(o);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Provisioning (see provision.h): its pools and their places, launching and ending. Invariants:
+ *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
+ *  2. At most one launch and one terminate call an instance are under way.
+ *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that
+ *     was not answered may
+ * have, and who may not call any more is refused whatever there is. Else the listings
+ * (provision_sweep.c) have to say that there is none.
+ *
+ * It deliberately does not decide: which offer, how long to avoid one that refused, and when an
+ * instance should end are the core's.
+ */
+#include "scheduler/engine/provision_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LAUNCH_TRY_MS 60000
+#define LAUNCH_TRIES 6
+#define LAUNCH_BACKOFF_MS 500
+#define LAUNCH_BACKOFF_CAP_MS 30000
+
+static void on_release(struct timer *t, void *ctx);
+
+/* ---- set-up ---- */
+
+struct provision *provision_create(const struct provision_options *o)
+{
+    struct provision *p = mem_alloc(sizeof(*p));
+    p->o = *o;
+    timer_init(&p->sweep, provision_on_sweep, p);
+    timer_init(&p->price, provision_on_price, p);
+    timer_init(&p->release, on_release, p);
+    return p;
+}
+
+static struct launch_pace *pace_of(
+    struct provision *p, const struct cloud_driver_ops *ops, const char *region)
+{
+    for (size_t i = 0; i < p->n_paces; i++)
+        if (p->paces[i]->ops == ops && str_eq(p->paces[i]->region, region))
+            return p->paces[i];
+    struct launch_pace *pace = mem_alloc(sizeof(*pace));
+    launch_pace_init(pace, p->o.timers, ops, region);
+    p->paces = mem_resize(p->paces, p->n_paces + 1, sizeof(struct launch_pace *));
+    p->paces[p->n_paces++] = pace;
+    return pace;
+}
+
+static void set_rate(struct provision *p, struct launch_pace *pace)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (p->pools[i].place->pace == pace && p->pools[i].launches_per_minute > most)
+            most = p->pools[i].launches_per_minute;
+    launch_pace_set_rate(pace, most > 0 ? most : pace->ops->launches_per_minute);
+}
+
+static struct place *place_of(struct provision *p, struct cloud_driver *driver, const char *region)
+{
+    for (size_t i = 0; i < p->n_places; i++)
+        if (p->places[i]->driver == driver && str_eq(p->places[i]->region, region))
+            return p->places[i];
+    struct place *pl = mem_alloc(sizeof(*pl));
+    *pl = (struct place){.p = p, .driver = driver, .pace = pace_of(p, driver->ops, region)};
+    STR_COPY(pl->region, region);
+    p->places = mem_resize(p->places, p->n_places + 1, sizeof(struct place *));
+    p->places[p->n_places++] = pl;
+    return pl;
+}
+
+struct pool_entry *provision_find_pool(const struct provision *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (str_eq(p->pools[i].name, name))
+            return &p->pools[i];
+    return NULL;
+}
+
+void provision_release_soon(struct provision *p)
+{
+    timer_start(p->o.timers, &p->release, 0);
+}
+
+static void on_release(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    (void)t;
+    for (size_t i = 0; i < p->n_places;) {
+        struct place *pl = p->places[i];
+        if (!pl->retired || pl->listing || pl->pricing || pl->n_calls > 0) {
+            i++;
+            continue;
+        }
+        p->places[i] = p->places[--p->n_places];
+        p->o.released(p->o.ctx, pl->driver);
+        free(pl);
+    }
+}
+
+void provision_end_call(struct place *pl)
+{
+    pl->n_calls--;
+    if (pl->retired)
+        provision_release_soon(pl->p);
+}
+
+static void retire_if_empty(struct provision *p, struct place *pl)
+{
+    for (size_t i = 0; i < p->n_pools; i++)
+        if (p->pools[i].place == pl)
+            return;
+    pl->retired = true;
+    provision_release_soon(p);
+}
+
+void provision_add_pool(struct provision *p, const struct provision_pool *pool)
+{
+    struct pool_entry *pe = provision_find_pool(p, pool->name);
+    struct place *before = pe ? pe->place : NULL;
+    if (!pe) {
+        p->pools = mem_resize(p->pools, p->n_pools + 1, sizeof(*p->pools));
+        pe = &p->pools[p->n_pools++];
+        *pe = (struct pool_entry){0};
+        STR_COPY(pe->name, pool->name);
+    }
+    pe->place = place_of(p, pool->driver, pool->region);
+    pe->launches_per_minute = pool->launches_per_minute;
+    set_rate(p, pe->place->pace);
+    if (before && before != pe->place)
+        retire_if_empty(p, before);
+    if (p->started)
+        timer_start(p->o.timers, &p->price, 0);
+}
+
+void provision_remove_pool(struct provision *p, const char *name)
+{
+    struct pool_entry *pe = provision_find_pool(p, name);
+    if (!pe)
+        return;
+    struct place *before = pe->place;
+    *pe = p->pools[--p->n_pools];
+    set_rate(p, before->pace);
+    retire_if_empty(p, before);
+}
+
+void provision_destroy(struct provision *p)
+{
+    if (!p)
+        return;
+    timer_stop(p->o.timers, &p->sweep);
+    timer_stop(p->o.timers, &p->price);
+    timer_stop(p->o.timers, &p->release);
+    size_t pos = 0;
+    for (struct work *w; (w = map_next(&p->works, &pos, NULL));) {
+        tries_abandon(&w->launch);
+        free(w);
+    }
+    map_deinit(&p->works);
+    for (size_t i = 0; i < p->n_places; i++)
+        free(p->places[i]);
+    free(p->places);
+    for (size_t i = 0; i < p->n_paces; i++) {
+        launch_pace_deinit(p->paces[i]);
+        free(p->paces[i]);
+    }
+    free(p->paces);
+    free(p->pools);
+    free(p);
+}
+
+const struct model *provision_model(const struct provision *p)
+{
+    return tick_model(p->o.tick);
+}
+
+struct mono provision_now(const struct provision *p)
+{
+    return clock_mono(p->o.timers->clock);
+}
+
+struct work *provision_work(struct provision *p, int64_t instance)
+{
+    struct work *w = map_get(&p->works, instance);
+    if (!w) {
+        w = mem_alloc(sizeof(*w));
+        *w = (struct work){.p = p, .instance = instance, .last_call = provision_now(p)};
+        map_put(&p->works, instance, w);
+    }
+    return w;
+}
+
+static void drop_if_over(struct work *w)
+{
+    if (model_instance(provision_model(w->p), w->instance) || w->terminating ||
+        tries_is_running(&w->launch))
+        return;
+    launch_turn_leave(&w->turn);
+    map_remove(&w->p->works, w->instance);
+    free(w);
+}
+
+void provision_sweep_soon(struct provision *p)
+{
+    if (p->hurried)
+        return;
+    p->hurried = true;
+    timer_start(p->o.timers, &p->sweep, p->o.busy_sweep_ms);
+}
+
+/* ---- launching ---- */
+
+void provision_post_gone(
+    struct provision *p, int64_t instance, const struct cloud_instance *c, const char *text)
+{
+    struct event ev = {.type = EV_INSTANCE_GONE,
+        .gone = {.instance = instance, .launched_at = WALL_NONE, .ended_at = WALL_NONE}};
+    if (c) {
+        ev.gone.reclaimed = c->reclaimed;
+        ev.gone.launched_at = c->launched_at;
+        ev.gone.ended_at = c->ended_at;
+    }
+    STR_COPY(ev.gone.text, text);
+    tick_post(p->o.tick, &ev, NULL, NULL);
+}
+
+void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c)
+{
+    struct event ev = {
+        .type = EV_LAUNCHED, .launched = {.instance = instance, .launched_at = c->launched_at}};
+    STR_COPY(ev.launched.provider_id, c->id);
+    STR_COPY(ev.launched.zone, c->zone);
+    STR_COPY(ev.launched.type, c->type);
+    tick_post(p->o.tick, &ev, NULL, NULL);
+}
+
+static bool is_shortage(enum err_kind k)
+{
+    return k == ERR_NO_CAPACITY || k == ERR_QUOTA;
+}
+
+/* A place beside the one decided on. */
+static void on_place_refused(void *ctx, const struct cloud_place *place, const struct err *e)
+{
+    struct work *w = ctx;
+    struct event ev = {.type = EV_OFFER_REFUSED,
+        .offer_refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
+    STR_COPY(ev.offer_refused.zone, place->zone);
+    STR_COPY(ev.offer_refused.type, place->type);
+    STR_SHORTEN(ev.offer_refused.text, e->text);
+    w->p->stats.refusals++;
+    tick_post(w->p->o.tick, &ev, NULL, NULL);
+}
+
+/* Only an answer that says "nothing was launched" is a refusal; after anything else the row stays
+ * INTENDED, and the next sweep finds the machine by its token or launches again under it. */
+static bool is_refusal(enum err_kind k)
+{
+    return is_shortage(k) || k == ERR_DENIED || k == ERR_CONFIG || k == ERR_UNSUPPORTED ||
+           k == ERR_CONFLICT;
+}
+
+static void on_launched(void *ctx, const struct err *e, const struct cloud_instance *instance)
+{
+    struct work *w = ctx;
+    w->last_call = provision_now(w->p);
+    if (e && e->kind == ERR_THROTTLED && w->launching)
+        launch_pace_throttled(w->launching->pace);
+    w->unsure |= e && !is_refusal(e->kind) && e->kind != ERR_THROTTLED && e->kind != ERR_CANCELLED;
+    if (!e) {
+        provision_post_launched(w->p, w->instance, instance);
+        if (instance->state == CLOUD_STOPPING || instance->state == CLOUD_GONE)
+            provision_post_gone(
+                w->p, w->instance, instance, "had ended when the provider answered");
+    }
+    tries_ended(&w->launch, e);
+}
+
+static void run_launch(struct tries *t, void *ctx)
+{
+    struct work *w = ctx;
+    struct provision *p = w->p;
+    const struct instance *i = model_instance(provision_model(p), w->instance);
+    const struct place *pl = w->launching;
+    if (!i || i->row.state != INSTANCE_INTENDED || !pl) {
+        struct err e;
+        err_set(&e, ERR_CANCELLED, "the instance is not wanted any more");
+        tries_ended(t, &e);
+        return;
+    }
+    struct provision_pool pool = {.name = i->row.pool, .driver = pl->driver, .region = pl->region};
+    static const enum cloud_market markets[] = {[MARKET_OWNED] = CLOUD_OWNED,
+        [MARKET_SPOT] = CLOUD_SPOT,
+        [MARKET_ON_DEMAND] = CLOUD_ON_DEMAND};
+    const struct offer *others[INSTANCE_ALTERNATIVES_MAX];
+    struct cloud_place places[INSTANCE_ALTERNATIVES_MAX];
+    size_t n = core_alternatives(provision_model(p), i, others);
+    for (size_t k = 0; k < n; k++)
+        places[k] = (struct cloud_place){.zone = others[k]->row.zone, .type = others[k]->row.type};
+    if (t->n > 0)
+        launch_pace_repeat(pl->pace);
+    char *user_data = p->o.user_data(p->o.ctx, &i->row, &pool);
+    struct cloud_launch l = {
+        .token = i->row.token,
+        .region = pl->region,
+        .zone = i->row.zone,
+        .type = i->row.type,
+        .market = markets[i->row.market],
+        .user_data = user_data,
+        .cluster = p->o.cluster_uid,
+        .alternatives = places,
+        .n_alternatives = n,
+        .refused = on_place_refused,
+    };
+    p->stats.launches++;
+    pl->driver->ops->launch(pl->driver, &l, on_launched, w);
+    free(user_data);
+}
+
+/* A provider looks for the token before it looks for capacity, but not before it looks who calls,
+ * and for what. */
+static bool is_doubtful(const struct work *w, enum err_kind k)
+{
+    return w->unsure && is_refusal(k) && !is_shortage(k);
+}
+
+static void on_launch_over(struct tries *t, void *ctx, const struct err *e)
+{
+    struct work *w = ctx;
+    (void)t;
+    if (w->launching)
+        provision_end_call(w->launching);
+    w->launching = NULL;
+    w->doubted = e && is_doubtful(w, e->kind);
+    w->answered = !e || (is_refusal(e->kind) && !w->doubted);
+    if (w->doubted)
+        w->misses = 0;
+    if (e && w->answered) {
+        struct event ev = {.type = EV_LAUNCH_REFUSED,
+            .refused = {.instance = w->instance, .capacity = is_shortage(e->kind)}};
+        STR_SHORTEN(ev.refused.text, e->text);
+        w->p->stats.refusals++;
+        tick_post(w->p->o.tick, &ev, NULL, NULL);
+    } else if (e && e->kind != ERR_CANCELLED) {
+        log_warn("a launch got no definite answer; it is looked up and tried again under its token",
+            log_i("instance", w->instance), log_err(e));
+        provision_sweep_soon(w->p);
+    }
+    drop_if_over(w);
+}
+
+static const struct tries_options launch_tries = {.run = run_launch,
+    .done = on_launch_over,
+    .deadline_ms = LAUNCH_TRY_MS,
+    .most = LAUNCH_TRIES,
+    .backoff_ms = LAUNCH_BACKOFF_MS,
+    .backoff_cap_ms = LAUNCH_BACKOFF_CAP_MS};
+
+/* Its row may have changed while it waited: the first try looks. */
+static void launch_now(struct work *w)
+{
+    const struct instance *i = model_instance(provision_model(w->p), w->instance);
+    const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
+    w->launching = pe ? pe->place : NULL;
+    if (pe)
+        pe->place->n_calls++;
+    tries_start(&w->launch, &launch_tries, w->p->o.timers, w->p->o.prng, w);
+}
+
+static void on_turn(struct launch_turn *turn)
+{
+    launch_now(LIST_ENTRY(turn, struct work, turn));
+}
+
+void provision_launch(struct work *w)
+{
+    if (tries_is_running(&w->launch) || launch_turn_is_waiting(&w->turn) || w->answered ||
+        w->doubted)
+        return;
+    const struct instance *i = model_instance(provision_model(w->p), w->instance);
+    const struct pool_entry *pe = i ? provision_find_pool(w->p, i->row.pool) : NULL;
+    w->turn.start = on_turn;
+    if (!pe || launch_pace_enter(pe->place->pace, &w->turn))
+        launch_now(w);
+}
+
+/* ---- consoles ---- */
+
+/* What is said of the machine is stored with its pool, whether its row is there still or not. */
+struct console {
+    struct provision *p;
+    struct place *place;
+    int64_t instance;
+    char pool[CORE_NAME_MAX];
+};
+
+static void on_console_posted(void *ctx, const struct err *e, int64_t id)
+{
+    (void)e, (void)id;
+    free(ctx);
+}
+
+static void on_console(void *ctx, const struct err *e, const char *text)
+{
+    struct console *x = ctx;
+    struct provision *p = x->p;
+    struct pool_entry *pe = provision_find_pool(p, x->pool);
+    struct event ev = {.type = EV_BOOT_CONSOLE, .boot_console = {.instance = x->instance}};
+    if (pe)
+        pe->is_consoling = false;
+    provision_end_call(x->place);
+    STR_COPY(ev.boot_console.pool, x->pool);
+    if (e) {
+        log_warn("the console of a machine that never joined cannot be read",
+            log_i("instance", x->instance), log_err(e));
+    } else if (text[0]) {
+        char *kept = mem_strdup(text);
+        ev.boot_console.text = kept;
+        tick_post(p->o.tick, &ev, on_console_posted, kept);
+    }
+    if (model_instance(provision_model(p), x->instance) && (!e || e->kind != ERR_CANCELLED))
+        provision_touch(p, x->instance); /* it is to be ended */
+    free(x);
+}
+
+bool provision_read_console(struct provision *p, const struct instance *i)
+{
+    struct pool_entry *pe = provision_find_pool(p, i->row.pool);
+    if (!pe || pe->is_consoling || !i->row.provider_id[0] || !pe->place->driver->ops->console)
+        return false;
+    struct console *x = mem_alloc(sizeof(*x));
+    *x = (struct console){.p = p, .place = pe->place, .instance = i->row.id};
+    STR_COPY(x->pool, i->row.pool);
+    pe->is_consoling = true;
+    pe->place->n_calls++;
+    pe->place->driver->ops->console(
+        pe->place->driver, pe->place->region, i->row.provider_id, on_console, x);
+    return true;
+}
+
+/* ---- ending ---- */
+
+static void on_terminated(void *ctx, const struct err *e)
+{
+    struct work *w = ctx;
+    provision_end_call(w->terminating);
+    w->terminating = NULL;
+    w->terminated = !e;
+    w->last_call = provision_now(w->p);
+    if (e)
+        log_warn("an instance could not be terminated yet; the sweep tries again",
+            log_i("instance", w->instance), log_err(e));
+    provision_sweep_soon(w->p);
+    drop_if_over(w);
+}
+
+void provision_terminate(struct work *w, const struct instance *i)
+{
+    const struct pool_entry *pe = provision_find_pool(w->p, i->row.pool);
+    if (!pe)
+        log_error(
+            "an instance cannot be ended: its pool is not in the configuration; put it back, with "
+            "max_nodes: 0, or end the instance by hand",
+            log_i("instance", i->row.id), log_s("provider_id", i->row.provider_id),
+            log_s("pool", i->row.pool));
+    if (!pe || w->terminating || !i->row.provider_id[0])
+        return;
+    const char *id = i->row.provider_id;
+    struct place *pl = w->terminating = pe->place;
+    pl->n_calls++;
+    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_terminated, w);
+}
+
+/* ---- rows ---- */
+
+void provision_touch(struct provision *p, int64_t instance)
+{
+    const struct instance *i = model_instance(provision_model(p), instance);
+    struct work *w = map_get(&p->works, instance);
+    if (!i) {
+        if (w) {
+            tries_cancel(&w->launch);
+            drop_if_over(w);
+        }
+        return;
+    }
+    w = provision_work(p, instance);
+    if (i->row.state != INSTANCE_INTENDED)
+        launch_turn_leave(&w->turn);
+    if (i->row.state == INSTANCE_INTENDED) {
+        provision_launch(w);
+    } else if (i->row.state == INSTANCE_ENDING) {
+        tries_cancel(&w->launch);
+        bool first = !w->consoled && !wall_is_set(i->row.joined_at);
+        w->consoled = true;
+        if (first && provision_read_console(p, i))
+            /* with some providers it goes with the machine, which is terminated when it was read */
+            return;
+        provision_terminate(w, i);
+        provision_sweep_soon(p);
+    }
+}
+
+void provision_note_pool(struct provision *p, const struct pool_row *row)
+{
+    const struct pool_boots *b = &row->boots;
+    struct pool_entry *pe = provision_find_pool(p, row->name);
+    int32_t before = pe ? pe->failed_boots : 0;
+    if (!pe || b->failed == before)
+        return;
+    pe->failed_boots = b->failed;
+    if (b->failed == 0 && before >= BOOTS_FAILED_MAX)
+        log_info("a machine of the pool joined again; as many as are needed are launched",
+            log_s("pool", row->name), log_i("failed", before));
+    if (b->wait_ms == 0)
+        return;
+    char next[TIME_ISO_MAX] = "now";
+    if (wall_is_set(b->next_at))
+        time_format_iso(b->next_at, next);
+    log_error("machines of the pool are launched and never join; one at a time is launched to try "
+              "again: look at the server name, the image and "
+              "the network that they are given, and at the console of one",
+        log_s("pool", row->name), log_i("failed", b->failed), log_i("instance", b->instance),
+        log_s("why", b->text), log_s("next_launch", next));
+}
+
+void provision_start(struct provision *p)
+{
+    LIST_FOREACH (model_instances(provision_model(p)), l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        if (i->row.state == INSTANCE_INTENDED)
+            provision_work(p, i->row.id)->unsure = true;
+        provision_touch(p, i->row.id);
+    }
+    p->started = true;
+    timer_start(p->o.timers, &p->sweep, 0);
+    timer_start(p->o.timers, &p->price, 0);
+}
+
+void provision_get_stats(const struct provision *p, struct provision_stats *ret_stats)
+{
+    *ret_stats = p->stats;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the providers say unasked: the sweep over their lists, and their prices. Invariants:
+ *  1. What the provider lists under our tag is matched by token, then by id; what matches no live
+ *     row is
+ * terminated.
+ *  2. Nothing is concluded from a listing that began before the last call for that instance ended:
+ *     what is listed
+ * while its launch is under way may still be refused.
+ *
+ * What follows from a listing is done by provision.c.
+ */
+#include "scheduler/engine/provision_private.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <stdlib.h>
+
+#define GONE_MISSES 2
+#define PRICE_TYPES_MAX 64
+
+static void on_stray_ended(void *ctx, const struct err *e)
+{
+    struct place *pl = ctx;
+    struct provision *p = pl->p;
+    provision_end_call(pl);
+    if (e)
+        log_warn("a stray instance could not be terminated yet; the sweep tries again", log_err(e));
+    provision_sweep_soon(p);
+}
+
+static void end_stray(struct place *pl, const struct cloud_instance *c)
+{
+    const char *id = c->id;
+    log_warn("ending an instance that carries our tag and has no row", log_s("id", c->id),
+        log_s("token", c->token));
+    pl->p->stats.strays++;
+    pl->n_calls++;
+    pl->driver->ops->terminate(pl->driver, pl->region, &id, 1, on_stray_ended, pl);
+}
+
+/* The live row of a listed machine; NULL: it has none. A second machine under one token has none
+ * either. */
+static const struct instance *row_of(const struct place *pl, const struct cloud_instance *c)
+{
+    const struct model *m = provision_model(pl->p);
+    const struct instance *i = c->token[0] ? model_instance_by_token(m, c->token) : NULL;
+    if (!i)
+        return model_instance_by_provider_id(m, pl->region, c->id);
+    return !i->row.provider_id[0] || str_eq(i->row.provider_id, c->id) ? i : NULL;
+}
+
+/* One listed machine against its row. What stopped by itself still bills its disk until it is
+ * terminated. */
+static void match(struct place *pl, const struct cloud_instance *c)
+{
+    struct provision *p = pl->p;
+    const struct instance *i = row_of(pl, c);
+    bool over = c->state == CLOUD_GONE || (c->state == CLOUD_STOPPING && c->reclaimed);
+    if (!i) {
+        if (!over)
+            end_stray(pl, c);
+        return;
+    }
+    struct work *w = provision_work(p, i->row.id);
+    w->misses = 0;
+    w->listed_in = p->stats.sweeps;
+    if (tries_is_running(&w->launch)) /* which will tell */
+        return;
+    bool told_later = wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
+    if (!i->row.provider_id[0] || told_later ||
+        core_other_offer(provision_model(p), i, c->zone, c->type))
+        provision_post_launched(p, i->row.id, c);
+    if (over && i->row.state == INSTANCE_LAUNCHED && !c->reclaimed && !w->consoled)
+        w->consoled = provision_read_console(p, i);
+    if (over)
+        provision_post_gone(p, i->row.id, c, c->reason);
+    else if (i->row.state == INSTANCE_ENDING && !(c->state == CLOUD_STOPPING && w->terminated))
+        provision_terminate(w, i);
+}
+
+/* A row that the listing does not show. */
+static void miss(struct place *pl, const struct instance *i)
+{
+    struct provision *p = pl->p;
+    struct work *w = provision_work(p, i->row.id);
+    if (w->terminating || tries_is_running(&w->launch) || pl->list_began.ms <= w->last_call.ms)
+        return;
+    bool is_settled = pl->list_began.ms - w->last_call.ms >= p->o.settle_ms;
+    if (i->row.state == INSTANCE_INTENDED) {
+        if (w->doubted && (++w->misses < GONE_MISSES || !is_settled))
+            return;
+        if (w->doubted)
+            w->unsure = w->doubted = false; /* the next answer counts */
+        w->misses = 0;
+        provision_launch(w);
+        return;
+    }
+    const struct cloud_driver_ops *ops = pl->driver->ops;
+    if (i->row.provider_id[0] && ops->hides && ops->hides(pl->driver, i->row.provider_id))
+        return;
+    if (++w->misses >= GONE_MISSES && is_settled)
+        provision_post_gone(p, i->row.id, NULL, "the provider does not list it (any more)");
+}
+
+/* A listing, kept until the model holds nothing that is not on disk: what is concluded from it
+ * leaves at once. */
+struct listing {
+    struct place *place;
+    struct cloud_instance *list;
+    size_t n;
+};
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct listing *x = ctx;
+    struct place *pl = x->place;
+    struct provision *p = pl->p;
+    (void)id;
+    pl->listing = false;
+    p->stats.sweeps++;
+    for (size_t k = 0; !e && k < x->n; k++)
+        match(pl, &x->list[k]);
+    LIST_FOREACH (model_instances(provision_model(p)), l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        const struct pool_entry *pe = provision_find_pool(p, i->row.pool);
+        if (!e && pe && pe->place == pl &&
+            provision_work(p, i->row.id)->listed_in != p->stats.sweeps)
+            miss(pl, i);
+    }
+    if (pl->retired)
+        provision_release_soon(p);
+    free(x->list);
+    free(x);
+}
+
+static void on_listed(void *ctx, const struct err *e, const struct cloud_instance *list, size_t n)
+{
+    struct place *pl = ctx;
+    if (e) {
+        pl->listing = false;
+        pl->p->stats.list_errors++;
+        if (pl->retired)
+            provision_release_soon(pl->p);
+        log_warn("the provider's instances could not be listed; the sweep tries again",
+            log_s("region", pl->region), log_err(e));
+        return;
+    }
+    struct listing *x = mem_alloc(sizeof(*x));
+    *x = (struct listing){.place = pl, .list = mem_dup(list, n * sizeof(*list)), .n = n};
+    tick_when_durable(pl->p->o.tick, on_durable, x);
+}
+
+void provision_on_sweep(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    bool busy = false;
+    (void)t;
+    p->hurried = false;
+    for (size_t k = 0; k < p->n_places; k++) {
+        struct place *pl = p->places[k];
+        if (pl->listing || pl->retired)
+            continue;
+        pl->listing = true;
+        pl->list_began = provision_now(p);
+        pl->driver->ops->list(pl->driver, pl->region, p->o.cluster_uid, on_listed, pl);
+    }
+    LIST_FOREACH (model_instances(provision_model(p)), l) {
+        enum instance_state s = LIST_ENTRY(l, struct instance, in_all)->row.state;
+        busy = busy || s == INSTANCE_ENDING || s == INSTANCE_INTENDED;
+    }
+    timer_start(p->o.timers, &p->sweep, busy ? p->o.busy_sweep_ms : p->o.sweep_ms);
+}
+
+/* ---- prices ---- */
+
+/* Of the pools at this place: other pools of the region may have been scored for other sets of
+ * types. */
+static void post_score(const struct place *pl, const struct cloud_price *price)
+{
+    const struct provision *p = pl->p;
+    for (size_t k = 0; k < p->n_pools; k++) {
+        struct event ev = {.type = EV_SCORE, .score.score = price->score};
+        if (p->pools[k].place != pl)
+            continue;
+        STR_COPY(ev.score.pool, p->pools[k].name);
+        STR_COPY(ev.score.zone, price->zone);
+        STR_COPY(ev.score.type, price->type);
+        tick_post(p->o.tick, &ev, NULL, NULL);
+    }
+}
+
+static void on_prices(void *ctx, const struct err *e, const struct cloud_price *list, size_t n)
+{
+    struct place *pl = ctx;
+    pl->pricing = false;
+    if (pl->retired)
+        provision_release_soon(pl->p);
+    if (e) {
+        log_warn("prices could not be read; the last ones stay", log_s("region", pl->region),
+            log_err(e));
+        return;
+    }
+    for (size_t k = 0; k < n; k++) {
+        struct event ev = {.type = EV_PRICE,
+            .price = {.market = list[k].market == CLOUD_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
+                .uusd_h = list[k].uusd_h,
+                .since = list[k].since}};
+        STR_COPY(ev.price.region, pl->region);
+        STR_COPY(ev.price.zone, list[k].zone);
+        STR_COPY(ev.price.type, list[k].type);
+        tick_post(pl->p->o.tick, &ev, NULL, NULL);
+        if (list[k].market == CLOUD_SPOT)
+            post_score(pl, &list[k]);
+    }
+}
+
+/* The types of all pools at this place, each once. */
+static size_t types_of(const struct place *pl, const char *out[PRICE_TYPES_MAX])
+{
+    size_t n = 0;
+    LIST_FOREACH (model_pools(provision_model(pl->p)), l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        const struct pool_entry *pe = provision_find_pool(pl->p, pool->row.name);
+        if (!pe || pe->place != pl)
+            continue;
+        LIST_FOREACH (&pool->offers, ol) {
+            const char *type = LIST_ENTRY(ol, struct offer, in_pool)->row.type;
+            size_t k = 0;
+            while (k < n && !str_eq(out[k], type))
+                k++;
+            if (k == n && n < PRICE_TYPES_MAX)
+                out[n++] = type;
+        }
+    }
+    return n;
+}
+
+void provision_on_price(struct timer *t, void *ctx)
+{
+    struct provision *p = ctx;
+    (void)t;
+    for (size_t k = 0; k < p->n_places; k++) {
+        struct place *pl = p->places[k];
+        const char *types[PRICE_TYPES_MAX];
+        size_t n = types_of(pl, types);
+        if (pl->pricing || n == 0)
+            continue;
+        pl->pricing = true;
+        pl->driver->ops->prices(pl->driver, pl->region, types, n, on_prices, pl);
+    }
+    timer_start(p->o.timers, &p->price, p->o.price_ms);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the model wants of a node, as its agent is told it (see sessions.h).
+ */
+#include "scheduler/engine/sessions_private.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/core/extras.h"
+#include <string.h>
+
+#define HOLD_SPARE_MS 30000
+/* of scripts and the like in one message: half of what the wire takes */
+#define SPECS_BYTES_MAX (4u << 20)
+
+static void parse_args(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json_loads(json, 0, NULL);
+    size_t i;
+    json_t *item;
+    d->args = mem_array(json_array_size(v), sizeof(*d->args));
+    json_array_foreach(v, i, item) d->args[d->n_args++] = mem_strdup(json_string_value(item));
+    json_decref(v);
+}
+
+static void parse_env(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json_loads(json, 0, NULL);
+    const char *name;
+    json_t *value;
+    d->env = mem_array(json_object_size(v), sizeof(*d->env));
+    json_object_foreach(v, name, value)
+    {
+        d->env[d->n_env].name = mem_strdup(name);
+        d->env[d->n_env++].value = mem_strdup(json_string_value(value));
+    }
+    json_decref(v);
+}
+
+static char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+    return text && *text ? mem_strdup(text) : NULL;
+}
+
+static void parse_grace(const json_t *grace, struct wire_desired_attempt *d)
+{
+    d->grace_signal = json_integer_value(json_object_get(grace, "signal"));
+    d->grace_ms = json_integer_value(json_object_get(grace, "before_ms"));
+    d->grace_to_script = json_is_true(json_object_get(grace, "script_only"));
+}
+
+static void parse_launch(const char *json, struct wire_desired_attempt *d)
+{
+    json_t *v = json ? json_loads(json, 0, NULL) : NULL;
+    const char *mode = json_string_value(json_object_get(v, "open_mode"));
+    d->output = text_of(v, "output");
+    d->error = text_of(v, "error");
+    d->input = text_of(v, "input");
+    d->image = text_of(v, "image");
+    STR_COPY(d->open_mode, mode);
+    STR_COPY(d->workdir, json_string_value(json_object_get(v, "workdir")));
+    d->slurm_env = json_is_true(json_object_get(v, "slurm"));
+    d->tasks = json_integer_value(json_object_get(v, "tasks"));
+    d->all_tasks = json_integer_value(json_object_get(v, "all_tasks"));
+    d->cpus_per_task = json_integer_value(json_object_get(v, "cpus_per_task"));
+    parse_grace(json_object_get(v, "grace"), d);
+    json_decref(v);
+}
+
+/* Takes the script. */
+static void add_spec(struct wire_desired_attempt *d, struct spec_change *spec)
+{
+    d->script = spec->script;
+    spec->script = NULL;
+    parse_args(spec->args_json, d);
+    parse_env(spec->env_json, d);
+    STR_COPY(d->cwd, spec->cwd);
+    parse_launch(spec->launch_json, d);
+    d->slurm_env = d->slurm_env || strstr(d->script, "\n#SBATCH");
+}
+
+/* What it has to find there, so that it never begins with less than was saved, nor with what
+ * another job saved. */
+static void add_expected(
+    const struct sessions *s, const struct job_row *j, struct wire_desired_attempt *d)
+{
+    if (!s->o.cluster_uid || str_eq(d->method, ckpt_method_names[CKPT_NONE]))
+        return;
+    STR_COPY(d->store_uid, s->o.cluster_uid);
+    snprintf(d->ckpt_identity, sizeof(d->ckpt_identity), "%s-%lld", s->o.cluster_uid,
+        (long long)j->submitted_at.ms);
+    d->expect_attempt = j->last_good.attempt;
+    d->expect_sequence = j->last_good.sequence;
+    d->from_attempt = j->from_attempt;
+}
+
+static void add_row(const struct model *m, const struct attempt *a, struct wire_desired_attempt *d)
+{
+    const struct job_row *j = &a->job->row;
+    const struct extras *x = model_extras(m, j->extras);
+    STR_COPY(d->name, j->name);
+    STR_COPY(d->user, j->user);
+    d->cpus = a->held.cpus;
+    d->gpus = a->held.gpus;
+    d->memory_mib = a->held.memory_mib;
+    d->exclusive = x && x->exclusive;
+    if (x)
+        counts_format(&x->resources, d->resources);
+    d->time_limit_ms = j->time_limit_ms;
+    STR_COPY(d->method, ckpt_method_names[j->method]);
+    d->ckpt_signal = j->ckpt_signal;
+    d->ckpt_keep = j->ckpt_keep;
+    d->ckpt_keep_every = j->ckpt_keep_every;
+    STR_COPY(d->ckpt_at, j->ckpt_at);
+    d->save_ms = j->save_ms;
+}
+
+/* Bytes of a text in JSON, at most. */
+static size_t json_bytes(const char *s)
+{
+    size_t n = 2;
+    for (; *s; s++)
+        n += strchr("\"\\\b\f\n\r\t", *s) ? 2 : (unsigned char)*s < ' ' ? 6 : 1;
+    return n;
+}
+
+static size_t secrets_bytes(const struct wire_secrets *x)
+{
+    const char *const texts[] = {
+        x->store_access_key, x->store_secret_key, x->store_token, x->step_token};
+    size_t n = x->n_checkpoint_keys * (WIRE_KEY_HEX + 4) + 256; /* and the names, and numbers */
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        n += texts[i] ? json_bytes(texts[i]) : 0;
+    return n;
+}
+
+static size_t spec_bytes(const struct spec_change *spec)
+{
+    return json_bytes(spec->script) + strlen(spec->args_json) + strlen(spec->env_json) +
+           json_bytes(spec->cwd) + (spec->launch_json ? strlen(spec->launch_json) : 0);
+}
+
+/* Nobody could start it, ever: the job fails with the reason instead of waiting. */
+static void give_up(struct sessions *s, const struct attempt *a, const struct err *why)
+{
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {
+            .job = a->row.job, .attempt = a->row.attempt, .node = a->row.node, .end = END_FAILED}};
+    log_error("an attempt cannot be started: its script cannot be read", log_i("job", a->row.job),
+        log_err(why));
+    STR_COPY(ev.ended.text, why->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* A message being made. */
+struct message {
+    struct wire_desired *d;
+    size_t bytes; /* of specifications and secrets in it */
+    bool is_full; /* something was left out */
+    bool owes;    /* secrets of something that is in it were */
+};
+
+/* "10.0.0.7:40212" or "[::ffff:10.0.0.7]:40212", where it dialled from, without the port. */
+static void copy_host(const char *address, char *out, size_t size)
+{
+    if (str_starts(address, "["))
+        address++;
+    if (str_starts(address, "::ffff:") && strchr(address, '.'))
+        address += 7;
+    str_copy(out, size, address);
+    char *end = strrchr(out, ']');
+    end = end ? end : strrchr(out, ':');
+    if (end)
+        *end = '\0';
+}
+
+static void add_array(const struct job *j, struct wire_desired_attempt *d)
+{
+    if (!j->parent)
+        return;
+    const struct ranges *all = &j->parent->array->all;
+    d->array = j->row.array;
+    d->array_index = j->row.array_index;
+    d->array_count = ranges_count(all);
+    d->array_min = ranges_first(all);
+    d->array_max = ranges_last(all);
+    d->array_step = all->v[0].step;
+}
+
+static void add_peers(const struct attempt *a, struct wire_desired_attempt *d)
+{
+    d->rank = a->row.rank;
+    if (a->job->row.nodes == 1)
+        return;
+    d->n_peers = (size_t)a->job->row.ranks;
+    d->peers = mem_array(d->n_peers, sizeof(*d->peers));
+    LIST_FOREACH (&a->job->ranks, l) {
+        const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);
+        struct wire_peer *p = &d->peers[other->row.rank];
+        STR_COPY(p->name, other->node->row.name);
+        copy_host(other->node->row.address, p->address, sizeof(p->address));
+    }
+}
+
+/* It may be another than at the start. */
+static int64_t limit_ms(const struct attempt *a)
+{
+    int64_t ms = a->job->row.time_limit_ms;
+    return ms == 0 ? WIRE_NO_LIMIT : attempt_holds(a) ? ms + HOLD_SPARE_MS : ms;
+}
+
+/* A rank without a script is the last to run into the time limit, so that the first one's end is
+ * the job's; and what is left of it when tasks are to be told is the same. */
+static void add_script_on(const struct attempt *a, struct wire_desired_attempt *d)
+{
+    d->script_on_first = a->job->row.script_on == SCRIPT_ON_FIRST;
+    if (!attempt_holds(a))
+        return;
+    STR_COPY(d->method, ckpt_method_names[CKPT_NONE]);
+    d->ckpt_at[0] = '\0';
+    d->time_limit_ms += d->time_limit_ms > 0 ? HOLD_SPARE_MS : 0;
+    d->grace_ms += d->grace_signal > 0 ? HOLD_SPARE_MS : 0;
+}
+
+/* What it holds the place for is being saved: it stays until that has ended. */
+static bool holds_on(const struct attempt *a)
+{
+    if (!attempt_holds(a) || a->row.state != ATTEMPT_STOPPING || !a->row.save_first)
+        return false;
+    LIST_FOREACH (&a->job->ranks, l)
+        if (LIST_ENTRY(l, struct attempt, in_job)->row.rank == 0)
+            return true;
+    return false;
+}
+
+/* When the first of the nodes goes that its gang is on; 0: nobody has told. */
+static int64_t gang_deadline(const struct attempt *a)
+{
+    int64_t first = 0;
+    LIST_FOREACH (&a->job->ranks, l) {
+        const struct node_row *n = &LIST_ENTRY(l, struct attempt, in_job)->node->row;
+        if (n->state == NODE_NOTICED && wall_is_set(n->notice_deadline) &&
+            (first == 0 || n->notice_deadline.ms < first))
+            first = n->notice_deadline.ms;
+    }
+    return first;
+}
+
+/* What the agent needs to start it. The texts were checked when they came in and are read from our
+ * own database: if they do not load, the file is damaged. False: it cannot be sent (now). */
+static bool add_start(struct sessions *s, const struct attempt *a, bool must, struct message *m,
+    struct wire_desired_attempt *d)
+{
+    struct spec_change spec = {0};
+    struct err e = {0};
+    if (db_read_spec(s->o.reader, d->job, &spec, &e) != 0) {
+        give_up(s, a, &e);
+        return false;
+    }
+    size_t bytes = spec_bytes(&spec);
+    if (!must && m->bytes + bytes > SPECS_BYTES_MAX) {
+        m->is_full = true;
+    } else {
+        m->bytes += bytes;
+        add_row(tick_model(s->o.tick), a, d);
+        add_array(a->job, d);
+        add_peers(a, d);
+        STR_COPY(d->pool, a->node->row.pool);
+        STR_COPY(d->cluster, s->o.cluster ? s->o.cluster : "");
+        add_spec(d, &spec);
+        add_script_on(a, d);
+        add_expected(s, &a->job->row, d);
+    }
+    spec_change_deinit(&spec);
+    return !m->is_full;
+}
+
+/* False: the attempt is left out. One that the agent has or may have never is, with secrets or
+ * without. */
+static bool add_secrets(
+    struct sessions *s, const struct seen *k, struct message *m, struct wire_desired_attempt *d)
+{
+    struct wire_secrets x = {0};
+    bool must = k->told || k->sent, ready;
+    if (!s->o.secrets)
+        return true;
+    ready = s->o.secrets(s->o.secrets_ctx, d->job, d->attempt, &x);
+    d->needs_secrets = !ready || x.version != 0;
+    if (!ready || x.version == k->secrets) {
+        wire_secrets_wipe(&x);
+        return ready || must;
+    }
+    size_t bytes = secrets_bytes(&x);
+    if (m->bytes + bytes > SPECS_BYTES_MAX) {
+        *(must ? &m->owes : &m->is_full) = true;
+        wire_secrets_wipe(&x);
+        return must;
+    }
+    m->bytes += bytes;
+    d->secrets = x;
+    return true;
+}
+
+static bool may_use_store(const struct sessions *s, const struct attempt *a, const struct seen *k)
+{
+    bool needs_it = a->job->row.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
+    return !needs_it || !s->o.store_is_ours || s->o.store_is_ours(s->o.store_ctx);
+}
+
+static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
+{
+    struct wire_desired_attempt *d = &m->d->attempts[m->d->n_attempts];
+    d->job = a->row.job;
+    d->attempt = a->row.attempt;
+    d->acked_sequence = a->row.sequence;
+    d->kill_wait_ms = s->o.kill_wait_ms;
+    d->store_wait_ms = s->o.store_wait_ms;
+    d->ckpt_every_ms = attempt_holds(a) ? 0 : core_interval_ms(a);
+    d->saves_asked = attempt_holds(a) ? 0 : a->row.saves_asked;
+    d->limit_ms = limit_ms(a);
+    d->gang_ended = a->job->row.gang_end != END_NONE;
+    if (a->row.state == ATTEMPT_STOPPING && !holds_on(a)) {
+        d->want = a->row.save_first ? WIRE_SAVE_STOP : WIRE_STOP;
+        STR_COPY(d->reason, end_kind_names[a->row.stop_reason]);
+        if (a->row.save_first)
+            d->stop_by = gang_deadline(a);
+        if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
+            d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
+    }
+    if (!may_use_store(s, a, k) || !add_secrets(s, k, m, d) ||
+        (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
+        wire_secrets_wipe(&d->secrets);
+        *d = (struct wire_desired_attempt){0};
+        return;
+    }
+    k->sent = true;
+    m->d->n_attempts++;
+}
+
+/* First what the agent has or may have, which must not be missing, then what is new, as far as
+ * there is room.
+ */
+static void desire_all(
+    struct sessions *s, struct session *x, const struct node *node, struct message *m)
+{
+    size_t n = 0;
+    LIST_FOREACH (&node->attempts, l)
+        n++;
+    m->d->attempts = mem_array(n, sizeof(*m->d->attempts));
+    for (int is_new = 0; is_new < 2; is_new++) {
+        LIST_FOREACH (&node->attempts, l) {
+            const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+            struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
+            if (!m->is_full && m->d->n_attempts < WIRE_ATTEMPTS_MAX &&
+                (k->told || k->sent) == !is_new)
+                desire(s, a, k, m);
+        }
+    }
+    x->left_out = m->is_full || m->owes;
+}
+
+/* Of what the node keeps, that of jobs which will never run again. */
+static void add_unneeded(struct sessions *s, const struct session *x, struct wire_desired *d)
+{
+    d->unneeded = mem_array(x->n_kept, sizeof(*d->unneeded));
+    for (size_t i = 0; i < x->n_kept; i++) {
+        const struct job *job = model_job(tick_model(s->o.tick), x->kept[i]);
+        if (!job || job->row.state == JOB_ENDED)
+            d->unneeded[d->n_unneeded++].job = x->kept[i];
+    }
+}
+
+void sessions_desire(
+    struct sessions *s, struct session *x, const struct node *node, struct wire_desired *d)
+{
+    struct message m = {.d = d};
+    desire_all(s, x, node, &m);
+    add_unneeded(s, x, d);
+}

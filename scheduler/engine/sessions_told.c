@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an agent tells, compared with the model: the differences become facts (see sessions.h).
+ *
+ * Invariant: checkpoints of a status are posted before its end, so that an end never hides the save
+ * that came with it.
+ */
+#include "scheduler/engine/sessions_private.h"
+
+#include "base/log.h"
+#include "base/str.h"
+
+void sessions_read_extras(const char *features, const char *resources,
+    char ret_features[FEATURES_TEXT_MAX], char ret_resources[COUNTS_TEXT_MAX])
+{
+    struct counts counts = {0};
+    char name[FEATURE_MAX];
+    ret_features[0] = '\0';
+    for (size_t pos = 0; features_next(features, &pos, name);)
+        features_add(ret_features, FEATURES_TEXT_MAX, name);
+    if (counts_parse(resources, &counts, NULL) != 0)
+        counts = (struct counts){0};
+    counts_format(&counts, ret_resources);
+}
+
+enum criu_ability sessions_criu_ability(const char *name)
+{
+    int found = CRIU_UNKNOWN;
+    for (int i = CRIU_NO; criu_ability_names[i]; i++)
+        if (str_eq(criu_ability_names[i], name))
+            found = i;
+    return (enum criu_ability)found;
+}
+
+static void post_checkpoints(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    for (size_t i = 0; i < st->n_checkpoints; i++) {
+        const struct wire_checkpoint *c = &st->checkpoints[i];
+        if (c->sequence <= a->row.sequence)
+            continue;
+        struct event ev = {
+            .type = EV_CHECKPOINT,
+            .checkpoint = {.job = st->job,
+                .node = a->row.node,
+                .ref = {st->attempt, c->sequence},
+                .bytes = c->bytes,
+                .stored_bytes = c->stored_bytes,
+                .took_ms = c->took_ms,
+                .pause_ms = c->pause_ms == WIRE_NONE ? c->took_ms : c->pause_ms,
+                .progress = c->progress == WIRE_NONE ? PROGRESS_NONE : c->progress,
+                .saved_at = {c->saved_at}},
+        };
+        STR_COPY(ev.checkpoint.cause, c->cause);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+}
+
+/* Those that a belayd before this one was told of. */
+static int64_t known_failed_saves(const struct sessions *s, const struct attempt *a)
+{
+    struct err e;
+    int64_t n = 0;
+    if (db_read_failed_saves(s->o.reader, a->row.job, a->row.attempt, a->row.node, &n, &e) != 0)
+        log_warn("what saves of a job failed cannot be read: they are told again",
+            log_i("job", a->row.job), log_err(&e));
+    return n;
+}
+
+static void post_failed_saves(struct sessions *s, struct seen *k, const struct attempt *a,
+    const struct wire_attempt_status *st)
+{
+    if (st->failed_saves > 0 && k->failed_saves == 0)
+        k->failed_saves = known_failed_saves(s, a);
+    if (st->failed_saves > k->failed_saves) {
+        struct event ev = {.type = EV_SAVE_FAILED,
+            .save_failed = {.job = st->job, .attempt = st->attempt, .node = a->row.node}};
+        STR_COPY(ev.save_failed.text, st->save_error);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    k->failed_saves = st->failed_saves;
+}
+
+static void post_end(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    struct event ev = {.type = EV_ATTEMPT_ENDED,
+        .ended = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .exit_code = (int32_t)st->exit_code}};
+    int end = END_NONE;
+    for (int i = 1; end_kind_names[i]; i++)
+        if (str_eq(end_kind_names[i], st->end))
+            end = i;
+    if (end == END_NONE) {
+        log_warn("an agent told an unknown end; counted as failed", log_i("job", st->job),
+            log_s("end", st->end));
+        end = END_FAILED;
+    }
+    ev.ended.end = (enum end_kind)end;
+    ev.ended.cpu_ms = st->usage.cpu_ms;
+    ev.ended.cpu_user_ms = st->usage.cpu_user_ms;
+    ev.ended.memory_peak = st->usage.memory_peak_bytes;
+    STR_COPY(ev.ended.text, st->text);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* Each status tells it until the attempt has begun. */
+static void post_store(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    if (st->store_tries <= a->store_tries || st->phase == WIRE_ENDED)
+        return;
+    struct event ev = {.type = EV_STORE_REFUSED,
+        .store_refused = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .tries = st->store_tries < INT32_MAX ? (int32_t)st->store_tries : INT32_MAX}};
+    STR_COPY(ev.store_refused.text, st->store_error);
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* What is known already is told again with every status. */
+static void post_usage(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    const struct wire_usage *u = &st->usage;
+    if (u->cpu_ms == a->row.cpu_ms && u->memory_peak_bytes == a->row.memory_peak &&
+        u->cpu_milli == a->cpu_milli && u->memory_bytes == a->memory_bytes)
+        return;
+    struct event ev = {.type = EV_USAGE,
+        .usage = {.job = st->job,
+            .attempt = st->attempt,
+            .node = a->row.node,
+            .cpu_ms = u->cpu_ms,
+            .cpu_user_ms = u->cpu_user_ms,
+            .memory_peak = u->memory_peak_bytes,
+            .cpu_milli = u->cpu_milli,
+            .memory_bytes = u->memory_bytes}};
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* Once after each cleaning: the first rank alone cleans. */
+static void post_kept(
+    struct sessions *s, const struct attempt *a, const struct wire_attempt_status *st)
+{
+    int64_t known = model_stored_bytes(tick_model(s->o.tick), st->job);
+    if (st->kept_bytes == 0 || known < 0 || known == st->kept_bytes || a->row.rank > 0)
+        return;
+    struct event ev = {.type = EV_KEPT,
+        .kept = {
+            .job = st->job, .attempt = st->attempt, .node = a->row.node, .bytes = st->kept_bytes}};
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* What the ledger has as useful and the attempt does again. Looked up only where it was not
+ * restored from what is last good, where an attempt before it was not, or where its work was given
+ * up and nothing has been saved since. */
+static void note_behind(struct sessions *s, const struct job_row *j, struct event *started)
+{
+    const int64_t attempt = started->started.attempt;
+    const struct ckpt_ref restored = started->started.restored;
+    const bool anew = j->from_attempt > 0 && restored.attempt == 0;
+    const bool newest = restored.attempt == j->last_good.attempt &&
+                        restored.sequence == j->last_good.sequence && !anew;
+    struct err e;
+    int64_t ms = 0;
+    bool was = false;
+    int rc = attempt > 2 && (newest || anew) ? db_read_was_behind(s->o.reader, j->id,
+                                                   anew ? j->from_attempt : 0, attempt, &was, &e)
+                                             : 0;
+
+    if (rc == 0 && (was || !newest))
+        rc = db_read_behind(s->o.reader, j->id, attempt, restored, &ms, &e);
+    if (rc != 0)
+        log_warn("what a job does again cannot be read: it is not counted", log_i("job", j->id),
+            log_err(&e));
+    started->started.behind_ms = ms;
+    started->started.behind_again = anew && was;
+}
+
+static void post_attempt(
+    struct sessions *s, struct session *x, const struct wire_attempt_status *st)
+{
+    const struct job *job = model_job(tick_model(s->o.tick), st->job);
+    const struct attempt *a = job_attempt_on(job, st->attempt, x->node);
+    struct seen *k = sessions_seen(x, st->job, st->attempt);
+    k->told = true;
+    k->secrets = st->secrets;
+    k->status_no = x->status_no;
+    if (!a)
+        return; /* stale: it is not desired, so the agent forgets it */
+    if (st->started_at != WIRE_NONE && !wall_is_set(a->row.started_at)) {
+        struct ckpt_ref restored = {st->restored_attempt, st->restored_sequence};
+        struct event ev = {.type = EV_ATTEMPT_STARTED,
+            .started = {.job = st->job,
+                .attempt = st->attempt,
+                .node = x->node,
+                .restored = restored,
+                .restored_progress =
+                    st->restored_progress == WIRE_NONE ? PROGRESS_NONE : st->restored_progress,
+                .restore_ms = st->restore_ms,
+                .bytes = st->restored_bytes,
+                .nearby_bytes = st->reused_bytes,
+                .damaged = (int32_t)st->damaged}};
+        note_behind(s, &job->row, &ev);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    if (st->done != WIRE_NONE && a->row.rank == 0) {
+        struct event ev = {.type = EV_PROGRESS,
+            .progress = {.job = st->job,
+                .attempt = st->attempt,
+                .done = st->done,
+                .total = st->total == WIRE_NONE ? PROGRESS_NONE : st->total,
+                .has_first = st->first_done != WIRE_NONE,
+                .first = st->first_done}};
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+    post_checkpoints(s, a, st);
+    post_kept(s, a, st);
+    post_failed_saves(s, k, a, st);
+    post_store(s, a, st);
+    if (st->phase == WIRE_ENDED)
+        post_end(s, a, st);
+    else
+        post_usage(s, a, st);
+}
+
+/* An attempt that this agent had told and does not tell any more is lost with whatever it was (a
+ * wiped disk). One that was told to the belayd before us only counts once the agent has heard of
+ * us: what it wrote before may have been overtaken by what told of it. */
+static void post_vanished(
+    struct sessions *s, struct session *x, const struct node *node, int64_t have_rev)
+{
+    bool knows_us = have_rev >> REV_BOOT_SHIFT == s->o.boots;
+    LIST_FOREACH (&node->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        const struct seen *k = sessions_seen(x, a->row.job, a->row.attempt);
+        bool had = k->told || (knows_us && a->row.started_at.ms != TIME_NONE_MS);
+        if (!had || k->status_no == x->status_no)
+            continue;
+        struct event ev = {.type = EV_ATTEMPT_ENDED,
+            .ended = {.job = a->row.job,
+                .attempt = a->row.attempt,
+                .node = x->node,
+                .end = END_NODE_LOST}};
+        STR_COPY(ev.ended.text, SESSIONS_VANISHED);
+        tick_post(s->o.tick, &ev, NULL, NULL);
+    }
+}
+
+static void post_notice(struct sessions *s, const struct node *node, const struct wire_notice *n)
+{
+    int kind = NOTICE_TYPE_NONE;
+    for (int i = 1; notice_type_names[i]; i++)
+        if (str_eq(notice_type_names[i], n->kind))
+            kind = i;
+    bool is_over =
+        !*n->kind && node->row.state == NODE_NOTICED && node->row.instance == CORE_ID_NONE;
+    if (kind <= (int)node->row.notice && !is_over)
+        return;
+    struct event ev = {.type = EV_NOTICE,
+        .notice = {.node = node->row.id,
+            .kind = (enum notice_type)kind,
+            .deadline = {n->deadline == WIRE_NONE ? TIME_NONE_MS : n->deadline}}};
+    tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+static void post_facts(struct sessions *s, const struct node *node, const struct wire_status *st)
+{
+    struct event ev = {
+        .type = EV_FACTS, .facts = {.node = node->row.id, .criu = sessions_criu_ability(st->criu)}};
+    STR_COPY(ev.facts.criu_text, st->criu_text);
+    sessions_read_extras(st->features, st->resources, ev.facts.features, ev.facts.resources);
+    ev.facts.gpu.memory_mib = st->gpu_memory_mib;
+    gpu_model(st->gpu_model, ev.facts.gpu.model);
+    if (ev.facts.criu != node->row.criu || !str_eq(ev.facts.criu_text, node->row.criu_text) ||
+        !str_eq(ev.facts.gpu.model, node->row.gpu.model) ||
+        ev.facts.gpu.memory_mib != node->row.gpu.memory_mib ||
+        !str_eq(ev.facts.features, node->row.features) ||
+        !str_eq(ev.facts.resources, node->row.resources))
+        tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+static void take_loads(struct sessions *s, struct session *x, const struct wire_status *st)
+{
+    if (s->o.loads)
+        s->o.loads(s->o.loads_ctx, x->node, st, x->task_loads, x->gpu_loads);
+    for (size_t i = 0; i < st->n_task_loads; i++)
+        x->task_loads = st->task_loads[i].no > x->task_loads ? st->task_loads[i].no : x->task_loads;
+    for (size_t i = 0; i < st->n_gpu_loads; i++)
+        x->gpu_loads = st->gpu_loads[i].no > x->gpu_loads ? st->gpu_loads[i].no : x->gpu_loads;
+}
+
+void sessions_tell(
+    struct sessions *s, struct session *x, const struct node *node, const struct wire_status *st)
+{
+    post_notice(s, node, &st->notice);
+    post_facts(s, node, st);
+    for (size_t i = 0; i < st->n_attempts; i++)
+        post_attempt(s, x, &st->attempts[i]);
+    post_vanished(s, x, node, st->have_rev);
+    take_loads(s, x, st);
+}

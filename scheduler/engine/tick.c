@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tick (see tick.h). Invariants:
+ *  1. The model changes only inside run(), and run() starts only when no commit is under way.
+ *  2. A reply or an effect happens only after the commit of the turn that caused it.
+ *  3. A turn that changed nothing needs no commit: its replies leave at once (what they tell is on
+ *     disk
+ * already).
+ *
+ * It deliberately knows nothing of who posts and what the effects are.
+ */
+#include "scheduler/engine/tick.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DECISIONS_MAX 1000000 /* in one turn: a plan that never ends is a bug, not a load */
+#define FULL_RETRY_MIN_MS 1000
+#define FULL_RETRY_MAX_MS 5000
+/* a timer that fires so late: the process was stopped, or its machine was */
+#define HELD_UP_MS 1000
+
+/* One post: an event (with its own copies of what it points to) or work. */
+struct post {
+    struct link in_list;
+    struct event ev;
+    union {
+        struct job_row job;
+        struct node_row node;
+        struct pool_row pool;
+        struct offer_row offer;
+        struct drill_row drill;
+        struct {
+            struct cron_row row;
+            struct job_row job;
+        } cron;
+    } copy;
+    struct job_spec spec; /* members owned here */
+    char *job_json;       /* of a cron entry */
+    tick_work_fn work;
+    tick_reply_fn reply;
+    void *ctx;
+    int64_t id;
+    struct err e;
+};
+
+struct tick {
+    struct tick_options o;
+    struct list inbox;
+    size_t n_inbox;
+    struct list answered; /* applied; their replies wait for the commit */
+    struct db_batch batch;
+    bool committing, running, full;
+    bool turn_missed; /* a turn was due while a commit was under way */
+    int64_t full_retry_ms;
+    struct mono commit_started;
+    struct mono wake_due;  /* of wake, while it runs */
+    struct stamp turn_now; /* one moment for the whole turn */
+    struct timer turn;     /* fires at once: the next turn of the loop */
+    struct timer wake;     /* fires when plan_wake says that time alone changes something */
+    struct timer retry;    /* of a commit that found no space */
+    struct tick_stats stats;
+};
+
+static void run(struct tick *t);
+static void renew_leases(struct tick *t);
+static void start_commit(struct tick *t);
+
+static void post_free(struct post *p)
+{
+    job_spec_deinit(&p->spec);
+    free(p->job_json);
+    free(p);
+}
+
+static void abandon_list(struct list *l)
+{
+    for (struct link *n; (n = list_pop(l));) {
+        struct post *p = LIST_ENTRY(n, struct post, in_list);
+        if (p->reply) {
+            err_set(&p->e, ERR_UNAVAILABLE,
+                "belayd is stopping: whether it was done is not known, look before you repeat it");
+            p->reply(p->ctx, &p->e, 0);
+        }
+        post_free(p);
+    }
+}
+
+/* ---- posting ---- */
+
+static void on_turn(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    run(ctx);
+}
+
+/* After a stop, what agents sent meanwhile still waits to be read: nobody loses its lease over
+ * it. */
+static void on_wake(struct timer *timer, void *ctx)
+{
+    struct tick *t = ctx;
+    int64_t late_ms = clock_mono(t->o.timers->clock).ms - t->wake_due.ms;
+    (void)timer;
+    if (late_ms > HELD_UP_MS) {
+        log_warn(
+            "belayd was held up: the leases of all nodes begin anew", log_i("late_ms", late_ms));
+        renew_leases(t);
+    }
+    run(t);
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    start_commit(ctx);
+}
+
+struct tick *tick_create(const struct tick_options *o)
+{
+    struct tick *t = mem_alloc(sizeof(*t));
+    t->o = *o;
+    timer_init(&t->turn, on_turn, t);
+    timer_init(&t->wake, on_wake, t);
+    timer_init(&t->retry, on_retry, t);
+    timer_start(o->timers, &t->turn, 0); /* the first plan needs no post */
+    return t;
+}
+
+void tick_destroy(struct tick *t)
+{
+    if (!t)
+        return;
+    timer_stop(t->o.timers, &t->turn);
+    timer_stop(t->o.timers, &t->wake);
+    timer_stop(t->o.timers, &t->retry);
+    abandon_list(&t->answered);
+    abandon_list(&t->inbox);
+    db_batch_deinit(&t->batch);
+    free(t);
+}
+
+static void copy_cron(struct post *p)
+{
+    struct event *ev = &p->ev;
+    p->copy.cron.row = *ev->cron_put.row;
+    ev->cron_put.row = &p->copy.cron.row;
+    if (!ev->cron_put.job)
+        return;
+    p->copy.cron.job = *ev->cron_put.job;
+    p->spec = job_spec_copy(ev->cron_put.spec);
+    p->job_json = mem_strdup(ev->cron_put.job_json);
+    ev->cron_put.job = &p->copy.cron.job;
+    ev->cron_put.spec = &p->spec;
+    ev->cron_put.job_json = p->job_json;
+}
+
+/* Events point to rows of the poster's; the inbox outlives them. */
+static void copy_pointees(struct post *p)
+{
+    struct event *ev = &p->ev;
+    if (ev->type == EV_SUBMIT) {
+        p->copy.job = *ev->submit.job;
+        p->spec = job_spec_copy(ev->submit.spec);
+        ev->submit.job = &p->copy.job;
+        ev->submit.spec = &p->spec;
+    } else if (ev->type == EV_CRON_PUT) {
+        copy_cron(p);
+    } else if (ev->type == EV_JOIN) {
+        p->copy.node = *ev->join.node;
+        ev->join.node = &p->copy.node;
+    } else if (ev->type == EV_POOL) {
+        p->copy.pool = *ev->pool;
+        ev->pool = &p->copy.pool;
+    } else if (ev->type == EV_OFFER) {
+        p->copy.offer = *ev->offer;
+        ev->offer = &p->copy.offer;
+    } else if (ev->type == EV_DRILL_COMPARED) {
+        p->copy.drill = *ev->compared.drill;
+        ev->compared.drill = &p->copy.drill;
+    }
+}
+
+static void enqueue(struct tick *t, struct post *p)
+{
+    list_push_back(&t->inbox, &p->in_list);
+    t->n_inbox++;
+    if (t->stats.inbox_max < (int64_t)t->n_inbox)
+        t->stats.inbox_max = (int64_t)t->n_inbox;
+    if (!t->running && !timer_is_running(&t->turn))
+        timer_start(t->o.timers, &t->turn, 0);
+}
+
+void tick_post(struct tick *t, const struct event *ev, tick_reply_fn reply, void *ctx)
+{
+    struct post *p = mem_alloc(sizeof(*p));
+    p->ev = *ev;
+    p->reply = reply;
+    p->ctx = ctx;
+    copy_pointees(p);
+    enqueue(t, p);
+}
+
+void tick_post_work(struct tick *t, tick_work_fn work, tick_reply_fn reply, void *ctx)
+{
+    struct post *p = mem_alloc(sizeof(*p));
+    p->work = work;
+    p->reply = reply;
+    p->ctx = ctx;
+    enqueue(t, p);
+}
+
+static int no_work(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
+{
+    (void)ctx, (void)t, (void)ret_id, (void)e;
+    return 0;
+}
+
+void tick_when_durable(struct tick *t, tick_reply_fn fn, void *ctx)
+{
+    tick_post_work(t, no_work, fn, ctx);
+}
+
+/* ---- one turn ---- */
+
+int tick_apply(struct tick *t, struct event *ev, int64_t *ret_id, struct err *e)
+{
+    struct outcome out = {0};
+    assert(t->running && !t->committing);
+    ev->now = t->turn_now;
+    t->stats.events++;
+    int rc = core_apply(t->o.model, ev, &out, e);
+    if (rc == 0 && ret_id)
+        *ret_id = out.id;
+    return rc;
+}
+
+void tick_put_token(struct tick *t, const struct token_row *token)
+{
+    assert(t->running && !t->committing);
+    struct db_batch *b = &t->batch;
+    b->tokens = mem_resize(b->tokens, b->n_tokens + 1, sizeof(*b->tokens));
+    b->tokens[b->n_tokens++] = *token;
+}
+
+/* One puts them in a turn. */
+void tick_put_loads(struct tick *t, struct loads_batch *b)
+{
+    assert(t->running && !t->committing && t->batch.loads.n_tasks + t->batch.loads.n_gpus == 0);
+    t->batch.loads = *b;
+    *b = (struct loads_batch){0};
+}
+
+const struct token_row *tick_tokens(const struct tick *t, size_t *ret_n)
+{
+    *ret_n = t->batch.n_tokens;
+    return t->batch.tokens;
+}
+
+/* Refuses what is posted while the disk is full. Agents repeat themselves, users are told. */
+static void refuse_inbox(struct tick *t)
+{
+    for (struct link *n; (n = list_pop(&t->inbox));) {
+        struct post *p = LIST_ENTRY(n, struct post, in_list);
+        t->n_inbox--;
+        if (p->reply) {
+            err_set(&p->e, ERR_NO_SPACE,
+                "belayd cannot store anything: the disk that holds its state is full; free some "
+                "space there "
+                "and try "
+                "again (running jobs go on)");
+            p->reply(p->ctx, &p->e, 0);
+        }
+        post_free(p);
+    }
+}
+
+static void drain(struct tick *t)
+{
+    for (struct link *n; (n = list_pop(&t->inbox));) {
+        struct post *p = LIST_ENTRY(n, struct post, in_list);
+        t->n_inbox--;
+        if (p->work)
+            p->work(p->ctx, t, &p->id, &p->e);
+        else
+            tick_apply(t, &p->ev, &p->id, &p->e);
+        list_push_back(&t->answered, &p->in_list);
+    }
+}
+
+static void decide(struct tick *t)
+{
+    struct event ev;
+    int n = 0;
+    while (plan_next(t->o.planner, t->o.model, t->turn_now, &ev)) {
+        struct err e = {0};
+        if (tick_apply(t, &ev, NULL, &e) != 0)
+            log_error("a decision was refused by the model",
+                log_s("event", event_type_names[ev.type]), log_err(&e));
+        assert(++n < DECISIONS_MAX);
+    }
+}
+
+static void give_replies(struct tick *t)
+{
+    struct list l = {0};
+    for (struct link *n; (n = list_pop(&t->answered));)
+        list_push_back(&l, n);
+    for (struct link *n; (n = list_pop(&l));) {
+        struct post *p = LIST_ENTRY(n, struct post, in_list);
+        if (p->reply)
+            p->reply(p->ctx, p->e.kind ? &p->e : NULL, p->id);
+        post_free(p);
+    }
+}
+
+static void arm_wake(struct tick *t)
+{
+    struct mono due = plan_wake(t->o.planner, t->o.model, t->turn_now);
+    t->wake_due = due;
+    if (mono_is_set(due)) {
+        int64_t delay = due.ms - clock_mono(t->o.timers->clock).ms;
+        timer_start(t->o.timers, &t->wake, delay > 0 ? delay : 0);
+    } else {
+        timer_stop(t->o.timers, &t->wake);
+    }
+}
+
+static bool loads_is_empty(const struct loads_batch *b)
+{
+    for (int i = 0; i < LOAD_SPANS; i++)
+        if (b->from[i] > 0)
+            return false;
+    return b->n_tasks + b->n_gpus == 0;
+}
+
+static void batch_done(struct tick *t)
+{
+    model_return_changes(t->o.model, &t->batch.changes);
+    db_batch_deinit(&t->batch);
+}
+
+static void run(struct tick *t)
+{
+    if (t->committing) {
+        t->turn_missed = true;
+        return;
+    }
+    if (t->full) {
+        refuse_inbox(t);
+        return;
+    }
+    t->running = true;
+    t->turn_now = tick_now(t);
+    drain(t);
+    decide(t);
+    model_take_changes(t->o.model, &t->batch.changes);
+    t->running = false;
+    arm_wake(t);
+    if (changes_is_empty(&t->batch.changes) && t->batch.n_tokens == 0 &&
+        loads_is_empty(&t->batch.loads)) {
+        batch_done(t);
+        give_replies(t);
+        return;
+    }
+    start_commit(t);
+}
+
+static void start_commit(struct tick *t)
+{
+    t->committing = true;
+    t->commit_started = clock_mono(t->o.timers->clock);
+    t->o.commit->start(t->o.commit, &t->batch);
+}
+
+/* Agents were not heard, for a reason that is ours. */
+static void renew_leases(struct tick *t)
+{
+    LIST_FOREACH (model_nodes(t->o.model), l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        struct event ev = {.type = EV_HEARTBEAT, .heartbeat = {.node = n->row.id}};
+        if (n->row.state != NODE_LOST)
+            tick_post(t, &ev, NULL, NULL);
+    }
+}
+
+static void commit_succeeded(struct tick *t)
+{
+    int64_t took = clock_mono(t->o.timers->clock).ms - t->commit_started.ms;
+    t->stats.commits++;
+    t->stats.commit_ms_sum += took;
+    if (t->stats.commit_ms_max < took)
+        t->stats.commit_ms_max = took;
+    if (t->full) {
+        log_info("there is space again: the state is stored");
+        renew_leases(t); /* heartbeats were refused like everything else */
+    }
+    t->full = false;
+    t->full_retry_ms = 0;
+    t->o.effects(t->o.ctx, &t->batch);
+    batch_done(t);
+    give_replies(t);
+    if (t->turn_missed || !list_is_empty(&t->inbox))
+        timer_start(t->o.timers, &t->turn, 0);
+    t->turn_missed = false;
+}
+
+void tick_committed(struct tick *t, int rc, const struct err *e)
+{
+    assert(t->committing);
+    t->committing = false;
+    if (rc == 0) {
+        commit_succeeded(t);
+    } else if (rc == ERR_NO_SPACE) {
+        if (!t->full)
+            log_error("the disk under the state is full: refusing new work until there is space",
+                log_err(e));
+        t->full = true;
+        t->full_retry_ms = t->full_retry_ms ? t->full_retry_ms * 2 : FULL_RETRY_MIN_MS;
+        if (t->full_retry_ms > FULL_RETRY_MAX_MS)
+            t->full_retry_ms = FULL_RETRY_MAX_MS;
+        timer_start(t->o.timers, &t->retry, t->full_retry_ms);
+        refuse_inbox(t);
+    } else {
+        t->o.fatal(t->o.ctx, e);
+    }
+}
+
+/* ---- looking ---- */
+
+bool tick_is_full(const struct tick *t)
+{
+    return t->full;
+}
+
+struct stamp tick_now(const struct tick *t)
+{
+    return (struct stamp){
+        .wall = clock_wall(t->o.timers->clock), .mono = clock_mono(t->o.timers->clock)};
+}
+
+const struct model *tick_model(const struct tick *t)
+{
+    return t->o.model;
+}
+
+void tick_get_stats(const struct tick *t, struct tick_stats *ret_stats)
+{
+    *ret_stats = t->stats;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See notifier.h. Invariants:
+ *  1. Nothing that a user gave reaches a shell: sendmail is run with an argument of its own for the
+ *     address, behind "--".
+ *  2. A user's URL is connected to only where the guard lets it; a webhook of the configuration
+ *     goes where that says. Whatever kept it from being told, its user reads the same words:
+ *     neither statuses nor errors say what answers in a network that only belayd sees.
+ *  3. One mail at a time is with the SMTP server: its thread is one of few that all share.
+ */
+#include "scheduler/notify/notifier.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/net/smtp.h"
+#include "base/str.h"
+#include "scheduler/notify/notify_text.h"
+#include <ifaddrs.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HTTP_MS 20000
+#define REPLY_MAX 65536
+#define SENDMAIL_MS 30000
+#define SENDMAIL_OUTPUT_MAX 65536
+#define SMTP_MS 25000
+#define FILE_MAX 4096
+/* reports have places of their own, behind the outbox's */
+#define LETTERS (OUTBOX_AT_ONCE + NOTIFIER_REPORTS_AT_ONCE)
+
+struct letter {
+    struct notifier *notifier;
+    bool is_busy, is_refused; /* by the guard */
+    /* whom nothing is told of what answers there, or whether anything does */
+    bool is_of_user;
+    bool goes_by_smtp;
+    outbox_done_fn done;
+    void *ctx;
+    char host[NOTIFY_HOST_MAX];
+    struct http_call *call;
+    struct run *run;
+    struct timer failed; /* told later, never inside start */
+    struct err e;
+    int rc;
+    /* for the thread */
+    char *to;
+    struct buf text, password;
+};
+
+struct notifier {
+    struct notifier_options o;
+    struct outbox_port port;
+    struct http_client *http;
+    struct letter letters[LETTERS];
+    struct letter *at_thread; /* NULL: none */
+    bool destroyed, held; /* destroyed: freed with the end of the last letter, unless it is held */
+};
+
+/* ---- the end of one ---- */
+
+static void release(struct notifier *n)
+{
+    for (size_t i = 0; i < LETTERS; i++)
+        if (n->letters[i].is_busy)
+            return;
+    if (n->destroyed && !n->held)
+        free(n);
+}
+
+static void on_failed(struct timer *t, void *ctx);
+
+static void finish(struct letter *l, int rc, const struct err *e)
+{
+    struct notifier *n = l->notifier;
+    outbox_done_fn done = l->done;
+    void *ctx = l->ctx;
+    if (!n->destroyed) /* or the timers may be gone: a mail outlives them */
+        timer_stop(n->o.timers, &l->failed);
+    free(l->to);
+    buf_deinit(&l->text);
+    buf_wipe(&l->password);
+    *l = (struct letter){.notifier = n};
+    timer_init(&l->failed, on_failed, l);
+    if (n->destroyed)
+        release(n);
+    else
+        done(ctx, rc ? e : NULL);
+}
+
+static void on_failed(struct timer *t, void *ctx)
+{
+    struct letter *l = ctx;
+    const struct err e = l->e;
+    (void)t;
+    finish(l, l->rc, &e);
+}
+
+static void fail_later(struct letter *l, int rc)
+{
+    l->rc = rc;
+    timer_start(l->notifier->o.timers, &l->failed, 0);
+}
+
+/* ---- webhooks ---- */
+
+static void own_addresses(struct notify_own *own)
+{
+    struct ifaddrs *list = NULL;
+    own->is_incomplete = getifaddrs(&list) != 0;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+        if (i->ifa_addr &&
+            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
+            notify_own_add(own, i->ifa_addr);
+    if (list)
+        freeifaddrs(list);
+}
+
+static bool may_connect(void *ctx, const struct sockaddr *address)
+{
+    struct letter *l = ctx;
+    struct notify_own own = {0};
+    own_addresses(&own);
+    l->is_refused = !notify_guard_allows(&l->notifier->o.config->guard, l->host, address, &own);
+    return !l->is_refused;
+}
+
+/* What a receiver says no to for good will not change; one that is too busy, or broken, may get
+ * better. */
+static int judge(int status, const char *host, struct err *e)
+{
+    if (status >= 200 && status < 300)
+        return 0;
+    bool later = status >= 500 || status == 408 || status == 425 || status == 429;
+    return err_set(e, later ? ERR_UNAVAILABLE : ERR_INVALID, "%s answered %d%s", host, status,
+        status >= 300 && status < 400 ? ", and redirects are not followed" : "");
+}
+
+static void on_reply(void *ctx, const struct err *e, const struct http_reply *reply)
+{
+    struct letter *l = ctx;
+    struct err why;
+    int rc;
+    if (l->is_refused)
+        rc = err_set(&why, ERR_DENIED,
+            "%s has an address that users' notices are not sent to (notify_allow)", l->host);
+    else if (reply)
+        rc = judge(reply->status, l->host, &why);
+    else
+        rc = err_set(&why, ERR_UNAVAILABLE, "%s %s", l->host,
+            e->kind == ERR_TIMEOUT  ? "did not answer in time"
+            : e->kind == ERR_DENIED ? "has no certificate that is trusted here"
+                                    : "cannot be reached");
+    l->call = NULL;
+    if (rc != 0 && l->is_of_user) {
+        log_info("a user's URL was not told", log_s("host", l->host), log_err(&why));
+        rc = err_set(&why, rc == ERR_DENIED ? ERR_DENIED : ERR_UNAVAILABLE,
+            "%s was not told: it did not take it, or may not be sent to (notify_allow)", l->host);
+    }
+    finish(l, rc, &why);
+}
+
+static char *signature(const struct buf *secret, const struct buf *body)
+{
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    struct buf out = {0};
+    HMAC(EVP_sha256(), secret->data, (int)secret->len, (const unsigned char *)body->data, body->len,
+        mac, &n);
+    buf_adds(&out, "X-Belay-Signature: sha256=");
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(&out, "%02x", mac[i]);
+    return buf_take(&out);
+}
+
+/* The letter's text. */
+static void post_text(struct letter *l, const char *name, const char *id, const char *url,
+    const struct buf *secret, bool is_users)
+{
+    char *event = mem_printf("X-Belay-Event: %s", name);
+    char *number = id ? mem_printf("X-Belay-Id: %s", id) : NULL,
+         *signed_by = secret ? signature(secret, &l->text) : NULL;
+    const struct http_request r = {.method = "POST",
+        .url = url,
+        .headers = {"Content-Type: application/json", event, "User-Agent: belay",
+            number ? number : signed_by, number ? signed_by : NULL},
+        .body = l->text.data,
+        .body_len = l->text.len,
+        .timeout_ms = HTTP_MS,
+        .max_reply_bytes = REPLY_MAX,
+        .may_connect = is_users ? may_connect : NULL,
+        .may_connect_ctx = l};
+    l->call = http_start(l->notifier->http, &r, on_reply, l);
+    free(event);
+    free(number);
+    free(signed_by);
+}
+
+static void post(struct letter *l, const struct notify_facts *f, const char *url,
+    const struct buf *secret, bool is_users)
+{
+    struct buf id = {0};
+    notify_id(f, &id);
+    notify_body(f, &l->text);
+    post_text(l, notify_event_names[f->row->kind], buf_str(&id), url, secret, is_users);
+    buf_deinit(&id);
+}
+
+static int read_line(const char *path, struct buf *out, struct err *e)
+{
+    int rc = fs_read_secret(path, FILE_MAX, out, e);
+    while (rc == 0 && out->len > 0 && strchr("\r\n \t", out->data[out->len - 1]))
+        out->data[--out->len] = '\0';
+    if (rc != 0)
+        e->kind = ERR_IO; /* it may be mended */
+    return rc ? ERR_IO : 0;
+}
+
+static int start_hook(
+    struct letter *l, const struct notify_facts *f, const char *name, struct err *e)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    struct buf url = {0}, secret = {0};
+    size_t i = 0;
+    while (i < c->n_hooks && !str_eq(c->hooks[i].name, name))
+        i++;
+    if (i == c->n_hooks)
+        return err_set(e, ERR_NOT_FOUND, "belayd's configuration has no webhook %s any more", name);
+    int rc = c->files[i].url_file ? read_line(c->files[i].url_file, &url, e) : 0;
+    if (rc == 0 && !c->files[i].url_file)
+        buf_adds(&url, c->files[i].url);
+    if (rc == 0 && c->files[i].secret_file)
+        rc = read_line(c->files[i].secret_file, &secret, e);
+    if (rc == 0 && notify_check_url(buf_str(&url), l->host, e) != 0)
+        rc = err_set(e, ERR_IO, "the url_file of webhook %s holds no URL", name);
+    if (rc == 0)
+        post(l, f, buf_str(&url), c->files[i].secret_file ? &secret : NULL, false);
+    buf_wipe(&url);
+    buf_wipe(&secret);
+    return rc;
+}
+
+/* ---- what the job's user gave ---- */
+
+static int start_url(struct letter *l, const struct notify_facts *f, const json_t *notify,
+    const char *number, struct err *e)
+{
+    const char *sealed = json_string_value(
+        json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
+    char *url;
+    if (!sealed)
+        return err_set(e, ERR_NOT_FOUND, "the job has no such URL");
+    int rc = notify_unseal(l->notifier->o.sealer, f->job->user, sealed, &url, e);
+    if (rc != 0)
+        return rc;
+    rc = notify_check_url(url, l->host, e);
+    l->is_of_user = true;
+    if (rc == 0)
+        post(l, f, url, NULL, true);
+    explicit_bzero(url, strlen(url));
+    free(url);
+    return rc;
+}
+
+/* ---- mail ---- */
+
+static void on_mailed(void *ctx, const struct err *e, const struct runner_result *result)
+{
+    struct letter *l = ctx;
+    struct err why;
+    int rc = 0;
+    l->run = NULL;
+    if (e)
+        rc = err_set(&why, e->kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE, "%s: %s",
+            l->notifier->o.config->sendmail,
+            e->kind == ERR_NOT_FOUND
+                ? "is not there: install a mail server, or set mail: smtp in belayd's configuration"
+                : "it could not be run, or did not end");
+    else if (result->exit_code != 0) /* EX_NOUSER, EX_NOHOST of sysexits.h */
+        rc = err_set(&why,
+            result->exit_code == 67 || result->exit_code == 68 ? ERR_INVALID : ERR_UNAVAILABLE,
+            "%s ended with exit code %d", l->notifier->o.config->sendmail, result->exit_code);
+    finish(l, rc, &why);
+}
+
+static void start_sendmail(struct letter *l)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    const char *const argv[] = {c->sendmail, "-i", "-f", c->from, "--", l->to, NULL};
+    const struct runner_command command = {.argv = argv,
+        .input = l->text.data,
+        .input_len = l->text.len,
+        .timeout_ms = SENDMAIL_MS,
+        .max_output_bytes = SENDMAIL_OUTPUT_MAX};
+    l->run = runner_start(l->notifier->o.runner, &command, on_mailed, l);
+}
+
+static void on_thread(void *ctx)
+{
+    struct letter *l = ctx;
+    const struct config_notify *c = l->notifier->o.config;
+    const struct smtp_mail m = {.url = c->smtp,
+        .user = c->user,
+        .password = c->password_file ? buf_str(&l->password) : NULL,
+        .ca_file = c->ca_file,
+        .from = c->from,
+        .to = l->to,
+        .text = l->text.data,
+        .len = l->text.len,
+        .timeout_ms = SMTP_MS};
+    l->rc = smtp_send(&m, &l->e);
+}
+
+static void next_at_thread(struct notifier *n);
+
+static void on_sent(void *ctx)
+{
+    struct letter *l = ctx;
+    struct notifier *n = l->notifier;
+    const struct err e = l->e;
+    int rc = l->rc;
+    n->at_thread = NULL;
+    if (!n->destroyed)
+        next_at_thread(n);
+    if (rc == ERR_DENIED)
+        rc = ERR_UNAVAILABLE; /* it may be mended */
+    struct err told = e;
+    told.kind = rc;
+    finish(l, rc, &told);
+}
+
+static void next_at_thread(struct notifier *n)
+{
+    for (size_t i = 0; i < LETTERS && !n->at_thread; i++)
+        if (n->letters[i].goes_by_smtp) {
+            n->at_thread = &n->letters[i];
+            n->at_thread->goes_by_smtp = false;
+            uv_run_work(n->o.loop, on_thread, on_sent, n->at_thread);
+        }
+}
+
+static const char *line_end(const struct config_notify *c)
+{
+    return c->smtp ? "\r\n" : "\n";
+}
+
+/* The letter's text, which is a whole message. */
+static int mail_text(struct letter *l, const char *to, struct err *e)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    int rc = c->password_file ? read_line(c->password_file, &l->password, e) : 0;
+    if (rc != 0)
+        return rc;
+    l->to = mem_strdup(to);
+    l->goes_by_smtp = c->smtp != NULL;
+    if (c->smtp)
+        next_at_thread(l->notifier);
+    else
+        start_sendmail(l);
+    return 0;
+}
+
+static int start_mail(struct letter *l, const struct notify_facts *f, const char *to, struct err *e)
+{
+    const struct config_notify *c = l->notifier->o.config;
+    int rc = notify_check_address(to, e);
+    if (rc != 0)
+        return rc;
+    notify_mail(f, c->from, to, line_end(c), &l->text);
+    return mail_text(l, to, e);
+}
+
+/* ---- reports ---- */
+
+int notifier_send(struct notifier *n, const struct notify_report *r, const char *to, bool is_url,
+    outbox_done_fn done, void *ctx, struct err *e)
+{
+    struct letter *l = n->letters + OUTBOX_AT_ONCE;
+    int rc;
+    while (l < n->letters + LETTERS && l->is_busy)
+        l++;
+    if (l == n->letters + LETTERS)
+        return err_set(e, ERR_UNAVAILABLE, "%d reports are being sent: try again in a minute",
+            NOTIFIER_REPORTS_AT_ONCE);
+    l->is_busy = true;
+    l->done = done;
+    l->ctx = ctx;
+    if (is_url) {
+        rc = notify_check_url(to, l->host, &l->e);
+        notify_report_body(r, n->o.cluster_uid, n->o.cluster, &l->text);
+        if (rc == 0)
+            post_text(l, "report", NULL, to, NULL, true);
+    } else {
+        notify_report_mail(r, n->o.cluster_uid, n->o.cluster, n->o.config->from, to,
+            line_end(n->o.config), &l->text);
+        rc = mail_text(l, to, &l->e);
+    }
+    if (rc != 0)
+        fail_later(l, rc);
+    return 0;
+}
+
+/* Whoever waits for them goes with belayd's API, which is still there. */
+static void give_up_reports(struct notifier *n)
+{
+    struct err e;
+    err_set(&e, ERR_UNAVAILABLE, "belayd is stopping");
+    for (size_t i = OUTBOX_AT_ONCE; i < LETTERS; i++)
+        if (n->letters[i].is_busy)
+            n->letters[i].done(n->letters[i].ctx, &e);
+}
+
+/* ---- all of them ---- */
+
+static const char *mail_user(const struct notify_facts *f, const json_t *notify)
+{
+    const char *to = json_string_value(json_object_get(notify, "mail_user"));
+    return to && *to ? to : f->job->user;
+}
+
+/* "mail:0": to the first address of a budget. */
+static int start_of_budget(struct letter *l, const struct notify_facts *f, struct err *e)
+{
+    const struct notifier_options *o = &l->notifier->o;
+    long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10)
+                                                 : BUDGET_MAILS_MAX;
+    for (size_t i = 0; i < o->n_budgets && k >= 0 && k < BUDGET_MAILS_MAX; i++)
+        if (str_eq(o->budgets[i].options.name, f->row->budget) && k < o->budgets[i].options.n_mails)
+            return start_mail(l, f, o->budgets[i].mails[k], e);
+    return err_set(e, ERR_NOT_FOUND,
+        "belayd's configuration has no such address of budget %s any more", f->row->budget);
+}
+
+static int start_of_user(struct letter *l, const struct notify_facts *f, struct err *e)
+{
+    struct spec_change spec = {0};
+    int rc = db_read_spec(l->notifier->o.reader, f->job->id, &spec, e);
+    json_t *notify = rc == 0 && spec.notify_json ? json_loads(spec.notify_json, 0, NULL) : NULL;
+    if (rc == 0)
+        rc = str_starts(f->row->target, "url:") ? start_url(l, f, notify, f->row->target + 4, e)
+                                                : start_mail(l, f, mail_user(f, notify), e);
+    json_decref(notify);
+    spec_change_deinit(&spec);
+    return rc;
+}
+
+static void start(
+    struct outbox_port *port, const struct outbox_row *row, outbox_done_fn done, void *ctx)
+{
+    struct notifier *n = (struct notifier *)((char *)port - offsetof(struct notifier, port));
+    struct letter *l = n->letters;
+    struct job_row job;
+    while (l->is_busy)
+        l++;
+    l->is_busy = true;
+    l->done = done;
+    l->ctx = ctx;
+    const struct notify_facts f = {.cluster_uid = n->o.cluster_uid,
+        .cluster = n->o.cluster,
+        .row = row,
+        .job = row->job == CORE_ID_NONE ? NULL : &job};
+    int rc = f.job ? db_read_job(n->o.reader, row->job, &job, &l->e) : 0;
+    if (rc == 0)
+        rc = str_starts(row->target, "hook:") ? start_hook(l, &f, row->target + 5, &l->e)
+             : f.job                          ? start_of_user(l, &f, &l->e)
+                                              : start_of_budget(l, &f, &l->e);
+    if (rc != 0)
+        fail_later(l, rc);
+}
+
+struct notifier *notifier_create(const struct notifier_options *o)
+{
+    struct notifier *n = mem_alloc(sizeof(*n));
+    *n = (struct notifier){.o = *o, .port.start = start, .http = uv_http_client_create(o->loop)};
+    for (size_t i = 0; i < LETTERS; i++) {
+        n->letters[i].notifier = n;
+        timer_init(&n->letters[i].failed, on_failed, &n->letters[i]);
+    }
+    return n;
+}
+
+struct outbox_port *notifier_port(struct notifier *n)
+{
+    return &n->port;
+}
+
+void notifier_destroy(struct notifier *n)
+{
+    if (!n)
+        return;
+    n->destroyed = n->held = true;
+    give_up_reports(n);
+    for (size_t i = 0; i < LETTERS; i++) {
+        struct letter *l = &n->letters[i];
+        timer_stop(n->o.timers, &l->failed);
+        l->goes_by_smtp = false;
+        runner_cancel(n->o.runner, l->run);
+        if (l->is_busy && l != n->at_thread && !l->run && !l->call)
+            finish(l, 0, NULL);
+    }
+    uv_http_client_destroy(n->http);
+    n->held = false;
+    release(n);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/notify/notify_text.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* of text in one encoded word: 56 characters, and less than 75 with what is around them */
+#define WORD_BYTES 42
+
+/* ---- what users give ---- */
+
+static bool is_address_char(unsigned char c)
+{
+    return c < 0x80 && (isalnum(c) || (c && strchr("._%+=~-", c)));
+}
+
+int notify_check_address(const char *text, struct err *e)
+{
+    const char *at = strchr(text, '@');
+    size_t n = strlen(text), before = at ? (size_t)(at - text) : n;
+    bool good = n > 0 && n <= NOTIFY_ADDRESS_MAX && before > 0 && text[0] != '-' &&
+                (!at || (at[1] && at[1] != '-' && at[1] != '.'));
+    for (size_t i = 0; good && i < n; i++)
+        good = i == before || is_address_char((unsigned char)text[i]);
+    for (const char *p = at ? at + 1 : ""; good && *p; p++)
+        good = isalnum((unsigned char)*p) || *p == '.' || *p == '-';
+    if (good)
+        return 0;
+    return err_set(e, ERR_INVALID,
+        "expected an address such as ann@example.com, or a user of belayd's machine, found %s",
+        str_show(text, (char[STR_SHOW_MAX]){0}));
+}
+
+static bool is_url_char(unsigned char c)
+{
+    return c > ' ' && c < 0x7f && !strchr("\"'\\<>`{}|^", c);
+}
+
+/* The host from p on, to the port or the path; NULL: there is none, or not a good one. */
+static const char *end_of_host(const char *p, const char **ret_begin, size_t *ret_n)
+{
+    bool v6 = *p == '[';
+    const char *begin = p + v6,
+               *end = begin + strspn(begin, v6 ? "0123456789abcdefABCDEF:."
+                                               : "0123456789abcdefghijklmnopqrstuvwxyz"
+                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_");
+    *ret_begin = begin;
+    *ret_n = (size_t)(end - begin);
+    if (*ret_n == 0 || *ret_n >= NOTIFY_HOST_MAX || (v6 && *end != ']'))
+        return NULL;
+    return end + v6;
+}
+
+int notify_check_url(const char *url, char ret_host[NOTIFY_HOST_MAX], struct err *e)
+{
+    size_t scheme = str_starts(url, "https://")  ? 8
+                    : str_starts(url, "http://") ? 7
+                                                 : 0,
+           n = strlen(url), len = 0;
+    const char *host = NULL, *rest = scheme ? end_of_host(url + scheme, &host, &len) : NULL;
+    bool good = rest && n <= NOTIFY_URL_MAX;
+    if (good && *rest == ':') {
+        size_t digits = strspn(rest + 1, "0123456789");
+        good = digits > 0 && digits <= 5 && strtol(rest + 1, NULL, 10) > 0 &&
+               strtol(rest + 1, NULL, 10) < 65536;
+        rest += 1 + digits;
+    }
+    good = good && (!*rest || strchr("/?#", *rest));
+    for (size_t i = 0; good && i < n; i++)
+        good = is_url_char((unsigned char)url[i]);
+    if (!good)
+        return err_set(e, ERR_INVALID,
+            "expected https://HOST[:PORT]/PATH or http://..., of at most %d bytes, without a user "
+            "and a password",
+            NOTIFY_URL_MAX);
+    if (ret_host) {
+        memcpy(ret_host, host, len);
+        ret_host[len] = '\0';
+    }
+    return 0;
+}
+
+/* ---- what is told ---- */
+
+void notify_id(const struct notify_facts *f, struct buf *out)
+{
+    buf_printf(out, "%s-%" PRId64, f->cluster_uid, f->row->event);
+}
+
+static void set_time(json_t *o, const char *key, struct wall at)
+{
+    char text[TIME_ISO_MAX];
+    if (wall_is_set(at))
+        time_format_iso(at, text);
+    json_object_set_new(o, key, wall_is_set(at) ? json_string(text) : json_null());
+}
+
+static bool has_ended(enum notify_event kind)
+{
+    return kind == NOTIFY_END || kind == NOTIFY_FAIL || kind == NOTIFY_TIME_LIMIT ||
+           kind == NOTIFY_INVALID_DEPEND;
+}
+
+static void budget_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I}", "id", buf_str(&id), "event",
+        notify_event_names[r->kind], "cluster", f->cluster, "budget", r->budget, "percent",
+        (int)r->pct, "spent_uusd", (json_int_t)r->spent_uusd, "cap_uusd", (json_int_t)r->cap_uusd);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
+static void pool_body(const struct notify_facts *f, struct buf *out)
+{
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    notify_id(f, &id);
+    json_t *o =
+        json_pack("{s:s,s:s,s:s,s:s,s:i}", "id", buf_str(&id), "event", notify_event_names[r->kind],
+            "cluster", f->cluster, "pool", r->pool, "failed_boots", (int)r->pct);
+    set_time(o, "at", r->at);
+    json_add(out, o);
+    buf_deinit(&id);
+}
+
+void notify_body(const struct notify_facts *f, struct buf *out)
+{
+    if (f->row->kind == NOTIFY_BOOTS) {
+        pool_body(f, out);
+        return;
+    }
+    if (!f->job) {
+        budget_body(f, out);
+        return;
+    }
+    const struct outbox_row *r = f->row;
+    struct buf id = {0};
+    bool ended = has_ended(r->kind);
+    notify_id(f, &id);
+    json_t *o =
+        json_pack("{s:s,s:s,s:s,s:I,s:I}", "id", buf_str(&id), "event", notify_event_names[r->kind],
+            "cluster", f->cluster, "job", (json_int_t)r->job, "attempt", (json_int_t)r->attempt);
+    set_time(o, "at", r->at);
+    json_object_set_new(o, "name", json_text(f->job->name));
+    json_object_set_new(o, "user", json_text(f->job->user));
+    json_object_set_new(o, "team", f->job->team[0] ? json_text(f->job->team) : json_null());
+    json_object_set_new(
+        o, "array", f->job->array == CORE_ID_NONE ? json_null() : json_integer(f->job->array));
+    json_object_set_new(o, "array_index",
+        f->job->array == CORE_ID_NONE ? json_null() : json_integer(f->job->array_index));
+    json_object_set_new(
+        o, "end", r->end == END_NONE ? json_null() : json_string(end_kind_names[r->end]));
+    json_object_set_new(o, "exit_code", ended ? json_integer(r->exit_code) : json_null());
+    set_time(o, "submitted_at", f->job->submitted_at);
+    set_time(o, "started_at", f->job->started_at);
+    char *text = json_dump_text(o);
+    buf_adds(out, text);
+    free(text);
+    json_decref(o);
+    buf_deinit(&id);
+}
+
+/* "job 42 \"train\" of ann failed, exit code 1" */
+static void describe(const struct notify_facts *f, struct buf *out)
+{
+    static const char *const words[NOTIFY_EVENTS] = {[NOTIFY_BEGIN] = "has started",
+        [NOTIFY_END] = "has ended",
+        [NOTIFY_FAIL] = "failed",
+        [NOTIFY_REQUEUE] = "was queued again",
+        [NOTIFY_TIME_LIMIT] = "ran into its time limit",
+        [NOTIFY_TIME_LIMIT_50] = "has used 50 % of its time limit",
+        [NOTIFY_TIME_LIMIT_80] = "has used 80 % of its time limit",
+        [NOTIFY_TIME_LIMIT_90] = "has used 90 % of its time limit",
+        [NOTIFY_INVALID_DEPEND] = "was given up: what it depends on can never come true"};
+    const struct outbox_row *r = f->row;
+    if (!f->job) {
+        buf_printf(out, "budget %s: %d %% of $%.2f are spent", r->budget, (int)r->pct,
+            (double)r->cap_uusd / 1e6);
+        return;
+    }
+    if (f->job->array != CORE_ID_NONE)
+        buf_printf(out, "job %" PRId64 "_%d", f->job->array, (int)f->job->array_index);
+    else
+        buf_printf(out, "job %" PRId64, r->job);
+    buf_printf(out, " \"%s\" of %s %s", f->job->name, f->job->user, words[r->kind]);
+    if (r->kind == NOTIFY_FAIL || r->kind == NOTIFY_END || r->kind == NOTIFY_REQUEUE)
+        buf_printf(out, " (%s)",
+            r->kind == NOTIFY_REQUEUE ? "its last attempt ended before its time"
+                                      : end_kind_names[r->end]);
+    if (r->kind == NOTIFY_FAIL)
+        buf_printf(out, ", exit code %d", (int)r->exit_code);
+    for (size_t i = 0; i < out->len; i++)
+        if (iscntrl((unsigned char)out->data[i]))
+            out->data[i] = '?';
+}
+
+static void add_base64(struct buf *out, const char *p, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned b[3] = {0};
+        for (size_t k = 0; k < 3 && i + k < n; k++)
+            b[k] = (unsigned char)p[i + k];
+        unsigned v = b[0] << 16 | b[1] << 8 | b[2];
+        buf_addc(out, digits[v >> 18]);
+        buf_addc(out, digits[v >> 12 & 63]);
+        buf_addc(out, i + 1 < n ? digits[v >> 6 & 63] : '=');
+        buf_addc(out, i + 2 < n ? digits[v & 63] : '=');
+    }
+}
+
+/* Words are cut between characters of UTF-8. */
+static void add_subject(struct buf *out, const char *text, const char *eol)
+{
+    bool ascii = true;
+    for (const char *p = text; *p; p++)
+        ascii = ascii && (unsigned char)*p < 0x80;
+    if (ascii) {
+        buf_adds(out, text);
+        return;
+    }
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        n = left < WORD_BYTES ? left : WORD_BYTES;
+        while (n < left && n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+        buf_adds(out, "=?utf-8?B?");
+        add_base64(out, text, n);
+        buf_adds(out, "?=");
+        if (left > n)
+            buf_printf(out, "%s ", eol);
+    }
+}
+
+static void add_date(struct buf *out, struct wall at)
+{
+    char text[64];
+    time_t seconds = (time_t)(at.ms / 1000);
+    struct tm tm;
+    gmtime_r(&seconds, &tm);
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    strftime(text, sizeof(text), "%H:%M:%S +0000", &tm);
+    buf_printf(out, "%s, %02d %s %04d %s", days[tm.tm_wday], tm.tm_mday, months[tm.tm_mon],
+        tm.tm_year + 1900, text);
+}
+
+void notify_mail(const struct notify_facts *f, const char *from, const char *to, const char *eol,
+    struct buf *out)
+{
+    struct buf words = {0}, id = {0};
+    char at[TIME_ISO_MAX];
+    describe(f, &words);
+    notify_id(f, &id);
+    time_format_iso(f->row->at, at);
+    buf_printf(out, "From: %s%sTo: %s%sSubject: [belay %s] ", from, eol, to, eol, f->cluster);
+    add_subject(out, buf_str(&words), eol);
+    buf_printf(out, "%sDate: ", eol);
+    add_date(out, f->row->at);
+    buf_printf(out,
+        "%sMessage-ID: <%s@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s"
+        "Content-Type: text/plain; charset=utf-8%sContent-Transfer-Encoding: 8bit%s%s",
+        eol, buf_str(&id), eol, eol, eol, eol, eol, eol);
+    if (f->job)
+        buf_printf(out, "%s, at %s.%s%sbelay show %" PRId64 " tells more.%s", buf_str(&words), at,
+            eol, eol, f->row->job, eol);
+    else
+        buf_printf(out, "%s, at %s: $%.2f.%s%sbelay budget show %s tells more.%s", buf_str(&words),
+            at, (double)f->row->spent_uusd / 1e6, eol, eol, f->row->budget, eol);
+    buf_deinit(&words);
+    buf_deinit(&id);
+}
+
+/* ---- reports ---- */
+
+#define LINE_BYTES 57             /* of text in a line of 76 */
+#define BOUNDARY "=_belay_report" /* in no base64: a line of that has no "--" */
+
+static void add_part(struct buf *out, const char *type, const char *text, const char *eol)
+{
+    buf_printf(out, "Content-Type: text/%s; charset=utf-8%sContent-Transfer-Encoding: base64%s%s",
+        type, eol, eol, eol);
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        n = left < LINE_BYTES ? left : LINE_BYTES;
+        add_base64(out, text, n);
+        buf_adds(out, eol);
+    }
+}
+
+void notify_report_mail(const struct notify_report *r, const char *cluster_uid, const char *cluster,
+    const char *from, const char *to, const char *eol, struct buf *out)
+{
+    char *subject = mem_strdup(r->subject);
+    for (char *p = subject; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    buf_printf(out, "From: %s%sTo: %s%sSubject: [belay %s] ", from, eol, to, eol, cluster);
+    add_subject(out, subject, eol);
+    buf_printf(out, "%sDate: ", eol);
+    add_date(out, r->at);
+    buf_printf(out,
+        "%sMessage-ID: <report-%s-%" PRId64
+        "@belay.invalid>%sAuto-Submitted: auto-generated%sMIME-Version: 1.0%s",
+        eol, cluster_uid, r->at.ms, eol, eol, eol);
+    if (r->html) {
+        buf_printf(out,
+            "Content-Type: multipart/alternative; boundary=\"" BOUNDARY "\"%s%s--" BOUNDARY "%s",
+            eol, eol, eol);
+        add_part(out, "plain", r->text, eol);
+        buf_printf(out, "--" BOUNDARY "%s", eol);
+        add_part(out, "html", r->html, eol);
+        buf_printf(out, "--" BOUNDARY "--%s", eol);
+    } else {
+        add_part(out, "plain", r->text, eol);
+    }
+    free(subject);
+}
+
+void notify_report_body(
+    const struct notify_report *r, const char *cluster_uid, const char *cluster, struct buf *out)
+{
+    char at[TIME_ISO_MAX];
+    time_format_iso(r->at, at);
+    json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:o,s:o}", "event", "report", "cluster",
+        json_text(cluster), "cluster_uid", cluster_uid, "at", at, "subject", json_text(r->subject),
+        "text", json_text(r->text));
+    char *text = json_dump_text(o);
+    buf_adds(out, text);
+    free(text);
+    json_decref(o);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See store/claim.h. A look is made on a thread, which reads what it holds and nothing else, so
+ * that a claim can be destroyed meanwhile.
+ */
+#include "scheduler/store/claim.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/owner.h"
+#include "scheduler/store/access.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_MS 5000 /* a start waits for the store no longer */
+#define LOOK_MS 60000 /* nor does a look */
+#define AGAIN_BASE_MS 2000
+#define AGAIN_CAP_MS 30000
+#define PLACES_BYTES_MAX (64u << 10)
+
+enum finding {
+    FOUND_OURS,
+    FOUND_ANOTHERS, /* or nobody knows whose: refused */
+    FOUND_MISSING,  /* it was marked, and is not */
+    FOUND_NUMBERS,  /* it was given up, and has jobs of numbers that ours would get */
+    FOUND_NOTHING   /* it did not answer */
+};
+
+struct look {
+    struct store_claim *claim; /* NULL: it was destroyed */
+    char url[1024], cluster[64], uid[OWNER_UID_MAX];
+    bool is_known, had_checkpoints, reads_only;
+    int64_t next_job, now_ms;
+    struct store_net *net; /* NULL: of this machine */
+    atomic_int cancel;
+    enum finding found;
+    bool is_new; /* the marker was written now */
+    int64_t last_job;
+    int rc;
+    struct err e;
+};
+
+struct store_claim {
+    struct store_claim_options o;
+    struct store_access access;
+    struct look *now;                     /* or NULL */
+    bool on_thread, is_starting, is_over; /* over: of the start, it is known */
+    bool is_ours, was_told;
+    bool is_refused;
+    int tries;
+    int64_t next_job;
+    char text[ERR_TEXT_MAX];
+    struct timer again, limit;
+};
+
+static void start_look(struct store_claim *c);
+
+/* ---- on the thread ---- */
+
+static int refuse(struct look *k, struct err *e, const char *whose)
+{
+    k->found = FOUND_ANOTHERS;
+    return err_set(e, ERR_CONFIG,
+        "the store %.200s has checkpoints of %s under the cluster name %s: give this cluster "
+        "another name (cluster:) or another "
+        "store (store:), or, if that cluster is gone for good, take its store over with belay "
+        "checkpoint adopt",
+        k->url, whose, k->cluster);
+}
+
+/* Its owner is not known: nobody claims it. */
+static int refuse_torn(struct look *k, struct err *e)
+{
+    struct err why = *e;
+
+    k->found = FOUND_ANOTHERS;
+    return err_set(e, ERR_CONFIG,
+        "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from "
+        "a "
+        "copy, or use another store (store:) or cluster name (cluster:); if no other cluster uses "
+        "it, belay checkpoint adopt",
+        k->url, why.text);
+}
+
+static int look_at_unmarked(
+    struct look *k, struct store *s, const struct owner_mark *none, struct err *e)
+{
+    struct owner_contents there;
+    int rc;
+
+    if (k->is_known) {
+        k->found = FOUND_MISSING;
+        return err_set(e, ERR_NOT_FOUND,
+            "the store %.200s has lost its marker (%s/owner/): it is not mounted, or was emptied. "
+            "Bring it back; or, if that is as it "
+            "should be, belay checkpoint adopt and restart belayd",
+            k->url, k->cluster);
+    }
+    rc = owner_survey(s, k->cluster, true, &there, e);
+    if (!rc && there.last_job > 0 && !k->had_checkpoints)
+        rc = refuse(k, e, "a cluster that left no marker (an earlier belay?)");
+    if (!rc && k->reads_only)
+        return 0;
+    if (!rc)
+        rc = owner_write(s, k->cluster, none, k->uid, k->now_ms, e);
+    k->is_new = rc == 0;
+    return rc;
+}
+
+/* By `belay checkpoint adopt`. Those of before keep their numbers, ours get higher ones. */
+static int look_at_given_up(
+    struct look *k, struct store *s, const struct owner_mark *mark, struct err *e)
+{
+    struct owner_contents there;
+    int rc;
+
+    if (k->reads_only)
+        return 0;
+    rc = owner_survey(s, k->cluster, false, &there, e);
+    k->last_job = rc ? 0 : there.last_job;
+    if (!rc && there.last_job >= k->next_job) {
+        k->found = FOUND_NUMBERS;
+        return err_set(e, ERR_CONFLICT,
+            "the store %.200s was given up and has jobs up to number %" PRId64
+            ": restart belayd, which then takes it over",
+            k->url, there.last_job);
+    }
+    if (!rc)
+        rc = owner_write(s, k->cluster, mark, k->uid, k->now_ms, e);
+    k->is_new = rc == 0;
+    return rc;
+}
+
+static int look(struct look *k, struct err *e)
+{
+    const struct store_options o = {
+        .net = k->net, .cancel = &k->cancel, .existing = k->is_known || k->reads_only};
+    struct owner_mark mark;
+    char whose[128];
+    struct store *s;
+    int rc = store_open(k->url, &o, &s, e);
+
+    if (rc == ERR_NOT_FOUND && k->is_known)
+        k->found = FOUND_MISSING;
+    if (rc == ERR_NOT_FOUND && !k->is_known && k->reads_only) {
+        k->found = FOUND_OURS; /* a start makes it */
+        return 0;
+    }
+    if (rc)
+        return rc;
+    rc = owner_read(s, k->cluster, &mark, e);
+    if (rc == ERR_CORRUPT)
+        rc = refuse_torn(k, e);
+    else if (!rc && mark.generation == 0)
+        rc = look_at_unmarked(k, s, &mark, e);
+    else if (!rc && mark.uid[0] == '\0')
+        rc = look_at_given_up(k, s, &mark, e);
+    else if (!rc && !str_eq(mark.uid, k->uid)) {
+        snprintf(whose, sizeof(whose), "another cluster (uid %s, this one %s%s)", mark.uid,
+            k->uid[0] ? "is " : "has none yet", k->uid);
+        rc = refuse(k, e, whose);
+    }
+    store_close(s);
+    if (!rc)
+        k->found = FOUND_OURS;
+    return rc;
+}
+
+static void on_thread(void *ctx)
+{
+    struct look *k = ctx;
+    k->rc = look(k, &k->e);
+}
+
+/* ---- places ---- */
+
+static char *places_file(const struct store_claim *c)
+{
+    return mem_printf("%s/store.places", c->o.state_dir);
+}
+
+static char *place_line(const struct store_claim *c)
+{
+    return mem_printf("%s %s\n", c->o.cluster, c->o.store);
+}
+
+/* Lines that are there; a missing file has none. */
+static int read_places(const struct store_claim *c, struct buf *out, struct err *e)
+{
+    char *path = places_file(c);
+    int rc = fs_read(path, PLACES_BYTES_MAX, out, e);
+    free(path);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+    for (const char *at = text; (at = strstr(at, line)); at++)
+        if (at == text || at[-1] == '\n')
+            return true;
+    return false;
+}
+
+static int note_place(const struct store_claim *c, struct err *e)
+{
+    char *path = places_file(c), *line = place_line(c);
+    struct buf text = {0};
+    int rc = read_places(c, &text, e);
+    if (!rc && !has_line(buf_str(&text), line)) {
+        buf_adds(&text, line);
+        rc = fs_write_atomic(path, text.data, text.len, 0600, e);
+    }
+    buf_deinit(&text);
+    free(line);
+    free(path);
+    return rc;
+}
+
+/* ---- on the loop ---- */
+
+static void look_free(struct look *k)
+{
+    store_net_destroy(k->net);
+    free(k);
+}
+
+static void say(struct store_claim *c, const struct look *k)
+{
+    bool is_same = str_eq(c->text, k->e.text);
+    bool is_said = c->o.reads_only && k->found == FOUND_ANOTHERS; /* by who asked */
+    STR_COPY(c->text, k->e.text);
+    if (!is_same && !is_said)
+        log_error(
+            "the store of checkpoints cannot be used: jobs that need it wait", log_err(&k->e));
+}
+
+static void take_ours(struct store_claim *c, const struct look *k)
+{
+    struct err e;
+    if (!c->o.reads_only && note_place(c, &e) != 0)
+        log_warn("that the store is ours could not be noted", log_err(&e));
+    if (k->is_new)
+        log_info("the store of checkpoints is marked as this cluster's", log_s("store", k->url),
+            log_s("uid", k->uid));
+    c->text[0] = '\0';
+    c->is_ours = c->is_over = true;
+    if (!c->is_starting)
+        c->o.changed(c->o.ctx);
+}
+
+static void finish(struct look *k)
+{
+    struct store_claim *c = k->claim;
+    struct err e;
+    if (!c) {
+        look_free(k);
+        return;
+    }
+    c->now = NULL;
+    c->on_thread = false;
+    timer_stop(c->o.timers, &c->limit);
+    if (k->rc == ERR_DENIED)
+        store_access_refused(&c->access);
+    if (k->rc == 0) {
+        take_ours(c, k);
+    } else if (k->found == FOUND_NUMBERS && c->is_starting &&
+               c->o.raise(c->o.ctx, k->last_job + 1, &e) == 0) {
+        c->next_job = k->last_job + 1;
+        timer_start(c->o.timers, &c->again, 0);
+    } else {
+        say(c, k);
+        c->is_refused = k->found == FOUND_ANOTHERS;
+        c->is_over = c->is_over || k->found == FOUND_MISSING || c->is_refused;
+        timer_start(c->o.timers, &c->again,
+            prng_backoff_ms(c->o.prng, c->tries++, AGAIN_BASE_MS, AGAIN_CAP_MS));
+    }
+    look_free(k);
+}
+
+static void on_done(void *ctx)
+{
+    finish(ctx);
+}
+
+static void on_limit(struct timer *t, void *ctx)
+{
+    struct store_claim *c = ctx;
+    (void)t;
+    if (c->now)
+        atomic_store(&c->now->cancel, 1);
+}
+
+static void on_access(void *ctx, const struct err *e)
+{
+    struct store_claim *c = ctx;
+    if (e) {
+        c->now->e = *e;
+        c->now->rc = e->kind;
+        finish(c->now);
+        return;
+    }
+    c->on_thread = true;
+    timer_start(c->o.timers, &c->limit, LOOK_MS);
+    uv_run_work(c->o.loop, on_thread, on_done, c->now);
+}
+
+static bool is_known(const struct store_claim *c, bool *ret_any)
+{
+    char *line = place_line(c);
+    struct buf text = {0};
+    struct err e;
+    bool known = true; /* in doubt nothing is made */
+    *ret_any = true;
+    if (read_places(c, &text, &e) == 0) {
+        known = has_line(buf_str(&text), line);
+        *ret_any = text.len > 0;
+    }
+    buf_deinit(&text);
+    free(line);
+    return known;
+}
+
+static void start_look(struct store_claim *c)
+{
+    struct look *k = mem_alloc(sizeof(*k));
+    bool any;
+    *k = (struct look){.claim = c, .next_job = c->next_job, .found = FOUND_NOTHING};
+    k->is_known = is_known(c, &any);
+    k->had_checkpoints = c->o.had_checkpoints && !any;
+    k->reads_only = c->o.reads_only;
+    k->now_ms = clock_wall(&clock_system).ms;
+    STR_COPY(k->url, c->o.store);
+    STR_COPY(k->cluster, c->o.cluster);
+    STR_COPY(k->uid, c->o.cluster_uid);
+    c->now = k;
+    store_access_get(&c->access, &k->net, on_access, c);
+}
+
+static void on_again(struct timer *t, void *ctx)
+{
+    (void)t;
+    start_look(ctx);
+}
+
+static void on_start_over(struct timer *t, void *ctx)
+{
+    (void)t;
+    *(bool *)ctx = true;
+}
+
+int store_claim_begin(
+    const struct store_claim_options *o, struct store_claim **ret_claim, struct err *e)
+{
+    struct store_claim *c = mem_alloc(sizeof(*c));
+    struct timer start;
+    bool late = false;
+    *c = (struct store_claim){.o = *o,
+        .access = {.url = o->store, .timers = o->timers, .http = o->http},
+        .is_starting = true,
+        .next_job = o->next_job};
+    timer_init(&c->again, on_again, c);
+    timer_init(&c->limit, on_limit, c);
+    timer_init(&start, on_start_over, &late);
+    timer_start(o->timers, &start, START_MS);
+    start_look(c);
+    while (!c->is_over && !late)
+        uv_run(o->loop, UV_RUN_ONCE);
+    timer_stop(o->timers, &start);
+    c->is_starting = false;
+    c->is_over = true;
+    if (c->is_refused) {
+        err_set(e, ERR_CONFIG, "%s", c->text);
+        store_claim_destroy(c);
+        return ERR_CONFIG;
+    }
+    if (!c->is_ours && !c->text[0])
+        str_copy(c->text, sizeof(c->text), "the store of checkpoints does not answer");
+    *ret_claim = c;
+    return 0;
+}
+
+bool store_claim_is_ours(const struct store_claim *c)
+{
+    return c->is_ours;
+}
+
+const char *store_claim_text(const struct store_claim *c)
+{
+    return c->is_ours ? "" : c->text;
+}
+
+void store_claim_destroy(struct store_claim *c)
+{
+    if (!c)
+        return;
+    timer_stop(c->o.timers, &c->again);
+    timer_stop(c->o.timers, &c->limit);
+    store_access_deinit(&c->access);
+    if (c->now && c->on_thread) {
+        c->now->claim = NULL;
+        atomic_store(&c->now->cancel, 1);
+    } else if (c->now) {
+        look_free(c->now);
+    }
+    free(c);
+}

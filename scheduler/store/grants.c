@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See grants.h.
+ *
+ *   give --> none yet: fetch ---- made: given to the agent ----> timer, at half of its life --> fetch ...
+ *                        ^  \---- failed: told once ------------> timer, backoff ----+
+ *                        +------------------------------------------------------------+
+ *
+ * A fetch looks at the model first: an attempt that does not live has its grant dropped. The timer
+ * is jittered, and no more than UNDER_WAY_MAX fetches go at a time, so that many attempts do not
+ * ask all at once.
+ */
+#include "scheduler/store/grants.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/layout.h"
+#include "ckpt/s3.h"
+#include "cloud/scoped.h"
+#include "scheduler/core/model.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNDER_WAY_MAX 16
+#define BUSY_MS 200
+#define RENEW_MIN_MS 500
+#define RETRY_BASE_MS SECONDS_MS(1)
+#define RETRY_CAP_MS SECONDS_MS(60)
+#define SESSION_NAME_MAX 65
+/* a difference that the versions of what is beside ours never make up for */
+#define VERSION_STEP 1000
+
+struct grant {
+    struct grants *owner;
+    int64_t job, attempt;
+    struct scoped_credentials c; /* token "": none yet */
+    int64_t number;              /* of c, of all that were ever made */
+    struct mono until;
+    struct scoped_call *call; /* under way, or NULL */
+    struct timer timer;       /* the next fetch */
+    int tries;                /* that failed in a row */
+    bool end_told;            /* that what it had has ended */
+};
+
+struct grants {
+    struct grants_options o;
+    struct s3_place place;
+    struct scoped *scoped;
+    struct map by_job;
+    int64_t last_number;
+    int n_under_way;
+    struct grants_stats stats;
+};
+
+/* ---- settings ---- */
+
+static enum scoped_kind kind_of(const struct s3_place *p)
+{
+    return p->dialect == STORE_KEYS_AWS      ? SCOPED_AWS
+           : p->dialect == STORE_KEYS_GOOGLE ? SCOPED_GOOGLE
+                                             : SCOPED_AZURE;
+}
+
+/* service_url: of Azure; free it. */
+static struct scoped_options options_of(
+    const struct grants_options *o, const struct s3_place *p, char **ret_service_url)
+{
+    size_t container = strlen(p->bucket) + 1;
+    size_t dir = strlen(p->dir);
+    bool names_key = p->dialect == STORE_KEYS_AWS && str_starts(p->kms_key, "arn:");
+    *ret_service_url =
+        mem_printf("%s%.*s", p->root, (int)(dir > container ? dir - container : 0), p->dir);
+    return (struct scoped_options){.kind = kind_of(p),
+        .bucket = p->bucket,
+        .life_ms = o->life_ms,
+        .sts_url = o->sts_url,
+        .region = p->region,
+        .role_arn = o->role_arn,
+        .kms_key = o->kms_key  ? o->kms_key
+                   : names_key ? p->kms_key
+                               : NULL,
+        .account = p->account,
+        .service_url = *ret_service_url,
+        .http = o->http,
+        .timers = o->timers};
+}
+
+int grants_check(const struct grants_options *o, struct err *e)
+{
+    struct s3_place p;
+    char *url;
+    if (!s3_place_is_one(o->store, NULL))
+        return err_set(e, ERR_INVALID,
+            "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// "
+            "and "
+            "az://");
+    int rc = s3_place_parse(o->store, &p, e);
+    if (rc != 0)
+        return rc;
+    const struct scoped_options s = options_of(o, &p, &url);
+    rc = scoped_check(&s, e);
+    free(url);
+    s3_place_deinit(&p);
+    return rc;
+}
+
+/* ---- the model ---- */
+
+/* Its lowest rank that lives; all of them share what it has. */
+static const struct attempt *live(const struct grants *g, int64_t job, int64_t attempt)
+{
+    const struct job *j = model_job(tick_model(g->o.tick), job);
+    const struct attempt *a = j ? job_attempt(j) : NULL;
+    return a && a->row.attempt == attempt ? a : NULL;
+}
+
+/* ---- one grant ---- */
+
+static void on_timer(struct timer *t, void *ctx);
+
+static void drop(struct grant *x)
+{
+    struct grants *g = x->owner;
+    map_remove(&g->by_job, x->job);
+    timer_stop(g->o.timers, &x->timer);
+    if (x->call)
+        g->n_under_way--;
+    scoped_cancel(x->call);
+    explicit_bzero(x, sizeof(*x));
+    free(x);
+}
+
+static int64_t left_ms(const struct grant *x)
+{
+    return x->c.token[0] ? x->until.ms - clock_mono(x->owner->o.timers->clock).ms : 0;
+}
+
+static void tell(const struct grant *x, const char *text)
+{
+    const struct attempt *a = live(x->owner, x->job, x->attempt);
+    struct event ev = {.type = EV_NO_CREDENTIALS};
+    if (!a)
+        return;
+    ev.no_credentials.job = x->job;
+    ev.no_credentials.attempt = x->attempt;
+    ev.no_credentials.node = a->row.node;
+    STR_COPY(ev.no_credentials.text, text);
+    tick_post(x->owner->o.tick, &ev, NULL, NULL);
+}
+
+static void on_failure(struct grant *x, const struct err *e)
+{
+    struct grants *g = x->owner;
+    struct err why = *e;
+    int64_t left = left_ms(x);
+    char shown[32];
+    g->stats.failures++;
+    time_format_duration(left, shown, sizeof(shown));
+    if (x->c.token[0] && left > 0)
+        err_wrap(&why,
+            "no new credentials for the job's part of the store (those it has last %s more)",
+            shown);
+    else if (x->c.token[0])
+        err_wrap(&why,
+            "no new credentials for the job's part of the store, and those it had have ended");
+    else
+        err_wrap(&why, "no credentials for the job's part of the store");
+    log_warn("a job's credentials for the store cannot be made, trying again", log_i("job", x->job),
+        log_i("attempt", x->attempt), log_i("tries", x->tries + 1), log_err(&why));
+    if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
+        tell(x, why.text);
+    x->end_told = x->c.token[0] && left <= 0;
+    timer_start(
+        g->o.timers, &x->timer, prng_backoff_ms(g->o.prng, x->tries, RETRY_BASE_MS, RETRY_CAP_MS));
+    x->tries++;
+}
+
+/* What is told to agents follows from what is on disk. */
+struct change {
+    struct grants *g;
+    int64_t job, attempt;
+};
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct change *c = ctx;
+    const struct attempt *a = e ? NULL : live(c->g, c->job, c->attempt);
+    (void)id;
+    if (a)
+        LIST_FOREACH (&a->job->ranks, l)
+            c->g->o.changed(c->g->o.ctx, LIST_ENTRY(l, struct attempt, in_job)->row.node);
+    free(c);
+}
+
+static void on_credentials(void *ctx, const struct err *e, const struct scoped_credentials *c)
+{
+    struct grant *x = ctx;
+    struct grants *g = x->owner;
+    x->call = NULL;
+    g->n_under_way--;
+    if (e) {
+        on_failure(x, e);
+        return;
+    }
+    /* so that belayd's next life gives none of this one's */
+    int64_t now = clock_wall(g->o.timers->clock).ms;
+    g->last_number = now > g->last_number ? now : g->last_number + 1;
+    x->c = *c;
+    x->number = g->last_number;
+    x->until.ms = clock_mono(g->o.timers->clock).ms + c->left_ms;
+    x->tries = 0;
+    x->end_told = false;
+    g->stats.made++;
+    int64_t half = c->left_ms / 2 > RENEW_MIN_MS ? c->left_ms / 2 : RENEW_MIN_MS;
+    timer_start(g->o.timers, &x->timer, prng_range(g->o.prng, half * 8 / 10, half));
+    struct change *change = mem_alloc(sizeof(*change));
+    *change = (struct change){g, x->job, x->attempt};
+    tick_when_durable(g->o.tick, on_durable, change);
+}
+
+static void fetch(struct grant *x)
+{
+    struct grants *g = x->owner;
+    char name[SESSION_NAME_MAX];
+    if (g->n_under_way >= UNDER_WAY_MAX) {
+        timer_start(g->o.timers, &x->timer, prng_range(g->o.prng, BUSY_MS / 2, BUSY_MS));
+        return;
+    }
+    const struct ckpt_job job = {.cluster = g->o.cluster, .job = x->job};
+    char *prefix = mem_printf("%s%s", g->place.prefix, layout_prefix(&job, "").s);
+    snprintf(name, sizeof(name), "belay-%lld.%lld@%.27s", (long long)x->job, (long long)x->attempt,
+        g->o.cluster);
+    g->n_under_way++;
+    x->call = scoped_get(g->scoped, prefix, name, on_credentials, x);
+    free(prefix);
+}
+
+static void on_timer(struct timer *t, void *ctx)
+{
+    struct grant *x = ctx;
+    (void)t;
+    if (!live(x->owner, x->job, x->attempt))
+        drop(x);
+    else
+        fetch(x);
+}
+
+static struct grant *grant_of(struct grants *g, int64_t job, int64_t attempt)
+{
+    struct grant *x = map_get(&g->by_job, job);
+    if (x && x->attempt == attempt)
+        return x;
+    if (x)
+        drop(x);
+    x = mem_alloc(sizeof(*x));
+    *x = (struct grant){.owner = g, .job = job, .attempt = attempt};
+    timer_init(&x->timer, on_timer, x);
+    map_put(&g->by_job, job, x);
+    fetch(x);
+    return x;
+}
+
+/* ---- what others see ---- */
+
+bool grants_give(struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s)
+{
+    const struct attempt *a = live(g, job, attempt);
+    if (!a || a->job->row.method == CKPT_NONE)
+        return true;
+    const struct grant *x = grant_of(g, job, attempt);
+    int64_t left = left_ms(x);
+    if (left <= 0)
+        return false;
+    s->version += x->number * VERSION_STEP;
+    s->store_access_key = mem_strdup(x->c.access_key[0] ? x->c.access_key : NULL);
+    s->store_secret_key = mem_strdup(x->c.secret_key[0] ? x->c.secret_key : NULL);
+    s->store_token = mem_strdup(x->c.token);
+    s->store_left_ms = left;
+    return true;
+}
+
+void grants_committed(struct grants *g, const struct db_batch *committed)
+{
+    const struct changes *c = &committed->changes;
+    for (size_t i = 0; i < c->n_attempts; i++) {
+        struct grant *x = map_get(&g->by_job, c->attempts[i].job);
+        if (x && !live(g, x->job, x->attempt))
+            drop(x);
+    }
+}
+
+void grants_get_stats(const struct grants *g, struct grants_stats *ret_stats)
+{
+    size_t pos = 0;
+    *ret_stats = g->stats;
+    for (const struct grant *x; (x = map_next(&g->by_job, &pos, NULL));) {
+        int64_t left = left_ms(x);
+        if (left <= 0)
+            continue;
+        if (ret_stats->held++ == 0 || left < ret_stats->soonest_end_ms)
+            ret_stats->soonest_end_ms = left;
+    }
+}
+
+/* ---- life ---- */
+
+int grants_create(const struct grants_options *o, struct grants **ret_grants, struct err *e)
+{
+    struct grants *g = mem_alloc(sizeof(*g));
+    char *url = NULL;
+    g->o = *o;
+    int rc = grants_check(o, e);
+    if (rc == 0)
+        rc = s3_place_parse(o->store, &g->place, e);
+    if (rc == 0) {
+        struct scoped_options s = options_of(o, &g->place, &url);
+        if (s.life_ms == 0)
+            s.life_ms = GRANTS_LIFE_MS;
+        rc = scoped_create(&s, &g->scoped, e);
+    }
+    free(url);
+    if (rc != 0) {
+        grants_destroy(g);
+        return rc;
+    }
+    if (kind_of(&g->place) == SCOPED_AZURE)
+        log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
+                 "nothing "
+                 "smaller "
+                 "(docs/clouds/azure.md)",
+            log_s("store", g->place.shown));
+    *ret_grants = g;
+    return 0;
+}
+
+void grants_destroy(struct grants *g)
+{
+    if (!g)
+        return;
+    size_t pos;
+    for (struct grant *x; pos = 0, (x = map_next(&g->by_job, &pos, NULL));)
+        drop(x);
+    map_deinit(&g->by_job);
+    scoped_destroy(g->scoped);
+    s3_place_deinit(&g->place);
+    free(g);
+}

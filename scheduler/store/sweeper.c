@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See sweeper.h. The thread reads what its job holds and nothing else, so a sweeper can be
+ * destroyed meanwhile.
+ */
+#include "scheduler/store/sweeper.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/owner.h"
+#include "scheduler/store/access.h"
+#include <stdlib.h>
+
+#define LIMIT_MS SECONDS_MS(3600) /* then it is interrupted, and tried again later */
+
+struct sweep {
+    struct sweeper *sweeper; /* NULL: it was destroyed */
+    char url[1024], cluster[CORE_NAME_MAX], uid[OWNER_UID_MAX];
+    struct store_net *net; /* NULL: of this machine */
+    struct ckpt_crypt crypt;
+    int64_t job;
+    enum leftover_keep keep;
+    atomic_int cancel;
+    int rc;
+    int64_t kept_bytes;
+    struct err e;
+    cleaner_done_fn done;
+    void *ctx;
+};
+
+struct sweeper {
+    struct cleaner_port port;
+    struct sweeper_options o;
+    struct store_access access;
+    struct sweep *now; /* or NULL */
+    bool on_thread;    /* it is */
+    struct timer limit;
+};
+
+/* ---- on the thread ---- */
+
+static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
+{
+    static const int newest[] = {
+        [LEFTOVER_KEEP_ALL] = CKPT_KEEP_ALL, [LEFTOVER_KEEP_LAST] = 1, [LEFTOVER_KEEP_NONE] = 0};
+    int rc = ckpt_fence(j, CKPT_CLOSED, e);
+    return rc ? rc
+              : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]},
+                    &s->cancel, &s->kept_bytes, e);
+}
+
+static void on_thread(void *ctx)
+{
+    struct sweep *s = ctx;
+    struct ckpt_job j = {.cluster = s->cluster, .job = s->job, .crypt = &s->crypt};
+    s->rc = store_open(s->url,
+        &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store,
+        &s->e);
+    if (s->rc)
+        return;
+    if (s->uid[0])
+        s->rc = owner_check(j.store, s->cluster, s->uid, &s->e);
+    if (!s->rc)
+        s->rc = clean(&j, s, &s->e);
+    store_close(j.store);
+}
+
+/* ---- on the loop ---- */
+
+static void sweep_free(struct sweep *s)
+{
+    store_net_destroy(s->net);
+    crypt_wipe(&s->crypt);
+    free(s);
+}
+
+static void finish(struct sweep *s)
+{
+    struct sweeper *w = s->sweeper;
+    if (w) {
+        w->now = NULL;
+        w->on_thread = false;
+        timer_stop(w->o.timers, &w->limit);
+        if (s->rc == ERR_DENIED)
+            store_access_refused(&w->access);
+        s->done(s->ctx, s->kept_bytes, s->rc ? &s->e : NULL);
+    }
+    sweep_free(s);
+}
+
+static void on_done(void *ctx)
+{
+    finish(ctx);
+}
+
+static void on_limit(struct timer *t, void *ctx)
+{
+    struct sweeper *w = ctx;
+    (void)t;
+    if (w->now)
+        atomic_store(&w->now->cancel, 1);
+}
+
+static void begin(struct sweeper *w)
+{
+    w->on_thread = true;
+    timer_start(w->o.timers, &w->limit, LIMIT_MS);
+    uv_run_work(w->o.loop, on_thread, on_done, w->now);
+}
+
+static void on_access(void *ctx, const struct err *e)
+{
+    struct sweeper *w = ctx;
+    if (!e) {
+        begin(w);
+        return;
+    }
+    w->now->e = *e;
+    w->now->rc = e->kind;
+    finish(w->now);
+}
+
+static void start(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
+    cleaner_done_fn done, void *ctx)
+{
+    struct sweeper *w = (struct sweeper *)((char *)port - offsetof(struct sweeper, port));
+    struct sweep *s = mem_alloc(sizeof(*s));
+    s->sweeper = w;
+    STR_COPY(s->url, w->o.store);
+    STR_COPY(s->cluster, w->o.cluster);
+    STR_COPY(s->uid, w->o.cluster_uid ? w->o.cluster_uid : "");
+    s->job = job;
+    s->keep = keep;
+    if (w->o.master)
+        master_job_crypt(w->o.master, job, &s->crypt);
+    s->done = done;
+    s->ctx = ctx;
+    w->now = s;
+    store_access_get(&w->access, &s->net, on_access, w);
+}
+
+/* ---- life ---- */
+
+struct sweeper *sweeper_create(const struct sweeper_options *o)
+{
+    struct sweeper *w = mem_alloc(sizeof(*w));
+    *w = (struct sweeper){.port.start = start,
+        .o = *o,
+        .access = {.url = o->store, .timers = o->timers, .http = o->http}};
+    timer_init(&w->limit, on_limit, w);
+    return w;
+}
+
+struct cleaner_port *sweeper_port(struct sweeper *s)
+{
+    return &s->port;
+}
+
+void sweeper_destroy(struct sweeper *w)
+{
+    if (!w)
+        return;
+    timer_stop(w->o.timers, &w->limit);
+    store_access_deinit(&w->access); /* drops a wait */
+    if (w->now && w->on_thread) {
+        w->now->sweeper = NULL;
+        atomic_store(&w->now->cancel, 1);
+    } else if (w->now) {
+        sweep_free(w->now);
+    }
+    free(w);
+}
