@@ -24,8 +24,8 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/ahead.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/impl.h"
 #include "scheduler/core/plan.h"
 #include <inttypes.h>

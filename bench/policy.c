@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late",
- * NSDI 2024), by the policy of scheduler/core/finish.h, by its references, and at best.
+ * NSDI 2024), by the policy of scheduler/core/deadline/deadline.h, by its references, and at best.
  *
  *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which law keeps the cap for the least money (finish_rival.h): laws of a grid, played on one
+ * Which law keeps the cap for the least money (baseline.h): laws of a grid, played on one
  * year's traces alone, its zones one by one and in pairs. The rule, for jobs with one offer and for
  * those with several: of the laws that cost as little on average as is aimed at (ONE_AIM,
  * SEVERAL_AIM, of the cheapest form) the one with the least worst window beside the rival, of

@@ -6,7 +6,7 @@
 #ifndef BELAY_BENCH_POLICY_WORLD_H
 #define BELAY_BENCH_POLICY_WORLD_H
 
-#include "scheduler/core/finish_rival.h"
+#include "scheduler/core/deadline/baseline.h"
 
 #define HOUR_MS 3600000LL
 #define ZONES_MAX 16

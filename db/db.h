@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "db/loads.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 #include <stdatomic.h>
 
 #define DB_SCHEMA_VERSION 5

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "db/db.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #define BELAY_SIMULATE_JOBLOG_H
 
 #include "base/map.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 
 #define JOBLOG_BYTES_MAX (256u << 20)
 #define JOBLOG_JOBS_MAX 1000000

@@ -8,7 +8,7 @@
 #define BELAY_SIMULATE_MARKET_H
 
 #include "cloud/trace.h"
-#include "scheduler/core/types.h"
+#include "scheduler/core/model/types.h"
 
 #define MARKET_TRACES_MAX 4096
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/config/config.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 #include <string.h>
 

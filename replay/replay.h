@@ -9,7 +9,7 @@
 #define BELAY_SIMULATE_REPLAY_H
 
 #include "cloud/trace.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 #include "replay/series.h"
 
 /* Machines that belong to us: there from the start to the end, and paid for all the time. */

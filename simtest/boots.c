@@ -7,7 +7,7 @@
  */
 #include "simtest/world.h"
 
-#define FIRST_WAIT_MS (6LL * SIM_BACKOFF_MS) /* scheduler/core/boots.c */
+#define FIRST_WAIT_MS (6LL * SIM_BACKOFF_MS) /* scheduler/core/supply/boots.c */
 
 bool boots_fail_now(struct world *w)
 {

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 
 static int64_t drill_key(int64_t job, int64_t number)
 {

@@ -9,7 +9,7 @@
 #ifndef BELAY_SIM_DIGEST_H
 #define BELAY_SIM_DIGEST_H
 
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 
 #define SIM_DIGEST_START UINT64_C(14695981039346656037) /* FNV-1a, 64 bits */
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 #include <stdlib.h>
 
 /* Of a page: for what is read of each job, nobody else is answered meanwhile. */

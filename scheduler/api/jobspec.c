@@ -9,9 +9,9 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "ckpt/workdir.h"
-#include "scheduler/core/budget.h"
-#include "scheduler/core/extras.h"
-#include "scheduler/core/order.h"
+#include "scheduler/core/queue/budget.h"
+#include "scheduler/core/placement/constraints.h"
+#include "scheduler/core/queue/order.h"
 #include "scheduler/notify/notify_seal.h"
 #include <ctype.h>
 #include <signal.h>

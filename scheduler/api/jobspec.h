@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_JOBSPEC_H
 
 #include "base/json.h"
-#include "scheduler/core/event.h"
+#include "scheduler/core/model/event.h"
 
 #define JOBSPEC_BYTES_MAX (2u << 20)
 #define JOBSPEC_SCRIPT_MAX (1u << 20)

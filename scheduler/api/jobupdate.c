@@ -6,7 +6,7 @@
 #include "scheduler/api/jobupdate.h"
 
 #include "base/str.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 #include "scheduler/api/json_extras.h"
 #include <string.h>
 

@@ -13,7 +13,7 @@
 /* What the job is now, as far as a change may not go with it. Borrowed. */
 struct jobupdate_of {
     const struct job_row *row;
-    const char *extras;      /* extras.h; "": it asks for nothing */
+    const char *extras;      /* constraints.h; "": it asks for nothing */
     const char *launch_json; /* of its spec; NULL: nothing */
 };
 

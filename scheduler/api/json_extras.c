@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/api/json_extras.h"
 
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 
 json_t *json_features(const char *set)
 {

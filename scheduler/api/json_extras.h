@@ -6,7 +6,7 @@
 #define BELAY_SCHEDULER_JSON_EXTRAS_H
 
 #include "base/json.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 
 json_t *json_features(const char *set);      /* ["avx512", "ib"], of job/feature.h's text */
 json_t *json_counts(const struct counts *c); /* {"lego": 4} */

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/explain.h"
+#include "scheduler/core/forecast/explain.h"
 #include <stdlib.h>
 #include <string.h>
 

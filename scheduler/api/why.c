@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/advice.h"
-#include "scheduler/core/ahead.h"
-#include "scheduler/core/estimate.h"
-#include "scheduler/core/explain.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/estimate.h"
+#include "scheduler/core/forecast/explain.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "scheduler/store/claim.h"
 #include <stdlib.h>
 #include <string.h>

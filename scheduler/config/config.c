@@ -9,7 +9,7 @@
 #include "job/yaml_extras.h"
 #include "ckpt/store.h"
 #include "cloud/catalogue.h"
-#include "scheduler/core/traffic.h"
+#include "scheduler/core/supply/traffic.h"
 #include "scheduler/store/grants.h"
 #include <stdlib.h>
 #include <string.h>

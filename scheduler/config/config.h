@@ -18,8 +18,8 @@
 #include "scheduler/config/retries.h"
 #include "scheduler/config/telemetry.h"
 #include "scheduler/config/volumes.h"
-#include "scheduler/core/model.h"
-#include "scheduler/core/traffic.h"
+#include "scheduler/core/model/model.h"
+#include "scheduler/core/supply/traffic.h"
 
 #define CONFIG_POOLS_MAX 64
 #define CONFIG_OFFERS_MAX 4096 /* zones x types x markets over all pools */

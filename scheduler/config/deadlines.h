@@ -6,7 +6,7 @@
 #define BELAY_SCHEDULER_CONFIG_DEADLINES_H
 
 #include "base/yaml.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 
 void config_read_deadlines(struct yaml_reader *root, struct pace_options *ret_options);
 

@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_CONFIG_ORDER_H
 
 #include "base/yaml.h"
-#include "scheduler/core/order.h"
+#include "scheduler/core/queue/order.h"
 
 #define CONFIG_TEAMS_MAX 1000
 #define CONFIG_MEMBERS_MAX 10000 /* of a team */

@@ -6,7 +6,7 @@
 #define BELAY_SCHEDULER_CONFIG_RACKS_H
 
 #include "base/yaml.h"
-#include "scheduler/core/rack.h"
+#include "scheduler/core/placement/rack.h"
 
 /* As the caller's reader goes over the file's root. *ret_racks is freed with free() in any case. */
 void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks, size_t *ret_n);

@@ -8,7 +8,7 @@
 #define BELAY_SCHEDULER_CONFIG_RETRIES_H
 
 #include "base/yaml.h"
-#include "scheduler/core/retries.h"
+#include "scheduler/core/lifecycle/retries.h"
 
 /* A mapping of ends to numbers, or to the word unlimited; zeroed when the key is absent. */
 void config_read_retries(struct yaml_reader *r, const char *key, struct retries *ret_retries);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cloud/provider.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 
 static void read_price(struct yaml_reader *r, const char *provider, const struct yaml_node *item,
     struct volume_price *prices, size_t *n)

@@ -7,8 +7,8 @@
 #define BELAY_CORE_IMPL_H
 
 #include "base/slab.h"
-#include "scheduler/core/extras.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/placement/constraints.h"
+#include "scheduler/core/model/model.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -144,7 +144,7 @@ struct budget {
 struct model {
     struct model_options options;
     struct pace_options pace;
-    struct sightings *sightings;               /* of spot offers (sightings.h) */
+    struct sightings *sightings;               /* of spot offers (spot_observations.h) */
     struct map jobs, nodes, instances, offers; /* by id */
     /* struct cron_entry by id; at most CRONS_MAX */
     struct map crons;
@@ -283,7 +283,7 @@ bool shape_takes_offer(const struct shape *s, const struct offer *o);
 /* What a machine of this offer can be counted on to have. */
 struct resources offer_total(const struct offer *o);
 
-/* ---- what some ask for beside, and what there is of it (extras.c) ---- */
+/* ---- what some ask for beside, and what there is of it (constraints.c) ---- */
 /* The number of what is asked for, which is one job's more; EXTRAS_NONE: that is nothing. */
 int64_t extras_hold(struct model *m, const struct extras *x);
 void extras_hold_again(struct model *m, int64_t id); /* by a job more */
@@ -614,7 +614,7 @@ int32_t limits_cut(const struct model *m, const struct shape *s, const int64_t *
 /* Shapes that were put aside and may be taken up: the first job of one; CORE_ID_NONE: none. */
 int64_t limits_loose(const struct model *m);
 
-/* ---- what teams are owed (reclaim.c) ---- */
+/* ---- what teams are owed (preempt.c) ---- */
 /* The next job of the shape is within its team's quota, or that is what a place is being made
  * for. */
 bool quota_owes(const struct shape *s);
@@ -625,7 +625,7 @@ struct kind *queue_next_of(const struct kind *k);
 void queue_set_apart(struct model *m, struct shape *s, bool is_apart);
 bool queue_is_in_its_kind(const struct model *m, const struct shape *s); /* for model_check */
 
-/* ---- what classes have evicted (reclaim.c) ---- */
+/* ---- what classes have evicted (preempt.c) ---- */
 bool class_preempts(const struct qos_class *c); /* jobs of others; c may be NULL */
 bool shape_preempts(const struct shape *s, const struct shape *other); /* jobs of this one */
 /* in the queue, of one that preempts */
@@ -661,7 +661,7 @@ void array_adopt(struct job *parent, struct job *task);
 void array_load_begun(struct job *j, int32_t index); /* one of its tasks has a row */
 void array_free(struct job *j);
 
-/* ---- jobs that are not eligible yet (waits.c) ---- */
+/* ---- jobs that are not eligible yet (dependencies.c) ---- */
 /* what an end means for who depends on it: MET or NEVER */
 enum depend_state waits_judge(enum depend_kind kind, enum end_kind end);
 /* ERR_CONFLICT, with the reason: it could never run. ERR_NOT_FOUND: it depends on a job that there
@@ -695,7 +695,7 @@ void waits_tell_unmeetable(struct model *m, struct job *j);
 /* and what follows from that is the caller's */
 void waits_met(struct model *m, struct dependency *d);
 
-/* ---- arrays that follow others (follow.c) ---- */
+/* ---- arrays that follow others (array_dependencies.c) ---- */
 bool array_follows(const struct job *j); /* its tasks wait for those of another */
 /* As waits_check, of one AFTERCORR. */
 int follow_check(
@@ -781,7 +781,7 @@ struct node *nodes_best(const struct model *m, const struct shape *s, struct sta
 int32_t nodes_for_gang(
     const struct model *m, const struct shape *s, struct stamp now, int64_t *ids);
 
-/* ---- gangs between their attempts (regroup.c) ---- */
+/* ---- gangs between their attempts (gang_resize.c) ---- */
 bool node_is_kept_from(const struct node *n, const struct shape *s); /* for another job */
 /* A rank has left its node, which stays its job's until the next attempt, if there is one. */
 void gang_keep(struct model *m, struct job *j, struct node *n);
@@ -872,7 +872,7 @@ void drill_attempt_stops(struct attempt *a); /* for whatever reason */
 void drill_attempt_ended(struct model *m, struct attempt *a, struct stamp now, enum end_kind as,
     int64_t lost_ms, bool goes_on);
 void drill_saved(struct model *m, struct attempt *a, struct stamp now);
-/* again.c. An attempt has told, or saved at, this progress: what it told first, and most.
+/* no_progress.c. An attempt has told, or saved at, this progress: what it told first, and most.
  * PROGRESS_NONE: not known. */
 void again_progressed(
     struct model *m, struct attempt *a, int64_t first, int64_t most, struct stamp now);
@@ -1016,7 +1016,7 @@ bool storage_costs(const struct model *m, int64_t job);
 /* nothing is there any more, or nobody looks */
 void storage_forget(struct model *m, int64_t job, struct wall now);
 
-/* ---- what ended jobs left (leftovers.c) ---- */
+/* ---- what ended jobs left (ckpt_gc.c) ---- */
 /* if there is anything */
 void leftover_add(struct model *m, const struct job *j, struct stamp now);
 /* When the next is to be cleaned, or looked at again, and whose it is; MONO_NONE: none, or one is
@@ -1057,7 +1057,7 @@ struct mono cron_next_due(const struct model *m, struct stamp now, struct event 
 int crons_check(const struct model *m, struct err *e);
 void crons_destroy_all(struct model *m);
 
-/* ---- jobs that are to be done by some moment, for the least money (pace.c) ---- */
+/* ---- jobs that are to be done by some moment, for the least money (procurement.c) ---- */
 /* the moment, where so long from now may have been asked for */
 int64_t pace_finish_ms(const struct job_row *asked, struct wall now);
 /* the same of a submit, which may have named a time of the day */

@@ -18,7 +18,7 @@
  *  - the launches that a state of demand and supply calls for (launch.c).
  */
 #include "scheduler/core/planner.h"
-#include "scheduler/core/sightings.h"
+#include "scheduler/core/deadline/spot_observations.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -103,7 +103,7 @@ struct planner {
     size_t n_cleared;             /* of one search: the first ones of them */
     int64_t *evict;
     size_t evict_max;
-    int64_t *over; /* scratch of victims.c: by the index of an allowance */
+    int64_t *over; /* scratch of preemption_victims.c: by the index of an allowance */
     struct victim *victims, *offered;
     size_t n_victims, n_offered;
     struct stop *stops;
@@ -132,7 +132,7 @@ struct planner {
 bool reserve_next(struct planner *p, const struct model *m, const struct shape *passing,
     struct stamp now, struct event *ret_event);
 void reserve_deinit(struct planner *p);
-/* ---- what is owed (reclaim.c, victims.c) ---- */
+/* ---- what is owed (preempt.c, preemption_victims.c) ---- */
 /* The next place to be made for a job whose team it is owed to, or false. */
 bool reclaim_next(
     struct planner *p, const struct model *m, struct stamp now, struct event *ret_event);

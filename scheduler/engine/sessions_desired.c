@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/core/extras.h"
+#include "scheduler/core/placement/constraints.h"
 #include <string.h>
 
 #define HOLD_SPARE_MS 30000

@@ -18,7 +18,7 @@
 
 #include "base/timers.h"
 #include "db/db.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 #include "scheduler/core/plan.h"
 
 struct tick;

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "scheduler/core/types.h"
+#include "scheduler/core/model/types.h"
 
 #define NOTIFY_ADDRESS_MAX 254
 #define NOTIFY_URL_MAX 2048

@@ -19,7 +19,7 @@
 #include "ckpt/layout.h"
 #include "ckpt/s3.h"
 #include "cloud/scoped.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/model/model.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "scheduler/core/explain.h"
-#include "scheduler/core/model.h"
+#include "scheduler/core/forecast/explain.h"
+#include "scheduler/core/model/model.h"
 #include "scheduler/core/plan.h"
 
 #define LAB_LEASE_MS 30000

@@ -2,7 +2,7 @@
  *
  * Pools whose machines are launched, billed, and never join.
  */
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "tests/core/shelf.h"
 
 #include "base/str.h"

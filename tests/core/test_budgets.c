@@ -4,7 +4,7 @@
  * goes on when there is more; parts are told of once.
  */
 #include "base/str.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/impl.h"
 #include "tests/core/lab.h"
 #include "tests/core/shelf.h"

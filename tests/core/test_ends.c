@@ -4,7 +4,7 @@
  * by it, and who is told.
  */
 #include "tests/core/running.h"
-#include "scheduler/core/explain.h"
+#include "scheduler/core/forecast/explain.h"
 
 #include "base/str.h"
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Why a job waits.
  */
-#include "scheduler/core/ahead.h"
+#include "scheduler/core/forecast/ahead.h"
 #include "tests/core/lab.h"
 
 #include <string.h>

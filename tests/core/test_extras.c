@@ -5,7 +5,7 @@
 #include "tests/core/lab.h"
 
 #include "base/str.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "scheduler/core/impl.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "base/mem.h"
 #include "base/prng.h"
-#include "scheduler/core/finish.h"
+#include "scheduler/core/deadline/deadline.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

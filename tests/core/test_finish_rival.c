@@ -6,7 +6,7 @@
  */
 #include "base/mem.h"
 #include "base/prng.h"
-#include "scheduler/core/finish_rival.h"
+#include "scheduler/core/deadline/baseline.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include "base/prng.h"
 #include "base/str.h"
-#include "scheduler/core/estimate.h"
+#include "scheduler/core/forecast/estimate.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Pools, offers, prices, and instances from intent to end.
  */
-#include "scheduler/core/explain.h"
+#include "scheduler/core/forecast/explain.h"
 #include "tests/core/lab.h"
 
 #include "base/str.h"

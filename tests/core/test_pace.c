@@ -7,8 +7,8 @@
 
 #include "base/str.h"
 #include "scheduler/core/impl.h"
-#include "scheduler/core/pace_rival.h"
-#include "scheduler/core/pace_work.h"
+#include "scheduler/core/deadline/procurement_baseline.h"
+#include "scheduler/core/deadline/procurement_work.h"
 
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

@@ -7,7 +7,7 @@
  */
 #include "base/str.h"
 #include "scheduler/core/impl.h"
-#include "scheduler/core/forecast.h"
+#include "scheduler/core/forecast/forecast.h"
 #include "tests/core/lab.h"
 
 #include <inttypes.h>

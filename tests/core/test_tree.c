@@ -3,7 +3,7 @@
  * Trees with sums: whatever comes, goes and changes, each element knows the least of all that are
  * below it.
  */
-#include "scheduler/core/tree.h"
+#include "scheduler/core/model/tree.h"
 #include "base/prng.h"
 #include "tests/core/lab.h"
 

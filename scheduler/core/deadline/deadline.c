@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Deciding where a job runs next (deadline.h).
+ *
+ * 1. What leaves the net, time left - worst work left - worst restart - one failed launch, below
+ *    nothing before the next look is not considered.
+ * 2. Running on spot costs no slack, so it may go on at any slack that is not negative; a start
+ *    costs a restart of it, and waiting the time to the next look.
+ * 3. What might pass the cap beside the rival is not considered. There is none left only when the
+ *    rival's own way is closed to the job or was no way to keep the cap, or when there were more
+ *    flaps than were reckoned with: then the job does not wait any more until it has come up to the
+ *    rival, while there is money for that, and then the rival is followed; if that may not be, all
+ *    is considered.
+ * 4. When not even on-demand makes it, what is quickest is done: what it runs on, or on-demand.
+ */
+#include "scheduler/core/deadline/deadline.h"
+
+#include "base/minmax.h"
+#include "scheduler/core/deadline/baseline.h"
+#include <assert.h>
+#include <math.h>
+
+#define HOUR_MS 3600000.0
+
+/* Time left that neither the worst work nor the net needs. */
+int64_t finish_slack_ms(const struct finish_job *job)
+{
+    return job->left_ms - job->work_worst_ms - job->restart_worst_ms - job->failed_launch_ms;
+}
+
+bool finish_makes_it(const struct finish_job *job)
+{
+    return finish_slack_ms(job) >= 0;
+}
+
+static size_t cheapest_sure(const struct finish_offer *offers, size_t n)
+{
+    size_t best = FINISH_NOWHERE;
+
+    for (size_t i = 0; i < n; i++)
+        if (offers[i].is_sure &&
+            (best == FINISH_NOWHERE || offers[i].price_uusd_h < offers[best].price_uusd_h))
+            best = i;
+    assert(best != FINISH_NOWHERE);
+    return best;
+}
+
+static bool is_on_spot(const struct finish_job *job, const struct finish_offer *offers)
+{
+    return job->on != FINISH_NOWHERE && !offers[job->on].is_sure && offers[job->on].is_up;
+}
+
+static bool is_on_sure(const struct finish_job *job, const struct finish_offer *offers)
+{
+    return job->on != FINISH_NOWHERE && offers[job->on].is_sure;
+}
+
+static struct finish_choice choose(size_t offer, enum finish_why why)
+{
+    return (struct finish_choice){
+        .offer = offer, .why = why, .cost_uusd = INFINITY, .next_cost_uusd = INFINITY};
+}
+
+/* The references. */
+
+static size_t pick_spot(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n)
+{
+    const size_t from = job->last == FINISH_NOWHERE ? n - 1 : job->last;
+    size_t best = FINISH_NOWHERE;
+
+    for (size_t step = 1; step <= n; step++) {
+        const size_t i = (from + step) % n;
+        if (offers[i].is_sure || !offers[i].is_up || (p->only_seen && offers[i].is_guess))
+            continue;
+        if (!p->takes_best)
+            return i;
+        if (best == FINISH_NOWHERE || offers[i].share > offers[best].share)
+            best = i;
+    }
+    return best;
+}
+
+/* Work done, less than the straight line asks for ahead_ms from now. */
+static bool is_behind(const struct finish_job *job, int64_t ahead_ms)
+{
+    const double done = (double)(job->whole_work_ms - job->work_ms);
+    const double elapsed = (double)(job->whole_time_ms - job->left_ms + ahead_ms);
+
+    return done < elapsed * (double)job->whole_work_ms / (double)job->whole_time_ms;
+}
+
+static size_t follow_rule(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n)
+{
+    const size_t sure = cheapest_sure(offers, n), spot = pick_spot(p, job, offers, n);
+    const int64_t spare = finish_slack_ms(job);
+    const bool on_sure = is_on_sure(job, offers);
+
+    if (p->rule == FINISH_ON_DEMAND)
+        return sure;
+    if (is_on_spot(job, offers))
+        return job->on;
+    if (spare < max_i64(job->restart_worst_ms, job->failed_launch_ms) || spare < job->look_ms)
+        return on_sure ? job->on : sure;
+    if (on_sure && p->rule == FINISH_UNIFORM_STICKY && is_behind(job, 2 * job->restart_ms))
+        return job->on;
+    if (spot != FINISH_NOWHERE)
+        return spot;
+    if (p->rule == FINISH_GREEDY)
+        return FINISH_NOWHERE;
+    if (on_sure && p->rule != FINISH_UNIFORM_PLAIN)
+        return is_behind(job, 2 * job->restart_ms) ? job->on : FINISH_NOWHERE;
+    return is_behind(job, 0) ? sure : FINISH_NOWHERE;
+}
+
+/* What is planned. */
+
+struct plan {
+    const struct finish_policy *p;
+    const struct finish_job *job;
+    const struct finish_offer *offers;
+    size_t n, sure;
+    uint16_t market;
+    double longer_ms; /* that a start takes than the table says */
+    double unit_uusd; /* what a step on demand costs */
+    int64_t slack_ms;
+    struct finish_choice best;
+    bool is_capped;
+    /* the rival at the next look, if is_capped, and where it is until then */
+    struct finish_job beside;
+    size_t beside_on;
+    /* it does not wait, and what it owes is what may not pass the cap */
+    bool catches_up;
+    /* what its way costs, and the least that the cap refused; INFINITY: nothing */
+    double followed_uusd, refused_uusd;
+};
+
+static bool passes_cap(const struct plan *pl, size_t offer)
+{
+    struct finish_job then = *pl->job;
+    const double cap_uusd = isinf(then.law->flaps) ? then.cap_uusd : then.law->part * then.cap_uusd;
+
+    finish_rival_go(&then, pl->offers, offer, then.look_ms);
+    if (pl->catches_up)
+        return finish_rival_owed(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+    return finish_rival_regret(&then, &pl->beside, pl->offers, pl->n, pl->sure) > cap_uusd;
+}
+
+static void consider(struct plan *pl, size_t offer, enum finish_why why, double cost)
+{
+    const double uusd = cost * pl->unit_uusd;
+
+    if (pl->is_capped && offer == pl->beside_on)
+        pl->followed_uusd = uusd;
+    if (pl->is_capped && passes_cap(pl, offer)) {
+        pl->refused_uusd = fmin(pl->refused_uusd, uusd);
+        return;
+    }
+    if (uusd < pl->best.cost_uusd) {
+        pl->best.next_cost_uusd = pl->best.cost_uusd;
+        pl->best.cost_uusd = uusd;
+        pl->best.offer = offer;
+        pl->best.why = why;
+    } else if (uusd < pl->best.next_cost_uusd) {
+        pl->best.next_cost_uusd = uusd;
+    }
+}
+
+/* The costs of all acts with so much of the restart counted as work beside it: what is left of it
+ * where the job is, or by what a start takes longer than the table's. */
+static void costs_of(
+    const struct plan *pl, uint16_t class, double extra_ms, double ret_costs[FINISH_ACTS])
+{
+    finish_table_costs(pl->p->table, ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
+        ((double)pl->slack_ms - extra_ms) / FINISH_STEP_MS, class, ret_costs);
+}
+
+/* What is waited for in the market: what the job is on, or the favourite. The table's spot has one
+ * price, and stands for that one. */
+static double market_price(const struct plan *pl)
+{
+    const int64_t uusd_h = is_on_spot(pl->job, pl->offers) ? pl->offers[pl->job->on].price_uusd_h
+                                                           : pl->p->price_uusd_h;
+
+    return pl->p->price_uusd_h > 0 ? (double)uusd_h / (double)pl->offers[pl->sure].price_uusd_h
+                                   : pl->p->table->price;
+}
+
+/* What this offer costs more is paid while it is expected to last. Counted from the market's price:
+ * from a lower one, say the table's as it was rounded, waiting would look cheaper than any spot,
+ * again and again, until there is no time left. */
+static double dearer(const struct plan *pl, const struct finish_offer *o, double extra_ms)
+{
+    const struct finish_table *t = pl->p->table;
+    const double price = (double)o->price_uusd_h / (double)pl->offers[pl->sure].price_uusd_h;
+    const double run = ((double)pl->job->work_ms + extra_ms) / FINISH_STEP_MS,
+                 life = t->life[o->class];
+
+    return (price - market_price(pl)) * (run < life ? run : life);
+}
+
+/* Spot is not left for spot of the same price: that another is expected to last longer is mostly
+ * the luck of the estimate, and the table's favourite stays the favourite until it is lost. */
+static bool is_worth_leaving_for(const struct plan *pl, const struct finish_offer *o)
+{
+    return !is_on_spot(pl->job, pl->offers) ||
+           o->price_uusd_h < pl->offers[pl->job->on].price_uusd_h;
+}
+
+static void consider_spot(struct plan *pl, size_t i)
+{
+    const struct finish_job *job = pl->job;
+    const struct finish_offer *o = &pl->offers[i];
+    double costs[FINISH_ACTS];
+
+    if (i == job->on && pl->slack_ms >= min_i64(job->look_ms, job->starting_ms)) {
+        costs_of(pl, o->class, (double)job->starting_ms, costs);
+        consider(pl, i, FINISH_WHY_KEEP,
+            costs[FINISH_SPOT_STAY] + dearer(pl, o, (double)job->starting_ms));
+    } else if (i != job->on &&
+               pl->slack_ms >= max_i64(job->restart_worst_ms, job->failed_launch_ms) &&
+               is_worth_leaving_for(pl, o)) {
+        costs_of(pl, o->class, pl->longer_ms, costs);
+        consider(pl, i, FINISH_WHY_CHEAPEST,
+            costs[FINISH_SPOT_START] + dearer(pl, o, (double)job->restart_ms));
+    }
+}
+
+static void consider_all(struct plan *pl)
+{
+    const struct finish_job *job = pl->job;
+    /* The market as the job sees it: its favourite is what the job is on. */
+    const uint16_t market = is_on_spot(job, pl->offers) ? pl->offers[job->on].class : pl->market;
+    double costs[FINISH_ACTS];
+
+    if (is_on_sure(job, pl->offers)) {
+        costs_of(pl, market, (double)job->starting_ms, costs);
+        consider(pl, job->on, FINISH_WHY_KEEP, costs[FINISH_SURE_STAY]);
+    } else {
+        costs_of(pl, market, pl->longer_ms, costs);
+        consider(pl, pl->sure, FINISH_WHY_CHEAPEST, costs[FINISH_SURE_START]);
+    }
+    for (size_t i = 0; i < pl->n; i++)
+        if (!pl->offers[i].is_sure && pl->offers[i].is_up)
+            consider_spot(pl, i);
+    if (pl->slack_ms < job->look_ms || pl->catches_up)
+        return;
+    costs_of(pl, market, pl->longer_ms, costs); /* the start that is waited for takes as long */
+    consider(pl, FINISH_NOWHERE,
+        finish_class_is_up(market) ? FINISH_WHY_BETTER_WAIT : FINISH_WHY_NOTHING_UP,
+        costs[FINISH_WAIT]);
+}
+
+static bool is_none(const struct plan *pl)
+{
+    return isinf(pl->best.cost_uusd);
+}
+
+static void consider_under_cap(struct plan *pl)
+{
+    double followed_uusd;
+
+    pl->beside = finish_rival_job(pl->job->rival, pl->job, pl->offers);
+    pl->beside_on = finish_rival_look(pl->job->rival, pl->job, pl->offers, pl->n);
+    finish_rival_go(&pl->beside, pl->offers, pl->beside_on, pl->job->look_ms);
+    pl->followed_uusd = pl->refused_uusd = INFINITY;
+    pl->is_capped = true;
+    consider_all(pl);
+    followed_uusd = pl->followed_uusd;
+    if (is_none(pl) && !isinf(pl->job->law->flaps)) {
+        pl->catches_up = true;
+        consider_all(pl);
+    }
+    if (is_none(pl) && !isinf(followed_uusd)) {
+        pl->best.offer = pl->beside_on;
+        pl->best.cost_uusd = followed_uusd;
+        pl->best.why = FINISH_WHY_CAP;
+    } else if (is_none(pl)) {
+        pl->is_capped = pl->catches_up = false;
+        consider_all(pl);
+        return;
+    }
+    if (pl->refused_uusd < pl->best.cost_uusd)
+        pl->best.why = FINISH_WHY_CAP;
+}
+
+/* Behind the net: on-demand now, unless the job is on something already that is as quick and there
+ * is no time for a restart. */
+static size_t rescue(const struct finish_job *job, const struct finish_offer *offers, size_t sure)
+{
+    const bool makes_it = job->left_ms >= job->work_worst_ms + job->restart_worst_ms;
+
+    if (is_on_sure(job, offers) || (is_on_spot(job, offers) && !makes_it))
+        return job->on;
+    return sure;
+}
+
+void finish_decide(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n, uint16_t market, struct finish_choice *ret_choice)
+{
+    struct plan pl = {.p = p,
+        .job = job,
+        .offers = offers,
+        .n = n,
+        .market = market,
+        .slack_ms = finish_slack_ms(job)};
+
+    assert(job->work_ms >= 0 && job->work_worst_ms >= job->work_ms && job->look_ms > 0);
+    assert(job->on == FINISH_NOWHERE || job->on < n);
+    pl.sure = cheapest_sure(offers, n);
+    if (job->work_worst_ms == 0) {
+        *ret_choice = choose(FINISH_NOWHERE, FINISH_WHY_DONE);
+        return;
+    }
+    if (p->rule != FINISH_PLANNED) {
+        *ret_choice = choose(follow_rule(p, job, offers, n), FINISH_WHY_RULE);
+        return;
+    }
+    if (pl.slack_ms < 0) {
+        *ret_choice = choose(rescue(job, offers, pl.sure), FINISH_WHY_NET);
+        return;
+    }
+    pl.longer_ms = (double)job->restart_ms - p->table->restart_steps * FINISH_STEP_MS;
+    pl.unit_uusd = (double)offers[pl.sure].price_uusd_h * FINISH_STEP_MS / HOUR_MS;
+    pl.best = choose(pl.sure, FINISH_WHY_NET);
+    if (job->rival)
+        consider_under_cap(&pl);
+    else
+        consider_all(&pl);
+    *ret_choice = pl.best;
+}

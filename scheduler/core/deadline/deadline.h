@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a job is done by its deadline for the least money: which offer to run on now, or to wait.
+ *
+ * The guarantee comes first. As long as starting on-demand now would still make it, with a restart
+ * and one launch that fails before it, nothing is done after which that would not be so at the next
+ * look. So a job is late only if it was late when it came, or if more went wrong than the worst
+ * that was said of it. Then the cost, from a table (deadline/table.h) of what each thing costs that
+ * could be done now.
+ *
+ * Others are here to be compared with. Uniform Progress is of Wu et al., "Can't Be Late: Optimizing
+ * Spot Instance Savings under Deadlines", NSDI 2024: take spot whenever it is there and stay until
+ * it is lost; without it, go on-demand when behind the straight line from the start to the
+ * deadline, and, with hysteresis, stay there until ahead of where the line is two restarts later;
+ * in any case go on-demand for good when the time left is less than the work left and two restarts.
+ * All obey the same guarantee: what a failed launch may take is beside these (0: as published).
+ *
+ * What is cheapest on average may, in a market that turns out otherwise, be much dearer than one of
+ * these. A job may name a rival and a cap on what it comes to cost more than that (baseline.h).
+ *
+ * PURE: no clock, no allocation, no state but what is passed in. One decision takes some
+ * microseconds with 50 offers.
+ */
+#ifndef BELAY_CORE_FINISH_H
+#define BELAY_CORE_FINISH_H
+
+#include "scheduler/core/deadline/table.h"
+
+#define FINISH_NOWHERE ((size_t)-1)
+
+enum finish_rule {
+    FINISH_PLANNED,        /* the table */
+    FINISH_UNIFORM,        /* Uniform Progress with its hysteresis */
+    FINISH_UNIFORM_STICKY, /* the same; the hysteresis holds against spot as well */
+    FINISH_UNIFORM_PLAIN,  /* without */
+    FINISH_GREEDY,         /* spot, or wait until only on-demand makes it */
+    FINISH_ON_DEMAND       /* from the start */
+};
+
+/* An offer. Those that cannot be taken away and are always there are SURE: on-demand, and reserved
+ * capacity that is free. */
+struct finish_offer {
+    bool is_sure;
+    bool is_up; /* spot: could be had at the last look */
+    /* spot that is up: nobody has seen it since it was away, but it may be asked for. Not for the
+     * rival of a cap */
+    bool is_guess;
+    uint16_t class;       /* spot: finish_class() */
+    int64_t price_uusd_h; /* >= 0: what an hour more of it costs; of reserved capacity nothing */
+    double share;         /* spot: finish_watch_share(); for the references */
+    double rate;          /* spot: finish_watch_rate(); for the rival of a cap */
+};
+
+/* Uniform Progress beside the job: baseline.h. */
+struct finish_rival {
+    int64_t done_ms, starting_ms;
+    size_t on, last;
+    double paid_uusd;
+};
+
+/* How a cap is kept: baseline.h. */
+struct finish_law {
+    /* that are reckoned with before the job has come up to the rival; INFINITY: the cap holds
+     * whatever comes */
+    double flaps;
+    /* of those that there were of late, an hour, in each hour that is left; flaps < INFINITY */
+    double losses;
+    double part; /* of the cap that is used; flaps < INFINITY */
+};
+
+struct finish_job {
+    /* left, at full speed; the worst that is to be reckoned with, >= work_ms >= 0 */
+    int64_t work_ms, work_worst_ms;
+    int64_t left_ms; /* to the deadline; may be negative */
+    /* boot, restore and the save before: what a start anywhere costs in time; the worst with what a
+     * reclaim without notice loses of the work */
+    int64_t restart_ms, restart_worst_ms;
+    /* what a launch that fails may take before another is tried */
+    int64_t failed_launch_ms;
+    /* the next decision comes no later than after this, > 0 */
+    int64_t look_ms;
+    /* the offer it is on, or FINISH_NOWHERE; one that was lost is nowhere */
+    size_t on;
+    /* the spot offer it was on last, or FINISH_NOWHERE; the references go on from it */
+    size_t last;
+    /* of the restart there still to come, at worst: > 0 until the program runs */
+    int64_t starting_ms;
+    /* for Uniform Progress */
+    int64_t whole_work_ms, whole_time_ms; /* work and time to the deadline when the job came */
+    /* FINISH_PLANNED; zero: no cap */
+    const struct finish_rival *rival; /* borrowed */
+    double paid_uusd;                 /* so far, by the job */
+    double cap_uusd;                  /* that it may come to cost more than the rival */
+    const struct finish_law *law;     /* borrowed */
+};
+
+enum finish_why {
+    FINISH_WHY_DONE,
+    FINISH_WHY_NET,         /* only on-demand makes it for certain */
+    FINISH_WHY_CHEAPEST,    /* expected to be cheapest over all */
+    FINISH_WHY_KEEP,        /* as this, and it is on it already */
+    FINISH_WHY_NOTHING_UP,  /* waiting: no spot is up, and there is time */
+    FINISH_WHY_BETTER_WAIT, /* waiting although spot is up: it is not expected to last */
+    FINISH_WHY_RULE,        /* what another rule says */
+    FINISH_WHY_CAP          /* something else is expected to be cheaper, but might pass the cap */
+};
+
+struct finish_choice {
+    size_t offer; /* FINISH_NOWHERE: wait, and let go of what it is on */
+    enum finish_why why;
+    double cost_uusd;      /* expected, to the end, if this is done; FINISH_PLANNED only */
+    double next_cost_uusd; /* of the best other thing; INFINITY: there is none */
+};
+
+/* What stays the same for all jobs of a kind. */
+struct finish_policy {
+    enum finish_rule rule;
+    bool only_seen; /* the references: take no guess */
+    /* the references: of several that are up the one with the highest share, rather than the next
+     * after the last */
+    bool takes_best;
+    /* borrowed; FINISH_PLANNED only: for this market, about this restart, spot price : on-demand
+     * price */
+    const struct finish_table *table;
+    /* of spot in the market, as its class is: of the favourite, if that is up; 0: the table's
+     * own */
+    int64_t price_uusd_h;
+};
+
+/* market: finish_market_class() of the spot offers. At least one offer has to be sure: the cheapest
+ * of these is what on-demand means. */
+void finish_decide(const struct finish_policy *p, const struct finish_job *job,
+    const struct finish_offer *offers, size_t n, uint16_t market, struct finish_choice *ret_choice);
+
+/* Whether a start on the sure offer now, after one launch that fails, still makes it: what the
+ * guarantee is about. */
+bool finish_makes_it(const struct finish_job *job);
+/* The time left that neither the worst work nor the net needs; negative: it does not make it. */
+int64_t finish_slack_ms(const struct finish_job *job);
+
+#endif

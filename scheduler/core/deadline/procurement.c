@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that are to be done by some moment (finish_ms), for the least money. What such a job may be
+ * given beside what is owned is its PACE: nothing, spot (of one offer, or any), or on-demand. It is
+ * decided anew when the job comes, whenever it is queued again, when the offer that it was to have
+ * is refused, and in between: every look_ms when it is close, less often while there is time. The
+ * rest is the planner's, as for all jobs: places, launches, the way back from on-demand.
+ *
+ * What decides is deadline.h, which is told here what is known of the job and of what it could run
+ * on; what was seen of spot, and the tables, are of spot_observations.h. Spot counts as there unless it is
+ * avoided: asking for it is how one learns that there is some. So a job that waits because nothing
+ * is there has the pace SPOT, and asks as soon as it may; one that waits for something better has
+ * the pace WAIT.
+ *
+ * A job that is on on-demand and is to go on on spot moves once there is a machine for it
+ * (launch.c); one that is to let go of what it is on, on-demand that it need not have now or spot
+ * that it may not stay on, is stopped here, if it loses nothing by that or has to.
+ *
+ * What costs more an hour than the job takes (--max-usd-per-hour) it cannot run on: neither spot
+ * nor on-demand that does is looked at.
+ *
+ * Invariant: a job is in by_pace exactly while it has a finish_ms, and is neither ENDED nor
+ * UNFOLDED.
+ */
+#include "scheduler/core/deadline/outlook.h"
+#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/procurement_baseline.h"
+#include "scheduler/core/deadline/procurement_work.h"
+#include "scheduler/core/planner.h"
+#include "scheduler/core/deadline/spot_observations.h"
+
+#include "job/cron.h"
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define SAVE_UNKNOWN_MS SECONDS_MS(5)
+#define RESTART_WORST 3   /* times what a restart was seen to take */
+#define LOOKS_IN_SLACK 16 /* the more time there is, the less often it matters to look */
+#define LETS_GO_PART 4    /* of a restart's cost that it has to save to let go of what runs */
+#define HOUR_MS 3600000.0
+#define PLANNED_STEPS 3 /* less time than that is not worth a table */
+#define SURE_MAX 64     /* on-demand offers that are looked at for one job */
+
+const struct pace_options pace_usual = {.rule = FINISH_PLANNED,
+    .look_ms = SECONDS_MS(60),
+    .step_ms = FINISH_STEP_MS,
+    .work_margin_pct = 100,
+    .cap_pct = 35};
+
+static int compare_pace(const void *key, const struct tree_link *l)
+{
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_pace);
+    int by_time = tree_order(a->pace_at.ms, b->pace_at.ms);
+    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
+}
+
+static void look_at(struct model *m, struct job *j, int64_t mono_ms)
+{
+    struct job_side *t = job_make_side(j);
+    tree_remove(&m->by_pace, &t->by_pace);
+    t->pace_at.ms = mono_ms;
+    tree_add(&m->by_pace, &t->by_pace, t, compare_pace);
+}
+
+void pace_look(struct model *m, struct job *j, struct stamp now)
+{
+    if (j->row.finish_ms > 0)
+        look_at(m, j, now.mono.ms);
+}
+
+void pace_leave(struct model *m, struct job *j)
+{
+    if (j->side)
+        tree_remove(&m->by_pace, &j->side->by_pace);
+}
+
+void pace_meant(struct model *m, struct job *j, struct stamp now)
+{
+    pace_look(m, j, now);
+    if (j->row.finish_ms > 0 || !j->side)
+        return;
+    pace_leave(m, j);
+    j->side->pace_offer = CORE_ID_NONE;
+}
+
+bool pace_is_looked_at(const struct job *j)
+{
+    return j->side && tree_has(&j->side->by_pace);
+}
+
+bool pace_allows(enum pace pace, enum market market)
+{
+    return pace == PACE_FREE || market == MARKET_OWNED ||
+           (pace == PACE_SPOT && market == MARKET_SPOT) ||
+           (pace == PACE_SURE && market == MARKET_ON_DEMAND);
+}
+
+int64_t pace_finish_ms(const struct job_row *asked, struct wall now)
+{
+    return asked->finish_ms < 0 ? now.ms - asked->finish_ms : asked->finish_ms;
+}
+
+int64_t pace_finish_submitted(const struct event *ev)
+{
+    const int minute = ev->submit.spec ? ev->submit.spec->finish_of_day - 1 : -1;
+    if (minute < 0)
+        return pace_finish_ms(ev->submit.job, ev->now.wall);
+    /* Every day; one on which the clocks skip that minute has it when they have been put forward,
+     * one that has it twice the first time. */
+    const struct cron daily = {.minutes = 1ULL << minute % 60,
+        .hours = 1U << minute / 60,
+        .days = UINT32_MAX << 1,
+        .months = 0x1ffe,
+        .weekdays = 0x7f,
+        .both = true};
+    const struct wall at = cron_next(&daily, ev->submit.zone ? ev->submit.zone : &zone_utc,
+        CRON_GAP_RUN, CRON_TWICE_FIRST, ev->now.wall);
+    /* none before ZONE_END_S */
+    return wall_is_set(at) ? at.ms : pace_finish_ms(ev->submit.job, ev->now.wall);
+}
+
+int pace_check(const struct job_row *r, struct wall now, struct err *e)
+{
+    if (r->finish_ms == 0)
+        return 0;
+    if (pace_finish_ms(r, now) <= now.ms)
+        return err_set(
+            e, ERR_INVALID, "job '%s': the time that it is to be done by is over", r->name);
+    if (r->market != WISH_ANY)
+        return err_set(e, ERR_INVALID,
+            "job '%s': with --finish-by belay chooses between spot and on-demand: leave --market "
+            "out",
+            r->name);
+    if (r->work_ms == 0 && r->time_limit_ms == 0)
+        return err_set(e, ERR_INVALID,
+            "job '%s': to be done by a time, belay has to know how much there is to do: say --work "
+            "6h, or --time",
+            r->name);
+    return 0;
+}
+
+/* ---- where it could run ---- */
+
+struct sight {
+    const struct offer *of[FINISH_OFFERS_MAX + SURE_MAX];
+    struct finish_offer offers[FINISH_OFFERS_MAX + SURE_MAX];
+    int64_t ids[FINISH_OFFERS_MAX]; /* of the spot ones, ascending */
+    size_t n, n_spot, on;
+    int64_t starting_since_ms;        /* it is on the way to what it is on; 0: it is not */
+    bool is_booted;                   /* which is there, and it is placed on it */
+    int64_t boot_ms, failed_ms;       /* of the slowest of the sure ones */
+    int64_t sure_uusd_h, spot_uusd_h; /* the least; 0: there are none */
+    /* what it would pay on the cheapest on-demand that costs more than it takes; 0: there is
+     * none */
+    int64_t too_dear_uusd_h;
+};
+
+static bool is_avoided(const struct offer *o, struct stamp now)
+{
+    if (pool_boots_fail(o->pool) && !pool_may_probe(o->pool, now.mono))
+        return true;
+    return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.mono.ms;
+}
+
+static bool could_serve(const struct offer *o, const struct shape *shape)
+{
+    struct resources total = offer_total(o);
+    return o->row.rank != OFFER_WITHDRAWN && resources_fit(&shape->need, &total) &&
+           offer_suits(o, shape);
+}
+
+/* What the job is on counts as there whatever became of the offer since, unless it is about to be
+ * taken back. */
+static const struct offer *offer_under(const struct attempt *a)
+{
+    bool goes = a && (a->node->row.state == NODE_NOTICED || a->row.state == ATTEMPT_STOPPING);
+    return a && !goes && a->node->instance ? a->node->instance->offer : NULL;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return tree_order(
+        (*(const struct offer *const *)a)->row.id, (*(const struct offer *const *)b)->row.id);
+}
+
+static void add(struct sight *s, const struct offer *o, enum market market, size_t most)
+{
+    if (o->row.market == market && s->n < most)
+        s->of[s->n++] = o;
+}
+
+/* What it would pay an hour on machines of such an offer. */
+static int64_t pays_uusd_h(const struct shape *shape, const struct offer *o)
+{
+    struct resources total = offer_total(o);
+    return shape->least * resources_share(shape_takes(shape, &total), &total, o->row.price_uusd_h);
+}
+
+static int64_t lesser_price(int64_t so_far, int64_t price)
+{
+    return so_far == 0 || price < so_far ? (price > 0 ? price : 1) : so_far;
+}
+
+static void add_all(const struct model *m, const struct shape *shape, const struct offer *under,
+    enum market market, size_t most, struct sight *s)
+{
+    LIST_FOREACH (&m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!p->row.elastic || !pool_serves(p, shape))
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            if (o == under || o->row.market != market || !could_serve(o, shape))
+                continue;
+            if (!budgets_too_dear(shape, pays_uusd_h(shape, o)))
+                add(s, o, market, most);
+            else if (market == MARKET_ON_DEMAND)
+                s->too_dear_uusd_h = lesser_price(s->too_dear_uusd_h, pays_uusd_h(shape, o));
+        }
+    }
+}
+
+static void describe_sure(struct sight *s, const struct offer *o)
+{
+    s->boot_ms = max_i64(s->boot_ms, offer_boot_ms(o));
+    s->failed_ms = max_i64(s->failed_ms, o->pool->row.boot_timeout_ms);
+    s->sure_uusd_h = lesser_price(s->sure_uusd_h, o->row.price_uusd_h);
+}
+
+/* A machine on its way that the job may be meant to run on; since when. */
+static int64_t coming_since(const struct job *j, const struct offer *o)
+{
+    if (j->row.state != JOB_PENDING || !pace_allows(j->row.pace, o->row.market) ||
+        pool_boots_fail(o->pool))
+        return 0;
+    LIST_FOREACH (&o->instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, of_offer);
+        if (instance_is_coming(i) && !i->row.reclaimed)
+            return i->row.intended_at.ms;
+    }
+    return 0;
+}
+
+static void look_around(
+    const struct model *m, const struct job *j, struct stamp now, struct sight *s)
+{
+    const struct attempt *a = job_attempt(j);
+    const struct offer *under = offer_under(a);
+    *s = (struct sight){.on = FINISH_NOWHERE};
+    if (under)
+        add(s, under, MARKET_SPOT, FINISH_OFFERS_MAX);
+    add_all(m, j->shape, under, MARKET_SPOT, FINISH_OFFERS_MAX, s);
+    s->n_spot = s->n;
+    if (s->n_spot > 0)
+        qsort(s->of, s->n_spot, sizeof s->of[0], by_id);
+    if (under)
+        add(s, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX);
+    add_all(m, j->shape, under, MARKET_ON_DEMAND, FINISH_OFFERS_MAX + SURE_MAX, s);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct offer *o = s->of[i];
+        int64_t coming = a ? 0 : coming_since(j, o);
+        s->offers[i] = (struct finish_offer){.is_sure = i >= s->n_spot,
+            .is_up = o == under || coming > 0 || !is_avoided(o, now),
+            .price_uusd_h = o->row.price_uusd_h};
+        if (i < s->n_spot)
+            s->ids[i] = o->row.id;
+        if (i < s->n_spot)
+            s->spot_uusd_h = lesser_price(s->spot_uusd_h, o->row.price_uusd_h);
+        else
+            describe_sure(s, o);
+        if (o == under || (coming > 0 && s->on == FINISH_NOWHERE))
+            s->on = i;
+        if (coming > 0 && s->on == i)
+            s->starting_since_ms = coming;
+    }
+    if (under && a->row.state == ATTEMPT_ASSIGNED) {
+        s->starting_since_ms = a->row.assigned_at.ms;
+        s->is_booted = true;
+    }
+}
+
+/* ---- deciding ---- */
+
+/* What a reclaim without notice loses: what is not saved now, and at the worst moment up to the
+ * next save. */
+static int64_t loss_ms(const struct job *j, const struct work_left *w, int64_t save_ms)
+{
+    const struct attempt *a = job_attempt(j);
+    int64_t every = j->row.ckpt_every_ms;
+    if (j->row.method == CKPT_NONE)
+        return w->unsaved_ms;
+    if (a)
+        every = core_interval_ms(a);
+    else if (every == CKPT_EVERY_AUTO)
+        every = core_save_interval_ms(j->row.pause_ms > 0 ? j->row.pause_ms : j->row.save_ms, 0);
+    every = w->whole_ms < every ? w->whole_ms : every;
+    return max_i64(every + save_ms, w->unsaved_ms);
+}
+
+static struct finish_job know(const struct model *m, const struct job *j, const struct work_left *w,
+    const struct sight *s, struct wall now)
+{
+    int64_t unknown_ms = m->pace.step_ms < SAVE_UNKNOWN_MS ? m->pace.step_ms : SAVE_UNKNOWN_MS;
+    int64_t save_ms = j->row.save_ms > 0 ? j->row.save_ms : unknown_ms,
+            placed_ms = 2 * save_ms + pace_work_warm_ms(j), restart_ms = s->boot_ms + placed_ms;
+    int64_t worst_ms = RESTART_WORST * restart_ms + loss_ms(j, w, save_ms),
+            starting_ms = pace_work_warming_ms(j, now);
+    if (s->starting_since_ms) /* as usual: else starting anew looked cheaper */
+        starting_ms =
+            max_i64((s->is_booted ? placed_ms : restart_ms) - (now.ms - s->starting_since_ms), 1);
+    struct finish_job k = {.work_ms = w->ms,
+        .work_worst_ms = w->worst_ms,
+        .left_ms = j->row.finish_ms - now.ms,
+        .restart_ms = restart_ms,
+        .restart_worst_ms = worst_ms,
+        .failed_launch_ms = s->failed_ms + m->pace.look_ms, /* and until that is seen */
+        .on = s->on,
+        .last = FINISH_NOWHERE,
+        .starting_ms = starting_ms,
+        .whole_work_ms = max_i64(w->whole_ms, 1),
+        .whole_time_ms = max_i64(j->row.finish_ms - j->row.submitted_at.ms, 1)};
+    k.look_ms =
+        (k.left_ms - k.work_worst_ms - k.restart_worst_ms - k.failed_launch_ms) / LOOKS_IN_SLACK;
+    bool is_on_spot = s->on < s->n_spot && !s->starting_since_ms; /* else it looks for some */
+    k.look_ms = !is_on_spot || k.look_ms < m->pace.look_ms ? m->pace.look_ms
+                : k.look_ms > m->pace.step_ms              ? m->pace.step_ms
+                                                           : k.look_ms;
+    return k;
+}
+
+/* All times of it as deadline.h counts them. */
+static struct finish_job scaled(const struct model *m, struct finish_job k)
+{
+    int64_t *const times[] = {&k.work_ms, &k.work_worst_ms, &k.left_ms, &k.restart_ms,
+        &k.restart_worst_ms, &k.failed_launch_ms, &k.look_ms, &k.starting_ms, &k.whole_work_ms,
+        &k.whole_time_ms};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        *times[i] = sightings_scaled(m, *times[i]);
+    k.look_ms = max_i64(k.look_ms, 1);
+    return k;
+}
+
+static struct sightings_ask ask(const struct sight *s, const struct finish_job *k)
+{
+    return (struct sightings_ask){.restart_ms = k->restart_ms,
+        .price = s->n_spot ? (double)s->spot_uusd_h / (double)s->sure_uusd_h : 1,
+        .work_ms = k->work_ms,
+        .slack_ms = k->left_ms - k->work_ms};
+}
+
+struct decision {
+    enum pace pace;
+    int64_t offer, look_ms;
+    struct finish_choice choice;
+};
+
+/* What is known of the spot offers. */
+static const struct spot_market *recognise(const struct model *m, struct sight *s, struct stamp now)
+{
+    const struct spot_market *k = s->n_spot ? sightings_market(m, s->ids, s->n_spot) : NULL;
+    for (size_t i = 0; i < s->n_spot; i++)
+        s->offers[i].is_guess = i != s->on && !(k && sightings_there(k, i));
+    for (size_t i = 0; k && i < s->n_spot; i++) {
+        struct mono tried_again = s->of[i]->row.avoid_until;
+        struct wall at = mono_is_set(tried_again)
+                             ? (struct wall){now.wall.ms - (now.mono.ms - tried_again.ms)}
+                             : WALL_NONE;
+        sightings_offer(m, k, i, now.wall, at, &s->offers[i]);
+    }
+    return k;
+}
+
+static struct rival_row rival_now(const struct job *j, const struct work_left *w, struct wall now)
+{
+    return pace_rival_now(&j->row.rival, w->whole_ms, j->row.done_ms + w->unsaved_ms, now);
+}
+
+static double scale(const struct model *m)
+{
+    return (double)FINISH_STEP_MS / (double)m->pace.step_ms;
+}
+
+/* Until there is a table, and where there is nothing to learn about, Uniform Progress does. */
+static void choose(const struct model *m, const struct job *j, const struct work_left *w,
+    struct sight *s, const struct finish_job *job, struct stamp now,
+    struct finish_choice *ret_choice)
+{
+    struct finish_policy policy = {.rule = m->pace.rule, .takes_best = true};
+    const struct spot_market *k = recognise(m, s, now);
+    uint16_t market = 0;
+    if (k && policy.rule == FINISH_PLANNED) {
+        const struct sightings_ask what = ask(s, job);
+        policy.table = sightings_table(m, k, &what);
+        const size_t favourite = sightings_favourite(k);
+        policy.price_uusd_h =
+            favourite < s->n_spot ? s->offers[favourite].price_uusd_h : s->spot_uusd_h;
+        market = sightings_class(m, k, now.wall);
+    }
+    if (policy.rule == FINISH_PLANNED && !policy.table)
+        policy.rule = FINISH_UNIFORM_STICKY;
+    if (s->n_spot == 0)
+        policy.rule = FINISH_ON_DEMAND; /* there is nothing to wait for */
+    struct finish_job by_steps = scaled(m, *job);
+    const struct rival_row row = rival_now(j, w, now.wall);
+    const struct finish_rival rival = pace_rival_among(&row, s->of, s->n, scale(m));
+    by_steps.rival = &rival;
+    by_steps.paid_uusd = (double)row.job_paid_uusd * scale(m);
+    by_steps.cap_uusd =
+        (double)s->sure_uusd_h * (double)by_steps.whole_work_ms / HOUR_MS * m->pace.cap_pct / 100;
+    by_steps.law = finish_law_usual(s->n_spot);
+    finish_decide(&policy, &by_steps, s->offers, s->n, market, ret_choice);
+    ret_choice->cost_uusd /= scale(m);
+    ret_choice->next_cost_uusd /= scale(m);
+}
+
+/* What it is on, or on the way to, is let go of only if that pays for a good part of a restart:
+ * near the point where both cost the same the table's steps would else have it start and let go
+ * again and again. */
+static bool is_worth_letting_go(
+    const struct sight *s, const struct finish_job *k, const struct finish_choice *c)
+{
+    double restart_uusd = (double)s->sure_uusd_h * (double)k->restart_ms / HOUR_MS;
+    return c->next_cost_uusd - c->cost_uusd >
+           restart_uusd / (s->starting_since_ms ? 1 : LETS_GO_PART);
+}
+
+static void decide(const struct model *m, const struct job *j, const struct work_left *w,
+    struct stamp now, struct decision *d)
+{
+    struct sight s;
+    look_around(m, j, now, &s);
+    *d = (struct decision){.pace = PACE_FREE,
+        .offer = CORE_ID_NONE,
+        .look_ms = m->pace.look_ms,
+        .choice = {.offer = FINISH_NOWHERE}};
+    if (s.sure_uusd_h == 0)
+        return;
+    const struct finish_job job = know(m, j, w, &s, now.wall);
+    choose(m, j, w, &s, &job, now, &d->choice);
+    size_t to = d->choice.offer;
+    if (to == FINISH_NOWHERE && s.on != FINISH_NOWHERE && m->pace.rule == FINISH_PLANNED &&
+        !is_worth_letting_go(&s, &job, &d->choice))
+        to = s.on;
+    bool is_on_sure = s.on != FINISH_NOWHERE && s.on >= s.n_spot && !s.starting_since_ms;
+    d->look_ms = job.look_ms;
+    if (to == FINISH_NOWHERE)
+        d->pace = is_on_sure || d->choice.why == FINISH_WHY_BETTER_WAIT ? PACE_WAIT : PACE_SPOT;
+    else if (to >= s.n_spot)
+        d->pace = PACE_SURE;
+    else
+        d->pace = PACE_SPOT;
+    if (to < s.n_spot)
+        d->offer = s.of[to]->row.id;
+}
+
+static void describe(const struct decision *d, const struct work_left *w, const struct job *j,
+    struct wall now, char *out, size_t size)
+{
+    static const char *const what[] = {
+        [PACE_FREE] = "takes what there is, as nothing that it could use is always to be had",
+        [PACE_WAIT] = "nothing for now",
+        [PACE_SPOT] = "only spot for now",
+        [PACE_SURE] = "on-demand from now on"};
+    char work[32], left[32];
+    time_format_duration(w->ms, work, sizeof work);
+    time_format_duration(max_i64(j->row.finish_ms - now.ms, 0), left, sizeof left);
+    text_format(out, size, "%s: about %s of work, and %s to do it in", what[d->pace], work, left);
+}
+
+/* Its pace is of no consequence just now: it runs on what is owned, or is being stopped. */
+static bool is_settled(const struct attempt *a)
+{
+    return a && (a->row.state == ATTEMPT_STOPPING || a->node->row.market == MARKET_OWNED);
+}
+
+struct mono pace_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->by_pace);
+    struct decision d;
+    if (!first)
+        return MONO_NONE;
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_pace);
+    const struct job *j = t->job;
+    *ret_event = (struct event){.type = EV_PACE,
+        .pace = {.job = j->row.id,
+            .pace = j->row.pace,
+            .offer = t->pace_offer,
+            .look_ms = m->pace.look_ms}};
+    if (t->pace_at.ms > now.mono.ms || is_settled(job_attempt(j)))
+        return t->pace_at;
+    struct work_left w = pace_work_left(m, j, now.wall);
+    decide(m, j, &w, now, &d);
+    ret_event->pace.pace = d.pace;
+    ret_event->pace.offer = d.offer;
+    ret_event->pace.look_ms = d.look_ms;
+    describe(&d, &w, j, now.wall, ret_event->pace.text, sizeof ret_event->pace.text);
+    return t->pace_at;
+}
+
+/* By what it is decided now: until there is a table, as choose() has it. */
+static struct finish_policy policy_now(
+    const struct model *m, const struct spot_market *k, const struct sightings_ask *what)
+{
+    struct finish_policy p = {.rule = m->pace.rule, .takes_best = true};
+    if (p.rule == FINISH_PLANNED)
+        p.table = sightings_table(m, k, what);
+    if (p.rule == FINISH_PLANNED && !p.table)
+        p.rule = FINISH_UNIFORM_STICKY;
+    return p;
+}
+
+/* Until it works: where it is, or on a machine that it has yet to get. */
+static int64_t start_left_ms(const struct sight *s, const struct finish_job *k)
+{
+    return s->on == FINISH_NOWHERE ? k->restart_ms : k->starting_ms;
+}
+
+/* There is no spot that it could wait for. */
+static struct pace_outlook without_spot(const struct sight *s, const struct finish_job *k)
+{
+    int64_t start_ms = start_left_ms(s, k);
+    return (struct pace_outlook){.median_ms = start_ms + k->work_ms,
+        .late_ms = start_ms + k->work_worst_ms,
+        .uusd = (int64_t)((double)s->sure_uusd_h * (double)(start_ms + k->work_ms) / HOUR_MS)};
+}
+
+bool core_pace_expects(
+    const struct model *m, const struct job *j, struct stamp now, struct pace_outlook *ret_outlook)
+{
+    struct sight s;
+    struct finish_outlook o;
+    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
+        return false;
+    look_around(m, j, now, &s);
+    if (s.sure_uusd_h == 0)
+        return false;
+    struct work_left w = pace_work_left(m, j, now.wall);
+    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct spot_market *k = s.n_spot ? sightings_market(m, s.ids, s.n_spot) : NULL;
+    const struct finish_chain *chain = k ? sightings_chain(m, k) : NULL;
+    if (s.n_spot == 0)
+        *ret_outlook = without_spot(&s, &job);
+    if (s.n_spot == 0 || !chain)
+        return s.n_spot == 0;
+    const struct sightings_ask what = ask(&s, &job);
+    const struct finish_policy policy = policy_now(m, k, &what);
+    finish_outlook(&policy, chain, &by_steps, what.price,
+        s.on == FINISH_NOWHERE ? FINISH_IDLE
+        : s.on < s.n_spot      ? FINISH_ON_SPOT
+                               : FINISH_ON_SURE,
+        sightings_class(m, k, now.wall), &o);
+    *ret_outlook = (struct pace_outlook){.median_ms = (int64_t)((double)o.median_ms / scale(m)),
+        .late_ms = (int64_t)((double)o.late_ms / scale(m)),
+        .uusd = (int64_t)(o.cost * (double)s.sure_uusd_h * (double)m->pace.step_ms / HOUR_MS)};
+    return true;
+}
+
+static const char *const rule_says[] = {[FINISH_PLANNED] = "",
+    [FINISH_UNIFORM] =
+        "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_UNIFORM_STICKY] =
+        "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_UNIFORM_PLAIN] =
+        "it is behind the straight line to the time that it is to be done by, or that is near",
+    [FINISH_GREEDY] = "it has waited for spot for as long as it may",
+    [FINISH_ON_DEMAND] = "on-demand from the start is what was chosen"};
+
+/* Even on-demand now is expected to take longer than there is time. */
+static bool is_late(const struct sight *s, const struct finish_job *k)
+{
+    return start_left_ms(s, k) + k->work_ms > k->left_ms;
+}
+
+static void why_sure(const struct model *m, const struct sight *s, const struct finish_job *k,
+    const struct finish_choice *c, char *out, size_t size)
+{
+    char cost[32], next[32];
+    if (s->n_spot == 0)
+        text_format(out, size, "on-demand is bought for it: there is no spot that it could use");
+    else if (is_late(s, k))
+        text_format(out, size, "on-demand is bought for it: nothing else is as soon");
+    else if (c->why == FINISH_WHY_NET || c->why == FINISH_WHY_DONE)
+        text_format(out, size, "on-demand is bought for it: nothing else makes it for certain");
+    else if (c->why == FINISH_WHY_CAP)
+        text_format(out, size,
+            "on-demand is bought for it: to wait for spot might come to cost more above Uniform "
+            "Progress than the cap of %d %% allows",
+            (int)m->pace.cap_pct);
+    else if (c->why == FINISH_WHY_RULE)
+        text_format(out, size, "on-demand is bought for it: %s",
+            rule_says[m->pace.rule == FINISH_PLANNED ? FINISH_UNIFORM_STICKY : m->pace.rule]);
+    else if (isinf(c->next_cost_uusd))
+        text_format(out, size, "on-demand is bought for it: there is no time to wait for spot");
+    else {
+        str_format_usd((int64_t)c->cost_uusd, cost, sizeof cost);
+        str_format_usd((int64_t)c->next_cost_uusd, next, sizeof next);
+        text_format(out, size,
+            "on-demand is bought for it: with it all is expected to cost %s, with what is next "
+            "best %s",
+            cost, next);
+    }
+}
+
+bool core_pace_late(
+    const struct model *m, const struct job *j, struct stamp now, int64_t *ret_takes_ms)
+{
+    struct sight s;
+    if (!pace_is_looked_at(j) || is_settled(job_attempt(j)))
+        return false;
+    look_around(m, j, now, &s);
+    struct work_left w = pace_work_left(m, j, now.wall);
+    const struct finish_job k = know(m, j, &w, &s, now.wall);
+    *ret_takes_ms = start_left_ms(&s, &k) + k.work_ms;
+    return is_late(&s, &k);
+}
+
+bool core_pace_why(
+    const struct model *m, const struct job *j, struct stamp now, char *out, size_t size)
+{
+    struct sight s;
+    struct decision d;
+    const struct attempt *a = job_attempt(j);
+    const struct offer *o;
+    if (!pace_is_looked_at(j))
+        return false;
+    struct work_left w = pace_work_left(m, j, now.wall);
+    if (a && a->node->row.market == MARKET_OWNED) {
+        text_format(out, size, "it runs on a machine of your own");
+        return true;
+    }
+    look_around(m, j, now, &s);
+    decide(m, j, &w, now, &d);
+    const struct finish_job k = know(m, j, &w, &s, now.wall);
+    o = model_offer(m, d.offer);
+    if (d.pace == PACE_FREE && s.too_dear_uusd_h > 0)
+        text_format(out, size,
+            "only on-demand makes it for certain, for $%.2f an hour or more, and it takes at most "
+            "$%.2f (--max-usd-per-hour): it takes what there "
+            "is for that, and may be late",
+            (double)s.too_dear_uusd_h / 1e6, (double)j->shape->max_uusd_h / 1e6);
+    else if (d.pace == PACE_FREE)
+        text_format(
+            out, size, "nothing that it could use is always to be had, so it takes what there is");
+    else if (d.pace == PACE_SURE)
+        why_sure(m, &s, &k, &d.choice, out, size);
+    else if (d.pace == PACE_WAIT && d.choice.why == FINISH_WHY_BETTER_WAIT)
+        text_format(out, size,
+            "it waits for better spot: there is time, and what there is is not expected to last");
+    else if (d.pace == PACE_WAIT)
+        text_format(out, size, "it waits for spot: there is time, so on-demand is let go of");
+    else if (o && a && s.on < s.n_spot && s.of[s.on] == o)
+        text_format(out, size, "it stays on spot, %s/%s/%s, while that is there", o->pool->row.name,
+            o->row.zone, o->row.type);
+    else if (o)
+        text_format(out, size,
+            "only spot is bought for it as yet, %s/%s/%s: there is time to wait for that",
+            o->pool->row.name, o->row.zone, o->row.type);
+    else
+        text_format(out, size,
+            "only spot is bought for it as yet: there is time to wait for that, and it asks for "
+            "some as soon as it may again");
+    return true;
+}
+
+void pace_refused(struct model *m, const struct offer *o, struct stamp now)
+{
+    struct job **jobs = NULL;
+    size_t n = 0;
+    for (const struct tree_link *l = tree_first(&m->by_pace); l; l = tree_next(l)) {
+        const struct job_side *t = TREE_ENTRY(l, struct job_side, by_pace);
+        if (t->pace_offer == o->row.id)
+            *GROW(jobs, n) = t->job;
+    }
+    for (size_t i = 0; i < n; i++)
+        look_at(m, jobs[i], now.mono.ms);
+    free(jobs);
+}
+
+/* What the job pays from now on: where it is, or will be if there is a machine. */
+static int64_t price_of(
+    const struct model *m, const struct job *j, const struct sight *s, const struct event *ev)
+{
+    const struct attempt *a = job_attempt(j);
+    const struct offer *to = ev->pace.pace == PACE_SPOT ? model_offer(m, ev->pace.offer) : NULL;
+    if (a)
+        return a->node->instance ? a->node->instance->offer->row.price_uusd_h : 0;
+    return ev->pace.pace == PACE_SURE ? s->sure_uusd_h : to ? to->row.price_uusd_h : 0;
+}
+
+/* Its rival goes on, and what its decisions are read from is kept from now on. */
+static void go_on(struct model *m, struct job *j, const struct event *ev)
+{
+    struct stamp now = ev->now;
+    struct sight s;
+    look_around(m, j, now, &s);
+    if (s.n_spot == 0 || s.sure_uusd_h == 0)
+        return;
+    struct work_left w = pace_work_left(m, j, now.wall);
+    const struct finish_job job = know(m, j, &w, &s, now.wall), by_steps = scaled(m, job);
+    const struct sightings_ask what = ask(&s, &job);
+    if (job.left_ms >= PLANNED_STEPS * m->pace.step_ms)
+        sightings_want(m, s.ids, s.n_spot, m->pace.rule == FINISH_PLANNED ? &what : NULL, now);
+    if (m->pace.rule != FINISH_PLANNED)
+        return;
+    struct rival_row row = rival_now(j, &w, now.wall);
+    recognise(m, &s, now);
+    const struct finish_rival rival = pace_rival_among(&row, s.of, s.n, scale(m));
+    size_t to = finish_rival_look(&rival, &by_steps, s.offers, s.n);
+    pace_rival_go(&row, to == FINISH_NOWHERE ? NULL : s.of[to], job.restart_ms);
+    row.job_price_uusd_h = price_of(m, j, &s, ev);
+    j->row.rival = row;
+}
+
+static bool is_on_demand(const struct attempt *a)
+{
+    return a && a->node->row.market == MARKET_ON_DEMAND;
+}
+
+/* It is on what its pace does not allow (any more). On-demand is let go of when nothing is lost by
+ * that. Spot may then not be stayed on, and a job that cannot be saved begins anew: so much time is
+ * there, and soon is not. */
+static void let_go(struct model *m, struct job *j, struct stamp now)
+{
+    struct attempt *a = job_attempt(j);
+    if (!a || a->row.state != ATTEMPT_RUNNING || j->row.state != JOB_RUNNING ||
+        pace_allows(j->row.pace, a->node->row.market) ||
+        (j->row.pace == PACE_SPOT && is_on_demand(a)))
+        return;
+    bool never_saves = j->row.method == CKPT_NONE && j->row.pace == PACE_SURE;
+    if (!never_saves && !attempt_can_move(a))
+        return;
+    job_stop(m, j, END_EVICTED, !never_saves);
+    history(m, now, "move", (struct history_of){.attempt = a}, "%s",
+        j->row.pace == PACE_SURE ? "on spot it might be late"
+                                 : "there is time to wait for spot: on-demand is let go of");
+    m->change++;
+}
+
+int apply_pace(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = job_named(m, ev->pace.job, e);
+    if (!j)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = j->row.id;
+    if (!pace_is_looked_at(j))
+        return err_set(e, ERR_CONFLICT, "job %" PRId64 " need not be done by any time", j->row.id);
+    look_at(m, j, ev->now.mono.ms + max_i64(ev->pace.look_ms, 1));
+    if (!is_settled(job_attempt(j)))
+        go_on(m, j, ev);
+    if (j->row.pace != ev->pace.pace || job_pace_offer(j) != ev->pace.offer) {
+        /* Where it is on on-demand it asks for spot again and again, and goes on meanwhile: not
+         * every try is told. */
+        bool is_try =
+            is_on_demand(job_attempt(j)) && j->row.pace >= PACE_SPOT && ev->pace.pace >= PACE_SPOT;
+        bool is_other = j->row.pace != ev->pace.pace;
+        j->row.pace = ev->pace.pace;
+        j->side->pace_offer = ev->pace.offer;
+        queue_reshape(m, j);
+        m->change++;
+        if (is_other)
+            touch_job(m, j);
+        if (is_other && !is_try)
+            history(m, ev->now, "pace", (struct history_of){.job = j, .attempt = job_attempt(j)},
+                "%s", ev->pace.text);
+    }
+    let_go(m, j, ev->now);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Uniform Progress beside a job that is to be done by some moment (baseline.h), as it is stored
+ * with the job: by the wall clock, in our time and by the offers' ids. At each look at the job it
+ * goes on for the time that has passed, and then decides anew on what the job sees. So a restart of
+ * belayd takes nothing from it but the looks in between, and what was not stored since.
+ */
+#ifndef BELAY_CORE_PACE_RIVAL_H
+#define BELAY_CORE_PACE_RIVAL_H
+
+#include "scheduler/core/deadline/baseline.h"
+#include "scheduler/core/model/model.h"
+
+/* As it is now, if there is so much work in all. One that has not begun is where the job is, which
+ * has done so much. */
+struct rival_row pace_rival_now(
+    const struct rival_row *r, int64_t whole_ms, int64_t done_ms, struct wall now);
+
+/* The same as deadline.h counts it, among these offers; scale: its time for ours. */
+struct finish_rival pace_rival_among(
+    const struct rival_row *r, const struct offer *const *of, size_t n, double scale);
+
+/* It goes to this one, or goes on there; NULL: it waits. */
+void pace_rival_go(struct rival_row *r, const struct offer *to, int64_t restart_ms);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/core/deadline/procurement_work.h"
+
+#include "base/minmax.h"
+#include "scheduler/core/impl.h"
+
+/* What a program's progress shows of the work that is left may be wrong by so much, and is reckoned
+ * with: 5 % once a twentieth is done, five times that at a hundredth, which is the least that
+ * counts; of all the work a hundredth in any case. */
+#define SHOWN_PCT 5
+#define SHOWN_SURE 20
+#define SHOWN_LEAST 100
+#define SHOWN_LOOKS 1 /* and so many looks have passed */
+/* who has worked for as long as was told, and goes on, is reckoned to need so much more of it */
+#define OVER_PCT 5
+
+static int64_t since_ms(struct wall from, struct wall now)
+{
+    return wall_is_set(from) && from.ms < now.ms ? now.ms - from.ms : 0;
+}
+
+/* The attempt's work of which the store has nothing yet. */
+static int64_t unsaved_ms(const struct attempt *a, struct wall now)
+{
+    return since_ms(attempt_has_saved(a) ? a->job->row.last_good_at : a->row.started_at, now);
+}
+
+void pace_saved(struct attempt *a, struct wall saved_at)
+{
+    a->job->row.done_ms += unsaved_ms(a, saved_at);
+}
+
+static int64_t done_ms(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    return j->row.done_ms + (a && a->row.state != ATTEMPT_ASSIGNED ? unsaved_ms(a, now) : 0);
+}
+
+/* ---- what its progress shows ---- */
+
+/* Where the attempt began, in its program's units; PROGRESS_NONE: nobody knows. */
+static int64_t began_at(const struct attempt *a)
+{
+    return a->row.restored.attempt > 0 ? a->row.restored_progress : 0;
+}
+
+/* So long all of it takes, if it goes on as since then; 0: that is less than a part, too little to
+ * tell. */
+static int64_t whole_since(
+    const struct model *m, const struct job_row *r, int64_t progress, int64_t took_ms, int64_t part)
+{
+    int64_t got = progress == PROGRESS_NONE ? 0 : r->progress - progress;
+    if (got < max_i64(r->progress_total / part, 1) || took_ms < SHOWN_LOOKS * m->pace.look_ms)
+        return 0;
+    return (int64_t)((double)took_ms * (double)r->progress_total / (double)got);
+}
+
+static int64_t part_of(int64_t whole_ms, int64_t progress, const struct job_row *r)
+{
+    return (int64_t)((double)whole_ms * (double)max_i64(progress, 0) / (double)r->progress_total);
+}
+
+void pace_progressed(const struct model *m, struct job *j, struct wall at)
+{
+    struct job_row *r = &j->row;
+    const struct attempt *a = job_attempt(j);
+    if (r->finish_ms <= 0 || r->progress < 0 || r->progress_total <= 0 || !a)
+        return;
+    struct work_seen *seen = &job_make_side(j)->seen;
+    if (seen->attempt != a->row.attempt || r->progress < seen->last) {
+        seen->attempt = a->row.attempt;
+        seen->first = r->progress;
+        seen->at = at;
+    } else if (r->progress == seen->last) {
+        return; /* told again: it says nothing of the time since */
+    }
+    seen->last = r->progress;
+    /* What another attempt showed holds until this one has shown as much as is sure. */
+    bool is_new = seen->whole_ms == 0 || seen->rated == a->row.attempt;
+    int64_t began = began_at(a), whole_ms = whole_since(m, r, seen->first, since_ms(seen->at, at),
+                                     is_new ? SHOWN_LEAST : SHOWN_SURE);
+    if (whole_ms > 0) {
+        seen->whole_ms = whole_ms;
+        seen->rated = a->row.attempt;
+        if (began != PROGRESS_NONE)
+            seen->warm_ms = max_i64(
+                since_ms(a->row.started_at, seen->at) - part_of(whole_ms, seen->first - began, r),
+                0);
+    } else if (seen->whole_ms > 0) {
+        whole_ms = seen->whole_ms;
+    } else { /* with the warm-up, which nobody can tell from it yet */
+        whole_ms = whole_since(m, r, began, since_ms(a->row.started_at, at), SHOWN_SURE);
+    }
+    if (whole_ms > 0)
+        r->shown_ms =
+            max_i64(done_ms(j, at) + part_of(whole_ms, r->progress_total - r->progress, r), 1);
+}
+
+int64_t pace_work_warm_ms(const struct job *j)
+{
+    return job_side(j)->seen.warm_ms;
+}
+
+/* How long the attempt has run without having worked. */
+static int64_t warmed_ms(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    const struct work_seen *seen = &job_side(j)->seen;
+    return a && seen->attempt != a->row.attempt
+               ? min_i64(since_ms(a->row.started_at, now), seen->warm_ms)
+               : 0;
+}
+
+int64_t pace_work_warming_ms(const struct job *j, struct wall now)
+{
+    const struct attempt *a = job_attempt(j);
+    const struct work_seen *seen = &job_side(j)->seen;
+    return a && wall_is_set(a->row.started_at) && seen->attempt != a->row.attempt
+               ? seen->warm_ms - warmed_ms(j, now)
+               : 0;
+}
+
+/* ---- what is left ---- */
+
+static int64_t over_ms(int64_t ms, int64_t pct)
+{
+    return ms / 100 * pct;
+}
+
+/* Beyond what is left by what the progress shows. */
+static int64_t shown_margin_ms(const struct job_row *r, int64_t left_ms)
+{
+    int64_t pct = SHOWN_PCT;
+    if (r->progress > 0 && r->progress < r->progress_total / SHOWN_SURE)
+        pct = min_i64(
+            (int64_t)(SHOWN_PCT * ((double)r->progress_total / SHOWN_SURE) / (double)r->progress),
+            SHOWN_PCT * SHOWN_LEAST / SHOWN_SURE);
+    return max_i64(over_ms(left_ms, pct), r->shown_ms / SHOWN_LEAST);
+}
+
+struct work_left pace_work_left(const struct model *m, const struct job *j, struct wall now)
+{
+    const struct job_row *r = &j->row;
+    int64_t ran = done_ms(j, now), done = max_i64(ran - warmed_ms(j, now), 0);
+    int64_t told = r->work_ms > 0 ? r->work_ms : r->time_limit_ms,
+            margin = r->work_ms > 0 ? over_ms(told, m->pace.work_margin_pct) : 0;
+    /* better than anybody could have known before */
+    int64_t whole = r->shown_ms > 0 ? r->shown_ms : told;
+    int64_t left = whole > done ? whole - done : whole * OVER_PCT / 100, worst = whole + margin;
+    if (r->shown_ms > 0)
+        worst = done + left + shown_margin_ms(r, left);
+    if (r->time_limit_ms > 0 && worst > r->time_limit_ms)
+        worst = r->time_limit_ms; /* it is ended then */
+    return (struct work_left){.ms = left,
+        .worst_ms = max_i64(left, worst - done),
+        .whole_ms = whole,
+        .unsaved_ms = ran - r->done_ms};
+}

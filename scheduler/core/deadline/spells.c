@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Spells of spot offers, and the chain that is learned from them.
+ *
+ * The share and the rate are decaying averages: of a day and of half a day. Both start from a prior
+ * that weighs as much as two hours, so that one loss in the first minutes does not make a regime.
+ */
+#include "scheduler/core/deadline/spells.h"
+
+#include "base/mem.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOUR_MS 3600000.0
+#define SHARE_MEMORY_MS (24 * HOUR_MS)
+#define RATE_MEMORY_MS (12 * HOUR_MS)
+#define PRIOR_MS (2 * HOUR_MS)
+#define PRIOR_SHARE 0.5
+#define PRIOR_RATE_H 0.25
+#define PRIOR_END 0.1   /* of a spell, a step, when nothing at all is known */
+#define LEAN 40.0       /* counts that the pooled row weighs */
+#define LEAN_POOLED 2.0 /* and the row before it in the pooled one */
+/* another offer that is expected to last as long is one to fall back on */
+#define BEHIND_MS (3 * HOUR_MS)
+#define LIFE_ROUNDS 2000 /* of the iteration for life_ms: two weeks of steps */
+
+/* The spell's age in steps from which each range goes. */
+static const int64_t age_steps[FINISH_AGES] = {0, 1, 2, 3, 6, 12, 24, 48, 96};
+
+void finish_watch_see(struct finish_watch *w, int64_t at_ms, bool up)
+{
+    double gap, keep_share, keep_rate;
+
+    if (!w->seen) {
+        *w = (struct finish_watch){.seen = true, .up = up, .since_ms = at_ms, .at_ms = at_ms};
+        return;
+    }
+    assert(at_ms >= w->at_ms);
+    gap = (double)(at_ms - w->at_ms);
+    keep_share = exp(-gap / SHARE_MEMORY_MS);
+    keep_rate = exp(-gap / RATE_MEMORY_MS);
+    w->share_weight = w->share_weight * keep_share + gap;
+    w->up_weight = w->up_weight * keep_share + (w->up ? gap : 0);
+    w->losses = w->losses * keep_rate + (w->up && !up);
+    w->rate_weight = w->rate_weight * keep_rate + (w->up ? gap : 0);
+    if (w->up != up)
+        w->since_ms = at_ms;
+    w->up = up;
+    w->at_ms = at_ms;
+}
+
+double finish_watch_share(const struct finish_watch *w)
+{
+    return (w->up_weight + PRIOR_SHARE * PRIOR_MS) / (w->share_weight + PRIOR_MS);
+}
+
+double finish_watch_rate(const struct finish_watch *w)
+{
+    return HOUR_MS * (w->losses + PRIOR_RATE_H * PRIOR_MS / HOUR_MS) / (w->rate_weight + PRIOR_MS);
+}
+
+static unsigned range_of(const double *borders, unsigned n, double x)
+{
+    unsigned i = 0;
+
+    while (i < n && x >= borders[i])
+        i++;
+    return i;
+}
+
+static uint16_t class_of(unsigned share, unsigned rate, bool up, unsigned age)
+{
+    return (uint16_t)(((share * FINISH_RATES + rate) * 2 + up) * FINISH_AGES + age);
+}
+
+uint16_t finish_class(const struct finish_borders *b, const struct finish_watch *w, int64_t now_ms)
+{
+    const int64_t steps = w->seen ? (now_ms - w->since_ms) / FINISH_STEP_MS : 0;
+    unsigned age = 0;
+
+    while (age + 1 < FINISH_AGES && steps >= age_steps[age + 1])
+        age++;
+    return class_of(range_of(b->share, FINISH_SHARES - 1, finish_watch_share(w)),
+        range_of(b->rate, FINISH_RATES - 1, finish_watch_rate(w)), w->seen && w->up, age);
+}
+
+bool finish_class_is_up(uint16_t class)
+{
+    return class / FINISH_AGES % 2;
+}
+
+/* The market. */
+
+static double lasts_ms(const struct finish_market *m, size_t i, int64_t now_ms)
+{
+    const struct finish_watch *w = &m->offers[i];
+
+    return m->single ? m->single->life_ms[finish_class(&m->single->borders, w, now_ms)]
+                     : (double)(now_ms - w->since_ms);
+}
+
+static void choose_favourite(struct finish_market *m, int64_t now_ms)
+{
+    double best = -1;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (m->offers[i].up && lasts_ms(m, i, now_ms) > best) {
+            best = lasts_ms(m, i, now_ms);
+            m->favourite = i;
+        }
+}
+
+/* What a job on the i-th would have if that went: nothing, or offers that are not, or are, expected
+ * to last. */
+static unsigned behind(const struct finish_market *m, size_t i, int64_t now_ms)
+{
+    unsigned best = 0;
+
+    for (size_t k = 0; k < m->n && best < FINISH_RATES - 1; k++)
+        if (k != i && m->offers[k].up)
+            best = lasts_ms(m, k, now_ms) >= BEHIND_MS ? FINISH_RATES - 1 : 1;
+    return best;
+}
+
+uint16_t finish_market_offer(const struct finish_market *m, size_t i, const struct finish_watch *w,
+    const struct finish_borders *b, int64_t now_ms)
+{
+    const uint16_t class = finish_class(b, w, now_ms);
+
+    if (m->n == 1 || !w->up)
+        return class;
+    return class_of(
+        class / FINISH_AGES / 2 / FINISH_RATES, behind(m, i, now_ms), true, class % FINISH_AGES);
+}
+
+uint16_t finish_market_class(
+    const struct finish_market *m, const struct finish_borders *b, int64_t now_ms)
+{
+    if (!m->whole.up)
+        return finish_class(b, &m->whole, now_ms);
+    return finish_market_offer(m, m->favourite, &m->offers[m->favourite], b, now_ms);
+}
+
+void finish_market_see(
+    struct finish_market *m, int64_t at_ms, const bool *up, struct finish_counts *counts)
+{
+    const bool had = m->whole.up;
+    bool any = false;
+
+    assert(m->n > 0 && m->n <= FINISH_OFFERS_MAX);
+    if (m->whole.seen && at_ms - m->whole.at_ms > FINISH_STEP_MS)
+        m->counting = false;
+    for (size_t i = 0; i < m->n; i++) {
+        finish_watch_see(&m->offers[i], at_ms, up[i]);
+        any = any || up[i];
+    }
+    finish_watch_see(&m->whole, at_ms, any);
+    if (any && (!had || !m->offers[m->favourite].up)) {
+        m->moved = m->moved || had;
+        choose_favourite(m, at_ms);
+    }
+    if (had && !any)
+        m->moved = true;
+    if (!counts || (m->counting && at_ms - m->from_ms < FINISH_STEP_MS))
+        return;
+    const uint16_t to = finish_market_class(m, &counts->borders, at_ms);
+    if (m->counting)
+        counts->steps[m->from][m->moved][to]++;
+    /* A step that began a little late is not let drift: the next begins where this one should have
+     * ended. */
+    m->from_ms = m->counting && at_ms - m->from_ms < 2 * FINISH_STEP_MS
+                     ? m->from_ms + FINISH_STEP_MS
+                     : at_ms;
+    m->from = to;
+    m->counting = true;
+    m->moved = false;
+}
+
+void finish_counts_fade(struct finish_counts *counts, double most)
+{
+    for (unsigned from = 0; from < FINISH_CLASSES; from++) {
+        double sum = 0;
+        for (unsigned i = 0; i < 2 * FINISH_CLASSES; i++)
+            sum += counts->steps[from][i / FINISH_CLASSES][i % FINISH_CLASSES];
+        for (unsigned i = 0; i < 2 * FINISH_CLASSES && sum > most; i++)
+            counts->steps[from][i / FINISH_CLASSES][i % FINISH_CLASSES] *= (float)(most / sum);
+    }
+}
+
+/* The chain. */
+
+struct row {
+    float to[2][FINISH_CLASSES];
+};
+
+/* Counts of one age over all regimes, as they would be in the regime (share, rate): who moved to a
+ * neighbouring regime does so here. */
+static void pool_rows(const struct finish_counts *counts, unsigned share, unsigned rate, bool up,
+    unsigned age, struct row *ret_row)
+{
+    memset(ret_row, 0, sizeof *ret_row);
+    for (unsigned s = 0; s < FINISH_SHARES; s++)
+        for (unsigned r = 0; r < FINISH_RATES; r++) {
+            const uint16_t from = class_of(s, r, up, age);
+            if (counts->of_several && r != rate) /* what stands behind decides where a loss leads */
+                continue;
+            for (unsigned moved = 0; moved < 2; moved++)
+                for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+                    const float n = counts->steps[from][moved][k];
+                    const unsigned to =
+                        counts->of_several ? k / FINISH_AGES / 2 % FINISH_RATES : rate;
+                    if (n > 0)
+                        ret_row->to[moved]
+                                   [class_of(share, to, k / FINISH_AGES % 2, k % FINISH_AGES)] += n;
+                }
+        }
+}
+
+static double sum_row(const struct row *r)
+{
+    double sum = 0;
+
+    for (unsigned moved = 0; moved < 2; moved++)
+        for (unsigned k = 0; k < FINISH_CLASSES; k++)
+            sum += r->to[moved][k];
+    return sum;
+}
+
+static unsigned next_age(unsigned age)
+{
+    return age + 1 < FINISH_AGES ? age + 1 : age;
+}
+
+/* The row of an age of which nothing is known: as the age before it, only older. */
+static void prior_row(
+    unsigned share, unsigned rate, bool up, unsigned age, double end, struct row *ret_row)
+{
+    memset(ret_row, 0, sizeof *ret_row);
+    ret_row->to[false][class_of(share, rate, up, next_age(age))] = (float)(1 - end);
+    ret_row->to[up][class_of(share, rate, !up, 0)] = (float)end;
+}
+
+static bool is_end(bool up, unsigned moved, unsigned k)
+{
+    return moved || finish_class_is_up((uint16_t)k) != up;
+}
+
+static double end_of(const struct row *r, bool up)
+{
+    double end = 0, sum = 0;
+
+    for (unsigned moved = 0; moved < 2; moved++)
+        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+            sum += r->to[moved][k];
+            end += is_end(up, moved, k) ? r->to[moved][k] : 0;
+        }
+    return end / sum;
+}
+
+/* ret = (counts + weight * prior) / their sum */
+static void lean(struct row *counts, const struct row *prior, double weight)
+{
+    const double sum = sum_row(counts) + weight;
+
+    for (unsigned moved = 0; moved < 2; moved++)
+        for (unsigned k = 0; k < FINISH_CLASSES; k++)
+            counts->to[moved][k] =
+                (float)((counts->to[moved][k] + weight * prior->to[moved][k]) / sum);
+}
+
+static void add_row(
+    struct finish_chain *c, uint16_t class, const struct row *r, size_t *n, size_t *room)
+{
+    c->first[class] = *n;
+    for (unsigned moved = 0; moved < 2; moved++)
+        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+            if (r->to[moved][k] <= 0)
+                continue;
+            if (*n == *room) {
+                *room = *room * 2 + FINISH_CLASSES;
+                c->steps = mem_resize(c->steps, *room, sizeof *c->steps);
+            }
+            c->steps[(*n)++] =
+                (struct finish_step){.to = (uint16_t)k, .moved = moved, .chance = r->to[moved][k]};
+        }
+    c->first[class + 1] = *n;
+}
+
+/* life = step + sum over steps that keep the favourite of chance * life, by iteration. */
+static void find_lives(struct finish_chain *c)
+{
+    for (unsigned round = 0; round < LIFE_ROUNDS; round++) {
+        double most = 0;
+        for (unsigned k = 0; k < FINISH_CLASSES; k++) {
+            double life = FINISH_STEP_MS;
+            if (!finish_class_is_up((uint16_t)k))
+                continue;
+            for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
+                if (!c->steps[i].moved && finish_class_is_up(c->steps[i].to))
+                    life += c->steps[i].chance * c->life_ms[c->steps[i].to];
+            most = fmax(most, life - c->life_ms[k]);
+            c->life_ms[k] = life;
+        }
+        if (most < 1000)
+            return;
+    }
+}
+
+void finish_chain_init(struct finish_chain *c, const struct finish_counts *counts)
+{
+    size_t n = 0, room = 0;
+
+    *c = (struct finish_chain){.borders = counts->borders};
+    for (unsigned share = 0; share < FINISH_SHARES; share++)
+        for (unsigned rate = 0; rate < FINISH_RATES; rate++)
+            for (unsigned up = 0; up < 2; up++) {
+                double end = PRIOR_END;
+                for (unsigned age = 0; age < FINISH_AGES; age++) {
+                    const uint16_t class = class_of(share, rate, up, age);
+                    struct row own, pooled, prior;
+                    prior_row(share, rate, up, age, end, &prior);
+                    pool_rows(counts, share, rate, up, age, &pooled);
+                    lean(&pooled, &prior, LEAN_POOLED);
+                    end = end_of(&pooled, up);
+                    memcpy(own.to, counts->steps[class], sizeof own.to);
+                    lean(&own, &pooled, LEAN);
+                    add_row(c, class, &own, &n, &room);
+                }
+            }
+    find_lives(c);
+}
+
+void finish_chain_deinit(struct finish_chain *c)
+{
+    free(c->steps);
+    *c = (struct finish_chain){0};
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/core/deadline/spot_observations.h"
+
+#include "base/mem.h"
+#include "base/prng.h"
+#include <math.h>
+#include <stdlib.h>
+
+#define KEPT_MAX 8192 /* sightings */
+/* without a machine and for so long without a word: nothing is learned from what was last seen */
+#define UNTOLD_STEPS 6
+#define LEARN_FIRST 36    /* steps until the chains are made anew: a quarter of a day, ... */
+#define LEARN_LONGEST 576 /* ... twice as long each time, up to four days */
+#define FADE 50           /* counts that a row keeps then */
+#define PRIOR_STEPS 3000
+#define PRIOR_COUNTS 20 /* counts that a row of the market of our own making keeps */
+#define STEPS_LEAST 24  /* work and slack that a table has at least, ... */
+#define WORK_STEPS 300  /* ... and at most: 50 hours, */
+#define SLACK_STEPS 200 /* and 33 */
+#define SLICE 16        /* steps of these at a time: some milliseconds */
+#define SLICE_EVERY_MS 1
+#define KEEP_STEPS 144 /* a table that was asked for within a day keeps its place */
+
+/* About the terciles of what was recorded of clouds in 2022 and 2023. They stay, for what is
+ * counted is counted by them. */
+static const struct finish_borders borders = {.share = {0.43, 0.76}, .rate = {0.15, 0.4}};
+
+/* The chance that a spell ends within a step, by its age in steps, on the same records. */
+static const struct {
+    int age;
+    double away, there;
+} ends[] = {{0, 0.35, 0.3}, {1, 0.24, 0.2}, {2, 0.15, 0.15}, {3, 0.11, 0.12}, {6, 0.07, 0.07},
+    {12, 0.05, 0.04}, {24, 0.04, 0.03}, {48, 0.025, 0.02}, {96, 0.01, 0.007}};
+
+/* Tables are made for these: decisions reckon with how a job and its offers differ from them. */
+static const double restarts[] = {
+    0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10, FINISH_RESTART_STEPS_MAX};
+static const double prices[] = {
+    0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2};
+
+struct kept {
+    int64_t offer, at_ms;
+    enum sighting what;
+};
+
+struct spot_market {
+    struct finish_market of;
+    int64_t offers[FINISH_OFFERS_MAX];
+    int64_t alive[FINISH_OFFERS_MAX]; /* machines */
+    bool up[FINISH_OFFERS_MAX];
+    /* of the last sighting; of the first look if there was none */
+    int64_t told_ms[FINISH_OFFERS_MAX];
+    int64_t n_alive, last_told_ms; /* of all of them */
+    int64_t at_ms;                 /* looked at up to there */
+};
+
+/* A chain and what it is made of; [0] of single offers, [1] of markets of several. */
+struct learned {
+    struct finish_counts counts;
+    struct finish_chain chain;
+    bool is_made;
+    int64_t number; /* how often it was made */
+};
+
+struct made_table {
+    bool of_several;
+    double restart, price;
+    size_t work, slack; /* steps that it has, or will have */
+    bool is_made;
+    int64_t number; /* of the chain that it was made of */
+    int64_t asked_ms;
+    struct finish_table table, next;
+    struct finish_maker *maker; /* of next, or NULL */
+    int64_t next_number;
+};
+
+struct sightings {
+    struct kept *kept; /* a ring */
+    size_t n_kept, first;
+    struct learned *learned[2];
+    int64_t learned_at_ms, learn_steps; /* 0: never yet */
+    struct spot_market *markets[SIGHTINGS_MARKETS_MAX];
+    size_t n_markets;
+    struct made_table tables[SIGHTINGS_TABLES_MAX];
+    size_t n_tables;
+    struct mono slice_at; /* MONO_NONE: none is being made */
+};
+
+struct sightings *sightings_create(void)
+{
+    struct sightings *s = mem_alloc(sizeof *s);
+    s->slice_at = MONO_NONE;
+    return s;
+}
+
+void sightings_destroy(struct sightings *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_tables; i++) {
+        finish_maker_destroy(s->tables[i].maker);
+        finish_table_deinit(&s->tables[i].next);
+        finish_table_deinit(&s->tables[i].table);
+    }
+    for (size_t i = 0; i < s->n_markets; i++)
+        free(s->markets[i]);
+    for (size_t i = 0; i < 2; i++) {
+        if (s->learned[i])
+            finish_chain_deinit(&s->learned[i]->chain);
+        free(s->learned[i]);
+    }
+    free(s->kept);
+    free(s);
+}
+
+int64_t sightings_scaled(const struct model *m, int64_t ms)
+{
+    return (int64_t)((double)ms * FINISH_STEP_MS / (double)m->pace.step_ms);
+}
+
+/* ---- what is seen ---- */
+
+static size_t place_in(const struct spot_market *k, int64_t offer)
+{
+    size_t i = 0;
+    while (i < k->of.n && k->offers[i] != offer)
+        i++;
+    return i;
+}
+
+static struct finish_counts *counts_for(const struct sightings *s, const struct spot_market *k)
+{
+    return &s->learned[k->of.n > 1]->counts;
+}
+
+static void look(struct model *m, struct spot_market *k, int64_t at_ms, bool learns)
+{
+    k->at_ms = at_ms;
+    finish_market_see(
+        &k->of, sightings_scaled(m, at_ms), k->up, learns ? counts_for(m->sightings, k) : NULL);
+}
+
+/* Time passes. What nobody has told of for a while is not looked at: that gap teaches nothing. */
+static void pass(struct model *m, struct spot_market *k, int64_t to_ms)
+{
+    int64_t step = m->pace.step_ms;
+    while (k->last_told_ms > 0 && to_ms - k->at_ms > step) {
+        if (k->n_alive == 0 && k->at_ms - k->last_told_ms > UNTOLD_STEPS * step)
+            return;
+        look(m, k, k->at_ms + step, true);
+    }
+}
+
+static void tell(struct model *m, struct spot_market *k, const struct kept *what)
+{
+    size_t i = place_in(k, what->offer);
+    int64_t at_ms = what->at_ms > k->at_ms ? what->at_ms : k->at_ms; /* a clock that was set back */
+    if (i == k->of.n)
+        return;
+    pass(m, k, at_ms);
+    int64_t more = what->what == SIGHTING_THERE                      ? 1
+                   : what->what == SIGHTING_AWAY || k->alive[i] == 0 ? 0
+                                                                     : -1;
+    k->alive[i] += more;
+    k->n_alive += more;
+    k->up[i] = what->what == SIGHTING_THERE || what->what == SIGHTING_ENDED;
+    k->told_ms[i] = k->last_told_ms = at_ms;
+    look(m, k, at_ms, true);
+}
+
+void sightings_note(struct model *m, const struct offer *o, enum sighting what, struct wall at)
+{
+    struct sightings *s = m->sightings;
+    if (o->row.market != MARKET_SPOT)
+        return;
+    if (!s->kept)
+        s->kept = mem_array(KEPT_MAX, sizeof *s->kept);
+    struct kept *k = &s->kept[(s->first + s->n_kept) % KEPT_MAX];
+    *k = (struct kept){o->row.id, at.ms, what};
+    s->first = s->n_kept == KEPT_MAX ? (s->first + 1) % KEPT_MAX : 0;
+    s->n_kept += s->n_kept < KEPT_MAX;
+    for (size_t i = 0; i < s->n_markets; i++)
+        tell(m, s->markets[i], k);
+}
+
+void model_load_sighting(struct model *m, int64_t offer, enum sighting what, struct wall at)
+{
+    const struct offer *o = model_offer(m, offer);
+    if (o)
+        sightings_note(m, o, what, at);
+}
+
+/* ---- what is learned ---- */
+
+static double end_of(int age, bool up)
+{
+    size_t i = sizeof ends / sizeof ends[0] - 1;
+    while (ends[i].age > age)
+        i--;
+    return up ? ends[i].there : ends[i].away;
+}
+
+/* A market of our own making: some offers keep on longer, and come back sooner, than others. */
+static void play_prior(struct finish_counts *counts, size_t n, double lasting)
+{
+    struct finish_market k = {.n = n};
+    struct prng prng;
+    bool up[FINISH_OFFERS_MAX] = {false};
+    int age[FINISH_OFFERS_MAX] = {0};
+    prng_init(&prng, 7);
+    for (int64_t step = 0; step < PRIOR_STEPS; step++) {
+        for (size_t i = 0; i < n; i++) {
+            double chance = end_of(age[i], up[i]);
+            bool goes_on = !prng_chance(&prng, up[i] ? chance / lasting : chance * lasting);
+            up[i] = up[i] == goes_on;
+            age[i] = goes_on ? age[i] + 1 : 0;
+        }
+        finish_market_see(&k, step * FINISH_STEP_MS, up, counts);
+    }
+}
+
+static struct learned *begin_learning(size_t n)
+{
+    static const double lasting[] = {0.7, 1, 1.4};
+    struct learned *l = mem_alloc(sizeof *l);
+    l->counts.borders = borders;
+    l->counts.of_several = n > 1;
+    for (size_t i = 0; i < 3; i++)
+        play_prior(&l->counts, n, lasting[i]);
+    finish_counts_fade(&l->counts, PRIOR_COUNTS);
+    return l;
+}
+
+static bool is_making(const struct sightings *s)
+{
+    return mono_is_set(s->slice_at);
+}
+
+/* The chains are as old as they may get. Tables that are being made still read them. */
+static void learn(struct model *m, struct wall now)
+{
+    struct sightings *s = m->sightings;
+    if (is_making(s) ||
+        (s->learn_steps > 0 && now.ms - s->learned_at_ms < s->learn_steps * m->pace.step_ms))
+        return;
+    for (size_t i = 0; i < s->n_markets; i++)
+        pass(m, s->markets[i], now.ms);
+    for (size_t i = 0; i < 2; i++) {
+        struct learned *l = s->learned[i];
+        finish_chain_deinit(&l->chain);
+        finish_chain_init(&l->chain, &l->counts);
+        finish_counts_fade(&l->counts, FADE);
+        l->is_made = true;
+        l->number++;
+    }
+    s->learn_steps = s->learn_steps == 0                  ? LEARN_FIRST
+                     : 2 * s->learn_steps > LEARN_LONGEST ? LEARN_LONGEST
+                                                          : 2 * s->learn_steps;
+    s->learned_at_ms = now.ms;
+}
+
+/* ---- markets ---- */
+
+static struct spot_market *find_market(const struct sightings *s, const int64_t *offers, size_t n)
+{
+    for (size_t i = 0; i < s->n_markets; i++)
+        if (s->markets[i]->of.n == n &&
+            memcmp(s->markets[i]->offers, offers, n * sizeof *offers) == 0)
+            return s->markets[i];
+    return NULL;
+}
+
+const struct spot_market *sightings_market(const struct model *m, const int64_t *offers, size_t n)
+{
+    return find_market(m->sightings, offers, n);
+}
+
+static void open_market(struct model *m, const int64_t *offers, size_t n, struct wall now)
+{
+    struct sightings *s = m->sightings;
+    if (s->n_markets == SIGHTINGS_MARKETS_MAX)
+        return;
+    struct spot_market *k = s->markets[s->n_markets++] = mem_alloc(sizeof *k);
+    k->of.n = n;
+    k->of.single = n > 1 && s->learned[0]->is_made ? &s->learned[0]->chain : NULL;
+    memcpy(k->offers, offers, n * sizeof *offers);
+    for (size_t i = 0; i < s->n_kept; i++)
+        tell(m, k, &s->kept[(s->first + i) % KEPT_MAX]);
+    for (size_t i = 0; i < n; i++)
+        k->told_ms[i] = k->told_ms[i] ? k->told_ms[i] : now.ms;
+}
+
+/* Each single one is a market as well, from which it is learned how long it lasts. */
+static struct spot_market *want_market(
+    struct model *m, const int64_t *offers, size_t n, struct wall now)
+{
+    struct spot_market *k = find_market(m->sightings, offers, n);
+    if (k)
+        return k;
+    for (size_t i = 0; n > 1 && i < n; i++)
+        if (!find_market(m->sightings, &offers[i], 1) &&
+            m->sightings->n_markets < SIGHTINGS_MARKETS_MAX / 2)
+            open_market(m, &offers[i], 1, now);
+    open_market(m, offers, n, now);
+    return find_market(m->sightings, offers, n);
+}
+
+void sightings_offer(const struct model *m, const struct spot_market *k, size_t i, struct wall now,
+    struct wall tried_again, struct finish_offer *o)
+{
+    struct finish_watch w = k->of.offers[i];
+    int64_t since_ms = k->told_ms[i] > tried_again.ms ? k->told_ms[i] : tried_again.ms,
+            at_ms = sightings_scaled(m, now.ms);
+    if (o->is_up && !k->up[i]) {
+        int64_t up_ms = sightings_scaled(m, since_ms);
+        up_ms = up_ms < w.at_ms ? w.at_ms : up_ms;
+        finish_watch_see(&w, up_ms < at_ms ? up_ms : at_ms > w.at_ms ? at_ms : w.at_ms, true);
+    }
+    o->share = finish_watch_share(&w);
+    o->rate = finish_watch_rate(&w);
+    o->class = finish_market_offer(&k->of, i, &w, &borders, at_ms > w.at_ms ? at_ms : w.at_ms);
+}
+
+size_t sightings_favourite(const struct spot_market *k)
+{
+    return k->of.whole.up ? k->of.favourite : k->of.n;
+}
+
+bool sightings_there(const struct spot_market *k, size_t i)
+{
+    return k->up[i];
+}
+
+uint16_t sightings_class(const struct model *m, const struct spot_market *k, struct wall now)
+{
+    int64_t at_ms = sightings_scaled(m, now.ms);
+    return finish_market_class(
+        &k->of, &borders, at_ms > k->of.whole.at_ms ? at_ms : k->of.whole.at_ms);
+}
+
+const struct finish_chain *sightings_chain(const struct model *m, const struct spot_market *k)
+{
+    const struct learned *l = m->sightings->learned[k->of.n > 1];
+    return l && l->is_made ? &l->chain : NULL;
+}
+
+/* ---- tables ---- */
+
+static double nearest(const double *values, size_t n, double x)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (fabs(values[i] - x) < fabs(values[best] - x))
+            best = i;
+    return values[best];
+}
+
+#define NEAREST(values, x) nearest(values, sizeof(values) / sizeof(values)[0], x)
+
+static double steps_of(const struct model *m, int64_t ms)
+{
+    return ms > 0 ? (double)ms / (double)m->pace.step_ms : 0;
+}
+
+static struct made_table *find_table(
+    const struct model *m, bool of_several, const struct sightings_ask *ask)
+{
+    struct sightings *s = m->sightings;
+    double restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+           price = NEAREST(prices, ask->price);
+    for (size_t i = 0; i < s->n_tables; i++)
+        if (s->tables[i].of_several == of_several && fabs(s->tables[i].restart - restart) < 1e-6 &&
+            fabs(s->tables[i].price - price) < 1e-6)
+            return &s->tables[i];
+    return NULL;
+}
+
+const struct finish_table *sightings_table(
+    const struct model *m, const struct spot_market *k, const struct sightings_ask *ask)
+{
+    const struct made_table *t = find_table(m, k->of.n > 1, ask);
+    return t && t->is_made ? &t->table : NULL;
+}
+
+/* A place for one more: an empty one, or that of who was not asked for the longest. */
+static struct made_table *table_place(struct model *m, struct stamp now)
+{
+    struct sightings *s = m->sightings;
+    struct made_table *oldest = NULL;
+    if (s->n_tables < SIGHTINGS_TABLES_MAX)
+        return &s->tables[s->n_tables++];
+    for (size_t i = 0; i < s->n_tables; i++)
+        if (!s->tables[i].maker &&
+            now.wall.ms - s->tables[i].asked_ms > KEEP_STEPS * m->pace.step_ms &&
+            (!oldest || s->tables[i].asked_ms < oldest->asked_ms))
+            oldest = &s->tables[i];
+    if (oldest)
+        finish_table_deinit(&oldest->table);
+    return oldest;
+}
+
+/* As large as is asked for, and some more: in doublings, so that it is not made again for each job
+ * that is a little larger. */
+static size_t grown(size_t has, double need, size_t most)
+{
+    size_t n = has < STEPS_LEAST ? STEPS_LEAST : has;
+    while (n < most && (double)n < need)
+        n *= 2;
+    return n < most ? n : most;
+}
+
+static void want_table(
+    struct model *m, bool of_several, const struct sightings_ask *ask, struct stamp now)
+{
+    struct sightings *s = m->sightings;
+    const struct learned *l = s->learned[of_several];
+    struct made_table *t = find_table(m, of_several, ask);
+    if (!t) {
+        t = table_place(m, now);
+        if (!t)
+            return;
+        *t = (struct made_table){.of_several = of_several,
+            .restart = NEAREST(restarts, steps_of(m, ask->restart_ms)),
+            .price = NEAREST(prices, ask->price)};
+    }
+    size_t work = grown(t->work, steps_of(m, ask->work_ms), WORK_STEPS),
+           slack = grown(t->slack, steps_of(m, ask->slack_ms), SLACK_STEPS);
+    t->asked_ms = now.wall.ms;
+    if (t->maker || (t->is_made && t->number == l->number && t->work == work && t->slack == slack))
+        return;
+    t->work = work;
+    t->slack = slack;
+    t->maker = finish_maker_create(&t->next, &l->chain, work, slack, t->restart, t->price);
+    t->next_number = l->number;
+    if (!is_making(s))
+        s->slice_at = now.mono;
+}
+
+void sightings_want(struct model *m, const int64_t *offers, size_t n,
+    const struct sightings_ask *ask, struct stamp now)
+{
+    struct sightings *s = m->sightings;
+    for (size_t i = 0; i < 2; i++)
+        s->learned[i] = s->learned[i] ? s->learned[i] : begin_learning(i == 0 ? 1 : 3);
+    struct spot_market *k = want_market(m, offers, n, now.wall);
+    if (!k)
+        return;
+    pass(m, k, now.wall.ms);
+    learn(m, now.wall);
+    k->of.single = n > 1 ? &s->learned[0]->chain : NULL;
+    if (ask)
+        want_table(m, n > 1, ask, now);
+}
+
+struct mono sightings_due(const struct model *m, struct event *ret_event)
+{
+    *ret_event = (struct event){.type = EV_TABLE};
+    return m->sightings->slice_at;
+}
+
+int apply_table(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct sightings *s = m->sightings;
+    struct made_table *t = s->tables;
+    (void)e;
+    ret_outcome->id = CORE_ID_NONE;
+    while (t < s->tables + s->n_tables && !t->maker)
+        t++;
+    s->slice_at =
+        t < s->tables + s->n_tables ? (struct mono){ev->now.mono.ms + SLICE_EVERY_MS} : MONO_NONE;
+    if (!is_making(s) || !finish_maker_go_on(t->maker, SLICE))
+        return 0;
+    finish_maker_destroy(t->maker);
+    finish_table_deinit(&t->table);
+    t->maker = NULL;
+    t->table = t->next;
+    t->next = (struct finish_table){0};
+    t->number = t->next_number;
+    t->is_made = true;
+    return 0;
+}

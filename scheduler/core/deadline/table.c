@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The dynamic programme behind deadline/table.h.
+ *
+ * Every step of time makes work or slack one step less, whatever is done. So all states with the
+ * same time left, work + slack, depend on those with a step less and on nothing else: they are
+ * computed together, a class at a time, in loops over work that the compiler can do several of at
+ * once. Of a state (work w, slack s) "less work" is (w - 1, s) and "less slack" (w, s - 1).
+ */
+#include "scheduler/core/deadline/table.h"
+
+#include "base/mem.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define K FINISH_CLASSES
+#define STAGES (FINISH_RESTART_STEPS_MAX + 1)
+
+/* Values by class and work, at one time left. Rows of `width` floats. */
+struct values {
+    float *idle, *sure, *spot; /* V */
+    /* so many whole steps of a restart still to come, and then the last one */
+    float *boot[STAGES], *sure_boot[STAGES];
+};
+
+/* What the values of the time before come to for who is in a start, if it was not lost, or is let
+ * go of. */
+struct ahead {
+    float *boot[STAGES], *sure_boot[STAGES];
+};
+
+/* Of one class: what is expected of the values of the time before, by work. */
+struct expected {
+    float *idle, *sure;
+    float *spot; /* of who is on it: it was kept, or it was lost or moved */
+};
+
+/* Eight at once: where nearly all of the work is, it is done so by every compiler, at every level
+ * and with every check. */
+typedef float eight_floats __attribute__((vector_size(32), aligned(4), may_alias));
+
+struct finish_maker {
+    const struct finish_chain *c;
+    struct finish_table *t;
+    size_t width;
+    size_t whole; /* steps of the restart */
+    float part;   /* and the rest, 0 <= part < 1 */
+    float *memory;
+    struct values now, before;
+    struct ahead ahead;
+    struct expected expected;
+    float *costs[FINISH_ACTS]; /* of one class, by work */
+    size_t time;               /* made up to there */
+};
+
+static float *row(const struct finish_maker *m, float *values, unsigned k)
+{
+    return values + (size_t)k * m->width;
+}
+
+static float *carve(float **rest, size_t n)
+{
+    float *own = *rest;
+
+    *rest += n;
+    return own;
+}
+
+static void carve_values(struct finish_maker *m, struct values *v, float **rest)
+{
+    const size_t n = m->width * K;
+
+    v->idle = carve(rest, n);
+    v->sure = carve(rest, n);
+    v->spot = carve(rest, n);
+    for (size_t j = 0; j <= m->whole; j++) {
+        v->boot[j] = carve(rest, n);
+        v->sure_boot[j] = carve(rest, n);
+    }
+}
+
+static void make_room(struct finish_maker *m)
+{
+    const size_t n = m->width * K;
+    float *rest = m->memory = mem_array(
+        2 * (3 + 2 * (m->whole + 1)) * n + 2 * m->whole * n + (FINISH_ACTS + 3) * m->width,
+        sizeof(float));
+
+    carve_values(m, &m->now, &rest);
+    carve_values(m, &m->before, &rest);
+    for (size_t j = 0; j < m->whole; j++) {
+        m->ahead.boot[j] = carve(&rest, n);
+        m->ahead.sure_boot[j] = carve(&rest, n);
+    }
+    for (size_t i = 0; i < FINISH_ACTS; i++)
+        m->costs[i] = carve(&rest, m->width);
+    m->expected.idle = carve(&rest, m->width);
+    m->expected.sure = carve(&rest, m->width);
+    m->expected.spot = carve(&rest, m->width);
+}
+
+/* Slack -1 at this much work, as slack 0 sees it: on-demand for good. What would need it is never
+ * done there; only its cost is asked for. */
+static void fill_edge(struct finish_maker *m, size_t work)
+{
+    const float restart = (float)m->whole + m->part, w = (float)work;
+
+    for (unsigned k = 0; k < K; k++) {
+        row(m, m->before.idle, k)[work] = row(m, m->before.spot, k)[work] = w + restart;
+        row(m, m->before.sure, k)[work] = w;
+        for (size_t j = 0; j <= m->whole; j++) {
+            row(m, m->before.boot[j], k)[work] = w + restart;
+            row(m, m->before.sure_boot[j], k)[work] = w + (float)j + m->part;
+        }
+    }
+}
+
+static float least(float a, float b)
+{
+    return a < b ? a : b;
+}
+
+static void look_ahead(struct finish_maker *m, size_t low, size_t high)
+{
+    for (unsigned k = 0; k < K; k++) {
+        const bool up = finish_class_is_up((uint16_t)k);
+        const float *idle = row(m, m->before.idle, k);
+        for (size_t j = 0; j < m->whole; j++) {
+            const float *boot = row(m, m->before.boot[j], k),
+                        *sure_boot = row(m, m->before.sure_boot[j], k);
+            float *next = row(m, m->ahead.boot[j], k),
+                  *next_sure = row(m, m->ahead.sure_boot[j], k);
+            for (size_t w = low; w <= high; w++) {
+                next[w] = up ? least(boot[w], idle[w]) : idle[w];
+                next_sure[w] = least(sure_boot[w], idle[w]);
+            }
+        }
+    }
+}
+
+static void add(
+    float chance, const float *restrict from, size_t low, size_t high, float *restrict to)
+{
+    size_t w = low;
+
+    for (; w + 8 <= high + 1; w += 8)
+        *(eight_floats *)(to + w) += chance * *(const eight_floats *)(from + w);
+    for (; w <= high; w++)
+        to[w] += chance * from[w];
+}
+
+/* out = base + E of kept, or of lost where the favourite moved; one class. */
+static void expect(struct finish_maker *m, unsigned k, float base, float *kept, float *lost,
+    size_t low, size_t high, float *out)
+{
+    for (size_t w = low; w <= high; w++)
+        out[w] = base;
+    for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
+        const struct finish_step *s = &m->c->steps[i];
+        add(s->chance, row(m, s->moved ? lost : kept, s->to), low, high, out);
+    }
+}
+
+/* What all acts are made of. */
+static void expect_all(struct finish_maker *m, unsigned k, size_t low, size_t high)
+{
+    const bool up = finish_class_is_up((uint16_t)k);
+    const struct expected *e = &m->expected;
+    const size_t bytes = (high - low + 1) * sizeof(float);
+
+    memset(e->idle + low, 0, bytes);
+    memset(e->sure + low, 0, bytes);
+    memset(e->spot + low, 0, bytes);
+    for (size_t i = m->c->first[k]; i < m->c->first[k + 1]; i++) {
+        const struct finish_step *s = &m->c->steps[i];
+        const bool kept = !s->moved && finish_class_is_up(s->to);
+        add(s->chance, row(m, m->before.idle, s->to), low, high, e->idle);
+        add(s->chance, row(m, m->before.sure, s->to), low, high, e->sure);
+        if (up)
+            add(s->chance, row(m, kept ? m->before.spot : m->before.idle, s->to), low, high,
+                e->spot);
+    }
+}
+
+/* Who runs through a step has less work at its end; the last step of a start is partly one that
+ * brings none. */
+static void run_through(const struct finish_maker *m, const float *e, float price, size_t low,
+    size_t high, float *stay, float *start)
+{
+    const float part = m->part, rest = 1 - part;
+    size_t w = low;
+
+    for (; w + 8 <= high + 1; w += 8) {
+        const eight_floats less = *(const eight_floats *)(e + w - 1),
+                           same = *(const eight_floats *)(e + w);
+        *(eight_floats *)(stay + w) = price + less;
+        *(eight_floats *)(start + w) = price + rest * less + part * same;
+    }
+    for (; w <= high; w++) {
+        stay[w] = price + e[w - 1];
+        start[w] = price + rest * e[w - 1] + part * e[w];
+    }
+}
+
+static void find_costs(struct finish_maker *m, unsigned k, size_t low, size_t high)
+{
+    const struct ahead *a = &m->ahead;
+    const struct values *b = &m->before, *n = &m->now;
+    const float price = (float)m->t->price;
+
+    expect_all(m, k, low - 1, high);
+    memcpy(m->costs[FINISH_WAIT] + low, m->expected.idle + low, (high - low + 1) * sizeof(float));
+    run_through(
+        m, m->expected.sure, 1, low, high, m->costs[FINISH_SURE_STAY], row(m, n->sure_boot[0], k));
+    for (size_t j = 1; j <= m->whole; j++)
+        expect(m, k, 1, a->sure_boot[j - 1], a->sure_boot[j - 1], low, high,
+            row(m, n->sure_boot[j], k));
+    memcpy(m->costs[FINISH_SURE_START] + low, row(m, n->sure_boot[m->whole], k) + low,
+        (high - low + 1) * sizeof(float));
+    if (!finish_class_is_up((uint16_t)k))
+        return;
+    run_through(
+        m, m->expected.spot, price, low, high, m->costs[FINISH_SPOT_STAY], row(m, n->boot[0], k));
+    for (size_t j = 1; j <= m->whole; j++)
+        expect(m, k, price, a->boot[j - 1], b->idle, low, high, row(m, n->boot[j], k));
+    memcpy(m->costs[FINISH_SPOT_START] + low, row(m, n->boot[m->whole], k) + low,
+        (high - low + 1) * sizeof(float));
+}
+
+/* What is best in each mode. */
+static void settle(struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
+{
+    float *idle = row(m, m->now.idle, k), *sure = row(m, m->now.sure, k),
+          *spot = row(m, m->now.spot, k);
+    float *const *costs = m->costs;
+    const float *wait = costs[FINISH_WAIT], *sure_start = costs[FINISH_SURE_START],
+                *sure_stay = costs[FINISH_SURE_STAY];
+    const float *spot_start = costs[FINISH_SPOT_START], *spot_stay = costs[FINISH_SPOT_STAY];
+    const float restart = (float)m->whole + m->part;
+    const bool up = finish_class_is_up((uint16_t)k);
+
+    for (size_t w = low; w <= high; w++) {
+        float best = least(wait[w], sure_start[w]);
+        if (up && (float)(time - w) >= restart)
+            best = least(best, spot_start[w]);
+        idle[w] = best;
+        sure[w] = least(best, sure_stay[w]);
+        spot[w] = up ? least(best, spot_stay[w]) : best;
+    }
+    if (high < time)
+        return;
+    /* No slack: on-demand for good, unless spot is still there. */
+    idle[high] = (float)high + restart;
+    sure[high] = (float)high;
+    spot[high] = up ? spot_stay[high] : idle[high];
+}
+
+static void keep(const struct finish_maker *m, unsigned k, size_t time, size_t low, size_t high)
+{
+    struct finish_table *t = m->t;
+    const bool up = finish_class_is_up((uint16_t)k);
+
+    for (size_t wi = t->work_at[low]; wi < t->n_work && t->work[wi] <= high; wi++) {
+        const size_t w = t->work[wi], si = w < low ? 0 : t->slack_at[time - w];
+        float *out = t->cost + ((wi * t->n_slack + si) * K + k) * FINISH_ACTS;
+        if (w < low || t->slack[si] != time - w)
+            continue;
+        for (size_t i = 0; i < FINISH_ACTS; i++)
+            out[i] = up || i < FINISH_SPOT_START ? m->costs[i][w] : 0;
+    }
+}
+
+static void make_time(struct finish_maker *m, size_t time)
+{
+    const size_t low = time > m->t->slack_steps ? time - m->t->slack_steps : 1;
+    const size_t high = time < m->t->work_steps ? time : m->t->work_steps;
+    struct values swap = m->now;
+
+    if (time <= m->t->work_steps)
+        fill_edge(m, time);
+    look_ahead(m, low, high);
+    for (unsigned k = 0; k < K; k++) {
+        find_costs(m, k, low, high);
+        settle(m, k, time, low, high);
+        keep(m, k, time, low, high);
+    }
+    m->now = m->before;
+    m->before = swap;
+}
+
+/* 0, 1, 2, ... and then in steps of about an eighth of what it is, or of most; the last is n. */
+static size_t choose_points(size_t n, size_t most, uint16_t *points, uint16_t *at)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i <= n;) {
+        points[count++] = (uint16_t)i;
+        if (i == n)
+            break;
+        size_t step = i < 8 ? 1 : i / 8;
+        step = step > most ? most : step;
+        i = i + step > n ? n : i + step;
+    }
+    for (size_t i = 0, p = 0; i <= n; i++) {
+        while (p + 1 < count && points[p + 1] <= i)
+            p++;
+        at[i] = (uint16_t)p;
+    }
+    return count;
+}
+
+struct finish_maker *finish_maker_create(struct finish_table *t, const struct finish_chain *c,
+    size_t work, size_t slack, double restart, double price)
+{
+    struct finish_maker *m = mem_alloc(sizeof *m);
+
+    assert(work >= 1 && work <= FINISH_WORK_STEPS_MAX && slack >= 1 &&
+           slack <= FINISH_SLACK_STEPS_MAX);
+    assert(restart >= 0 && restart <= FINISH_RESTART_STEPS_MAX && price > 0);
+    *m = (struct finish_maker){.c = c, .t = t, .whole = (size_t)restart, .width = work + 1};
+    m->part = (float)(restart - (double)m->whole);
+    *t = (struct finish_table){
+        .restart_steps = restart, .price = price, .work_steps = work, .slack_steps = slack};
+    for (unsigned k = 0; k < K; k++)
+        t->life[k] = (float)(c->life_ms[k] / FINISH_STEP_MS);
+    t->work = mem_array(work + 1, sizeof *t->work);
+    t->work_at = mem_array(work + 1, sizeof *t->work_at);
+    t->slack = mem_array(slack + 1, sizeof *t->slack);
+    t->slack_at = mem_array(slack + 1, sizeof *t->slack_at);
+    t->n_work = choose_points(work, 12, t->work, t->work_at);
+    t->n_slack = choose_points(slack, 12, t->slack, t->slack_at);
+    t->cost = mem_array(t->n_work * t->n_slack * K * FINISH_ACTS, sizeof *t->cost);
+    make_room(m); /* zeroed: no work left costs nothing */
+    return m;
+}
+
+bool finish_maker_go_on(struct finish_maker *m, size_t steps)
+{
+    const size_t all = m->t->work_steps + m->t->slack_steps;
+
+    for (; steps > 0 && m->time < all; steps--)
+        make_time(m, ++m->time);
+    return m->time == all;
+}
+
+void finish_maker_destroy(struct finish_maker *m)
+{
+    if (m)
+        free(m->memory);
+    free(m);
+}
+
+void finish_table_init(struct finish_table *t, const struct finish_chain *c, size_t work,
+    size_t slack, double restart, double price)
+{
+    struct finish_maker *m = finish_maker_create(t, c, work, slack, restart, price);
+
+    finish_maker_go_on(m, work + slack);
+    finish_maker_destroy(m);
+}
+
+void finish_table_deinit(struct finish_table *t)
+{
+    free(t->work);
+    free(t->work_at);
+    free(t->slack);
+    free(t->slack_at);
+    free(t->cost);
+    *t = (struct finish_table){0};
+}
+
+/* Where x is between two points. */
+static double between(
+    const uint16_t *points, const uint16_t *at, size_t n, size_t steps, double x, size_t *ret_low)
+{
+    size_t low;
+
+    x = x < 0 ? 0 : x > (double)steps ? (double)steps : x;
+    low = at[(size_t)x];
+    if (low + 1 == n)
+        low--;
+    *ret_low = low;
+    return (x - points[low]) / (points[low + 1] - points[low]);
+}
+
+void finish_table_costs(const struct finish_table *t, double work, double slack, uint16_t class,
+    double ret_costs[FINISH_ACTS])
+{
+    size_t wi, si;
+    const double u =
+        between(t->work, t->work_at, t->n_work, t->work_steps, work < 1 ? 1 : work, &wi);
+    const double v = between(t->slack, t->slack_at, t->n_slack, t->slack_steps, slack, &si);
+    const double beyond = work > (double)t->work_steps ? work - (double)t->work_steps : 0;
+    const float *a = t->cost + ((wi * t->n_slack + si) * K + class) * FINISH_ACTS;
+    const float *b = a + (size_t)K * FINISH_ACTS, *c = a + t->n_slack * K * FINISH_ACTS,
+                *d = c + (size_t)K * FINISH_ACTS;
+
+    assert(class < K);
+    for (unsigned i = 0; i < FINISH_ACTS; i++)
+        ret_costs[i] =
+            (1 - u) * ((1 - v) * a[i] + v * b[i]) + u * ((1 - v) * c[i] + v * d[i]) + beyond;
+}

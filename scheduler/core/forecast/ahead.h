@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who stands before a job in the queue, and what would let it start at once. Reads only.
+ */
+#ifndef BELAY_CORE_AHEAD_H
+#define BELAY_CORE_AHEAD_H
+
+#include "scheduler/core/forecast/explain.h"
+
+#define AHEAD_TOLD 3
+
+struct ahead_job {
+    int64_t job;
+    char name[CORE_NAME_MAX], user[CORE_NAME_MAX];
+    char why[64]; /* it stands before: what counts the most for it */
+};
+
+struct ahead {
+    int64_t n; /* jobs, an array as many as of it could run now; in pools that both may use */
+    /* else worked out from how far they reach: there are too many to be counted one by one */
+    bool exact;
+    size_t n_first;
+    struct ahead_job first[AHEAD_TOLD];
+};
+
+/* False: the job is not in the queue. Bounded: it looks at shapes, and at so many jobs at most as
+ * QUEUE_WALK_MAX says. */
+bool core_ahead(const struct model *m, struct stamp now, int64_t job, struct ahead *ret_ahead);
+
+#define REMEDIES_MAX 8
+
+/* Changes each of which alone lets the job start at once, or has a machine launched for it at once:
+ * as the planner's own code finds when it is asked for the job with that change. What costs the
+ * least comes first: the job's own wishes, then machines by price, then what only an administrator
+ * can change. Returns how many, at most max; 0 too when it starts now anyway. */
+size_t core_remedies(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
+
+#endif

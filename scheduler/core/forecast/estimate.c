@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job that is only imagined: it has a shape and a place in the queue, and is in no list of the
+ * model.
+ */
+#include "scheduler/core/forecast/estimate.h"
+#include "scheduler/core/forecast/forecast_parts.h"
+
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct imagined {
+    struct job job;
+    struct shape shape;
+    struct extras extras;
+    struct labels labels;
+    struct account account; /* if there is none yet; likewise */
+    struct team team;
+};
+
+static void imagine(const struct model *m, const struct event *submit, const struct job_row *own,
+    struct imagined *i)
+{
+    const struct job_row *r = submit->submit.job;
+    struct job *j = &i->job;
+    j->row = *r;
+    j->row.id = m->next.next_job;
+    j->row.state = JOB_PENDING;
+    j->row.nodes_min = r->nodes_min ? r->nodes_min : r->nodes;
+    j->row.eligible_at = submit->now.wall;
+    STR_COPY(j->row.team, own->team);
+    STR_COPY(j->row.qos, own->qos);
+    j->certified_at = certificate_date(m, r->script_key);
+    j->least = j->row.nodes_min; /* what it settles for */
+    j->account = account_find(m, own->team, own->user);
+    if (!j->account) {
+        account_imagine(m, own->team, own->user, &i->account, &i->team);
+        j->account = &i->account;
+    }
+    j->shape = &i->shape;
+    labels_of_submit(m, submit, &i->labels);
+    if (i->labels.names[0])
+        j->labels = &i->labels;
+    bool asks =
+        submit->submit.spec && submit->submit.spec->extras && submit->submit.spec->extras[0];
+    queue_describe(m, j, asks ? &i->extras : NULL, &i->shape);
+    i->shape.head = j->row.id;
+    i->shape.place_16 = shape_place_16(m, &i->shape, job_since_ms(j));
+}
+
+/* When this will have come true. NEVER_MS: it never will, or nobody knows. */
+static void when_met(const struct model *m, const struct depend_ask *d, struct stamp now,
+    int64_t *ret_at, int64_t *ret_latest)
+{
+    const struct job *on = model_job(m, d->on);
+    on = on && d->of_task && on->array ? array_task(on, d->task) : on;
+    *ret_at = *ret_latest = NEVER_MS;
+    if (d->has_ended && waits_judge(d->kind, d->end) == DEPEND_MET)
+        *ret_at = *ret_latest = d->kind == DEPEND_AFTER && wall_is_set(d->started_at)
+                                    ? d->started_at.ms + d->delay_ms
+                                    : now.wall.ms;
+    else if (on && !d->has_ended)
+        forecast_dependency(m, on, d->kind, d->delay_ms, now, ret_at, ret_latest);
+}
+
+/* False: nobody knows when it would be eligible. */
+static bool wait_for_jobs(
+    const struct model *m, const struct event *submit, struct asker *a, char *why)
+{
+    int64_t any = NEVER_MS, any_latest = NEVER_MS, all = 0, all_latest = 0, unknown = CORE_ID_NONE;
+    size_t n = 0;
+    for (size_t k = 0; k < submit->submit.n_depends; k++) {
+        const struct depend_ask *d = &submit->submit.depends[k];
+        int64_t at, latest;
+        if (d->on == CORE_ID_NONE)
+            continue;
+        n++;
+        when_met(m, d, submit->now, &at, &latest);
+        unknown = at == NEVER_MS && unknown == CORE_ID_NONE ? d->on : unknown;
+        any = min_i64(any, at);
+        any_latest = min_i64(any_latest, latest);
+        all = max_i64(all, at);
+        all_latest = max_i64(all_latest, latest);
+    }
+    if (n == 0)
+        return true;
+    a->from_ms = max_i64(a->from_ms, submit->submit.job->depends_any ? any : all);
+    a->latest_from_ms =
+        max_i64(a->latest_from_ms, submit->submit.job->depends_any ? any_latest : all_latest);
+    if (a->from_ms < NEVER_MS)
+        return true;
+    text_format(
+        why, CORE_TEXT_MAX, "it would wait for job %" PRId64 ", which has not started", unknown);
+    return false;
+}
+
+static bool wait_for(const struct model *m, const struct event *submit, struct imagined *i,
+    struct asker *a, char *why)
+{
+    struct stamp now = submit->now;
+    a->from_ms = a->latest_from_ms = now.wall.ms;
+    if (i->job.row.hold != HOLD_NONE) {
+        text_format(why, CORE_TEXT_MAX, "it would be held");
+        return false;
+    }
+    if (!wait_for_jobs(m, submit, a, why))
+        return false;
+    struct wall begin = window_not_before(m, &i->job.row, now.wall);
+    if (i->job.row.window[0] && begin.ms >= WALL_NEVER.ms) {
+        text_format(why, CORE_TEXT_MAX, "its window never opens");
+        return false;
+    }
+    a->from_ms = max_i64(a->from_ms, begin.ms);
+    a->latest_from_ms = max_i64(a->latest_from_ms, begin.ms);
+    return true;
+}
+
+/* Micro-dollars of ms at so many an hour. */
+static int64_t cost(int64_t ms, int64_t uusd_h, int64_t times)
+{
+    double sum = (double)ms / 3600000 * (double)uusd_h * (double)times;
+    return sum < 1e18 ? (int64_t)(sum + 0.5) : -1;
+}
+
+static int64_t add(int64_t uusd, int64_t input_uusd)
+{
+    return uusd < 0 ? uusd : uusd + input_uusd;
+}
+
+/* Of the starts that reclaims are expected to bring: each reads it again. */
+static int64_t input_again(const struct estimate *t, const struct offer *o)
+{
+    double times = o ? core_offer_reclaims_per_hour(o) * (double)t->expected_ms / 3600000 : 0;
+    return (int64_t)((double)t->input_uusd * times);
+}
+
+static void price(const struct model *m, const struct imagined *i, struct estimate *t)
+{
+    const struct node *n = t->start.node != CORE_ID_NONE ? model_node(m, t->start.node) : NULL;
+    const struct offer *o = t->start.offer != CORE_ID_NONE ? model_offer(m, t->start.offer) : NULL;
+    struct resources total = n ? n->row.total : o ? offer_total(o) : (struct resources){0};
+    int64_t uusd_h = n ? n->row.price_uusd_h : o ? o->row.price_uusd_h : 0, effective = uusd_h;
+    t->uusd_h = t->expected_uusd = t->least_uusd = t->most_uusd = -1;
+    if (!n && !o)
+        return;
+    t->input_uusd = t->tasks * t->start.input_uusd;
+    const struct offer *of = o ? o : n->instance ? n->instance->offer : NULL;
+    if (of)
+        effective = max_i64(uusd_h, offer_effective_uusd_h(of, &i->job.row));
+    const struct resources *takes = shape_takes(&i->shape, &total);
+    t->uusd_h = t->nodes * resources_share(takes, &total, uusd_h);
+    if (t->most_ms == 0)
+        return;
+    t->least_uusd = add(cost(t->least_ms, t->uusd_h, t->tasks), t->input_uusd);
+    t->expected_uusd =
+        add(cost(t->expected_ms, t->nodes * resources_share(takes, &total, effective), t->tasks),
+            t->input_uusd + input_again(t, of));
+    t->most_uusd =
+        max_i64(add(cost(t->most_ms, t->uusd_h, t->tasks), t->input_uusd), t->expected_uusd);
+}
+
+static void answer(
+    const struct model *m, const struct event *submit, struct imagined *i, struct estimate *t)
+{
+    const struct runtimes *history = runtimes_of(m, &i->job);
+    struct asker a = {
+        .shape = &i->shape, .at = queue_place(&i->shape), .row = &i->job.row, .history = history};
+    t->job = i->job.row.id;
+    t->nodes = i->shape.least;
+    t->tasks = submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1;
+    t->start = (struct forecast){.median = WALL_NONE, .latest = WALL_NONE};
+    if (wait_for(m, submit, i, &a, t->start.why))
+        forecast_for(m, submit->now, &a, &t->start);
+    runtimes_range(history, i->job.row.time_limit_ms, &t->least_ms, &t->most_ms);
+    t->expected_ms = t->most_ms > 0 ? runtimes_mean(history, i->job.row.time_limit_ms, 0) : 0;
+    price(m, i, t);
+    bool waits =
+        a.from_ms > submit->now.wall.ms || (t->start.why[0] && !wall_is_set(t->start.median));
+    if (!t->start.is_now)
+        t->n_reasons = explain_imagined(m, submit->now, &i->job, t->reasons, EXPLAIN_REASONS_MAX);
+    if (!t->start.is_now && !waits)
+        t->n_changes = remedies_for(m, submit->now, &i->job, t->changes, REMEDIES_MAX);
+}
+
+int core_estimate(
+    const struct model *m, const struct event *submit, struct estimate *ret_estimate, struct err *e)
+{
+    struct imagined *i = mem_alloc(sizeof *i);
+    struct job_row own;
+    int rc = submit_check(m, submit, &own, &i->extras, e);
+    if (!rc) {
+        imagine(m, submit, &own, i);
+        rc = limits_check_submit(
+            i->job.account, submit->submit.tasks ? ranges_count(submit->submit.tasks) : 1, e);
+    }
+    if (!rc) {
+        memset(ret_estimate, 0, sizeof *ret_estimate);
+        answer(m, submit, i, ret_estimate);
+    }
+    free(i);
+    return rc;
+}

@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a job waits. The same facts that plan.h decides on, put into words; what there is to be said
+ * of machines is in explain_room.c.
+ */
+#include "scheduler/core/forecast/explain_private.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void explain_say(struct answer *a, const char *code, const char *fmt, ...)
+{
+    if (a->n == a->max)
+        return;
+    struct reason *r = &a->out[a->n++];
+    STR_COPY(r->code, code);
+    va_list ap;
+    va_start(ap, fmt);
+    text_vformat(r->text, sizeof r->text, fmt, ap);
+    va_end(ap);
+}
+
+#define HOLDERS_TOLD 3
+
+/* Who has the licences that it waits for. */
+static void explain_licences(const struct model *m, const struct job *j, struct answer *a)
+{
+    const struct extras *x = j->shape->extras;
+    for (size_t i = 0; x && i < x->licences.n; i++) {
+        const struct count *want = &x->licences.v[i];
+        const struct licence *l = licence_named(m, want->name);
+        int64_t here = l ? l->what.n : 0, used = l ? l->used : 0;
+        if (here - used >= want->n)
+            continue;
+        char who[96] = "";
+        int64_t told = 0;
+        const struct job *other;
+        for (size_t pos = 0;
+             used > 0 && (other = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+            int64_t held = other->shape->extras && job_attempt(other)
+                               ? counts_of(&other->shape->extras->licences, want->name)
+                               : 0;
+            size_t n = strlen(who);
+            if (held > 0 && told++ < HOLDERS_TOLD)
+                text_format(who + n, sizeof who - n, "%s job %" PRId64 " (%" PRId64 ")",
+                    n ? "," : "", other->row.id, held);
+        }
+        explain_say(a, "licences",
+            "it needs %" PRId64 " of the licence %s; of %" PRId64 " there are, %" PRId64
+            " are in use%s%s%s",
+            want->n, want->name, here, used, who[0] ? " by" : "", who,
+            told > HOLDERS_TOLD ? " and others" : "");
+    }
+}
+
+/* Jobs before it that could run where this one could. */
+static void explain_queue(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct ahead h = {0};
+    char first[CORE_TEXT_MAX] = "";
+    if (a->ahead)
+        h = *a->ahead;
+    else
+        core_ahead(m, now, j->row.id, &h);
+    if (h.n == 0)
+        return;
+    for (size_t k = 0; k < h.n_first; k++) {
+        size_t n = strlen(first);
+        text_format(first + n, sizeof first - n, "%s job %" PRId64 ", '%.20s' of %.20s (%s)",
+            k == 0 ? "" : ", then", h.first[k].job, h.first[k].name, h.first[k].user,
+            h.first[k].why);
+    }
+    explain_say(a, "queue-ahead", "%s%" PRId64 " job%s wait%s before it; the first is%s",
+        h.exact ? "" : "about ", h.n, explain_plural(h.n), h.n == 1 ? "s" : "", first);
+}
+
+/* "team vision", or the user's name. */
+static const char *whose(const struct account *a, const struct allowance *w, char *out, size_t size)
+{
+    text_format(
+        out, size, "%s%s", w == &a->may ? "" : "team ", w == &a->may ? a->row.user : a->team->name);
+    return out;
+}
+
+/* Whole cents; of less than one what there is. */
+static void usd_text(int64_t uusd_h, char *out, size_t size)
+{
+    if (uusd_h > 0 && uusd_h < 10000)
+        str_format_usd(uusd_h, out, size);
+    else
+        text_format(
+            out, size, "$%" PRId64 ".%02" PRId64, uusd_h / 1000000, uusd_h % 1000000 / 10000);
+}
+
+struct money {
+    char s[32];
+};
+
+/* "12", "0.5": cpus as usage is counted in. */
+static void cpus_text(int64_t mcpu, char *out, size_t size)
+{
+    if (mcpu % 1000 == 0)
+        text_format(out, size, "%" PRId64, mcpu / 1000);
+    else
+        text_format(out, size, "%" PRId64 ".%03" PRId64, mcpu / 1000, mcpu % 1000);
+}
+
+/* Who gives up its place on the nodes that are kept for jobs of the shape. */
+static int64_t going_for(const struct shape *s)
+{
+    int64_t going = 0;
+    LIST_FOREACH (&s->reserved, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_reserved)->attempts, la) {
+            const struct attempt *other = LIST_ENTRY(la, struct attempt, on_node);
+            going += other->row.state == ATTEMPT_STOPPING && other->row.stop_reason == END_EVICTED;
+        }
+    }
+    return going;
+}
+
+/* Where its QOS goes before others, what is done about it. */
+static void explain_class(const struct job *j, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    int64_t going = going_for(s);
+    if (!class_preempts(s->class) || shape_is_exclusive(s))
+        return;
+    if (s->claims > 0)
+        explain_say(a, "preempts",
+            "jobs of QOS %s go before others: %" PRId64
+            " of these %s being saved and stopped to make places for %" PRId64 " of its kind",
+            s->class->qos->name, going, going == 1 ? "is" : "are", s->claims);
+    else
+        explain_say(a, "preempts",
+            "jobs of QOS %s go before others, but none that runs could make room for it now: where "
+            "it may run there are not "
+            "enough of them, or they are other teams' by their quotas, were evicted less than 15 "
+            "minutes ago, or are stopping",
+            s->class->qos->name);
+}
+
+/* Where its team has a quota, or others have: whether it is owed its place, and what is done about
+ * it. */
+static void explain_quota(const struct model *m, const struct job *j, struct answer *a)
+{
+    const struct team *t = j->account->team;
+    const struct shape *s = j->shape;
+    char used[32], quota[32], need[32];
+    int64_t going = going_for(s);
+    if (list_is_empty(&m->quotas) || (s->claims > 0 && class_preempts(s->class)))
+        return;
+    cpus_text(t->may.used[LIMIT_MCPU], used, sizeof used);
+    cpus_text(t->quota_mcpu, quota, sizeof quota);
+    cpus_text(s->mcpu * s->least, need, sizeof need);
+    if (shape_is_exclusive(s)) {
+        explain_say(a, "quota",
+            "it is to have its nodes for itself, so it is not owed a place; it runs on what others "
+            "do not use");
+        return;
+    }
+    if (s->claims > 0)
+        explain_say(a, "reclaim",
+            "its team is owed its place: %" PRId64
+            " job%s being saved and stopped to make places for %" PRId64 " of its kind",
+            going, going == 1 ? " that borrows is" : "s that borrow are", s->claims);
+    else if (quota_owes(s))
+        explain_say(a, "quota",
+            "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes "
+            "first where it fits; "
+            "where it does not, no jobs that borrow could make room for it now",
+            need, t->name, used, quota);
+    else
+        explain_say(a, "quota",
+            "with the %s cpus it needs team %s is beyond its quota: it uses %s of %s. It runs on "
+            "what others do not use",
+            need, t->name, used, quota);
+}
+
+/* One limit that keeps the job from running whichever node it had. */
+static void explain_limit(
+    const struct job *j, const struct allowance *w, enum limit_kind kind, struct answer *a)
+{
+    char who[CORE_NAME_MAX + 8], used[32], most[32], need[32];
+    whose(j->account, w, who, sizeof who);
+    if (kind == LIMIT_RUNNING) {
+        explain_say(a, "max-running",
+            "%s has %" PRId64 " jobs that run, and may have %" PRId64 " (max_running)", who,
+            w->used[kind], w->most[kind]);
+    } else if (kind == LIMIT_GPUS) {
+        explain_say(a, "max-gpus",
+            "it needs %" PRId64 " GPUs; %s uses %" PRId64 ", and may use %" PRId64 " (max_gpus)",
+            (int64_t)j->row.need.gpus * j->least, who, w->used[kind], w->most[kind]);
+    } else if (kind == LIMIT_MCPU) {
+        cpus_text(j->shape->mcpu * j->least, need, sizeof need);
+        cpus_text(w->used[kind], used, sizeof used);
+        cpus_text(w->most[kind], most, sizeof most);
+        explain_say(a, "max-cpus",
+            "it needs %s cpus; %s uses %s, and may use %s (max_cpus, or its quota, beyond which it "
+            "may not borrow)",
+            need, who, used, most);
+    } else {
+        usd_text(w->used[kind], used, sizeof used);
+        usd_text(w->most[kind], most, sizeof most);
+        explain_say(a, "max-usd-per-hour",
+            "what %s runs costs %s an hour, and may cost %s (max_usd_per_hour)", who, used, most);
+    }
+}
+
+/* Machines that it would have for itself, and of which all counts. */
+static void explain_too_much(
+    const struct job *j, const struct allowance *w, int64_t machines, struct answer *a)
+{
+    static const enum limit_kind kinds[] = {LIMIT_GPUS, LIMIT_MCPU};
+    char who[CORE_NAME_MAX + 8], left[32];
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int64_t room = w->most[kinds[k]] - w->used[kinds[k]];
+        if (w->most[kinds[k]] == LIMIT_NONE)
+            continue;
+        cpus_text((kinds[k] == LIMIT_GPUS ? 1000 : 1) * (room > 0 ? room : 0), left, sizeof left);
+        explain_say(a, "too-large-for-limit",
+            "%" PRId64
+            " machine%s that it would have for itself %s more than %s may still have (%s %s)",
+            machines, explain_plural(machines), machines == 1 ? "has" : "have",
+            whose(j->account, w, who, sizeof who), limit_names[kinds[k]], left);
+    }
+}
+
+static void explain_limits(
+    const struct model *m, const struct job *j, const struct survey *v, struct answer *a)
+{
+    const struct allowance *const of[] = {&j->account->may, &j->account->team->may};
+    char who[CORE_NAME_MAX + 8], left[32];
+    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++) {
+        int64_t room = of[k]->most[LIMIT_UUSD_H] - of[k]->used[LIMIT_UUSD_H];
+        for (int kind = 0; kind < LIMIT_SUBMITTED; kind++)
+            if (limits_stop(m, of[k], j->shape, (enum limit_kind)kind))
+                explain_limit(j, of[k], (enum limit_kind)kind, a);
+        if (v->dear > 0 && shape_is_exclusive(j->shape))
+            explain_too_much(j, of[k], v->dear, a);
+        if (v->dear == 0 || of[k]->most[LIMIT_UUSD_H] == LIMIT_NONE)
+            continue;
+        usd_text(room > 0 ? room : 0, left, sizeof left);
+        explain_say(a, "too-dear",
+            "%" PRId64 " machine%s it could run on cost%s more than the %s an hour that %s may "
+            "still pay (max_usd_per_hour)",
+            v->dear, explain_plural(v->dear), v->dear == 1 ? "s" : "", left,
+            whose(j->account, of[k], who, sizeof who));
+    }
+}
+
+static struct money money(int64_t uusd)
+{
+    struct money t;
+    usd_text(uusd, t.s, sizeof t.s);
+    return t;
+}
+
+/* Where that costs something. */
+static const char *with_input(int64_t uusd, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (uusd > 0)
+        text_format(out, size, ", with %s for reading its input", money(uusd).s);
+    return out;
+}
+
+static void explain_budget(
+    const struct budget *b, const struct job *j, const struct survey *v, struct answer *a)
+{
+    char again[64] = "", in[32], input[64];
+    struct stamp now = v->now;
+    int64_t uusd_h = v->unpaid_uusd_h, input_uusd = pool_input_uusd(v->unpaid_in, j->shape->extras);
+    int64_t needs = budgets_needs(b, j->shape, uusd_h, input_uusd), spent = b->spent;
+    const char *period = budget_period_names[b->options->period];
+    if (now.wall.ms > b->at.ms)
+        spent += core_cost_uusd(now.wall.ms - b->at.ms, b->uusd_h);
+    if (wall_is_set(b->row.until)) {
+        time_format_duration(
+            b->row.until.ms > now.wall.ms ? b->row.until.ms - now.wall.ms : 0, in, sizeof in);
+        text_format(again, sizeof again, "; the next %s begins in %s", period, in);
+    }
+    if (b->row.is_closed)
+        explain_say(a, "budget", "budget %s is used up: of %s in this %s %s are spent%s",
+            b->row.name, money(b->cap_uusd).s, period, money(spent).s, again);
+    else if (needs > b->cap_uusd)
+        explain_say(a, "budget",
+            "it would cost %s at %s an hour%s, and budget %s has %s for all of a %s: %s would help",
+            money(needs).s, money(uusd_h).s, with_input(input_uusd, input, sizeof input),
+            b->row.name, money(b->cap_uusd).s, period,
+            input_uusd > b->cap_uusd ? "machines nearer to what it reads" : "a shorter --time");
+    else
+        explain_say(a, "budget",
+            "budget %s: of %s in this %s %s are spent and %s set aside for what runs; to begin it "
+            "%s more are needed%s%s",
+            b->row.name, money(b->cap_uusd).s, period, money(spent).s,
+            money(b->committed > spent ? b->committed - spent : 0).s, money(needs).s,
+            with_input(input_uusd, input, sizeof input), again);
+}
+
+/* Where what it would cost keeps it from machines that have room for it, or could be launched. */
+static void explain_money(const struct job *j, const struct survey *v, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    const struct budget *b = v->unpaid ? budgets_lacking(s, v->unpaid_in, v->unpaid_uusd_h) : NULL;
+    char input[64];
+    if (v->unpaid == 0)
+        return;
+    if (budgets_too_dear(s, v->unpaid_uusd_h))
+        explain_say(a, "max-usd-per-hour",
+            "the cheapest of %" PRId64
+            " machine%s or offer%s for it costs %s an hour now, and it takes at most %s "
+            "(--max-usd-per-hour): it waits for a lower price",
+            v->unpaid, explain_plural(v->unpaid), explain_plural(v->unpaid),
+            money(v->unpaid_uusd_h).s, money(s->max_uusd_h).s);
+    else if (budgets_cap_lacks(s, v->unpaid_in, v->unpaid_uusd_h))
+        explain_say(a, "max-usd",
+            "it has cost %s, and may cost %s (--max-usd): what is left does not pay for %s at %s "
+            "an hour%s; belay update %" PRId64 " max-usd=USD lets it go on",
+            money(j->row.cost_uusd).s, money(j->row.max_uusd).s,
+            s->expect_ms < BUDGET_SLICE_MS ? "all of it" : "ten minutes", money(v->unpaid_uusd_h).s,
+            with_input(pool_input_uusd(v->unpaid_in, s->extras), input, sizeof input), j->row.id);
+    else if (b)
+        explain_budget(b, j, v, a);
+}
+
+static void priority_part(char *out, size_t size, const char *what, int64_t ms)
+{
+    char text[32];
+    size_t n = strlen(out);
+    time_format_duration(ms < 0 ? -ms : ms, text, sizeof text);
+    if (ms != 0)
+        text_format(out + n, size - n, ", %s%s %s", ms < 0 ? "less " : "", what, text);
+}
+
+/* Where several users wait, or the job says so itself, waiting is not all that counts. */
+static void explain_priority(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct priority p;
+    char total[32], age[32], parts[160] = "";
+    core_priority(m, j, now.wall, &p);
+    if (m->n_queued_accounts < 2 && p.total_ms == p.age_ms)
+        return;
+    time_format_duration(p.total_ms, total, sizeof total);
+    time_format_duration(p.age_ms, age, sizeof age);
+    priority_part(parts, sizeof parts, "fair share", p.fair_ms);
+    priority_part(parts, sizeof parts, "QOS", p.qos_ms);
+    priority_part(parts, sizeof parts, "size", p.size_ms);
+    priority_part(parts, sizeof parts, "nice", p.nice_ms);
+    explain_say(a, "priority",
+        "it stands as if it had waited for %s: its waiting %s%s; belay shares says who used what",
+        total, age, parts);
+}
+
+#define DEPENDS_TOLD 4
+
+/* With --kill-on-invalid-dep no. */
+static void explain_never(const struct job *j, struct answer *a)
+{
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency_row *r = &LIST_ENTRY(l, struct dependency, of_job)->row;
+        if (r->state != DEPEND_NEVER)
+            continue;
+        explain_say(a, "dependency-never",
+            "%s can never come true, and it is to wait nevertheless (--kill-on-invalid-dep no): "
+            "belay cancel %" PRId64 " ends it",
+            depend_text(r->kind, r->on, r->of_task, r->task).s, j->row.id);
+        return;
+    }
+}
+
+static void explain_dependencies(const struct job *j, struct answer *a)
+{
+    int64_t n = 0;
+    if (j->row.keep_unmeetable)
+        explain_never(j, a);
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.state != DEPEND_WAITS || d->row.kind == DEPEND_AFTERCORR || n++ >= DEPENDS_TOLD)
+            continue;
+        const struct job *on = d->row.of_task ? array_task(d->on, d->row.task) : d->on;
+        explain_say(a, "dependency", "%s: %s %" PRId64 " '%s' %s",
+            depend_text(d->row.kind, d->row.on, d->row.of_task, d->row.task).s,
+            d->row.of_task ? "that task of job" : "job", d->row.on, d->on->row.name,
+            !on || on->row.state == JOB_PENDING ? "has not run yet" : "runs");
+    }
+    if (n > DEPENDS_TOLD)
+        explain_say(a, "dependency", "and %" PRId64 " more jobs%s", n - DEPENDS_TOLD,
+            j->row.depends_any ? ", of all of which one is enough" : "");
+}
+
+static void explain_window(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    if (!j->row.window[0] || job_side(j)->not_before.ms <= now.wall.ms)
+        return;
+    time_format_duration(job_side(j)->not_before.ms - now.wall.ms, in, sizeof in);
+    if (!core_window(m, j->row.window))
+        explain_say(
+            a, "no-window", "belayd's configuration has no window %s (any more)", j->row.window);
+    else
+        explain_say(a, "window", "its window %s is closed, or about to close; it opens in %s",
+            j->row.window, in);
+}
+
+/* Of an array whose tasks wait for those of others, one by one. */
+static void explain_followed(const struct job *j, int64_t left, struct answer *a)
+{
+    LIST_FOREACH (&job_side(j)->depends, l) {
+        const struct dependency *d = LIST_ENTRY(l, struct dependency, of_job);
+        if (d->row.kind == DEPEND_AFTERCORR && d->on && left > j->array->n_ready)
+            explain_say(a, "dependency",
+                "%s: %" PRId64 " of its tasks wait until those of job %" PRId64
+                " '%s' with the same index have succeeded",
+                depend_text(d->row.kind, d->row.on, false, 0).s, left - j->array->n_ready,
+                d->row.on, d->on->row.name);
+    }
+}
+
+static void explain_array(const struct job *j, struct answer *a)
+{
+    if (!j->array)
+        return;
+    int64_t left = array_left(j->array);
+    if (array_is_full(j))
+        explain_say(a, "array-limit",
+            "%" PRId64 " of its tasks run, and no more may at once; %" PRId64 " have not begun",
+            j->array->n_tasks, left);
+    explain_followed(j, left, a);
+}
+
+/* How far it has come is no reason: behind those. */
+static void explain_array_left(const struct job *j, struct answer *a)
+{
+    if (j->array && !array_is_full(j))
+        explain_say(a, "array",
+            "%" PRId64 " of its tasks have not begun, %" PRId64 " have and go on",
+            array_left(j->array), j->array->n_tasks);
+}
+
+/* Once something of them is used, and where there is nothing. */
+static void explain_retries(const struct job *j, struct answer *a)
+{
+    char text[CORE_TEXT_MAX] = "";
+    size_t n = 0;
+    if (retries_are_none(&j->row)) {
+        explain_say(
+            a, "no-requeue", "it is never queued again, whatever it ends as (--no-requeue)");
+        return;
+    }
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        int32_t left = retries_left(&j->row, (enum retry_kind)k);
+        if (j->row.used[k] == 0 || left == RETRIES_UNLIMITED)
+            continue;
+        text_format(text + n, sizeof text - n, "%s%" PRId32 " of %" PRId32 " after an end as %s",
+            n ? ", " : "", left, j->row.retries.n[k], retry_kind_names[k]);
+        n = strlen(text);
+    }
+    if (n > 0)
+        explain_say(a, "retries", "times that it may still be queued again: %s", text);
+}
+
+/* What keeps it from the queue. */
+static void explain_waiting(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    if (j->row.hold == HOLD_USER && again_is_held(m, &j->row))
+        explain_say(a, "in-vain",
+            "it is held: %" PRId32 " times in a row it was restored and began again from before "
+            "its checkpoint, and never got beyond step %" PRId64
+            ": have it go on from what it saved (belay drill shows whether it does), then belay "
+            "release %" PRId64,
+            j->row.in_vain, j->row.best_progress, j->row.id);
+    else if (j->row.hold == HOLD_STORE)
+        explain_say(a, "store",
+            "it is held: attempt %" PRId64
+            " could not use the store of its checkpoints (belay show %" PRId64
+            " says why); once that is mended, belay release %" PRId64 " lets it go on",
+            j->row.attempts, j->row.id, j->row.id);
+    else if (j->row.hold != HOLD_NONE)
+        explain_say(a, "held", "it is held%s: belay release %" PRId64 "%s",
+            j->row.hold == HOLD_OPERATOR ? " by an operator" : "", j->row.id,
+            j->row.hold == HOLD_OPERATOR ? ", by an operator" : "");
+    explain_dependencies(j, a);
+    if (j->row.begin_at.ms <= now.wall.ms) {
+        explain_window(m, now, j, a);
+        return;
+    }
+    time_format_duration(j->row.begin_at.ms - now.wall.ms, in, sizeof in);
+    if (j->row.end == END_STORE_AWAY)
+        explain_say(a, "store-away",
+            "attempt %" PRId64 " could not use the store of its checkpoints: tried again %s from "
+            "now, and held after %d such ends in a row (this was %" PRId32 "; belay show %" PRId64
+            " says why)",
+            j->row.attempts, in, JOB_STORE_MAX, j->row.quick_ends, j->row.id);
+    else if (j->row.quick_ends > 1)
+        explain_say(a, "begin",
+            "it ended as %s soon after its start %" PRId32
+            " times in a row: it is tried again %s from now",
+            end_kind_names[j->row.end], j->row.quick_ends, in);
+    else
+        explain_say(a, "begin", "it is not to begin before %s from now", in);
+}
+
+static void explain_deadline(struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32];
+    int64_t left_ms = j->row.deadline_ms - j->row.time_limit_ms - now.wall.ms;
+    if (j->row.deadline_ms == 0)
+        return;
+    time_format_duration(left_ms > 0 ? left_ms : 0, in, sizeof in);
+    explain_say(a, "deadline",
+        "unless it has started in %s it ends then: %s it could not have ended by its deadline", in,
+        j->row.time_limit_ms > 0 ? "with its time limit" : "after that");
+}
+
+struct not_paid {
+    char s[160];
+};
+
+/* What is in the way of its costing so much more, "" for nothing. What runs has had its part of a
+ * budget set aside already. */
+static struct not_paid not_paid(const struct job *j, int64_t uusd)
+{
+    const struct shape *s = j->shape;
+    struct not_paid t = {""};
+    uint64_t mask = job_attempt(j) ? 0 : s->in_budgets;
+    if (j->row.max_uusd > 0 && uusd > j->row.max_uusd - j->row.cost_uusd)
+        text_format(t.s, sizeof t.s,
+            ": more than is left of the %s that it may cost (--max-usd), so it is parked before",
+            money(j->row.max_uusd).s);
+    for (int k = 0; !t.s[0] && k < BUDGETS_MAX && mask >> k; k++)
+        if ((mask >> k & 1) && budgets_left(&s->budgets[k]) < uusd)
+            text_format(t.s, sizeof t.s, ": more than is left of budget %s, %s",
+                s->budgets[k].row.name, money(budgets_left(&s->budgets[k])).s);
+    return t;
+}
+
+static void explain_outlook(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct pace_outlook o;
+    char median[32], late[32], usd[32];
+    if (a->n == a->max || !core_pace_expects(m, j, now, &o))
+        return;
+    time_format_duration(o.median_ms, median, sizeof median);
+    time_format_duration(o.late_ms, late, sizeof late);
+    str_format_usd(o.uusd, usd, sizeof usd);
+    explain_say(a, "expected",
+        "it is expected to be done in %s, with some bad luck in %s, and to cost %s more%s", median,
+        late, usd, not_paid(j, o.uusd).s);
+}
+
+static void explain_pace(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    char in[32], takes[32], why[CORE_TEXT_MAX];
+    int64_t takes_ms, left_ms = j->row.finish_ms - now.wall.ms;
+    if (a->n == a->max || !core_pace_why(m, j, now, why, sizeof why))
+        return;
+    time_format_duration(left_ms > 0 ? left_ms : -left_ms, in, sizeof in);
+    explain_say(a, "finish-by",
+        left_ms > 0 ? "it is to be done in %s; %s" : "it was to be done %s ago; %s", in, why);
+    if (!core_pace_late(m, j, now, &takes_ms))
+        return;
+    time_format_duration(takes_ms, takes, sizeof takes);
+    if (left_ms > 0)
+        explain_say(a, "late",
+            "it is expected to be late: it takes about %s, on-demand from now on, and there are %s",
+            takes, in);
+    else
+        explain_say(a, "late", "it is late, and takes about %s more", takes);
+}
+
+static void explain_pending(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *a)
+{
+    struct survey v = {.now = now};
+    explain_array(j, a);
+    if (j->is_waiting)
+        explain_waiting(m, now, j, a);
+    if (a->n == a->max)
+        return;
+    explain_survey_nodes(m, j->shape, &v);
+    explain_survey_offers(m, j->shape, &v);
+    if (explain_impossible(m, j, j->shape, &v, a))
+        return;
+    if (job_side(j)->drill && job_side(j)->avoid != CORE_ID_NONE)
+        explain_say(a, "drill",
+            "it is being drilled: for up to 10 minutes it waits for another node than the one it "
+            "was on");
+    else if (job_side(j)->avoid != CORE_ID_NONE && !j->is_waiting)
+        explain_say(a, "store-away",
+            "for up to 10 minutes it waits for another node than that of attempt %" PRId64
+            ", which could not use the store of its checkpoints",
+            j->row.attempts);
+    if (j->is_waiting)
+        return; /* the rest may look quite different by then */
+    explain_money(j, &v, a);
+    explain_limits(m, j, &v, a);
+    if (j->shape->aside_of)
+        return; /* the rest may look quite different once it may run */
+    explain_quota(m, j, a);
+    explain_class(j, a);
+    explain_regroup(j, now, a);
+    explain_licences(m, j, a);
+    if (j->row.nodes > 1)
+        explain_gang(m, j, a);
+    else if (v.ready && !licences_lack(m, j->shape->extras))
+        explain_say(a, "ready", "%" PRId64 " node%s room for it: it is placed next", v.ready,
+            v.ready == 1 ? " has" : "s have");
+    explain_reserved(&v, j, now, a);
+    explain_coming(m, j->shape, now, a);
+    explain_offers(m, j->shape, now, a);
+    explain_nodes(&v, j->shape, a);
+    explain_lacking(&v, j, a);
+    if (a->n == a->max)
+        return; /* who asks for less need not wait for the whole queue to be looked at */
+    explain_queue(m, now, j, a);
+    explain_priority(m, now, j, a);
+}
+
+/* Of an attempt that was assigned, and has not begun. */
+static void explain_refused(const struct attempt *a, const char *rank, struct answer *out)
+{
+    char why[184];
+    STR_SHORTEN(why, a->row.text);
+    explain_say(out, "store-refused",
+        "attempt %" PRId64 "%s on %s cannot use the store (%" PRId32 " tries so far): %s",
+        a->row.attempt, rank, a->node->row.name, a->store_tries, why);
+}
+
+static void explain_running(const struct model *m, const struct job *j, struct answer *out)
+{
+    struct survey v = {0};
+    LIST_FOREACH (&j->ranks, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        char rank[32] = "";
+        if (j->row.nodes > 1)
+            text_format(rank, sizeof rank, ", rank %" PRId32 ",", a->row.rank);
+        if (j->row.state == JOB_RUNNING && a->row.state == ATTEMPT_ASSIGNED && a->row.text[0])
+            explain_refused(a, rank, out);
+        else if (j->row.state == JOB_RUNNING)
+            explain_say(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt, rank,
+                sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
+        else
+            explain_say(out, "cancelling", "attempt %" PRId64 "%s on %s is being stopped",
+                a->row.attempt, rank, a->node->row.name);
+    }
+    if (j->row.state == JOB_RUNNING && wall_is_set(job_attempt(j)->row.requeue_asked_at))
+        explain_say(out, "requeue",
+            "it is being saved; when that has succeeded it is stopped and queued again, as was "
+            "asked for");
+    if (j->row.ranks < j->row.nodes && j->row.state == JOB_RUNNING)
+        explain_say(out, "fewer-nodes",
+            "it runs on %" PRId32 " nodes of at most %" PRId32
+            ", and on as many as there are when it starts again",
+            j->row.ranks, j->row.nodes);
+    explain_survey_offers(m, j->shape, &v);
+    if (v.uncertified > 0 && j->row.state == JOB_RUNNING)
+        explain_uncertified(&v, j, false, out);
+}
+
+size_t explain_imagined(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max};
+    explain_pending(m, now, j, &a);
+    return a.n;
+}
+
+size_t core_explain(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
+{
+    return core_explain_with(m, now, job, NULL, out, max);
+}
+
+size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
+    const struct ahead *ahead, struct reason *out, size_t max)
+{
+    struct answer a = {.out = out, .max = max, .ahead = ahead};
+    const struct job *j = model_job(m, job);
+    if (!j)
+        return 0;
+    if (job_attempt(j))
+        explain_running(m, j, &a);
+    else if (j->row.state == JOB_UNFOLDED)
+        explain_array(j, &a);
+    else
+        explain_pending(m, now, j, &a);
+    explain_array_left(j, &a);
+    if (j->row.state == JOB_PENDING)
+        explain_deadline(now, j, &a);
+    explain_pace(m, now, j, &a);
+    explain_outlook(m, now, j, &a);
+    explain_retries(j, &a);
+    return a.n;
+}
+
+/* What keeps one job of a shape from running keeps the others, unless there is something about this
+ * one. */
+static bool is_like_its_shape(const struct job *j)
+{
+    return j->row.state == JOB_PENDING && j->shape && !j->is_waiting && !j->array &&
+           j->row.nodes == 1 && job_side(j)->avoid == CORE_ID_NONE &&
+           !link_is_in(&job_side(j)->regroups) && j->shape->head != j->row.id;
+}
+
+bool core_explain_first(const struct model *m, struct stamp now, int64_t job,
+    struct explain_memo *memo, struct reason *ret_reason)
+{
+    const struct job *j = model_job(m, job);
+    bool alike = j && is_like_its_shape(j);
+    if (alike && memo->shape == j->shape) {
+        *ret_reason = memo->reason;
+        return true;
+    }
+    if (core_explain(m, now, job, ret_reason, 1) == 0)
+        return false;
+    if (alike)
+        *memo = (struct explain_memo){j->shape, *ret_reason};
+    return true;
+}

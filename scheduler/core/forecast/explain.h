@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a job waits: every reason, from the same model and rules as plan.h. Reads only.
+ */
+#ifndef BELAY_CORE_EXPLAIN_H
+#define BELAY_CORE_EXPLAIN_H
+
+#include "base/buf.h"
+#include "scheduler/core/model/model.h"
+
+struct reason {
+    /* stable: "no-node-fits", "nodes-busy", "launching", "offer-refused", "offer-reclaims",
+     * "pool-full", "no-pool", "max-running", "max-gpus", "max-usd-per-hour", "max-usd", "budget",
+     * "too-dear", "too-large-for-limit", "max-cpus", "quota", "reclaim", "cancelling", "running",
+     * "requeue", "drill", "drill-required", "store", "store-away", "store-refused", "queue-ahead",
+     * "priority", "reserved", "reserved-for", "market", "too-large" ... */
+    char code[32];
+    char text[CORE_TEXT_MAX];
+};
+
+#define EXPLAIN_REASONS_MAX 64
+
+/* Fills up to max reasons, the most telling first; returns how many. The job must be in the
+ * model. */
+size_t core_explain(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max);
+
+/* The same of a job that waits, or is only imagined: not in the model, but with a shape and an
+ * account. */
+size_t explain_imagined(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max);
+
+struct ahead;
+
+/* The same by what core_ahead said of it before, in this moment; NULL: it is asked. */
+size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
+    const struct ahead *ahead, struct reason *out, size_t max);
+
+/* For many jobs in turn, while the model does not change: jobs that ask for the same share what is
+ * said of one. Zeroed at first. */
+struct explain_memo {
+    const void *shape; /* that reason is of */
+    struct reason reason;
+};
+
+/* The first of its reasons; false: there is none. Costs at most a look at every node and offer,
+ * never at the queue unless nothing else keeps it. */
+bool core_explain_first(const struct model *m, struct stamp now, int64_t job,
+    struct explain_memo *memo, struct reason *ret_reason);
+
+#endif

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is said to a job that waits of machines: of nodes, of what could be launched, and of the
+ * power of racks. It looks at every node and offer, which is fine for a question that a person
+ * asks.
+ */
+#include "scheduler/core/forecast/explain_private.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Has it what they ask for beside its size? node: its name; NULL: it is yet to be launched, and of
+ * this type. */
+static bool has_extras(struct survey *v, const struct shape *s, const char *node, const char *type,
+    const struct gpu_kind *gpu, const char *features, const struct counts *resources)
+{
+    const struct extras *x = s->extras;
+    const char *name = node ? node : type;
+    if (!x || extras_suit(x, node, gpu, features, resources))
+        return true;
+    if (v->no_extras++ > 0)
+        return false;
+    const struct count *want = counts_short(resources, &x->resources);
+    if (!extras_allow(x, node))
+        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s %s", name,
+            !node                         ? "would be launched, under a name that nobody knows yet"
+            : hosts_has(x->exclude, node) ? "is one of those that it must not run on"
+                                          : "is none of those that it is to run on");
+    else if (!gpu_serves(gpu, &x->gpu))
+        text_format(v->no_extras_what, sizeof v->no_extras_what,
+            "the GPUs of %.50s are %s, %" PRId64 " MiB", name,
+            gpu->model[0] ? gpu->model : "of a model not known", gpu->memory_mib);
+    else if (!constraint_holds(&x->constraint, features))
+        text_format(
+            v->no_extras_what, sizeof v->no_extras_what, "%.60s has not the features", name);
+    else
+        text_format(v->no_extras_what, sizeof v->no_extras_what, "%.60s has %" PRId64 " %s", name,
+            counts_of(resources, want->name), want->name);
+    return false;
+}
+
+/* Can a machine of this size and market ever hold it? */
+static bool suits(struct survey *v, const struct shape *s, const struct pool *p,
+    const struct resources *total, enum market market)
+{
+    if (total->cpus > v->largest.cpus)
+        v->largest = *total;
+    if (!resources_fit(&s->need, total)) {
+        v->too_small++;
+        return false;
+    }
+    if (!wish_allows(s->wish, market)) {
+        v->other_market++;
+        return false;
+    }
+    if (!pace_allows(s->pace, market)) {
+        v->other_pace++;
+        return false;
+    }
+    if (!shape_may_use(s, p, market)) {
+        v->asks = v->uncertified++ ? v->asks : p->row.name;
+        return false;
+    }
+    return true;
+}
+
+/* ... and would CRIU do on it what the job needs? */
+static bool can(struct survey *v, bool may, const char *who, const char *why)
+{
+    v->no_criu += !may;
+    if (!may && !v->no_criu_who) {
+        v->no_criu_who = who;
+        v->no_criu_why = why[0] ? why : "its agent does not say what CRIU can do there";
+    }
+    return may;
+}
+
+/* Of its pools. Whether it has the labels of one that could hold it is to be told. */
+static bool is_allowed(struct survey *v, const struct shape *s, const struct pool *p,
+    const struct resources *total, enum market market)
+{
+    if (!shape_allows_pool(s, p) || labels_suffice(s->labels, p))
+        return shape_allows_pool(s, p);
+    if (!v->unlabelled && resources_fit(&s->need, total) && wish_allows(s->wish, market))
+        v->unlabelled = p;
+    return false;
+}
+
+static bool is_paid(struct survey *v, const struct shape *s, const struct pool *p,
+    const struct resources *total, int64_t uusd_h)
+{
+    int64_t costs = s->least * resources_share(shape_takes(s, total), total, uusd_h);
+    if (!shape_pays(s) || budgets_afford(s, p, costs))
+        return true;
+    if (v->unpaid++ == 0 || costs < v->unpaid_uusd_h) {
+        v->unpaid_uusd_h = costs;
+        v->unpaid_in = p;
+    }
+    return false;
+}
+
+void explain_survey_nodes(const struct model *m, const struct shape *s, struct survey *v)
+{
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (!is_allowed(v, s, n->pool, &n->row.total, n->row.market) ||
+            !suits(v, s, n->pool, &n->row.total, n->row.market) ||
+            !has_extras(v, s, n->row.name, "", &n->gpu, n->features, &n->resources) ||
+            !can(v, node_can_criu(n, s->criu), n->row.name, n->row.criu_text))
+            continue;
+        v->nodes++;
+        v->draining += n->row.state == NODE_DRAINING;
+        v->noticed += n->row.state == NODE_NOTICED;
+        v->lost += n->row.state == NODE_LOST;
+        if (n->row.state == NODE_UP && n->throttle != THROTTLE_NONE)
+            v->throttles = v->throttled++ ? v->throttles : n;
+        v->busy += node_takes_work(n) && !node_has_space(n, s);
+        if (!node_takes_work(n) || !node_has_space(n, s) || n->row.id == s->avoid)
+            continue;
+        if (!is_paid(v, s, n->pool, &n->row.total, n->row.price_uusd_h))
+            continue;
+        if (!limits_afford(s, &n->row.total, n->row.price_uusd_h)) {
+            v->dear++;
+        } else if (node_is_kept_from(n, s)) {
+            v->kept++;
+        } else if (!rack_has_room(n, s)) {
+            v->lacks_power = v->unpowered++ ? v->lacks_power : n;
+        } else if (reserve_allows(n, s, v->now)) {
+            v->ready++;
+        } else if (v->reserved++ == 0) {
+            const struct shape *first =
+                n->reserved_for ? n->reserved_for : rack_reserved_for(n->rack);
+            v->reserved_for = first->head;
+            v->reserved_until = first->reserved_until;
+        }
+    }
+}
+
+void explain_survey_offers(const struct model *m, const struct shape *s, struct survey *v)
+{
+    LIST_FOREACH (&m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!p->row.elastic || p->row.max_nodes == 0)
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            if (o->row.rank == OFFER_WITHDRAWN || !is_allowed(v, s, p, &total, o->row.market) ||
+                !suits(v, s, p, &total, o->row.market) ||
+                !has_extras(v, s, NULL, o->row.type, &o->row.gpu, o->features, &o->resources) ||
+                !can(v, pool_may_criu(p, s->criu), p->row.name, pool_criu_why(p)))
+                continue;
+            v->offers++;
+            is_paid(v, s, p, &total, o->row.price_uusd_h);
+            v->dear += !limits_afford(s, &total, o->row.price_uusd_h);
+        }
+    }
+}
+
+/* "4 cpus, 1 gpu, 16.0 GiB"; what is none of is left out. */
+static void size_text(const struct resources *r, char *out, size_t size)
+{
+    char gpus[32] = "", memory[32] = "";
+    if (r->gpus > 0)
+        snprintf(gpus, sizeof gpus, ", %" PRId32 " gpu%s", r->gpus, explain_plural(r->gpus));
+    if (r->memory_mib > 0) {
+        char bytes[24];
+        str_format_bytes((uint64_t)r->memory_mib << 20, bytes, sizeof bytes);
+        snprintf(memory, sizeof memory, ", %s", bytes);
+    }
+    snprintf(out, size, "%" PRId32 " cpu%s%s%s", r->cpus, explain_plural(r->cpus), gpus, memory);
+}
+
+/* What it asks for, and what lacks it. */
+static void say_extras(const struct survey *v, const struct shape *s, struct answer *a)
+{
+    char text[EXTRAS_TEXT_MAX];
+    struct extras x = *s->extras;
+    x.licences.n = 0;
+    extras_format(&x, text);
+    explain_say(a, "extras",
+        "%" PRId64 " machine%s large enough %s not what it asks for, %.100s; %s", v->no_extras,
+        explain_plural(v->no_extras), v->no_extras == 1 ? "has" : "have", text, v->no_extras_what);
+}
+
+static void say_criu(const struct survey *v, struct answer *a)
+{
+    explain_say(a, "criu",
+        "%" PRId64 " machine%s large enough cannot checkpoint it by CRIU; %s: %.180s", v->no_criu,
+        explain_plural(v->no_criu), v->no_criu_who, v->no_criu_why);
+}
+
+/* only: nothing else is there for it. */
+void explain_uncertified(const struct survey *v, const struct job *j, bool only, struct answer *a)
+{
+    const char *until =
+        only ? "and there are no others for it: submit it with --market any, where there are others"
+             : "until then it runs on others";
+    if (j->row.method == CKPT_NONE)
+        explain_say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves "
+            "nothing "
+            "(--checkpoint none), so "
+            "it cannot be",
+            v->asks, until);
+    else if (job_side(j)->drill || j->row.drill_tries > 0)
+        explain_say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s; it %s",
+            v->asks, until,
+            job_side(j)->drill ? "is being drilled" : "will be drilled when it has saved");
+    else
+        explain_say(a, "drill-required",
+            "pool %s keeps its spot machines for jobs that a drill has certified, %s: belay drill "
+            "%" PRId64 " when it runs, or submit with --drill",
+            v->asks, until, j->row.id);
+}
+
+static void say_unlabelled(
+    const struct survey *v, const struct shape *s, bool only, struct answer *a)
+{
+    char names[CORE_TEXT_MAX / 2];
+    labels_lacking(s->labels, v->unlabelled, names, sizeof names);
+    explain_say(a, "required-labels",
+        "pool %s takes only jobs that say these labels as well: %s; %s", v->unlabelled->row.name,
+        names,
+        only ? "there are no others for it: cancel it, and submit it again with --label"
+             : "it runs elsewhere");
+}
+
+/* One of those that it names, if it names any. */
+static bool knows_a_pool(const struct model *m, const char *pools)
+{
+    LIST_FOREACH (&m->all_pools, l)
+        if (job_pools_allow(pools, LIST_ENTRY(l, struct pool, in_all)->row.name))
+            return true;
+    return !pools[0];
+}
+
+bool explain_impossible(const struct model *m, const struct job *j, const struct shape *s,
+    const struct survey *v, struct answer *a)
+{
+    bool several = strchr(s->pool, ',');
+    if (!knows_a_pool(m, s->pool)) {
+        explain_say(
+            a, "no-pool", "there is %s '%s'", several ? "none of the pools" : "no pool", s->pool);
+        return true;
+    }
+    if (v->nodes + v->offers + v->other_pace > 0)
+        return false;
+    if (v->uncertified > 0)
+        explain_uncertified(v, j, true, a);
+    else if (v->unlabelled)
+        say_unlabelled(v, s, true, a);
+    else if (v->no_criu > 0)
+        say_criu(v, a);
+    else if (v->no_extras > 0)
+        say_extras(v, s, a);
+    else if (v->other_market > 0)
+        explain_say(a, "market",
+            "only machines of another market than %s are large enough; --market any would use them",
+            market_wish_names[s->wish]);
+    else if (v->too_small > 0) {
+        char need[96], largest[96];
+        size_text(&s->need, need, sizeof need);
+        size_text(&v->largest, largest, sizeof largest);
+        explain_say(a, "too-large", "it needs %s; the largest machine has %s", need, largest);
+    } else
+        explain_say(a, "no-node-fits", "no node has joined%s%s%s and none can be launched",
+            several      ? " any of the pools '"
+            : s->pool[0] ? " pool '"
+                         : "",
+            s->pool, s->pool[0] ? "'" : "");
+    return true;
+}
+
+void explain_coming(
+    const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
+{
+    LIST_FOREACH (&m->all_instances, l) {
+        const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
+        const struct offer *o = i->offer;
+        if (!instance_is_coming(i) || !o || !shape_allows_pool(s, i->pool) ||
+            !pool_may_criu(i->pool, s->criu) || !shape_may_use(s, i->pool, i->row.market))
+            continue;
+        struct resources total = offer_total(o);
+        if (!resources_fit(&s->need, &total) || !offer_suits(o, s))
+            continue;
+        char since[32];
+        time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
+        bool booting = i->row.state == INSTANCE_LAUNCHED;
+        explain_say(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id,
+            i->row.type, market_names[i->row.market], i->row.zone,
+            booting ? "has been booting for" : "was asked for", since, booting ? "" : " ago");
+    }
+}
+
+struct kilowatts {
+    char s[24];
+};
+
+static struct kilowatts kilowatts(int64_t watts)
+{
+    struct kilowatts k;
+    text_format(k.s, sizeof k.s, "%" PRId64 ".%" PRId64, watts / 1000, watts % 1000 / 100);
+    return k;
+}
+
+/* Nodes that would have to be launched there for it. */
+static int64_t lacking_nodes(const struct model *m, const struct pool *p, const struct shape *s)
+{
+    int64_t n = s->least;
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *node = LIST_ENTRY(l, struct node, in_all);
+        n -= node->pool == p && node_takes_work(node) && node_has_room(node, s);
+    }
+    return n;
+}
+
+/* Machines of the pool could be had, but there is no power for it on as many as it needs more. */
+static void say_rack_of(
+    const struct model *m, const struct pool *p, const struct shape *s, struct answer *a)
+{
+    const struct rack_options *o = p->rack->options;
+    int64_t least_w = -1, n = lacking_nodes(m, p, s);
+    LIST_FOREACH (&p->offers, lo) {
+        const struct offer *of = LIST_ENTRY(lo, struct offer, in_pool);
+        struct resources total = offer_total(of);
+        if (of->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
+            !offer_suits(of, s))
+            continue;
+        int64_t adds = rack_alone_w(p->rack_kind, total, s);
+        least_w = least_w < 0 || adds < least_w ? adds : least_w;
+    }
+    if (least_w < 0 || n <= 0 || n * least_w <= rack_left(p->rack))
+        return;
+    explain_say(a, "rack",
+        "no node of pool %s is launched for want of power: rack %s draws %s kW of the %s that it "
+        "may (max_kw), and it would draw %s more there",
+        p->row.name, o->name, kilowatts(o->max_w - rack_left(p->rack)).s, kilowatts(o->max_w).s,
+        kilowatts(n * least_w).s);
+}
+
+/* Its machines do not join. The console's lines are one line here. */
+static void say_boots(const struct pool *p, struct stamp now, struct answer *a)
+{
+    const struct pool_boots *b = &p->row.boots;
+    char in[32], next[96];
+    int64_t left_ms =
+        mono_is_set(p->probe_at) && p->probe_at.ms > now.mono.ms ? p->probe_at.ms - now.mono.ms : 0;
+    time_format_duration(left_ms, in, sizeof in);
+    if (p->n_coming > 0)
+        STR_COPY(next, "one that was launched to try again is booting");
+    else if (left_ms > 0)
+        text_format(next, sizeof next,
+            "one is launched in %s to try again; belay pools apply --yes tries at once", in);
+    else
+        STR_COPY(next, "one is launched to try again for the next job that may have it");
+    explain_say(a, "boots-fail",
+        "pool %s: the last %" PRId32 " machines that it launched never joined (instance %" PRId64
+        ": %.60s); %s",
+        p->row.name, b->failed, b->instance, b->text, next);
+    if (!b->console[0])
+        return;
+    char line[CORE_TEXT_MAX - 64];
+    size_t len = strlen(b->console), from = len > sizeof line - 1 ? len - (sizeof line - 1) : 0,
+           n = 0;
+    for (const char *c = b->console + from; *c; c++)
+        line[n++] = *c == '\n' ? ' ' : *c;
+    line[n] = '\0';
+    explain_say(
+        a, "boot-console", "the console of instance %" PRId64 " ended with: %s", b->instance, line);
+}
+
+void explain_offers(
+    const struct model *m, const struct shape *s, struct stamp now, struct answer *a)
+{
+    const struct room all = model_room(m);
+    LIST_FOREACH (&m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!shape_allows_pool(s, p) || !p->row.elastic || p->row.max_nodes == 0 ||
+            !pool_may_criu(p, s->criu))
+            continue;
+        struct room room = pool_limits(p);
+        if (pool_boots_fail(p))
+            say_boots(p, now, a);
+        if (room.nodes == 0)
+            explain_say(a, "pool-full", "pool %s has %" PRId64 " of at most %" PRId64 " nodes%s%s",
+                p->row.name, p->used.nodes, pool_places(p),
+                pool_places(p) < p->row.max_nodes ? ", for which there are places in rack " : "",
+                pool_places(p) < p->row.max_nodes ? p->rack->options->name : "");
+        if (room.nodes > 0 && p->rack)
+            say_rack_of(m, p, s, a);
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            struct mono until = o->row.avoid_until;
+            if (o->row.rank == OFFER_WITHDRAWN || !resources_fit(&s->need, &total) ||
+                !offer_suits(o, s) || !shape_may_use(s, p, o->row.market))
+                continue;
+            const char *lacks = room_lacks(&room, o), *lacks_all = room_lacks(&all, o);
+            if (room.nodes > 0 && (lacks || lacks_all))
+                explain_say(a, "limit", "%s %s in %s would exceed the %s that %s may have",
+                    o->row.type, market_names[o->row.market], o->row.zone,
+                    lacks ? lacks : lacks_all, lacks ? "its pool" : "all pools together");
+            if (!mono_is_set(until) || until.ms <= now.mono.ms)
+                continue;
+            char in[32];
+            time_format_duration(until.ms - now.mono.ms, in, sizeof in);
+            bool early = o->row.refused_in_a_row == 0 && o->early_reclaims_in_a_row > 0;
+            explain_say(a, early ? "offer-reclaims" : "offer-refused",
+                "%s %s in %s %s (%" PRId32 " in a row); tried again in %s%s%s", o->row.type,
+                market_names[o->row.market], o->row.zone,
+                early ? "reclaims its machines soon after they boot" : "gave no machine",
+                early ? o->early_reclaims_in_a_row : o->row.refused_in_a_row, in,
+                o->why[0] ? ": " : "", o->why);
+        }
+    }
+}
+
+/* n: the first of them; together: it has the power for each of them alone, but not for all that are
+ * needed. */
+static void say_rack(
+    const struct node *n, int64_t nodes, const struct shape *s, bool together, struct answer *a)
+{
+    const struct rack_options *o = n->rack->options;
+    int64_t draw = o->max_w - rack_left(n->rack),
+            adds = rack_adds(n->rack_kind, &n->row.total, &n->free, s, 1);
+    explain_say(a, "rack",
+        "%" PRId64 " node%s room but no power: rack %s draws %s kW of the %s that it may (max_kw), "
+        "and %s would draw %s more on %s%s",
+        nodes, nodes == 1 ? " has" : "s have", o->name, kilowatts(draw).s, kilowatts(o->max_w).s,
+        together ? "each of its ranks" : "it", kilowatts(adds).s, n->row.name,
+        together ? " and on others" : "");
+}
+
+void explain_nodes(const struct survey *v, const struct shape *s, struct answer *a)
+{
+    if (v->unpowered)
+        say_rack(v->lacks_power, v->unpowered, s, false, a);
+    if (v->throttled)
+        explain_say(a, "nodes-throttled",
+            "%" PRId64 " node%s held back by heat, power or the board, and given nothing new until "
+            "that is over: %s (%s)%s",
+            v->throttled, v->throttled == 1 ? " is" : "s are", v->throttles->row.name,
+            throttle_names[v->throttles->throttle], v->throttled > 1 ? " and others" : "");
+    if (v->busy)
+        explain_say(a, "nodes-busy", "%" PRId64 " node%s large enough but %s", v->busy,
+            v->busy == 1 ? " is" : "s are",
+            shape_is_exclusive(s) ? "not empty, and it is to have its nodes for itself" : "busy");
+    if (v->kept)
+        explain_say(a, "nodes-kept-for-another",
+            "%" PRId64 " node%s kept for a while for a job of several nodes that is to go on there",
+            v->kept, v->kept == 1 ? " is" : "s are");
+    if (v->noticed)
+        explain_say(a, "nodes-noticed", "%" PRId64 " node%s being reclaimed", v->noticed,
+            v->noticed == 1 ? " is" : "s are");
+    if (v->draining)
+        explain_say(a, "nodes-draining", "%" PRId64 " node%s being emptied", v->draining,
+            v->draining == 1 ? " is" : "s are");
+    if (v->lost)
+        explain_say(a, "nodes-lost", "%" PRId64 " node%s not heard of", v->lost,
+            v->lost == 1 ? " is" : "s are");
+}
+
+/* Nodes that have room, in racks that have the power for one of them, but not for them as well. */
+struct gang_power {
+    int64_t n;
+    const struct node *first;
+};
+
+/* How many nodes of the pool could be had at once for jobs of this shape, and how many have room
+ * now. */
+static int64_t gang_nodes(const struct model *m, const struct pool *p, const struct shape *s,
+    int64_t *ret_ready, struct gang_power *power)
+{
+    struct survey v = {0};
+    int64_t nodes = 0, ids[JOB_NODES_MAX];
+    *ret_ready = 0;
+    LIST_FOREACH (&m->all_nodes, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, in_all);
+        if (n->pool != p || !suits(&v, s, p, &n->row.total, n->row.market) ||
+            !node_has_extras(n, s))
+            continue;
+        nodes++;
+        if (!node_takes_work(n) || !node_has_room(n, s) || node_is_kept_from(n, s) ||
+            *ret_ready == JOB_NODES_MAX)
+            continue;
+        if (rack_has_room_beside(m, n, s, ids, (int32_t)*ret_ready))
+            ids[(*ret_ready)++] = n->row.id;
+        else
+            power->first = power->n++ ? power->first : n;
+    }
+    return p->row.elastic ? p->row.max_nodes : nodes;
+}
+
+void explain_gang(const struct model *m, const struct job *j, struct answer *a)
+{
+    int64_t most = 0, ready = 0, most_ready = 0;
+    struct gang_power power = {0};
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        int64_t nodes =
+            shape_allows_pool(j->shape, p) ? gang_nodes(m, p, j->shape, &ready, &power) : 0;
+        most = nodes > most ? nodes : most;
+        most_ready = nodes > 0 && ready > most_ready ? ready : most_ready;
+    }
+    if (most < j->row.nodes_min)
+        explain_say(a, "too-many-nodes",
+            "it needs %" PRId32 " nodes of one pool at once; the largest pool can have %" PRId64,
+            j->row.nodes_min, most);
+    else
+        explain_say(a, "nodes-together",
+            "%" PRId64 " of the %" PRId32 " nodes that it %s at once, of one pool, have room",
+            most_ready, j->least,
+            j->gathers                    ? "would like"
+            : j->least > j->row.nodes_min ? "had and waits for again"
+                                          : "needs");
+    if (most_ready < j->least && power.n > 0)
+        say_rack(power.first, power.n, j->shape, true, a);
+}
+
+/* What it waits for, and for how long. */
+void explain_regroup(const struct job *j, struct stamp now, struct answer *a)
+{
+    char left[32];
+    int64_t kept = 0;
+    if (!link_is_in(&job_side(j)->regroups))
+        return;
+    LIST_FOREACH (&job_side(j)->kept, l)
+        kept++;
+    int64_t ms = job_side(j)->regroups_until.ms - now.mono.ms;
+    time_format_duration(ms > 0 ? ms : 0, left, sizeof left);
+    if (kept > 0)
+        explain_say(a, "nodes-kept", "%" PRId64 " node%s it ran on %s kept for it, for at most %s",
+            kept, kept == 1 ? " that" : "s that", kept == 1 ? "is" : "are", left);
+    if (j->least > j->row.nodes_min)
+        explain_say(a, "fewer-nodes", "with %" PRId32 " or more it starts in at most %s%s",
+            j->row.nodes_min, left, j->gathers ? ", or as soon as no more are to be had" : "");
+}
+
+/* "in 2h05m", by the time limits of what runs there. */
+static void say_until(int64_t until, struct stamp now, char *out, size_t size)
+{
+    char in[32];
+    if (!reserve_is_known(until)) {
+        text_format(out, size, "when what runs there without a time limit has ended");
+        return;
+    }
+    time_format_duration(until > now.wall.ms ? until - now.wall.ms : 0, in, sizeof in);
+    text_format(out, size, "in %s, by the time limits of what runs there", in);
+}
+
+void explain_reserved(
+    const struct survey *v, const struct job *j, struct stamp now, struct answer *a)
+{
+    const struct shape *s = j->shape;
+    const struct link *first = s->head == j->row.id ? list_first(&s->reserved) : NULL;
+    char until[96];
+    if (first) {
+        say_until(s->reserved_until, now, until, sizeof until);
+        explain_say(a, "reserved", "%s%s kept for it: it starts there %s, or elsewhere before",
+            LIST_ENTRY(first, struct node, in_reserved)->row.name,
+            first == list_last(&s->reserved) ? " is" : " and others are", until);
+    }
+    if (v->reserved > 0) {
+        say_until(v->reserved_until, now, until, sizeof until);
+        explain_say(a, "reserved-for",
+            "%" PRId64 " node%s room, kept for job %" PRId64 "%s, which is to start %s; %s",
+            v->reserved, v->reserved == 1 ? " has" : "s have", v->reserved_for,
+            v->reserved > 1 ? " and others" : "", until,
+            s->limit_ms > 0 ? "with a shorter --time it might run until then"
+                            : "with a --time it might run until then");
+    }
+}
+
+void explain_lacking(const struct survey *v, const struct job *j, struct answer *a)
+{
+    if (v->uncertified > 0)
+        explain_uncertified(v, j, false, a);
+    if (v->unlabelled)
+        say_unlabelled(v, j->shape, false, a);
+    if (v->no_criu > 0)
+        say_criu(v, a);
+    if (v->no_extras > 0)
+        say_extras(v, j->shape, a);
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What would let a job start at once. Each change is tried on a copy of the job's shape, which the
+ * planner's own functions are asked to find a place for: nothing is said that they would not do.
+ */
+#include "scheduler/core/forecast/ahead.h"
+#include "scheduler/core/forecast/forecast_parts.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+
+#define MINUTE_MS 60000LL
+#define MEMORY_STEP_MIB 256
+
+/* The job as it could be. */
+struct variant {
+    struct shape shape;
+    struct extras extras;
+    struct account account;
+    struct team team;
+};
+
+struct remedies {
+    const struct model *m;
+    struct stamp now;
+    const struct job *job;
+    struct reason *out;
+    size_t n, max;
+};
+
+static void vary(const struct remedies *r, struct variant *ret_variant)
+{
+    const struct shape *s = r->job->shape;
+    struct variant *v = ret_variant;
+    v->shape = *s;
+    if (s->extras) {
+        v->extras = *s->extras;
+        v->shape.extras = &v->extras;
+    }
+    v->account = *s->account;
+    v->team = *s->account->team;
+    v->account.team = &v->team;
+    v->shape.account = &v->account;
+    bool is_queued = tree_has(&r->job->in_shape) && !s->aside_of;
+    v->shape.place_16 = is_queued ? job_place_16(r->m, r->job) : INT64_MAX;
+    /* what is kept for itself is not in its way */
+    v->shape.head = is_queued && s->head == r->job->row.id ? r->job->row.id - 1 : r->job->row.id;
+}
+
+static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static const struct reason *say(struct remedies *r, const char *code, const char *fmt, ...)
+{
+    if (r->n == r->max)
+        return NULL;
+    struct reason *to = &r->out[r->n++];
+    va_list ap;
+    va_start(ap, fmt);
+    STR_COPY(to->code, code);
+    text_vformat(to->text, sizeof to->text, fmt, ap);
+    va_end(ap);
+    return to;
+}
+
+static bool starts(const struct remedies *r, const struct shape *s)
+{
+    int64_t node;
+    return shape_starts_now(r->m, s, r->now, &node);
+}
+
+/* "it would start now on n1" */
+struct there {
+    char s[CORE_NAME_MAX + 64];
+};
+
+static struct there where(const struct remedies *r, const struct shape *s)
+{
+    struct there t = {"it would start now"};
+    int64_t id;
+    if (!shape_starts_now(r->m, s, r->now, &id))
+        return t;
+    const struct node *n = model_node(r->m, id);
+    text_format(t.s, sizeof t.s, "it would start now on %s%s", n->row.name,
+        s->nodes > 1 ? " and others" : "");
+    return t;
+}
+
+/* ---- what the job asks for ---- */
+
+static void try_time(struct remedies *r)
+{
+    static const int64_t minutes[] = {
+        4320, 2880, 1440, 720, 480, 360, 240, 180, 120, 90, 60, 45, 30, 20, 15, 10, 5};
+    int64_t limit_ms = r->job->row.time_limit_ms;
+    struct variant v;
+    vary(r, &v);
+    for (size_t k = 0; k < sizeof minutes / sizeof minutes[0]; k++) {
+        char with[32], is[32];
+        v.shape.limit_ms = minutes[k] * MINUTE_MS;
+        if ((limit_ms > 0 && v.shape.limit_ms >= limit_ms) || !starts(r, &v.shape))
+            continue;
+        time_format_duration(v.shape.limit_ms, with, sizeof with);
+        time_format_duration(limit_ms, is, sizeof is);
+        say(r, "time", "with --time %s%s%s %s", with, limit_ms > 0 ? " instead of " : "",
+            limit_ms > 0 ? is : "", where(r, &v.shape).s);
+        return;
+    }
+}
+
+/* What keeps it is something that it does without. */
+static void try_extras(struct remedies *r)
+{
+    const struct extras *x = r->job->shape->extras;
+    struct variant v;
+    if (!x)
+        return;
+    vary(r, &v);
+    v.extras.constraint = (struct constraint){0};
+    if (x->constraint.n_names > 0 && starts(r, &v.shape))
+        say(r, "constraint", "without --constraint %s", where(r, &v.shape).s);
+    vary(r, &v);
+    v.extras.gpu = (struct gpu_kind){0};
+    if ((x->gpu.model[0] || x->gpu.memory_mib > 0) && starts(r, &v.shape))
+        say(r, "gpu-kind", "with GPUs of any kind %s", where(r, &v.shape).s);
+    vary(r, &v);
+    v.extras.nodes[0] = v.extras.exclude[0] = '\0';
+    if (extras_name_nodes(x) && starts(r, &v.shape))
+        say(r, "nodelist", "without --nodelist and --exclude %s", where(r, &v.shape).s);
+    vary(r, &v);
+    v.extras.resources.n = 0;
+    if (x->resources.n > 0 && starts(r, &v.shape))
+        say(r, "resources", "without the named resources of --gres %s", where(r, &v.shape).s);
+    vary(r, &v);
+    v.extras.exclusive = false;
+    if (x->exclusive && starts(r, &v.shape))
+        say(r, "exclusive", "without --exclusive %s", where(r, &v.shape).s);
+    vary(r, &v);
+    v.extras.licences.n = 0;
+    if (x->licences.n > 0 && starts(r, &v.shape))
+        say(r, "licences", "without --licences %s", where(r, &v.shape).s);
+}
+
+static void try_pool(struct remedies *r)
+{
+    const struct shape *s = r->job->shape;
+    int64_t id;
+    struct variant v;
+    vary(r, &v);
+    v.shape.pool[0] = '\0';
+    if (s->pool[0] && shape_starts_now(r->m, &v.shape, r->now, &id))
+        say(r, "pool", "in pool %s instead of %s %s", model_node(r->m, id)->pool->row.name, s->pool,
+            where(r, &v.shape).s);
+    vary(r, &v);
+    v.shape.wish = WISH_ANY;
+    if (s->wish != WISH_ANY && starts(r, &v.shape))
+        say(r, "market", "with --market any instead of %s %s", market_wish_names[s->wish],
+            where(r, &v.shape).s);
+}
+
+static void try_nodes(struct remedies *r)
+{
+    struct variant v;
+    vary(r, &v);
+    for (int32_t n = r->job->shape->least - 1; n >= 1; n--) {
+        v.shape.nodes = v.shape.least = n;
+        if (!starts(r, &v.shape))
+            continue;
+        say(r, "nodes", "with %" PRId32 " node%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            r->job->shape->least, where(r, &v.shape).s);
+        return;
+    }
+}
+
+/* The most of it, below `is`, with which it starts; 0: none. What fits with more fits with less. */
+static int64_t most_that_starts(const struct remedies *r, struct variant *v, int64_t is,
+    int64_t step, void (*set)(struct shape *, int64_t))
+{
+    int64_t low = 0, high = (is - 1) / step;
+    while (low < high) {
+        int64_t mid = (low + high + 1) / 2;
+        set(&v->shape, mid * step);
+        v->shape.mcpu = order_mcpu(model_order(r->m), &v->shape.need);
+        if (starts(r, &v->shape))
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    set(&v->shape, low * step);
+    v->shape.mcpu = order_mcpu(model_order(r->m), &v->shape.need);
+    return low * step;
+}
+
+static void set_cpus(struct shape *s, int64_t n)
+{
+    s->need.cpus = (int32_t)n;
+}
+
+static void set_gpus(struct shape *s, int64_t n)
+{
+    s->need.gpus = (int32_t)n;
+}
+
+static void set_memory(struct shape *s, int64_t n)
+{
+    s->need.memory_mib = n;
+}
+
+static void try_size(struct remedies *r)
+{
+    const struct resources *need = &r->job->shape->need;
+    struct variant v;
+    vary(r, &v);
+    int64_t n = need->cpus > 1 ? most_that_starts(r, &v, need->cpus, 1, set_cpus) : 0;
+    if (n > 0)
+        say(r, "cpus", "with %" PRId64 " cpu%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            need->cpus, where(r, &v.shape).s);
+    vary(r, &v);
+    n = need->gpus > 1 ? most_that_starts(r, &v, need->gpus, 1, set_gpus) : 0;
+    if (n > 0)
+        say(r, "gpus", "with %" PRId64 " GPU%s instead of %" PRId32 " %s", n, n == 1 ? "" : "s",
+            need->gpus, where(r, &v.shape).s);
+    vary(r, &v);
+    n = need->memory_mib > MEMORY_STEP_MIB
+            ? most_that_starts(r, &v, need->memory_mib, MEMORY_STEP_MIB, set_memory)
+            : 0;
+    if (n > 0) {
+        char with[24], is[24];
+        str_format_bytes((uint64_t)n << 20, with, sizeof with);
+        str_format_bytes((uint64_t)need->memory_mib << 20, is, sizeof is);
+        say(r, "memory", "with %s of memory instead of %s %s", with, is, where(r, &v.shape).s);
+    }
+}
+
+/* ---- machines to be launched ---- */
+
+/* The cheapest offer that all nodes of such a job could be launched by at once; `more`: if the pool
+ * could have so many nodes more. */
+static const struct offer *launches(const struct remedies *r, const struct shape *s, int64_t more)
+{
+    const struct offer *best = NULL;
+    enum limit_kind kind;
+    if (limits_exceeded(r->m, s, s->least, &kind) || licences_lack(r->m, s->extras))
+        return NULL;
+    LIST_FOREACH (&r->m->all_pools, lp) {
+        const struct pool *p = LIST_ENTRY(lp, struct pool, in_all);
+        if (!p->row.elastic || p->row.max_nodes == 0 || !pool_may_criu(p, s->criu))
+            continue;
+        LIST_FOREACH (&p->offers, lo) {
+            const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+            struct resources total = offer_total(o);
+            struct room room = pool_room(p, r->now.mono), all = model_room(r->m);
+            int32_t n = 0;
+            room.nodes += more;
+            while (n < s->least && offer_may_serve(o, s, &room, &all, r->now) &&
+                   rack_has_power(o, s, n + 1)) {
+                room_take(&room, o);
+                room_take(&all, o);
+                n++;
+            }
+            if (n == s->least && limits_allow(s, o->pool, &total, o->row.price_uusd_h) &&
+                (!best || o->row.price_uusd_h < best->row.price_uusd_h))
+                best = o;
+        }
+    }
+    return best;
+}
+
+struct price {
+    char s[32];
+};
+
+static struct price price_of(const struct offer *o, const struct shape *s)
+{
+    struct price p;
+    int64_t cents = (o->row.price_uusd_h * s->least + 5000) / 10000;
+    text_format(p.s, sizeof p.s, "$%" PRId64 ".%02" PRId64 "/h", cents / 100, cents % 100);
+    return p;
+}
+
+static void try_launches(struct remedies *r)
+{
+    const struct shape *s = r->job->shape;
+    const struct offer *o;
+    struct variant v;
+    vary(r, &v);
+    v.shape.pool[0] = '\0';
+    if (s->pool[0] && (o = launches(r, &v.shape, 0)))
+        say(r, "launch", "in pool %s instead of %s a machine would be launched for it: from %s",
+            o->row.pool, s->pool, price_of(o, s).s);
+    vary(r, &v);
+    v.shape.wish = WISH_ANY;
+    if (s->wish != WISH_ANY && (o = launches(r, &v.shape, 0)))
+        say(r, "launch", "with --market any a machine of pool %s would be launched for it: from %s",
+            o->row.pool, price_of(o, s).s);
+    vary(r, &v);
+    v.extras.constraint = (struct constraint){0};
+    v.extras.gpu = (struct gpu_kind){0};
+    v.extras.nodes[0] = '\0';
+    if (s->extras &&
+        (s->extras->nodes[0] || s->extras->constraint.n_names > 0 || s->extras->gpu.model[0] ||
+            s->extras->gpu.memory_mib > 0) &&
+        (o = launches(r, &v.shape, 0)))
+        say(r, "launch",
+            "with GPUs of any kind and without --constraint and --nodelist a machine of pool %s "
+            "would be launched for it: from %s",
+            o->row.pool, price_of(o, s).s);
+}
+
+/* ---- what an administrator can change ---- */
+
+static void try_max_nodes(struct remedies *r)
+{
+    struct variant v;
+    vary(r, &v);
+    const struct offer *o = launches(r, &v.shape, v.shape.least);
+    if (!o || pool_boots_fail(o->pool) || pool_limits(o->pool).nodes >= v.shape.least)
+        return;
+    say(r, "max-nodes",
+        "if max_nodes of pool %s were %" PRId64 " instead of %" PRId32
+        " a machine would be launched for it: from %s",
+        o->row.pool, o->pool->row.max_nodes + v.shape.least - pool_limits(o->pool).nodes,
+        o->pool->row.max_nodes, price_of(o, &v.shape).s);
+}
+
+static int64_t needed(const struct remedies *r, const struct shape *s, const struct allowance *w,
+    enum limit_kind kind)
+{
+    int64_t node;
+    switch (kind) {
+    case LIMIT_RUNNING:
+        return w->used[kind] + 1;
+    case LIMIT_GPUS:
+        return w->used[kind] + (int64_t)s->least * s->need.gpus;
+    case LIMIT_MCPU:
+        return (w->used[kind] + s->least * s->mcpu + 999) / 1000 * 1000;
+    case LIMIT_UUSD_H:
+        if (!shape_starts_now(r->m, s, r->now, &node))
+            return 0;
+        const struct node *n = model_node(r->m, node);
+        return (w->used[kind] +
+                   s->least * resources_share(shape_takes(s, &n->row.total), &n->row.total,
+                                  n->row.price_uusd_h) +
+                   9999) /
+               10000 * 10000;
+    case LIMIT_SUBMITTED:
+    case LIMIT_KINDS:
+        break;
+    }
+    return 0;
+}
+
+static void amount(enum limit_kind kind, int64_t n, char *out, size_t size)
+{
+    if (kind == LIMIT_UUSD_H)
+        text_format(out, size, "$%" PRId64 ".%02" PRId64, n / 1000000, n % 1000000 / 10000);
+    else
+        text_format(out, size, "%" PRId64, kind == LIMIT_MCPU ? n / 1000 : n);
+}
+
+static void try_limit(struct remedies *r, bool of_team, enum limit_kind kind)
+{
+    struct variant v;
+    vary(r, &v);
+    struct allowance *w = of_team ? &v.team.may : &v.account.may;
+    int64_t is = w->most[kind];
+    if (is == LIMIT_NONE)
+        return;
+    w->most[kind] = LIMIT_NONE;
+    int64_t most = needed(r, &v.shape, w, kind);
+    w->most[kind] = most;
+    if (most <= is || !starts(r, &v.shape))
+        return;
+    char with[32], now[32];
+    amount(kind, most, with, sizeof with);
+    amount(kind, is, now, sizeof now);
+    say(r, "raise-limit", "if %s of %s%s were %s instead of %s %s",
+        kind == LIMIT_MCPU && of_team && v.team.quota_mcpu > 0 ? "max_cpus or the quota"
+                                                               : limit_names[kind],
+        of_team ? "team " : "", of_team ? v.team.name : v.account.row.user, with, now,
+        where(r, &v.shape).s);
+}
+
+/* ---- what keeps it out of the queue ---- */
+
+static void try_waits(struct remedies *r)
+{
+    const struct job_row *row = &r->job->row;
+    struct variant v;
+    vary(r, &v);
+    bool begins = row->begin_at.ms > r->now.wall.ms;
+    struct job_row other = *row;
+    other.begin_at = WALL_NONE;
+    bool is_shut = window_not_before(r->m, &other, r->now.wall).ms > r->now.wall.ms;
+    if (!list_is_empty(&job_side(r->job)->depends) ||
+        (row->hold != HOLD_NONE) + begins + is_shut != 1 || !starts(r, &v.shape))
+        return;
+    if (row->hold == HOLD_STORE)
+        say(r, "release",
+            "once the store of its checkpoints can be used again, released %s: belay release "
+            "%" PRId64,
+            where(r, &v.shape).s, row->id);
+    else if (row->hold != HOLD_NONE)
+        say(r, "release", "released %s: belay release %" PRId64, where(r, &v.shape).s, row->id);
+    else if (begins)
+        say(r, "begin", "without --begin %s", where(r, &v.shape).s);
+    else
+        say(r, "window", "without --window %s", where(r, &v.shape).s);
+}
+
+size_t core_remedies(
+    const struct model *m, struct stamp now, int64_t job, struct reason *out, size_t max)
+{
+    const struct job *j = model_job(m, job);
+    return j && !job_attempt(j) && j->row.state == JOB_PENDING ? remedies_for(m, now, j, out, max)
+                                                               : 0;
+}
+
+size_t remedies_for(
+    const struct model *m, struct stamp now, const struct job *j, struct reason *out, size_t max)
+{
+    struct remedies r = {.m = m, .now = now, .job = j, .out = out, .max = max};
+    struct variant v;
+    if (r.job->is_waiting) {
+        try_waits(&r);
+        return r.n;
+    }
+    vary(&r, &v);
+    if (array_is_full(r.job)) {
+        if (starts(&r, &v.shape))
+            say(&r, "array-limit", "with more than %%%" PRId32 " of its tasks at once another %s",
+                r.job->array->row.at_once, where(&r, &v.shape).s + 3);
+        return r.n;
+    }
+    if (starts(&r, &v.shape) || launches(&r, &v.shape, 0))
+        return 0;
+    try_time(&r);
+    try_extras(&r);
+    try_pool(&r);
+    try_nodes(&r);
+    try_size(&r);
+    try_launches(&r);
+    for (int kind = 0; kind < LIMIT_SUBMITTED; kind++) {
+        try_limit(&r, false, (enum limit_kind)kind);
+        try_limit(&r, true, (enum limit_kind)kind);
+    }
+    try_max_nodes(&r);
+    return r.n;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is remembered of ends, and how much of it is enough to go by.
+ */
+#include "scheduler/core/forecast/runtimes.h"
+#include "scheduler/core/impl.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+
+#define KEY_MAX (2 * CORE_NAME_MAX + 2)
+/* ends after which a name speaks for itself; likewise a user, and all together */
+#define NAME_ENOUGH 3
+#define USER_ENOUGH 5
+#define ALL_ENOUGH 8
+#define TRIES 4
+#define OVERDUE_MS 30000 /* what has run for its whole limit is stopped within this */
+/* half of those without a limit that have just begun run for longer, if nothing is known */
+#define FIRST_MS 600000
+
+struct named {
+    struct runtimes ends;
+    char key[KEY_MAX];
+    struct link by_use;
+};
+
+static void runtimes_add(struct runtimes *r, int64_t used_ms, int64_t asked_ms)
+{
+    r->of[r->next].used_ms = used_ms > 0 ? used_ms : 0;
+    r->of[r->next].asked_ms = asked_ms;
+    r->next = (r->next + 1) % RUNTIMES_KEPT;
+    r->n += r->n < RUNTIMES_KEPT;
+}
+
+/* What that one would have run with this limit. */
+static int64_t scaled(const struct runtimes *r, int32_t k, int64_t limit_ms)
+{
+    int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
+    if (limit_ms == 0)
+        return used;
+    if (asked == 0 || used >= asked)
+        return asked == 0 && used < limit_ms ? used : limit_ms;
+    return (int64_t)((double)limit_ms * ((double)used / (double)asked));
+}
+
+static int64_t guess(int64_t limit_ms, int64_t elapsed_ms, double u)
+{
+    int64_t from = elapsed_ms > FIRST_MS ? elapsed_ms : FIRST_MS;
+    if (limit_ms > elapsed_ms)
+        return elapsed_ms + 1 + (int64_t)(u * (double)(limit_ms - elapsed_ms - 1));
+    if (limit_ms > 0)
+        return elapsed_ms + OVERDUE_MS;
+    int64_t ms = u < 0.99 ? (int64_t)((double)from / (1 - u)) : 100 * from;
+    if (ms > RUNTIMES_MAX_MS)
+        ms = RUNTIMES_MAX_MS;
+    return ms > elapsed_ms ? ms : elapsed_ms + FIRST_MS;
+}
+
+static bool is_longer(const struct runtimes *r, int32_t k, int64_t limit_ms, int64_t elapsed_ms)
+{
+    int64_t used = r->of[k].used_ms, asked = r->of[k].asked_ms;
+    if (limit_ms == 0 || asked == 0)
+        return scaled(r, k, limit_ms) > elapsed_ms;
+    return limit_ms > elapsed_ms &&
+           (used >= asked || (double)used * (double)limit_ms > (double)elapsed_ms * (double)asked);
+}
+
+int64_t runtimes_draw(
+    const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms, uint64_t random)
+{
+    int32_t longer[RUNTIMES_KEPT], n = 0;
+    uint64_t from = random;
+    /* as good as looking at all, and mostly enough */
+    for (int k = 0; r && r->n > 0 && k < TRIES; k++, from >>= 8) {
+        int32_t one = (int32_t)((from & 0xff) % (uint64_t)r->n);
+        if (is_longer(r, one, limit_ms, elapsed_ms))
+            return scaled(r, one, limit_ms) > elapsed_ms ? scaled(r, one, limit_ms)
+                                                         : elapsed_ms + 1;
+    }
+    for (int32_t k = 0; r && k < r->n; k++)
+        if (is_longer(r, k, limit_ms, elapsed_ms))
+            longer[n++] = k;
+    if (n > 0) {
+        int64_t ms = scaled(r, longer[(from & 0xff) % (uint64_t)n], limit_ms);
+        return ms > elapsed_ms ? ms : elapsed_ms + 1;
+    }
+    return guess(limit_ms, elapsed_ms, (double)(random >> 11) * 0x1p-53);
+}
+
+int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapsed_ms)
+{
+    double sum = 0;
+    int n = 0;
+    for (int32_t k = 0; r && k < r->n; k++)
+        if (is_longer(r, k, limit_ms, elapsed_ms)) {
+            sum += (double)scaled(r, k, limit_ms);
+            n++;
+        }
+    int64_t ms = n > 0 ? (int64_t)(sum / n) : guess(limit_ms, elapsed_ms, 0.5);
+    return ms > elapsed_ms ? ms : elapsed_ms + 1;
+}
+
+void runtimes_range(
+    const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms)
+{
+    int64_t least = INT64_MAX, most = limit_ms;
+    for (int32_t k = 0; r && k < r->n; k++) {
+        int64_t ms = scaled(r, k, limit_ms);
+        least = ms < least ? ms : least;
+        most = ms > most ? ms : most;
+    }
+    *ret_least_ms = least == INT64_MAX ? 0 : least;
+    *ret_most_ms = most;
+}
+
+/* ---- whose ---- */
+
+static void key_of(const struct job_row *r, char *out)
+{
+    text_format(out, KEY_MAX, "%s\n%s", r->user, r->name);
+}
+
+static struct runtimes *of_name(struct model *m, const struct job_row *r)
+{
+    char key[KEY_MAX];
+    key_of(r, key);
+    struct named *n = smap_get(&m->runtimes_named, key);
+    if (!n) {
+        if (smap_size(&m->runtimes_named) >= RUNTIMES_NAMES_MAX) {
+            struct named *oldest =
+                LIST_ENTRY(list_first(&m->runtimes_by_use), struct named, by_use);
+            smap_remove(&m->runtimes_named, oldest->key);
+            link_remove(&oldest->by_use);
+            free(oldest);
+        }
+        n = mem_alloc(sizeof *n);
+        memcpy(n->key, key, sizeof key);
+        smap_put(&m->runtimes_named, key, n);
+    }
+    link_remove(&n->by_use);
+    list_push_back(&m->runtimes_by_use, &n->by_use);
+    return &n->ends;
+}
+
+static bool says_how_long(enum end_kind end)
+{
+    return end == END_SUCCEEDED || end == END_FAILED || end == END_TIMEOUT || end == END_USER ||
+           end == END_CHECKPOINTED;
+}
+
+void model_load_runtime(struct model *m, const struct job_row *r, int64_t used_ms)
+{
+    struct account *a = account_find(m, r->team, r->user);
+    if (!says_how_long(r->end) || used_ms < 0)
+        return;
+    runtimes_add(of_name(m, r), used_ms, r->time_limit_ms);
+    if (a)
+        runtimes_add(&a->ends, used_ms, r->time_limit_ms);
+    runtimes_add(&m->runtimes, used_ms, r->time_limit_ms);
+}
+
+void runtimes_note(struct model *m, const struct job *j, enum end_kind end, int64_t used_ms)
+{
+    struct job_row r = {.end = end, .time_limit_ms = j->row.time_limit_ms};
+    memcpy(r.user, j->row.user, sizeof r.user);
+    memcpy(r.team, j->row.team, sizeof r.team);
+    memcpy(r.name, j->row.name, sizeof r.name);
+    model_load_runtime(m, &r, used_ms);
+}
+
+const struct runtimes *runtimes_of_account(const struct model *m, const struct account *a)
+{
+    if (a && a->ends.n >= USER_ENOUGH)
+        return &a->ends;
+    return m->runtimes.n >= ALL_ENOUGH ? &m->runtimes : NULL;
+}
+
+const struct runtimes *runtimes_of(const struct model *m, const struct job *j)
+{
+    char key[KEY_MAX];
+    key_of(&j->row, key);
+    const struct named *n = smap_get(&m->runtimes_named, key);
+    return n && n->ends.n >= NAME_ENOUGH ? &n->ends : runtimes_of_account(m, j->account);
+}
+
+void runtimes_destroy_all(struct model *m)
+{
+    const char *key;
+    void *n;
+    for (size_t pos = 0; (n = smap_next(&m->runtimes_named, &pos, &key)) != NULL;)
+        free(n);
+    smap_deinit(&m->runtimes_named);
+}

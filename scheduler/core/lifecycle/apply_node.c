@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events about nodes: agents that join, are heard of, warn, are drained, vanish and come back.
+ */
+#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/spot_observations.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* What a user named, or NULL with the error set. */
+static struct node *named_node(const struct model *m, int64_t id, struct err *e)
+{
+    struct node *n = model_node(m, id);
+    if (!n)
+        err_set(e, ERR_NOT_FOUND, "there is no node %" PRId64 " (any more)", id);
+    return n;
+}
+
+void node_gone(struct model *m, struct node *n, struct stamp now, const char *text)
+{
+    n->row.gone_at = now.wall;
+    node_move(m, n, NODE_GONE, now);
+    attempts_end_all(m, now, n, text);
+    if (!n->instance)
+        ledger_idle(m, n, now.wall);
+    node_unindex(m, n);
+    retire_node(m, n);
+}
+
+/* ---- joining ---- */
+
+/* host, host-2, host-3 ... */
+static void unique_name(const struct model *m, const char *host, char out[CORE_NAME_MAX])
+{
+    str_copy(out, CORE_NAME_MAX, host[0] ? host : "node");
+    for (int64_t k = 2; smap_get(&m->names, out); k++)
+        text_format(out, CORE_NAME_MAX, "%.40s-%" PRId64, host[0] ? host : "node", k);
+}
+
+/* The machine may have changed while the agent was away; what runs on it keeps what it has. Who has
+ * all of it goes on having that, and nobody comes beside it: such a node stays as it was. */
+static void set_total(struct node *n, const struct resources *total)
+{
+    struct resources used = n->row.total, room = *total;
+    const struct link *first = list_first(&n->attempts);
+    if (first && shape_is_exclusive(LIST_ENTRY(first, struct attempt, on_node)->job->shape))
+        return;
+    resources_take(&used, &n->free);
+    if (!resources_fit(&used, total))
+        return;
+    resources_take(&room, &used);
+    n->row.total = *total;
+    n->free = room;
+}
+
+static void node_return(struct model *m, struct node *n, struct stamp now)
+{
+    enum node_state to = n->row.drain ? NODE_DRAINING : NODE_UP;
+    if (n->row.notice == NOTICE_TYPE_RECLAIM && wall_is_set(n->row.notice_deadline) &&
+        n->row.notice_deadline.ms > now.wall.ms) {
+        to = NODE_NOTICED;
+    } else {
+        n->row.notice = NOTICE_TYPE_NONE;
+        n->row.notice_deadline = WALL_NONE;
+    }
+    n->idle_since = now.mono;
+    node_move(m, n, to, now);
+    history(m, now, "returned", (struct history_of){.node = n}, "%s is back", n->row.name);
+}
+
+static void seen(struct model *m, struct node *n, struct stamp now)
+{
+    n->last_seen = now.mono;
+    ledger_seen(m, n, now.wall);
+    if (n->row.state == NODE_LOST) {
+        node_return(m, n, now);
+        return;
+    }
+    link_remove(&n->by_seen);
+    list_push_back(&m->by_seen, &n->by_seen);
+}
+
+/* What its agent tells. */
+static void set_extras(
+    struct node *n, const struct gpu_kind *gpu, const char *features, const char *resources)
+{
+    n->row.gpu = (struct gpu_kind){.memory_mib = gpu->memory_mib};
+    STR_COPY(n->row.gpu.model, gpu->model);
+    STR_COPY(n->row.features, features);
+    STR_COPY(n->row.resources, resources);
+    node_describe(n);
+}
+
+static int rejoin(struct model *m, struct node *n, const struct event *ev,
+    struct outcome *ret_outcome, struct err *e)
+{
+    const struct node_row *r = ev->join.node;
+    if (n->row.instance != ev->join.instance)
+        return err_set(e, ERR_DENIED,
+            "this key is node %s's, which did not come from instance %" PRId64, n->row.name,
+            ev->join.instance);
+    seen(m, n, ev->now);
+    STR_COPY(n->row.address, r->address);
+    STR_COPY(n->row.version, r->version);
+    set_total(n, &r->total);
+    set_extras(n, &r->gpu, r->features, r->resources);
+    node_refresh(m, n, true); /* before others are put beside what it had free */
+    rack_accept(n->rack);
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
+    node_set_criu(m, n, r->criu, r->criu_text);
+    node_refresh(m, n, true);
+    limits_repriced(m, n);
+    touch_node(m, n);
+    ret_outcome->id = n->row.id;
+    return 0;
+}
+
+static int instance_to_join(
+    struct model *m, int64_t id, struct instance **ret_instance, struct err *e)
+{
+    struct instance *i = model_instance(m, id);
+    if (!i || i->row.state == INSTANCE_ENDING)
+        return err_set(e, ERR_CONFLICT, "instance %" PRId64 " is %s: its machine cannot join", id,
+            i ? "being ended" : "gone");
+    if (i->node)
+        return err_set(e, ERR_DENIED,
+            "the join token of instance %" PRId64 " was used already, by another key", id);
+    *ret_instance = i;
+    return 0;
+}
+
+static void instance_joined(struct model *m, struct instance *i, struct node *n, struct stamp now)
+{
+    struct offer *o = i->offer;
+    i->node = n;
+    i->row.node = n->row.id;
+    i->row.joined_at = now.wall;
+    /* the join may come before the provider's answer */
+    if (!wall_is_set(i->row.launched_at) && i->offer)
+        sightings_note(m, i->offer, SIGHTING_THERE, now.wall);
+    if (!wall_is_set(i->row.launched_at))
+        ledger_launched(m, i, WALL_NONE, now);
+    i->row.boot_uusd = core_instance_uusd(&i->row, now.wall);
+    instance_move(m, i, INSTANCE_RUNNING, now);
+    boots_joined(m, i, now);
+    if (!o)
+        return;
+    offer_saw(o, &n->row.total);
+    o->row.refused_in_a_row = 0;
+    if (now.wall.ms > i->row.intended_at.ms) {
+        o->row.boots++;
+        o->row.boot_ms += now.wall.ms - i->row.intended_at.ms;
+    }
+    touch_offer(m, o);
+}
+
+static void describe_node(const struct node_row *r, char *out, size_t size)
+{
+    char memory[32], gpus[32] = "";
+    str_format_bytes((uint64_t)r->total.memory_mib << 20, memory, sizeof memory);
+    if (r->total.gpus)
+        text_format(gpus, sizeof gpus, ", %" PRId32 " gpus", r->total.gpus);
+    text_format(out, size, "%s joined: %" PRId32 " cpus%s, %s, %s", r->name, r->total.cpus, gpus,
+        memory, market_names[r->market]);
+}
+
+static int check_join(const struct node_row *r, const struct pool *p, bool elastic, struct err *e)
+{
+    if (r->total.cpus < 1 || r->total.gpus < 0 || r->total.memory_mib < 0 || !r->key_hash[0])
+        return err_set(e, ERR_INVALID, "node '%s': it needs a key and at least 1 cpu", r->name);
+    if (!p)
+        return err_set(
+            e, ERR_NOT_FOUND, "node '%s' joins pool '%s', which does not exist", r->name, r->pool);
+    if (!elastic && p->row.elastic)
+        return err_set(e, ERR_CONFLICT,
+            "node '%s' cannot join pool '%s' by itself: the pool is elastic", r->name, r->pool);
+    return 0;
+}
+
+int apply_join(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct node_row *r = ev->join.node;
+    struct instance *i = NULL;
+    struct node *n = model_node_by_key(m, r->key_hash);
+    int rc = 0;
+    if (n)
+        return rejoin(m, n, ev, ret_outcome, e);
+    if (ev->join.instance != CORE_ID_NONE)
+        rc = instance_to_join(m, ev->join.instance, &i, e);
+    struct pool *p = i ? i->pool : model_pool(m, r->pool);
+    if (rc == 0)
+        rc = check_join(r, p, i != NULL, e);
+    if (rc)
+        return rc;
+    n = slab_take(&m->node_slab, sizeof *n);
+    n->row = (struct node_row){
+        .id = m->next.next_node++,
+        .instance = ev->join.instance,
+        .state = NODE_UP,
+        .total = r->total,
+        .price_uusd_h = i ? i->row.price_uusd_h : p->row.usd_per_hour_uusd,
+        .on_demand_uusd_h = i ? i->row.on_demand_uusd_h : p->row.usd_per_hour_uusd,
+        .market = i ? i->row.market : MARKET_OWNED,
+        .notice_deadline = WALL_NONE,
+        .joined_at = ev->now.wall,
+        .gone_at = WALL_NONE,
+        .priced_at = WALL_NONE,
+        .used_until = WALL_NONE,
+        .settled_at = WALL_NONE,
+    };
+    unique_name(m, r->name, n->row.name);
+    STR_COPY(n->row.pool, p->row.name);
+    STR_COPY(n->row.address, r->address);
+    STR_COPY(n->row.key_hash, r->key_hash);
+    STR_COPY(n->row.version, r->version);
+    n->free = r->total;
+    n->pool = p;
+    n->instance = i;
+    n->last_seen = n->since = n->idle_since = ev->now.mono;
+    if (i)
+        instance_joined(m, i, n, ev->now);
+    else
+        ledger_joined(n, ev->now.wall);
+    n->row.criu = r->criu;
+    STR_COPY(n->row.criu_text, r->criu_text);
+    set_extras(n, &r->gpu, r->features, r->resources);
+    node_index(m, n);
+    node_set_criu(m, n, r->criu, r->criu_text); /* its pool may not know */
+    touch_node(m, n);
+    char what[CORE_TEXT_MAX];
+    describe_node(&n->row, what, sizeof what);
+    history(m, ev->now, "joined", (struct history_of){.node = n}, "%s", what);
+    ret_outcome->id = n->row.id;
+    return 0;
+}
+
+int apply_facts(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->facts.node);
+    ret_outcome->id = ev->facts.node;
+    if (ev->facts.criu < CRIU_UNKNOWN || ev->facts.criu > CRIU_GPU)
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": an ability of unknown kind %d",
+            ev->facts.node, (int)ev->facts.criu);
+    if (!n)
+        return 0;
+    node_set_criu(m, n, ev->facts.criu, ev->facts.criu_text);
+    if (strcmp(n->row.features, ev->facts.features) == 0 &&
+        strcmp(n->row.resources, ev->facts.resources) == 0 &&
+        strcmp(n->row.gpu.model, ev->facts.gpu.model) == 0 &&
+        n->row.gpu.memory_mib == ev->facts.gpu.memory_mib)
+        return 0;
+    set_extras(n, &ev->facts.gpu, ev->facts.features, ev->facts.resources);
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
+    node_refresh(m, n, true);
+    touch_node(m, n);
+    return 0;
+}
+
+static void set_throttle(struct model *m, struct node *n, enum throttle to, struct stamp now)
+{
+    if (to == n->throttle)
+        return;
+    if (to != THROTTLE_NONE)
+        history(m, now, "throttled", (struct history_of){.node = n},
+            "%s is held back by %s: it is given nothing new", n->row.name,
+            to == THROTTLE_HEAT    ? "heat"
+            : to == THROTTLE_POWER ? "a limit of power"
+                                   : "its board");
+    else
+        history(m, now, "recovered", (struct history_of){.node = n}, "%s is not held back any more",
+            n->row.name);
+    n->throttle = to;
+    if (!node_takes_work(n))
+        gang_node_leaves(m, n);
+    node_refresh(m, n, true);
+}
+
+int apply_condition(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = model_node(m, ev->condition.node);
+    ret_outcome->id = ev->condition.node;
+    if (ev->condition.throttle < THROTTLE_NONE || ev->condition.throttle > THROTTLE_BOARD ||
+        ev->condition.watts < 0)
+        return err_set(e, ERR_INVALID,
+            "node %" PRId64
+            ": held back by what is of unknown kind %d, or it draws less than nothing",
+            ev->condition.node, (int)ev->condition.throttle);
+    if (!n)
+        return 0;
+    set_throttle(m, n, ev->condition.throttle, ev->now);
+    rack_measured(m, n, ev->condition.watts);
+    return 0;
+}
+
+int apply_heartbeat(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    (void)e;
+    struct node *n = model_node(m, ev->heartbeat.node);
+    ret_outcome->id = ev->heartbeat.node;
+    if (n)
+        seen(m, n, ev->now);
+    return 0;
+}
+
+/* ---- warnings, drains, losses ---- */
+
+static void describe_notice(const struct event *ev, const struct node *n, char *out, size_t size)
+{
+    int64_t left = wall_is_set(ev->notice.deadline) ? ev->notice.deadline.ms - ev->now.wall.ms : 0;
+    char in[32];
+    time_format_duration(left > 0 ? left : 0, in, sizeof in);
+    const char *kind = notice_type_names[ev->notice.kind];
+    if (wall_is_set(ev->notice.deadline))
+        text_format(out, size, "%s notice on %s: %s left", kind, n->row.name, in);
+    else
+        text_format(out, size, "%s notice on %s", kind, n->row.name);
+}
+
+/* Not a reason to leave, but to save early and more often: core_reclaims_per_hour. */
+static void instance_rebalanced(struct model *m, struct instance *i)
+{
+    if (i->row.rebalanced)
+        return;
+    i->row.rebalanced = true;
+    touch_instance(m, i);
+    if (!i->offer)
+        return;
+    i->offer->row.rebalances++;
+    touch_offer(m, i->offer);
+}
+
+/* The agent has started anew and knows of no notice. A machine that is no instance was shut down or
+ * rebooted and is back; an instance goes on leaving: it is replaced already. */
+static void notice_is_over(struct model *m, struct node *n, struct stamp now)
+{
+    if (n->instance || n->row.notice != NOTICE_TYPE_RECLAIM)
+        return;
+    seen(m, n, now);
+    n->row.notice = NOTICE_TYPE_NONE;
+    n->row.notice_deadline = WALL_NONE;
+    touch_node(m, n);
+    if (n->row.state != NODE_NOTICED)
+        return;
+    node_move(m, n, n->row.drain ? NODE_DRAINING : NODE_UP, now);
+    history(m, now, "returned", (struct history_of){.node = n}, "%s is back", n->row.name);
+}
+
+int apply_notice(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    enum notice_type kind = ev->notice.kind;
+    if ((int)kind < NOTICE_TYPE_NONE || kind > NOTICE_TYPE_RECLAIM)
+        return err_set(e, ERR_INVALID, "node %" PRId64 ": a notice of unknown kind %d",
+            ev->notice.node, (int)kind);
+    struct node *n = model_node(m, ev->notice.node);
+    ret_outcome->id = ev->notice.node;
+    if (n && kind == NOTICE_TYPE_NONE)
+        notice_is_over(m, n, ev->now);
+    if (!n || kind <= n->row.notice)
+        return 0; /* told before, or a lesser one */
+    seen(m, n, ev->now);
+    n->row.notice = kind;
+    n->row.notice_deadline = ev->notice.deadline;
+    touch_node(m, n);
+    char what[CORE_TEXT_MAX];
+    describe_notice(ev, n, what, sizeof what);
+    if (list_is_empty(&n->attempts))
+        history(m, ev->now, "notice", (struct history_of){.node = n, .a = ev->notice.deadline.ms},
+            "%s", what);
+    LIST_FOREACH (&n->attempts, l)
+        history(m, ev->now, "notice",
+            (struct history_of){.attempt = LIST_ENTRY(l, struct attempt, on_node),
+                .node = n,
+                .a = ev->notice.deadline.ms},
+            "%s", what);
+    if (kind == NOTICE_TYPE_REBALANCE && n->instance)
+        instance_rebalanced(m, n->instance);
+    if (kind != NOTICE_TYPE_RECLAIM)
+        return 0;
+    node_move(m, n, NODE_NOTICED, ev->now);
+    if (n->instance)
+        instance_reclaimed(m, n->instance, ev->now);
+    LIST_FOREACH (&n->attempts, l)
+        gang_follow(m, LIST_ENTRY(l, struct attempt, on_node));
+    return 0;
+}
+
+int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = named_node(m, ev->drain.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = n->row.id;
+    if (n->row.drain)
+        return 0;
+    n->row.drain = true;
+    touch_node(m, n);
+    history(
+        m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied", n->row.name);
+    if (n->row.state == NODE_UP)
+        node_move(m, n, NODE_DRAINING, ev->now);
+    LIST_FOREACH (&n->attempts, l)
+        job_stop(m, LIST_ENTRY(l, struct attempt, on_node)->job, END_DRAINED, true);
+    return 0;
+}
+
+int apply_undrain(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = named_node(m, ev->undrain.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = n->row.id;
+    if (!n->row.drain)
+        return 0;
+    n->row.drain = false;
+    touch_node(m, n);
+    history(
+        m, ev->now, "undrain", (struct history_of){.node = n}, "%s takes work again", n->row.name);
+    if (n->row.state == NODE_DRAINING)
+        node_move(m, n, NODE_UP, ev->now);
+    return 0;
+}
+
+int apply_node_delete(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = named_node(m, ev->node_delete.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
+    if (!list_is_empty(&n->attempts))
+        return err_set(e, ERR_CONFLICT, "node %s still runs jobs: drain it first", n->row.name);
+    ret_outcome->id = n->row.id;
+    if (n->instance) {
+        struct event end = {.type = EV_END_INSTANCE,
+            .now = ev->now,
+            .end_instance = {.instance = n->row.instance, .text = "its node was deleted"}};
+        return apply_end_instance(m, &end, &(struct outcome){0}, e);
+    }
+    history(m, ev->now, "gone", (struct history_of){.node = n}, "%s was deleted", n->row.name);
+    node_gone(m, n, ev->now, "deleted");
+    return 0;
+}
+
+int apply_node_lost(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct node *n = named_node(m, ev->lost.node, e);
+    if (!n)
+        return ERR_NOT_FOUND;
+    ret_outcome->id = n->row.id;
+    if (n->row.state == NODE_LOST)
+        return 0;
+    char silent[32], what[CORE_TEXT_MAX];
+    time_format_duration(ev->now.mono.ms - n->last_seen.ms, silent, sizeof silent);
+    text_format(what, sizeof what, "not heard of for %s", silent);
+    history(m, ev->now, "lost", (struct history_of){.node = n}, "%s: %s", n->row.name, what);
+    node_move(m, n, NODE_LOST, ev->now);
+    attempts_end_all(m, ev->now, n, what);
+    return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/core/lifecycle/retries.h"
+
+#include "base/str.h"
+#include "scheduler/core/impl.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define WORD_MAX 32
+
+const char *const retry_kind_names[] = {
+    "failed", "timeout", "node-lost", "reclaimed", "evicted", "drained", NULL};
+
+const struct retries retries_usual = {{[RETRY_FAILED] = 0,
+    [RETRY_TIMEOUT] = 0,
+    [RETRY_NODE_LOST] = 100,
+    [RETRY_RECLAIMED] = RETRIES_UNLIMITED,
+    [RETRY_EVICTED] = RETRIES_UNLIMITED,
+    [RETRY_DRAINED] = RETRIES_UNLIMITED}};
+
+/* ---- texts ---- */
+
+int retries_parse_number(const char *text, int32_t *ret_n, struct err *e)
+{
+    int64_t n = RETRIES_UNLIMITED;
+    if (!str_eq(text, "unlimited") && str_to_i64(text, 0, RETRIES_MAX, "how often", &n, e) != 0)
+        return err_wrap(e, "expected a number or unlimited");
+    *ret_n = n == 0 ? RETRIES_NEVER : (int32_t)n;
+    return 0;
+}
+
+static int kind_of(const char *word, enum retry_kind *ret_kind, struct err *e)
+{
+    char shown[STR_SHOW_MAX];
+    for (int k = 0; k < RETRY_KINDS; k++)
+        if (str_eq(word, retry_kind_names[k])) {
+            *ret_kind = (enum retry_kind)k;
+            return 0;
+        }
+    return err_set(e, ERR_INVALID,
+        "expected failed, timeout, node-lost, reclaimed, evicted or drained, found %s",
+        str_show(word, shown));
+}
+
+/* "failed=2" */
+static int parse_one(char *item, struct retries *r, struct err *e)
+{
+    char *eq = strchr(item, '='), shown[STR_SHOW_MAX];
+    enum retry_kind kind;
+    if (!eq)
+        return err_set(e, ERR_INVALID, "expected END=N, found %s", str_show(item, shown));
+    *eq = '\0';
+    int rc = kind_of(item, &kind, e);
+    if (rc == 0 && r->n[kind] != 0)
+        rc = err_set(e, ERR_INVALID, "%s is there twice", item);
+    if (rc == 0 && (rc = retries_parse_number(eq + 1, &r->n[kind], e)) != 0)
+        err_wrap(e, "%s", item);
+    return rc;
+}
+
+int retries_parse(const char *text, struct retries *ret_retries, struct err *e)
+{
+    struct retries r = {0};
+    int rc = 0;
+    while (rc == 0 && *text) {
+        char item[WORD_MAX], shown[STR_SHOW_MAX];
+        size_t n = strcspn(text, ",");
+        if (n >= sizeof item)
+            return err_set(e, ERR_INVALID, "expected END=N, found %s", str_show(text, shown));
+        memcpy(item, text, n);
+        item[n] = '\0';
+        rc = parse_one(item, &r, e);
+        text += n + (text[n] == ',');
+    }
+    if (rc == 0)
+        *ret_retries = r;
+    return rc;
+}
+
+void retries_format(const struct retries *r, char out[RETRIES_TEXT_MAX])
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        const char *comma = n > 0 ? "," : "";
+        if (r->n[k] == 0 || r->n[k] == RETRIES_USUAL)
+            continue;
+        if (r->n[k] == RETRIES_UNLIMITED)
+            text_format(
+                out + n, RETRIES_TEXT_MAX - n, "%s%s=unlimited", comma, retry_kind_names[k]);
+        else
+            text_format(out + n, RETRIES_TEXT_MAX - n, "%s%s=%" PRId32, comma, retry_kind_names[k],
+                r->n[k] == RETRIES_NEVER ? 0 : r->n[k]);
+        n = strlen(out);
+    }
+}
+
+/* ---- what they come to ---- */
+
+/* Of a wish that says something. */
+static int32_t meant(int32_t wish, int k)
+{
+    return wish == RETRIES_NEVER ? 0 : wish == RETRIES_USUAL ? retries_usual.n[k] : wish;
+}
+
+int retries_resolve(const struct retries *job, const struct retries *pool,
+    const struct retry_options *o, struct retries *ret_retries, struct err *e)
+{
+    struct retries r;
+    for (int k = 0; k < RETRY_KINDS; k++) {
+        int32_t wish = job->n[k] ? job->n[k] : pool && pool->n[k] ? pool->n[k] : o->usual.n[k];
+        int32_t most = o->most.n[k] ? meant(o->most.n[k], k) : RETRIES_UNLIMITED;
+        if (job->n[k] > most)
+            return err_set(e, ERR_INVALID,
+                "it asks to be queued again more often than belayd's configuration allows after an "
+                "end as %s, "
+                "which is %" PRId32 " times",
+                retry_kind_names[k], most);
+        r.n[k] = wish ? meant(wish, k) : retries_usual.n[k];
+        r.n[k] = r.n[k] < most ? r.n[k] : most;
+    }
+    *ret_retries = r;
+    return 0;
+}
+
+bool retries_are_none(const struct job_row *j)
+{
+    for (int k = 0; k < RETRY_KINDS; k++)
+        if (j->retries.n[k] > 0)
+            return false;
+    return true;
+}
+
+int32_t retries_left(const struct job_row *j, enum retry_kind kind)
+{
+    int32_t n = j->retries.n[kind];
+    return n == RETRIES_UNLIMITED ? n : j->used[kind] < n ? n - j->used[kind] : 0;
+}

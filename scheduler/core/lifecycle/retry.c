@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a job runs again after an attempt ended. Each end has its own rule and its own budget:
+ * what the world did never uses up the retries that are meant for bugs.
+ */
+#include "scheduler/core/impl.h"
+
+#include "scheduler/core/lifecycle/retries.h"
+#include <inttypes.h>
+
+enum rule { NEVER, ALWAYS, BUDGET, CHECKPOINTED_BOUND, STORE_BOUND };
+
+static const struct {
+    enum rule rule;
+    enum retry_kind budget;
+} rules[] = {
+    [END_NONE] = {NEVER},
+    [END_SUCCEEDED] = {NEVER},
+    [END_FAILED] = {BUDGET, RETRY_FAILED},
+    [END_USER] = {ALWAYS}, /* of a job that is not cancelled */
+    [END_TIMEOUT] = {BUDGET, RETRY_TIMEOUT},
+    [END_RECLAIMED] = {BUDGET, RETRY_RECLAIMED},
+    [END_NODE_LOST] = {BUDGET, RETRY_NODE_LOST},
+    [END_CAPACITY] = {ALWAYS},
+    [END_EVICTED] = {BUDGET, RETRY_EVICTED},
+    [END_BUDGET] = {ALWAYS},
+    [END_WINDOW] = {ALWAYS},
+    [END_DRAINED] = {BUDGET, RETRY_DRAINED},
+    [END_GANG] = {ALWAYS},
+    [END_CHECKPOINTED] = {CHECKPOINTED_BOUND},
+    /* held until somebody has seen to the store: no work is given up for it */
+    [END_STORE] = {ALWAYS},
+    [END_STORE_AWAY] = {STORE_BOUND},
+    [END_DRILLED] = {ALWAYS},
+    [END_DEPENDENCY] = {NEVER},
+    [END_DEADLINE] = {NEVER},
+};
+
+/* A program that failed or took too long says so itself. */
+static void describe_over(const struct job_row *j, enum retry_kind kind, char out[CORE_TEXT_MAX])
+{
+    int32_t n = j->retries.n[kind];
+    if (n == 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
+        text_format(out, CORE_TEXT_MAX, "it is not to be queued again after that%s",
+            retries_are_none(j) ? " (--no-requeue)" : "");
+    else if (kind == RETRY_NODE_LOST)
+        text_format(out, CORE_TEXT_MAX,
+            "lost its node %" PRId32 " times; it may be what brings nodes down", n);
+    else if (n > 0 && kind != RETRY_FAILED && kind != RETRY_TIMEOUT)
+        text_format(out, CORE_TEXT_MAX,
+            "it was queued again after that %" PRId32 " time%s, as often as it may be", n,
+            n == 1 ? "" : "s");
+}
+
+static struct verdict judge_budget(struct job_row *j, enum end_kind end, enum retry_kind kind)
+{
+    struct verdict v = {.end = end, .again = j->used[kind] < j->retries.n[kind]};
+    if (v.again)
+        j->used[kind]++;
+    else
+        describe_over(j, kind, v.text);
+    return v;
+}
+
+static struct verdict judge_checkpointed(struct job_row *j, bool saved)
+{
+    struct verdict v = {.end = END_FAILED};
+    if (retries_are_none(j)) {
+        text_format(v.text, sizeof v.text,
+            "exited with 85 (checkpointed, continue me), but is not to be queued again "
+            "(--no-requeue)");
+        return v;
+    }
+    j->used_checkpointed = saved ? 0 : j->used_checkpointed + 1;
+    if (j->used_checkpointed < JOB_CHECKPOINTED_MAX)
+        return (struct verdict){.end = END_CHECKPOINTED, .again = true};
+    text_format(v.text, sizeof v.text,
+        "exited with 85 (checkpointed, continue me) 3 times in a row without a new checkpoint");
+    return v;
+}
+
+/* Those before it in a row; j->end is still that of the attempt before. */
+static int32_t store_ends(const struct job_row *j)
+{
+    return j->end == END_STORE_AWAY ? j->quick_ends : 0;
+}
+
+/* The store may be out of reach of one node or zone only: another gets its turn, and then somebody
+ * has to look at it. */
+static struct verdict judge_store(const struct job_row *j)
+{
+    return (struct verdict){
+        .end = store_ends(j) + 1 < JOB_STORE_MAX ? END_STORE_AWAY : END_STORE, .again = true};
+}
+
+struct verdict retry_judge(struct job_row *j, enum end_kind end, bool saved)
+{
+    if (j->state == JOB_CANCELLING)
+        return (struct verdict){.end = end == END_SUCCEEDED ? END_SUCCEEDED : END_USER};
+    switch (rules[end].rule) {
+    case NEVER:
+    case ALWAYS:
+        return (struct verdict){.end = end, .again = rules[end].rule == ALWAYS};
+    case BUDGET:
+        return judge_budget(j, end, rules[end].budget);
+    case STORE_BOUND:
+        return judge_store(j);
+    case CHECKPOINTED_BOUND:
+        break;
+    }
+    return judge_checkpointed(j, saved);
+}
+
+#define QUICK_MS 60000
+#define PAUSE_FIRST_MS 2000
+#define PAUSE_MAX_MS 300000
+#define PAUSE_STORE_MS 5000 /* the attempt itself has tried for minutes */
+
+int64_t retry_pause(struct job_row *j, enum end_kind end, bool excused, int64_t ran_ms)
+{
+    if (end == END_STORE_AWAY) {
+        j->quick_ends = store_ends(j) + 1;
+        if (j->finish_ms != 0)
+            return 0;
+        return (PAUSE_STORE_MS << (j->quick_ends - 1)) +
+               (int64_t)((uint64_t)j->id * 2654435761u % (PAUSE_STORE_MS / 4));
+    }
+    bool quick = (end == END_FAILED || end == END_NODE_LOST) && !excused && ran_ms < QUICK_MS;
+    j->quick_ends = quick ? j->quick_ends + 1 : 0;
+    if (j->quick_ends < 2 || j->finish_ms != 0)
+        return 0;
+    int64_t pause = PAUSE_FIRST_MS;
+    for (int32_t k = 2; k < j->quick_ends && pause < PAUSE_MAX_MS; k++)
+        pause *= 2;
+    if (pause > PAUSE_MAX_MS)
+        pause = PAUSE_MAX_MS;
+    /* Those that ended together do not all come back together. */
+    return pause + (int64_t)((uint64_t)j->id * 2654435761u % (uint64_t)(pause / 4));
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model's own life, its look-ups, and the way from an event to the function that applies it.
+ */
+#include "scheduler/core/impl.h"
+#include "scheduler/core/deadline/spot_observations.h"
+
+#include "base/mem.h"
+#include <assert.h>
+#include <stdlib.h>
+
+struct model *model_create(const struct model_options *o)
+{
+    struct model *m = mem_alloc(sizeof *m);
+    m->options = *o;
+    m->next = (struct model_counters){1, 1, 1, 1, 1, 1, 1};
+    m->next_shape = m->next_kind = 1;
+    licences_init(m, o->licences, o->n_licences);
+    m->classes = mem_array(model_order(m)->n_qos, sizeof *m->classes);
+    for (size_t k = 0; k < model_order(m)->n_qos; k++)
+        m->classes[k] = (struct qos_class){.qos = &model_order(m)->qos[k], .index = (int32_t)k};
+    m->ordered_mono = MONO_NONE;
+    m->reserve_epoch = 1;
+    m->pace = o->pace ? *o->pace : pace_usual;
+    m->sightings = sightings_create();
+    budgets_init(m, o->budgets, o->n_budgets);
+    racks_init(m, o->racks, o->n_racks);
+    return m;
+}
+
+static void free_all(struct map *map)
+{
+    void *p;
+    for (size_t pos = 0; (p = map_next(map, &pos, &(int64_t){0})) != NULL;)
+        free(p);
+    map_deinit(map);
+}
+
+static void free_all_strings(struct smap *map)
+{
+    const char *key;
+    void *p;
+    for (size_t pos = 0; (p = smap_next(map, &pos, &key)) != NULL;)
+        free(p);
+    smap_deinit(map);
+}
+
+void model_destroy(struct model *m)
+{
+    if (!m)
+        return;
+    struct job *j;
+    budgets_destroy_all(m);
+    drills_destroy_all(m);
+    accounts_destroy_all(m);
+    waits_destroy_all(m);
+    for (size_t pos = 0; (j = map_next(&m->jobs, &pos, &(int64_t){0})) != NULL;) {
+        array_free(j);
+        free(j->side);
+    }
+    certificates_destroy_all(m);
+    sightings_destroy(m->sightings);
+    runtimes_destroy_all(m);
+    crons_destroy_all(m);
+    map_deinit(&m->jobs);
+    map_deinit(&m->nodes);
+    free_all(&m->instances);
+    free_all(&m->offers);
+    free_all(&m->leftovers);
+    free_all(&m->stored);
+    free_all(&m->extras);
+    smap_deinit(&m->extras_by_text);
+    free_all_strings(&m->labels);
+    map_deinit(&m->loaded_labels);
+    smap_deinit(&m->shapes);
+    smap_deinit(&m->kinds);
+    slab_deinit(&m->job_slab);
+    slab_deinit(&m->attempt_slab);
+    slab_deinit(&m->node_slab);
+    slab_deinit(&m->shape_slab);
+    slab_deinit(&m->standings);
+    slab_deinit(&m->kind_slab);
+    slab_deinit(&m->free_rooms);
+    free_all_strings(&m->pools);
+    smap_deinit(&m->tokens);
+    smap_deinit(&m->provider_ids);
+    smap_deinit(&m->keys);
+    smap_deinit(&m->names);
+    free(m->classes);
+    free(m->racks);
+    free(m->loaded);
+    notify_deinit(m);
+    changes_deinit(&m->out);
+    free(m);
+}
+
+static const apply_fn appliers[] = {
+    [EV_SUBMIT] = apply_submit,
+    [EV_CANCEL] = apply_cancel,
+    [EV_REQUEUE] = apply_requeue,
+    [EV_SAVE] = apply_save,
+    [EV_ENTER] = apply_enter,
+    [EV_UPDATE] = apply_update,
+    [EV_HOLD] = apply_hold,
+    [EV_RELEASE] = apply_release,
+    [EV_ELIGIBLE] = apply_eligible,
+    [EV_UNMEETABLE] = apply_unmeetable,
+    [EV_JOIN] = apply_join,
+    [EV_HEARTBEAT] = apply_heartbeat,
+    [EV_FACTS] = apply_facts,
+    [EV_CONDITION] = apply_condition,
+    [EV_NOTICE] = apply_notice,
+    [EV_ATTEMPT_STARTED] = apply_started,
+    [EV_ATTEMPT_ENDED] = apply_ended,
+    [EV_CHECKPOINT] = apply_checkpoint,
+    [EV_SAVE_FAILED] = apply_save_failed,
+    [EV_OUTPUT_CUT] = apply_output_cut,
+    [EV_NO_CREDENTIALS] = apply_no_credentials,
+    [EV_STORE_REFUSED] = apply_store_refused,
+    [EV_PROGRESS] = apply_progress,
+    [EV_USAGE] = apply_usage,
+    [EV_KEPT] = apply_kept,
+    [EV_DRAIN] = apply_drain,
+    [EV_UNDRAIN] = apply_undrain,
+    [EV_NODE_DELETE] = apply_node_delete,
+    [EV_POOL] = apply_pool,
+    [EV_OFFER] = apply_offer,
+    [EV_LIMITS] = apply_limits,
+    [EV_PRICE] = apply_price,
+    [EV_SCORE] = apply_score,
+    [EV_MOVE] = apply_move,
+    [EV_SETTLE] = apply_settle,
+    [EV_LAUNCHED] = apply_launched,
+    [EV_LAUNCH_REFUSED] = apply_launch_refused,
+    [EV_OFFER_REFUSED] = apply_offer_refused,
+    [EV_BOOT_CONSOLE] = apply_boot_console,
+    [EV_POOL_RETRY] = apply_pool_retry,
+    [EV_INSTANCE_GONE] = apply_instance_gone,
+    [EV_CLEANED] = apply_cleaned,
+    [EV_CRON_PUT] = apply_cron_put,
+    [EV_CRON_SET] = apply_cron_set,
+    [EV_CRON_RUN] = apply_cron_run,
+    [EV_CRON_DUE] = apply_cron_due,
+    [EV_PARK] = apply_park,
+    [EV_BUDGET] = apply_budget,
+    [EV_DEADLINE] = apply_deadline,
+    [EV_PACE] = apply_pace,
+    [EV_TABLE] = apply_table,
+    [EV_PUT_ASIDE] = apply_put_aside,
+    [EV_TAKE_UP] = apply_take_up,
+    [EV_RECLAIM] = apply_reclaim,
+    [EV_DELIVERED] = apply_delivered,
+    [EV_WARN] = apply_warn,
+    [EV_PLACE] = apply_place,
+    [EV_LAUNCH] = apply_launch,
+    [EV_END_INSTANCE] = apply_end_instance,
+    [EV_NODE_LOST] = apply_node_lost,
+    [EV_CLEAN] = apply_clean,
+    [EV_DRILL] = apply_drill,
+    [EV_DRILL_COMPARED] = apply_drill_compared,
+    [EV_DRILL_DUE] = apply_drill_due,
+    [EV_REQUEUE_DUE] = apply_requeue_due,
+    [EV_AVOIDED] = apply_avoided,
+    [EV_ORDER] = apply_order,
+    [EV_RESERVE] = apply_reserve,
+};
+
+int core_apply(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct outcome unused;
+    assert((size_t)ev->type < sizeof appliers / sizeof appliers[0]);
+    pools_age(m, ev->now.wall);
+    return appliers[ev->type](m, ev, ret_outcome ? ret_outcome : &unused, e);
+}
+
+struct job *model_job(const struct model *m, int64_t id)
+{
+    return map_get(&m->jobs, id);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+size_t model_jobs_between(const struct model *m, int64_t first, int64_t last, int64_t **ret_ids)
+{
+    size_t live = map_size(&m->jobs), n = 0;
+    int64_t *ids, id;
+    last = last < m->next.next_job ? last : m->next.next_job - 1;
+    bool by_numbers = last < first || (uint64_t)(last - first) < live;
+    size_t most = !by_numbers ? live : last < first ? 0 : (size_t)(last - first) + 1;
+    ids = *ret_ids = mem_alloc((most + 1) * sizeof *ids);
+    for (id = first; by_numbers && id <= last; id++)
+        if (map_get(&m->jobs, id))
+            ids[n++] = id;
+    for (size_t pos = 0; !by_numbers && map_next(&m->jobs, &pos, &id);)
+        if (id >= first && id <= last)
+            ids[n++] = id;
+    qsort(ids, n, sizeof *ids, by_number);
+    return n;
+}
+
+struct attempt *job_attempt(const struct job *j)
+{
+    struct link *l = list_first(&j->ranks);
+    return l ? LIST_ENTRY(l, struct attempt, in_job) : NULL;
+}
+
+struct attempt *job_attempt_on(const struct job *j, int64_t attempt, int64_t node)
+{
+    if (!j || j->row.attempts != attempt)
+        return NULL;
+    LIST_FOREACH (&j->ranks, l) {
+        struct attempt *a = LIST_ENTRY(l, struct attempt, in_job);
+        if (a->row.node == node)
+            return a;
+    }
+    return NULL;
+}
+
+struct node *model_node(const struct model *m, int64_t id)
+{
+    return map_get(&m->nodes, id);
+}
+
+struct node *model_node_by_key(const struct model *m, const char *key_hash)
+{
+    return smap_get(&m->keys, key_hash);
+}
+
+struct instance *model_instance(const struct model *m, int64_t id)
+{
+    return map_get(&m->instances, id);
+}
+
+struct instance *model_instance_by_token(const struct model *m, const char *token)
+{
+    return smap_get(&m->tokens, token);
+}
+
+struct pool *model_pool(const struct model *m, const char *name)
+{
+    return smap_get(&m->pools, name);
+}
+
+struct offer *model_offer(const struct model *m, int64_t id)
+{
+    return map_get(&m->offers, id);
+}
+
+const struct list *model_nodes(const struct model *m)
+{
+    return &m->all_nodes;
+}
+
+const struct list *model_instances(const struct model *m)
+{
+    return &m->all_instances;
+}
+
+const struct list *model_pools(const struct model *m)
+{
+    return &m->all_pools;
+}
+
+void model_counts(const struct model *m, struct model_counts *ret_counts)
+{
+    *ret_counts = (struct model_counts){
+        .pending = m->n_pending + m->n_waiting,
+        .waiting = m->n_waiting,
+        .running = (int64_t)map_size(&m->jobs) - m->n_pending - m->n_waiting,
+        .nodes_up = (int64_t)map_size(&m->nodes) - m->n_nodes_lost,
+        .nodes_lost = m->n_nodes_lost,
+        .instances = (int64_t)map_size(&m->instances),
+        .shapes = (int64_t)smap_size(&m->shapes),
+        .leftovers = (int64_t)map_size(&m->leftovers) - m->n_looked_at,
+        .outbox = (int64_t)m->outbox.n,
+    };
+}

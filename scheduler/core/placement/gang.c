@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Machines for jobs that need several at once. A gang is covered as a whole or not at all, and in
+ * one pool, whose machines reach each other: launching three of four that the pool may have would
+ * only cost. Bins that a gang is counted on are taken whole, so that what is younger does not fill
+ * them up.
+ *
+ * One that may have fewer than it would like gets as many as the pool may have, and settles for
+ * what there is when nothing more is on its way (gang_resize.c).
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_MAX 16 /* gangs of one shape that are looked at; the others wait behind them */
+
+/* One that is to be covered. */
+struct gang {
+    const struct shape *shape;
+    const struct job *job;
+    bool is_moving; /* it runs, and at least one of its nodes is about to go */
+    int32_t target; /* nodes that it is to have; fewer, but floor, will do */
+    int32_t floor;
+};
+
+/* A pool for it: what is missing there, and the offer to launch. */
+struct cover {
+    const struct pool *pool;
+    int32_t ready, coming;     /* that it has or may have there */
+    int32_t n;                 /* to launch */
+    const struct offer *offer; /* NULL: nothing is launched */
+    int64_t uusd_h;
+    /* of the pool's rack, with the ranks on what there is and is coming */
+    int64_t left_w;
+    int64_t coming_w; /* that the latter take of it */
+};
+
+/* Where a rank of it is already, no other goes; nor where one is too dear for its user or team. */
+static bool bin_serves(const struct bin *b, const struct gang *g, const struct pool *p)
+{
+    if (b->node && job_attempt_on(g->job, g->job->row.attempts, b->node->row.id))
+        return false;
+    if (!g->is_moving && !limits_allow(g->shape, b->pool, &b->total, b->uusd_h))
+        return false;
+    return b->pool == p && bin_admits(b, g->shape) && bin_times(b, g->shape) > 0;
+}
+
+/* Of one that runs: its nodes that stay are its own again when it has stopped. */
+static int32_t staying(const struct gang *g, const struct pool *p)
+{
+    int32_t n = 0;
+    if (!g->is_moving)
+        return 0;
+    LIST_FOREACH (&g->job->ranks, l) {
+        const struct node *node = LIST_ENTRY(l, struct attempt, in_job)->node;
+        n += node->pool == p && node_takes_work(node);
+    }
+    LIST_FOREACH (&job_side(g->job)->kept, l)
+        n += LIST_ENTRY(l, struct node, in_kept)->pool == p;
+    return n;
+}
+
+static void count(const struct work *w, const struct gang *g, struct cover *c)
+{
+    int64_t left_w[RACKS_MAX];
+    size_t size = w->m->n_racks * sizeof left_w[0];
+    memcpy(left_w, w->p->left_w, size);
+    c->ready = staying(g, c->pool);
+    for (size_t k = 0; k < w->p->n_bins && c->ready + c->coming < g->target; k++) {
+        const struct bin *b = &w->p->bins[k];
+        bool serves = bin_serves(b, g, c->pool);
+        int64_t had_w = b->left_w ? *b->left_w : 0;
+        c->ready += serves && b->node;
+        c->coming += serves && !b->node;
+        if (serves)
+            bin_take_power(b, g->shape, 1);
+        c->coming_w += b->left_w && !b->node ? had_w - *b->left_w : 0;
+    }
+    c->left_w = c->pool->rack ? w->p->left_w[c->pool->rack->index] : 0;
+    memcpy(w->p->left_w, left_w, size);
+}
+
+/* How many machines of the offer the pool may have more, with the power for a rank each, at most
+ * n. */
+static int32_t room_for(const struct work *w, const struct gang *g, const struct cover *c,
+    const struct offer *o, int32_t n)
+{
+    struct room pool = w->p->room[o->pool->index], all = w->p->all;
+    int64_t watts = rack_alone_w(o->pool->rack_kind, offer_total(o), g->shape);
+    int32_t k = 0;
+    for (; k < n && !room_lacks(&pool, o) && !room_lacks(&all, o) && (k + 1) * watts <= c->left_w;
+         k++) {
+        room_take(&pool, o);
+        room_take(&all, o);
+    }
+    return k;
+}
+
+static int32_t total_of(const struct cover *c)
+{
+    return c->ready + c->coming + c->n;
+}
+
+/* The cheapest of which a rack has the power for all that are not ready, else for as few as will
+ * do. What is coming counts as if it were yet to be chosen: or the choice would be another after
+ * each launch. */
+static const struct offer *choose_offer(struct work *w, const struct gang *g, const struct cover *c)
+{
+    int32_t all = g->target - c->ready, least = g->floor - c->ready;
+    struct demand d = {.shape = g->shape,
+        .job = g->job,
+        .n = g->target - total_of(c),
+        .pool = c->pool,
+        .moves = g->is_moving,
+        .together = all,
+        .left_w = c->left_w + c->coming_w};
+    const struct offer *o = choose_alone(w, &d, INT64_MAX);
+    d.together = least > 1 ? least : 1;
+    return o || d.together == all || !c->pool->rack ? o : choose_alone(w, &d, INT64_MAX);
+}
+
+static bool consider(
+    struct work *w, const struct gang *g, const struct pool *p, struct cover *ret_cover)
+{
+    struct cover c = {.pool = p};
+    count(w, g, &c);
+    if (total_of(&c) < g->target) {
+        int32_t missing = g->target - total_of(&c);
+        const struct offer *o = choose_offer(w, g, &c);
+        int32_t n = o ? room_for(w, g, &c, o, missing) : 0;
+        if (total_of(&c) + n < g->floor)
+            return false;
+        c.n = n;
+        c.offer = n > 0 ? o : NULL;
+        c.uusd_h = n > 0 ? n * (offer_effective_uusd_h(o, &g->job->row) +
+                                   pool_input_uusd_h(o->pool, o, g->job))
+                         : 0;
+    }
+    *ret_cover = c;
+    return true;
+}
+
+/* More nodes are best, then nothing to launch, then the lower rank in the pool files, then what
+ * costs less. */
+static bool is_better(const struct cover *a, const struct cover *b)
+{
+    if (b->pool && total_of(a) != total_of(b))
+        return total_of(a) > total_of(b);
+    if (!b->pool || !a->offer || !b->offer)
+        return !b->pool || (!a->offer && b->offer);
+    if (a->offer->row.rank != b->offer->row.rank)
+        return a->offer->row.rank < b->offer->row.rank;
+    return a->uusd_h < b->uusd_h;
+}
+
+static void take(struct work *w, const struct gang *g, const struct cover *c)
+{
+    int32_t left = g->target - staying(g, c->pool);
+    for (size_t k = 0; k < w->p->n_bins && left > 0; k++) {
+        struct bin *b = &w->p->bins[k];
+        if (!bin_serves(b, g, c->pool))
+            continue;
+        bin_take_power(b, g->shape, 1);
+        b->free = (struct resources){0};
+        if (b->node)
+            *GROW(w->p->held, w->p->n_held) = b->node->row.id;
+        left--;
+    }
+    for (int32_t k = 0; k < c->n; k++) {
+        struct bin *b = plan_launch(w, c->offer);
+        bin_take_power(b, g->shape, 1);
+        b->free = (struct resources){0};
+    }
+    if (!g->is_moving)
+        headroom_take(w, g->shape, 1, total_of(c));
+}
+
+/* A pool whose machines do not join has room for one, which serves no gang. It is launched all the
+ * same, by itself, if the pool's limits leave room for all of the gang once it has joined: or gangs
+ * alone would never find out. */
+static bool probe_for(struct work *w, const struct gang *g, const struct pool *p)
+{
+    struct cover c = {.pool = p};
+    if (!pool_boots_fail(p) || w->p->room[p->index].nodes < 1)
+        return false;
+    count(w, g, &c);
+    const struct room whole = pool_limits(p);
+    const struct offer *o = total_of(&c) + whole.nodes >= g->floor ? choose_offer(w, g, &c) : NULL;
+    if (!o || room_for(w, g, &c, o, 1) < 1)
+        return false;
+    struct bin *b = plan_launch(w, o);
+    bin_take_power(b, g->shape, 1);
+    b->free = (struct resources){0};
+    return true;
+}
+
+static void cover_gang(struct work *w, struct gang *g)
+{
+    struct cover best = {0}, c;
+    if (!g->is_moving)
+        g->target = headroom_nodes(w, g->shape, g->target);
+    if (g->target < g->floor)
+        return;
+    LIST_FOREACH (&w->m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (pool_serves(p, g->shape) && consider(w, g, p, &c) && is_better(&c, &best))
+            best = c;
+    }
+    LIST_FOREACH (&w->m->all_pools, l) {
+        const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
+        if (!best.pool && pool_serves(p, g->shape) && probe_for(w, g, p))
+            return;
+    }
+    if (!best.pool)
+        return;
+    take(w, g, &best);
+    if (!g->is_moving && total_of(&best) < g->target && best.ready == total_of(&best))
+        *GROW(w->p->settles, w->p->n_settles) = g->job->row.id;
+}
+
+bool settles_next(const struct planner *p, const struct model *m, struct event *ret_event)
+{
+    (void)m;
+    if (p->n_settles == 0)
+        return false;
+    *ret_event =
+        (struct event){.type = EV_SETTLE, .settle = {.job = p->settles[0], .nothing_more = true}};
+    return true;
+}
+
+bool gang_holds(const struct planner *p, int64_t node)
+{
+    for (size_t k = 0; k < p->n_held; k++)
+        if (p->held[k] == node)
+            return true;
+    return false;
+}
+
+/* The first of its ranks of which the node is about to go. */
+static bool is_first_to_go(const struct attempt *a)
+{
+    LIST_FOREACH (&a->job->ranks, l) {
+        const struct attempt *other = LIST_ENTRY(l, struct attempt, in_job);
+        if (other->node->row.state == NODE_NOTICED)
+            return other == a;
+    }
+    return false;
+}
+
+/* One that goes on with what is left of it needs another node only if too few are left. */
+static void cover_mover(struct work *w, const struct job *j)
+{
+    bool shrinks = j->row.nodes_min < j->row.nodes && j->row.on_loss == LOSS_SHRINK;
+    int32_t n = shrinks ? j->row.nodes_min : j->row.ranks;
+    cover_gang(
+        w, &(struct gang){.shape = j->shape, .job = j, .is_moving = true, .target = n, .floor = n});
+}
+
+static void cover_moving(struct work *w)
+{
+    LIST_FOREACH (&w->m->noticed, ln) {
+        const struct node *n = LIST_ENTRY(ln, struct node, by_state);
+        LIST_FOREACH (&n->attempts, la) {
+            const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
+            if (a->job->row.nodes > 1 && a->job->row.state == JOB_RUNNING && is_first_to_go(a))
+                cover_mover(w, a->job);
+        }
+    }
+}
+
+static void cover_waiting(struct work *w, const struct shape *s)
+{
+    int looked = 0;
+    for (struct tree_link *l = tree_first(&s->pending); l && looked < LOOK_MAX;
+         l = tree_next(l), looked++) {
+        const struct job *j = TREE_ENTRY(l, struct job, in_shape);
+        if (cover_licences(w, s, 1) == 0)
+            return;
+        cover_gang(w, &(struct gang){.shape = s,
+                          .job = j,
+                          .target = s->least,
+                          .floor = j->gathers ? j->row.nodes_min : s->least});
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    return place_order(
+        queue_place(*(const struct shape *const *)a), queue_place(*(const struct shape *const *)b));
+}
+
+static void gather_gangs(struct work *w)
+{
+    struct planner *p = w->p;
+    p->n_gangs = 0;
+    LIST_FOREACH (&w->m->gangs, l)
+        *GROW(p->gangs, p->n_gangs) = LIST_ENTRY(l, struct shape, in_gangs);
+    if (p->n_gangs > 1)
+        qsort(p->gangs, p->n_gangs, sizeof *p->gangs, compare_places);
+}
+
+void cover_gangs(struct work *w)
+{
+    if (w->m->n_gangs == 0)
+        return;
+    cover_moving(w);
+    gather_gangs(w);
+    for (size_t k = 0; k < w->p->n_gangs; k++)
+        cover_waiting(w, w->p->gangs[k]);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Quotas of teams: what a team gets whenever it asks for it. What it does not use others borrow,
+ * and when it wants it back jobs that borrow are saved and stopped.
+ *
+ * A job is owed its place while its team, with it, has no more than its quota. One that has its
+ * nodes for itself is not: what it takes is not known before it has them, and they would have to be
+ * cleared of everybody. What is owed goes first wherever it fits; where it does not, and no machine
+ * can be launched for it, a decision makes it a place: it names the nodes, which are claimed from
+ * then on (reserve.c), and those who have to go (preemption_victims.c), which are asked to save and stopped.
+ * They are queued again where they stood, and resume.
+ *
+ * In the same way places are made for jobs of a QOS that preempts others: wherever they could start
+ * if jobs of those went.
+ *
+ * Who was evicted is not owed its place then, since its team had more than its quota: it cannot
+ * evict in turn; and no QOS preempts itself by way of others. What a team is owed by its quota
+ * others do not preempt. So nobody drives another out and is driven out by it.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LOOK_MAX 16 /* kinds of demand of a team, or shapes of a class, that are looked at */
+
+static bool fits_quota(const struct shape *s)
+{
+    const struct team *t = s->account->team;
+    return t->quota_mcpu > 0 && !shape_is_exclusive(s) &&
+           t->may.used[LIMIT_MCPU] + t->claimed_mcpu + s->least * s->mcpu <= t->quota_mcpu;
+}
+
+bool team_may_be_owed(const struct team *t)
+{
+    return t->claimed_mcpu > 0 || t->may.used[LIMIT_MCPU] < t->quota_mcpu;
+}
+
+bool quota_owes(const struct shape *s)
+{
+    return s->claims > 0 || fits_quota(s);
+}
+
+bool class_preempts(const struct qos_class *c)
+{
+    return c && bits_next(&c->qos->preempts, 0) < c->qos->preempts.n;
+}
+
+bool shape_preempts(const struct shape *s, const struct shape *other)
+{
+    return s->class && other->class && bits_has(&s->class->qos->preempts, other->class->index);
+}
+
+/* What its jobs take beyond its quota, in mcpu; 0: nothing. */
+static int64_t quota_borrowed(const struct team *t)
+{
+    return t->may.used[LIMIT_MCPU] > t->quota_mcpu ? t->may.used[LIMIT_MCPU] - t->quota_mcpu : 0;
+}
+
+/* ---- decisions ---- */
+
+static bool anybody_borrows(const struct model *m)
+{
+    LIST_FOREACH (&m->all_teams, l)
+        if (quota_borrowed(LIST_ENTRY(l, struct team, in_all)) > 0)
+            return true;
+    return false;
+}
+
+static bool launches_serve(const struct model *m, const struct shape *s, struct stamp now)
+{
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        if (shape_allows_pool(s, pool) && reserve_to_come(m, s, pool, now) >= s->least)
+            return true;
+    }
+    return false;
+}
+
+/* Whoever is to have nodes for itself waits until they are empty. */
+static bool may_have_evicted(const struct shape *s)
+{
+    return class_preempts(s->class) && !shape_is_exclusive(s);
+}
+
+static bool wants_place(const struct model *m, const struct shape *s, bool by_qos, struct stamp now)
+{
+    enum limit_kind kind;
+    int64_t most = s->nodes > 1 ? 1 : s->n_wanted;
+    return (by_qos ? may_have_evicted(s) : fits_quota(s)) && s->claims < most &&
+           !limits_exceeded(m, s, s->least, &kind) && !licences_lack(m, s->extras) &&
+           !launches_serve(m, s, now);
+}
+
+static bool reclaim_for(struct planner *p, const struct model *m, const struct shape *s,
+    bool by_qos, struct stamp now, struct event *ret_event)
+{
+    if (!wants_place(m, s, by_qos, now) || !victims_choose(p, m, s, by_qos, now))
+        return false;
+    if (p->n_victims > p->evict_max) /* it stays where it is when the same is asked again */
+        p->evict = mem_resize(p->evict, p->evict_max = 2 * p->n_victims, sizeof *p->evict);
+    for (size_t k = 0; k < p->n_victims; k++)
+        p->evict[k] = p->victims[k].job->row.id;
+    *ret_event = (struct event){.type = EV_RECLAIM,
+        .reclaim = {.job = s->head,
+            .nodes = p->claim,
+            .n_nodes = (size_t)s->least,
+            .victims = p->evict,
+            .n_victims = p->n_victims,
+            .by_qos = by_qos}};
+    return true;
+}
+
+/* For the first of the kind that may run: whoever exceeds a limit is put aside. But a gang may be
+ * about to settle for less. */
+static bool reclaim_for_kind(struct planner *p, const struct model *m, const struct kind *k,
+    struct stamp now, struct event *ret_event)
+{
+    enum limit_kind kind;
+    const struct shape *s = k->first;
+    for (int looked = 0; s && limits_exceeded(m, s, s->least, &kind); s = queue_next_in_kind(s)) {
+        if (!link_is_in(&job_side(model_job(m, s->head))->regroups)) {
+            *ret_event = (struct event){.type = EV_PUT_ASIDE, .put_aside.job = s->head};
+            return true;
+        }
+        if (++looked == LOOK_MAX)
+            return false;
+    }
+    return s && reclaim_for(p, m, s, false, now, ret_event);
+}
+
+static bool next_owed(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    if (list_is_empty(&m->quotas) || !anybody_borrows(m))
+        return false;
+    LIST_FOREACH (&m->quotas, l) {
+        const struct team *t = LIST_ENTRY(l, struct team, in_quotas);
+        int looked = 0;
+        const struct kind *first = team_may_be_owed(t) ? queue_first_of(t) : NULL;
+        for (const struct kind *k = first; k && looked < LOOK_MAX; k = queue_next_of(k)) {
+            if (!fits_quota(k->first))
+                continue;
+            if (reclaim_for_kind(p, m, k, now, ret_event))
+                return true;
+            looked += k->first->claims == 0; /* else all of it may have its places */
+        }
+    }
+    return false;
+}
+
+/* Jobs of a class that it preempts run. */
+static bool may_preempt(const struct model *m, const struct qos_class *c)
+{
+    const struct bits *b = &c->qos->preempts;
+    for (int32_t i = bits_next(b, 0); i < b->n; i = bits_next(b, i + 1))
+        if (m->classes[i].running > 0)
+            return true;
+    return false;
+}
+
+static bool next_preempting(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    for (size_t k = 0; k < model_order(m)->n_qos; k++) {
+        const struct qos_class *c = &m->classes[k];
+        int looked = 0;
+        if (c->queue.n == 0 || !may_preempt(m, c))
+            continue;
+        for (const struct shape *s = queue_first_of_class(c); s && looked < LOOK_MAX;
+             s = queue_next_of_class(s), looked++)
+            if (reclaim_for(p, m, s, true, now, ret_event))
+                return true;
+    }
+    return false;
+}
+
+bool reclaim_next(
+    struct planner *p, const struct model *m, struct stamp now, struct event *ret_event)
+{
+    bool expired = mono_is_set(p->reclaim_until) && p->reclaim_until.ms <= now.mono.ms;
+    if (p->reclaim_change == m->change && p->reclaim_launches == m->launches && !expired)
+        return false;
+    p->reclaim_change = -1;
+    p->reclaim_until = MONO_NONE;
+    if (next_owed(p, m, now, ret_event) || next_preempting(p, m, now, ret_event))
+        return true;
+    p->reclaim_change = m->change;
+    /* what was to be launched for one may have been launched for another */
+    p->reclaim_launches = m->launches;
+    return false;
+}
+
+void reclaim_deinit(struct planner *p)
+{
+    free(p->over);
+    free(p->victims);
+    free(p->offered);
+    free(p->stops);
+    free(p->evict);
+}
+
+static bool may_reclaim(const struct model *m, const struct event *ev, const struct shape *s)
+{
+    bool by_qos = ev->reclaim.by_qos,
+         may = ev->reclaim.n_nodes == (size_t)s->least && wants_place(m, s, by_qos, ev->now);
+    for (size_t k = 0; may && k < ev->reclaim.n_nodes; k++) {
+        const struct node *n = model_node(m, ev->reclaim.nodes[k]);
+        may = n && node_takes_work(n) && !reserve_is_taken(n, s);
+        for (size_t i = 0; may && i < k; i++)
+            may = ev->reclaim.nodes[i] != ev->reclaim.nodes[k];
+    }
+    for (size_t k = 0; may && k < ev->reclaim.n_victims; k++) {
+        const struct job *j = model_job(m, ev->reclaim.victims[k]);
+        may = j && j->row.state == JOB_RUNNING &&
+              (by_qos ? shape_preempts(s, j->shape) : quota_borrowed(j->account->team) > 0);
+    }
+    return may;
+}
+
+static void evict(
+    struct model *m, struct job *j, const struct shape *by, bool by_qos, struct stamp now)
+{
+    const struct attempt *a = job_attempt(j);
+    job_stop(m, j, END_EVICTED, true);
+    j->row.evicted_at = now.wall;
+    touch_job(m, j);
+    if (by_qos)
+        history(m, now, "preempt", (struct history_of){.attempt = a},
+            "jobs of QOS %s go before those of QOS %s: its place is for job %" PRId64
+            ", and it goes on elsewhere or later",
+            by->class->qos->name, j->row.qos, by->head);
+    else
+        history(m, now, "reclaim", (struct history_of){.attempt = a},
+            "team %s gets back what it is owed: its place is for job %" PRId64
+            ", and it goes on elsewhere or later",
+            by->account->team->name, by->head);
+}
+
+int apply_reclaim(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->reclaim.job);
+    struct shape *s = j && tree_has(&j->in_shape) && !j->shape->aside_of ? j->shape : NULL;
+    if (!s || s->head != ev->reclaim.job || !may_reclaim(m, ev, s))
+        return err_set(e, ERR_CONFLICT, "no place can be made for job %" PRId64 " there (any more)",
+            ev->reclaim.job);
+    if (s->claims == 0) {
+        reserve_drop(m, s);
+        if (ev->reclaim.by_qos)
+            limits_owed_now(m, s);
+    }
+    for (size_t k = 0; k < ev->reclaim.n_victims; k++)
+        evict(m, model_job(m, ev->reclaim.victims[k]), s, ev->reclaim.by_qos, ev->now);
+    for (size_t k = 0; k < ev->reclaim.n_nodes; k++)
+        reserve_claim(m, s, model_node(m, ev->reclaim.nodes[k]));
+    reserve_claimed(m, s);
+    ret_outcome->id = ev->reclaim.job;
+    return 0;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Room for those who wait longest. A job that does not fit lets others pass, and would be passed
+ * for ever if that were all: so before somebody passes them, the first few shapes of the queue have
+ * nodes reserved for their first job, those on which it can start the earliest, as far as is known:
+ * by the time limits of what runs there. What says nothing ends after all that does, the longest
+ * running first. Others are placed there only if they end before that, or leave it enough room.
+ *
+ * What is true of a reservation:
+ *  1. Its job is the first of its shape and waits; at most one is on a node, and all are on nodes
+ *     that take work.
+ *  2. Nothing that stands behind its shape in the queue is placed so that it would start later by
+ *     what is known. It stays until its job is placed, there or elsewhere, so the wait of a job
+ *     that has come to the front of the queue is bounded by the longest time limit: agents keep
+ *     them.
+ *  3. What stands before its shape does not look at it; it is dropped then, if it does not hold any
+ *     more, and made again.
+ *
+ * What may let others in counts as growth of its nodes, for the planner's memory: that it is
+ * dropped, that the queue has got another order, that an attempt there is being stopped. Time only
+ * makes it stricter.
+ *
+ * Where a place is made for a job whose team it is owed to (preempt.c) the nodes are claimed: kept
+ * in the same way, for one job of its kind or for several, against everybody, wherever they stand,
+ * and until those are placed. What is owed does not look at what is kept for others in the order of
+ * the queue only.
+ *
+ * In a rack (rack.h) its power is kept as well: whoever stands behind is placed on no node of it so
+ * that there would be too little then.
+ *
+ * There is none for what launches will serve, and of a gang only the part that they will not.
+ * Decisions like all others (EV_RESERVE), in memory only: after a restart they are made again.
+ */
+#include "scheduler/core/planner.h"
+
+#include "base/mem.h"
+#include "base/minmax.h"
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* ends that are not known come after all those that are: ms of the wall clock */
+#define NOT_SAID (1LL << 60)
+/* Nodes of a pool that are looked at, those that had something end last; more for a gang, by the
+ * factor. Of so many some will have room soon, and looking at all would cost more than it gives. */
+#define LOOK_MAX 64
+#define LOOK_FOR_EACH 4
+
+/* ---- when there is room ---- */
+
+static int64_t end_after(int64_t from_ms, int64_t limit_ms)
+{
+    return limit_ms > 0 ? from_ms + limit_ms : NOT_SAID + from_ms;
+}
+
+/* Counted from its assignment: what it takes to start is little, and a reservation stays as true as
+ * it was made. */
+static int64_t end_of(const struct attempt *a)
+{
+    return a->row.state == ATTEMPT_STOPPING
+               ? 0
+               : end_after(a->row.assigned_at.ms, a->job->row.time_limit_ms);
+}
+
+static void give_back(struct resources *free, struct stock *stock, const struct attempt *a)
+{
+    const struct extras *x = a->job->shape->extras;
+    resources_give(free, &a->held);
+    if (x)
+        stock_add(stock, &x->resources, 1);
+}
+
+/* Room for r, which n is kept for, once all has ended that ends until then, and with `other`, or
+ * NULL, placed there. */
+static bool has_room(
+    const struct node *n, const struct shape *r, int64_t until, const struct shape *other)
+{
+    struct resources free = n->free, all = r->need;
+    struct stock stock = n->stock;
+    int32_t times = n->claims > 1 ? n->claims : 1;
+    bool is_empty = true;
+    if (other && (shape_is_exclusive(r) || shape_is_exclusive(other)))
+        return false;
+    for (int32_t k = 1; k < times; k++)
+        resources_give(&all, &r->need);
+    if (other)
+        resources_give(&all, &other->need);
+    if (other && other->extras)
+        stock_add(&stock, &other->extras->resources, -1);
+    LIST_FOREACH (&n->attempts, l) {
+        const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+        if (end_of(a) <= until)
+            give_back(&free, &stock, a);
+        else
+            is_empty = false;
+    }
+    return resources_fit(&all, &free) && (is_empty || !shape_is_exclusive(r)) &&
+           (!r->extras || stock_times(&stock, &r->extras->resources) >= times);
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+    int64_t x = end_of(*(const struct attempt *const *)a),
+            y = end_of(*(const struct attempt *const *)b);
+    return (x > y) - (x < y);
+}
+
+/* When a job of the shape will have room there; 0: at once. It can hold one. */
+static int64_t room_at(struct planner *p, const struct node *n, const struct shape *s)
+{
+    struct resources free = n->free;
+    struct stock stock = n->stock;
+    p->n_running = 0;
+    LIST_FOREACH (&n->attempts, l)
+        *GROW(p->running, p->n_running) = LIST_ENTRY(l, struct attempt, on_node);
+    if (p->n_running > 1)
+        qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
+    int64_t at = 0;
+    for (size_t k = 0; k < p->n_running; k++) {
+        if (!shape_is_exclusive(s) && resources_fit(&s->need, &free) &&
+            (!s->extras || stock_times(&stock, &s->extras->resources) > 0))
+            break;
+        give_back(&free, &stock, p->running[k]);
+        at = end_of(p->running[k]);
+    }
+    return at;
+}
+
+/* ---- when there is power ---- */
+
+/* By then, seen from s. */
+struct moment {
+    int64_t until;
+    const struct shape *s;
+};
+
+static bool ends_by_then(const void *ctx, const struct attempt *a)
+{
+    const struct moment *t = ctx;
+    return end_of(a) <= t->until;
+}
+
+static const struct shape *kept_for(const void *ctx, const struct node *n)
+{
+    const struct moment *t = ctx;
+    return reserve_is_taken(n, t->s) ? n->reserved_for : NULL;
+}
+
+static bool has_power(const struct node *n, const struct shape *s, int64_t until)
+{
+    return rack_fits_then(n->rack, ends_by_then, kept_for, &(struct moment){until, s}, n, s);
+}
+
+/* From when on its rack has the power for a job of the shape there, and for who is kept room there
+ * before it. */
+static int64_t power_at(struct planner *p, const struct node *n, const struct shape *s)
+{
+    if (!n->rack || has_power(n, s, 0))
+        return 0;
+    p->n_running = 0;
+    LIST_FOREACH (&n->rack->nodes, ln) {
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_rack)->attempts, la)
+            *GROW(p->running, p->n_running) = LIST_ENTRY(la, struct attempt, on_node);
+    }
+    if (p->n_running > 1)
+        qsort(p->running, p->n_running, sizeof *p->running, compare_ends);
+    if (p->n_running == 0)
+        return NOT_SAID;                       /* others are kept it first */
+    size_t first = 0, last = p->n_running - 1; /* the more have ended, the more there is */
+    while (first < last) {
+        size_t mid = first + (last - first) / 2;
+        if (has_power(n, s, end_of(p->running[mid])))
+            last = mid;
+        else
+            first = mid + 1;
+    }
+    return end_of(p->running[first]);
+}
+
+/* ---- which nodes ---- */
+
+/* Who the node is kept for gives it up to s: it stands behind s, or s is owed what r is not. */
+static bool yields(const struct node *n, const struct shape *r, struct place s, bool s_is_owed)
+{
+    if (n->claims > 0)
+        return false;
+    bool r_is_owed = quota_owes(r);
+    return s_is_owed != r_is_owed ? s_is_owed : place_order(s, queue_place(r)) < 0;
+}
+
+bool reserve_is_taken(const struct node *n, const struct shape *s)
+{
+    const struct shape *r = n->reserved_for;
+    return r && r != s && !yields(n, r, queue_place(s), quota_owes(s));
+}
+
+static void gather(
+    struct planner *p, const struct model *m, const struct shape *s, const struct pool *pool)
+{
+    size_t max = LOOK_FOR_EACH * (size_t)s->least;
+    max = max > LOOK_MAX ? max : LOOK_MAX;
+    p->n_candidates = 0;
+    LIST_FOREACH (&m->by_growth, l) {
+        const struct node *n = LIST_ENTRY(l, struct node, by_growth);
+        if (n->pool != pool || !resources_fit(&s->need, &n->row.total) || !node_suits(n, s) ||
+            reserve_is_taken(n, s))
+            continue;
+        *GROW(p->candidates, p->n_candidates) =
+            (struct candidate){max_i64(room_at(p, n, s), power_at(p, n, s)), n->row.id};
+        if (p->n_candidates == max)
+            break;
+    }
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int by_time = (x->at > y->at) - (x->at < y->at);
+    return by_time ? by_time : (x->node > y->node) - (x->node < y->node);
+}
+
+int32_t reserve_to_come(
+    const struct model *m, const struct shape *s, const struct pool *pool, struct stamp now)
+{
+    int64_t n = 0;
+    if (!pool->row.elastic || !pool_may_criu(pool, s->criu))
+        return 0;
+    LIST_FOREACH (&pool->offers, lo) {
+        const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
+        struct room room = pool_room(pool, now.mono), all = model_room(m);
+        LIST_FOREACH (&o->instances, li)
+            n += instance_is_coming(LIST_ENTRY(li, struct instance, of_offer));
+        for (int32_t k = 0;
+             k < s->least && offer_may_serve(o, s, &room, &all, now) && rack_has_power(o, s, n + 1);
+             k++, n++) {
+            room_take(&room, o);
+            room_take(&all, o);
+        }
+    }
+    return n < s->least ? (int32_t)n : s->least;
+}
+
+/* Nothing else ran in its rack: would there be power for a rank on it, on these others of them, and
+ * on so many machines to come? */
+static bool rack_would_do(const struct model *m, const struct shape *s, const struct node *n,
+    const struct pool *pool, int64_t coming, const struct candidate *chosen, size_t n_chosen)
+{
+    if (!n->rack)
+        return true;
+    int64_t watts =
+        rack_alone_w(n->rack_kind, n->row.total, s) * (1 + (pool->rack == n->rack ? coming : 0));
+    for (size_t k = 0; k < n_chosen; k++) {
+        const struct node *other = model_node(m, chosen[k].node);
+        if (other->rack == n->rack)
+            watts += rack_alone_w(other->rack_kind, other->row.total, s);
+    }
+    return n->rack->idle_w + watts <= n->rack->options->max_w;
+}
+
+/* Of the candidates, which are in order, the first that all could have power at once: at most
+ * `need`, which is what the job lacks. */
+static size_t keep_powered(struct planner *p, const struct model *m, const struct shape *s,
+    const struct pool *pool, size_t need)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < p->n_candidates && n < need; k++)
+        if (m->n_racks == 0 || rack_would_do(m, s, model_node(m, p->candidates[k].node), pool,
+                                   s->least - (int64_t)need, p->candidates, n))
+            p->candidates[n++] = p->candidates[k];
+    return n;
+}
+
+/* Into ret_event the nodes of the pool that serves it the earliest; none: there are not enough, or
+ * launches will serve. */
+static void choose(struct planner *p, const struct model *m, const struct shape *s,
+    struct stamp now, struct event *ret_event)
+{
+    *ret_event =
+        (struct event){.type = EV_RESERVE, .reserve = {.job = s->head, .nodes = p->reserve}};
+    LIST_FOREACH (&m->all_pools, l) {
+        const struct pool *pool = LIST_ENTRY(l, struct pool, in_all);
+        if (!shape_allows_pool(s, pool))
+            continue;
+        size_t need = (size_t)(s->least - reserve_to_come(m, s, pool, now));
+        if (need == 0) {
+            ret_event->reserve.n_nodes = 0;
+            return;
+        }
+        gather(p, m, s, pool);
+        if (p->n_candidates < need)
+            continue;
+        qsort(p->candidates, p->n_candidates, sizeof *p->candidates, compare_candidates);
+        if (keep_powered(p, m, s, pool, need) < need)
+            /* a rack never has the power for all of it: what is kept there would be kept for
+             * ever */
+            continue;
+        int64_t until = p->candidates[need - 1].at;
+        if (ret_event->reserve.n_nodes > 0 && until >= ret_event->reserve.until)
+            continue;
+        ret_event->reserve.until = until;
+        ret_event->reserve.n_nodes = need;
+        for (size_t k = 0; k < need; k++)
+            p->reserve[k] = p->candidates[k].node;
+    }
+}
+
+static bool is_looked_at(const struct model *m, const struct shape *s)
+{
+    enum limit_kind kind;
+    return !list_is_empty(&s->reserved) || s->reserve_looked == m->reserve_epoch ||
+           limits_exceeded(m, s, s->least, &kind);
+}
+
+bool reserve_next(struct planner *p, const struct model *m, const struct shape *passing,
+    struct stamp now, struct event *ret_event)
+{
+    const struct shape *s;
+    queue_walk_begin(&p->walk, m);
+    for (int32_t left = model_order(m)->reserve;
+         left > 0 && (s = queue_walk_next(&p->walk)) != NULL && s != passing; left--) {
+        if (is_looked_at(m, s) || licences_lack(m, s->extras))
+            continue;
+        choose(p, m, s, now, ret_event);
+        return true;
+    }
+    return false;
+}
+
+void reserve_deinit(struct planner *p)
+{
+    free(p->running);
+    free(p->candidates);
+}
+
+/* ---- what it means for others ---- */
+
+bool reserve_is_known(int64_t until)
+{
+    return until < NOT_SAID;
+}
+
+/* Nobody that its rack's nodes are kept for would lack power. */
+static bool leaves_power(const struct node *n, const struct shape *s, struct stamp now)
+{
+    LIST_FOREACH (&n->rack->nodes, l) {
+        const struct node *other = LIST_ENTRY(l, struct node, in_rack);
+        const struct shape *r = other->reserved_for;
+        if (r && r != s && reserve_is_taken(other, s) &&
+            end_after(now.wall.ms, s->limit_ms) > r->reserved_until &&
+            !has_power(n, s, r->reserved_until))
+            return false;
+    }
+    return true;
+}
+
+bool reserve_allows(const struct node *n, const struct shape *s, struct stamp now)
+{
+    if (n->rack && !leaves_power(n, s, now))
+        return false;
+    if (!n->reserved_for || n->reserved_for == s || !reserve_is_taken(n, s))
+        return true;
+    const struct shape *r = n->reserved_for;
+    return end_after(now.wall.ms, s->limit_ms) <= r->reserved_until ||
+           has_room(n, r, r->reserved_until, s);
+}
+
+static void unreserve(struct model *m, struct node *n)
+{
+    n->reserved_for = NULL;
+    n->claims = 0;
+    link_remove(&n->in_reserved);
+    node_refresh(m, n, true); /* others may fit there now */
+    if (n->rack)
+        rack_relaxed(m, n->rack);
+}
+
+static void unclaim(struct model *m, struct shape *s, int64_t n)
+{
+    struct team *t = s->account->team;
+    s->claims -= n;
+    queue_set_apart(m, s, s->claims > 0);
+    t->claimed_mcpu -= n * s->least * s->mcpu;
+    limits_more_owed(m, t);
+}
+
+void reserve_claim(struct model *m, struct shape *s, struct node *n)
+{
+    if (n->reserved_for && n->reserved_for != s)
+        reserve_drop(m, n->reserved_for);
+    if (!n->reserved_for) {
+        n->reserved_for = s;
+        list_push_back(&s->reserved, &n->in_reserved);
+    }
+    n->claims++;
+    /* beside what is kept there and in its rack others may have more than they had, when the claim
+     * is what counts */
+    reserve_may_yield(m, n);
+}
+
+void reserve_claimed(struct model *m, struct shape *s)
+{
+    s->claims++;
+    queue_set_apart(m, s, true);
+    s->account->team->claimed_mcpu += s->least * s->mcpu;
+    s->reserved_until = 0; /* what is being stopped counts as gone */
+    s->reserve_looked = m->reserve_epoch;
+    if (!link_is_in(&s->by_reserve))
+        list_push_back(&m->reserving, &s->by_reserve);
+    limits_less_owed(m, s->account->team);
+    m->change++;
+}
+
+/* One job less has a place made for it, on this node if it has claims there. */
+static void give_up_claim(struct model *m, struct shape *s, struct node *n)
+{
+    if (s->nodes > 1 || s->claims == 1) {
+        reserve_drop(m, s);
+        return;
+    }
+    if (n->reserved_for != s)
+        n = LIST_ENTRY(list_first(&s->reserved), struct node, in_reserved);
+    if (--n->claims == 0)
+        unreserve(m, n);
+    else
+        reserve_relaxed(m, n);
+    unclaim(m, s, 1);
+}
+
+void reserve_used(struct model *m, struct shape *s, struct node *n)
+{
+    if (s->claims > 0)
+        give_up_claim(m, s, n);
+}
+
+void reserve_trim(struct model *m, struct shape *s)
+{
+    while (s->claims > s->n_wanted)
+        give_up_claim(m, s, LIST_ENTRY(list_last(&s->reserved), struct node, in_reserved));
+}
+
+void reserve_drop(struct model *m, struct shape *s)
+{
+    s->reserve_looked = 0;
+    link_remove(&s->by_reserve);
+    if (list_is_empty(&s->reserved))
+        return;
+    m->reserve_epoch++;
+    for (struct link *l; (l = list_first(&s->reserved)) != NULL;)
+        unreserve(m, LIST_ENTRY(l, struct node, in_reserved));
+    if (s->claims > 0)
+        unclaim(m, s, s->claims);
+}
+
+/* Without a node_refresh, which may drop what is kept while callers go over it. */
+void reserve_may_yield(struct model *m, struct node *n)
+{
+    node_grew(m, n);
+    if (n->rack)
+        rack_relaxed(m, n->rack);
+}
+
+/* Who stands behind it is not among the first. */
+static struct place last_of_first(const struct model *m)
+{
+    struct queue_walk w = {0};
+    struct place last = {INT64_MIN, INT64_MIN};
+    const struct shape *s;
+    queue_walk_begin(&w, m);
+    for (int32_t left = model_order(m)->reserve; left > 0 && (s = queue_walk_next(&w)) != NULL;
+         left--)
+        last = queue_place(s);
+    queue_walk_end(&w);
+    return last;
+}
+
+void reserve_reorder(struct model *m)
+{
+    const struct place last = last_of_first(m);
+    LIST_FOREACH (&m->reserving, l) {
+        struct shape *s = LIST_ENTRY(l, struct shape, by_reserve);
+        if (s->claims > 0)
+            continue;
+        if (place_order(last, queue_place(s)) < 0)
+            reserve_drop(m, s);
+        LIST_FOREACH (&s->reserved, ln)
+            /* somebody may stand before it now */
+            reserve_may_yield(m, LIST_ENTRY(ln, struct node, in_reserved));
+    }
+}
+
+void reserve_relaxed(struct model *m, struct node *n)
+{
+    bool is_rack_kept = n->rack && rack_reserved_for(n->rack);
+    if (n->reserved_for || is_rack_kept)
+        node_refresh(m, n, true);
+    if (is_rack_kept)
+        rack_relaxed(m, n->rack);
+}
+
+void reserve_retimed(struct model *m, struct node *n)
+{
+    m->reserve_epoch++;
+    if (!reserve_holds(n))
+        reserve_drop(m, n->reserved_for);
+    reserve_relaxed(m, n);
+}
+
+bool reserve_holds(const struct node *n)
+{
+    const struct shape *r = n->reserved_for;
+    return !r || has_room(n, r, r->reserved_until, NULL);
+}
+
+void reserve_overridden(struct model *m, struct node *n, struct place by, bool was_owed)
+{
+    struct shape *r = n->reserved_for;
+    if (r && yields(n, r, by, was_owed) && !reserve_holds(n))
+        reserve_drop(m, r);
+}
+
+static bool may_reserve(const struct model *m, const struct event *ev, const struct shape *s)
+{
+    bool may = ev->reserve.n_nodes <= (size_t)s->nodes;
+    for (size_t k = 0; may && k < ev->reserve.n_nodes; k++) {
+        const struct node *n = model_node(m, ev->reserve.nodes[k]);
+        may = n && node_takes_work(n) && !reserve_is_taken(n, s);
+        for (size_t i = 0; may && i < k; i++)
+            may = ev->reserve.nodes[i] != ev->reserve.nodes[k];
+    }
+    return may;
+}
+
+int apply_reserve(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    const struct job *j = model_job(m, ev->reserve.job);
+    struct shape *s = j ? j->shape : NULL;
+    if (!s || s->head != ev->reserve.job || !may_reserve(m, ev, s))
+        return err_set(e, ERR_CONFLICT,
+            "nothing can be reserved for job %" PRId64 " there (any more)", ev->reserve.job);
+    reserve_drop(m, s);
+    for (size_t k = 0; k < ev->reserve.n_nodes; k++) {
+        struct node *n = model_node(m, ev->reserve.nodes[k]);
+        if (n->reserved_for)
+            reserve_drop(m, n->reserved_for);
+        n->reserved_for = s;
+        list_push_back(&s->reserved, &n->in_reserved);
+    }
+    s->reserved_until = ev->reserve.until;
+    s->reserve_looked = m->reserve_epoch;
+    list_push_back(&m->reserving, &s->by_reserve);
+    m->change++;
+    ret_outcome->id = ev->reserve.job;
+    return 0;
+}

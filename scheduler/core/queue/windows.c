@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs that run in a window only. Outside of it such a job waits (dependencies.c), as one whose time to
+ * begin has not come. When the window is about to close, what is queued leaves the queue, and what
+ * runs is saved and stopped, so long before the end as its last save makes likely that it takes:
+ * END_WINDOW, which costs it no retry.
+ *
+ * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
+ * and is not being stopped.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+
+#define LEAD_MS 30000LL /* what a save that nobody knows yet may take, and stopping */
+
+static int compare_park(const void *key, const struct tree_link *l)
+{
+    const struct job_side *a = key, *b = TREE_ENTRY(l, struct job_side, by_park);
+    int by_time = tree_order(a->park_at.ms, b->park_at.ms);
+    return by_time ? by_time : tree_order(a->job->row.id, b->job->row.id);
+}
+
+const struct window *core_window(const struct model *m, const char *name)
+{
+    for (size_t k = 0; k < m->options.n_windows; k++)
+        if (str_eq(m->options.windows[k].name, name))
+            return &m->options.windows[k];
+    return NULL;
+}
+
+/* So long before the end the last save is begun. */
+static int64_t lead_ms(const struct job_row *r)
+{
+    return r->method == CKPT_NONE ? 0 : LEAD_MS + 2 * r->save_ms;
+}
+
+/* Open for it, with time to begin something; until when it may run: WALL_NONE: for ever. */
+static bool is_open_for(const struct model *m, const struct job_row *r, struct wall now,
+    struct wall *ret_park, struct wall *ret_next)
+{
+    const struct window *w = core_window(m, r->window);
+    struct wall change;
+    *ret_park = WALL_NONE;
+    *ret_next = WALL_NEVER;
+    if (!w)
+        return false;
+    if (!window_is_open(w, now, &change)) {
+        *ret_next = change;
+        return false;
+    }
+    if (!wall_is_set(change))
+        return true;
+    ret_park->ms = change.ms - lead_ms(r);
+    if (ret_park->ms > now.ms)
+        return true;
+    if (window_is_open(w, change, ret_next))
+        *ret_next = change;
+    return false;
+}
+
+struct wall window_not_before(const struct model *m, const struct job_row *r, struct wall now)
+{
+    struct wall park, next = r->begin_at;
+    if (!r->window[0] || r->begin_at.ms > now.ms) /* then it is asked again */
+        return next;
+    return is_open_for(m, r, now, &park, &next) ? now : next;
+}
+
+void window_leave(struct model *m, struct job *j)
+{
+    if (j->side)
+        tree_remove(&m->by_park, &j->side->by_park);
+}
+
+void window_watch(struct model *m, struct job *j, struct wall now)
+{
+    struct wall next;
+    window_leave(m, j);
+    const struct attempt *a = job_attempt(j);
+    if (!j->row.window[0] || (a ? j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING
+                                : !wall_is_set(j->row.eligible_at)))
+        return;
+    struct job_side *t = job_make_side(j);
+    if (!is_open_for(m, &j->row, now, &t->park_at, &next))
+        t->park_at = now;
+    if (wall_is_set(t->park_at))
+        tree_add(&m->by_park, &t->by_park, t, compare_park);
+}
+
+struct mono windows_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->by_park);
+    if (!first)
+        return MONO_NONE;
+    const struct job_side *t = TREE_ENTRY(first, struct job_side, by_park);
+    int64_t left = t->park_at.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_PARK, .park.job = t->job->row.id};
+    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+}
+
+int apply_park(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct job *j = model_job(m, ev->park.job);
+    if (!j || !j->side || !tree_has(&j->side->by_park) || j->side->park_at.ms > ev->now.wall.ms)
+        return err_set(
+            e, ERR_CONFLICT, "job %" PRId64 " is not to be parked (any more)", ev->park.job);
+    ret_outcome->id = j->row.id;
+    const struct attempt *a = job_attempt(j);
+    if (!a) {
+        waits_withdraw(m, j);
+        job_enqueue(m, j, ev->now);
+        return 0;
+    }
+    window_leave(m, j);
+    if (j->row.state != JOB_RUNNING || a->row.state == ATTEMPT_STOPPING)
+        return 0; /* as it was loaded */
+    job_stop(m, j, END_WINDOW, true);
+    m->change++;
+    history(m, ev->now, "park", (struct history_of){.attempt = a},
+        "window %s closes: it is saved, and goes on when that opens again", j->row.window);
+    return 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a machine really costs, and how many there may be.
+ *
+ *   effective price = price * (1 + reclaims an hour * (boot + restore + save))     what a reclaim costs: its replacement
+ *                                                                                  boots, restores,
+ *                                                                                  and the old one
+ *                                                                                  saves
+ *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
+ *                   + what reading the job's input costs, if that lies elsewhere, * starts an hour
+ *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose
+ *   at once and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of
+ *   offers that cost nearly the same
+ *                                                                                       the
+ *                                                                                       likelier
+ *                                                                                       one is
+ *                                                                                       asked first
+ *
+ * The rates are the offer's own, as observed, with a prior that fades as observations come. A score
+ * is no observation: it decides among neighbours and never outweighs 5 % of price. As a factor it
+ * keeps the order transitive, which "equal within 5 %" would not be; an offer without one counts as
+ * the middle.
+ */
+#include "scheduler/core/impl.h"
+
+#include "scheduler/core/supply/traffic.h"
+
+#define HOUR_MS 3600000
+#define PRIOR_RECLAIMS_PER_HOUR 0.05
+#define PRIOR_HOURS 20.0
+#define PRIOR_BOOT_MS SECONDS_MS(90)
+#define PRIOR_BOOT_PART 6 /* and at most so much of the time that it is given */
+#define SAVE_UNKNOWN_MS SECONDS_MS(5)
+/* A recommendation that comes true does so within this time, roughly. */
+#define REBALANCE_HOURS (10.0 / 60)
+/* What lies between the worst score and the best, in percent of the price. */
+#define SCORE_PCT 5
+
+static double reclaims_per_hour(const struct offer *o)
+{
+    double hours = (double)o->row.up_ms / HOUR_MS;
+    return ((double)o->row.reclaims + PRIOR_RECLAIMS_PER_HOUR * PRIOR_HOURS) /
+           (hours + PRIOR_HOURS);
+}
+
+/* How often a rebalance recommendation of this offer came true; a half while nothing is known. */
+static double rebalance_comes_true(const struct offer *o)
+{
+    return ((double)o->row.rebalances_true + 1) / ((double)o->row.rebalances + 2);
+}
+
+double core_reclaims_per_hour(const struct node *n)
+{
+    const struct instance *i = n->instance;
+    if (!i || !i->offer)
+        return PRIOR_RECLAIMS_PER_HOUR;
+    double rate = reclaims_per_hour(i->offer);
+    return i->row.rebalanced ? rate + rebalance_comes_true(i->offer) / REBALANCE_HOURS : rate;
+}
+
+double core_job_reclaims_per_hour(const struct job *j)
+{
+    double sum = 0;
+    LIST_FOREACH (&j->ranks, l)
+        sum += core_reclaims_per_hour(LIST_ENTRY(l, struct attempt, in_job)->node);
+    return sum;
+}
+
+int64_t offer_boot_ms(const struct offer *o)
+{
+    int64_t given = o->pool->row.boot_timeout_ms / PRIOR_BOOT_PART;
+    return (o->row.boot_ms + (given > 0 && given < PRIOR_BOOT_MS ? given : PRIOR_BOOT_MS)) /
+           (o->row.boots + 1);
+}
+
+int64_t offer_effective_uusd_h(const struct offer *o, const struct job_row *j)
+{
+    if (o->pool->row.by_price)
+        return o->row.price_uusd_h;
+    double price = (double)o->row.price_uusd_h, rate = 0;
+    double gib = (double)j->ckpt_bytes / (1 << 30);
+    if (o->row.market == MARKET_SPOT) {
+        int64_t save_ms = j->save_ms > 0 ? j->save_ms : SAVE_UNKNOWN_MS;
+        rate = reclaims_per_hour(o);
+        price *= 1 + rate * (double)(offer_boot_ms(o) + 2 * save_ms) / HOUR_MS;
+    }
+    double restores = rate + (j->last_good.attempt ? 1 : 0); /* the first within the hour */
+    return (int64_t)(price + (double)o->pool->row.egress_uusd_gib * gib * restores);
+}
+
+int64_t pool_input_uusd(const struct pool *p, const struct extras *x)
+{
+    const struct input *in = x ? &x->input : NULL;
+    if (!in || in->bytes == 0)
+        return 0;
+    /* else what the pool takes for the store says it */
+    bool has_place = p->row.elastic && in->provider[0];
+    return core_bytes_uusd(in->bytes,
+        has_place ? core_traffic_uusd_gib(in->provider, in->region, p->row.provider, p->row.region)
+                  : p->row.egress_uusd_gib);
+}
+
+/* For how long a start of it serves: as far as its user says. */
+static int64_t served_ms(const struct job_row *j)
+{
+    int64_t ms = j->work_ms > 0 ? j->work_ms : j->time_limit_ms;
+    return ms > 0 ? ms : HOUR_MS;
+}
+
+int64_t pool_input_uusd_h(const struct pool *p, const struct offer *o, const struct job *j)
+{
+    int64_t once = p->row.by_price ? 0 : pool_input_uusd(p, j->shape->extras);
+    double starts =
+        (double)HOUR_MS / (double)served_ms(&j->row) + (o ? core_offer_reclaims_per_hour(o) : 0);
+    double uusd_h = (double)once * starts / j->shape->nodes; /* each of its nodes reads its part */
+    return uusd_h < 1e15 ? (int64_t)uusd_h : (int64_t)1e15;
+}
+
+double core_offer_reclaims_per_hour(const struct offer *o)
+{
+    return o->row.market == MARKET_SPOT ? reclaims_per_hour(o) : 0;
+}
+
+int64_t core_offer_effective_uusd_h(const struct offer *o)
+{
+    return offer_effective_uusd_h(o, &(struct job_row){0});
+}
+
+int64_t offer_spread_uusd_h(
+    const struct offer *o, int64_t uusd_h, int64_t in_offer, int64_t in_pool)
+{
+    if (o->row.market != MARKET_SPOT || in_pool <= 0 || o->pool->row.by_price)
+        return uusd_h;
+    return uusd_h + (int64_t)((double)uusd_h * o->pool->row.spread_pct / 100 * (double)in_offer /
+                              (double)in_pool);
+}
+
+int64_t offer_hinted_uusd_h(const struct offer *o, int64_t uusd_h)
+{
+    if (o->score == OFFER_SCORE_NONE || o->pool->row.by_price)
+        return uusd_h;
+    int from_middle = OFFER_SCORE_MAX + 1 - 2 * o->score; /* in halves: 9 .. -9 */
+    return uusd_h +
+           (int64_t)((double)uusd_h * SCORE_PCT / 100 * from_middle / (2 * (OFFER_SCORE_MAX - 1)));
+}
+
+/* ---- limits ---- */
+
+static int64_t left(int64_t max, int64_t used)
+{
+    if (max == 0)
+        return INT64_MAX;
+    return max > used ? max - used : 0;
+}
+
+int64_t pool_places(const struct pool *p)
+{
+    int64_t most = p->row.max_nodes;
+    return p->rack_kind && p->rack_kind->n < most ? p->rack_kind->n : most;
+}
+
+struct room pool_limits(const struct pool *p)
+{
+    struct room r = {.nodes = p->row.elastic && pool_places(p) > p->used.nodes
+                                  ? pool_places(p) - p->used.nodes
+                                  : 0,
+        .gpus = left(p->row.max_gpus, p->used.gpus),
+        .uusd_h = left(p->row.max_uusd_h, p->used.uusd_h)};
+    return r;
+}
+
+struct room pool_room(const struct pool *p, struct mono now)
+{
+    struct room r = pool_limits(p);
+    int64_t most = !pool_boots_fail(p) ? r.nodes : pool_may_probe(p, now);
+    r.nodes = most < r.nodes ? most : r.nodes;
+    return r;
+}
+
+struct room model_used(const struct model *m)
+{
+    return m->used;
+}
+
+struct room model_room(const struct model *m)
+{
+    return (struct room){.nodes = left(m->options.max_nodes, m->used.nodes),
+        .gpus = left(m->options.max_gpus, m->used.gpus),
+        .uusd_h = left(m->options.max_uusd_h, m->used.uusd_h)};
+}
+
+const char *room_lacks(const struct room *r, const struct offer *o)
+{
+    if (r->nodes < 1)
+        return "nodes";
+    if (r->gpus < o->row.total.gpus)
+        return "GPUs";
+    return r->uusd_h < o->row.price_uusd_h ? "dollars an hour" : NULL;
+}
+
+void room_take(struct room *r, const struct offer *o)
+{
+    r->nodes -= r->nodes == INT64_MAX ? 0 : 1;
+    r->gpus -= r->gpus == INT64_MAX ? 0 : o->row.total.gpus;
+    r->uusd_h -= r->uusd_h == INT64_MAX ? 0 : o->row.price_uusd_h;
+}
+
+static void add(struct room *used, const struct instance *i, int64_t sign)
+{
+    used->nodes += sign;
+    used->gpus += sign * i->gpus;
+    used->uusd_h += sign * i->row.price_uusd_h;
+}
+
+bool offer_may_serve(const struct offer *o, const struct shape *s, const struct room *pool,
+    const struct room *all, struct stamp now)
+{
+    struct resources total = offer_total(o);
+    struct mono until = o->row.avoid_until;
+    return o->row.rank != OFFER_WITHDRAWN && shape_allows_pool(s, o->pool) &&
+           shape_may_use(s, o->pool, o->row.market) && shape_takes_offer(s, o) &&
+           resources_fit(&s->need, &total) && offer_suits(o, s) && !room_lacks(pool, o) &&
+           !room_lacks(all, o) && rack_has_power(o, s, 1) &&
+           (!mono_is_set(until) || until.ms <= now.mono.ms);
+}
+
+void instance_count(struct model *m, const struct instance *i, int64_t sign)
+{
+    m->reserve_epoch++;
+    if (i->row.reclaimed)
+        return;
+    add(&i->pool->used, i, sign);
+    add(&m->used, i, sign);
+    if (i->offer)
+        i->offer->n_live += sign;
+}
