@@ -8,7 +8,7 @@
  */
 #include "agent/channels.h"
 
-#include "agent/shells.h"
+#include "agent/supervisor/shells.h"
 #include "base/frames.h"
 #include "base/json.h"
 #include "base/log.h"

@@ -4,9 +4,9 @@
  * after.
  */
 #include "agent/config.h"
-#include "agent/gpus.h"
-#include "agent/limits.h"
-#include "agent/telemetry.h"
+#include "agent/gpu/gpus.h"
+#include "agent/supervisor/limits.h"
+#include "agent/gpu/telemetry.h"
 
 #include "base/fs.h"
 #include "base/log.h"

@@ -7,9 +7,9 @@
 #ifndef BELAY_AGENT_ENROLL_H
 #define BELAY_AGENT_ENROLL_H
 
-#include "agent/criu.h"
+#include "agent/criu/criu.h"
 #include "agent/peer.h"
-#include "agent/resources.h"
+#include "agent/gpu/resources.h"
 #include "base/prng.h"
 #include "base/timers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
-#include "agent/criu_rights.h"
-#include "agent/criu_room.h"
-#include "agent/criu_trial.h"
+#include "agent/criu/criu_rights.h"
+#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_trial.h"
 #include "agent/host.h"
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
  * What telemetry costs: a node with so many tasks, each of several processes, of which one has busy
  * threads; how much of a cpu all looks take, and what belayd writes and keeps of what they tell.
  */
-#include "agent/telemetry.h"
+#include "agent/gpu/telemetry.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/prng.h"

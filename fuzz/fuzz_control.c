@@ -4,7 +4,7 @@
  * Lines up to the first empty one are files to be there, the rest is what is in each. Every commit
  * is answered once.
  */
-#include "agent/control.h"
+#include "agent/task/control.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * The list of a job's open files, which comes from a store: absolute names within the limits, or an
  * error and nothing else.
  */
-#include "agent/criu_files.h"
+#include "agent/criu/criu_files.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include <limits.h>

@@ -4,8 +4,8 @@
  * have names that fit into a list with commas, and what is allotted is there once. And what that
  * program says of drivers and memory.
  */
-#include "agent/criu_gpu.h"
-#include "agent/gpus.h"
+#include "agent/criu/criu_gpu.h"
+#include "agent/gpu/gpus.h"
 #include "job/gpu.h"
 #include "base/mem.h"
 #include "fuzz/check.h"

@@ -2,7 +2,7 @@
  *
  * What the kernel's files say, whatever stands there: numbers are none or not negative, names fit.
  */
-#include "agent/kernel_text.h"
+#include "agent/gpu/kernel_text.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <stdlib.h>

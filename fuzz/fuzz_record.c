@@ -2,9 +2,9 @@
  *
  * What the agent reads back from a task's directory; the first byte chooses which record. An agent
  * that is not root runs tasks as its own user, so a program can have written them. The functions
- * that do without a file are static in agent/record.c.
+ * that do without a file are static in agent/task/record.c.
  */
-#include "agent/record.c"
+#include "agent/task/record.c"
 
 #include "fuzz/check.h"
 #include <stdint.h>

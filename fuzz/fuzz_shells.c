@@ -2,7 +2,7 @@
  *
  * What asks a supervisor for a command in its task: words, or an error, and nothing else.
  */
-#include "agent/shells.h"
+#include "agent/supervisor/shells.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * A line on a supervisor's socket: a command in its range, or an error, and nothing else.
  */
-#include "agent/vigil.h"
+#include "agent/supervisor/vigil.h"
 #include "base/mem.h"
 #include "fuzz/check.h"
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * The agent's side of the file protocol, in a directory that its program owns and may fill with
  * anything.
  */
-#include "agent/control.h"
+#include "agent/task/control.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

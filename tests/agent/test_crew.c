@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/crew.h"
+#include "agent/task/crew.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -3,8 +3,8 @@
  * What criu says, how it is called, and what comes of one that fails in every way: a script of the
  * test's own plays it.
  */
-#include "agent/criu.h"
-#include "agent/criu_files.h"
+#include "agent/criu/criu.h"
+#include "agent/criu/criu_files.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

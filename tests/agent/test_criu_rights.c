@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/criu_rights.h"
+#include "agent/criu/criu_rights.h"
 #include "base/fs.h"
 #include "base/str.h"
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  * nvidia-smi that scripts play, in a /usr/local of the test's own, and a stand-in for CUDA's
  * library. Needs root, namespaces and mounts, and is skipped without.
  */
-#include "agent/criu_gpu.h"
-#include "agent/criu_room.h"
-#include "agent/criu_trial.h"
+#include "agent/criu/criu_gpu.h"
+#include "agent/criu/criu_room.h"
+#include "agent/criu/criu_trial.h"
 
 #include "base/buf.h"
 #include "base/fs.h"

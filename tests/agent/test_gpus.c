@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/gpu_devices.h"
-#include "agent/gpus.h"
-#include "agent/limits.h"
+#include "agent/gpu/gpu_devices.h"
+#include "agent/gpu/gpus.h"
+#include "agent/supervisor/limits.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/image.h"
+#include "agent/supervisor/image.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"

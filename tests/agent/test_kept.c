@@ -3,7 +3,7 @@
  * What an attempt left is found by the next one of the same job only, and goes when it is of no
  * use.
  */
-#include "agent/kept.h"
+#include "agent/task/kept.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/kernel_text.h"
+#include "agent/gpu/kernel_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * GPUs as the stand-in of the driver's library plays them, which the library path leads to;
  * "without": there is none.
  */
-#include "agent/nvml.h"
+#include "agent/gpu/nvml.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/order.h"
+#include "agent/task/order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

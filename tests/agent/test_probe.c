@@ -2,7 +2,7 @@
  *
  * Real processes, looked at without groups: the tree below one of them.
  */
-#include "agent/probe.h"
+#include "agent/gpu/probe.h"
 
 #include "base/mem.h"
 #include "base/uv/proc.h"

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/criu_files.h"
-#include "agent/place.h"
-#include "agent/scribe.h"
-#include "agent/workdir.h"
+#include "agent/criu/criu_files.h"
+#include "agent/task/place.h"
+#include "agent/task/scribe.h"
+#include "agent/task/workdir.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
 #include "base/mem.h"
@@ -365,7 +365,7 @@ static void save_rank(const struct place *p, int rank)
     free(tree);
 }
 
-/* As agent/task_work.c: what is left of an attempt before is near. */
+/* As agent/task/task_work.c: what is left of an attempt before is near. */
 static void restore_rank(const struct place *p, struct ckpt_gang gang, const char *tree,
     const char *ranks, int want_ranks)
 {

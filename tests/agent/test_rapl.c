@@ -3,7 +3,7 @@
  * What processors have used of energy, from files as the kernel's powercap has them, and from such
  * as it never had.
  */
-#include "agent/rapl.h"
+#include "agent/gpu/rapl.h"
 
 #include "base/fs.h"
 #include "base/str.h"

@@ -2,10 +2,10 @@
  *
  * A task's records, its environment, its states.
  */
-#include "agent/env.h"
+#include "agent/supervisor/env.h"
 #include "agent/incarnation.h"
-#include "agent/record.h"
-#include "agent/task.h"
+#include "agent/task/record.h"
+#include "agent/task/task.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

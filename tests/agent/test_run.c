@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "agent/record.h"
+#include "agent/task/record.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "agent/keyring.h"
-#include "agent/record.h"
+#include "agent/task/record.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/owner.h"
 

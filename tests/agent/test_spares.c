@@ -2,7 +2,7 @@
  *
  * Directories that are used again: only those in which nothing is left of the task before.
  */
-#include "agent/spares.h"
+#include "agent/supervisor/spares.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * Looks, windows and what is told, with a process of the test's own and GPUs that the stand-in
  * plays.
  */
-#include "agent/telemetry.h"
+#include "agent/gpu/telemetry.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -2,7 +2,7 @@
  *
  * The commands that a supervisor takes.
  */
-#include "agent/vigil.h"
+#include "agent/supervisor/vigil.h"
 
 #include "base/str.h"
 

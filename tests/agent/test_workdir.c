@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/workdir.h"
+#include "agent/task/workdir.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"

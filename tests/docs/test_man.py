@@ -72,7 +72,7 @@ class Man(unittest.TestCase):
     def test_the_variables_of_a_job_are_described(self):
         text = "\n".join(sections("belay.1", "Sh")["JOB SCRIPTS"])
         described = set(re.findall(r"\b(BELAY_[A-Z_]+)\b", text))
-        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("agent/env.c"))))
+        self.assertEqual(described, set(re.findall(r'"(BELAY_[A-Z_]+)"', manual.read("agent/supervisor/env.c"))))
 
     def test_groff_has_nothing_to_say(self):
         if not shutil.which("groff"):

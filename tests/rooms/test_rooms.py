@@ -37,7 +37,7 @@ TREE = {
     "core/model.h": '#include "base/err.h"\n',
     "cloud/driver.h": '#include "base/err.h"\n',
     "cloud/notice.h": '#include "cloud/driver.h"\n#include <openssl/evp.h>\n',
-    "agent/task.h": '#include "base/uv/loop.h"\n#include "cloud/notice.h"\n',
+    "agent/task/task.h": '#include "base/uv/loop.h"\n#include "cloud/notice.h"\n',
     "daemon/tick.h": '#include "core/model.h"\n',
     "daemon/effects.c": '#include "daemon/tick.h"\n',
     "daemon/main.c": '#include "daemon/tick.h"\n#include "base/uv/loop.h"\n',
@@ -88,7 +88,7 @@ class Rooms(unittest.TestCase):
         self.refused("core/plan.c", '#include "base/uv/loop.h"\n', "core may include base")
 
     def test_one_module_of_a_room_does_not_open_the_room(self):
-        self.refused("agent/task.c", '#include "cloud/driver.h"\n', "agent may include base, base/uv, cloud/notice")
+        self.refused("agent/task/task.c", '#include "cloud/driver.h"\n', "agent may include base, base/uv, cloud/notice")
 
     def test_modules_named_apart_are_a_room_of_their_own(self):
         self.refused("daemon/tick.c", '#include "base/uv/loop.h"\n', "daemon/tick may include base, core")
@@ -100,7 +100,7 @@ class Rooms(unittest.TestCase):
         self.refused("core/plan.c", "#include <uv.h>\n", "core may use no library")
 
     def test_a_library_is_known_by_its_folder(self):
-        self.refused("agent/task.c", "#include <openssl/sha.h>\n", "agent may use libuv")
+        self.refused("agent/task/task.c", "#include <openssl/sha.h>\n", "agent may use libuv")
 
     def test_a_header_of_nobody_is_refused(self):
         self.refused("core/plan.c", "#include <boost.h>\n", "does not know whose header")

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/criu/criu.h"
+
+#include "agent/criu/criu_gpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX 32768
+#define LOG_TAIL_MAX 65536
+#define MAJOR_MIN 3 /* the oldest that takes all the options below */
+#define MINOR_MIN 17
+#define CUDA_MAJOR 4 /* the first with a plugin for CUDA */
+#define WORDS_MAX 40
+
+/* ---- what it says ---- */
+
+bool criu_parse_version(
+    const char *text, int *ret_major, int *ret_minor, char *ret_text, size_t size)
+{
+    const char *v = strstr(text, "Version: ");
+    int major, minor = 0;
+    if (!v || sscanf(v, "Version: %6d.%6d", &major, &minor) < 1 || major < 0 || minor < 0)
+        return false;
+    v += strlen("Version: ");
+    char *word = mem_strndup(v, strspn(v, "0123456789."));
+    str_copy(ret_text, size, word);
+    free(word);
+    *ret_major = major;
+    *ret_minor = minor;
+    return true;
+}
+
+/* "(00.016463) Error (criu/util.c:642): text" -> text */
+static const char *after_place(const char *line, size_t n)
+{
+    const char *error = memmem(line, n, "Error (", 7);
+    const char *end = error ? memmem(error, n - (size_t)(error - line), "): ", 3) : NULL;
+    return end ? end + 3 : NULL;
+}
+
+/* Said after every failure whatever came before, or of what came before. */
+static bool says_nothing(const char *text, size_t n)
+{
+    static const char *const empty[] = {"exited, status=", "Dumping FAILED", "Restoring FAILED",
+        "Pre-dumping FAILED", "Could not initialize kernel features detection",
+        "Unable to open fd=", "Can't open file on ", "Can't open vma"};
+    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
+        if (n >= strlen(empty[i]) && memcmp(text, empty[i], strlen(empty[i])) == 0)
+            return true;
+    return memmem(text, n, " exited, status=", 16) || memmem(text, n, " killed by signal ", 18);
+}
+
+void criu_last_error(const char *log, size_t n, char *ret_text, size_t size)
+{
+    const char *best = "", *last = "", *empty = "";
+    size_t n_best = 0, n_last = 0, n_empty = 0;
+    for (const char *p = log, *end = log + n; p < end;) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        size_t len = (size_t)((newline ? newline : end) - p);
+        const char *text = after_place(p, len);
+        size_t n_text = text ? len - (size_t)(text - p) : 0;
+        if (text && says_nothing(text, n_text))
+            empty = text, n_empty = n_text;
+        else if (text)
+            best = text, n_best = n_text;
+        if (len > 0)
+            last = p, n_last = len;
+        p += len + 1;
+    }
+    if (n_best == 0)
+        best = n_empty ? empty : last, n_best = n_empty ? n_empty : n_last;
+    char *copy = mem_strndup(best, n_best);
+    str_sanitize(copy, strlen(copy));
+    str_copy(ret_text, size, copy);
+    free(copy);
+}
+
+/* ---- what it is told ---- */
+
+/* Both ways the same: control groups are the supervisor's, connections over TCP are closed, files
+ * that were removed or replaced are kept, locks too, what other processes listen on by UNIX sockets
+ * is connected to again. */
+static const char *const common[] = {"--manage-cgroups=ignore", "--tcp-close", "--link-remap",
+    "--file-locks", "--ext-unix-sk", "--ghost-limit", CRIU_GHOST_LIMIT, "-v3"};
+
+/* In whole seconds, as criu takes it. */
+static int64_t own_timeout_s(int64_t timeout_ms)
+{
+    int64_t margin = timeout_ms / 10 > 1000 ? timeout_ms / 10 : 1000;
+    return timeout_ms - margin > 1000 ? (timeout_ms - margin) / 1000 : 1;
+}
+
+const char **criu_argv(const struct criu *c, enum criu_step step, bool parent, int64_t timeout_ms)
+{
+    static const char *const verbs[] = {"pre-dump", "dump", "dump", "restore"};
+    struct {
+        const char *argv[WORDS_MAX];
+        char timeout[24];
+    } *words = mem_alloc(sizeof(*words));
+    const char **argv = words->argv;
+    size_t n = 0;
+    argv[n++] = c->path;
+    argv[n++] = verbs[step];
+    argv[n++] = "-D";
+    argv[n++] = step == CRIU_PRE_DUMP ? CRIU_IMAGES "/pre" : CRIU_IMAGES "/dump";
+    argv[n++] = "-o";
+    argv[n++] = step == CRIU_RESTORE ? CRIU_ROOM "/restore.log" : CRIU_ROOM "/dump.log";
+    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+        argv[n++] = common[i];
+    if (step != CRIU_PRE_DUMP) {
+        argv[n++] = "--action-script";
+        argv[n++] = CRIU_ROOM "/hook";
+    }
+    if (step == CRIU_RESTORE) {
+        argv[n++] = "-d"; /* it ends, they become children of their room's first process */
+        return argv;
+    }
+    argv[n++] = "-t";
+    argv[n++] = "1000";
+    snprintf(words->timeout, sizeof(words->timeout), "%lld", (long long)own_timeout_s(timeout_ms));
+    argv[n++] = "--timeout";
+    argv[n++] = words->timeout;
+    if (step == CRIU_PRE_DUMP || parent)
+        argv[n++] = "--track-mem";
+    if (step != CRIU_PRE_DUMP && parent) {
+        argv[n++] = "--prev-images-dir";
+        argv[n++] = "../pre";
+    }
+    if (step != CRIU_PRE_DUMP)
+        argv[n++] = step == CRIU_DUMP_STOPPED ? "--leave-stopped" : "--leave-running";
+    return argv;
+}
+
+_Static_assert(CRIU_ROOT_PID == 1000, "as criu_argv says");
+
+/* ---- running it ---- */
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static void child(const char *const *argv, int output)
+{
+    static const char *const env[] = {"PATH=" CRIU_PATH, "LANG=C", "HOME=/", NULL};
+    sigset_t none;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+        _exit(126);
+    close_range(3, ~0U, 0);
+    execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)env);
+    dprintf(2, "cannot execute %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+struct capture {
+    char head[OUTPUT_MAX], tail[OUTPUT_MAX];
+    size_t n_head, n_tail;
+};
+
+static void keep(struct capture *c, const char *p, size_t n)
+{
+    size_t room = sizeof(c->head) - 1 - c->n_head, k = n < room ? n : room;
+    memcpy(c->head + c->n_head, p, k);
+    c->n_head += k;
+    if (n >= sizeof(c->tail)) {
+        p += n - sizeof(c->tail);
+        n = sizeof(c->tail);
+    }
+    size_t drop = c->n_tail + n > sizeof(c->tail) ? c->n_tail + n - sizeof(c->tail) : 0;
+    memmove(c->tail, c->tail + drop, c->n_tail - drop);
+    memcpy(c->tail + c->n_tail - drop, p, n);
+    c->n_tail += n - drop;
+}
+
+/* Until it ends; what it started may go on and hold the pipe. False: the deadline passed. */
+static bool follow(
+    pid_t pid, int pidfd, int output, int64_t deadline_ms, struct capture *c, int *ret_status)
+{
+    char text[4096];
+    struct pollfd p[2] = {{.fd = output, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+    for (;;) {
+        int64_t left = deadline_ms - now_ms();
+        if (left <= 0)
+            return false;
+        if (poll(p, 2, left > 1000 ? 1000 : (int)left) < 0 && errno != EINTR)
+            return false;
+        ssize_t n = p[0].revents ? read(output, text, sizeof(text)) : -1;
+        if (n > 0)
+            keep(c, text, (size_t)n);
+        else if (n == 0 || (n < 0 && p[0].revents && errno != EAGAIN && errno != EINTR))
+            p[0].fd = -1;
+        if (n <= 0 && waitpid(pid, ret_status, WNOHANG) == pid)
+            return true;
+    }
+}
+
+/* What a helper of ours said says more than what criu makes of its exit code. */
+static bool find_own_error(const char *text, size_t n, char *out, size_t size)
+{
+    static const char mark[] = "Error (belay): ";
+    const char *p = memmem(text, n, mark, strlen(mark));
+    const char *end = p ? memchr(p, '\n', (size_t)(text + n - p)) : NULL;
+    if (!p)
+        return false;
+    criu_last_error(p, (size_t)((end ? end : text + n) - p), out, size);
+    return true;
+}
+
+static void find_error(const char *log, const struct capture *c, char *out, size_t size)
+{
+    if (find_own_error(c->tail, c->n_tail, out, size))
+        return;
+    char *text = mem_alloc(LOG_TAIL_MAX);
+    int fd = log ? open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t n = 0;
+    if (end > 0)
+        n = pread(fd, text, LOG_TAIL_MAX, end > LOG_TAIL_MAX ? end - LOG_TAIL_MAX : 0);
+    if (fd >= 0)
+        close(fd);
+    if (!find_own_error(text, n > 0 ? (size_t)n : 0, out, size)) /* of the action script */
+        criu_last_error(text, n > 0 ? (size_t)n : 0, out, size);
+    if (!*out)
+        criu_last_error(c->tail, c->n_tail, out, size);
+    free(text);
+}
+
+static int judge(
+    int status, const char *what, const char *log, const struct capture *c, struct err *e)
+{
+    char why[200];
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    find_error(log, c, why, sizeof(why));
+    if (WIFSIGNALED(status))
+        return err_set(e, ERR_IO, "%s was killed by signal %d%s%s", what, WTERMSIG(status),
+            *why ? ": " : "", why);
+    return err_set(e, WEXITSTATUS(status) == CRIU_EXIT_DAMAGED ? ERR_CORRUPT : ERR_IO,
+        "%s failed with exit code %d: %s", what, WEXITSTATUS(status),
+        *why ? why : "it did not say why");
+}
+
+int criu_call(const char *const *argv, const char *what, const char *log, int64_t timeout_ms,
+    char *ret_output, size_t size, struct err *e)
+{
+    int out[2], status = 0, rc;
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "making a pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        child(argv, out[1]);
+    close(out[1]);
+    if (pid < 0) {
+        rc = err_errno(e, errno, "starting %s", what);
+        close(out[0]);
+        return rc;
+    }
+    setpgid(pid, pid);
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct capture *c = mem_alloc(sizeof(*c));
+    if (follow(pid, pidfd, out[0], now_ms() + timeout_ms, c, &status)) {
+        rc = judge(status, what, log, c, e);
+    } else {
+        char took[32];
+        time_format_duration(timeout_ms, took, sizeof(took));
+        kill(-pid, SIGKILL);
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        rc = err_set(e, ERR_TIMEOUT, "%s did not end within %s and was killed", what, took);
+    }
+    if (ret_output)
+        str_copy(ret_output, size, c->head);
+    free(c);
+    close(out[0]);
+    if (pidfd >= 0)
+        close(pidfd);
+    return rc;
+}
+
+/* ---- what it can do here ---- */
+
+static bool find_in(const char *path, const char *name, char *out, size_t size)
+{
+    char *places = mem_strdup(path), *rest = places;
+    bool found = false;
+    for (char *dir; !found && (dir = strsep(&rest, ":"));) {
+        char *file = mem_printf("%s/%s", dir, name);
+        found = *dir == '/' && access(file, X_OK) == 0 && str_copy(out, size, file);
+        free(file);
+    }
+    free(places);
+    return found;
+}
+
+bool criu_find_program(const char *name, char *out, size_t size)
+{
+    const char *path = getenv("PATH");
+    return (path && find_in(path, name, out, size)) || find_in(CRIU_PATH, name, out, size);
+}
+
+static bool check(const struct criu *c, const char *feature, struct err *e)
+{
+    const char *const argv[] = {c->path, "check", feature ? "--feature" : NULL, feature, NULL};
+    return criu_call(argv, "criu check", NULL, CRIU_PROBE_MS, NULL, 0, e) == 0;
+}
+
+static bool has_cuda_plugin(void)
+{
+    static const char *const plugins[] = {"/usr/lib/criu/cuda_plugin.so",
+        "/usr/lib64/criu/cuda_plugin.so", "/usr/local/lib/criu/cuda_plugin.so",
+        "/usr/lib/x86_64-linux-gnu/criu/cuda_plugin.so"};
+    for (size_t i = 0; i < sizeof(plugins) / sizeof(*plugins); i++)
+        if (access(plugins[i], R_OK) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: programs with GPUs can be checkpointed too, as far as that shows without trying. */
+static const char *lacks_for_gpus(struct criu *c, int major)
+{
+    struct criu_gpu gpus;
+    struct err e;
+    char elsewhere[256];
+    if (!find_in(CRIU_PATH, "cuda-checkpoint", c->cuda_checkpoint, sizeof(c->cuda_checkpoint)))
+        return criu_find_program("cuda-checkpoint", elsewhere, sizeof(elsewhere))
+                   ? "cuda-checkpoint is not in " CRIU_PATH ", where criu looks for it"
+                   : "cuda-checkpoint is not installed";
+    if (major < CUDA_MAJOR)
+        return "that takes version 4";
+    if (!has_cuda_plugin())
+        return "its CUDA plugin is not installed";
+    return criu_gpu_query("", &gpus, &e) ? "nvidia-smi does not tell of a GPU"
+                                         : criu_gpu_lacks(&gpus);
+}
+
+static int probe(const char *path, struct criu *c, struct err *e)
+{
+    char said[256], version[32];
+    int major, minor;
+    if (str_eq(path, "no"))
+        return err_set(e, ERR_UNSUPPORTED, "the agent's configuration says criu: no");
+    if (*path ? !str_copy(c->path, sizeof(c->path), path) || access(path, X_OK) < 0
+              : !criu_find_program("criu", c->path, sizeof(c->path)))
+        return err_set(e, ERR_UNSUPPORTED, "%s",
+            *path ? "the criu of the agent's configuration cannot be executed"
+                  : "criu is not installed");
+    if (geteuid() != 0)
+        return err_set(e, ERR_UNSUPPORTED, "the agent does not run as root");
+    const char *const argv[] = {c->path, "--version", NULL};
+    int rc = criu_call(argv, "criu --version", NULL, CRIU_PROBE_MS, said, sizeof(said), e);
+    if (rc)
+        return rc;
+    if (!criu_parse_version(said, &major, &minor, version, sizeof(version)))
+        return err_set(e, ERR_UNSUPPORTED, "criu --version does not say which version it is");
+    if (major < MAJOR_MIN || (major == MAJOR_MIN && minor < MINOR_MIN))
+        return err_set(e, ERR_UNSUPPORTED, "criu %s is too old: 3.17 or later", version);
+    if (!check(c, NULL, e))
+        return err_wrap(e, "criu %s", version);
+    if (access("/proc/sys/kernel/ns_last_pid", W_OK) < 0)
+        return err_set(e, ERR_UNSUPPORTED, "the kernel has no CONFIG_CHECKPOINT_RESTORE");
+    struct err ignored;
+    c->tracks = check(c, "mem_dirty_track", &ignored);
+    const char *lacks = lacks_for_gpus(c, major);
+    STR_COPY(c->can, lacks ? "cpu" : "gpu");
+    snprintf(c->text, sizeof(c->text), "%s%s%s%s", version,
+        lacks ? "; not for programs with GPUs (" : "", lacks ? lacks : "", lacks ? ")" : "");
+    return 0;
+}
+
+void criu_probe(const char *path, struct criu *ret_criu)
+{
+    struct err e;
+    *ret_criu = (struct criu){0};
+    if (probe(path, ret_criu, &e)) {
+        STR_COPY(ret_criu->can, "no");
+        STR_COPY(ret_criu->text, e.text);
+    }
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/criu/criu_rights.h"
+
+#include "agent/criu/criu.h"
+#include "agent/task/record.h"
+#include "base/str.h"
+#include "base/uv/proc_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/kcmp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* File systems of the kernel's own, which are not mounted: no name leads to what is in them. */
+#define PIPES 0x50495045
+#define SOCKETS 0x534f434b
+#define ANONYMOUS 0x09041934
+#define NAMESPACES 0x6e736673
+#define PROCESSES 0x50494446
+#define AIO_RINGS 0xa10a10a1
+
+#define DELETED " (deleted)"
+
+/* One thing that a process holds. */
+struct held {
+    pid_t pid;
+    int fd;          /* its number there; -1: not a descriptor */
+    int flags;       /* as of open(2) */
+    bool is_place;   /* a current or root directory */
+    const char *how; /* for the error */
+    char path[PATH_MAX];
+    struct stat st;
+    int handle; /* O_PATH, ours */
+};
+
+/* ---- as the user ---- */
+
+static int become(const struct job_user *u, struct err *e)
+{
+    if (setegid(u->gid) < 0 || seteuid(u->uid) < 0)
+        return err_errno(e, errno, "becoming %s", u->name);
+    return 0;
+}
+
+static int become_root(struct err *e)
+{
+    if (seteuid(0) < 0 || setegid(0) < 0)
+        return err_errno(e, errno, "becoming root again");
+    return 0;
+}
+
+/* 0: the user may open the same file in the same way; else errno. */
+static int try_open(const struct held *h)
+{
+    char path[48];
+    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    if (!h->is_place && h->flags & O_PATH)
+        return 0;
+    if (h->is_place)
+        flags |= O_PATH | O_DIRECTORY; /* "." is found only where the directory can be searched */
+    else
+        flags |= h->flags & (O_ACCMODE | O_APPEND | O_DIRECTORY);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d%s", h->handle, h->is_place ? "/." : "");
+    int fd = open(path, flags);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+/* Whether the user finds the same file under its name. */
+static bool try_name(const struct held *h)
+{
+    struct stat st;
+    int fd = h->path[0] == '/' ? open(h->path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return false;
+    bool is_same = fstat(fd, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
+    close(fd);
+    return is_same;
+}
+
+/* A device answers so after the question of rights, and a named pipe that has no reader. */
+static bool is_other_trouble(mode_t mode, int why)
+{
+    return !S_ISREG(mode) && !S_ISDIR(mode) && (why == ENXIO || why == EBUSY);
+}
+
+static int compare(const struct criu_rights *r, const struct held *h, bool *ret_has_right,
+    bool *ret_reaches, struct err *e)
+{
+    bool is_own = h->st.st_uid == r->user.uid;
+    int rc = become(&r->user, e);
+    if (rc)
+        return rc;
+    int why = try_open(h);
+    bool is_found = try_name(h);
+    rc = become_root(e);
+    if (rc)
+        return rc;
+    *ret_has_right = why == 0 || (why == EACCES && is_own) || is_other_trouble(h->st.st_mode, why);
+    *ret_reaches = is_found || (str_ends(h->path, DELETED) && (h->st.st_nlink == 0 || is_own));
+    return 0;
+}
+
+/* ---- what is not compared ---- */
+
+static bool is_nameless(const struct statfs *fs)
+{
+    static const unsigned types[] = {PIPES, SOCKETS, ANONYMOUS, NAMESPACES, PROCESSES, AIO_RINGS};
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if ((unsigned)fs->f_type == types[i])
+            return true;
+    return false;
+}
+
+static bool is_output(const struct criu_rights *r, const struct held *h)
+{
+    struct stat st;
+    return r->output && h->fd >= 0 && (h->flags & (O_ACCMODE | O_PATH)) == O_WRONLY &&
+           lstat(r->output, &st) == 0 && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
+}
+
+/* Not the same file, but the same opening of it. */
+static bool is_criu_own(const struct criu_rights *r, const struct held *h)
+{
+    char path[32];
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%ld/fd", (long)r->criu);
+    DIR *d = r->criu > 0 && h->fd >= 0 ? opendir(path) : NULL;
+    for (struct dirent *entry; d && !found && (entry = readdir(d));)
+        found = entry->d_name[0] != '.' &&
+                syscall(SYS_kcmp, h->pid, r->criu, KCMP_FILE, (unsigned long)h->fd,
+                    strtoul(entry->d_name, NULL, 10)) == 0;
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* ---- one thing ---- */
+
+static int refuse(const struct criu_rights *r, const struct held *h, const char *why, struct err *e)
+{
+    return err_set(e, ERR_DENIED, "%s is %s in process %ld, and %s %s", h->path, h->how,
+        (long)h->pid, r->user.name, why);
+}
+
+static int judge(const struct criu_rights *r, const struct held *h, struct err *e)
+{
+    bool has_right = false, reaches = false;
+    int rc = compare(r, h, &has_right, &reaches, e);
+    if (rc || (has_right && reaches) || is_output(r, h) || is_criu_own(r, h))
+        return rc;
+    return refuse(r, h, has_right ? "cannot reach it by its name" : "has no right to that", e);
+}
+
+static bool has_ended(pid_t pid)
+{
+    struct proc_entry now;
+    return !proc_read_entry(pid, &now) || !proc_entry_is_alive(&now);
+}
+
+/* Of a process that holds still: what cannot be looked at is not taken for harmless. */
+static int cannot_look(pid_t pid, int why, const char *path, struct err *e)
+{
+    return has_ended(pid) ? 0 : err_errno(e, why, "comparing rights: looking at %s", path);
+}
+
+static int check_socket(const struct criu_rights *r, const struct held *h, struct err *e);
+
+/* link: of /proc, to what h is about. */
+static int check_link(const struct criu_rights *r, const char *link, struct held *h, struct err *e)
+{
+    struct statfs fs;
+    ssize_t n = readlink(link, h->path, sizeof(h->path) - 1);
+    if (n <= 0)
+        return cannot_look(h->pid, errno, link, e);
+    h->path[n] = '\0';
+    h->handle = open(link, O_PATH | O_CLOEXEC);
+    if (h->handle < 0)
+        return cannot_look(h->pid, errno, link, e);
+    int rc = 0;
+    if (fstat(h->handle, &h->st) < 0 || fstatfs(h->handle, &fs) < 0)
+        rc = err_errno(e, errno, "comparing rights: looking at %s", link);
+    else if (!is_nameless(&fs))
+        rc = judge(r, h, e);
+    else if ((unsigned)fs.f_type == SOCKETS && h->fd >= 0)
+        rc = check_socket(r, h, e);
+    close(h->handle);
+    return rc;
+}
+
+/* ---- sockets ---- */
+
+/* *ret_flags is -1 and *ret_under_way too where the kernel does not say. */
+static void read_fdinfo(pid_t pid, int fd, int *ret_flags, int *ret_under_way)
+{
+    char path[64], line[256];
+    unsigned value;
+    *ret_flags = *ret_under_way = -1;
+    snprintf(path, sizeof(path), "/proc/%ld/fdinfo/%d", (long)pid, fd);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "flags: %o", &value) == 1)
+            *ret_flags = (int)value;
+        else if (sscanf(line, "scm_fds: %u", &value) == 1)
+            *ret_under_way = (int)value;
+    }
+    if (f)
+        fclose(f);
+}
+
+/* True too when that cannot be found out. */
+static bool is_unix_socket(pid_t pid, ino_t number)
+{
+    char path[48], line[512];
+    unsigned long inode;
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%ld/net/unix", (long)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return true;
+    while (!found && fgets(line, sizeof(line), f))
+        found = sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode) == 1 && inode == number;
+    fclose(f);
+    return found;
+}
+
+static int copy_of(const struct held *h, struct err *e)
+{
+    int process = (int)syscall(SYS_pidfd_open, h->pid, 0);
+    int fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, h->fd, 0), why = errno;
+    if (process >= 0)
+        close(process);
+    return fd < 0 ? err_errno(e, why, "comparing rights: looking at %s", h->path) : fd;
+}
+
+/* Only datagram sockets are connected by criu to what is not the job's own. */
+static bool has_named_peer(int fd, struct sockaddr_un *ret_peer, socklen_t *ret_len)
+{
+    int type = 0;
+    socklen_t n = sizeof(type);
+    *ret_peer = (struct sockaddr_un){0};
+    *ret_len = sizeof(*ret_peer);
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_DGRAM &&
+           getpeername(fd, (struct sockaddr *)ret_peer, ret_len) == 0 &&
+           ret_peer->sun_family == AF_UNIX && *ret_len > offsetof(struct sockaddr_un, sun_path) &&
+           ret_peer->sun_path[0] != '\0';
+}
+
+/* Rights to the name are asked about before everything else that can be wrong with the peer. */
+static bool may_connect(const struct sockaddr_un *peer, socklen_t len)
+{
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why = 0;
+    if (fd < 0)
+        return false;
+    if (connect(fd, (const struct sockaddr *)peer, len) < 0)
+        why = errno;
+    close(fd);
+    return why == 0 || why == ECONNREFUSED || why == ENOENT || why == EPERM || why == EPROTOTYPE;
+}
+
+static int check_peer(const struct criu_rights *r, const struct held *h, int fd, struct err *e)
+{
+    struct sockaddr_un peer;
+    socklen_t len;
+    if (!has_named_peer(fd, &peer, &len))
+        return 0;
+    int rc = become(&r->user, e);
+    if (rc)
+        return rc;
+    bool may = peer.sun_path[0] == '/' && may_connect(&peer, len);
+    rc = become_root(e);
+    if (rc || may)
+        return rc;
+    return err_set(e, ERR_DENIED, "the socket %.*s is connected to from process %ld, and %s %s",
+        (int)(len - offsetof(struct sockaddr_un, sun_path)), peer.sun_path, (long)h->pid,
+        r->user.name, "has no right to that");
+}
+
+static int check_socket(const struct criu_rights *r, const struct held *h, struct err *e)
+{
+    int flags, under_way;
+    if (!is_unix_socket(h->pid, h->st.st_ino))
+        return 0;
+    read_fdinfo(h->pid, h->fd, &flags, &under_way);
+    if (under_way != 0)
+        return err_set(e, ERR_DENIED, "%s in process %ld %s", h->path, (long)h->pid,
+            under_way > 0 ? "has descriptors under way, which cannot be looked at"
+                          : "may have descriptors under way: seeing that takes Linux 5.6");
+    int fd = copy_of(h, e);
+    if (fd < 0)
+        return fd;
+    int rc = check_peer(r, h, fd, e);
+    close(fd);
+    return rc;
+}
+
+/* ---- one process ---- */
+
+static const char *how_open(int flags)
+{
+    switch (flags & (O_PATH | O_ACCMODE)) {
+    case O_RDONLY:
+        return "open for reading";
+    case O_WRONLY:
+        return "open for writing";
+    case O_RDWR:
+        return "open for reading and writing";
+    default:
+        return "open";
+    }
+}
+
+static int check_place(const struct criu_rights *r, pid_t pid, const char *name, struct err *e)
+{
+    char link[48];
+    bool is_program = str_eq(name, "exe");
+    struct held h = {.pid = pid,
+        .fd = -1,
+        .flags = O_RDONLY,
+        .is_place = !is_program,
+        .how = is_program ? "the program" : "a directory"};
+    snprintf(link, sizeof(link), "/proc/%ld/%s", (long)pid, name);
+    return check_link(r, link, &h, e);
+}
+
+static int check_descriptor(const struct criu_rights *r, pid_t pid, int fd, struct err *e)
+{
+    char link[48];
+    int flags, under_way;
+    read_fdinfo(pid, fd, &flags, &under_way);
+    snprintf(link, sizeof(link), "/proc/%ld/fd/%d", (long)pid, fd);
+    if (flags < 0)
+        return cannot_look(pid, ENODATA, link, e);
+    struct held h = {.pid = pid, .fd = fd, .flags = flags, .how = how_open(flags)};
+    return check_link(r, link, &h, e);
+}
+
+static int check_descriptors(const struct criu_rights *r, pid_t pid, struct err *e)
+{
+    char path[32];
+    int rc = 0;
+    snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
+    DIR *d = opendir(path);
+    if (!d)
+        return cannot_look(pid, errno, path, e);
+    errno = 0;
+    for (struct dirent *entry; !rc && (entry = readdir(d)); errno = 0)
+        if (entry->d_name[0] != '.')
+            rc = check_descriptor(r, pid, (int)strtol(entry->d_name, NULL, 10), e);
+    if (!rc && errno)
+        rc = cannot_look(pid, errno, path, e);
+    closedir(d);
+    return rc;
+}
+
+/* line: of /proc/PID/maps. A shared mapping of a file opened for writing can become writable. */
+static int check_mapping(const struct criu_rights *r, pid_t pid, const char *line, struct err *e)
+{
+    char link[80], perms[5];
+    unsigned long from, to, inode;
+    struct stat st;
+    if (sscanf(line, "%lx-%lx %4s %*x %*s %lu", &from, &to, perms, &inode) != 4)
+        return err_set(e, ERR_IO, "comparing rights: /proc/%ld/maps cannot be read", (long)pid);
+    if (inode == 0)
+        return 0;
+    snprintf(link, sizeof(link), "/proc/%ld/map_files/%lx-%lx", (long)pid, from, to);
+    if (lstat(link, &st) < 0)
+        return cannot_look(pid, errno, link, e);
+    bool writes = perms[3] == 's' && (st.st_mode & S_IWUSR);
+    struct held h = {.pid = pid,
+        .fd = -1,
+        .flags = writes ? O_RDWR : O_RDONLY,
+        .how = writes ? "mapped for reading and writing" : "mapped"};
+    return check_link(r, link, &h, e);
+}
+
+static int check_mappings(const struct criu_rights *r, pid_t pid, struct err *e)
+{
+    char path[32], *line = NULL;
+    size_t size = 0;
+    int rc = 0;
+    snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return cannot_look(pid, errno, path, e);
+    while (!rc && getline(&line, &size, f) > 0)
+        rc = check_mapping(r, pid, line, e);
+    if (!rc && ferror(f))
+        rc = cannot_look(pid, EIO, path, e);
+    free(line);
+    fclose(f);
+    return rc;
+}
+
+int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e)
+{
+    static const char *const places[] = {"exe", "cwd", "root"};
+    if (initgroups(r->user.name, r->user.gid) < 0)
+        return err_errno(e, errno, "becoming %s", r->user.name);
+    int rc = check_descriptors(r, pid, e);
+    if (!rc)
+        rc = check_mappings(r, pid, e);
+    for (size_t i = 0; !rc && i < sizeof(places) / sizeof(*places); i++)
+        rc = check_place(r, pid, places[i], e);
+    return rc;
+}
+
+/* ---- our own program ---- */
+
+/* Between the room's first process and us: criu, and a shell if that started us by one. */
+static bool is_above_us(const struct proc_table *t, pid_t pid)
+{
+    pid_t at = getpid();
+    for (size_t steps = 0; at > 1 && steps <= t->n; steps++) {
+        pid_t parent = 0;
+        for (size_t i = 0; i < t->n; i++)
+            if (t->entries[i].pid == at)
+                parent = t->entries[i].ppid;
+        if (at == pid)
+            return true;
+        at = parent;
+    }
+    return pid == 1;
+}
+
+static int check_room(const struct criu_rights *r, struct err *e)
+{
+    struct proc_table t = {0};
+    int rc = 0;
+    proc_table_read(&t);
+    for (size_t i = 0; !rc && i < t.n; i++)
+        if (!is_above_us(&t, t.entries[i].pid))
+            rc = criu_rights_check(r, t.entries[i].pid, e);
+    proc_table_deinit(&t);
+    return rc;
+}
+
+int criu_rights_main(void)
+{
+    struct criu_rights r = {.output = CRIU_ROOM "/output.log", .criu = getppid()};
+    struct wire_desired spec;
+    struct err e;
+    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    if (!rc) {
+        rc = user_resolve(spec.attempts[0].user, &r.user, &e);
+        wire_desired_deinit(&spec);
+    }
+    if (!rc && r.user.is_other)
+        rc = check_room(&r, &e);
+    if (!rc)
+        rc = record_put(CRIU_ROOM "/" CRIU_RIGHTS_MARK, "", 0, 0600, &e);
+    if (rc)
+        fprintf(stderr, "Error (belay): %s\n", e.text);
+    return rc ? 1 : 0;
+}

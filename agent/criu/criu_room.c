@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/criu/criu_room.h"
+
+#include "agent/criu/criu_files.h"
+#include "agent/criu/criu_gpu.h"
+#include "agent/criu/criu_rights.h"
+#include "agent/task/record.h"
+#include "base/fs.h"
+#include "base/fs_user.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/proc.h"
+#include "base/uv/proc_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the room ---- */
+
+int criu_room_separate(void)
+{
+    return unshare(CLONE_NEWPID | CLONE_NEWNS);
+}
+
+/* What is mounted outside later on appears inside too, never the other way round. */
+int criu_room_enter(const char *task_dir)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return -1;
+    if (mkdir(CRIU_ROOM, 0755) < 0 && errno != EEXIST)
+        return -1;
+    return mount(task_dir, CRIU_ROOM, NULL, MS_BIND, NULL);
+}
+
+int criu_room_prepare_pid(void)
+{
+    char text[16];
+    int n = snprintf(text, sizeof(text), "%d", CRIU_ROOT_PID - 1);
+    int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int rc = write(fd, text, (size_t)n) == n ? 0 : -1;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return rc;
+}
+
+/* ---- restoring ---- */
+
+/* Where the supervisor looks for the reason, in criu's own form. */
+static void write_reason(const struct err *e)
+{
+    char *text = mem_printf("Error (belay): %s\n", e->text);
+    struct err ignored;
+    record_put(CRIU_ROOM "/restore.log", text, strlen(text), 0600, &ignored);
+    free(text);
+}
+
+static int restore_files(const struct job_user *u, struct err *e)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int rc = criu_files_restore(CRIU_ROOM "/checkpoint", u, e);
+        if (rc)
+            write_reason(e);
+        _exit(rc ? 1 : 0);
+    }
+    if (pid < 0)
+        return err_errno(e, errno, "starting a process");
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_errno(e, errno, "waiting for a process");
+    return status == 0 ? 0 : err_set(e, ERR_IO, "the job's open files could not be put back");
+}
+
+int criu_room_restore(const char *criu, const struct job_user *u, struct err *e)
+{
+    struct criu c = {0};
+    STR_COPY(c.path, criu);
+    int rc = restore_files(u, e);
+    if (rc)
+        return rc;
+    unlink(CRIU_ROOM "/" CRIU_RIGHTS_MARK);
+    const char **argv = criu_argv(&c, CRIU_RESTORE, false, CRIU_RESTORE_MS);
+    rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_RESTORE_MS, NULL, 0, e);
+    free(argv);
+    if (!rc && !fs_has_name(CRIU_ROOM "/" CRIU_RIGHTS_MARK))
+        rc = err_set(e, ERR_IO,
+            "criu restore ended without calling its action script, which compares rights");
+    if (rc)
+        write_reason(e);
+    return rc;
+}
+
+/* ---- what criu calls ---- */
+
+int criu_room_write_hook(const char *task_dir, struct err *e)
+{
+    char own[4096];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    if (n <= 0)
+        return err_errno(e, errno, "finding our own program");
+    own[n] = '\0';
+    struct buf text = {0};
+    char *path = mem_printf("%s/hook", task_dir);
+    buf_adds(&text, "#!/bin/sh\ncase \"$CRTOOLS_SCRIPT_ACTION\" in\npost-dump) exec ");
+    str_shell_quote(&text, own);
+    buf_adds(&text, " criu-files ;;\npost-restore) exec ");
+    str_shell_quote(&text, own);
+    buf_adds(&text, " criu-rights ;;\nesac\n");
+    int rc = record_put(path, buf_str(&text), text.len, 0700, e);
+    free(path);
+    buf_deinit(&text);
+    return rc;
+}
+
+/* ---- dumping ---- */
+
+int criu_room_prepare_dump(const char *task_dir, struct err *e)
+{
+    char *all = mem_printf("%s/checkpoint", task_dir), *pre = mem_printf("%s/images/pre", all),
+         *dump = mem_printf("%s/images/dump", all), *log = mem_printf("%s/dump.log", task_dir);
+    int rc = fs_remove_tree(all, e);
+    if (!rc)
+        rc = fs_mkdirs(pre, 0700, e);
+    if (!rc)
+        rc = fs_mkdirs(dump, 0700, e);
+    if (!rc)
+        rc = criu_room_write_hook(task_dir, e);
+    unlink(log);
+    free(log);
+    free(dump);
+    free(pre);
+    free(all);
+    return rc;
+}
+
+static const char *const steps[] = {"pre-dump", "running", "stopped", NULL};
+
+int criu_room_dump(const struct criu_dump *d, struct err *e)
+{
+    char *log = mem_printf("%s/dump.log", d->task_dir);
+    char own[4096], timeout[24];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    own[n > 0 ? n : 0] = '\0';
+    snprintf(timeout, sizeof(timeout), "%lld", (long long)d->timeout_ms);
+    const char *const argv[] = {own, "criu-dump", d->task_dir, d->criu->path, steps[d->step],
+        d->parent ? "parent" : "alone", timeout, d->with_gpus ? d->criu->cuda_checkpoint : "",
+        NULL};
+    int rc = criu_call(argv, d->step == CRIU_PRE_DUMP ? "criu pre-dump" : "criu dump", log,
+        d->timeout_ms, NULL, 0, e);
+    free(log);
+    return rc;
+}
+
+static int find_init(const char *task_dir, pid_t *ret_pid, struct err *e)
+{
+    struct task_start start;
+    char *path = mem_printf("%s/supervisor.pid", task_dir);
+    int rc = record_read_start(path, &start, e);
+    free(path);
+    if (rc)
+        return rc;
+    if (start.init_ticks <= 0 ||
+        proc_start_ticks((pid_t)start.init_pid) != (uint64_t)start.init_ticks)
+        return err_set(e, ERR_NOT_FOUND, "the task has ended");
+    *ret_pid = (pid_t)start.init_pid;
+    return 0;
+}
+
+int64_t criu_room_memory(const char *task_dir)
+{
+    struct proc_table t = {0};
+    struct err ignored;
+    pid_t init;
+    int64_t pages = 0;
+    if (find_init(task_dir, &init, &ignored))
+        return 0;
+    proc_table_read(&t);
+    proc_table_mark_below(&t, init);
+    for (size_t i = 0; i < t.n; i++) {
+        char path[32];
+        long long resident = 0;
+        snprintf(path, sizeof(path), "/proc/%ld/statm", (long)t.entries[i].pid);
+        FILE *f = t.entries[i].is_marked ? fopen(path, "re") : NULL;
+        if (f && fscanf(f, "%*d %lld", &resident) == 1)
+            pages += resident;
+        if (f)
+            fclose(f);
+    }
+    proc_table_deinit(&t);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* ---- our own programs ---- */
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "Error (belay): %s\n", e->text);
+    return 1;
+}
+
+static int open_namespace(pid_t init, const char *name, struct err *e)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%ld/ns/%s", (long)init, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, errno, "opening %s", path) : fd;
+}
+
+/* The next child is in the room; we have left the mounts that we came with. */
+static int go_in(pid_t init, struct err *e)
+{
+    int pids = open_namespace(init, "pid_for_children", e);
+    int mounts = pids < 0 ? -1 : open_namespace(init, "mnt", e);
+    if (pids < 0 || mounts < 0)
+        return e->kind;
+    if (setns(pids, CLONE_NEWPID) < 0 || setns(mounts, CLONE_NEWNS) < 0)
+        return err_errno(e, errno, "entering the task's namespaces");
+    return 0;
+}
+
+/* In the room. */
+static int dump_inside(const char *criu, enum criu_step step, bool parent, int64_t timeout_ms)
+{
+    struct criu c = {0};
+    struct err e;
+    STR_COPY(c.path, criu);
+    if (criu_files_check_tree(CRIU_ROOT_PID, &e))
+        return fail(&e);
+    const char **argv = criu_argv(&c, step, parent, timeout_ms);
+    execv(argv[0], (char *const *)(uintptr_t)argv);
+    err_errno(&e, errno, "starting %s", criu);
+    return fail(&e);
+}
+
+static int release_inside(const char *cuda_checkpoint)
+{
+    struct err e;
+    return criu_gpu_release(cuda_checkpoint, &e) ? fail(&e) : 0;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int criu_room_dump_main(int argc, char **argv)
+{
+    struct err e;
+    pid_t init;
+    int64_t timeout_ms;
+    int step = 0;
+    if (argc != 8 || str_to_i64(argv[6], 1, INT64_MAX, "", &timeout_ms, &e))
+        return 2;
+    while (steps[step] && !str_eq(steps[step], argv[4]))
+        step++;
+    if (!steps[step])
+        return 2;
+    if (find_init(argv[2], &init, &e) || go_in(init, &e))
+        _exit(fail(&e));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(dump_inside(argv[3], (enum criu_step)step, str_eq(argv[5], "parent"), timeout_ms));
+    int code = wait_for(pid);
+    if (code != 0 && *argv[7]) {
+        pid = fork();
+        if (pid == 0)
+            _exit(release_inside(argv[7]));
+        code = wait_for(pid) == 0 ? code : CRIU_EXIT_DAMAGED;
+    }
+    /* At once: what would look after us at exit (a sanitizer) has its children in another namespace
+     * by now. */
+    _exit(code);
+}
+
+/* Called by criu in the room, while everything is frozen. */
+int criu_room_files_main(void)
+{
+    struct wire_desired spec;
+    struct criu_files files;
+    struct job_user u;
+    struct err e;
+    int rc = record_read_spec(CRIU_ROOM "/spec.json", &spec, &e);
+    if (rc)
+        return fail(&e);
+    const struct wire_desired_attempt *a = &spec.attempts[0];
+    rc = user_resolve(a->user, &u, &e);
+    if (!rc)
+        rc = criu_files_find(CRIU_ROOT_PID, u.uid, *a->cwd ? a->cwd : u.home, &files, &e);
+    if (!rc) {
+        rc = criu_files_save(&files, u.uid, CRIU_ROOM "/scratch", CRIU_ROOM "/checkpoint", &e);
+        criu_files_deinit(&files);
+    }
+    wire_desired_deinit(&spec);
+    return rc ? fail(&e) : 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/criu/criu_trial.h"
+
+#include "agent/criu/criu_cuda.h"
+#include "agent/criu/criu_room.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECRET_BYTES 16
+#define SECRET_MAX (2 * SECRET_BYTES + 1)
+#define PAUSE_MS 20 /* between two looks of the program for "go" */
+
+/* Files of the room. "go" is ours, the others are the program's. */
+#define READY CRIU_ROOM "/ready"
+#define GO CRIU_ROOM "/go"
+#define ANSWER CRIU_ROOM "/answer"
+#define WHY CRIU_ROOM "/why" /* of the program with GPUs: why it ended */
+
+static const char shell_subject[] = ": >" READY "\n"
+                                    "while [ ! -e " GO " ]; do sleep 0.05; done\n"
+                                    "echo \"$1\" >" ANSWER ".new && mv " ANSWER ".new " ANSWER "\n";
+
+/* ---- in the agent ---- */
+
+static int prepare(const char *dir, struct err *e)
+{
+    static const char hook[] = "#!/bin/sh\n";
+    char *images = mem_printf("%s/checkpoint/images/dump", dir), *path = mem_printf("%s/hook", dir);
+    int rc = fs_remove_tree(dir, e);
+    if (!rc)
+        rc = fs_mkdirs(images, 0700, e);
+    if (!rc)
+        rc = fs_write_atomic(path, hook, sizeof(hook) - 1, 0700, e);
+    free(path);
+    free(images);
+    return rc;
+}
+
+static int attempt(const struct criu *c, const char *dir, const char *kind, struct err *e)
+{
+    char own[4096];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    if (n <= 0)
+        return err_errno(e, errno, "finding our own program");
+    own[n] = '\0';
+    const char *const argv[] = {own, "criu-trial", dir, c->path, kind, NULL};
+    int rc = prepare(dir, e);
+    if (!rc)
+        rc = criu_call(
+            argv, "saving and restoring a program on trial", NULL, CRIU_TRIAL_MS, NULL, 0, e);
+    return rc;
+}
+
+static void take_back(struct criu *c, const char *can, const char *what, const struct err *e)
+{
+    char *text = mem_printf("%s; %s%s", c->text, what, e->text);
+    STR_COPY(c->text, text);
+    STR_COPY(c->can, can);
+    free(text);
+}
+
+void criu_trial(struct criu *c, const char *dir)
+{
+    char *work = mem_printf("%s/criu-trial", dir);
+    struct err e, ignored;
+    if (!str_eq(c->can, "no") && attempt(c, work, "cpu", &e))
+        take_back(c, "no", "", &e);
+    if (str_eq(c->can, "gpu") && attempt(c, work, "gpu", &e))
+        take_back(c, "cpu", "not for programs with GPUs: ", &e);
+    fs_remove_tree(work, &ignored);
+    free(work);
+}
+
+/* ---- the room's first process ---- */
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static int explain(const char *path, struct err *e)
+{
+    struct buf why = {0};
+    struct err none;
+    err_set(e, ERR_IO, "the program on trial ended without making %s", path);
+    if (fs_read(WHY, ERR_TEXT_MAX, &why, &none) == 0)
+        err_set(e, ERR_IO, "%s", buf_str(&why));
+    buf_deinit(&why);
+    return e->kind;
+}
+
+/* Until the file is there, or the program is no more. */
+static int wait_file(int watch, const char *path, pid_t subject, int64_t deadline_ms, struct err *e)
+{
+    char events[4096] __attribute__((aligned(8)));
+    struct pollfd p = {.fd = watch, .events = POLLIN};
+    while (!fs_exists(path)) {
+        int64_t left = deadline_ms - now_ms();
+        if (left <= 0)
+            return err_set(e, ERR_TIMEOUT, "the program on trial did not make %s in time", path);
+        if (waitpid(subject, NULL, WNOHANG) == subject && !fs_exists(path))
+            return explain(path, e);
+        if (poll(&p, 1, left < 1000 ? (int)left : 1000) > 0 &&
+            read(watch, events, sizeof(events)) < 0)
+            return err_errno(e, errno, "watching " CRIU_ROOM);
+    }
+    return 0;
+}
+
+static void be_subject(const char *kind, const char *secret)
+{
+    int null = open("/dev/null", O_RDWR);
+    if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(126);
+    close_range(3, ~0U, 0);
+    if (str_eq(kind, "cpu"))
+        execl("/bin/sh", "sh", "-c", shell_subject, "sh", secret, (char *)NULL);
+    else
+        execl("/proc/self/exe", "belay-agent", "criu-subject", secret, (char *)NULL);
+    _exit(127);
+}
+
+/* All of the room but us, so that the process numbers are free again. */
+static void kill_all(void)
+{
+    assert(getpid() == 1);
+    kill(-1, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        continue;
+}
+
+static int dump_and_kill(const struct criu *c, struct err *e)
+{
+    const char **argv = criu_argv(c, CRIU_DUMP_STOPPED, false, CRIU_TRIAL_MS);
+    int rc = criu_call(argv, "criu dump", CRIU_ROOM "/dump.log", CRIU_TRIAL_MS, NULL, 0, e);
+    free(argv);
+    kill_all();
+    return rc;
+}
+
+static int bring_back(const struct criu *c, struct err *e)
+{
+    const char **argv = criu_argv(c, CRIU_RESTORE, false, CRIU_TRIAL_MS);
+    int rc = criu_call(argv, "criu restore", CRIU_ROOM "/restore.log", CRIU_TRIAL_MS, NULL, 0, e);
+    free(argv);
+    return rc;
+}
+
+static int compare(const char *secret, struct err *e)
+{
+    struct buf answer = {0};
+    int rc = fs_read(ANSWER, SECRET_MAX, &answer, e);
+    if (!rc && (!str_starts(buf_str(&answer), secret) || answer.len != strlen(secret) + 1))
+        rc =
+            err_set(e, ERR_CORRUPT, "the program on trial came back with other memory than it had");
+    buf_deinit(&answer);
+    return rc;
+}
+
+static int go_through(const struct criu *c, const char *kind, struct err *e)
+{
+    char secret[SECRET_MAX];
+    int64_t deadline = now_ms() + CRIU_TRIAL_MS;
+    random_hex(SECRET_BYTES, secret);
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (watch < 0 || inotify_add_watch(watch, CRIU_ROOM, IN_CREATE | IN_MOVED_TO) < 0)
+        return err_errno(e, errno, "watching " CRIU_ROOM);
+    if (criu_room_prepare_pid() < 0)
+        return err_errno(e, errno, "choosing a process number");
+    pid_t subject = fork();
+    if (subject == 0)
+        be_subject(kind, secret);
+    if (subject < 0)
+        return err_errno(e, errno, "starting a process");
+    int rc = wait_file(watch, READY, subject, deadline, e);
+    if (!rc)
+        rc = dump_and_kill(c, e);
+    if (!rc)
+        rc = bring_back(c, e);
+    if (!rc)
+        rc = fs_write_atomic(GO, "", 0, 0600, e);
+    if (!rc)
+        rc = wait_file(watch, ANSWER, subject, deadline, e);
+    return rc ? rc : compare(secret, e);
+}
+
+static int run_first(const char *dir, const char *criu, const char *kind)
+{
+    struct criu c = {0};
+    struct err e;
+    STR_COPY(c.path, criu);
+    int rc = criu_room_enter(dir) < 0 ? err_errno(&e, errno, "making namespaces for it")
+                                      : go_through(&c, kind, &e);
+    if (rc)
+        fprintf(stderr, "Error (belay): %s\n", e.text);
+    return rc ? 1 : 0;
+}
+
+int criu_trial_main(int argc, char **argv)
+{
+    int status = 0;
+    if (argc != 5)
+        return 2;
+    pid_t first = criu_room_separate() < 0 ? -1 : fork();
+    if (first == 0)
+        _exit(run_first(argv[2], argv[3], argv[4]));
+    if (first < 0)
+        fprintf(stderr, "Error (belay): no namespaces can be made: %s\n", strerror(errno));
+    while (first > 0 && waitpid(first, &status, 0) < 0 && errno == EINTR)
+        continue;
+    _exit(
+        first > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* as criu_room_dump_main does */
+}
+
+/* ---- the program with GPUs ---- */
+
+static int say_why(const struct err *e)
+{
+    struct err ignored;
+    fs_write_atomic(WHY, e->text, strlen(e->text), 0600, &ignored);
+    return 1;
+}
+
+int criu_subject_main(int argc, char **argv)
+{
+    char back[SECRET_MAX + 1];
+    struct err e;
+    if (argc != 3 || strlen(argv[2]) + 1 != SECRET_MAX)
+        return 2;
+    struct criu_cuda *cuda = criu_cuda_open(argv[2], SECRET_MAX, &e);
+    if (!cuda || fs_write_atomic(READY, "", 0, 0600, &e))
+        return say_why(&e);
+    explicit_bzero(argv[2], SECRET_MAX - 1); /* from here on it is in the GPUs alone */
+    while (!fs_exists(GO))
+        poll(NULL, 0, PAUSE_MS);
+    int rc = criu_cuda_read(cuda, back, SECRET_MAX, &e);
+    if (rc == 0) {
+        back[SECRET_MAX - 1] = '\n';
+        rc = fs_write_atomic(ANSWER, back, SECRET_MAX, 0600, &e);
+    }
+    criu_cuda_close(cuda);
+    return rc ? say_why(&e) : 0;
+}

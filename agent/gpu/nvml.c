@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The little of NVML's interface that is used is declared here, as NVIDIA's reference has it (NVML
+ * API Reference Guide), so that the library is needed neither to build nor to run. A function that
+ * it does not have, or that a GPU does not support, tells nothing.
+ *
+ * Invariant: functions of the library are called on the thread only.
+ */
+#include "agent/gpu/nvml.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CLOSE_MS 2000
+
+/* ---- the interface ---- */
+
+struct nvml_device; /* what an nvmlDevice_t points to: only the library looks into it */
+
+#define NVML_OK 0
+#define NVML_INSUFFICIENT_SIZE 7
+#define NVML_TEMPERATURE_GPU 0
+#define NVML_CLOCK_SM 1
+#define NVML_ECC_CORRECTED 0
+#define NVML_ECC_UNCORRECTED 1
+#define NVML_ECC_VOLATILE 0 /* since the driver was loaded */
+#define NVML_MIG_ENABLED 1
+
+/* Reasons for which clocks are not as high as they could be. */
+#define REASON_SW_POWER_CAP 0x4ULL
+#define REASON_HW_SLOWDOWN 0x8ULL
+#define REASON_SW_THERMAL 0x20ULL
+#define REASON_HW_THERMAL 0x40ULL
+#define REASON_HW_POWER_BRAKE 0x80ULL
+
+struct utilization {
+    unsigned gpu, memory; /* percent */
+};
+struct memory {
+    unsigned long long total, free, used;
+};
+
+struct library {
+    void *handle;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*count)(unsigned *n);
+    int (*by_index)(unsigned i, struct nvml_device **ret);
+    int (*uuid)(struct nvml_device *d, char *text, unsigned size);
+    int (*utilization)(struct nvml_device *d, struct utilization *u);
+    int (*memory)(struct nvml_device *d, struct memory *m);
+    int (*power)(struct nvml_device *d, unsigned *mw);
+    int (*power_limit)(struct nvml_device *d, unsigned *mw);
+    int (*temperature)(struct nvml_device *d, unsigned sensor, unsigned *c);
+    int (*clock)(struct nvml_device *d, unsigned type, unsigned *mhz);
+    int (*clock_max)(struct nvml_device *d, unsigned type, unsigned *mhz);
+    int (*reasons)(struct nvml_device *d, unsigned long long *bits);
+    int (*ecc)(struct nvml_device *d, unsigned type, unsigned counter, unsigned long long *n);
+    int (*processes)(struct nvml_device *d, unsigned *n, void *infos);
+    int (*mig)(struct nvml_device *d, unsigned *current, unsigned *pending);
+    int (*slices)(struct nvml_device *d, unsigned *n);
+    int (*slice)(struct nvml_device *d, unsigned i, struct nvml_device **ret);
+};
+
+/* The first is looked for where the loader looks; the others are where containers and providers put
+ * it. */
+static const char *const paths[] = {"libnvidia-ml.so.1",
+    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib64/libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
+
+/* Functions are found as data; what a pointer to one is to them POSIX promises. */
+static void find(struct library *l, void *ret_function, const char *name)
+{
+    void *symbol = dlsym(l->handle, name);
+    memcpy(ret_function, &symbol, sizeof(symbol));
+}
+
+static bool load(struct library *l)
+{
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && !l->handle; i++)
+        l->handle = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
+    if (!l->handle)
+        return false;
+    find(l, &l->init, "nvmlInit_v2");
+    find(l, &l->shutdown, "nvmlShutdown");
+    find(l, &l->count, "nvmlDeviceGetCount_v2");
+    find(l, &l->by_index, "nvmlDeviceGetHandleByIndex_v2");
+    find(l, &l->uuid, "nvmlDeviceGetUUID");
+    find(l, &l->utilization, "nvmlDeviceGetUtilizationRates");
+    find(l, &l->memory, "nvmlDeviceGetMemoryInfo");
+    find(l, &l->power, "nvmlDeviceGetPowerUsage");
+    find(l, &l->power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+    find(l, &l->temperature, "nvmlDeviceGetTemperature");
+    find(l, &l->clock, "nvmlDeviceGetClockInfo");
+    find(l, &l->clock_max, "nvmlDeviceGetMaxClockInfo");
+    find(l, &l->reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find(l, &l->ecc, "nvmlDeviceGetTotalEccErrors");
+    find(l, &l->processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    find(l, &l->mig, "nvmlDeviceGetMigMode");
+    find(l, &l->slices, "nvmlDeviceGetMaxMigDeviceCount");
+    find(l, &l->slice, "nvmlDeviceGetMigDeviceHandleByIndex");
+    return l->init && l->shutdown && l->count && l->by_index && l->uuid && l->init() == NVML_OK;
+}
+
+/* ---- looking ---- */
+
+static void look_at_clocks(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+{
+    unsigned now = 0, most = 0;
+    unsigned long long why = 0;
+    if (l->clock && l->clock_max && l->clock(d, NVML_CLOCK_SM, &now) == NVML_OK &&
+        l->clock_max(d, NVML_CLOCK_SM, &most) == NVML_OK && most > 0)
+        k->clock_permille = now < most ? (int64_t)now * 1000 / most : 1000;
+    if (l->reasons && l->reasons(d, &why) == NVML_OK) {
+        k->thermal = why & (REASON_SW_THERMAL | REASON_HW_THERMAL);
+        k->power = why & (REASON_SW_POWER_CAP | REASON_HW_POWER_BRAKE);
+        k->slowed = why & REASON_HW_SLOWDOWN;
+    }
+}
+
+static void look_at_errors(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+{
+    unsigned long long n;
+    if (l->ecc && l->ecc(d, NVML_ECC_CORRECTED, NVML_ECC_VOLATILE, &n) == NVML_OK)
+        k->ecc_corrected = n < INT32_MAX ? (int64_t)n : INT32_MAX;
+    if (l->ecc && l->ecc(d, NVML_ECC_UNCORRECTED, NVML_ECC_VOLATILE, &n) == NVML_OK)
+        k->ecc_uncorrected = n < INT32_MAX ? (int64_t)n : INT32_MAX;
+}
+
+static void look_at(const struct library *l, struct nvml_device *d, struct nvml_look *k)
+{
+    struct utilization u;
+    struct memory m;
+    unsigned n = 0;
+    k->knows_busy = !k->is_slice && l->utilization && l->utilization(d, &u) == NVML_OK;
+    if (k->knows_busy)
+        k->busy_percent = u.gpu < 100 ? (int64_t)u.gpu : 100;
+    if (l->memory && l->memory(d, &m) == NVML_OK && m.total <= INT64_MAX / 2 && m.used <= m.total) {
+        k->memory_bytes = (int64_t)m.used;
+        k->memory_total_bytes = (int64_t)m.total;
+    }
+    /* With no room for them only how many there are is told, whatever they look like. */
+    int rc = l->processes ? l->processes(d, &n, NULL) : -1;
+    k->processes = rc == NVML_OK || rc == NVML_INSUFFICIENT_SIZE ? (int64_t)n : 0;
+    if (k->is_slice)
+        return;
+    if (l->power && l->power(d, &n) == NVML_OK)
+        k->power_mw = (int64_t)n;
+    if (l->power_limit && l->power_limit(d, &n) == NVML_OK)
+        k->power_limit_mw = (int64_t)n;
+    if (l->temperature && l->temperature(d, NVML_TEMPERATURE_GPU, &n) == NVML_OK)
+        k->temperature_c = n < 1000 ? (int64_t)n : 0;
+    look_at_clocks(l, d, k);
+    look_at_errors(l, d, k);
+}
+
+static bool begin_look(const struct library *l, struct nvml_device *d, unsigned index,
+    bool is_slice, struct nvml_look *k)
+{
+    *k = (struct nvml_look){.index = index, .is_slice = is_slice};
+    if (l->uuid(d, k->id, sizeof(k->id)) != NVML_OK)
+        return false;
+    k->id[sizeof(k->id) - 1] = '\0';
+    look_at(l, d, k);
+    return true;
+}
+
+static size_t look_at_slices(
+    const struct library *l, struct nvml_device *d, unsigned index, struct nvml_look *v, size_t max)
+{
+    unsigned mode = 0, pending, most = 0;
+    struct nvml_device *s;
+    size_t n = 0;
+    if (!l->mig || !l->slices || !l->slice || l->mig(d, &mode, &pending) != NVML_OK ||
+        mode != NVML_MIG_ENABLED || l->slices(d, &most) != NVML_OK)
+        return 0;
+    for (unsigned i = 0; i < most && i < NVML_LOOKS_MAX && n < max; i++)
+        if (l->slice(d, i, &s) == NVML_OK)
+            n += begin_look(l, s, index, true, &v[n]);
+    return n;
+}
+
+static size_t look_at_all(const struct library *l, struct nvml_look *v)
+{
+    unsigned count = 0;
+    struct nvml_device *d;
+    size_t n = 0;
+    if (l->count(&count) != NVML_OK)
+        return 0;
+    for (unsigned i = 0; i < count && i < GPUS_MAX && n < NVML_LOOKS_MAX; i++) {
+        if (l->by_index(i, &d) != NVML_OK || !begin_look(l, d, i, false, &v[n]))
+            continue;
+        n++;
+        n += look_at_slices(l, d, i, v + n, NVML_LOOKS_MAX - n);
+    }
+    return n;
+}
+
+/* ---- the thread ---- */
+
+struct nvml {
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards what follows */
+    pthread_cond_t changed;
+    bool asked, looking, fresh, stop;
+    int64_t began_ms, at_ms, cpu_ns;
+    size_t n;
+    struct nvml_look looks[NVML_LOOKS_MAX];
+};
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool wait_for_asking(struct nvml *n)
+{
+    pthread_mutex_lock(&n->mutex);
+    while (!n->asked && !n->stop)
+        pthread_cond_wait(&n->changed, &n->mutex);
+    bool goes_on = !n->stop;
+    n->asked = false;
+    n->looking = goes_on;
+    n->began_ms = clock_ns(CLOCK_MONOTONIC) / 1000000;
+    pthread_mutex_unlock(&n->mutex);
+    return goes_on;
+}
+
+static void tell(struct nvml *n, const struct nvml_look *v, size_t count, int64_t at_ms)
+{
+    pthread_mutex_lock(&n->mutex);
+    memcpy(n->looks, v, count * sizeof(*v));
+    n->n = count;
+    n->at_ms = at_ms;
+    n->fresh = true;
+    n->looking = false;
+    n->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    pthread_mutex_unlock(&n->mutex);
+}
+
+static void *run(void *arg)
+{
+    struct nvml *n = arg;
+    struct library l = {0};
+    struct nvml_look *v = mem_array(NVML_LOOKS_MAX, sizeof(*v));
+    bool loaded = false, tried = false;
+    while (wait_for_asking(n)) {
+        if (!tried)
+            loaded = load(&l);
+        tried = true;
+        tell(n, v, loaded ? look_at_all(&l, v) : 0, clock_ns(CLOCK_MONOTONIC) / 1000000);
+    }
+    if (loaded)
+        l.shutdown();
+    free(v);
+    return NULL;
+}
+
+struct nvml *nvml_create(void)
+{
+    struct nvml *n = mem_alloc(sizeof(*n));
+    sigset_t all, old;
+    pthread_mutex_init(&n->mutex, NULL);
+    pthread_cond_init(&n->changed, NULL);
+    sigfillset(&all); /* signals are the loop's */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&n->thread, NULL, run, n) != 0)
+        mem_out_of_memory();
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return n;
+}
+
+void nvml_ask(struct nvml *n)
+{
+    pthread_mutex_lock(&n->mutex);
+    n->asked = n->asked || !n->looking;
+    pthread_cond_signal(&n->changed);
+    pthread_mutex_unlock(&n->mutex);
+}
+
+bool nvml_take(struct nvml *n, struct nvml_look *v, size_t *ret_n, int64_t *ret_at_ms)
+{
+    pthread_mutex_lock(&n->mutex);
+    bool fresh = n->fresh;
+    if (fresh) {
+        memcpy(v, n->looks, n->n * sizeof(*v));
+        *ret_n = n->n;
+        *ret_at_ms = n->at_ms;
+    }
+    n->fresh = false;
+    pthread_mutex_unlock(&n->mutex);
+    return fresh;
+}
+
+int64_t nvml_cpu_ns(struct nvml *n)
+{
+    pthread_mutex_lock(&n->mutex);
+    int64_t ns = n->cpu_ns;
+    pthread_mutex_unlock(&n->mutex);
+    return ns;
+}
+
+bool nvml_is_stuck(struct nvml *n, int64_t now_ms)
+{
+    pthread_mutex_lock(&n->mutex);
+    bool stuck = n->looking && now_ms - n->began_ms > NVML_STUCK_MS;
+    pthread_mutex_unlock(&n->mutex);
+    return stuck;
+}
+
+void nvml_destroy(struct nvml *n)
+{
+    struct timespec until;
+    if (!n)
+        return;
+    pthread_mutex_lock(&n->mutex);
+    n->stop = true;
+    pthread_cond_signal(&n->changed);
+    pthread_mutex_unlock(&n->mutex);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_MS / 1000;
+    if (pthread_timedjoin_np(n->thread, NULL, &until) != 0) {
+        log_warn("a call to the GPUs' driver does not end: it is left alone");
+        pthread_detach(n->thread); /* and n with it */
+        return;
+    }
+    pthread_cond_destroy(&n->changed);
+    pthread_mutex_destroy(&n->mutex);
+    free(n);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invariant: a counter that went back, since processes ended or a group was made anew, has counted
+ * nothing, never less than that.
+ */
+#include "agent/gpu/probe.h"
+
+#include "agent/gpu/kernel_text.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_MAX 16384
+/* vmstat counts in pages; those of the few machines with larger ones are taken for less */
+#define PAGE_SWAPPED 4096
+/* a process that used less than one cpu by this has no thread that is worth a look */
+#define BUSY_PART 2
+
+/* What one process, or thread, had done by the last look. */
+struct seen {
+    int64_t id, start_ticks;
+    int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes;
+};
+
+/* What a task has counted by a look; -1: nobody tells. */
+struct counters {
+    int64_t cpu_ms, blocked_ms, stall_ms, waited_ms, read_bytes, write_bytes, faults, refaults,
+        net_in, net_out;
+};
+
+struct probe {
+    bool began;                   /* it was looked at */
+    int64_t init_pid, init_ticks; /* as they were then */
+    char group[USAGE_PATH_MAX];   /* the directory of its v2 group; "": none was found */
+    /* one of its processes, which has a network of its own; 0: none has */
+    int64_t net_pid;
+    struct counters last;
+    int64_t waited_at_ms;        /* when waited_ms grew, or the first look was */
+    struct seen *seen, *threads; /* by id */
+    size_t n_seen, n_threads;
+};
+
+/* ---- files ---- */
+
+static bool read_text(const char *path, char out[TEXT_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, TEXT_MAX - 1);
+    if (fd >= 0)
+        close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static bool read_of(int64_t pid, const char *name, char out[TEXT_MAX])
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, name);
+    return read_text(path, out);
+}
+
+static bool read_in_group(const struct probe *p, const char *name, char out[TEXT_MAX])
+{
+    char path[USAGE_PATH_MAX + 40];
+    out[0] = '\0';
+    if (!p->group[0])
+        return false;
+    snprintf(path, sizeof(path), "%s/%s", p->group, name);
+    return read_text(path, out);
+}
+
+static int64_t ticks_ms(int64_t ticks)
+{
+    return ticks * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+static int64_t since(int64_t now, int64_t before)
+{
+    return before >= 0 && now > before ? now - before : 0;
+}
+
+/* ---- the machine ---- */
+
+static int64_t speed_of(const char *name)
+{
+    char path[64 + KERNEL_NAME_MAX], text[TEXT_MAX];
+    int64_t mbit;
+    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+    if (!read_text(path, text))
+        return 0;
+    text[strcspn(text, "\n")] = '\0';
+    return str_to_i64(text, 1, 10000000, "", &mbit, NULL) == 0 ? mbit * 125000 : 0;
+}
+
+static bool has_device(const char *name)
+{
+    char path[64 + KERNEL_NAME_MAX];
+    snprintf(path, sizeof(path), "/sys/class/net/%s/device", name);
+    return !strchr(name, '/') && access(path, F_OK) == 0;
+}
+
+static void read_network(struct probe_node *n)
+{
+    char text[TEXT_MAX];
+    const char *at = text;
+    struct kernel_net net;
+    if (!read_text("/proc/net/dev", text))
+        return;
+    while (kernel_net_next(&at, &net)) {
+        if (!has_device(net.name))
+            continue;
+        int64_t speed = speed_of(net.name);
+        n->net_in_bytes += net.in_bytes;
+        n->net_out_bytes += net.out_bytes;
+        n->link_bytes_s = n->link_bytes_s > speed ? n->link_bytes_s : speed;
+    }
+}
+
+void probe_node_read(int64_t at_ms, struct probe_node *ret_node)
+{
+    char text[TEXT_MAX];
+    int64_t busy = 0, iowait = 0;
+    struct probe_node n = {.at_ms = at_ms, .cpus = sysconf(_SC_NPROCESSORS_ONLN)};
+    if (read_text("/proc/stat", text) && kernel_cpu(text, &busy, &iowait)) {
+        n.cpu_ms = ticks_ms(busy);
+        n.iowait_ms = ticks_ms(iowait);
+    }
+    if (read_text("/proc/meminfo", text))
+        n.swaps = kernel_value(text, "SwapTotal:") > kernel_value(text, "SwapFree:");
+    if (read_text("/proc/vmstat", text)) {
+        int64_t in = kernel_value(text, "pswpin"), out = kernel_value(text, "pswpout");
+        n.swapped_bytes = in >= 0 && out >= 0 ? (in + out) * PAGE_SWAPPED : 0;
+    }
+    read_network(&n);
+    *ret_node = n;
+}
+
+/* ---- processes ---- */
+
+static int compare_seen(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static const struct seen *find_seen(const struct seen *v, size_t n, int64_t id, int64_t start_ticks)
+{
+    const struct seen key = {.id = id},
+                      *found = n > 0 ? bsearch(&key, v, n, sizeof(*v), compare_seen) : NULL;
+    return found && found->start_ticks == start_ticks ? found : NULL;
+}
+
+/* Of the group whose file this is. */
+static size_t list_group(const char *file, pid_t *pids, size_t max)
+{
+    char path[USAGE_PATH_MAX + 40];
+    const char *end = strrchr(file, '/');
+    long pid;
+    size_t n = 0;
+    snprintf(path, sizeof(path), "%.*s/cgroup.procs", end ? (int)(end - file) : 0, file);
+    FILE *f = end ? fopen(path, "re") : NULL;
+    while (f && n < max && fscanf(f, "%ld", &pid) == 1)
+        if (pid > 0)
+            pids[n++] = (pid_t)pid;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* One look at a task's processes. */
+struct look {
+    struct probe *p;
+    bool wants_io, wants_swap;
+    int64_t elapsed_ms;
+    struct seen *seen, *threads;
+    size_t n_seen, n_threads;
+    /* what they did since the look before */
+    int64_t cpu_ticks, faults, blocked_ticks, read_bytes, write_bytes, busiest_ticks;
+    int64_t pages, swap_bytes;
+    bool waits; /* one of them waits for a disk at this moment */
+};
+
+static void look_at_thread(struct look *l, int64_t pid, const char *tid)
+{
+    char name[64], text[TEXT_MAX];
+    struct kernel_stat s;
+    snprintf(name, sizeof(name), "task/%.20s/stat", tid);
+    if (!read_of(pid, name, text) || !kernel_stat(text, &s))
+        return;
+    struct seen *now = &l->threads[l->n_threads++];
+    *now = (struct seen){.id = atoll(tid), .start_ticks = s.start_ticks, .cpu_ticks = s.cpu_ticks};
+    const struct seen *was = find_seen(l->p->threads, l->p->n_threads, now->id, s.start_ticks);
+    int64_t used = was ? since(s.cpu_ticks, was->cpu_ticks) : 0;
+    l->busiest_ticks = used > l->busiest_ticks ? used : l->busiest_ticks;
+    l->waits = l->waits || s.state == 'D';
+}
+
+static void look_at_threads(struct look *l, int64_t pid)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *d; dir && l->n_threads < PROBE_THREADS_MAX && (d = readdir(dir));)
+        if (isdigit((unsigned char)d->d_name[0]))
+            look_at_thread(l, pid, d->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+static void look_at_process(struct look *l, int64_t pid)
+{
+    char text[TEXT_MAX];
+    struct kernel_stat s;
+    if (!read_of(pid, "stat", text) || !kernel_stat(text, &s))
+        return;
+    struct seen *now = &l->seen[l->n_seen++];
+    *now = (struct seen){.id = pid,
+        .start_ticks = s.start_ticks,
+        .cpu_ticks = s.cpu_ticks,
+        .faults = s.faults,
+        .blocked_ticks = s.blocked_ticks};
+    if (l->wants_io && read_of(pid, "io", text)) {
+        int64_t in = kernel_value(text, "read_bytes:"), out = kernel_value(text, "write_bytes:");
+        now->read_bytes = in > 0 ? in : 0;
+        now->write_bytes = out > 0 ? out : 0;
+    }
+    int64_t kib = l->wants_swap && read_of(pid, "status", text) ? kernel_value(text, "VmSwap:") : 0;
+    l->swap_bytes += kib > 0 ? kib * 1024 : 0;
+    l->pages += s.pages;
+    l->waits = l->waits || s.state == 'D';
+    const struct seen none = {0}, *was = find_seen(l->p->seen, l->p->n_seen, pid, s.start_ticks);
+    was = was ? was : &none; /* it began since */
+    int64_t used = since(s.cpu_ticks, was->cpu_ticks);
+    l->cpu_ticks += used;
+    l->faults += since(s.faults, was->faults);
+    l->blocked_ticks += since(s.blocked_ticks, was->blocked_ticks);
+    l->read_bytes += since(now->read_bytes, was->read_bytes);
+    l->write_bytes += since(now->write_bytes, was->write_bytes);
+    if (s.threads == 1)
+        l->busiest_ticks = used > l->busiest_ticks ? used : l->busiest_ticks;
+    else if (ticks_ms(used) * BUSY_PART >= l->elapsed_ms)
+        look_at_threads(l, pid);
+}
+
+static size_t list_processes(const struct probe_of *of, pid_t pids[PROBE_PROCESSES_MAX])
+{
+    size_t n = list_group(of->files.cpu, pids, PROBE_PROCESSES_MAX);
+    return n > 0 ? n
+                 : usage_list_tree(
+                       (pid_t)of->init_pid, (uint64_t)of->init_ticks, pids, PROBE_PROCESSES_MAX);
+}
+
+static void look_at_processes(struct look *l, const pid_t *pids, size_t n)
+{
+    l->seen = mem_array(n, sizeof(*l->seen));
+    l->threads = mem_array(PROBE_THREADS_MAX, sizeof(*l->threads));
+    for (size_t i = 0; i < n; i++)
+        look_at_process(l, pids[i]);
+    qsort(l->seen, l->n_seen, sizeof(*l->seen), compare_seen);
+    qsort(l->threads, l->n_threads, sizeof(*l->threads), compare_seen);
+}
+
+/* ---- a task ---- */
+
+/* The v2 group that it has for itself, by where its processes are and the agent is not. */
+static void find_group(struct probe *p, const struct probe_of *of, int64_t pid)
+{
+    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char text[TEXT_MAX], own[USAGE_PATH_MAX - 40], its[USAGE_PATH_MAX - 40],
+        path[USAGE_PATH_MAX + 40];
+    if (str_ends(of->files.cpu, "/cpu.stat")) {
+        snprintf(p->group, sizeof(p->group), "%.*s",
+            (int)(strlen(of->files.cpu) - strlen("/cpu.stat")), of->files.cpu);
+        return;
+    }
+    if (!read_of(pid, "cgroup", text) || !kernel_group(text, its, sizeof(its)))
+        return;
+    if (read_text("/proc/self/cgroup", text) && kernel_group(text, own, sizeof(own)) &&
+        str_eq(own, its))
+        return;
+    for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !p->group[0]; i++) {
+        snprintf(path, sizeof(path), "%s%s/cgroup.procs", mounts[i], its);
+        if (access(path, R_OK) == 0)
+            snprintf(p->group, sizeof(p->group), "%s%s", mounts[i], its);
+    }
+}
+
+static bool has_own_network(int64_t pid)
+{
+    char path[64], own[64] = "", its[64] = "";
+    snprintf(path, sizeof(path), "/proc/%lld/ns/net", (long long)pid);
+    return readlink("/proc/self/ns/net", own, sizeof(own) - 1) > 0 &&
+           readlink(path, its, sizeof(its) - 1) > 0 && !str_eq(own, its);
+}
+
+/* What is found out of its processes, once there are some: the last began last, in its container if
+ * it has one. */
+static void find_places(struct probe *p, const struct probe_of *of, const pid_t *pids, size_t n)
+{
+    if (n > 0 && !p->group[0])
+        find_group(p, of, pids[n - 1]);
+    if (n > 0 && (p->net_pid == 0 || kill((pid_t)p->net_pid, 0) != 0))
+        p->net_pid = has_own_network(pids[n - 1]) ? pids[n - 1] : 0;
+}
+
+static const struct counters unknown = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+static void forget(struct probe *p)
+{
+    free(p->seen);
+    free(p->threads);
+}
+
+static void begin(struct probe *p, const struct probe_of *of, int64_t now_ms)
+{
+    forget(p);
+    *p = (struct probe){.began = true,
+        .init_pid = of->init_pid,
+        .init_ticks = of->init_ticks,
+        .last = unknown,
+        .waited_at_ms = now_ms};
+}
+
+/* memory.stat, of v2, or of v1 with what is below it. What is in use is without the page cache,
+ * which would give way. */
+static void read_memory_stat(const char *text, struct counters *c, struct task_load *levels)
+{
+    int64_t anon = kernel_value(text, "anon"), shared = kernel_value(text, "shmem");
+    int64_t file = kernel_value(text, "workingset_refault_file"),
+            back = kernel_value(text, "workingset_refault_anon");
+    if (anon < 0) {
+        anon = kernel_value(text, "total_rss");
+        shared = kernel_value(text, "total_shmem");
+        c->faults = kernel_value(text, "total_pgmajfault");
+    } else {
+        c->faults = kernel_value(text, "pgmajfault");
+        c->refaults =
+            file >= 0 && back >= 0 ? file + back : kernel_value(text, "workingset_refault");
+    }
+    levels->memory_bytes = anon < 0 ? -1 : anon + (shared > 0 ? shared : 0);
+}
+
+/* The file beside one of a group. */
+static bool read_beside(const char *file, const char *name, char out[TEXT_MAX])
+{
+    char path[USAGE_PATH_MAX + 40];
+    const char *end = strrchr(file, '/');
+    snprintf(path, sizeof(path), "%.*s/%s", end ? (int)(end - file) : 0, file, name);
+    out[0] = '\0';
+    return end && read_text(path, out);
+}
+
+/* What its groups count; the rest is -1. */
+static void read_counters(
+    const struct probe *p, const struct probe_of *of, struct counters *c, struct task_load *levels)
+{
+    char text[TEXT_MAX];
+    struct usage used;
+    *c = unknown;
+    levels->memory_bytes = -1;
+    usage_read(&of->files, &used);
+    c->cpu_ms = used.cpu_ms;
+    c->waited_ms = of->waited_ms;
+    if (read_in_group(p, "io.pressure", text))
+        c->blocked_ms = kernel_pressure_ms(text);
+    if (read_in_group(p, "memory.pressure", text))
+        c->stall_ms = kernel_pressure_ms(text);
+    if (read_in_group(p, "io.stat", text))
+        kernel_io(text, &c->read_bytes, &c->write_bytes);
+    if (read_beside(of->files.memory, "memory.stat", text))
+        read_memory_stat(text, c, levels);
+    levels->swap_bytes = read_in_group(p, "memory.swap.current", text) ? kernel_number(text) : -1;
+}
+
+/* Of all its interfaces but the loopback. */
+static void read_own_network(const struct probe *p, struct counters *c)
+{
+    char text[TEXT_MAX];
+    const char *at = text;
+    struct kernel_net net;
+    if (p->net_pid == 0 || !read_of(p->net_pid, "net/dev", text))
+        return;
+    c->net_in = c->net_out = 0;
+    while (kernel_net_next(&at, &net))
+        if (!str_eq(net.name, "lo")) {
+            c->net_in += net.in_bytes;
+            c->net_out += net.out_bytes;
+        }
+}
+
+static void fill_node(
+    struct task_load *t, const struct probe_node *before, const struct probe_node *now)
+{
+    t->node_cpus = now->cpus;
+    t->node_cpu_ms = since(now->cpu_ms, before->cpu_ms);
+    t->node_iowait_ms = since(now->iowait_ms, before->iowait_ms);
+    t->node_swapped_bytes = since(now->swapped_bytes, before->swapped_bytes);
+    t->link_bytes_s = now->link_bytes_s;
+}
+
+/* What groups count, else what was seen of the processes. */
+static void fill_sums(struct task_load *t, const struct counters *c, const struct counters *last,
+    const struct look *l)
+{
+    t->cpu_ms = c->cpu_ms >= 0 ? since(c->cpu_ms, last->cpu_ms) : ticks_ms(l->cpu_ticks);
+    t->busiest_ms = ticks_ms(l->busiest_ticks) < t->ms ? ticks_ms(l->busiest_ticks) : t->ms;
+    t->faults = c->faults >= 0 ? since(c->faults, last->faults) : l->faults;
+    t->refaults = since(c->refaults, last->refaults);
+    t->read_bytes = c->read_bytes >= 0 ? since(c->read_bytes, last->read_bytes) : l->read_bytes;
+    t->write_bytes =
+        c->write_bytes >= 0 ? since(c->write_bytes, last->write_bytes) : l->write_bytes;
+    t->stall_ms = since(c->stall_ms, last->stall_ms);
+    if (c->blocked_ms >= 0)
+        t->blocked_ms = since(c->blocked_ms, last->blocked_ms);
+    else if (l->blocked_ticks > 0)
+        t->blocked_ms = ticks_ms(l->blocked_ticks);
+    else
+        t->blocked_ms = l->waits ? t->ms : 0; /* who waits now is taken to have waited */
+    t->blocked_ms = t->blocked_ms < t->ms ? t->blocked_ms : t->ms;
+    t->stall_ms = t->stall_ms < t->ms ? t->stall_ms : t->ms;
+}
+
+static void fill_network(struct task_load *t, const struct counters *c, const struct counters *last,
+    const struct probe_node *before, const struct probe_node *now)
+{
+    t->net_is_nodes = c->net_in < 0;
+    t->net_in_bytes = t->net_is_nodes ? since(now->net_in_bytes, before->net_in_bytes)
+                                      : since(c->net_in, last->net_in);
+    t->net_out_bytes = t->net_is_nodes ? since(now->net_out_bytes, before->net_out_bytes)
+                                       : since(c->net_out, last->net_out);
+}
+
+/* A wait is told when it is over, or a second later: it may have begun before this look, but not
+ * before the one in which it was told last. */
+static void fill_waited(struct probe *p, struct task_load *t, int64_t told_ms, int64_t now_ms)
+{
+    int64_t more = since(told_ms, p->last.waited_ms), most = now_ms - p->waited_at_ms;
+    t->waited_ms = more < most ? more : most;
+    if (more > 0)
+        p->waited_at_ms = now_ms;
+}
+
+void probe_read(struct probe *p, const struct probe_of *of, const struct probe_node *before,
+    const struct probe_node *now, struct task_load *ret_load)
+{
+    bool first = !p->began || p->init_pid != of->init_pid || p->init_ticks != of->init_ticks;
+    struct task_load t = {.ms = since(now->at_ms, before->at_ms)};
+    pid_t *pids = mem_array(PROBE_PROCESSES_MAX, sizeof(*pids));
+    struct counters c;
+    if (first)
+        begin(p, of, now->at_ms);
+    size_t n = list_processes(of, pids);
+    find_places(p, of, pids, n);
+    read_counters(p, of, &c, &t);
+    read_own_network(p, &c);
+    struct look l = {.p = p,
+        .wants_io = c.read_bytes < 0,
+        .wants_swap = t.swap_bytes < 0 && now->swaps,
+        .elapsed_ms = t.ms};
+    look_at_processes(&l, pids, n);
+    if (t.memory_bytes < 0)
+        t.memory_bytes = l.pages * sysconf(_SC_PAGESIZE);
+    t.swap_bytes = t.swap_bytes >= 0 ? t.swap_bytes : l.swap_bytes;
+    fill_node(&t, before, now);
+    fill_sums(&t, &c, &p->last, &l);
+    fill_network(&t, &c, &p->last, before, now);
+    fill_waited(p, &t, c.waited_ms, now->at_ms);
+    forget(p);
+    p->seen = l.seen;
+    p->n_seen = l.n_seen;
+    p->threads = l.threads;
+    p->n_threads = l.n_threads;
+    p->last = c;
+    *ret_load = first ? (struct task_load){0} : t;
+    free(pids);
+}
+
+struct probe *probe_create(void)
+{
+    return mem_alloc(sizeof(struct probe));
+}
+
+void probe_destroy(struct probe *p)
+{
+    if (!p)
+        return;
+    forget(p);
+    free(p);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment of a task, from scratch: the user's basics, then what the job brings, then what
+ * belay promises (docs: the job contract), each overriding what came before. Pure.
+ */
+#ifndef BELAY_AGENT_ENV_H
+#define BELAY_AGENT_ENV_H
+
+#include "agent/supervisor/user.h"
+#include "base/wire/wire.h"
+
+#define TASK_STEPS "steps.json" /* in its control directory */
+#define TASK_STDIN "stdin"      /* in the task's directory: a pipe, where belay attach writes */
+/* beside it: a pipe, a byte in which ends the input; there until then */
+#define TASK_STDIN_END TASK_STDIN ".end"
+
+struct task_env {
+    const struct wire_desired_attempt *spec;
+    const struct job_user *user;
+    const char *node;             /* its name */
+    const char *cwd;              /* its working directory, when that was sent with it */
+    const char *dir;              /* the task's, absolute, as the task sees it */
+    const char *checkpoint;       /* the name of BELAY_CHECKPOINT_DIR in it */
+    bool own_tmp;                 /* that is TMPDIR too */
+    const char *bin, *python;     /* struct tools */
+    const char *gpu_maker, *gpus; /* struct task_state; borrowed */
+    bool restored;
+    int64_t restored_ranks; /* what so many ranks have saved is in dir/ranks; 0: nothing is there */
+    int64_t grace_ms;       /* for the program to write its state after a notice */
+};
+
+/* "NAME=value" texts, NULL-terminated, each name once. Free with env_free. */
+char **env_build(const struct task_env *t);
+void env_free(char **env);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Handles live on the heap and know their keeper through `data`; NULL there means that the keeper
+ * has let go, so a callback that comes late finds nothing to do.
+ */
+#include "agent/supervisor/keeper.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TRIES_MAX 12
+#define RETRY_MS 100   /* x try */
+#define HELD_LOOKS 600 /* who lives is worth ten minutes: to give it up is to lose what it runs */
+#define HELD_LOOKS_SOON 40
+#define HELD_LOOK_MS 50
+#define HELD_LATER_MS 1000
+#define ANSWER_WAIT_MS 30000 /* it may have to kill what an earlier one left */
+
+static void look(struct keeper *k);
+
+static void on_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void let_go(uv_pipe_t **pipe)
+{
+    if (!*pipe)
+        return;
+    (*pipe)->data = NULL;
+    uv_close((uv_handle_t *)*pipe, on_closed);
+    *pipe = NULL;
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
+{
+    (void)h;
+    *b = uv_buf_init(mem_alloc(256), 256);
+    (void)suggested;
+}
+
+static void later(struct keeper *k, int64_t delay_ms)
+{
+    timer_start(k->timers, &k->timer, delay_ms);
+}
+
+static bool has_ended(const struct keeper *k)
+{
+    char *path = mem_printf("%s/exit.json", k->dir);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
+}
+
+/* For a short path to the socket: who has its supervisor from here needs none. */
+static void open_dir(struct keeper *k)
+{
+    if (k->dirfd < 0)
+        k->dirfd = open(k->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Its supervisor lives, but has not noticed yet that it is looked for. */
+static bool is_held(const struct keeper *k)
+{
+    int fd = openat(k->dirfd, "supervisor.pid", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return is_locked;
+}
+
+static void end(struct keeper *k, const struct err *e)
+{
+    let_go(&k->ctl);
+    k->ended(k->ctx, e);
+}
+
+/* ---- a living supervisor ---- */
+
+static void is_up_now(struct keeper *k)
+{
+    k->is_up = true;
+    k->tries = k->waits = 0;
+    timer_stop(k->timers, &k->timer);
+    k->up(k->ctx);
+}
+
+/* Its task is over, and it takes another. */
+static void is_free_now(struct keeper *k)
+{
+    uv_pipe_t *pipe = k->ctl;
+    k->ctl = NULL;
+    k->is_up = false;
+    nursery_keep(k->nursery, pipe);
+    look(k);
+}
+
+/* False: what it came from is nobody's any more. */
+static bool on_answer(struct keeper *k)
+{
+    int count;
+    k->line[k->n_line] = '\0';
+    k->n_line = 0;
+    if (sscanf(k->line, "signalled %d", &count) == 1)
+        k->signalled(k->ctx, count);
+    else if (str_eq(k->line, "ready"))
+        k->ready(k->ctx);
+    else if (k->is_own && !k->is_up && str_eq(k->line, "ok"))
+        is_up_now(k);
+    else if (!k->is_up)
+        STR_COPY(k->said, k->line);
+    else if (k->is_own && str_eq(k->line, "free")) {
+        is_free_now(k);
+        return false;
+    }
+    return true;
+}
+
+static void on_gone(struct keeper *k)
+{
+    bool was_up = k->is_up;
+    k->is_up = false;
+    let_go(&k->ctl);
+    if (!was_up && !has_ended(k))
+        log_warn("a supervisor could not take its task", log_s("dir", k->dir),
+            log_s("error", *k->said ? k->said : "it died"));
+    later(k, was_up || has_ended(k) ? 0 : (int64_t)RETRY_MS * k->tries);
+}
+
+static void on_ctl_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
+{
+    struct keeper *k = stream->data;
+    bool goes_on = true;
+    for (ssize_t i = 0; k && goes_on && i < n; i++) {
+        if (b->base[i] == '\n')
+            goes_on = on_answer(k);
+        else if (k->n_line < sizeof(k->line) - 1)
+            k->line[k->n_line++] = b->base[i];
+        k = goes_on ? stream->data : NULL; /* the answer may have made the caller let go */
+    }
+    free(b->base);
+    if (k && n < 0)
+        on_gone(k);
+}
+
+static void start_supervisor(struct keeper *k);
+
+static void on_connected(uv_connect_t *request, int status)
+{
+    struct keeper *k = request->handle->data;
+    free(request);
+    if (!k)
+        return;
+    if (status < 0) {
+        let_go(&k->ctl);
+        if (has_ended(k)) /* meanwhile */
+            end(k, NULL);
+        else if (is_held(k) && k->waits++ < HELD_LOOKS)
+            later(k, k->waits < HELD_LOOKS_SOON ? HELD_LOOK_MS : HELD_LATER_MS);
+        else
+            start_supervisor(k);
+        return;
+    }
+    k->n_line = 0;
+    uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
+    is_up_now(k);
+}
+
+static void connect_ctl(struct keeper *k)
+{
+    char path[64]; /* the directory's own path may be too long for a socket's address */
+    open_dir(k);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/ctl.sock", k->dirfd);
+    k->is_own = false;
+    k->ctl = mem_alloc(sizeof(*k->ctl));
+    uv_pipe_init(k->loop, k->ctl, 0);
+    k->ctl->data = k;
+    uv_pipe_connect(mem_alloc(sizeof(uv_connect_t)), k->ctl, path, on_connected);
+}
+
+/* ---- starting one ---- */
+
+static int request_supervisor(struct keeper *k, struct err *e)
+{
+    int rc = nursery_ask(k->nursery, k->dir, k->node, &k->ctl, e);
+    if (rc)
+        return rc;
+    k->is_own = true;
+    k->n_line = 0;
+    k->said[0] = '\0';
+    k->ctl->data = k;
+    uv_read_start((uv_stream_t *)k->ctl, on_alloc, on_ctl_read);
+    return 0;
+}
+
+static void start_supervisor(struct keeper *k)
+{
+    struct err e;
+    if (k->tries++ >= TRIES_MAX) {
+        err_set(&e, ERR_IO, "no supervisor could be started: %s", *k->said ? k->said : "it died");
+        end(k, &e);
+        return;
+    }
+    int rc = request_supervisor(k, &e);
+    if (rc)
+        STR_SHORTEN(k->said, e.text);
+    later(k, rc ? (int64_t)RETRY_MS * k->tries : ANSWER_WAIT_MS);
+}
+
+/* ---- */
+
+static void look(struct keeper *k)
+{
+    let_go(&k->ctl); /* of a supervisor that hangs */
+    if (has_ended(k)) {
+        end(k, NULL);
+    } else if (k->is_new) {
+        k->is_new = false;
+        start_supervisor(k);
+    } else {
+        connect_ctl(k);
+    }
+}
+
+static void on_timer(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    look(ctx);
+}
+
+void keeper_start(struct keeper *k)
+{
+    timer_init(&k->timer, on_timer, k);
+    k->started = true;
+    k->dirfd = -1;
+    later(k, 0); /* without the directory: connecting and starting fail, and that is told */
+}
+
+static void command(struct keeper *k, const char *text)
+{
+    uv_buf_t b = uv_buf_init((char *)(uintptr_t)text, (unsigned)strlen(text));
+    if (k->is_up && uv_try_write((uv_stream_t *)k->ctl, &b, 1) != (int)b.len)
+        log_warn(
+            "a command did not reach the supervisor", log_s("dir", k->dir), log_s("command", text));
+}
+
+void keeper_signal(struct keeper *k, int signum)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "signal %d\n", signum);
+    command(k, text);
+}
+
+void keeper_terminate(struct keeper *k, int64_t delay_ms, int64_t grace_ms)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "terminate %lld %lld\n", (long long)delay_ms, (long long)grace_ms);
+    command(k, text);
+}
+
+void keeper_limit(struct keeper *k, int64_t ms)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "limit %lld\n", (long long)ms);
+    command(k, text);
+}
+
+void keeper_kill(struct keeper *k)
+{
+    command(k, "kill\n");
+}
+
+void keeper_await_ready(struct keeper *k)
+{
+    command(k, "ready\n");
+}
+
+int keeper_shell(struct keeper *k, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char text[] = "shell\n";
+    struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
+    struct msghdr m = {.msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    int to;
+    if (!k->is_up || uv_fileno((uv_handle_t *)k->ctl, &to) != 0)
+        return -ENOTCONN;
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+void keeper_stop(struct keeper *k)
+{
+    if (!k->started)
+        return;
+    timer_stop(k->timers, &k->timer);
+    let_go(&k->ctl);
+    if (k->dirfd >= 0)
+        close(k->dirfd);
+    k->dirfd = -1;
+    k->started = false;
+}

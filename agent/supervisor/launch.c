@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/supervisor/launch.h"
+
+#include "agent/criu/criu_room.h"
+#include "agent/supervisor/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_TRIES 200 /* x 5 ms */
+
+static void report(int fd, enum launch_step step, int value)
+{
+    const struct launch_report r = {.step = step, .value = value};
+    ssize_t n = write(fd, &r, sizeof(r)); /* smaller than PIPE_BUF: whole or not at all */
+    (void)n;
+}
+
+void launch_reset_signals(void)
+{
+    sigset_t none;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* ---- the script's process ---- */
+
+int launch_become_user(const struct job_user *u)
+{
+    limits_unprotect();
+    if (u->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    if (!u->is_other)
+        return 0;
+    if (initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0)
+        return -1;
+    return 0;
+}
+
+/* In a room by its name there: the one that the supervisor has open would be a file of nowhere
+ * else. */
+static int open_output(const struct launch *l)
+{
+    int fd = l->room ? open(CRIU_ROOM "/output.log", O_WRONLY | O_APPEND | O_NOFOLLOW) : l->output;
+    /* not one of those that are given anew */
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    if (l->room && fd >= 0)
+        close(fd);
+    return high;
+}
+
+static int set_files(const struct launch *l)
+{
+    int output = open_output(l), null = open("/dev/null", O_RDONLY);
+    int error = l->error == l->output ? output : fcntl(l->error, F_DUPFD_CLOEXEC, 10);
+    if (output < 0 || error < 0 || null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 ||
+        dup2(error, 2) < 0)
+        return -1;
+    if (null > 2)
+        close(null);
+    return 0;
+}
+
+static int open_input(const struct launch *l)
+{
+    if (!l->input)
+        return 0;
+    int fd = open(l->input, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 || dup2(fd, 0) < 0 ? -1 : 0;
+}
+
+/* The file may still be open for writing in a process that was just forked elsewhere in the agent
+ * and has not come to its exec. */
+static void exec_script(const struct launch *l)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    for (int i = 0; i < BUSY_TRIES; i++) {
+        execve(l->script, l->argv, l->env);
+        if (errno != ETXTBSY)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* In no directory, and under a name by which it is known. */
+static void hold(void)
+{
+    if (chdir("/") == 0)
+        prctl(PR_SET_NAME, "belay-hold", 0, 0, 0);
+    for (;;)
+        pause();
+}
+
+static void run_script(const struct launch *l, int to_supervisor)
+{
+    int keep = fcntl(to_supervisor, F_DUPFD_CLOEXEC, 10);
+    enum launch_step step = LAUNCH_FILES;
+    setsid();
+    launch_reset_signals();
+    if (!l->alone)
+        report(keep, LAUNCH_READY, getpid());
+    umask(022);
+    if (set_files(l) == 0) {
+        step = LAUNCH_USER;
+        if (launch_become_user(l->user) == 0) {
+            if (l->holds)
+                hold();
+            step = LAUNCH_CWD;
+            if (chdir(l->cwd) == 0) {
+                step = LAUNCH_INPUT;
+                if (open_input(l) == 0) {
+                    step = LAUNCH_EXEC;
+                    exec_script(l);
+                }
+            }
+        }
+    }
+    report(keep, step, errno);
+    _exit(127);
+}
+
+/* ---- the init ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void launch_close_all_but(int a, int b, int c, int d)
+{
+    int keep[] = {a, b, c, d};
+    int from = 0;
+    qsort(keep, 4, sizeof(*keep), by_number);
+    for (int i = 0; i < 4; i++) {
+        if (keep[i] > from)
+            close_range((unsigned)from, (unsigned)keep[i] - 1, 0);
+        from = keep[i] + 1;
+    }
+    close_range((unsigned)from, ~0U, 0);
+}
+
+static void wait_for_all(pid_t script, int to_supervisor)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid == script)
+            report(to_supervisor, LAUNCH_ENDED, status);
+        else if (pid < 0 && errno != EINTR)
+            _exit(0);
+    }
+}
+
+static void fail(int to_supervisor, enum launch_step step)
+{
+    report(to_supervisor, step, errno);
+    _exit(127);
+}
+
+static void close_output(const struct launch *l)
+{
+    if (l->error != l->output)
+        close(l->error);
+    close(l->output);
+}
+
+static void start_script(const struct launch *l, int to_supervisor)
+{
+    pid_t script = fork();
+    if (script == 0)
+        run_script(l, to_supervisor);
+    if (script < 0)
+        fail(to_supervisor, LAUNCH_FORK);
+    close_output(l);
+    wait_for_all(script, to_supervisor);
+}
+
+static void run_first(const struct launch *l, int to_supervisor)
+{
+    struct err e;
+    if (criu_room_enter(l->room) < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    if (l->restore) {
+        if (criu_room_restore(l->restore, l->user, &e))
+            fail(to_supervisor, LAUNCH_RESTORE);
+        close_output(l);
+        report(to_supervisor, LAUNCH_READY, CRIU_ROOT_PID);
+        wait_for_all(CRIU_ROOT_PID, to_supervisor);
+    }
+    if (criu_room_prepare_pid() < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    start_script(l, to_supervisor);
+}
+
+/* The report is the first process's then: with it ends all that is in the room. */
+static void make_room(const struct launch *l, int to_supervisor)
+{
+    pid_t first = criu_room_separate() < 0 ? -1 : fork();
+    if (first == 0)
+        run_first(l, to_supervisor);
+    if (first < 0)
+        fail(to_supervisor, LAUNCH_ROOM);
+    close(to_supervisor);
+    close_output(l);
+    wait_for_all(0, -1);
+}
+
+static void run_init(const struct launch *l, int to_supervisor, int gate, int entered)
+{
+    char go;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
+    if (entered < 0) {
+        report(to_supervisor, LAUNCH_GROUP, -entered);
+        _exit(127);
+    }
+    launch_close_all_but(to_supervisor, gate, l->output, l->error);
+    prctl(PR_SET_NAME, "belay-init", 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (read(gate, &go, 1) != 1)
+        _exit(0);
+    close(gate);
+    if (l->room)
+        make_room(l, to_supervisor);
+    start_script(l, to_supervisor);
+}
+
+/* -1: there is no such pipe, and errno. */
+static int make_pipes(const struct launch *l, int up[2], int gate[2])
+{
+    gate[0] = gate[1] = -1;
+    if (pipe2(up, O_CLOEXEC) < 0)
+        return -1;
+    if (l->alone || pipe2(gate, O_CLOEXEC) == 0)
+        return 0;
+    int why = errno;
+    close(up[0]);
+    close(up[1]);
+    errno = why;
+    return -1;
+}
+
+static _Noreturn void run(const struct launch *l, int to_supervisor, int gate, int entered)
+{
+    if (!l->alone)
+        run_init(l, to_supervisor, gate, entered);
+    else if (entered < 0)
+        report(to_supervisor, LAUNCH_GROUP, -entered);
+    else
+        run_script(l, to_supervisor);
+    _exit(127);
+}
+
+int launch_start(const struct launch *l, struct launched *ret_launched, struct err *e)
+{
+    int up[2], gate[2], entered = 0;
+    if (make_pipes(l, up, gate) < 0)
+        return err_errno(e, errno, "making a pipe");
+    pid_t pid = proc_group_fork(l->group, &entered);
+    if (pid == 0)
+        run(l, up[1], gate[0], entered);
+    int why = errno;
+    close(up[1]);
+    if (gate[0] >= 0)
+        close(gate[0]);
+    if (pid < 0) {
+        close(up[0]);
+        if (gate[1] >= 0)
+            close(gate[1]);
+        return err_errno(e, why, "starting a process");
+    }
+    fcntl(up[0], F_SETFL, O_NONBLOCK);
+    *ret_launched = (struct launched){.report = up[0], .gate = gate[1]};
+    *(l->alone ? &ret_launched->script : &ret_launched->init) = pid;
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/supervisor/limits.h"
+
+#include "base/str.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OOM_FILE "/proc/self/oom_score_adj"
+#define OOM_SPARED                                                                                 \
+    "-900" /* -1000 would be: never, and a leak of the agent's could then take the machine down */
+
+#define RESERVE_LEAST_MIB 256
+#define RESERVE_MOST_MIB 4096
+
+int64_t limits_memory_default_mib(int64_t machine_mib)
+{
+    int64_t reserve = machine_mib / 20;
+    reserve = reserve < RESERVE_LEAST_MIB  ? RESERVE_LEAST_MIB
+              : reserve > RESERVE_MOST_MIB ? RESERVE_MOST_MIB
+                                           : reserve;
+    reserve = reserve > machine_mib / 4 ? machine_mib / 4 : reserve;
+    return machine_mib - reserve;
+}
+
+void limits_write(
+    const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX])
+{
+    int n = snprintf(text, LIMITS_TEXT_MAX, "%lld", (long long)l->memory_mib) + 1;
+    ret_words[0] = text;
+    ret_words[1] = text + n;
+    n += snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%lld", (long long)l->pids) + 1;
+    ret_words[2] = text + n;
+    n += snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->no_new_privs) + 1;
+    ret_words[3] = text + n;
+    snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->private_ipc);
+    ret_words[4] = NULL;
+}
+
+bool limits_read(int n, char *const *words, struct limits *ret_limits)
+{
+    struct limits l = {0};
+    int64_t privs, ipc;
+    bool ok = n == LIMITS_WORDS_MAX - 1 &&
+              str_to_i64(words[0], 0, INT64_MAX >> 20, "memory", &l.memory_mib, NULL) == 0 &&
+              str_to_i64(words[1], 0, INT64_MAX, "processes", &l.pids, NULL) == 0 &&
+              str_to_i64(words[2], 0, 1, "no_new_privs", &privs, NULL) == 0 &&
+              str_to_i64(words[3], 0, 1, "private_ipc", &ipc, NULL) == 0;
+    if (ok) {
+        l.no_new_privs = privs == 1;
+        l.private_ipc = ipc == 1;
+        *ret_limits = l;
+    }
+    return ok;
+}
+
+static void write_score(int fd, const char *score)
+{
+    ssize_t n =
+        write(fd, score, strlen(score)); /* not where it may not: then it is as all others are */
+    (void)n;
+}
+
+void limits_protect(void)
+{
+    int fd = open(OOM_FILE, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    write_score(fd, OOM_SPARED);
+    close(fd);
+}
+
+void limits_unprotect(void)
+{
+    char first = '\0';
+    int fd = open(OOM_FILE, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (read(fd, &first, 1) == 1 && first == '-')
+        write_score(fd, "0");
+    close(fd);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/supervisor/nursery.h"
+
+#include "agent/supervisor/supervisor.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FREE_MAX 256
+#define LOOK_MS 10000 /* who was not needed for so long goes */
+
+struct nursery {
+    uv_loop_t *loop;
+    struct timers *timers;
+    struct limits limits;
+    int fd;                /* our end; -1: there is no process, or it is ending */
+    uv_process_t *process; /* NULL: the last one has ended */
+    /* of supervisors without a task, the last one that had one last */
+    uv_pipe_t *free_ones[FREE_MAX];
+    size_t n_free, n_unused; /* n_unused: the fewest since the last look */
+    char node[256];          /* what they were told */
+    struct timer look;
+};
+
+static void on_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+/* ---- supervisors without a task ---- */
+
+static void let_go(struct nursery *n, size_t i)
+{
+    uv_close((uv_handle_t *)n->free_ones[i], on_closed);
+    memmove(&n->free_ones[i], &n->free_ones[i + 1], (--n->n_free - i) * sizeof(*n->free_ones));
+    n->n_unused = n->n_unused < n->n_free ? n->n_unused : n->n_free;
+}
+
+static void let_all_go(struct nursery *n)
+{
+    while (n->n_free > 0)
+        let_go(n, n->n_free - 1);
+}
+
+static void on_look(struct timer *timer, void *ctx)
+{
+    struct nursery *n = ctx;
+    for (size_t i = n->n_unused; i > 0; i--)
+        let_go(n, 0);
+    n->n_unused = n->n_free;
+    if (n->n_free > 0)
+        timer_start(n->timers, timer, LOOK_MS);
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
+{
+    (void)h, (void)suggested;
+    *b = uv_buf_init(mem_alloc(16), 16);
+}
+
+/* It has nothing to say now: this is its end. */
+static void on_said(uv_stream_t *stream, ssize_t len, const uv_buf_t *b)
+{
+    struct nursery *n = stream->data;
+    free(b->base);
+    for (size_t i = 0; len != 0 && i < n->n_free; i++)
+        if ((uv_stream_t *)n->free_ones[i] == stream) {
+            let_go(n, i);
+            return;
+        }
+}
+
+void nursery_keep(struct nursery *n, uv_pipe_t *pipe)
+{
+    if (n->n_free == FREE_MAX) {
+        uv_close((uv_handle_t *)pipe, on_closed);
+        return;
+    }
+    pipe->data = n;
+    n->free_ones[n->n_free++] = pipe;
+    uv_read_stop((uv_stream_t *)pipe);
+    uv_read_start((uv_stream_t *)pipe, on_alloc, on_said);
+    if (!timer_is_running(&n->look))
+        timer_start(n->timers, &n->look, LOOK_MS);
+}
+
+/* True: one of them has been told of the task. */
+static bool ask_free_one(struct nursery *n, const char *dir, uv_pipe_t **ret_pipe)
+{
+    char text[SUPERVISOR_LINE_MAX];
+    const char *slash = strrchr(dir, '/');
+    int len = snprintf(text, sizeof(text), "task %s\n", slash ? slash + 1 : dir);
+    uv_buf_t b = uv_buf_init(text, (unsigned)len);
+    while (n->n_free > 0 && len < (int)sizeof(text)) {
+        uv_pipe_t *pipe = n->free_ones[n->n_free - 1];
+        uv_read_stop((uv_stream_t *)pipe);
+        if (uv_try_write((uv_stream_t *)pipe, &b, 1) == len) {
+            n->n_free--;
+            n->n_unused = n->n_unused < n->n_free ? n->n_unused : n->n_free;
+            *ret_pipe = pipe;
+            return true;
+        }
+        let_go(n, n->n_free - 1);
+    }
+    return false;
+}
+
+struct nursery *nursery_create(uv_loop_t *loop, struct timers *timers, const struct limits *limits)
+{
+    struct nursery *n = mem_alloc(sizeof(*n));
+    *n = (struct nursery){.loop = loop, .timers = timers, .limits = *limits, .fd = -1};
+    timer_init(&n->look, on_look, n);
+    return n;
+}
+
+/* ---- the process ---- */
+
+static void forget(uv_process_t *p)
+{
+    struct nursery *n = p->data;
+    if (n && n->process == p)
+        n->process = NULL;
+    uv_close((uv_handle_t *)p, on_closed);
+}
+
+/* Who asks next finds out by the socket. */
+static void on_exit_of(uv_process_t *p, int64_t status, int signum)
+{
+    (void)status, (void)signum;
+    forget(p);
+}
+
+static void program(char out[PATH_MAX])
+{
+    static const char name[] = "belay-supervisor";
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof(name) - 1);
+    out[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(out, '/');
+    str_copy(slash ? slash + 1 : out, sizeof(name), name);
+}
+
+static int spawn(struct nursery *n, int theirs)
+{
+    char path[PATH_MAX];
+    char words[LIMITS_TEXT_MAX], *args[1 + LIMITS_WORDS_MAX] = {path};
+    uv_stdio_container_t stdio[NURSERY_FD + 1] = {{.flags = UV_IGNORE}, {.flags = UV_IGNORE},
+        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = theirs}};
+    program(path);
+    limits_write(&n->limits, words, args + 1);
+    uv_process_options_t o = {.file = path,
+        .args = args,
+        .exit_cb = on_exit_of,
+        .flags = UV_PROCESS_DETACHED, /* a signal to our group is none to the tasks */
+        .stdio = stdio,
+        .stdio_count = NURSERY_FD + 1};
+    uv_process_t *p = mem_alloc(sizeof(*p));
+    int rc = uv_spawn(n->loop, p, &o);
+    p->data = n;
+    n->process = p;
+    if (rc < 0)
+        forget(p);
+    else
+        uv_unref((uv_handle_t *)p);
+    return rc;
+}
+
+static int start(struct nursery *n, struct err *e)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_errno(e, errno, "making a pair of sockets");
+    int rc = spawn(n, ends[1]);
+    close(ends[1]);
+    if (rc < 0) {
+        close(ends[0]);
+        return err_set(e, ERR_IO,
+            "belay-supervisor, which has to be beside belay-agent, cannot be started: %s",
+            uv_strerror(rc));
+    }
+    n->fd = ends[0];
+    return 0;
+}
+
+/* It ends by itself then. */
+static void give_up(struct nursery *n)
+{
+    if (n->fd >= 0)
+        close(n->fd);
+    n->fd = -1;
+}
+
+/* ---- asking ---- */
+
+/* 0 or -errno. */
+static int send_request(const struct nursery *n, const void *text, size_t len, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec v = {.iov_base = (void *)(uintptr_t)text, .iov_len = len};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    return sendmsg(n->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* fd: the supervisor's end of its socket. */
+static int fork_one(struct nursery *n, const char *dir, const char *node, int fd, struct err *e)
+{
+    char text[NURSERY_MESSAGE_MAX];
+    size_t dir_len = strlen(dir) + 1, node_len = strlen(node) + 1;
+    if (dir_len + node_len > sizeof(text))
+        return err_set(
+            e, ERR_INVALID, "the path of a task's directory is too long: %zu bytes", dir_len - 1);
+    memcpy(text, dir, dir_len);
+    memcpy(text + dir_len, node, node_len);
+    int failed = n->fd < 0 ? -EPIPE : send_request(n, text, dir_len + node_len, fd);
+    if (failed && failed != -EAGAIN) { /* it is not there, or not any more */
+        give_up(n);
+        int rc = start(n, e);
+        if (rc)
+            return rc;
+        failed = send_request(n, text, dir_len + node_len, fd);
+    }
+    return failed ? err_errno(e, -failed, "asking belay-supervisor for a process") : 0;
+}
+
+int nursery_ask(
+    struct nursery *n, const char *dir, const char *node, uv_pipe_t **ret_pipe, struct err *e)
+{
+    int ends[2];
+    if (!str_eq(node, n->node))
+        let_all_go(n); /* it has joined under another name */
+    STR_COPY(n->node, node);
+    if (ask_free_one(n, dir, ret_pipe))
+        return 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_errno(e, errno, "making a pair of sockets");
+    int rc = fork_one(n, dir, node, ends[1], e);
+    close(ends[1]);
+    if (rc) {
+        close(ends[0]);
+        return rc;
+    }
+    uv_pipe_t *pipe = mem_alloc(sizeof(*pipe));
+    uv_pipe_init(n->loop, pipe, 0);
+    uv_pipe_open(pipe, ends[0]);
+    *ret_pipe = pipe;
+    return 0;
+}
+
+void nursery_stop(struct nursery *n)
+{
+    timer_stop(n->timers, &n->look);
+    let_all_go(n);
+    give_up(n);
+    if (n->process)
+        uv_process_kill(n->process, SIGKILL);
+}
+
+bool nursery_is_idle(const struct nursery *n)
+{
+    return !n->process;
+}
+
+void nursery_destroy(struct nursery *n)
+{
+    free(n);
+}

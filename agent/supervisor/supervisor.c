@@ -1,0 +1,862 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread; what happens while the program runs is in vigil.c.
+ *
+ *   locked --> started earlier? --yes--> kill the rest, exit.json "lost"
+ *                 | no
+ *                 v
+ *              prepared --> started --> waiting <--> commands, time limit, SIGTERM
+ *                                          | the script's end is reported
+ *                                          v
+ *                                  kill the rest --> exit.json --> end, or, when nothing had to be killed: the next task
+ *
+ * Invariants.
+ *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which
+ *     it says).
+ *  2. One supervisor a task: it has supervisor.pid locked.
+ *  3. A script starts only after supervisor.pid says by whom, and below which process or that its
+ *     cgroup tells.
+ */
+#include "agent/supervisor/supervisor.h"
+
+#include "agent/criu/criu.h"
+#include "agent/supervisor/env.h"
+#include "agent/gpu/gpu_devices.h"
+#include "agent/supervisor/image.h"
+#include "agent/supervisor/launch.h"
+#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/private_ipc.h"
+#include "agent/task/record.h"
+#include "agent/task/scribe.h"
+#include "agent/supervisor/vigil.h"
+#include "agent/task/workdir.h"
+#include "base/fs.h"
+#include "base/fs_user.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/pattern.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RESTORE_LOG_MAX 65536
+#define LOCK_WAIT_MS 1000 /* a dead supervisor's init lets go of it at once */
+#define KILL_WAIT_MS 10000
+/* what has a GPU keeps it until it is dead: the next would get it */
+#define GPU_KILL_WAIT_MS 300000
+/* what ran for less may be run again, should the machine crash the moment after */
+#define SYNC_WORTH_MS 10000
+/* nothing is left when it ends by itself; it does so at once, or waits for what the script left */
+#define INIT_WAIT_MS 10
+#define FORGET_WAIT_MS 10000
+/* what providers give at best, and what a stop without a notice gives */
+#define NOTICE_WINDOW_MS 120000
+
+struct supervisor {
+    const struct supervisor_room *room;
+    const char *dir, *node;
+    int boss; /* the socket with the agent; -1: that has let go of it */
+    struct wire_desired spec;
+    const struct wire_desired_attempt *task;
+    struct task_state state;
+    struct job_user user;
+    struct proc_group *group;
+    struct launched launched;
+    struct private_ipc private_ipc;
+    struct vigil vigil;
+    struct task_exit exit;
+    int64_t started_at; /* wall ms; 0: it has not */
+    int64_t children_before_ms, children_before_user_ms;
+    /* the end: no process that was below this one is left; the init, if there is one, ended by
+     * itself */
+    bool is_whole;
+    int pid_file;
+    struct scribe scribe;
+    char *output, *error, *input; /* files of the user's; NULL: none */
+    char *workdir;                /* what was sent with the job; NULL: nothing */
+    char **env;                   /* the program's */
+    char name[PROC_NAME_MAX + 1]; /* of its group, and its container */
+    struct image_run image;       /* how its container is made; image NULL: it has none */
+};
+
+static int64_t now_ms(void)
+{
+    return clock_mono(&clock_system).ms;
+}
+
+static void tell_agent(struct supervisor *s, const char *text)
+{
+    char line[sizeof(((struct err *)0)->text) + 1];
+    int n = snprintf(line, sizeof(line), "%s\n", text);
+    if (s->boss >= 0 && send(s->boss, line, (size_t)n, MSG_NOSIGNAL) < 0)
+        /* an agent that is gone asks again through ctl.sock */
+        log_debug("nobody hears a supervisor", log_s("dir", s->dir));
+}
+
+static void describe(struct task_exit *x, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void describe(struct task_exit *x, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(x->text, sizeof(x->text), fmt, ap);
+    va_end(ap);
+}
+
+/* ---- the end ---- */
+
+static int write_exit(struct supervisor *s, struct err *e)
+{
+    s->exit.ended_at = clock_wall(&clock_system).ms;
+    bool sync = s->exit.ended_at - s->started_at >= SYNC_WORTH_MS; /* or the wall clock was set */
+    return record_write_exit("exit.json", &s->exit, sync, e);
+}
+
+/* False: it did not end in time. */
+static bool await_child(pid_t pid, int wait_ms, int *ret_status)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool has_ended = fd >= 0 && poll(&p, 1, wait_ms) > 0 && waitpid(pid, ret_status, 0) == pid;
+    if (fd >= 0)
+        close(fd);
+    return has_ended;
+}
+
+static void await_init(struct supervisor *s)
+{
+    int status;
+    if (await_child(s->launched.init, INIT_WAIT_MS, &status))
+        s->is_whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Without an init: what the script has left is below us. */
+static void await_rest(struct supervisor *s)
+{
+    int64_t until = now_ms() + INIT_WAIT_MS;
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        s->is_whole = pid < 0 && errno == ECHILD;
+        if (pid < 0)
+            return;
+        struct pollfd p = {.fd = s->vigil.signals, .events = POLLIN};
+        int left = (int)(until - now_ms());
+        if (pid == 0 && (left <= 0 || poll(&p, 1, left) <= 0 || !vigil_take_signal(&s->vigil)))
+            return;
+    }
+}
+
+/* A process that would not die (state D) is no reason to keep the job waiting, but has to be
+ * told. */
+static void kill_rest(struct supervisor *s, int64_t wait_ms)
+{
+    struct err e;
+    if (s->is_whole && proc_group_is_empty(s->group))
+        return;
+    if (s->group && proc_group_kill_all(s->group, 0, wait_ms, &e)) {
+        log_error("something of the task is left", log_s("dir", s->dir), log_err(&e));
+        if (!*s->exit.text)
+            STR_SHORTEN(s->exit.text, e.text);
+    }
+}
+
+static void run_as_user(const struct supervisor *s, char **argv)
+{
+    char *home = mem_printf("HOME=%s", s->user.home);
+    char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+         *const env[] = {path, home, NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (null >= 0 && dup2(null, 0) >= 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0 &&
+        launch_become_user(&s->user) == 0)
+        execve(argv[0], argv, env);
+    _exit(127);
+}
+
+static void forget_container(struct supervisor *s)
+{
+    char **argv = image_forget_command(s->task->image, s->name);
+    pid_t pid = argv ? fork() : -1;
+    if (pid == 0)
+        run_as_user(s, argv);
+    image_free(argv);
+    int status;
+    if (pid < 0 || await_child(pid, FORGET_WAIT_MS, &status))
+        return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* What all that were below it and were waited for used, those of the tasks before among them: what
+ * there is where no group counts. */
+static void read_children(int64_t *ret_cpu_ms, int64_t *ret_user_ms)
+{
+    struct rusage r = {0};
+    getrusage(RUSAGE_CHILDREN, &r);
+    *ret_user_ms = (int64_t)r.ru_utime.tv_sec * 1000 + r.ru_utime.tv_usec / 1000;
+    *ret_cpu_ms = *ret_user_ms + (int64_t)r.ru_stime.tv_sec * 1000 + r.ru_stime.tv_usec / 1000;
+}
+
+static int64_t memory_limit_mib(const struct supervisor *s)
+{
+    return s->task->memory_mib > 0 ? s->task->memory_mib : s->room->limits.memory_mib;
+}
+
+static void note_usage(struct supervisor *s)
+{
+    struct usage_files files;
+    struct usage used;
+    proc_group_usage_files(s->group, &files);
+    files.memory[0] = '\0'; /* nothing is there any more */
+    usage_read(&files, &used);
+    if (used.cpu_ms < 0) {
+        read_children(&used.cpu_ms, &used.user_ms);
+        used.cpu_ms -= s->children_before_ms;
+        used.user_ms -= s->children_before_user_ms;
+    }
+    s->exit.cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
+    s->exit.cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
+    s->exit.memory_peak = used.peak_bytes > 0 ? used.peak_bytes : 0;
+    bool unasked = s->exit.cause == EXIT_BY_ITSELF || s->exit.cause == EXIT_LOST;
+    /* itself, or what its shell waited for */
+    bool killed = s->exit.signal == SIGKILL || s->exit.code == 128 + SIGKILL;
+    int64_t limit_mib = memory_limit_mib(s);
+    if (killed && unasked && limit_mib > 0 && s->exit.memory_peak >= (limit_mib << 20) / 100 * 98) {
+        s->exit.cause = EXIT_BY_ITSELF;
+        describe(&s->exit,
+            s->task->memory_mib > 0
+                ? "killed: it used all of the %lld MiB of memory that it asked for"
+                : "killed: it used all of the %lld MiB of memory that a job may have here; ask for "
+                  "what it needs (--memory)",
+            (long long)limit_mib);
+    }
+}
+
+static void note_status(struct task_exit *x, int status)
+{
+    if (WIFSIGNALED(status)) {
+        x->signal = WTERMSIG(status);
+        x->code = 128 + x->signal;
+        if (!*x->text)
+            describe(x, "killed by signal %d (%s)", (int)x->signal, strsignal((int)x->signal));
+    } else {
+        x->code = WEXITSTATUS(status);
+    }
+}
+
+static const char *work_dir(const struct supervisor *s)
+{
+    return s->workdir ? s->workdir : *s->task->cwd ? s->task->cwd : s->user.home;
+}
+
+static void note_no_exec(struct supervisor *s, const struct launch_report *r)
+{
+    const char *why = strerror(r->value);
+    s->exit.cause = EXIT_NO_EXEC;
+    s->exit.code = r->step == LAUNCH_EXEC && r->value == ENOENT ? 127 : 126;
+    if (r->step == LAUNCH_EXEC) {
+        size_t n = strcspn(s->task->script, "\r\n");
+        describe(&s->exit, "the script cannot be executed: %s; its first line is \"%.*s\"", why,
+            n > 80 ? 80 : (int)n, s->task->script);
+    } else if (r->step == LAUNCH_CWD) {
+        describe(&s->exit, "the working directory %.150s cannot be entered: %s", work_dir(s), why);
+    } else if (r->step == LAUNCH_INPUT) {
+        describe(&s->exit, "its input %.150s cannot be opened: %s", s->input, why);
+    } else if (r->step == LAUNCH_USER) {
+        describe(&s->exit, "cannot become the user %s: %s", s->user.name, why);
+    } else if (r->step == LAUNCH_ROOM) {
+        describe(
+            &s->exit, "no namespaces can be made for it, which --checkpoint criu needs: %s", why);
+    } else {
+        describe(&s->exit, "the program cannot be started (step %d): %s", (int)r->step, why);
+    }
+}
+
+/* In the last lines of criu's log, or in ours. */
+static void note_no_restore(struct task_exit *x)
+{
+    struct buf log = {0};
+    struct err e;
+    if (x->cause != EXIT_BY_ITSELF)
+        return;
+    x->cause = EXIT_NO_RESTORE;
+    x->code = 126;
+    if (fs_read("restore.log", RESTORE_LOG_MAX, &log, &e))
+        STR_SHORTEN(x->text, e.text);
+    else
+        criu_last_error(buf_str(&log), log.len, x->text, sizeof(x->text));
+    buf_deinit(&log);
+}
+
+/* How the program ended is not known, or would have: what was killed is ours, not the job's. */
+static void note_silence(struct task_exit *x)
+{
+    x->signal = SIGKILL;
+    x->code = 128 + SIGKILL;
+    if (x->cause != EXIT_BY_ITSELF)
+        return;
+    x->cause = EXIT_LOST;
+    describe(x, "the process that held it together was killed");
+}
+
+/* Nothing of the job has run: the image is to blame, or else this node. */
+static void note_no_image(struct supervisor *s)
+{
+    char why[200];
+    if (s->exit.cause != EXIT_BY_ITSELF || s->exit.signal != 0 || s->exit.code < 125 ||
+        s->exit.code > 127 || fs_has_name("control/" IMAGE_INSIDE))
+        return;
+    bool bad = image_why("control", s->user.uid, why, sizeof(why));
+    s->exit.cause = bad || s->exit.code == 127 ? EXIT_NO_EXEC : EXIT_LOST;
+    if (*why)
+        describe(&s->exit, "%s", why);
+    else
+        describe(&s->exit,
+            "its container could not be started (exit code %d); the end of its output says why",
+            (int)s->exit.code);
+}
+
+static void note_report(struct supervisor *s, const struct launch_report *r)
+{
+    s->exit.cause = s->vigil.cause;
+    STR_COPY(s->exit.text, s->vigil.text);
+    if (r->step == LAUNCH_ENDED) {
+        note_status(&s->exit, r->value);
+        if (s->task->image)
+            note_no_image(s);
+    } else if (r->step == LAUNCH_SILENT)
+        note_silence(&s->exit);
+    else if (r->step == LAUNCH_RESTORE)
+        note_no_restore(&s->exit);
+    else
+        note_no_exec(s, r);
+}
+
+/* ---- the start ---- */
+
+static int take_lock(int *ret_fd, struct err *e)
+{
+    int fd = open("supervisor.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int64_t until = now_ms() + LOCK_WAIT_MS;
+    if (fd < 0)
+        return err_errno(e, errno, "opening supervisor.pid");
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        const struct timespec pause = {.tv_nsec = 10000000};
+        if (now_ms() > until)
+            return err_set(e, ERR_CONFLICT, "another supervisor has the task");
+        nanosleep(&pause, NULL);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* A supervisor was here before us, or began to say so. */
+static bool was_taken(int pid_file)
+{
+    struct stat st;
+    return fstat(pid_file, &st) < 0 || st.st_size > 0;
+}
+
+/* Jobs of several clusters (or of several agents in a test) may run on one machine: the directory
+ * tells them apart. */
+static void group_name(const struct supervisor *s, char *out, size_t size)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (const char *p = s->dir; *p; p++)
+        h = (h ^ (unsigned char)*p) * 1099511628211u;
+    snprintf(out, size, "belay-%lld-%lld-%016llx", (long long)s->task->job,
+        (long long)s->task->attempt, (unsigned long long)h);
+}
+
+static int open_group(struct supervisor *s, struct err *e)
+{
+    struct proc_device denied[PROC_DEVICES_MAX];
+    struct proc_limits limits = {.memory_bytes = memory_limit_mib(s) << 20,
+        .cpus_milli = s->task->cpus * 1000,
+        .pids_max = s->room->limits.pids,
+        .denied = denied};
+    if (*s->state.gpu_maker) /* the node has some */
+        limits.n_denied = gpu_devices_denied("", s->state.gpus, denied, PROC_DEVICES_MAX);
+    group_name(s, s->name, sizeof(s->name));
+    int rc = proc_group_open_in(s->room->home, s->name, &limits, &s->group, e);
+    if (!rc && !proc_group_denies(s->group))
+        log_warn("this machine lets no task be kept from the GPUs of others", log_s("dir", s->dir));
+    return rc;
+}
+
+static int write_pid(int pid_file, struct err *e)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%ld %llu\n", (long)getpid(),
+        (unsigned long long)proc_start_ticks(getpid()));
+    return fs_write_all(pid_file, text, (size_t)n, e);
+}
+
+static char **build_argv(const struct supervisor *s, char *script)
+{
+    char **argv = mem_array(s->task->n_args + 2, sizeof(*argv));
+    argv[0] = script;
+    for (size_t i = 0; i < s->task->n_args; i++)
+        argv[i + 1] = s->task->args[i];
+    return argv;
+}
+
+/* What a save takes besides the program's own writing comes off the notice. */
+static int64_t grace_ms(const struct supervisor *s)
+{
+    int64_t grace = NOTICE_WINDOW_MS - s->task->save_ms;
+    return grace < 1000 ? 1000 : grace;
+}
+
+/* Of a checkpoint that more or fewer ranks made than there are now (struct ckpt_restore_with). */
+static int64_t restored_ranks(void)
+{
+    int64_t n = 0;
+    for (bool there = true; there && n < CKPT_GANG_MAX; n += there) {
+        char *dir = mem_printf("ranks/rank-%04lld", (long long)n);
+        there = fs_has_name(dir);
+        free(dir);
+    }
+    return n;
+}
+
+/* In its container. What is there is looked up now: it may have been installed since the agent's
+ * start. */
+static int wrap(struct supervisor *s, char **argv, char ***ret_argv, struct err *e)
+{
+    struct image_runtimes runtimes;
+    image_runtimes_find(&runtimes);
+    s->image = (struct image_run){.image = s->task->image,
+        .name = s->name,
+        .dir = s->dir,
+        .cwd = work_dir(s),
+        .bin = s->room->tools.bin,
+        .python = s->room->tools.python,
+        .env = s->env,
+        .is_root = s->user.uid == 0,
+        .gpus = str_eq(s->state.gpu_maker, "nvidia") && *s->state.gpus ? s->state.gpus : NULL};
+    struct image_run r = s->image;
+    r.runtimes = &runtimes;
+    r.argv = argv;
+    int rc = image_command(&r, ret_argv, e);
+    image_runtimes_deinit(&runtimes);
+    return rc;
+}
+
+static bool holds(const struct supervisor *s)
+{
+    return s->task->script_on_first && s->task->rank > 0;
+}
+
+/* Nothing but its cgroup is needed to hold it together. Copies of its output are made by a child,
+ * which is not the script's. */
+static bool runs_alone(const struct supervisor *s)
+{
+    return proc_group_mode(s->group) != PROC_SUBREAPER && !str_eq(s->task->method, "criu") &&
+           !holds(s) && !s->task->image && s->scribe.pid == 0;
+}
+
+static int fork_program(struct supervisor *s, int output, int error, struct err *e)
+{
+    bool in_room = str_eq(s->task->method, "criu"),
+         is_restored = s->state.told.restored_attempt > 0;
+    const char *seen = in_room ? CRIU_ROOM : s->dir; /* by the task */
+    char *script = mem_printf("%s/script", seen);
+    char **argv = build_argv(s, script);
+    const struct task_env t = {.spec = s->task,
+        .user = &s->user,
+        .node = s->node,
+        .cwd = work_dir(s),
+        .dir = seen,
+        .checkpoint = in_room ? "scratch" : "checkpoint",
+        .own_tmp = in_room,
+        .gpu_maker = s->state.gpu_maker,
+        .gpus = s->state.gpus,
+        .bin = s->room->tools.bin,
+        .python = s->room->tools.python,
+        .restored = is_restored,
+        .restored_ranks = restored_ranks(),
+        .grace_ms = grace_ms(s)};
+    char **env = env_build(&t);
+    s->env = env; /* for what users run in it: this process ends with its task */
+    char **wrapped = NULL;
+    int rc = s->task->image ? wrap(s, argv, &wrapped, e) : 0;
+    const struct launch l = {.group = s->group,
+        .user = &s->user,
+        .script = wrapped ? wrapped[0] : script,
+        .argv = wrapped ? wrapped : argv,
+        .env = env,
+        .cwd = work_dir(s),
+        .output = output,
+        .error = error,
+        .input = s->input,
+        .alone = runs_alone(s),
+        .holds = holds(s),
+        .room = in_room ? s->dir : NULL,
+        .restore = in_room && is_restored ? s->state.criu : NULL};
+    if (!rc)
+        rc = launch_start(&l, &s->launched, e);
+    image_free(wrapped);
+    free(argv);
+    free(script);
+    return rc;
+}
+
+/* ---- its files ---- */
+
+static int open_log(const char *name, struct err *e)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
+}
+
+static int open_reader(const char *name, struct err *e)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? err_errno(e, errno, "opening %s", name) : fd;
+}
+
+/* One file cannot be written by several nodes at once: without a sign that tells them apart it is
+ * the first one's. */
+static int expand(const struct supervisor *s, const char *pattern, char **ret_name, struct err *e)
+{
+    const struct pattern_values v = {.job = s->task->job,
+        .array = s->task->array,
+        .index = s->task->array_index,
+        .name = s->task->name,
+        .user = s->user.name,
+        .node = s->node,
+        .rank = s->task->rank,
+        .restarts = s->task->attempt - 1};
+    if (!pattern || holds(s) || (s->task->rank > 0 && !pattern_tells_ranks(pattern)))
+        return 0;
+    return pattern_expand(pattern, &v, ret_name, e);
+}
+
+static bool starts_afresh(const struct wire_desired_attempt *t)
+{
+    return str_eq(t->open_mode, "truncate") || (!*t->open_mode && t->attempt == 1);
+}
+
+/* Who writes where when errors have a file of their own: see scribe.h. */
+static int split(struct supervisor *s, int output, int *ret_out, int *ret_error, struct err *e)
+{
+    int fds[4] = {open_log("stdout.log", e), open_log("stderr.log", e),
+        open_reader("stdout.log", e), open_reader("stderr.log", e)};
+    for (int i = 0; i < 4; i++)
+        if (fds[i] < 0)
+            return fds[i];
+    s->scribe.copies[0] = (struct scribe_copy){fds[2], s->output, starts_afresh(s->task), output};
+    s->scribe.copies[1] = (struct scribe_copy){fds[3], s->error, starts_afresh(s->task), output};
+    *ret_out = fds[0];
+    *ret_error = fds[1];
+    return 0;
+}
+
+/* A pipe with a name that the task's user may write to, held open at both ends. */
+static int make_pipe(const struct supervisor *s, const char *name)
+{
+    unlink(name);
+    if (mkfifo(name, 0600) < 0 || (s->user.is_other && lchown(name, s->user.uid, s->user.gid) < 0))
+        return -1;
+    return open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Its standard input, for belay attach. It has no end between two of those who write there, until
+ * one asks for it (vigil.h). */
+static int open_stdin(struct supervisor *s, struct err *e)
+{
+    s->vigil.input = make_pipe(s, TASK_STDIN);
+    s->vigil.input_end = s->vigil.input < 0 ? -1 : make_pipe(s, TASK_STDIN_END);
+    if (s->vigil.input_end < 0)
+        return err_errno(e, errno, "making the task's standard input");
+    free(s->input);
+    s->input = mem_printf("%s/" TASK_STDIN, s->dir);
+    return 0;
+}
+
+/* The descriptors stay open: this process ends with its task. */
+static int open_files(struct supervisor *s, int *ret_out, int *ret_error, struct err *e)
+{
+    int rc = expand(s, s->task->output, &s->output, e), output = open_log("output.log", e);
+    rc = rc ? rc : expand(s, s->task->error, &s->error, e);
+    rc = rc ? rc : expand(s, s->task->input, &s->input, e);
+    if (!rc && str_eq(s->input, WIRE_INPUT_OPEN))
+        rc = open_stdin(s, e);
+    if (rc || output < 0)
+        return rc ? rc : output;
+    *ret_out = *ret_error = output;
+    s->scribe.user = &s->user;
+    s->scribe.cwd = work_dir(s);
+    s->scribe.copies[0] = s->scribe.copies[1] = (struct scribe_copy){.from = -1, .also = -1};
+    bool apart = s->error && !(s->output && str_eq(s->error, s->output));
+    if (apart) {
+        rc = split(s, output, ret_out, ret_error, e);
+    } else if (s->output) {
+        int from = open_reader("output.log", e);
+        s->scribe.copies[0] = (struct scribe_copy){from, s->output, starts_afresh(s->task), -1};
+        rc = from < 0 ? from : 0;
+    }
+    return rc || s->scribe.copies[0].from < 0 ? rc : scribe_start(&s->scribe, e);
+}
+
+static int note_start(struct supervisor *s, struct err *e)
+{
+    struct task_start start = {.started_at = s->started_at, .init_pid = s->launched.init};
+    if (s->launched.init > 0)
+        start.init_ticks = (int64_t)proc_start_ticks(s->launched.init);
+    proc_group_usage_files(s->group, &start.usage);
+    return record_add_start(s->pid_file, &start, e);
+}
+
+/* Whatever is started for the task from here on has it. CRIU's images are of the node's. */
+static void make_ipc_private(struct supervisor *s)
+{
+    struct err e;
+    /* the new one would cover the task's own files */
+    bool is_hidden = str_starts(s->dir, "/dev/shm/");
+    if (!s->room->limits.private_ipc || geteuid() != 0 || str_eq(s->task->method, "criu") ||
+        is_hidden)
+        return;
+    if (private_ipc_enter(&s->private_ipc, memory_limit_mib(s), &e))
+        log_debug("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
+}
+
+static int start_program(struct supervisor *s, struct err *e)
+{
+    int output, error;
+    make_ipc_private(s);
+    int rc = open_files(s, &output, &error, e);
+    if (rc)
+        return rc;
+    s->started_at = clock_wall(&clock_system).ms;
+    if (runs_alone(s)) {
+        rc = note_start(s, e);
+        return rc ? rc : fork_program(s, output, error, e);
+    }
+    rc = fork_program(s, output, error, e);
+    if (rc)
+        return rc;
+    rc = note_start(s, e);
+    if (!rc && write(s->launched.gate, "g", 1) != 1)
+        rc = err_errno(e, errno, "opening the gate for the program");
+    close(s->launched.gate);
+    return rc;
+}
+
+static int read_records(struct supervisor *s, struct err *e)
+{
+    int rc = record_read_spec("spec.json", &s->spec, e);
+    if (rc)
+        return rc;
+    s->task = &s->spec.attempts[0];
+    if (*s->task->workdir)
+        s->workdir = mem_printf("%s/" WORKDIR_NAME, s->dir);
+    rc = record_read_state("state.json", &s->state, e);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* Nothing runs on GPUs that are not written down as its own. */
+static int check_gpus(const struct supervisor *s, struct err *e)
+{
+    if (s->task->gpus > 0 && !*s->state.gpus)
+        return err_set(
+            e, ERR_INTERNAL, "it is not written down which GPUs of the node are its own");
+    return 0;
+}
+
+/* An earlier supervisor died: nothing that it started may live on. */
+static int clean_up(struct supervisor *s, struct err *e)
+{
+    struct task_start start;
+    int rc = open_group(s, e);
+    if (rc)
+        return rc;
+    s->exit.cause = EXIT_LOST;
+    s->exit.code = 137;
+    describe(&s->exit, "supervisor died");
+    if (proc_group_mode(s->group) != PROC_SUBREAPER)
+        kill_rest(s, KILL_WAIT_MS); /* the agent waits */
+    if (record_read_start("supervisor.pid", &start, e) == 0 &&
+        proc_start_ticks((pid_t)start.init_pid) == (uint64_t)start.init_ticks &&
+        start.init_ticks > 0)
+        rc = proc_tree_kill((pid_t)start.init_pid, KILL_WAIT_MS, e);
+    struct err unused;
+    if (s->task->image && user_resolve(s->task->user, &s->user, &unused) == 0)
+        forget_container(s);
+    return rc;
+}
+
+/* The agent asks for a checkpoint by then, with that very signal (task_save.c). */
+static bool is_asked_by_signal(const struct wire_desired_attempt *t)
+{
+    return str_eq(t->method, "signal");
+}
+
+static void keep_vigil(struct supervisor *s)
+{
+    s->vigil.group = s->group;
+    s->vigil.report = s->launched.report;
+    s->vigil.child = s->launched.script;
+    s->vigil.in_image = s->task->image != NULL;
+    s->vigil.time_limit_ms = s->task->time_limit_ms;
+    s->vigil.kill_wait_ms = s->task->kill_wait_ms;
+    s->vigil.grace =
+        (struct grace){.signal = is_asked_by_signal(s->task) ? 0 : (int)s->task->grace_signal,
+            .to_script = s->task->grace_to_script,
+            .before_ms = s->task->grace_ms,
+            .init = s->launched.init,
+            .in_room = str_eq(s->task->method, "criu")};
+    s->vigil.shells = (struct shells){.group = s->group,
+        .user = &s->user,
+        .env = s->env,
+        .cwd = work_dir(s),
+        .image = s->image.image && !holds(s) ? &s->image : NULL};
+    tell_agent(s, "ok");
+    struct launch_report report = vigil_keep(&s->vigil);
+    s->boss = s->vigil.boss;
+    note_report(s, &report);
+    if (report.step == LAUNCH_ENDED)
+        s->launched.init > 0 ? await_init(s) : await_rest(s);
+}
+
+static int run(struct supervisor *s, struct err *e)
+{
+    int rc = take_lock(&s->pid_file, e);
+    if (rc || fs_exists("exit.json"))
+        return rc;
+    rc = read_records(s, e);
+    if (rc)
+        return rc;
+    if (was_taken(s->pid_file)) {
+        rc = clean_up(s, e);
+        return rc ? rc : write_exit(s, e);
+    }
+    rc = user_resolve(s->task->user, &s->user, e);
+    s->user.no_new_privs = s->room->limits.no_new_privs;
+    if (!rc)
+        rc = check_gpus(s, e);
+    if (!rc)
+        rc = write_pid(s->pid_file, e);
+    if (!rc)
+        rc = vigil_open(&s->vigil, e);
+    if (!rc)
+        rc = open_group(s, e);
+    if (!rc)
+        rc = start_program(s, e);
+    if (!rc) {
+        keep_vigil(s);
+    } else {
+        s->exit.cause = EXIT_NO_EXEC;
+        s->exit.code = 126;
+        STR_SHORTEN(s->exit.text, e->text);
+    }
+    kill_rest(s, *s->state.gpus ? GPU_KILL_WAIT_MS : KILL_WAIT_MS);
+    scribe_finish(&s->scribe);
+    if (s->group)
+        note_usage(s);
+    if (s->image.image)
+        forget_container(s);
+    return write_exit(s, e);
+}
+
+/* Whether nothing of it is left is beyond doubt, in the system and here. */
+static bool was_clean(const struct supervisor *s)
+{
+    siginfo_t info;
+    bool is_plain = !s->task->image && s->vigil.input < 0 && !str_eq(s->task->method, "criu");
+    return s->is_whole && is_plain && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
+static void deinit(struct supervisor *s)
+{
+    proc_group_close(s->group, true);
+    wire_desired_deinit(&s->spec);
+    free(s->output);
+    free(s->error);
+    free(s->input);
+    free(s->workdir);
+    env_free(s->env);
+    record_deinit_state(&s->state);
+    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+}
+
+/* True: it can take another task. */
+static bool supervise(const struct supervisor_room *room, const char *dir, const char *node)
+{
+    struct supervisor s = {.room = room,
+        .dir = dir,
+        .node = node,
+        .boss = SUPERVISOR_BOSS_FD,
+        .vigil = {.boss = SUPERVISOR_BOSS_FD, .input = -1, .input_end = -1}};
+    struct err e;
+    read_children(&s.children_before_ms, &s.children_before_user_ms);
+    int rc = chdir(dir) < 0 ? err_errno(&e, errno, "entering %s", dir) : run(&s, &e);
+    if (rc) {
+        log_error("supervising failed", log_s("dir", dir), log_err(&e));
+        tell_agent(&s, e.text);
+    }
+    bool was = !rc && s.boss >= 0 && was_clean(&s);
+    was = private_ipc_leave(&s.private_ipc) && was;
+    deinit(&s);
+    return was;
+}
+
+/* Into dir, in place of the task before. False: there is no agent any more, or none that makes
+ * sense. Until then SIGTERM ends it. */
+static bool await_task(char *dir, size_t size)
+{
+    char line[SUPERVISOR_LINE_MAX], *slash = strrchr(dir, '/'), *end;
+    sigset_t none;
+    size_t n = 0;
+    prctl(PR_SET_NAME, "belay-spare", 0, 0, 0);
+    if (!slash || chdir("/") < 0 || send(SUPERVISOR_BOSS_FD, "free\n", 5, MSG_NOSIGNAL) < 0)
+        return false;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    while (n < sizeof(line)) {
+        ssize_t got = read(SUPERVISOR_BOSS_FD, line + n, sizeof(line) - n);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        for (n += got > 0 ? (size_t)got : 0; (end = memchr(line, '\n', n));
+             memmove(line, end + 1, n)) {
+            *end = '\0';
+            n -= (size_t)(end - line) + 1;
+            if (str_starts(line, "task ") && str_is_name(line + 5, sizeof(line)))
+                return str_copy(slash + 1, size - (size_t)(slash + 1 - dir), line + 5);
+        } /* what is something else was meant for the task before */
+    }
+    return false;
+}
+
+int supervisor_main(const struct supervisor_room *room, const char *first_dir, const char *node)
+{
+    char dir[NURSERY_MESSAGE_MAX];
+    bool is_clean;
+    STR_COPY(dir, first_dir);
+    fcntl(SUPERVISOR_BOSS_FD, F_SETFD, FD_CLOEXEC);
+    close_range(SUPERVISOR_BOSS_FD + 1, ~0U, 0);
+    do {
+        prctl(PR_SET_NAME, "belay-task", 0, 0, 0);
+        is_clean = supervise(room, dir, node);
+    } while (is_clean && await_task(dir, sizeof(dir)));
+    return 0;
+}

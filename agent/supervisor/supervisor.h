@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The supervisor: a small process per task that outlives the agent. It starts the program, contains
+ * it, enforces its time limit, takes the agent's commands, and when the program ends kills what it
+ * left behind and writes exit.json.
+ *
+ * It is forked by belay-supervisor (nursery.h), with its end of a socket with the agent as
+ * descriptor 3. On that it says, a line each:
+ *
+ *     ok      it has the task, and takes commands
+ *     free    the task is over: exit.json is there, nothing is left, and "task NAME" makes it take
+ *             another one, NAME in the same directory of tasks. Only after a task whose end was
+ *             clean, and when the agent is still there; else it ends
+ *     another why it has not taken it, or that nothing was left to do; it ends
+ *
+ * If DIR says that an earlier supervisor had the task and died, it kills what is left and writes
+ * exit.json ("lost") instead.
+ *
+ * When the agent's end is closed it listens on ctl.sock in DIR (stream), where the agent to come
+ * finds it. Commands, there and on the first socket, one a line; the end of the connection is the
+ * end of the supervisor:
+ *
+ *     ready                    answers "ready\n" once the script runs: at once, or when it has been
+ *                              restored
+ *     signal N                 to every process of the task that handles N; answers "signalled
+ *                              COUNT\n"
+ *     terminate DELAY GRACE    from now on the task counts as stopped; SIGTERM after DELAY ms
+ *                              unless it has ended, SIGKILL GRACE ms later. A repeated one can only
+ *                              hasten it
+ *     kill                     SIGKILL to all of it
+ *     shell                    with a descriptor: a command for the task (shells.h); is not
+ *                              answered
+ *     limit MS                 its time limit from its start on, in place of that of spec.json; 0:
+ *                              none. The signal before it comes before this one
+ */
+#ifndef BELAY_AGENT_SUPERVISOR_H
+#define BELAY_AGENT_SUPERVISOR_H
+
+#include "agent/supervisor/limits.h"
+#include "agent/tools.h"
+#include "base/uv/proc.h"
+
+#define SUPERVISOR_BOSS_FD 3
+#define SUPERVISOR_LINE_MAX 64 /* bytes, of "task NAME" */
+
+/* What is the same for every task: looked up once, by who forks them. */
+struct supervisor_room {
+    struct proc_home *home;
+    struct tools tools;
+    struct limits limits;
+};
+
+/* Returns the process's exit code, when it has no task and no agent any more. */
+int supervisor_main(const struct supervisor_room *room, const char *dir, const char *node);
+
+#endif

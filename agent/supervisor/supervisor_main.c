@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * belay-supervisor: one process that belay-agent asks for supervisors (nursery.h), and all of
+ * these. Little is linked into it, for what is mapped here is copied with every task.
+ */
+#include "agent/supervisor/nursery.h"
+#include "agent/supervisor/supervisor.h"
+#include "agent/supervisor/user.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct request {
+    char text[NURSERY_MESSAGE_MAX + 2];
+    const char *dir, *node;
+    int boss;
+};
+
+/* -1: there is none. */
+static int take_fd(struct msghdr *m)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(m);
+    int fd = -1;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof(fd)))
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    return fd;
+}
+
+/* 1: a request, 0: none that can be understood, -1: the agent has ended. */
+static int receive(struct request *r)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec v = {.iov_base = r->text, .iov_len = NURSERY_MESSAGE_MAX};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t n = recvmsg(NURSERY_FD, &m, MSG_CMSG_CLOEXEC);
+    if (n <= 0)
+        return n < 0 && errno == EINTR ? 0 : -1;
+    r->text[n] = r->text[n + 1] = '\0';
+    r->dir = r->text;
+    r->node = r->text + strlen(r->text) + 1;
+    r->boss = take_fd(&m);
+    return r->boss >= 0;
+}
+
+/* In the child. */
+static int become(const struct supervisor_room *room, const struct request *r)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    if (dup2(r->boss, SUPERVISOR_BOSS_FD) < 0)
+        return 1;
+    return supervisor_main(room, r->dir, r->node);
+}
+
+static void fork_one(const struct supervisor_room *room, const struct request *r)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(become(room, r));
+    if (pid < 0)
+        dprintf(r->boss, "no process can be made: %s\n", strerror(errno));
+    close(r->boss);
+}
+
+static void reap(int signals)
+{
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof(info)) > 0)
+        continue;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* What the start of every task looks up is looked up, and loaded, before the first. */
+static void warm_up(struct supervisor_room *ret_room)
+{
+    struct job_user ignored;
+    struct err e;
+    user_resolve("", &ignored, &e);
+    tools_find(&ret_room->tools);
+    ret_room->home = proc_home_find();
+}
+
+/* Until the agent ends. */
+static int serve(const struct supervisor_room *room)
+{
+    struct request r;
+    struct pollfd p[2] = {
+        {.fd = NURSERY_FD, .events = POLLIN}, {.fd = open_signals(), .events = POLLIN}};
+    for (;;) {
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return 1;
+        if (p[1].revents)
+            reap(p[1].fd);
+        if (!p[0].revents)
+            continue;
+        int got = receive(&r);
+        if (got < 0)
+            return 0;
+        if (got > 0)
+            fork_one(room, &r);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int type = 0;
+    socklen_t size = sizeof(type);
+    log_init("belay-supervisor", LOG_INFO);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("belay-supervisor " BELAY_VERSION);
+        return 0;
+    }
+    struct supervisor_room room = {0};
+    if (!limits_read(argc - 1, argv + 1, &room.limits) ||
+        getsockopt(NURSERY_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET) {
+        fputs("belay-supervisor: this program is started by belay-agent, and by nobody else\n",
+            stderr);
+        return 2;
+    }
+    fcntl(NURSERY_FD, F_SETFD, FD_CLOEXEC);
+    warm_up(&room);
+    int code = serve(&room);
+    proc_home_free(room.home);
+    tools_deinit(&room.tools);
+    return code;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/task/place.h"
+
+#include "base/fs.h"
+#include "base/fs_user.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEMP_NAME ".agent-new"
+
+int place_give(const struct job_user *u, const char *path, struct err *e)
+{
+    return u->is_other ? fs_give_tree(path, u->uid, u->gid, e) : 0;
+}
+
+int place_checkpoint(const struct job_user *u, const char *dir, struct err *e)
+{
+    char *done = mem_printf("%s/.done", dir);
+    unlink(done);
+    free(done);
+    return place_give(u, dir, e);
+}
+
+/* While it is below a directory that only the agent's user can enter. What was saved may have
+ * had any mode. */
+static int take_scratch(
+    const struct job_user *u, const char *saved, const char *scratch, struct err *e)
+{
+    int fd = open(saved, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 || fchmod(fd, 0700) < 0 ? err_errno(e, errno, "taking %s", saved) : 0;
+    if (fd >= 0)
+        close(fd);
+    rc = rc ? rc : place_give(u, saved, e);
+    return !rc && rename(saved, scratch) < 0 ? err_errno(e, errno, "moving %s", saved) : rc;
+}
+
+static int make_scratch(const struct job_user *u, const char *scratch, struct err *e)
+{
+    int rc = fs_mkdirs(scratch, 0700, e);
+    return rc ? rc : place_give(u, scratch, e);
+}
+
+int place_scratch(
+    const struct job_user *u, const char *task_dir, const char *checkpoint_dir, struct err *e)
+{
+    char *scratch = mem_printf("%s/scratch", task_dir),
+         *saved = mem_printf("%s/scratch", checkpoint_dir);
+    int rc = fs_remove_tree(scratch, e);
+    if (!rc)
+        rc = fs_has_name(saved) ? take_scratch(u, saved, scratch, e) : make_scratch(u, scratch, e);
+    free(saved);
+    free(scratch);
+    return rc;
+}
+
+static int write_file(
+    const struct job_user *u, int dir, const char *name, const char *text, size_t n, struct err *e)
+{
+    unlinkat(dir, TEMP_NAME, 0);
+    int fd = openat(dir, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "creating %s in a directory of %s", name, u->name);
+    int rc = fs_write_all(fd, text, n, e);
+    if (!rc && u->is_other && fchown(fd, u->uid, u->gid) < 0)
+        rc = err_errno(e, errno, "giving %s to %s", name, u->name);
+    close(fd);
+    if (!rc && renameat(dir, TEMP_NAME, dir, name) < 0)
+        rc = err_errno(e, errno, "putting %s into a directory of %s", name, u->name);
+    return rc;
+}
+
+int place_file(const struct job_user *u, const char *dir, const char *name, const char *text,
+    size_t n, struct err *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = fd < 0 ? err_errno(e, errno, "opening %s", dir) : write_file(u, fd, name, text, n, e);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How far each source was copied is in memory that the supervisor shares, so that a second process
+ * can go on where a first was killed. Positions move after the writes: a piece may come twice then,
+ * but none is left out.
+ */
+#include "agent/task/scribe.h"
+
+#include "base/log.h"
+#include "base/time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPEN_WAIT_MS 30000
+#define FINISH_WAIT_MS 10000
+#define LOOK_MS 1000 /* a write that inotify did not tell (the queue was full) is seen after this */
+#define PIECE_BYTES (64 << 10)
+
+struct scribe_progress {
+    off_t at[SCRIBE_SOURCES];
+};
+
+/* What the child tells: 0, or which file could not be opened, and errno. */
+struct opened {
+    int copy; /* -1: the directory, or the user */
+    int error;
+};
+
+/* ---- the child ---- */
+
+static int become(const struct job_user *u)
+{
+    if (!u->is_other)
+        return 0;
+    return initgroups(u->name, u->gid) < 0 || setgid(u->gid) < 0 || setuid(u->uid) < 0 ? -1 : 0;
+}
+
+static void write_all(int *fd, const char *p, size_t n)
+{
+    while (n > 0 && *fd >= 0) {
+        ssize_t done = write(*fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            close(*fd);
+            *fd = -1;
+            return;
+        }
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+static void copy(int from, off_t *at, int targets[SCRIBE_TARGETS])
+{
+    char piece[PIECE_BYTES];
+    ssize_t n;
+    while ((n = pread(from, piece, sizeof(piece), *at)) > 0) {
+        for (int i = 0; i < SCRIBE_TARGETS; i++)
+            write_all(&targets[i], piece, (size_t)n);
+        *at += n;
+    }
+}
+
+int scribe_open_files(
+    const struct scribe *s, bool again, int ret_fds[SCRIBE_SOURCES][SCRIBE_TARGETS], int *ret_copy)
+{
+    *ret_copy = -1;
+    umask(022);
+    if (become(s->user) < 0 || chdir(s->cwd) < 0)
+        return errno;
+    for (int i = 0; i < SCRIBE_SOURCES; i++) {
+        const struct scribe_copy *c = &s->copies[i];
+        int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+                    (c->truncate && !again ? O_TRUNC : 0);
+        ret_fds[i][0] = c->from >= 0 && c->file ? open(c->file, flags, 0666) : -1;
+        ret_fds[i][1] = c->from >= 0 ? c->also : -1;
+        *ret_copy = i;
+        if (c->from >= 0 && c->file && ret_fds[i][0] < 0)
+            return errno;
+    }
+    return 0;
+}
+
+static int watch_sources(const struct scribe *s)
+{
+    char path[64];
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    for (int i = 0; fd >= 0 && i < SCRIBE_SOURCES; i++)
+        if (s->copies[i].from >= 0) {
+            snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copies[i].from);
+            inotify_add_watch(fd, path, IN_MODIFY);
+        }
+    return fd; /* without one it looks from time to time */
+}
+
+/* The lock, the socket and the pipes of the supervisor must not outlive it here. */
+static void close_others(const struct scribe *s, int stop, int tell)
+{
+    int last = stop > tell ? stop : tell;
+    for (int i = 0; i < SCRIBE_SOURCES; i++) {
+        last = s->copies[i].from > last ? s->copies[i].from : last;
+        last = s->copies[i].also > last ? s->copies[i].also : last;
+    }
+    for (int fd = 3; fd <= last; fd++) {
+        bool kept = fd == stop || fd == tell;
+        for (int i = 0; i < SCRIBE_SOURCES; i++)
+            kept = kept || fd == s->copies[i].from || fd == s->copies[i].also;
+        if (!kept)
+            close(fd);
+    }
+    close_range((unsigned)last + 1, ~0U, 0);
+}
+
+static _Noreturn void serve(const struct scribe *s, int stop, int tell, bool again)
+{
+    int targets[SCRIBE_SOURCES][SCRIBE_TARGETS];
+    char events[4096];
+    bool stopped = false;
+    for (int n = 1; n < NSIG; n++)
+        /* what the task is sent is not for this process */
+        signal(n, n == SIGCHLD ? SIG_DFL : SIG_IGN);
+    close_others(s, stop, tell);
+    int watch = watch_sources(s); /* while the sources can be reached */
+    struct opened o = {0};
+    o.error = scribe_open_files(s, again, targets, &o.copy);
+    ssize_t n = write(tell, &o, sizeof(o));
+    close(tell);
+    while (n == sizeof(o) && o.error == 0) {
+        for (int i = 0; i < SCRIBE_SOURCES; i++)
+            if (s->copies[i].from >= 0)
+                copy(s->copies[i].from, &s->progress->at[i], targets[i]);
+        if (stopped)
+            break;
+        struct pollfd p[2] = {{.fd = stop, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+        poll(p, 2, LOOK_MS);
+        while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
+            ;
+        stopped = p[0].revents != 0;
+    }
+    _exit(o.error ? 1 : 0);
+}
+
+/* ---- the supervisor's side ---- */
+
+static int begin(struct scribe *s, bool again, int *ret_tell, struct err *e)
+{
+    int stop[2], tell[2];
+    if (pipe2(stop, O_CLOEXEC) < 0)
+        return err_errno(e, errno, "making a pipe");
+    if (pipe2(tell, O_CLOEXEC) < 0) {
+        int rc = err_errno(e, errno, "making a pipe");
+        close(stop[0]);
+        close(stop[1]);
+        return rc;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(stop[1]);
+        close(tell[0]);
+        serve(s, stop[0], tell[1], again);
+    }
+    int why = errno;
+    close(stop[0]);
+    close(tell[1]);
+    if (pid < 0) {
+        close(stop[1]);
+        close(tell[0]);
+        return err_errno(e, why, "starting a process");
+    }
+    s->pid = pid;
+    s->stop = stop[1];
+    *ret_tell = tell[0];
+    return 0;
+}
+
+static int await_opened(const struct scribe *s, int tell, struct err *e)
+{
+    struct opened o;
+    struct pollfd p = {.fd = tell, .events = POLLIN};
+    int ready = poll(&p, 1, OPEN_WAIT_MS);
+    ssize_t n = ready > 0 ? read(tell, &o, sizeof(o)) : 0;
+    close(tell);
+    if (n != sizeof(o))
+        return err_set(e, ERR_CONFIG, "its output files in %.150s could not be opened in %d s",
+            s->cwd, OPEN_WAIT_MS / 1000);
+    if (o.error != 0 && o.copy < 0)
+        return err_set(e, ERR_CONFIG, "the working directory %.150s cannot be entered: %s", s->cwd,
+            strerror(o.error));
+    if (o.error != 0)
+        return err_set(e, ERR_CONFIG, "its output cannot be written to %.150s: %s",
+            s->copies[o.copy].file, strerror(o.error));
+    return 0;
+}
+
+static void drop(struct scribe *s)
+{
+    if (s->stop >= 0)
+        close(s->stop);
+    s->stop = -1;
+    s->pid = 0;
+}
+
+int scribe_start(struct scribe *s, struct err *e)
+{
+    int tell;
+    s->progress =
+        mmap(NULL, sizeof(*s->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s->progress == MAP_FAILED) {
+        s->progress = NULL;
+        return err_errno(e, errno, "sharing memory");
+    }
+    int rc = begin(s, false, &tell, e);
+    rc = rc ? rc : await_opened(s, tell, e);
+    if (rc && s->pid > 0) {
+        kill(s->pid, SIGKILL);
+        drop(s);
+    }
+    return rc;
+}
+
+/* False: it was killed with the task. */
+static bool wait_for(struct scribe *s)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int64_t until = clock_mono(&clock_system).ms + FINISH_WAIT_MS;
+    int status;
+    for (;;) {
+        pid_t pid = waitpid(s->pid, &status, WNOHANG);
+        if (pid == s->pid)
+            return WIFEXITED(status);
+        if (pid < 0 && errno != EINTR)
+            return false; /* reaped with the group */
+        if (clock_mono(&clock_system).ms > until)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    log_warn("a job's output could not be written to its file in time", log_s("cwd", s->cwd));
+    kill(s->pid, SIGKILL);
+    return true;
+}
+
+void scribe_finish(struct scribe *s)
+{
+    struct err e;
+    int tell;
+    if (s->pid == 0)
+        return;
+    close(s->stop);
+    s->stop = -1;
+    bool done = wait_for(s);
+    drop(s);
+    if (!done && begin(s, true, &tell, &e) == 0) {
+        if (await_opened(s, tell, &e) == 0) {
+            close(s->stop);
+            s->stop = -1;
+            wait_for(s);
+        } else {
+            kill(s->pid, SIGKILL);
+        }
+        drop(s);
+    }
+    munmap(s->progress, sizeof(*s->progress));
+    s->progress = NULL;
+}

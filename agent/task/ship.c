@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Holes of a sparse file are told, not sent: a job makes one of any length in a moment. At most one
+ * piece is on its way. Who finishes tries a limited number of times: output is worth less than a
+ * task directory that can never be cleared away.
+ */
+#include "agent/task/ship.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COALESCE_MS 200
+#define HOLE_MIN_BYTES 65536
+#define POLL_MS 5000
+#define LOOK_MS 1000 /* who asks how much there is is not told more exactly */
+#define CALL_MS 30000
+#define RETRY_BASE_MS 400
+#define RETRY_CAP_MS 10000      /* somebody may be reading it as it comes */
+#define FINISH_FAILURES_MAX 100 /* some twelve minutes */
+
+static void pump(struct ship *s);
+
+static int64_t look(struct ship *s)
+{
+    struct stat st;
+    if (!s->settled)
+        s->size = stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
+    s->looked_ms = clock_mono(s->timers->clock).ms;
+    return s->size;
+}
+
+void ship_settle(struct ship *s)
+{
+    if (!s->started)
+        return;
+    look(s);
+    s->settled = true;
+}
+
+int64_t ship_output_bytes(struct ship *s)
+{
+    if (!s->started)
+        return 0;
+    bool is_old = s->looked_ms == 0 || clock_mono(s->timers->clock).ms - s->looked_ms >= LOOK_MS;
+    return is_old ? look(s) : s->size;
+}
+
+bool ship_is_complete(struct ship *s)
+{
+    return s->refused || (s->known && look(s) <= s->offset);
+}
+
+static int parse_size(const struct http_reply *reply, int64_t *ret_size, struct err *e)
+{
+    json_t *v = NULL;
+    struct json_reader r;
+    int rc = json_parse(buf_str(&reply->body), reply->body.len, 4096, &v, e);
+    if (rc)
+        return rc;
+    json_reader_init(&r, v, "output", e);
+    int64_t size = json_req_i64(&r, "size", 0, INT64_MAX);
+    rc = json_reader_finish_lenient(&r);
+    if (!rc)
+        *ret_size = size;
+    json_decref(v);
+    return rc;
+}
+
+static void on_failure(struct ship *s, const struct err *e)
+{
+    int64_t wait_ms = prng_backoff_ms(s->prng, s->failures++, RETRY_BASE_MS, RETRY_CAP_MS);
+    log_debug(
+        "output was not shipped", log_i("job", s->job), log_err(e), log_i("retry_in_ms", wait_ms));
+    if (e->kind == ERR_NOT_FOUND || (s->finishing && s->failures >= FINISH_FAILURES_MAX)) {
+        log_warn("output is given up", log_i("job", s->job), log_i("attempt", s->attempt),
+            log_i("unshipped_bytes", look(s) - s->offset), log_err(e));
+        s->refused = true;
+        wait_ms = 0;
+    }
+    timer_start(s->timers, &s->retry, wait_ms);
+}
+
+static void on_reply(void *ctx, const struct err *failed, const struct http_reply *reply)
+{
+    struct ship *s = ctx;
+    struct err e;
+    int64_t size, hole = s->hole;
+    s->call = NULL;
+    s->hole = 0;
+    if (!s->started)
+        return;
+    int rc = peer_check(failed, reply, &e);
+    if (!rc)
+        rc = parse_size(reply, &size, &e);
+    if (rc) {
+        on_failure(s, &e);
+        return;
+    }
+    s->no_holes = s->no_holes || (hole > 0 && size <= s->offset);
+    s->known = true;
+    s->offset = size;
+    s->failures = 0;
+    pump(s);
+    s->moved(s->ctx);
+}
+
+static void post(struct ship *s, const void *p, size_t n)
+{
+    char path[128];
+    int k = snprintf(path, sizeof(path), "/agent/v1/output/%lld/%lld?offset=%lld",
+        (long long)s->job, (long long)s->attempt, (long long)s->offset);
+    if (s->hole > 0)
+        snprintf(path + k, sizeof(path) - (size_t)k, "&hole=%lld", (long long)s->hole);
+    s->call = peer_post(s->peer, path, p, n, CALL_MS, on_reply, s);
+}
+
+/* -1: errno says why. */
+static ssize_t read_output(const struct ship *s, int64_t offset, char *piece, size_t max)
+{
+    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : pread(fd, piece, max, offset);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    return n;
+}
+
+/* How long the hole is that begins where belayd's copy ends; 0: there is none worth telling. */
+static int64_t find_hole(const struct ship *s)
+{
+    int fd = s->no_holes ? -1 : open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return 0;
+    off_t data = lseek(fd, (off_t)s->offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = (off_t)s->size; /* up to the end */
+    close(fd);
+    return data - s->offset >= HOLE_MIN_BYTES ? data - s->offset : 0;
+}
+
+static void post_piece(struct ship *s)
+{
+    s->hole = find_hole(s);
+    if (s->hole > 0) {
+        post(s, "", 0);
+        return;
+    }
+    char *piece = mem_alloc(WIRE_OUTPUT_MAX);
+    ssize_t n = read_output(s, s->offset, piece, WIRE_OUTPUT_MAX);
+    struct err e;
+    if (n > 0) {
+        post(s, piece, (size_t)n);
+    } else {
+        err_errno(&e, n < 0 ? errno : EIO, "reading %s", s->path);
+        on_failure(s, &e);
+    }
+    free(piece);
+}
+
+char *ship_rest(struct ship *s, size_t max, int64_t *ret_offset, size_t *ret_n)
+{
+    if (!s->started || ship_is_complete(s))
+        return NULL;
+    int64_t last = s->size > (int64_t)max ? s->size - (int64_t)max : 0;
+    int64_t offset = s->known ? s->offset : last;
+    char *rest = mem_alloc(max);
+    ssize_t n = read_output(s, offset, rest, max);
+    if (n <= 0) {
+        free(rest);
+        return NULL;
+    }
+    *ret_offset = offset;
+    *ret_n = (size_t)n;
+    return rest;
+}
+
+static void pump(struct ship *s)
+{
+    if (!s->started || s->call || timer_is_running(&s->retry))
+        return;
+    bool complete = ship_is_complete(s);
+    if (complete && s->finishing) {
+        s->finishing = false;
+        s->flushed(s->ctx);
+    } else if (complete || !identity_is_joined(s->peer->id)) {
+        return;
+    } else if (!s->known) {
+        post(s, "", 0); /* asks how much belayd has */
+    } else {
+        post_piece(s);
+    }
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    pump(ctx);
+}
+
+static void on_change(void *ctx)
+{
+    pump(ctx);
+}
+
+void ship_start(struct ship *s, bool is_new)
+{
+    s->started = true;
+    s->known = is_new;
+    s->looked_ms = is_new ? clock_mono(s->timers->clock).ms : 0; /* there is none yet */
+    timer_init(&s->retry, on_retry, s);
+    s->watch = watch_start(s->watches, s->path, COALESCE_MS, POLL_MS, on_change, s);
+    timer_start(s->timers, &s->retry, 0);
+}
+
+void ship_kick(struct ship *s)
+{
+    pump(s);
+}
+
+void ship_finish(struct ship *s)
+{
+    s->finishing = true;
+    s->failures = 0;
+    if (s->started && !s->call)
+        timer_start(s->timers, &s->retry, 0);
+}
+
+void ship_stop(struct ship *s)
+{
+    if (!s->started)
+        return;
+    s->started = false;
+    watch_stop(s->watch);
+    s->watch = NULL;
+    timer_stop(s->timers, &s->retry);
+    http_cancel(s->peer->http, s->call);
+}
+
+bool ship_is_idle(const struct ship *s)
+{
+    return s->call == NULL;
+}

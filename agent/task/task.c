@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of an attempt on this node: its states, its end, its being forgotten. How it starts is
+ * in task_start.c, its checkpoints in task_save.c, stops that save first in task_notice.c, what
+ * blocks in task_work.c.
+ *
+ * Invariants.
+ *  1. How it is to end (state.stop) is on disk before the program is told, so that an agent that
+ *     comes back
+ * tells the same end.
+ *  2. It is ENDED only when nothing of it runs (exit.json), no work is under way, and what the
+ *     program had
+ * committed is stored or cannot be.
+ *  3. Its directory goes only when belayd does not want it any more.
+ */
+#include "agent/task/task_private.h"
+#include "agent/keyring.h"
+#include "agent/task/storage.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REMOVE_RETRY_MS 30000 /* a directory that cannot be removed */
+#define BUSY_RETRY_MS 100     /* work that cannot be cancelled is under way */
+#define IDLE_RETRY_MS 20
+#define USAGE_EVERY_MS 2000 /* what ends before costs nothing for it */
+#define TELL_WAIT_MS 2000   /* for the next piece of output to get to belayd */
+
+static const char *const phase_names[] = {
+    "starting", "restoring", "running", "saving", "ending", "ended", NULL};
+static const struct sm_transition transitions[] = {
+    {WIRE_STARTING, WIRE_RESTORING},
+    {WIRE_STARTING, WIRE_RUNNING},
+    {WIRE_STARTING, WIRE_ENDED},
+    {WIRE_RESTORING, WIRE_RUNNING},
+    {WIRE_RESTORING, WIRE_ENDED},
+    {WIRE_RUNNING, WIRE_SAVING},
+    {WIRE_RUNNING, WIRE_ENDING},
+    {WIRE_RUNNING, WIRE_ENDED},
+    {WIRE_SAVING, WIRE_RUNNING},
+    {WIRE_SAVING, WIRE_ENDING},
+    {WIRE_SAVING, WIRE_ENDED},
+    {WIRE_ENDING, WIRE_ENDED},
+};
+const struct sm task_sm = {
+    "task", phase_names, transitions, sizeof(transitions) / sizeof(*transitions)};
+
+void task_move(struct task *t, enum wire_phase to)
+{
+    if (t->phase != (int)to)
+        sm_move(&task_sm, t->job, &t->phase, to);
+}
+
+void task_changed(struct task *t)
+{
+    t->room->changed(t->room->ctx);
+}
+
+void task_log(const struct task *t, const char *what, const struct err *e)
+{
+    log_error(what, log_i("job", t->job), log_i("attempt", t->attempt), log_err(e));
+}
+
+void task_persist(struct task *t)
+{
+    struct err e;
+    t->has_state = true;
+    if (t->state_path && record_write_state(t->state_path, &t->state, &e))
+        task_log(t, "a task's state could not be written", &e);
+}
+
+/* What an agent to come would find out of exit.json, and say in the same words. */
+static bool end_is_on_disk(const struct task *t)
+{
+    return t->has_exit && !t->has_state && !t->ask.stop;
+}
+
+/* ---- ending ---- */
+
+void task_end(struct task *t, const char *end, int64_t code, const char *text)
+{
+    struct wire_attempt_status *told = &t->state.told;
+    STR_COPY(told->end, end);
+    STR_SHORTEN(told->text, text);
+    told->exit_code = code;
+    t->exited = true;
+    int64_t seen = t->state.told.usage.memory_peak_bytes;
+    t->state.told.usage = (struct wire_usage){.cpu_ms = t->exit.cpu_ms,
+        .cpu_user_ms = t->exit.cpu_user_ms,
+        .memory_peak_bytes = t->exit.memory_peak > 0 ? t->exit.memory_peak : seen};
+    timer_stop(t->room->timers, &t->deadline);
+    timer_stop(t->room->timers, &t->retry);
+    timer_stop(t->room->timers, &t->linger);
+    task_accept_drop(t);
+    task_saves_end(t);
+    keeper_stop(&t->keeper);
+    task_move(t, WIRE_ENDED);
+    log_info("attempt ended", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end),
+        log_i("exit_code", code), log_s("text", text));
+    t->room->ended(t->room->ctx);
+    if (t->killing) {
+        task_remove(t);
+        return;
+    }
+    if (!end_is_on_disk(t))
+        task_persist(t);
+    ship_settle(&t->ship);
+    ship_kick(&t->ship);
+    task_tell_end(t);
+}
+
+/* Once belayd knows of the end it may take the machine away at once, and with it output that is not
+ * there yet. So the end waits for the output while that goes on, but never for more than half of
+ * what a notice leaves. */
+static int64_t tell_wait_ms(const struct task *t)
+{
+    const struct notice *n = t->room->notice;
+    int64_t half = INT64_MAX;
+    if (n->kind == NOTICE_RECLAIM && mono_is_set(n->deadline_mono))
+        half = (n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms) / 2;
+    return half < 0 ? 0 : half < TELL_WAIT_MS ? half : TELL_WAIT_MS;
+}
+
+static void tell_now(struct task *t)
+{
+    t->end_told = true;
+    timer_stop(t->room->timers, &t->tell);
+    task_changed(t);
+}
+
+void task_tell_end(struct task *t)
+{
+    if (!t->ship.started || ship_is_complete(&t->ship))
+        tell_now(t);
+    else
+        timer_start(t->room->timers, &t->tell, tell_wait_ms(t));
+}
+
+void task_shipped(void *ctx)
+{
+    struct task *t = ctx;
+    if (t->phase == WIRE_ENDED && !t->end_told && !task_is_leaving(t))
+        task_tell_end(t);
+}
+
+static void on_tell(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    tell_now(ctx);
+}
+
+/* Killed from outside after it was told to stop, or as the machine goes down: the stop took
+ * effect. */
+static bool stop_took_effect(const struct task *t)
+{
+    return t->exit.cause == EXIT_STOPPED ||
+           (t->exit.signal != 0 && t->exit.cause == EXIT_BY_ITSELF);
+}
+
+static void end_as_found(struct task *t)
+{
+    const struct task_exit *x = &t->exit;
+    const char *stop = *t->state.stop ? t->state.stop : t->ask.stop ? t->ask.end : "";
+    const char *stop_text = *t->state.stop ? t->state.stop_text : t->ask.text;
+    char words[192];
+    bool in_vain = x->code == EXIT_CHECKPOINTED && (!task_saves(t) || task_by_criu(t));
+    snprintf(words, sizeof(words), "exit code %lld%s%s%s", (long long)x->code,
+        in_vain ? " asks to be continued from a checkpoint, but the job was submitted with "
+                  "--checkpoint "
+                : "",
+        !in_vain          ? ""
+        : task_by_criu(t) ? "criu"
+                          : "none",
+        in_vain ? ": submit it with --checkpoint signal or coop" : "");
+    if (x->cause == EXIT_LOST || x->cause == EXIT_SHUTDOWN)
+        task_end(t, "node-lost", x->code, x->text);
+    else if (x->cause == EXIT_NO_EXEC || x->cause == EXIT_NO_RESTORE)
+        task_end(t, "failed", x->code, x->text);
+    else if (x->cause == EXIT_TIMEOUT)
+        task_end(t, "timeout", x->code, x->text);
+    else if (*stop && (stop_took_effect(t) || x->code == EXIT_CHECKPOINTED))
+        task_end(t, stop, x->code, stop_text);
+    else if (x->code == 0)
+        task_end(t, "succeeded", 0, "");
+    else if (x->code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t))
+        task_end(t, "checkpointed", x->code, words);
+    else
+        task_end(t, "failed", x->code, *x->text ? x->text : words);
+}
+
+/* Exit code 85 says that the checkpoint directory is complete. After a save that the stop was
+ * waiting for there is nothing newer in it. */
+bool task_wants_final_save(const struct task *t)
+{
+    bool by_itself = t->exit.cause == EXIT_BY_ITSELF;
+    bool for_stop = t->exit.cause == EXIT_STOPPED && t->ask.stop && !t->stop_saved;
+    return t->exit.code == EXIT_CHECKPOINTED && task_saves(t) && !task_by_criu(t) &&
+           !t->save.is_final && (by_itself || for_stop);
+}
+
+static bool is_over(const struct task *t)
+{
+    return mono_is_set(t->hard_at) && clock_mono(t->room->timers->clock).ms >= t->hard_at.ms;
+}
+
+static void end_unsaved(struct task *t)
+{
+    struct err e = t->work.e;
+    err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
+    task_end(t, t->ask.stop ? t->ask.end : "node-lost", t->exit.code, e.text);
+}
+
+void task_finish(struct task *t)
+{
+    bool tried = t->save.is_final;
+    if (task_work_is_busy(&t->work) || t->taking.is_busy) {
+        task_accept_hasten(t);
+        return;
+    }
+    if (!t->killing && t->exit.code == 0 && !is_over(t) && task_accept_is_wanted(t) &&
+        task_save_queued(t))
+        return;
+    if (!t->killing && t->exit.code != 0 && !is_over(t)) {
+        task_pump_saves(t); /* what it had committed before */
+        if (task_work_is_busy(&t->work))
+            return;
+        if (tried && t->work.rc != 0 && !t->work.fenced) {
+            if (task_save_final(t))
+                return;
+            end_unsaved(t);
+            return;
+        }
+        if (task_wants_final_save(t) && task_save_final(t))
+            return;
+    }
+    end_as_found(t);
+}
+
+/* Nothing is saved of what has not started: the restore is cancelled, a wait for the next try is
+ * over. */
+static void task_hasten(struct task *t)
+{
+    task_work_cancel(t);
+    if (timer_is_running(&t->retry))
+        timer_start(t->room->timers, &t->retry, 0);
+}
+
+void task_stop(
+    struct task *t, const char *end, const char *text, int64_t delay_ms, int64_t grace_ms)
+{
+    if (!*t->state.stop) {
+        STR_COPY(t->state.stop, end);
+        STR_SHORTEN(t->state.stop_text, text);
+        task_persist(t);
+        log_info("stopping", log_i("job", t->job), log_i("attempt", t->attempt), log_s("end", end));
+    }
+    if (t->phase == WIRE_RUNNING || t->phase == WIRE_SAVING)
+        task_move(t, WIRE_ENDING);
+    else if (t->phase != WIRE_ENDING)
+        task_hasten(t); /* there is nothing to save yet */
+    keeper_terminate(&t->keeper, delay_ms, grace_ms);
+    task_changed(t);
+}
+
+/* ---- being forgotten ---- */
+
+static void leave_later(struct task *t, int64_t delay_ms)
+{
+    timer_start(t->room->timers, &t->leave, delay_ms);
+}
+
+static void gone_if_idle(struct task *t)
+{
+    if (task_is_idle(t))
+        t->room->gone(t->room->ctx, t);
+    else /* a request was cancelled and has not come back */
+        leave_later(t, IDLE_RETRY_MS);
+}
+
+static void on_removed(struct task *t)
+{
+    if (t->work.rc) {
+        task_log(t, "a task's directory could not be removed", &t->work.e);
+        leave_later(t, REMOVE_RETRY_MS);
+        return;
+    }
+    if (t->work.is_spare)
+        spares_keep(t->room->spares, t->spec->user, &t->work.spare);
+    if (t->spec->needs_secrets || t->state.needs_secrets) /* there are none in the keyring else */
+        keyring_drop(t->dir);
+    t->removed = true;
+    gone_if_idle(t);
+}
+
+/* An attempt that is followed by another leaves a copy of most of what that one needs. */
+static void start_removal(struct task *t)
+{
+    const struct wire_attempt_status *told = &t->state.told;
+    bool has_some = t->state.sequence > 0 || told->restored_attempt > 0;
+    t->work.keeps = task_saves(t) && has_some && !str_eq(told->end, "succeeded");
+    t->work.spare = (struct spare){0};
+    if (!task_saves(t) && spares_wants(t->room->spares))
+        snprintf(t->work.spare.name, sizeof(t->work.spare.name), SPARE_PREFIX "%lld-%lld",
+            (long long)t->job, (long long)t->attempt);
+    task_work_start(t, WORK_REMOVE, on_removed);
+}
+
+void task_remove(struct task *t)
+{
+    t->leaving = true;
+    timer_stop(t->room->timers, &t->tell);
+    ship_stop(&t->ship);
+    if (task_work_is_busy(&t->work)) /* a clean; it looks again */
+        leave_later(t, BUSY_RETRY_MS);
+    else
+        start_removal(t);
+}
+
+static void on_leave(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    if (t->removed)
+        gone_if_idle(t);
+    else
+        task_remove(t);
+}
+
+void task_init(struct task *t)
+{
+    timer_init(&t->leave, on_leave, t);
+    timer_init(&t->tell, on_tell, t);
+}
+
+void task_forget(struct task *t)
+{
+    if (t->leaving || t->killing)
+        return;
+    if (t->phase == WIRE_ENDED && !t->dir) {
+        t->leaving = t->removed = true;
+        t->room->gone(t->room->ctx, t);
+    } else if (t->phase == WIRE_ENDED && t->ship.started) {
+        t->leaving = true;
+        ship_finish(&t->ship);
+    } else if (t->phase == WIRE_ENDED) {
+        task_remove(t);
+    } else {
+        log_info("belayd does not want this attempt: killing it", log_i("job", t->job),
+            log_i("attempt", t->attempt));
+        t->killing = true;
+        task_hasten(t);
+        keeper_kill(&t->keeper);
+    }
+}
+
+/* ---- what belayd wants ---- */
+
+static void drop_acked(struct task *t, int64_t acked)
+{
+    struct wire_attempt_status *told = &t->state.told;
+    size_t n = 0;
+    while (n < told->n_checkpoints && told->checkpoints[n].sequence <= acked)
+        n++;
+    told->n_checkpoints -= n;
+    memmove(
+        told->checkpoints, told->checkpoints + n, told->n_checkpoints * sizeof(*told->checkpoints));
+}
+
+/* For the agent after this one. */
+static void keep_secrets(struct task *t, const struct wire_secrets *s)
+{
+    struct err e;
+    if (keyring_put(t->dir, s, clock_wall(t->room->timers->clock), &e) != 0 &&
+        t->secrets.version == 0)
+        log_warn("an agent that is restarted will need belayd before it can save this attempt",
+            log_i("job", t->job), log_i("attempt", t->attempt), log_err(&e));
+}
+
+void task_take_secrets(struct task *t, const struct wire_secrets *s)
+{
+    if (s->version == 0 || s->version == t->secrets.version)
+        return;
+    if (t->dir)
+        keep_secrets(t, s);
+    wire_secrets_wipe(&t->secrets);
+    wire_secrets_copy(s, &t->secrets);
+    if (s->store_token) {
+        t->net = t->net ? t->net : storage_create_of_job();
+        storage_give_job(t->net, t->room->peer->id->node.store, s);
+    }
+    if (!t->state.needs_secrets) {
+        t->state.needs_secrets = true;
+        /* before that the directory may not be there, and the spec says it */
+        if (t->state.prepared)
+            task_persist(t);
+    }
+    task_work_secrets(t);
+}
+
+void task_desired(struct task *t, const struct wire_desired_attempt *d)
+{
+    task_take_secrets(t, &d->secrets);
+    if (t->state.told.n_checkpoints > 0)
+        drop_acked(t, d->acked_sequence);
+    task_set_every(t, d->ckpt_every_ms);
+    task_set_limit(t, d->limit_ms);
+    if (d->want == WIRE_RUN && t->phase != WIRE_ENDED && !t->killing)
+        task_asked(t, d->saves_asked);
+    if (d->gang_ended && t->exited) /* what it has accepted would wait in vain for that rank */
+        task_leave_gang(t);
+    if (d->want == WIRE_RUN || t->phase == WIRE_ENDED || t->killing)
+        return;
+    const char *end = *d->reason ? d->reason : "user";
+    if (d->want == WIRE_SAVE_STOP)
+        task_save_and_stop(t, end, "stopped by belayd", d->stop_by);
+    else
+        task_leave_gang(t);
+    if (d->want == WIRE_STOP && !*t->state.stop)
+        task_stop(t, end, "stopped by belayd", 0, d->kill_wait_ms);
+}
+
+/* ---- asking ---- */
+
+int64_t task_job(const struct task *t)
+{
+    return t->job;
+}
+
+int64_t task_attempt(const struct task *t)
+{
+    return t->attempt;
+}
+
+bool task_has_ended(const struct task *t)
+{
+    return t->phase == WIRE_ENDED;
+}
+
+bool task_is_here(const struct task *t)
+{
+    /* the latter by an agent before */
+    bool has_begun = t->is_admitted || t->state.prepared || t->is_damaged;
+    return has_begun && !t->exited && t->phase != WIRE_ENDED;
+}
+
+const struct wire_desired_attempt *task_spec(const struct task *t)
+{
+    return t->spec;
+}
+
+/* An agent that gave out none may have started it, or nobody knows what it has. */
+const char *task_gpus(const struct task *t)
+{
+    if (!task_is_here(t))
+        return "";
+    bool unknown = t->is_damaged || (t->state.prepared && t->spec->gpus > 0 && !*t->state.gpus);
+    return unknown ? GPUS_ALL : t->state.gpus;
+}
+
+bool task_is_prepared(const struct task *t)
+{
+    return t->state.prepared;
+}
+
+bool task_is_leaving(const struct task *t)
+{
+    return t->leaving || t->killing;
+}
+
+struct link *task_link(struct task *t)
+{
+    return &t->in_agent;
+}
+
+struct task *task_of_link(struct link *n)
+{
+    return LIST_ENTRY(n, struct task, in_agent);
+}
+
+void task_read_usage(struct task *t)
+{
+    struct wire_usage *told = &t->state.told.usage;
+    struct mono now = clock_mono(t->room->timers->clock);
+    struct usage used;
+    if (t->exited || !mono_is_set(t->usage_at) || now.ms - t->usage_at.ms < USAGE_EVERY_MS)
+        return;
+    if (*t->usage.cpu)
+        usage_read(&t->usage, &used);
+    else
+        usage_read_tree((pid_t)t->init_pid, (uint64_t)t->init_ticks, &used);
+    bool is_known = used.cpu_ms > t->usage_cpu_ms && t->usage_cpu_ms >= 0;
+    told->cpu_milli =
+        is_known ? (used.cpu_ms - t->usage_cpu_ms) * 1000 / (now.ms - t->usage_at.ms) : 0;
+    told->cpu_ms = used.cpu_ms > 0 ? used.cpu_ms : 0;
+    told->cpu_user_ms = used.user_ms > 0 ? used.user_ms : 0;
+    t->usage_cpu_ms = used.cpu_ms;
+    told->memory_bytes = used.memory_bytes > 0 ? used.memory_bytes : 0;
+    /* the most that was seen, where nobody counts */
+    int64_t peak = used.peak_bytes >= 0 ? used.peak_bytes : told->memory_peak_bytes;
+    told->memory_peak_bytes = peak > told->memory_bytes ? peak : told->memory_bytes;
+    t->usage_at = now;
+}
+
+bool task_probe(const struct task *t, struct probe_of *ret_of)
+{
+    *ret_of = (struct probe_of){.files = t->usage,
+        .init_pid = t->init_pid,
+        .init_ticks = t->init_ticks,
+        .waited_ms = control_read_waited(&t->control)};
+    return !t->exited && mono_is_set(t->usage_at);
+}
+
+void task_status(struct task *t, struct wire_attempt_status *s)
+{
+    *s = t->state.told;
+    s->phase = (enum wire_phase)t->phase;
+    if (t->phase == WIRE_ENDED && !t->end_told) {
+        s->phase = WIRE_ENDING;
+        s->end[0] = '\0';
+    }
+    s->output_bytes = ship_output_bytes(&t->ship);
+    s->secrets = t->secrets.version;
+}
+
+bool task_tail(struct task *t, struct wire_tail *ret)
+{
+    size_t n;
+    int64_t offset;
+    char *rest = t->phase == WIRE_ENDED && t->end_told
+                     ? ship_rest(&t->ship, WIRE_TAIL_MAX, &offset, &n)
+                     : NULL;
+    if (!rest)
+        return false;
+    *ret = (struct wire_tail){
+        .job = t->job, .attempt = t->attempt, .offset = offset, .hex = mem_alloc(2 * n + 1)};
+    str_hex(rest, n, ret->hex);
+    free(rest);
+    return true;
+}
+
+int task_shell(struct task *t, int fd)
+{
+    return keeper_shell(&t->keeper, fd);
+}
+
+/* ---- letting go ---- */
+
+void task_release(struct task *t)
+{
+    t->released = true;
+    task_work_cancel(t);
+    atomic_store(&t->taking.cancel, 1);
+    timer_stop(t->room->timers, &t->retry);
+    timer_stop(t->room->timers, &t->linger);
+    timer_stop(t->room->timers, &t->deadline);
+    timer_stop(t->room->timers, &t->leave);
+    timer_stop(t->room->timers, &t->tell);
+    task_saves_end(t);
+    keeper_stop(&t->keeper);
+    ship_stop(&t->ship);
+}
+
+bool task_is_idle(const struct task *t)
+{
+    return !task_work_is_busy(&t->work) && !t->taking.is_busy && ship_is_idle(&t->ship);
+}
+
+void task_free(struct task *t)
+{
+    if (!t)
+        return;
+    control_close(&t->control);
+    wire_desired_deinit(&t->own);
+    wire_secrets_wipe(&t->secrets);
+    store_net_destroy(t->net);
+    record_deinit_state(&t->state);
+    ckpt_seen_destroy(t->seen);
+    ckpt_snapshot_destroy(t->save.snapshot);
+    ckpt_snapshot_destroy(t->taking.save.snapshot);
+    ckpt_snapshot_destroy(t->queued.snapshot);
+    free(t->dir);
+    free(t->checkpoint_dir);
+    free(t->output_path);
+    free(t->state_path);
+    free(t);
+}

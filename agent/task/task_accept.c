@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints that are accepted before they are stored: the program goes on as soon as a snapshot
+ * of its directory stands (ckpt/snapshot.h).
+ *
+ *     commit or .done --> taking --> queued --> save (task_save.c) --> stored.K
+ *                           |          |
+ *                           |          +--> a newer one takes its place
+ *                           +--> the program has to wait: task_save.c stores the directory
+ *
+ * Invariants.
+ *  1. One snapshot of a task is stored and one is queued, no more: who commits faster than the
+ *     store takes costs no more disk or memory than that, and what is stored next is the newest. Of
+ *     a gang none takes the place of another, the next commit waits: ranks that each left out
+ *     others would seldom have one that all have.
+ *  2. Accepted commits are told in their order what came of them (`untold`); those that a newer one
+ *     replaced share its fate. "ok" of one means that it or a later one is durable.
+ *  3. What belay relies upon before it lets go of a node (a notice, an eviction, exit code 85) is
+ *     never merely accepted.
+ *  4. Of a gang's commits only those that tell their step are accepted: by that the ranks know what
+ *     belongs together when their programs do not wait for each other (ckpt/gang.h).
+ */
+#include "agent/task/task_private.h"
+
+#include "base/log.h"
+#include "base/uv/loop.h"
+
+#define LINGER_MS 600000 /* what is accepted has so long after the program's end */
+
+static int64_t now_ms(const struct task *t)
+{
+    return clock_mono(t->room->timers->clock).ms;
+}
+
+/* ---- taking ---- */
+
+static void take_on_thread(void *ctx)
+{
+    struct task *t = ctx;
+    struct task_taking *k = &t->taking;
+    const struct ckpt_snapshot_how how = {.scratch = t->dir, .in_place = k->in_place};
+    k->rc = ckpt_snapshot_take(
+        t->checkpoint_dir, &how, &k->cancel, &k->save.snapshot, &k->stats, &k->e);
+}
+
+/* The program goes on. What asked for this save has it, unless it came meanwhile. */
+static void accept_taken(struct task *t)
+{
+    struct task_save *s = &t->taking.save;
+    const struct control_answer a = {
+        .attempt = t->attempt, .sequence = s->sequence = ++t->state.sequence, .accepted = true};
+    s->pause_ms = now_ms(t) - s->begun_ms;
+    ckpt_snapshot_destroy(t->queued.snapshot);
+    t->queued = *s;
+    s->snapshot = NULL;
+    task_note_queued(t);
+    task_persist(t);
+    if (s->is_asked && t->ask.on && t->ask.serial == s->ask_serial)
+        task_ask_over(t);
+    if (s->commit) {
+        t->untold = t->untold ? t->untold : s->commit;
+        t->accepted = s->commit;
+        control_answer(&t->control, s->commit, &a);
+    } else {
+        task_done_taken(t);
+    }
+    log_debug("a checkpoint was accepted", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_i("pause_ms", s->pause_ms), log_i("copied", t->taking.stats.copied_bytes),
+        log_i("cloned", t->taking.stats.cloned_bytes), log_i("held", t->taking.stats.held_bytes));
+}
+
+static void let_wait(struct task *t)
+{
+    struct task_taking *k = &t->taking;
+    log_debug("a program has to wait until it is saved", log_i("job", t->job),
+        log_i("attempt", t->attempt), log_err(&k->e));
+    if (k->save.commit)
+        t->must_wait = k->save.commit;
+    else
+        t->done_must_wait = true;
+}
+
+static void on_taken(void *ctx)
+{
+    struct task *t = ctx;
+    struct task_taking *k = &t->taking;
+    k->is_busy = false;
+    if (t->released)
+        return; /* task_free has the rest */
+    if (k->rc && k->rc != ERR_CANCELLED) {
+        task_save_failed(t, &k->save, &k->e);
+        if (task_is_gang(t))
+            task_accept_refuse(t, &k->save, &k->e);
+    } else if (!k->rc && k->save.snapshot)
+        accept_taken(t);
+    else if (!k->rc)
+        let_wait(t);
+    if (t->exited)
+        task_finish(t);
+    else
+        task_pump_saves(t);
+}
+
+bool task_accept_may_take(const struct task *t)
+{
+    const struct task_work *w = &t->work;
+    bool nobody_waits = !task_work_is_busy(w) || w->kind == WORK_CLEAN || task_saves_accepted(t);
+    return !t->taking.is_busy && nobody_waits && !(task_is_gang(t) && task_has_queued(t));
+}
+
+void task_accept_take(struct task *t, int64_t commit, int64_t progress)
+{
+    struct task_taking *k = &t->taking;
+    k->save = (struct task_save){.commit = commit,
+        .ask_serial = t->ask.serial,
+        .cause = t->ask.on ? t->ask.cause : SAVE_PROGRAM,
+        .is_asked = t->ask.on,
+        .asked = t->ask.asked,
+        .progress = progress,
+        .begun_ms = now_ms(t),
+        .pause_ms = TASK_WAITS,
+        .of_ms = clock_wall(t->room->timers->clock).ms};
+    k->is_busy = true;
+    k->in_place = t->in_place;
+    atomic_store(&k->cancel, 0);
+    uv_run_work(t->room->loop, take_on_thread, on_taken, t);
+}
+
+/* ---- what comes of it ---- */
+
+void task_accept_tell(struct task *t, int64_t upto, const struct err *failed)
+{
+    const struct control_answer a = {
+        .failed = failed, .attempt = t->attempt, .sequence = t->work.sequence};
+    if (!t->untold || upto < t->untold)
+        return;
+    control_stored(&t->control, t->untold, upto, &a);
+    t->untold = upto < t->accepted ? upto + 1 : 0;
+}
+
+void task_accept_drop(struct task *t)
+{
+    ckpt_snapshot_destroy(t->queued.snapshot);
+    t->queued = (struct task_save){0};
+}
+
+void task_accept_refuse(struct task *t, const struct task_save *s, const struct err *why)
+{
+    if (task_has_queued(t))
+        return; /* they wait for this rank until its next commit */
+    t->queued = *s;
+    t->queued.snapshot = NULL;
+    t->queued.sequence = ++t->state.sequence;
+    t->queued.pause_ms = 0;
+    t->queued.refused = *why;
+    task_note_queued(t);
+    task_persist(t);
+}
+
+void task_accept_judge(struct task *t)
+{
+    const struct task_work *w = &t->work;
+    int64_t left = w->waits || w->lacks ? -1 : ckpt_pace_left_ms(&w->pace),
+            estimate = t->save_took_ms;
+    int64_t time = mono_is_set(t->hard_at) ? t->hard_at.ms - TASK_COMMIT_MS - now_ms(t) : INT64_MAX;
+    if (!task_saves_accepted(t) || atomic_load(&w->cancel))
+        return;
+    if (estimate < 0)
+        estimate = now_ms(t) - w->started_ms + left;
+    if (!order_gives_way(left, estimate, time))
+        return;
+    log_info("a save gives way to a newer one", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_i("left_ms", left), log_i("newer_ms", estimate), log_i("time_ms", time));
+    task_work_cancel(t);
+}
+
+/* ---- after the end ---- */
+
+static bool has_succeeded(const struct task *t)
+{
+    return t->exit.cause == EXIT_BY_ITSELF && t->exit.code == 0;
+}
+
+/* Whoever has succeeded needs no checkpoint that belay had asked for, but the other ranks of a gang
+ * may; and what a program commits of its own accord before it ends may be its result. Exit code 85
+ * says that what is in the directory is the newest. */
+bool task_accept_is_wanted(const struct task *t)
+{
+    if (!task_has_queued(t) || t->killing || t->left_gang)
+        return false;
+    return has_succeeded(t) ? !t->queued.is_asked || task_is_gang(t) : !task_wants_final_save(t);
+}
+
+void task_accept_hasten(struct task *t)
+{
+    bool is_accepted = task_saves_accepted(t);
+    bool of_use = is_accepted && (task_is_gang(t) || !(has_succeeded(t) && t->save.is_asked));
+    if (t->killing || (t->exit.code == 0 && !of_use))
+        task_work_cancel(t);
+    else if (task_wants_final_save(t))
+        task_accept_judge(t);
+    if (t->killing)
+        atomic_store(&t->taking.cancel, 1);
+    if (is_accepted && !timer_is_running(&t->linger))
+        timer_start(t->room->timers, &t->linger, LINGER_MS);
+}
+
+static void on_linger(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    log_warn("an accepted checkpoint could not be stored in time", log_i("job", t->job),
+        log_i("attempt", t->attempt));
+    task_work_cancel(t);
+}
+
+void task_accept_init(struct task *t)
+{
+    timer_init(&t->linger, on_linger, t);
+}

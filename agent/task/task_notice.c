@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stops that save first: a provider's notice, a drain, a node that is left alone; and their
+ * deadlines.
+ */
+#include "agent/task/task_private.h"
+
+#include "base/log.h"
+#include "base/str.h"
+
+#define SAVING_STOP_MS 5000 /* a save without a deadline is under way: look again */
+/* A reclaim: the program is told to end a quarter of the notice (at most its kill_wait) before
+ * everything must be over, which is a tenth of the notice (at most 2 s) before the node goes: for
+ * telling belayd and shipping output. */
+#define LAST_WORDS_MAX_MS 2000
+
+void task_put_notice(struct task *t)
+{
+    const struct notice *n = t->room->notice;
+    struct err e;
+    if (n->kind == NOTICE_NONE || t->control.fd < 0)
+        return;
+    if (control_notice(&t->control, notice_kind_name(n->kind),
+            wall_is_set(n->deadline) ? n->deadline.ms : CONTROL_NONE,
+            clock_wall(t->room->timers->clock).ms, &e))
+        task_log(t, "a program could not be told of the notice", &e);
+}
+
+/* The program did not answer in time, or the last moment of a reclaim has come. */
+static void on_deadline(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    bool saving = t->work.kind == WORK_SAVE || t->work.kind == WORK_DUMP;
+    bool waited_for = saving && !task_saves_accepted(t); /* by the program, or its end */
+    int64_t now = clock_mono(t->room->timers->clock).ms;
+    int64_t left = mono_is_set(t->hard_at) ? t->hard_at.ms - now : 0;
+    if (left > 0 || (waited_for && !mono_is_set(t->hard_at)))
+        timer_start(t->room->timers, &t->deadline, left > 0 ? left : SAVING_STOP_MS);
+    if (waited_for && timer_is_running(&t->deadline))
+        return; /* let it finish */
+    if (saving && mono_is_set(t->hard_at) && left <= 0)
+        task_work_cancel(t);
+    int64_t grace = mono_is_set(t->hard_at) ? left : t->spec->kill_wait_ms;
+    task_stop(t, t->ask.end, t->ask.text, 0, grace < 0 ? 0 : grace);
+    if (t->exited)
+        task_finish(t);
+}
+
+void task_notice_init(struct task *t)
+{
+    timer_init(&t->deadline, on_deadline, t);
+}
+
+static void set_hard_deadline(struct task *t, int64_t left)
+{
+    int64_t now = clock_mono(t->room->timers->clock).ms;
+    left = left < 0 ? 0 : left;
+    int64_t last_words = left / 10 < LAST_WORDS_MAX_MS ? left / 10 : LAST_WORDS_MAX_MS;
+    int64_t grace = t->spec->kill_wait_ms < left / 4 ? t->spec->kill_wait_ms : left / 4;
+    t->hard_at.ms = now + left - last_words;
+    timer_start(t->room->timers, &t->deadline, left - last_words - grace);
+}
+
+void task_save_and_stop(struct task *t, const char *end, const char *text, int64_t stop_by)
+{
+    if (t->phase == WIRE_ENDED || t->killing || *t->state.stop || t->ask.stop)
+        return;
+    if (stop_by > 0 && !mono_is_set(t->hard_at))
+        set_hard_deadline(t, stop_by - clock_wall(t->room->timers->clock).ms);
+    if (t->phase != WIRE_STARTING && t->phase != WIRE_RESTORING && task_saves(t))
+        task_ask_save(t, SAVE_EVICT, end, text);
+    else
+        task_stop(t, end, text, 0, t->spec->kill_wait_ms);
+}
+
+static void reclaim(struct task *t, const struct notice *n)
+{
+    if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING) {
+        task_stop(t, "reclaimed", "", 0, 0);
+        return;
+    }
+    task_ask_save(t, SAVE_NOTICE, "reclaimed", "");
+    /* no checkpoints: it may run to the last moment, perhaps it ends by itself */
+    if (!t->ask.stop) {
+        t->ask.stop = true;
+        STR_COPY(t->ask.end, "reclaimed");
+        STR_COPY(t->ask.text, "");
+    }
+    if (mono_is_set(n->deadline_mono))
+        set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
+}
+
+void task_notice_sooner(struct task *t, const struct notice *n)
+{
+    if (t->phase == WIRE_ENDED || t->killing || !t->ask.stop)
+        return;
+    task_put_notice(t);
+    set_hard_deadline(t, n->deadline_mono.ms - clock_mono(t->room->timers->clock).ms);
+}
+
+void task_notice(struct task *t, const struct notice *n)
+{
+    if (t->phase == WIRE_ENDED || t->killing)
+        return;
+    task_put_notice(t);
+    if (n->kind == NOTICE_RECLAIM)
+        reclaim(t, n);
+    else
+        task_ask_save(t, SAVE_REBALANCE, NULL, NULL);
+    ship_kick(&t->ship);
+}

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How an attempt comes to run on this node: made on belayd's wish or taken over from an earlier
+ * agent, prepared (its directory, its checkpoint restored), given to a supervisor.
+ */
+#include "agent/task/task_private.h"
+#include "agent/keyring.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREPARE_MS 300000    /* how long a store that cannot be reached is tried */
+#define STORE_WAIT_MS 600000 /* where belayd says nothing else */
+#define REFUSED_PART 5       /* of that, when the store answers that it will not */
+#define STORE_MS 15000       /* how long one is looked for that is not there */
+#define RETRY_BASE_MS 1000
+#define JUST_NOW_MS 1000 /* what started since has used nothing that we did not see */
+#define RETRY_CAP_MS 30000
+
+static void prepare(struct task *t);
+
+/* CRIU brings it back: it does not run yet. */
+static bool is_resuming(const struct task *t)
+{
+    return task_by_criu(t) && t->state.told.restored_attempt > 0 &&
+           t->state.told.started_at == WIRE_NONE;
+}
+
+static void note_start(struct task *t)
+{
+    if (is_resuming(t) || mono_is_set(t->usage_at)) /* it is known already */
+        return;
+    struct task_start start;
+    struct err e;
+    char *path = mem_printf("%s/supervisor.pid", t->dir);
+    if (record_read_start(path, &start, &e) == 0) {
+        t->state.told.started_at = start.started_at;
+        t->usage = start.usage;
+        t->init_pid = start.init_pid;
+        t->init_ticks = start.init_ticks;
+        t->usage_at = clock_mono(t->room->timers->clock);
+        t->usage_cpu_ms =
+            clock_wall(t->room->timers->clock).ms - start.started_at < JUST_NOW_MS ? 0 : -1;
+    }
+    free(path);
+}
+
+/* The checkpoint before, or the beginning, is for this node: another one is not known to do
+ * better. */
+static void try_older(struct task *t)
+{
+    static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
+    struct wire_attempt_status *told = &t->state.told;
+    char *path;
+    log_warn("CRIU could not bring a job back", log_i("job", t->job), log_i("attempt", t->attempt),
+        log_s("why", t->exit.text));
+    t->state.refused_attempt = told->restored_attempt;
+    t->state.refused_sequence = told->restored_sequence;
+    told->failed_saves++;
+    snprintf(told->save_error, sizeof(told->save_error),
+        "checkpoint %lld.%lld cannot be resumed here: %.200s", (long long)told->restored_attempt,
+        (long long)told->restored_sequence, t->exit.text);
+    told->restored_attempt = told->restored_sequence = 0;
+    t->state.prepared = false;
+    task_persist(t);
+    keeper_stop(&t->keeper);
+    for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+        path = mem_printf("%s/%s", t->dir, left[i]);
+        unlink(path);
+        free(path);
+    }
+    t->exited = t->has_exit = false;
+    t->exit = (struct task_exit){0};
+    t->usage_at = MONO_NONE;
+    prepare(t);
+}
+
+static void on_ended(void *ctx, const struct err *e)
+{
+    struct task *t = ctx;
+    char *path = mem_printf("%s/exit.json", t->dir);
+    struct err why;
+    int rc = e ? e->kind : record_read_exit(path, &t->exit, &why);
+    t->has_exit = rc == 0;
+    free(path);
+    t->is_up = false;
+    t->exited = true;
+    note_start(t);
+    task_saves_end(t);
+    if (!rc && t->exit.cause == EXIT_NO_RESTORE && is_resuming(t) && !t->killing &&
+        !*t->state.stop) {
+        try_older(t);
+        return;
+    }
+    if (rc) {
+        task_log(t, "how a task ended is not known", e ? e : &why);
+        t->exit = (struct task_exit){.cause = EXIT_LOST, .code = 137};
+        STR_SHORTEN(t->exit.text, e ? e->text : why.text);
+    }
+    task_finish(t);
+}
+
+/* ---- running ---- */
+
+static void runs(struct task *t)
+{
+    note_start(t);
+    if (t->phase == WIRE_STARTING || t->phase == WIRE_RESTORING)
+        task_move(t, WIRE_RUNNING);
+    task_saves_begin(t);
+}
+
+static void on_ready(void *ctx)
+{
+    struct task *t = ctx;
+    if (!is_resuming(t))
+        return;
+    t->state.told.started_at = clock_wall(t->room->timers->clock).ms;
+    task_persist(t);
+    runs(t);
+    task_changed(t);
+}
+
+static void on_up(void *ctx)
+{
+    struct task *t = ctx;
+    t->is_up = true;
+    task_tell_limit(t);
+    if (is_resuming(t))
+        keeper_await_ready(&t->keeper);
+    else
+        runs(t);
+    if (t->killing)
+        keeper_kill(&t->keeper);
+    else if (*t->state.stop)
+        task_stop(t, t->state.stop, t->state.stop_text, 0, t->spec->kill_wait_ms);
+    task_changed(t);
+}
+
+static void on_signalled(void *ctx, int count)
+{
+    task_signalled(ctx, count);
+}
+
+static void start_keeper(struct task *t, bool is_new)
+{
+    const struct task_room *r = t->room;
+    control_open(&t->control, t->dir);
+    task_put_notice(t);
+    t->keeper = (struct keeper){.loop = r->loop,
+        .timers = r->timers,
+        .nursery = r->nursery,
+        .dir = t->dir,
+        .node = r->peer->id->node.name,
+        .is_new = is_new,
+        .up = on_up,
+        .signalled = on_signalled,
+        .ready = on_ready,
+        .ended = on_ended,
+        .ctx = t};
+    keeper_start(&t->keeper);
+}
+
+static void on_flushed(void *ctx)
+{
+    task_remove(ctx);
+}
+
+static void start_ship(struct task *t, bool is_new)
+{
+    const struct task_room *r = t->room;
+    t->ship = (struct ship){.watches = r->watches,
+        .timers = r->timers,
+        .prng = r->prng,
+        .peer = r->peer,
+        .job = t->job,
+        .attempt = t->attempt,
+        .path = t->output_path,
+        .flushed = on_flushed,
+        .moved = task_shipped,
+        .ctx = t};
+    ship_start(&t->ship, is_new);
+}
+
+/* ---- preparing ---- */
+
+static void try_again(struct task *t)
+{
+    timer_start(t->room->timers, &t->retry,
+        prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
+}
+
+static int64_t store_wait_ms(const struct task *t)
+{
+    return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
+}
+
+/* What another node would not find otherwise holds the job at once ("store"); else another gets its
+ * turn ("store-away"). */
+static void store_failed(struct task *t)
+{
+    struct wire_attempt_status *told = &t->state.told;
+    const struct err *e = &t->work.e;
+    const int64_t now = clock_mono(t->room->timers->clock).ms;
+    bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
+    const int64_t wait_ms = store_wait_ms(t);
+    char text[ERR_TEXT_MAX + 64], took[32];
+    if (!mono_is_set(t->store_since))
+        t->store_since.ms = now;
+    told->store_tries++;
+    if (task_cause(told->store_error) != task_cause(e->text))
+        STR_SHORTEN(told->store_error, e->text);
+    task_log(t, "an attempt cannot use the store of its checkpoints", e);
+    if (now - t->store_since.ms < wait_ms / (is_answer ? REFUSED_PART : 1)) {
+        try_again(t);
+        task_changed(t);
+        return;
+    }
+    time_format_duration(now - t->store_since.ms, took, sizeof(took));
+    snprintf(text, sizeof(text), "tried %lld times in %s: %s", (long long)told->store_tries, took,
+        e->text);
+    task_end(t, t->work.rc == ERR_CONFIG ? "store" : "store-away", 0, text);
+}
+
+/* A directory may be mounted a little after the agent has started. */
+static bool may_still_come(struct task *t)
+{
+    int64_t now = clock_mono(t->room->timers->clock).ms;
+    if (t->work.store_fault != STORE_IS_MISSING)
+        return false;
+    if (!mono_is_set(t->store_until))
+        t->store_until.ms = now + (store_wait_ms(t) < STORE_MS ? store_wait_ms(t) : STORE_MS);
+    return now < t->store_until.ms;
+}
+
+/* A store that is missing may be a mount that this node alone lacks: the job is tried on another
+ * node ("store-away"). What every node would find holds the job at once ("store"). None begins from
+ * nothing unless its user asks for that. */
+static void end_for_store(struct task *t)
+{
+    static const char *const cures[] = {
+        [STORE_IS_MISSING] = "mount it on this node, or bring it back",
+        [STORE_IS_ANOTHER] = "mend it, then belay release %lld; or submit the job again",
+        [STORE_HAS_LOST_IT] =
+            "bring it back, then belay release %lld (with --from-scratch: begin again)",
+        [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
+    };
+    char cure[96], text[256];
+    const bool is_here = t->work.store_fault == STORE_IS_MISSING;
+    snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
+    snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text,
+        cure);
+    task_log(t, "an attempt cannot use the store", &t->work.e);
+    task_end(t, is_here ? "store-away" : "store", 0, text);
+}
+
+static void prepare_failed(struct task *t)
+{
+    const struct err *e = &t->work.e;
+    if (t->killing || *t->state.stop) {
+        task_end(t, t->state.stop, 0, t->state.stop_text);
+    } else if (t->work.is_unsealed) {
+        task_end(t, "store", 0, e->text);
+    } else if (t->work.store_fault != STORE_IS_FINE && !may_still_come(t)) {
+        end_for_store(t);
+    } else if (t->work.store_failed) {
+        store_failed(t);
+    } else if (t->work.rc == ERR_CONFIG) {
+        task_end(t, "failed", 126, e->text);
+    } else if (t->work.fenced || clock_mono(t->room->timers->clock).ms >= t->prepare_until.ms) {
+        task_end(t, "node-lost", 0, e->text);
+    } else {
+        task_log(t, "an attempt could not be prepared, trying again", e);
+        try_again(t);
+    }
+}
+
+static void note_restored(struct task *t)
+{
+    const struct ckpt_restored *r = &t->work.restored;
+    struct wire_attempt_status *told = &t->state.told;
+    told->store_tries = 0;
+    told->store_error[0] = '\0';
+    t->store_since = MONO_NONE;
+    told->restored_attempt = r->id.attempt;
+    told->restored_sequence = r->id.sequence;
+    told->restored_progress = r->id.attempt == 0 || r->progress < 0 ? WIRE_NONE : r->progress;
+    told->restore_ms = r->stats.took_ms;
+    told->damaged = r->damaged;
+    told->restored_bytes = r->stats.bytes;
+    told->reused_bytes = r->stats.reused_bytes;
+    if (r->damaged)
+        log_warn("damaged checkpoints were set aside", log_i("job", t->job),
+            log_i("number", r->damaged), log_s("why", r->damage));
+}
+
+/* What it starts with is more than its spec. If not, that it has a supervisor tells that it is
+ * prepared. */
+static bool task_needs_state(const struct task *t)
+{
+    const struct task_state *s = &t->state;
+    return task_saves(t) || *t->spec->workdir || *s->gpus || *s->gpu_maker || *s->stop ||
+           s->limit_ms != 0 || s->needs_secrets || t->spec->needs_secrets;
+}
+
+static void on_prepared(struct task *t)
+{
+    if (t->killing || t->work.rc || *t->state.stop) {
+        prepare_failed(t);
+        return;
+    }
+    note_restored(t);
+    t->state.prepared = true;
+    if (task_needs_state(t))
+        task_persist(t);
+    if (!t->ship.started)
+        start_ship(t, true);
+    start_keeper(t, true);
+}
+
+static bool admit(struct task *t)
+{
+    struct err e;
+    int rc = t->is_admitted ? 0 : t->room->admit(t->room->ctx, t, &t->state, &e);
+    t->is_admitted = rc == 0;
+    if (rc) {
+        t->work.rc = rc;
+        t->work.e = e;
+        t->work.fenced = t->work.store_failed = false;
+    }
+    return rc == 0;
+}
+
+static void prepare(struct task *t)
+{
+    if (!admit(t)) {
+        prepare_failed(t);
+        return;
+    }
+    if (task_saves(t))
+        task_move(t, WIRE_RESTORING);
+    t->work.spare = (struct spare){0};
+    if (!task_saves(t))
+        spares_take(t->room->spares, t->spec->user, &t->work.spare);
+    task_work_start(t, WORK_PREPARE, on_prepared);
+}
+
+static void on_retry(struct timer *timer, void *ctx)
+{
+    struct task *t = ctx;
+    (void)timer;
+    if (*t->state.stop || t->killing)
+        prepare_failed(t);
+    else
+        prepare(t);
+}
+
+void task_look_again(struct task *t)
+{
+    if (!t->is_admitted && timer_is_running(&t->retry))
+        timer_start(t->room->timers, &t->retry, 0);
+}
+
+/* ---- making one ---- */
+
+static struct task *make(const struct task_room *room, int64_t job, int64_t attempt)
+{
+    struct task *t = mem_alloc(sizeof(*t));
+    t->room = room;
+    t->job = job;
+    t->attempt = attempt;
+    control_init(&t->control);
+    t->keeper.dirfd = -1;
+    t->hard_at = MONO_NONE;
+    t->store_since = MONO_NONE;
+    t->usage_at = MONO_NONE;
+    t->store_until = MONO_NONE;
+    t->save_took_ms = -1;
+    t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
+    t->own.n_attempts = 1;
+    t->spec = &t->own.attempts[0];
+    record_init_state(&t->state, job, attempt);
+    timer_init(&t->retry, on_retry, t);
+    task_init(t);
+    task_work_init(t);
+    task_accept_init(t);
+    task_notice_init(t);
+    task_saves_init(t);
+    return t;
+}
+
+static void set_paths(struct task *t)
+{
+    t->dir = mem_printf("%s/%lld-%lld", t->room->dir, (long long)t->job, (long long)t->attempt);
+    t->checkpoint_dir = mem_printf("%s/checkpoint", t->dir);
+    t->output_path = mem_printf("%s/output.log", t->dir);
+    t->state_path = mem_printf("%s/state.json", t->dir);
+    t->ship.path = t->output_path;
+}
+
+/* The texts change hands by a round trip over the wire's own format, so that what is kept is what
+ * would be read: without secrets. */
+static void copy_spec(struct task *t, const struct wire_desired_attempt *d)
+{
+    struct wire_desired_attempt one = *d;
+    struct wire_desired whole = {.rev = 1, .lease_ms = 1, .attempts = &one, .n_attempts = 1};
+    struct buf text = {0};
+    struct err e;
+    one.secrets = (struct wire_secrets){0};
+    wire_desired_encode(&whole, &text);
+    wire_desired_deinit(&t->own);
+    int rc = wire_desired_decode(text.data, text.len, &t->own, &e);
+    assert(rc == 0);
+    t->spec = &t->own.attempts[0];
+    buf_deinit(&text);
+}
+
+static struct task *make_ended(const struct task_room *room, const struct wire_desired_attempt *d,
+    const char *end, const char *text)
+{
+    struct task *t = make(room, d->job, d->attempt);
+    t->phase = WIRE_ENDED;
+    t->end_told = true;
+    STR_COPY(t->state.told.end, end);
+    STR_SHORTEN(t->state.told.text, text);
+    return t;
+}
+
+struct task *task_create(const struct task_room *room, const struct wire_desired_attempt *d)
+{
+    if (d->want != WIRE_RUN)
+        return make_ended(room, d, *d->reason ? d->reason : "user", "it had not started");
+    if (!d->script)
+        return make_ended(room, d, "node-lost", "its node has no trace of it any more");
+    if (room->notice->kind == NOTICE_RECLAIM)
+        return make_ended(room, d, "reclaimed", "its node was being reclaimed before it started");
+    struct task *t = make(room, d->job, d->attempt);
+    copy_spec(t, d);
+    set_paths(t);
+    task_take_secrets(t, &d->secrets);
+    t->prepare_until.ms = clock_mono(room->timers->clock).ms + PREPARE_MS;
+    log_info("attempt starts", log_i("job", t->job), log_i("attempt", t->attempt));
+    prepare(t);
+    return t;
+}
+
+/* ---- taking one over ---- */
+
+/* The other ranks have gone on: the commit that the program waits for is answered, not saved once
+ * more. */
+static void answer_gang(struct task *t)
+{
+    const struct control_answer a = {.attempt = t->attempt, .sequence = t->work.found.sequence};
+    int64_t k;
+    if (t->state.sequence < a.sequence)
+        t->state.sequence = a.sequence;
+    if (t->control.fd >= 0 && t->state.saving_commit &&
+        control_next_commit(&t->control, &k) == CONTROL_COMMIT && k == t->state.saving_commit)
+        control_answer(&t->control, k, &a);
+}
+
+/* A save that the agent before began may have been stored: then it has to be told. */
+static void on_found(struct task *t)
+{
+    t->state.saving = false;
+    control_open(&t->control, t->dir);
+    if (t->control.fd >= 0)
+        control_settle(&t->control, t->attempt, t->work.rc == 0 ? t->work.found.sequence : 0);
+    if (t->work.rc == 0 && t->work.found.sequence > 0) {
+        struct wire_attempt_status *told = &t->state.told;
+        if (!told->checkpoints)
+            told->checkpoints = mem_array(WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+        if (told->n_checkpoints < WIRE_CHECKPOINTS_MAX) {
+            told->checkpoints[told->n_checkpoints] = t->work.found;
+            STR_COPY(told->checkpoints[told->n_checkpoints++].cause, "program");
+        }
+        t->state.last_saved_at = t->work.found.saved_at;
+        if (task_is_gang(t))
+            answer_gang(t);
+    }
+    task_persist(t);
+    start_keeper(t, false);
+    task_changed(t);
+}
+
+static void resume(struct task *t)
+{
+    log_info("attempt taken over", log_i("job", t->job), log_i("attempt", t->attempt));
+    if (*t->state.told.end) {
+        t->phase = WIRE_ENDED;
+        t->exited = true;
+        start_ship(t, false);
+        task_tell_end(t);
+    } else if (!t->state.prepared) {
+        t->prepare_until.ms = clock_mono(t->room->timers->clock).ms + PREPARE_MS;
+        timer_start(t->room->timers, &t->retry, 0); /* once it is known what GPUs the others have */
+    } else {
+        t->phase = is_resuming(t) ? WIRE_RESTORING : WIRE_RUNNING;
+        start_ship(t, false);
+        if (t->state.saving && task_saves(t)) {
+            t->work.sequence =
+                t->state.saving_sequence ? t->state.saving_sequence : t->state.sequence;
+            task_work_start(t, WORK_FIND, on_found);
+        } else {
+            control_open(&t->control, t->dir);
+            if (t->control.fd >= 0)
+                control_settle(&t->control, t->attempt, 0);
+            start_keeper(t, false);
+        }
+    }
+}
+
+/* Checkpoints are kept in an array of full size, so that more can be added. */
+static void grow_checkpoints(struct wire_attempt_status *told)
+{
+    if (told->checkpoints)
+        told->checkpoints =
+            mem_resize(told->checkpoints, WIRE_CHECKPOINTS_MAX, sizeof(*told->checkpoints));
+}
+
+/* There is a spec and no state: the agent before had none to write, or did not come to it. In doubt
+ * it is prepared once more, which changes nothing of what a supervisor may be about to start
+ * (task_work.c). */
+static bool has_had_supervisor(const struct task *t)
+{
+    char *path = mem_printf("%s/supervisor.pid", t->dir);
+    bool has = fs_exists(path);
+    free(path);
+    return has;
+}
+
+static int read_records(struct task *t, struct err *e)
+{
+    struct task_state state;
+    struct wire_desired spec;
+    char *path = mem_printf("%s/spec.json", t->dir);
+    int rc = record_read_spec(path, &spec, e);
+    free(path);
+    if (rc == ERR_INVALID && !fs_exists(t->state_path) && !has_had_supervisor(t))
+        return ERR_NOT_FOUND; /* the agent before was killed as it wrote it */
+    if (rc)
+        return rc;
+    wire_desired_deinit(&t->own);
+    t->own = spec;
+    t->spec = &t->own.attempts[0];
+    rc = record_read_state(t->state_path, &state, e);
+    if (!rc) {
+        grow_checkpoints(&state.told);
+        t->state = state;
+        t->has_state = true;
+    }
+    if (rc == ERR_NOT_FOUND)
+        t->state.prepared = has_had_supervisor(t);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* What the agent before has left of them; else belayd gives them again. */
+static void find_secrets(struct task *t)
+{
+    struct wire_secrets s = {0};
+    struct err e;
+    if (keyring_get(t->dir, clock_wall(t->room->timers->clock), &s, &e) == 0)
+        task_take_secrets(t, &s);
+    wire_secrets_wipe(&s);
+}
+
+struct task *task_adopt(const struct task_room *room, const char *name)
+{
+    long long job, attempt;
+    int used = 0;
+    struct err e;
+    if (sscanf(name, "%lld-%lld%n", &job, &attempt, &used) != 2 || name[used] || job < 1 ||
+        attempt < 1)
+        return NULL;
+    struct task *t = make(room, job, attempt);
+    set_paths(t);
+    int rc = read_records(t, &e);
+    if (rc == ERR_NOT_FOUND) { /* not even begun */
+        keyring_drop(t->dir);
+        fs_remove_tree(t->dir, &e);
+        task_free(t);
+        return NULL;
+    }
+    if (rc) {
+        task_log(t, "what is known of a task is damaged", &e);
+        t->phase = WIRE_RUNNING;
+        t->is_damaged = true;
+        STR_COPY(t->state.stop, "node-lost");
+        STR_SHORTEN(t->state.stop_text, e.text);
+        start_keeper(t, false);
+    } else {
+        if (t->spec->needs_secrets || t->state.needs_secrets)
+            find_secrets(t);
+        resume(t);
+    }
+    return t;
+}

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What blocks: making a task's directory, restoring, saving, cleaning, removing. It runs on a
+ * thread of uv's pool and reads of the task only what does not change while it runs: spec, paths,
+ * `work`.
+ */
+#include "agent/task/task_private.h"
+
+#include "agent/criu/criu_gpu.h"
+#include "agent/criu/criu_room.h"
+#include "agent/supervisor/env.h"
+#include "agent/supervisor/image.h"
+#include "agent/task/kept.h"
+#include "agent/keyring.h"
+#include "agent/task/place.h"
+#include "agent/supervisor/user.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/uv/loop.h"
+#include "ckpt/owner.h"
+#include "ckpt/s3.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SECRETS_WAIT_MS 15000     /* for what an agent that was restarted has to be given again */
+#define DUMP_MS 600000            /* without a deadline: the longest that criu may take */
+#define DUMP_LEAST_MS 1000        /* with one, however near it is: it may be enough */
+#define PRE_DUMP_BYTES (64 << 20) /* of memory: less is dumped as quickly at once */
+
+/* ---- the directory ---- */
+
+/* Of what is in a directory that nobody else can write to. */
+static int own(const struct job_user *u, const char *path, struct err *e)
+{
+    if (u->is_other && lchown(path, u->uid, u->gid) < 0)
+        return err_errno(e, errno, "giving %s to %s", path, u->name);
+    return 0;
+}
+
+static int make_sub(const struct task *t, const struct job_user *u, const char *name, struct err *e)
+{
+    char *path = mem_printf("%s/%s", t->dir, name);
+    int rc = fs_mkdirs(path, 0700, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(path);
+    return rc;
+}
+
+static int make_script(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *path = mem_printf("%s/script", t->dir);
+    /* nobody looks before there is a spec */
+    int rc = record_put_new(path, t->spec->script, strlen(t->spec->script), 0500, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(path);
+    return rc;
+}
+
+static int make_image_script(const struct task *t, const struct job_user *u, struct err *e)
+{
+    if (!t->spec->image)
+        return 0;
+    char *path = mem_printf("%s/image.sh", t->dir), *text = image_script();
+    int rc = record_put(path, text, strlen(text), 0500, e);
+    if (!rc)
+        rc = own(u, path, e);
+    free(text);
+    free(path);
+    return rc;
+}
+
+static int make_output(const struct task *t, struct err *e)
+{
+    int fd = open(t->output_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_errno(e, errno, "creating %s", t->output_path);
+    close(fd);
+    return 0;
+}
+
+/* With what srun starts tasks on the other nodes (cli/slurm/parts.h), for the job's user alone. */
+static int make_steps(const struct task *t, const struct job_user *u, struct err *e)
+{
+    const struct wire_desired_attempt *s = t->spec;
+    const struct config *c = t->room->peer->config;
+    if (!s->script_on_first || s->rank > 0 || !t->work.secrets.step_token)
+        return 0;
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->n_peers; i++)
+        json_array_append_new(nodes, json_text(s->peers[i].name));
+    json_t *v = json_pack("{s:o,s:o,s:o,s:o,s:o}", "server", json_text(c->server), "ca",
+        json_text(c->ca_pem), "token", json_text(t->work.secrets.step_token), "address",
+        json_text(s->peers[0].address), "nodes", nodes);
+    char *text = json_dump_text(v), *control = mem_printf("%s/control", t->dir);
+    int rc = place_file(u, control, TASK_STEPS, text, strlen(text), e);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    free(control);
+    json_wipe(v);
+    return rc;
+}
+
+static int make_dir(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *spec = mem_printf("%s/spec.json", t->dir);
+    bool is_spare = *t->work.spare.name && spare_use(t->room->dir, &t->work.spare, t->dir, u);
+    /* by an agent before: a script that is there whole, and may be about to start, stays */
+    bool is_made = !is_spare && fs_exists(spec);
+    int rc = is_spare ? 0 : fs_mkdirs(t->dir, u->is_other ? 0711 : 0700, e);
+    if (!rc && !is_made)
+        rc = make_script(t, u, e);
+    if (!rc)
+        rc = make_image_script(t, u, e);
+    if (!rc)
+        rc = make_output(t, e);
+    if (!rc && !is_spare)
+        rc = make_sub(t, u, "control", e);
+    if (!rc)
+        rc = make_steps(t, u, e);
+    if (!rc && !is_spare && !task_by_criu(t))
+        rc = make_sub(t, u, "checkpoint", e);
+    if (!rc && !is_made)
+        rc = record_write_spec(spec, t->spec, e); /* last: with it the directory counts */
+    free(spec);
+    return rc;
+}
+
+/* ---- with the store ---- */
+
+static int take_keys(const struct wire_secrets *s, struct ckpt_crypt *c, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n_checkpoint_keys; i++)
+        rc = crypt_add(c, s->checkpoint_keys[i], e);
+    if (rc == 0 && s->encrypts && c->n == 0)
+        rc = err_set(e, ERR_INVALID, "checkpoints are to be encrypted, and there is no key");
+    c->encrypts = s->encrypts;
+    c->refuses_plain = s->refuses_plain;
+    return rc ? err_wrap(e, "belayd's keys of this job's checkpoints") : 0;
+}
+
+/* A restore by CRIU does as root what the images say. Only their seal tells that this job's agents
+ * made them. */
+static int check_seal(struct task *t, struct ckpt_crypt *crypt)
+{
+    crypt->only_sealed = task_by_criu(t) && t->work.kind == WORK_PREPARE;
+    if (!crypt->only_sealed || (crypt->encrypts && crypt->n > 0))
+        return 0;
+    return err_set(&t->work.e, ERR_CONFIG,
+        "--checkpoint criu restores as root what the store holds, so it needs encrypted "
+        "checkpoints, and "
+        "this cluster's are not: set encryption: client in belayd's configuration, restart belayd "
+        "and "
+        "release the job, or submit it with another --checkpoint");
+}
+
+/* A directory has to show that it is the store: unmounted, it is a disk of this machine. A bucket
+ * is what its name says, and
+ * credentials of a job do not reach the marker: there the job's identity is looked at alone
+ * (ckpt_begin). */
+static bool has_marker(const struct task *t)
+{
+    return *t->spec->store_uid && !s3_place_is_one(t->work.store, NULL);
+}
+
+/* Nothing of the store is made here: belayd has made it, or it is not this one. */
+static int open_store(struct task *t, struct store **ret_store)
+{
+    struct task_work *w = &t->work;
+    const struct store_options o = {
+        .net = w->net, .cancel = &w->cancel, .existing = *t->spec->store_uid != '\0'};
+    struct store *store;
+    int rc = store_open(w->store, &o, &store, &w->e);
+    if (rc) {
+        w->store_fault = rc == ERR_NOT_FOUND ? STORE_IS_MISSING : STORE_IS_FINE;
+        return rc;
+    }
+    if (has_marker(t))
+        rc = owner_check(store, w->cluster, t->spec->store_uid, &w->e);
+    if (rc == ERR_NOT_FOUND || rc == ERR_DENIED)
+        w->store_fault = rc == ERR_DENIED ? STORE_IS_ANOTHER : STORE_IS_MISSING;
+    if (rc) {
+        store_close(store);
+        return err_wrap(&w->e, "the store %.100s", w->store);
+    }
+    *ret_store = store;
+    return 0;
+}
+
+static int with_keys(
+    struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j), struct store *store)
+{
+    struct ckpt_crypt crypt = {0};
+    const struct ckpt_job j = {.store = store,
+        .cluster = t->work.cluster,
+        .job = t->job,
+        .crypt = &crypt,
+        .owner = has_marker(t) ? t->spec->store_uid : NULL};
+    int rc = take_keys(&t->work.secrets, &crypt, &t->work.e);
+    rc = rc ? rc : check_seal(t, &crypt);
+    if (rc == 0)
+        rc = fn(t, &j);
+    t->work.is_unsealed = rc == ERR_CONFIG && crypt.only_sealed;
+    crypt_wipe(&crypt);
+    return rc;
+}
+
+static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckpt_job *j))
+{
+    struct store *store;
+    if (t->work.needs_secrets && t->work.secrets.version == 0)
+        return err_set(&t->work.e, ERR_UNAVAILABLE,
+            "what this job's checkpoints need is not here: this agent was restarted, and belayd, "
+            "which has "
+            "it, does "
+            "not answer");
+    int rc = open_store(t, &store);
+    t->work.store_failed = rc != 0;
+    if (rc)
+        return rc;
+    rc = with_keys(t, fn, store);
+    store_close(store);
+    t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && rc != ERR_NO_SPACE && !t->work.fenced;
+    if (rc == ERR_DENIED && t->work.net != t->room->net)
+        err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
+    return rc;
+}
+
+static struct ckpt_gang gang_of(const struct task *t)
+{
+    if (!task_is_gang(t))
+        return (struct ckpt_gang){0};
+    return (struct ckpt_gang){.rank = (int32_t)t->spec->rank, .nodes = (int32_t)t->spec->n_peers};
+}
+
+/* What a try before this one has put in place comes first. */
+static int restore_near(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct task_room *r = t->room;
+    char *left[CKPT_NEARBY_MAX - 1];
+    size_t n = kept_find(r->kept_dir, r->dir, t->job, t->attempt, left, CKPT_NEARBY_MAX - 1);
+    char *ranks = mem_printf("%s/ranks", t->dir);
+    struct ckpt_restore_with with = {.nearby = {t->checkpoint_dir},
+        .gang = gang_of(t),
+        .ranks_dir = ranks,
+        .from_attempt = t->spec->from_attempt};
+    for (size_t i = 0; i < n; i++)
+        with.nearby[1 + i] = left[i];
+    int rc =
+        ckpt_restore_with(j, t->attempt, t->checkpoint_dir, &with, &w->cancel, &w->restored, &w->e);
+    for (size_t i = 0; i < n; i++)
+        free(left[i]);
+    free(ranks);
+    return rc;
+}
+
+static int give_ranks(const struct task *t, const struct job_user *u, struct err *e)
+{
+    char *ranks = mem_printf("%s/ranks", t->dir);
+    int rc = fs_exists(ranks) ? place_give(u, ranks, e) : 0;
+    free(ranks);
+    return rc;
+}
+
+/* ---- with CRIU ---- */
+
+/* The checkpoint's directory stays the agent's: what criu does as root is what the images say. */
+static int prepare_room(struct task *t, const struct job_user *u)
+{
+    struct task_work *w = &t->work;
+    if (str_eq(t->room->criu->can, "no"))
+        return err_set(&w->e, ERR_UNSUPPORTED, "--checkpoint criu: %s", t->room->criu->text);
+    STR_COPY(t->state.criu, t->room->criu->path);
+    int rc = criu_room_write_hook(t->dir, &w->e);
+    if (rc)
+        return rc;
+    return place_scratch(u, t->dir, t->checkpoint_dir, &w->e);
+}
+
+static int64_t dump_time_ms(const struct task_work *w)
+{
+    int64_t left = w->deadline_ms ? w->deadline_ms - clock_mono(&clock_system).ms : DUMP_MS;
+    return left < DUMP_LEAST_MS ? DUMP_LEAST_MS : left;
+}
+
+static int dump(struct task *t)
+{
+    struct task_work *w = &t->work;
+    struct err ignored;
+    bool with_gpus = str_eq(t->room->criu->can, "gpu") && *t->state.gpus;
+    struct criu_dump d = {
+        .task_dir = t->dir, .criu = t->room->criu, .step = CRIU_PRE_DUMP, .with_gpus = with_gpus};
+    int64_t began = clock_mono(&clock_system).ms;
+    int rc = criu_room_prepare_dump(t->dir, &w->e);
+    if (!rc && with_gpus)
+        rc = criu_gpu_check_memory(t->state.gpus, t->usage.memory, &w->e);
+    d.timeout_ms = dump_time_ms(w);
+    if (!rc && d.criu->tracks && !with_gpus && criu_room_memory(t->dir) >= PRE_DUMP_BYTES) {
+        rc = criu_room_dump(&d, &w->e);
+        d.parent = rc == 0;
+        if (rc && rc != ERR_TIMEOUT) { /* then all at once */
+            log_warn("memory could not be dumped ahead", log_i("job", t->job), log_err(&w->e));
+            rc = criu_room_prepare_dump(t->dir, &ignored);
+        }
+    }
+    d.step = w->dumps_stopped ? CRIU_DUMP_STOPPED : CRIU_DUMP_RUNNING;
+    d.timeout_ms = dump_time_ms(w);
+    if (!rc)
+        rc = criu_room_dump(&d, &w->e);
+    w->dump_ms = clock_mono(&clock_system).ms - began;
+    return rc;
+}
+
+/* The newest that is older than the one which CRIU could not bring back. */
+struct older {
+    struct ckpt_id below, found;
+    int64_t progress, from_attempt;
+};
+
+static int consider_older(void *ctx, const struct ckpt_info *info)
+{
+    struct older *o = ctx;
+    bool is_older = info->id.attempt < o->below.attempt ||
+                    (info->id.attempt == o->below.attempt && info->id.sequence < o->below.sequence);
+    is_older = is_older && info->id.attempt >= o->from_attempt;
+    if (is_older) {
+        o->found = info->id;
+        o->progress = info->progress;
+    }
+    return is_older;
+}
+
+/* One that does not verify is passed over, and stays for a node that has not refused a newer
+ * one. */
+static int restore_older(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    struct older o = {.below = {t->state.refused_attempt, t->state.refused_sequence},
+        .from_attempt = t->spec->from_attempt};
+    int rc = ERR_CORRUPT;
+    while (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
+        o.found = (struct ckpt_id){0};
+        rc = fs_remove_tree(t->checkpoint_dir, &w->e);
+        if (!rc)
+            rc = ckpt_list(j, consider_older, &o, &w->e);
+        if (rc || o.found.attempt == 0)
+            return rc;
+        rc = ckpt_get(j, o.found, t->checkpoint_dir, &w->cancel, &w->restored.stats, &w->e);
+        o.below = o.found;
+    }
+    if (!rc) {
+        w->restored.id = o.found;
+        w->restored.progress = o.progress;
+    }
+    return rc;
+}
+
+/* ---- with the store again ---- */
+
+static int begin_with_store(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct wire_desired_attempt *s = t->spec;
+    const struct ckpt_expected x = {.identity = s->ckpt_identity,
+        .last = {s->expect_attempt, s->expect_sequence},
+        .from_attempt = s->from_attempt};
+    enum ckpt_doubt doubt;
+    int rc = ckpt_begin(j, t->attempt, &x, &doubt, &w->e);
+    w->fenced = rc == ERR_CONFLICT && doubt == CKPT_SURE;
+    if (doubt != CKPT_SURE)
+        w->store_fault = doubt == CKPT_LOST ? STORE_HAS_LOST_IT : STORE_IS_ANOTHER;
+    return rc;
+}
+
+/* The checkpoint before one that fails verification is used. If there is none, all of the work
+ * would be done again without
+ * anybody having said so. */
+static int check_restored(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct ckpt_id last = {t->spec->expect_attempt, t->spec->expect_sequence};
+    bool on_purpose = false;
+    if (last.attempt == 0 || w->restored.id.attempt > 0 || t->state.refused_attempt > 0)
+        return 0;
+    int rc = ckpt_was_deleted(j, last, &on_purpose, &w->e);
+    if (rc || on_purpose)
+        return rc;
+    w->store_fault = STORE_IS_DAMAGED;
+    return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s",
+        w->restored.damaged ? ": " : "", w->restored.damage);
+}
+
+static int restore(struct task *t, const struct ckpt_job *j)
+{
+    int rc = begin_with_store(t, j);
+    if (!rc)
+        rc = t->state.refused_attempt > 0 ? restore_older(t, j) : restore_near(t, j);
+    if (rc == ERR_NO_SPACE) { /* a checkpoint of which all is fetched, rather than none */
+        kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
+        rc = restore_near(t, j);
+    }
+    return rc ? rc : check_restored(t, j);
+}
+
+static struct ckpt_keep keep_of(const struct task *t)
+{
+    return (struct ckpt_keep){.newest = t->spec->ckpt_keep < 1 ? 1 : (int)t->spec->ckpt_keep,
+        .every = (int)t->spec->ckpt_keep_every};
+}
+
+static int save(struct task *t, const struct ckpt_job *j)
+{
+    struct task_work *w = &t->work;
+    const struct ckpt_id id = {t->attempt, w->sequence};
+    struct err ignored;
+    if (!t->seen)
+        t->seen = ckpt_seen_create();
+    const struct ckpt_save_with with = {.seen = t->seen,
+        .deadline_ms = w->deadline_ms,
+        .pace = &w->pace,
+        .gang = gang_of(t),
+        .refused = w->refused,
+        .keep = keep_of(t)};
+    int rc = w->snapshot ? ckpt_save_snapshot(
+                               j, id, w->snapshot, w->progress, &w->cancel, &with, &w->stats, &w->e)
+                         : ckpt_save_with(j, id, t->checkpoint_dir, w->progress, &w->cancel, &with,
+                               &w->stats, &w->e);
+    w->fenced = rc == ERR_CONFLICT && ckpt_fence(j, t->attempt, &ignored) == ERR_CONFLICT;
+    return rc;
+}
+
+static int clean(struct task *t, const struct ckpt_job *j)
+{
+    return ckpt_clean(j, t->attempt, keep_of(t), &t->work.cancel, &t->work.kept_bytes, &t->work.e);
+}
+
+static int note_found(void *ctx, const struct ckpt_info *info)
+{
+    struct task *t = ctx;
+    bool is_it = task_is_gang(t) ? info->id.sequence >= t->work.sequence
+                                 : info->id.sequence == t->work.sequence;
+    if (info->id.attempt == t->attempt && is_it && !info->unreadable)
+        t->work.found = (struct wire_checkpoint){.sequence = info->id.sequence,
+            .bytes = info->bytes,
+            .progress = info->progress < 0 ? WIRE_NONE : info->progress,
+            .saved_at = info->saved_at.ms};
+    return 1; /* only the newest can be it */
+}
+
+static int find(struct task *t, const struct ckpt_job *j)
+{
+    const struct ckpt_gang gang = gang_of(t);
+    struct err e;
+    int rc = ckpt_list(j, note_found, t, &t->work.e);
+    if (!rc && task_is_gang(t) &&
+        ckpt_gang_lost(j, (struct ckpt_id){t->attempt, t->state.sequence}, &gang, &e))
+        log_warn(
+            "the other ranks could not be told what was lost", log_i("job", t->job), log_err(&e));
+    return rc;
+}
+
+/* ---- its working directory ---- */
+
+static int bring_workdir(struct task *t, const struct job_user *u)
+{
+    struct task_work *w = &t->work;
+    if (!*t->spec->workdir)
+        return 0;
+    char *path = mem_printf("%s/" WORKDIR_NAME, t->dir);
+    int rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+    if (rc == ERR_NO_SPACE) { /* what others may want again, rather than none */
+        workdir_trim(w->workdir.cache, 0);
+        rc = workdir_bring(&w->workdir, path, &w->cancel, &w->e);
+    }
+    if (!rc)
+        rc = place_give(u, path, &w->e);
+    free(path);
+    return rc;
+}
+
+/* ---- kinds ---- */
+
+static int prepare(struct task *t)
+{
+    struct task_work *w = &t->work;
+    struct job_user u;
+    int rc = user_resolve(t->spec->user, &u, &w->e);
+    if (!rc)
+        rc = user_admit(&u, t->room->system_users, &w->e);
+    if (!rc)
+        rc = make_dir(t, &u, &w->e);
+    if (!rc)
+        rc = bring_workdir(t, &u);
+    if (!rc && task_saves(t))
+        rc = with_store(t, restore);
+    if (!rc && task_by_criu(t))
+        return prepare_room(t, &u);
+    if (!rc && task_saves(t))
+        rc = place_checkpoint(&u, t->checkpoint_dir, &w->e);
+    if (!rc && task_saves(t))
+        rc = give_ranks(t, &u, &w->e);
+    return rc;
+}
+
+/* What is in the directory of a task that did nothing out of the ordinary. Without the spec it is
+ * none: that goes first. */
+static const char *const plain_files[] = {
+    "spec.json", "state.json", "script", "supervisor.pid", "exit.json", "output.log", "ctl.sock"};
+
+static int remove_all(struct task *t)
+{
+    if (t->work.keeps)
+        kept_put(t->room->kept_dir, t->job, t->attempt, t->checkpoint_dir);
+    t->work.is_spare =
+        *t->work.spare.name && spare_make(t->room->dir, &t->work.spare, t->dir, plain_files,
+                                   sizeof(plain_files) / sizeof(*plain_files));
+    return t->work.is_spare ? 0 : fs_remove_tree(t->dir, &t->work.e);
+}
+
+static void on_thread(void *ctx)
+{
+    struct task *t = ctx;
+    struct task_work *w = &t->work;
+    switch (w->kind) {
+    case WORK_PREPARE:
+        w->rc = prepare(t);
+        break;
+    case WORK_DUMP:
+        w->rc = dump(t);
+        break;
+    case WORK_SAVE:
+        w->rc = with_store(t, save);
+        break;
+    case WORK_CLEAN:
+        w->rc = with_store(t, clean);
+        break;
+    case WORK_FIND:
+        w->rc = with_store(t, find);
+        break;
+    case WORK_REMOVE:
+        w->rc = remove_all(t);
+        break;
+    case WORK_NONE:
+        break;
+    }
+}
+
+static void on_done(void *ctx)
+{
+    struct task *t = ctx;
+    bool was_save = t->work.kind == WORK_SAVE;
+    const struct task_room *room = t->room;
+    wire_secrets_wipe(&t->work.secrets);
+    workdir_source_deinit(&t->work.workdir);
+    t->work.kind = WORK_NONE;
+    if (!t->released)
+        t->work.done(t); /* which may free it */
+    if (was_save)
+        room->order(room->ctx);
+}
+
+static bool needs_secrets(const struct task *t)
+{
+    return t->spec->needs_secrets || t->state.needs_secrets;
+}
+
+static int64_t now_ms(const struct task *t)
+{
+    return clock_mono(t->room->timers->clock).ms;
+}
+
+/* Nothing is fetched for it. */
+static bool is_short(const struct task *t)
+{
+    return t->work.kind == WORK_PREPARE && !task_saves(t) && !*t->spec->workdir;
+}
+
+static void begin(struct task *t)
+{
+    t->work.waits = t->work.lacks = false;
+    timer_stop(t->room->timers, &t->secrets_wait);
+    t->work.needs_secrets = needs_secrets(t);
+    if (t->secrets.version != 0 && t->dir)
+        keyring_renew(t->dir);
+    wire_secrets_copy(&t->secrets, &t->work.secrets);
+    t->work.net = t->secrets.store_token ? t->net : t->room->net;
+    if (t->work.kind == WORK_PREPARE && *t->spec->workdir)
+        workdir_source_init(&t->work.workdir, t->room->peer, t->job, t->attempt, t->spec->workdir,
+            t->room->workdirs_dir);
+    t->work.started_ms = now_ms(t);
+    if (t->work.kind == WORK_REMOVE && !task_saves(t))
+        crew_run(t->room->removers, on_thread, on_done, t);
+    else if (is_short(t))
+        crew_run(t->room->preparers, on_thread, on_done, t);
+    else
+        uv_run_work(t->room->loop, on_thread, on_done, t);
+}
+
+/* A reclaim is under way: the save has a deadline, and others may be before it. */
+static void wait_for_turn(struct task *t)
+{
+    int64_t deadline = t->hard_at.ms - TASK_COMMIT_MS;
+    t->work.waits = true;
+    t->work.deadline_ms = deadline > 0 ? deadline : 1;
+    t->room->order(t->room->ctx);
+    if (t->work.waits)
+        log_info("a save waits for its turn", log_i("job", t->job), log_i("attempt", t->attempt),
+            log_i("expected_ms", t->save_took_ms));
+}
+
+void task_work_cancel(struct task *t)
+{
+    atomic_store(&t->work.cancel, 1);
+    if (task_work_is_busy(&t->work) && (t->work.waits || t->work.lacks))
+        begin(t); /* which ends at once */
+}
+
+/* ---- secrets ---- */
+
+static bool lacks_secrets(const struct task *t)
+{
+    enum work_kind kind = t->work.kind;
+    return kind != WORK_REMOVE && kind != WORK_DUMP && task_saves(t) && needs_secrets(t) &&
+           t->secrets.version == 0;
+}
+
+static void go_on(struct task *t)
+{
+    t->work.lacks = false;
+    if (t->work.kind == WORK_SAVE && mono_is_set(t->hard_at)) {
+        wait_for_turn(t);
+        return;
+    }
+    if (t->work.kind == WORK_DUMP && mono_is_set(t->hard_at))
+        t->work.deadline_ms = t->hard_at.ms;
+    begin(t);
+}
+
+void task_work_secrets(struct task *t)
+{
+    if (t->work.lacks)
+        go_on(t);
+}
+
+static void on_secrets_wait(struct timer *timer, void *ctx)
+{
+    (void)timer;
+    go_on(ctx); /* and fails */
+}
+
+void task_work_init(struct task *t)
+{
+    timer_init(&t->secrets_wait, on_secrets_wait, t);
+}
+
+/* ---- its turn ---- */
+
+bool task_turn(const struct task *t, struct order_save *ret, int64_t *ret_deadline_ms)
+{
+    const struct task_work *w = &t->work;
+    if (w->kind != WORK_SAVE || w->lacks)
+        return false;
+    *ret = (struct order_save){
+        .estimate_ms = t->save_took_ms, .started_ms = w->waits ? -1 : w->started_ms};
+    if (w->deadline_ms != 0)
+        *ret_deadline_ms = w->deadline_ms;
+    return true;
+}
+
+void task_take_turn(struct task *t)
+{
+    begin(t);
+}
+
+void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct task *t))
+{
+    struct task_work *w = &t->work;
+    const struct wire_joined *node = &t->room->peer->id->node;
+    w->kind = kind;
+    w->done = done;
+    w->rc = 0;
+    w->e = (struct err){0};
+    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
+    w->store_fault = STORE_IS_FINE;
+    w->found = (struct wire_checkpoint){0};
+    w->restored = (struct ckpt_restored){.progress = -1};
+    w->stats = (struct ckpt_stats){0};
+    atomic_store(&w->cancel, 0);
+    atomic_store(&w->pace.total_bytes, -1);
+    STR_COPY(w->store, node->store);
+    STR_COPY(w->cluster, node->cluster);
+    w->deadline_ms = 0;
+    w->lacks = lacks_secrets(t);
+    if (w->lacks)
+        timer_start(t->room->timers, &t->secrets_wait, SECRETS_WAIT_MS);
+    else
+        go_on(t);
+}
