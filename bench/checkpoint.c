@@ -22,8 +22,8 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "ckpt/chunk.h"
-#include "ckpt/direct.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/direct.h"
+#include "ckpt/store/store_net.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>

@@ -10,7 +10,7 @@
  *  3. The last checkpoint that belayd knows of: it, or a newer one, is there, or it was set
  *     aside since it failed verification, or somebody deleted it.
  */
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 
 #include "base/str.h"
 #include <inttypes.h>

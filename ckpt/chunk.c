@@ -5,7 +5,7 @@
 #include "ckpt/chunk.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/direct.h"
+#include "ckpt/store/direct.h"
 #include <assert.h>
 #include <openssl/evp.h>
 #include <pthread.h>

@@ -51,7 +51,7 @@
 
 #include "base/time.h"
 #include "ckpt/crypt.h"
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>

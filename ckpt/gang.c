@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * ckpt.h: the manifest is looked for after the pin was written; clean.c looks for the pin after it
  * has moved the manifest.
  */
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include <inttypes.h>
 
 static int remove_pin(const struct ckpt_job *j, struct ckpt_id id, struct err *e)

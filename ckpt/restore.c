@@ -28,8 +28,8 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "ckpt/gang.h"
-#include "ckpt/direct.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/direct.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/nearby.h"
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #define BELAY_CKPT_S3_H
 
 #include "base/http.h"
-#include "ckpt/store_auth.h"
+#include "ckpt/store/store_auth.h"
 
 #define S3_URL_MAX 1024
 #define S3_REPLY_MAX (8u << 20) /* of replies that are not an object */

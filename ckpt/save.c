@@ -24,7 +24,7 @@
 #include "base/str.h"
 #include "ckpt/gang.h"
 #include "ckpt/late.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/own.h"
 #include "ckpt/scan.h"
 #include "ckpt/seen.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See adopt.h. The store's marker (ckpt/owner.h) is followed by one of no cluster, and belayd
+ * See adopt.h. The store's marker (ckpt/store/owner.h) is followed by one of no cluster, and belayd
  * writes its own when it starts: so a machine that can reach the store is enough here, and
  * belayd alone knows its uid.
  */
@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/owner.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/owner.h"
+#include "ckpt/store/store_net.h"
 #include "cli/keys.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/master.h"
 #include "cli/keys.h"
 #include "cli/workdir/tar.h"

@@ -5,7 +5,7 @@
 #ifndef BELAY_CLI_KEYS_H
 #define BELAY_CLI_KEYS_H
 
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 
 /* Of an s3:// store: the environment's, the credentials file's, or this machine's role; else
  * *ret_net is NULL. Blocks. store_net_destroy. */

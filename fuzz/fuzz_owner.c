@@ -2,7 +2,7 @@
  *
  * The marker of a store: who can write there can write anything in its place.
  */
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 
 #include "base/str.h"
 #include <assert.h>

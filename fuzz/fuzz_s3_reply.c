@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "ckpt/s3.h"
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <assert.h>

@@ -4,8 +4,8 @@
  * checkpoint's or an attempt's is the name that we would give it.
  */
 #include "base/mem.h"
-#include "ckpt/layout.h"
-#include "ckpt/store.h"
+#include "ckpt/store/layout.h"
+#include "ckpt/store/store.h"
 #include "fuzz/check.h"
 #include <stdint.h>
 #include <stdlib.h>

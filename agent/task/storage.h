@@ -15,7 +15,7 @@
 #include "base/http.h"
 #include "base/timers.h"
 #include "base/wire/wire.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 #include <uv.h>
 
 struct storage;

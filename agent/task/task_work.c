@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/uv/loop.h"
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 #include "ckpt/s3.h"
 
 #include <errno.h>

@@ -296,7 +296,7 @@ struct wire_desired_attempt {
     char ckpt_at[DAILY_TEXT_MAX]; /* times of the day; "": none */
     /* What the attempt has to find in the store (ckpt_begin); store_uid "": belayd is of before
      * that, nothing is checked. */
-    char store_uid[33];     /* of the cluster: that of the store's marker (ckpt/owner.h) */
+    char store_uid[33];     /* of the cluster: that of the store's marker (ckpt/store/owner.h) */
     char ckpt_identity[64]; /* of the job's part of it */
     /* the newest checkpoint that belayd was told of; 0, 0: of none */
     int64_t expect_attempt, expect_sequence;

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/yaml_extras.h"
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include "cloud/catalogue.h"
 #include "scheduler/core/supply/traffic.h"
 #include "scheduler/store/grants.h"

@@ -7,7 +7,7 @@
 #define BELAY_SCHEDULER_STORE_ACCESS_H
 
 #include "base/timers.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 #include "cloud/aws/credentials.h"
 #include "cloud/bearer.h"
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 #include "scheduler/store/access.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whose the store is, found out as belayd starts: it reads the store's marker (ckpt/owner.h),
+ * Whose the store is, found out as belayd starts: it reads the store's marker (ckpt/store/owner.h),
  * and writes it where the store is new. What it has found goes into STATE/store.places, a line
  * for each place, so that a store which was marked once is never taken for a new one.
  *

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/s3.h"
 #include "cloud/scoped.h"
 #include "scheduler/core/model/model.h"

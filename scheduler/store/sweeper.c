@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 #include "scheduler/store/access.h"
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include "agent/keyring.h"
 #include "agent/task/record.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #ifndef BELAY_TESTS_CKPT_S3_SERVER_H
 #define BELAY_TESTS_CKPT_S3_SERVER_H
 
-#include "ckpt/store.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/store.h"
+#include "ckpt/store/store_net.h"
 #include "emulator/emulator.h"
 #include <pthread.h>
 

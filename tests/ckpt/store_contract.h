@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every store of objects promises (ckpt/store.h), as tests of an empty one. Each fails the
+ * What every store of objects promises (ckpt/store/store.h), as tests of an empty one. Each fails the
  * test that calls it.
  */
 #ifndef BELAY_TESTS_CKPT_STORE_CONTRACT_H
 #define BELAY_TESTS_CKPT_STORE_CONTRACT_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 
 void contract_bytes_come_back(struct store *s);
 void contract_a_name_is_created_once(struct store *s);

@@ -6,7 +6,7 @@
 #ifndef BELAY_TESTS_CKPT_STORE_FAULT_H
 #define BELAY_TESTS_CKPT_STORE_FAULT_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include <stdatomic.h>
 
 enum fault_mode {

@@ -6,8 +6,8 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "ckpt/layout.h"
-#include "ckpt/owner.h"
+#include "ckpt/store/layout.h"
+#include "ckpt/store/owner.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

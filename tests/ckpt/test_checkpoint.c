@@ -3,7 +3,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/scan.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/sealed.h"
 #include "tests/ckpt/tools.h"
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/direct.h"
+#include "ckpt/store/direct.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "tests/ckpt/tools.h"

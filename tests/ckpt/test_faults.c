@@ -5,7 +5,7 @@
  */
 #include "tests/ckpt/tools.h"
 #include "base/fs.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "tests/ckpt/store_fault.h"
 #include <errno.h>
 #include <fcntl.h>

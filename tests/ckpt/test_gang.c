@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "tests/ckpt/store_fault.h"
 #include "tests/ckpt/tools.h"
 #include <pthread.h>

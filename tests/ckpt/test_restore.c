@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 #include "tests/ckpt/store_fault.h"
 #include <signal.h>
 #include <stdio.h>

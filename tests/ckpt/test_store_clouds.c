@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
-#include "ckpt/s3_op.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/s3_op.h"
+#include "ckpt/store/store_net.h"
 #include "tests/ckpt/store_contract.h"
 #include "tests/ckpt/tools.h"
 #include <pthread.h>

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 #include "tests/ckpt/object_server.h"
 #include "tests/ckpt/store_fault.h"
 #include <signal.h>

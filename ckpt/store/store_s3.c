@@ -29,12 +29,12 @@
  * and manifest is checked by its own hash. Uploads whose beginning was answered to nobody stay
  * until the bucket's life-cycle rule for incomplete uploads removes them.
  */
-#include "ckpt/store_s3.h"
+#include "ckpt/store/store_s3.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/store_az.h"
-#include "ckpt/store_object.h"
+#include "ckpt/store/store_az.h"
+#include "ckpt/store/store_object.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

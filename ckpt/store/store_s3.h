@@ -6,7 +6,7 @@
 #ifndef BELAY_CKPT_STORE_S3_H
 #define BELAY_CKPT_STORE_S3_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 
 /* As store_open, for "s3://...", "gs://..." and "az://...": see s3_place_parse. Asks nobody
  * anything. */

@@ -5,7 +5,7 @@
 #ifndef BELAY_CKPT_STORE_FILE_H
 #define BELAY_CKPT_STORE_FILE_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 
 /* root is an absolute path, made if missing unless `existing`: then ERR_NOT_FOUND. It is opened
  * once: what is mounted over it or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/names.h"
+#include "ckpt/store/names.h"
 #include "base/mem.h"
 #include <stdlib.h>
 

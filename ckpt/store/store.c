@@ -2,12 +2,12 @@
  *
  * From a URL to a store.
  */
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include "base/fs.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
-#include "ckpt/store_file.h"
-#include "ckpt/store_s3.h"
+#include "ckpt/store/store_file.h"
+#include "ckpt/store/store_s3.h"
 #include <string.h>
 
 #define FILE_SCHEME "file://"

@@ -19,7 +19,7 @@
 #ifndef BELAY_CKPT_OWNER_H
 #define BELAY_CKPT_OWNER_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 
 #define OWNER_UID_MAX 33 /* with its NUL */
 #define OWNER_BYTES_MAX 4096

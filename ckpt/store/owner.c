@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/owner.h"
+#include "ckpt/store/owner.h"
 
 #include "base/json.h"
 #include "base/str.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/layout.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * See store_auth.h. A wait ends when something is set or fails after it began: an older failure may
  * be over.
  */
-#include "ckpt/store_auth.h"
+#include "ckpt/store/store_auth.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <errno.h>

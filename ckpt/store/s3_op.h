@@ -7,7 +7,7 @@
 #define BELAY_CKPT_S3_OP_H
 
 #include "ckpt/s3.h"
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 #include "cloud/aws/sigv4.h"
 
 struct s3_client {

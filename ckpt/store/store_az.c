@@ -10,11 +10,11 @@
  * is left to the caller, who writes the bytes, and rename, which only damaged objects need, reads
  * and writes.
  */
-#include "ckpt/store_az.h"
+#include "ckpt/store/store_az.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
-#include "ckpt/store_object.h"
+#include "ckpt/store/store_object.h"
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>

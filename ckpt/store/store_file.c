@@ -17,12 +17,12 @@
  * that prefix. This file does not lock: the conditional create is all the agreement its users need,
  * also over NFS.
  */
-#include "ckpt/store_file.h"
+#include "ckpt/store/store_file.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "ckpt/direct.h"
-#include "ckpt/names.h"
+#include "ckpt/store/direct.h"
+#include "ckpt/store/names.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/store_object.h"
+#include "ckpt/store/store_object.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/s3.h"
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 #include "cloud/aws/sigv4.h"
 #include "cloud/endpoint.h"
 #include "cloud/http_date.h"

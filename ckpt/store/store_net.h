@@ -7,7 +7,7 @@
 #define BELAY_CKPT_STORE_NET_H
 
 #include "base/net/http_blocking.h"
-#include "ckpt/store_auth.h"
+#include "ckpt/store/store_auth.h"
 
 /* Of one server; never forgotten. Any thread may read and write it. */
 struct store_facts {

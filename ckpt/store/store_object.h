@@ -6,8 +6,8 @@
 #ifndef BELAY_CKPT_STORE_OBJECT_H
 #define BELAY_CKPT_STORE_OBJECT_H
 
-#include "ckpt/s3_op.h"
-#include "ckpt/store.h"
+#include "ckpt/store/s3_op.h"
+#include "ckpt/store/store.h"
 
 struct store_object {
     struct store base;

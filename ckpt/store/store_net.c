@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/store_net.h"
+#include "ckpt/store/store_net.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include <pthread.h>

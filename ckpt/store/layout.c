@@ -2,8 +2,8 @@
  *
  * Names in the store, and the fence.
  */
-#include "ckpt/owner.h"
-#include "ckpt/layout.h"
+#include "ckpt/store/owner.h"
+#include "ckpt/store/layout.h"
 #include "ckpt/sealed.h"
 #include "base/log.h"
 #include "base/mem.h"

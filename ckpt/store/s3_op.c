@@ -13,7 +13,7 @@
  * Redirects are not followed: a signature is for one region's host, a token is nobody else's
  * business.
  */
-#include "ckpt/s3_op.h"
+#include "ckpt/store/s3_op.h"
 #include "base/log.h"
 #include "base/prng.h"
 #include "base/str.h"

@@ -5,7 +5,7 @@
 #ifndef BELAY_CKPT_STORE_AZ_H
 #define BELAY_CKPT_STORE_AZ_H
 
-#include "ckpt/store.h"
+#include "ckpt/store/store.h"
 
 extern const struct store_ops store_az_ops;
 

@@ -8,7 +8,7 @@
 
 #include "ckpt/ckpt.h"
 #include "ckpt/manifest.h"
-#include "ckpt/names.h"
+#include "ckpt/store/names.h"
 
 struct layout_name {
     char s[STORE_NAME_MAX + 1];
