@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  *   open state dir --> take over tasks --> (metadata: who am I) --> join --> link <--> tasks
- *                                                                      notices --> tasks, then belayd
+ *   notices --> tasks, then belayd
  *
  * Invariants.
  *  1. One agent a state directory (lock).
@@ -460,8 +460,7 @@ static bool on_refused(void *ctx, const struct err *e)
     }
     if (!enroll_refused(&a->enroll)) {
         log_error("belayd refuses this node's certificate, and there is no token to join with "
-                  "again: get one "
-                  "with `belay token create --join` and restart the agent",
+                  "again: get one with `belay token create --join` and restart the agent",
             log_err(e));
         return false;
     }

@@ -278,8 +278,7 @@ int config_token(const struct config *c, char *ret_token, size_t size, struct er
         return 0;
     return err_set(e, ERR_NOT_FOUND,
         "this node has no certificate and no token to join with: get one with `belay token create "
-        "--join` "
-        "and put it into the configuration as token or token_file");
+        "--join` and put it into the configuration as token or token_file");
 }
 
 void config_forget_token(const struct config *c)

@@ -12,8 +12,8 @@
  *     name: node7                # default: the host's
  *     cpus: 8                    # default: measured
  *     memory: 16G
- *     orphan_timeout: 1h         # elastic nodes: without belayd for so long, save, stop and power
- *                                off
+ *     orphan_timeout: 1h         # elastic nodes: save, stop and power off after this long
+ *                                # without belayd
  *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     criu: /usr/sbin/criu       # default: looked for; no: not used

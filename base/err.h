@@ -39,7 +39,7 @@ struct err {
     char text[ERR_TEXT_MAX];
 };
 
-/* Fills *e (NULL allowed) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` reads well.
+/* Fills *e (may be NULL) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` works.
  * A text of more than ERR_TEXT_MAX - 1 bytes loses its middle (str_shorten): its start says what
  * was tried, its end why it failed. It is one line that a terminal can show: control characters and
  * bytes that are not UTF-8 become '?'. kind must not be ERR_NONE. The arguments may point into
@@ -47,9 +47,9 @@ struct err {
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As err_set with ": strerror(errnum)" appended. The kind follows errnum (ENOSPC and EDQUOT -> ERR_NO_SPACE,
- * ENOENT -> ERR_NOT_FOUND, EEXIST -> ERR_CONFLICT, EACCES and EPERM -> ERR_DENIED, ETIMEDOUT -> ERR_TIMEOUT,
- * ENOMEM aborts, all else ERR_IO). */
+/* As err_set with ": strerror(errnum)" appended. The kind follows errnum: ENOSPC and EDQUOT ->
+ * ERR_NO_SPACE, ENOENT -> ERR_NOT_FOUND, EEXIST -> ERR_CONFLICT, EACCES and EPERM -> ERR_DENIED,
+ * ETIMEDOUT -> ERR_TIMEOUT, all others -> ERR_IO. ENOMEM aborts. */
 int err_errno(struct err *e, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

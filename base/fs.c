@@ -73,9 +73,8 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *e)
 
 int fs_read_secret(const char *path, size_t max, struct buf *out, struct err *e)
 {
-    buf_reserve(
-        /* all of it, or what was read first would be left behind where it was */
-        out, max + 2 * READ_STEP);
+    /* all of it, or what was read first would be left behind where it was */
+    buf_reserve(out, max + 2 * READ_STEP);
     return read_regular(path, true, max, out, e);
 }
 

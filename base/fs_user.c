@@ -96,8 +96,7 @@ int fs_give_tree(const char *path, uid_t uid, gid_t gid, struct err *e)
     else if (st.st_uid != geteuid() || (st.st_mode & 0077) != 0)
         rc = err_set(e, ERR_CONFLICT,
             "%s is not given to uid %u: it is uid %u's with mode %03o, so others may have changed "
-            "it; nothing was "
-            "changed",
+            "it; nothing was changed",
             path, (unsigned)uid, (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777));
     g.device = st.st_dev;
     if (!rc)

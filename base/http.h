@@ -21,9 +21,8 @@ struct http_tls {
     const char *ca_pem;   /* trust exactly these; NULL: the system's store */
     const char *cert_pem; /* client certificate and key, or both NULL */
     const char *key_pem;
-    const char
-        /* name the certificate must carry, when it is not the URL's host; NULL: the host */
-        *verify_name;
+    /* name the certificate must carry, when it is not the URL's host; NULL: the host */
+    const char *verify_name;
 };
 
 struct http_request {

@@ -12,8 +12,9 @@
  *     struct json_reader r;
  *     json_reader_init(&r, object, "spec", e);
  *     spec->cpus = json_opt_i64(&r, "cpus", 1, 4096, 1);
- *     return json_reader_finish(&r);        // also refuses unknown keys, with the nearest known
- *                                           one
+ *     return json_reader_finish(&r);
+ *
+ * json_reader_finish also refuses unknown keys, and names the nearest known one.
  */
 #ifndef BELAY_BASE_JSON_H
 #define BELAY_BASE_JSON_H

@@ -50,8 +50,8 @@ bool str_ends(const char *s, const char *suffix);
 int str_to_i64(const char *text, int64_t min, int64_t max, const char *what, int64_t *ret_value,
     struct err *e);
 
-/* "4G", "512M", "100K", "1T" (powers of 1024, small letters too; bare number = MiB, as Slurm's --mem) to MiB,
- * 1 .. 2^40; kibibytes are rounded up. ERR_INVALID. */
+/* Converts "4G", "512M", "100K" or "1T" to MiB, 1 .. 2^40. Units are powers of 1024 and may be
+ * lower case; a bare number is MiB, as Slurm's --mem; kibibytes are rounded up. ERR_INVALID. */
 int str_to_mib(const char *text, int64_t *ret_mib, struct err *e);
 
 /* "3.56" (at most 6 decimals kept, the rest rounded half up; no sign, no exponent, a digit on both

@@ -3,11 +3,12 @@
  * One timer serves everything: it is the zero timer between two calls of the owner's code, the
  * backoff and the deadline, as these never run at the same time.
  *
- *   IDLE --start--> READY --timer--> RUNNING --well, or error and no tries left--> OVER --timer--> IDLE, done
- *                   |   ^              |  |                                         ^
- *                   |   +--error, -----+  +--deadline, cancel--> LATE --as from RUNNING
- *                   |      tries left                                               |
- *                   +--cancel-------------------------------------------------------+
+ *   IDLE --start--> READY --timer--> RUNNING --success, or--> OVER --timer--> IDLE, done
+ *                   |   ^             |   |    last error      ^
+ *                   |   +---error,----+   |                    |
+ *                   |     tries left      +--deadline,--> LATE-+  (as from RUNNING)
+ *                   |                        cancel            |
+ *                   +--cancel----------------------------------+
  *
  * Invariants: in READY and OVER the timer runs, in RUNNING, too (the deadline), in LATE it does
  * not. Only in OVER an error is kept in result.

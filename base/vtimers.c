@@ -2,8 +2,8 @@
  *
  * A binary heap of running timers, ordered by due time, then by order of starting.
  *
- * Invariants: for every i in 0 .. n-1, heap[i].timer->impl is i + 1 as a pointer (so that stopping needs no
- * search); no entry precedes its parent heap[(i - 1) / 2]; no entry is due before now.
+ * Invariants: for every i in 0 .. n-1, heap[i].timer->impl is i + 1 as a pointer, so that stopping
+ * needs no search; no entry precedes its parent heap[(i - 1) / 2]; no entry is due before now.
  */
 #include "base/vtimers.h"
 

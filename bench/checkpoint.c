@@ -265,8 +265,7 @@ int main(int argc, char **argv)
             printf("error: %s\n", e.text);
         } else {
             printf("{\"ms\":%lld,\"bytes\":%lld,\"stored\":%lld,\"reused\":%lld,\"unread\":%lld,"
-                   "\"peak_kib\":"
-                   "%ld}\n",
+                   "\"peak_kib\":%ld}\n",
                 (long long)(clock_mono(&clock_system).ms - start), (long long)b.stats.bytes,
                 (long long)b.stats.stored_bytes, (long long)b.stats.reused_bytes,
                 (long long)b.stats.unread_bytes, take_peak());

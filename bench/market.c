@@ -169,9 +169,7 @@ static void print(const char *what, const struct replay_result *r, const struct 
     double all = elastic_usd(r) + (double)r->uusd[MARKET_OWNED] / 1e6,
            base_all = elastic_usd(base) + (double)base->uusd[MARKET_OWNED] / 1e6;
     printf("  %-22s bought $%8.2f = %.3f   with owned %.3f   mean time %5.2f h   reclaims %5lld   "
-           "lost %6.2f "
-           "h   "
-           "launches %5lld (%lld refused)   finished %lld\n",
+           "lost %6.2f h   launches %5lld (%lld refused)   finished %lld\n",
         what, elastic_usd(r), elastic_usd(r) / elastic_usd(base), all / base_all,
         (double)r->spent_time_ms / (double)(r->finished ? r->finished : 1) / (double)HOUR,
         (long long)r->reclaims, (double)r->ms[LEDGER_LOST] / (double)HOUR, (long long)r->launches,

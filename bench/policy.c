@@ -3,7 +3,9 @@
  * What deadline jobs cost on recorded spot availability (the traces of Wu et al., "Can't Be Late",
  * NSDI 2024), by the policy of scheduler/core/deadline/deadline.h, by its references, and at best.
  *
- *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]       DIR, or BELAY_TRACES, has availability/; else ../shared/traces
+ *     bench_policy [--offsets N] [--only WORD] [--choose] [--law LOSSES,FLAPS,PART] [DIR]
+ *
+ * DIR, or BELAY_TRACES, contains availability/; the default is ../shared/traces.
  *
  * How it is played. A job of 48 h; a trace is looked at once a tick, and what the tick brings is
  * known when it begins (as in the paper's own simulator), nothing later is. What was seen before

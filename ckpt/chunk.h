@@ -37,8 +37,8 @@ void chunk_hash_end(struct chunk_work *w, char out[CHUNK_HEX_SIZE]);
  * and only if a sample of the chunk, and then the chunk, shrinks by 5 % or more. */
 void chunk_pack(struct chunk_work *w, size_t n, void **ret_p, size_t *ret_stored);
 
-/* The inverse of w->object into w->content, checked: exactly n bytes with this hash, or ERR_CORRUPT. *ret_p
- * is borrowed until the next call with w. */
+/* The inverse: w->object into w->content. Checks that it is exactly n bytes with this hash, else
+ * ERR_CORRUPT. *ret_p is borrowed until the next call with w. */
 int chunk_unpack(
     struct chunk_work *w, size_t n, const char *sha256, const void **ret_p, struct err *e);
 

@@ -3,45 +3,42 @@
  * Checkpoints of one job in a store: save a directory, restore the newest that verifies, keep N.
  *
  * Layout under the job's prefix "<cluster>/jobs/<job>/":
- *     chunks/<attempt, 10 digits>/<sha-256 of the content>        raw or zstd, told apart by the manifest; encrypted
- *                                                                 with crypt_seal, and named with
- *                                                                 crypt_name
- *     manifests/<attempt, 10 digits>-<sequence, 10 digits>.json   written last, by conditional create; encrypted as
- *                                                                 sealed.h says
- *     fences/<attempt, 10 digits>                                 an attempt's claim: written when it starts
- *     pins/<attempt, 10 digits>-<sequence, 10 digits>             this checkpoint is not cleaned away
- *     removing/<as in manifests/>                                 condemned by a cleaning that is under way
- *     gang/<attempt, 10 digits>/...                               where the ranks of a job meet (gang.h)
- *     damaged/...                                                 what failed verification, set aside
- *     deleted/<as in pins/>                                       somebody removed this checkpoint of a job that lives
- *     identity                                                    whose this is (begin.c)
+ *     chunks/ATTEMPT/<sha-256 of the content>   raw or zstd, as the manifest says; encrypted with
+ *                                               crypt_seal, and named with crypt_name
+ *     manifests/ATTEMPT-SEQUENCE.json           written last, by conditional create; encrypted as
+ *                                               sealed.h says
+ *     fences/ATTEMPT                            an attempt's claim: written when it starts
+ *     pins/ATTEMPT-SEQUENCE                     protects this checkpoint from cleaning
+ *     removing/<as in manifests/>               condemned by a cleaning in progress
+ *     gang/ATTEMPT/...                          where the ranks of a job meet (gang.h)
+ *     damaged/...                               what failed verification, set aside
+ *     deleted/<as in pins/>                     a user removed this checkpoint of a live job
+ *     identity                                  which cluster and job own this prefix (begin.c)
+ *
+ * ATTEMPT and SEQUENCE have 10 digits.
  *
  * Invariants.
  *  1. A manifest exists only if every chunk it names was durable before it.
  *  2. Names grow: the newest checkpoint is the one with the greatest (attempt, sequence). An
- *     attempt commits
- * only while no fence or manifest of a later attempt exists (ERR_CONFLICT otherwise). A manifest
- * that was created in the instant in which its attempt was fenced is never acknowledged, and
- * everything later sorts above it.
+ *     attempt commits only while no fence or manifest of a later attempt exists (ERR_CONFLICT
+ *     otherwise). A manifest that was created in the instant in which its attempt was fenced is
+ *     never acknowledged, and everything later sorts above it.
  *  3. Restore verifies the manifest's own hash and every chunk's before the target directory takes
- *     its place;
- * a checkpoint that fails is set aside and the one before is used.
+ *     its place; a checkpoint that fails is set aside and the one before is used.
  *  4. A manifest names only chunks below its own attempt, and nobody but this attempt, a later one
- *     or (once
- * the job ended) belayd removes any there: what an older attempt's cleaner does, at whatever moment
- * it wakes up, cannot touch what a newer attempt saved. Content that an earlier attempt stored is
- * linked, not sent again.
+ *     or (once the job ended) belayd removes any there: what an older attempt's cleaner does, at
+ *     whatever moment it wakes up, cannot touch what a newer attempt saved. Content that an earlier
+ *     attempt stored is linked, not sent again.
  *  5. Cleaning removes a chunk only after every manifest that names it is durably gone.
  *  6. A checkpoint whose pin was acknowledged is not removed: who pins writes the pin and then
- *     looks for the
- * manifest, who cleans moves the manifest away and then looks for the pin, so one of the two sees
- * the other. What a killed cleaning had condemned, the next one puts back if it is pinned.
+ *     looks for the manifest, who cleans moves the manifest away and then looks for the pin, so one
+ *     of the two sees the other. What a killed cleaning had condemned, the next one puts back if it
+ *     is pinned.
  *  7. A checkpoint is encrypted as a whole with one key, or not at all. Which, its manifest says:
- *     so encrypted ones and
- * others, and those of several keys, may stand side by side, and content is found again among those
- * of one key. To read a manifest, to clean and to save needs the key; ERR_UNSUPPORTED: it is not
- * there. To fence, to list names, to pin what is not encrypted and to remove one checkpoint does
- * not.
+ *     so encrypted ones and others, and those of several keys, may stand side by side, and content
+ *     is found again among those of one key. To read a manifest, to clean and to save needs the
+ *     key; ERR_UNSUPPORTED: it is not there. To fence, to list names, to pin what is not encrypted
+ *     and to remove one checkpoint does not.
  *
  * All calls block; they are made from worker threads. `cancel` is polled between chunks. For one
  * attempt, save and clean are called one at a time. e is not NULL.
@@ -73,10 +70,9 @@ struct ckpt_job {
     struct store *store;
     const char *cluster; /* a name (str_is_name), at most 64 bytes */
     int64_t job;
-    const struct ckpt_crypt *
-        /* the job's keys; NULL: none. Not encrypted ones are read in any case, unless it refuses
-         * them */
-        crypt;
+    /* The job's keys; NULL: none. Unencrypted checkpoints are read in any case, unless the keys
+     * refuse them. */
+    const struct ckpt_crypt *crypt;
     /* before a checkpoint is committed it is looked that the store is this cluster's (owner.h), by
      * its uid; NULL: it is not */
     const char *owner;
@@ -291,10 +287,8 @@ struct ckpt_info {
     int64_t progress; /* -1: unknown */
     struct wall saved_at;
     bool pinned;
-    bool
-        /* encrypted with a key that is not here, or by a later belay: only id and pinned are
-         * known */
-        unreadable;
+    /* encrypted with a key that is not here, or by a later belay: only id and pinned are known */
+    bool unreadable;
 };
 
 typedef int (*ckpt_each_fn)(void *ctx, const struct ckpt_info *info); /* non-zero stops the walk */

@@ -3,8 +3,9 @@
  * The keys of one job's encrypted checkpoints, and bytes sealed with them: AES-256-GCM. What is
  * encrypted and what is not stands in docs/checkpoints.md.
  *
- *     master key (master.h) --HMAC, cluster's uid and job--> job key --HMAC--> seal key, name key, id
- *     seal key --HMAC, 32 random bytes of each sealing--> the key of that sealing, used with the nonce 0, once
+ *     master key (master.h) --HMAC of the cluster's uid and the job--> job key
+ *     job key --HMAC--> seal key, name key, id
+ *     seal key --HMAC of 32 random bytes for each sealing--> sealing key, used once, with nonce 0
  *
  * So no nonce is used twice with a key: a key is used once, and two sealings draw the same 256
  * random bits never. There is nothing to count and nothing to remember over restarts, nodes and

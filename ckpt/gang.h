@@ -6,13 +6,13 @@
  * stores its own chunks and then its part of the manifest; rank 0 waits for all parts and commits
  * them as one, by the same conditional create as any checkpoint, so whatever is killed when, it is
  * there with all ranks or not at all. The ranks meet in the store, below the job's prefix:
- *     gang/<attempt>/<sequence>-open          rank 0 has begun this save, and of which step it is:
- *                                             the others may store theirs
- *     gang/<attempt>/<sequence>-part-<rank>   the manifest of what that rank has stored, sealed
- *                                             like any
- *     gang/<attempt>/<sequence>-failed-<rank> that rank could not, and why: the save fails for all,
- *     at once
- *     gang/<attempt>/restored-<round>-<rank>  which checkpoint that rank has restored
+ *     gang/<attempt>/<sequence>-open            rank 0 has begun this save of this step; the others
+ *                                               may store theirs
+ *     gang/<attempt>/<sequence>-part-<rank>     the manifest of what that rank has stored, sealed
+ *                                               like any
+ *     gang/<attempt>/<sequence>-failed-<rank>   that rank could not store its part, and why: the
+ *                                               save fails at once for all
+ *     gang/<attempt>/restored-<round>-<rank>    which checkpoint that rank has restored
  * Numbers of attempts and sequences have 10 digits, the others 4.
  *
  * Which save is which. Rank 0 numbers the saves and has one under way at a time, so only the newest

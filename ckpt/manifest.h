@@ -9,7 +9,7 @@
  * Text: one JSON object. It is written, and has to be, with one line for each entry and each chunk,
  * so that it is read and written without a tree of it in memory:
  *     {"format":"belay-checkpoint","version":2,"cluster":"lab","job":42,"attempt":3,"sequence":7,
- *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,"entries":[           (one line; progress absent: unknown)
+ *      "saved_at":"2026-08-22T12:02:00Z","progress":1200,"entries":[
  *     {"path":"model","type":"dir","mode":493,"mtime_ns":1,"xattrs":{"user.origin":"6162"}},
  *     {"path":"model/again","type":"hard","target":"model/w.bin"}, ...
  *     {"path":"model/latest","type":"link","target":"w.bin","mtime_ns":1},
@@ -18,10 +18,11 @@
  *     ],"chunks":[
  *     {"sha256":"<hex>","size":12288,"stored":12288}
  *     ],"sha256":"<hex of the SHA-256 of all text before this comma>"}
- * "hard" is a further name of the inode of a file that comes before it; "data" says where in a
- * sparse file its content is (in order, apart, the rest are holes); "xattrs" are in the order of
- * their names, their values in hex. Version 1, still read, has neither of the three, and is one
- * line. Version 3 is this one, encrypted: sealed.h. Everything here is pure: no I/O.
+ * All up to "entries":[ is one line; without "progress" it is unknown. "hard" is another name of
+ * the inode of a file that comes before it; "data" says where in a sparse file its content is (in
+ * order, not overlapping; the rest are holes); "xattrs" are in the order of their names, their
+ * values in hex. Version 1, still read, has none of the three, and is one line. Version 3 is this
+ * one, encrypted: sealed.h. Everything here is pure: no I/O.
  */
 #ifndef BELAY_CKPT_MANIFEST_H
 #define BELAY_CKPT_MANIFEST_H

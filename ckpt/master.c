@@ -118,8 +118,7 @@ int master_make(const char *path, const char *cluster_uid, struct err *e)
     random_hex(CRYPT_KEY_BYTES, hex);
     buf_printf(&text,
         "# The keys of this cluster's encrypted checkpoints: who has this file can read them, "
-        "without it "
-        "nobody can.\n"
+        "without it nobody can.\n"
         "# Keep a copy where the store is not. The first key is for new checkpoints "
         "(belayd(8)).\n" CLUSTER "%s\n" KEY "%s\n",
         cluster_uid, hex);

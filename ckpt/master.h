@@ -5,8 +5,7 @@
  * those of that job.
  *
  *     # comment
- *     cluster 0123456789abcdef         the cluster's number of the database: a file is one
- *                                      cluster's
+ *     cluster 0123456789abcdef         the uid from the cluster's database: one file per cluster
  *     key <64 hex digits>              the current one
  *     key <64 hex digits>              those before it, with which older checkpoints are encrypted
  */

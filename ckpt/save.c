@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saving: scan -> cut -> per chunk, on a few threads: read, hash, find or write -> scan again -> manifest.
+ * Saving: scan -> cut -> chunks -> scan again -> manifest. A few threads handle the chunks: each is
+ * read, hashed, and found in the store or written.
  *
  * Invariants (of ckpt.h), and where they are kept.
  *  1. The manifest is created after chunk_for_each has returned 0 and the store has settled what
- *     was put, or
- * found, below chunks/<own attempt>/: every chunk it names is durable.
+ *     was put, or found, below chunks/<own attempt>/: every chunk it names is durable.
  *  2. The fence is looked at before the work, again right before the manifest is created, and once
- *     more after
- * it: a manifest that slipped in while a later attempt claimed the job is not acknowledged.
+ *     more after it: a manifest that slipped in while a later attempt claimed the job is not
+ *     acknowledged.
  *  4. put_chunk only ever names objects below chunks/<own attempt>/.
  * What is saved is one moment of the directory: if the scan after all reading differs in anything
  * from the scan before, nothing is committed. A chunk that was read by the save before, of files

@@ -60,9 +60,7 @@ int scan_check_owner(const struct scan *s, const struct stat *st, const char *pa
         return 0;
     return err_set(e, ERR_UNSUPPORTED,
         "'%.300s' belongs to uid %u and the checkpoint directory to uid %u: only the job's user's "
-        "own files "
-        "are "
-        "saved; remove it, or let the job copy it",
+        "own files are saved; remove it, or let the job copy it",
         path, (unsigned)st->st_uid, (unsigned)s->owner);
 }
 
@@ -166,8 +164,7 @@ static int read_values(struct walk *w, const char *at, const char *path, size_t 
         if (n_v == MANIFEST_XATTRS_MAX || !str_is_utf8(name, strlen(name)))
             return err_set(e, ERR_UNSUPPORTED,
                 "'%.300s' has over %d extended attributes, or one whose name is not UTF-8: it "
-                "cannot be "
-                "saved",
+                "cannot be saved",
                 path, MANIFEST_XATTRS_MAX);
         got = getxattr(at, name, w->values + used, MANIFEST_XATTR_BYTES_MAX - used);
         if (got < 0 && (errno == ERANGE || errno == E2BIG))

@@ -67,9 +67,7 @@ int sealed_open(const struct ckpt_crypt *c, const char *what, struct buf *stored
     if (!k)
         return err_set(e, ERR_UNSUPPORTED,
             "it is encrypted with the key %.16s; the keys that are here are others, of another "
-            "cluster or "
-            "job or of "
-            "another time (the first of them is %s)",
+            "cluster or job or of another time (the first of them is %s)",
             id, c->keys[0].id);
     buf_truncate(stored, stored->len - MANIFEST_TAIL_BYTES);
     buf_remove_front(stored, HEAD_BYTES);

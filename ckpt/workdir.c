@@ -77,8 +77,7 @@ static int check_path(const char *path, struct err *e)
         return 0;
     return err_set(e, ERR_INVALID,
         "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long and "
-        "%d "
-        "directories deep",
+        "%d directories deep",
         str_show(path, shown), WORKDIR_PATH_MAX, WORKDIR_DEPTH_MAX);
 }
 
@@ -115,8 +114,7 @@ int workdir_add_link(struct buf *out, const char *path, const char *target, stru
     if (rc == 0 && (!target[0] || !is_plain(target) || strlen(target) > WORKDIR_PATH_MAX))
         rc = err_set(e, ERR_INVALID,
             "%s cannot be sent: where a link points to is UTF-8 without control characters, and at "
-            "most %d "
-            "bytes long",
+            "most %d bytes long",
             str_show(path, shown), WORKDIR_PATH_MAX);
     if (rc == 0)
         buf_printf(out, "l %s\t%s\n", path, target);

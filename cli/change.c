@@ -59,8 +59,7 @@ static void say(const char *action, int64_t id, const char *done)
 {
     if (str_eq(action, "requeue") && is_saved_first(id))
         printf("job %lld is being saved, then it is stopped and queued again. If the save fails it "
-               "goes on "
-               "running: belay show %lld says so (--force stops it in any case)\n",
+               "goes on running: belay show %lld says so (--force stops it in any case)\n",
             (long long)id, (long long)id);
     else
         printf("job %lld %s\n", (long long)id, done);

@@ -173,8 +173,7 @@ static const struct poptOption options[] = {
     {"config", 0, POPT_ARG_STRING, NULL, VAL_CONFIG, "both as belayd's configuration says", "FILE"},
     {"key-file", 0, POPT_ARG_STRING, NULL, VAL_KEY_FILE,
         "the keys of encrypted checkpoints (default: BELAY_KEY_FILE, or checkpoint.keys of a state "
-        "directory "
-        "here)",
+        "directory here)",
         "FILE"},
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE, "delete: also the newest of a running job", NULL},
     {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "adopt: without asking", NULL},
@@ -185,6 +184,5 @@ const struct verb verb_checkpoint = {"checkpoint",
     "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt "
     "[JOB[@ATTEMPT.SEQUENCE]] [DIR]",
     "commit one inside a job (exit code 85: stop now); ask a job to save; list, fetch, verify, "
-    "pin, delete "
-    "those of a job; take over the store of a cluster that is gone",
+    "pin, delete those of a job; take over the store of a cluster that is gone",
     run, options, false};

@@ -303,8 +303,7 @@ static int check_delete(const struct call *c, struct err *e)
         if (rc == 0 && !ended)
             rc = err_set(e, ERR_CONFLICT,
                 "it is the newest of a job that may be running, and what the job would resume "
-                "from: --force "
-                "deletes it all "
+                "from: --force deletes it all "
                 "the same");
     }
     layout_ids_deinit(&ids);

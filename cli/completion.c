@@ -294,8 +294,7 @@ static void print_fish(void)
 {
     printf("# fish completion of belay, made by: belay completion fish\n"
            "function __belay_verb -d 'whether the verb is this one; without arguments: whether "
-           "there is none "
-           "yet'\n"
+           "there is none yet'\n"
            "    set -l words (commandline -opc)\n"
            "    test \"$words[2]\" = \"$argv[1]\"\n"
            "end\n");

@@ -40,16 +40,20 @@ RETURNS(CURLMcode, curl_multi_remove_handle, (CURLM *m, CURL *easy), (m, easy))
 RETURNS(CURLMcode, curl_multi_assign, (CURLM *m, curl_socket_t fd, void *p), (m, fd, p))
 RETURNS(CURLMsg *, curl_multi_info_read, (CURLM *m, int *n_left), (m, n_left))
 RETURNS(CURLMcode, curl_multi_perform, (CURLM *m, int *n_running), (m, n_running))
-RETURNS(CURLMcode, curl_multi_poll, (CURLM *m, struct curl_waitfd fds[], unsigned n, int ms, int *ret_n), (m, fds, n, ms, ret_n))
-RETURNS(CURLMcode, curl_multi_socket_action, (CURLM *m, curl_socket_t fd, int what, int *n_running), (m, fd, what, n_running))
+RETURNS(CURLMcode, curl_multi_poll,
+    (CURLM *m, struct curl_waitfd fds[], unsigned n, int ms, int *ret_n), (m, fds, n, ms, ret_n))
+RETURNS(CURLMcode, curl_multi_socket_action,
+    (CURLM *m, curl_socket_t fd, int what, int *n_running), (m, fd, what, n_running))
 
 RETURNS(struct curl_slist *, curl_slist_append, (struct curl_slist *l, const char *text), (l, text))
 VOID(curl_slist_free_all, (struct curl_slist *l), (l))
 
 RETURNS(CURLU *, curl_url, (void), ())
 VOID(curl_url_cleanup, (CURLU *u), (u))
-RETURNS(CURLUcode, curl_url_get, (const CURLU *u, CURLUPart part, char **ret, unsigned flags), (u, part, ret, flags))
-RETURNS(CURLUcode, curl_url_set, (CURLU *u, CURLUPart part, const char *text, unsigned flags), (u, part, text, flags))
+RETURNS(CURLUcode, curl_url_get,
+    (const CURLU *u, CURLUPart part, char **ret, unsigned flags), (u, part, ret, flags))
+RETURNS(CURLUcode, curl_url_set,
+    (CURLU *u, CURLUPart part, const char *text, unsigned flags), (u, part, text, flags))
 RETURNS(const char *, curl_url_strerror, (CURLUcode code), (code))
 /* clang-format on */
 

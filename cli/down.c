@@ -101,9 +101,7 @@ static int wait_for_saves(struct down *d, const sigset_t *signals, struct err *e
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
                 "%lld job%s still being saved after %lld s; nothing was stopped: look with belay "
-                "list, or "
-                "give "
-                "more time with --timeout",
+                "list, or give more time with --timeout",
                 (long long)n, are, (long long)d->timeout_ms / 1000);
         if (pause_for(signals) != 0)
             return err_set(e, ERR_CANCELLED,
@@ -161,9 +159,7 @@ static int stop_all(struct down *d, struct err *e)
     if (!up && local_has_tasks(d->home))
         return err_set(e, ERR_UNAVAILABLE,
             "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing "
-            "was "
-            "stopped: "
-            "start it with belay up, then belay down");
+            "was stopped: start it with belay up, then belay down");
     if (up) {
         rc = client_create(&d->client, e);
         if (rc == 0)

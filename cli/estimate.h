@@ -11,8 +11,8 @@
  * about. */
 void estimate_print(const json_t *o, bool would);
 
-/* The answer of POST /api/v1/jobs/estimate: as `belay submit --test-only` prints it, or, slurm not NULL, as that one of Slurm's programs
- * does, on stderr. Returns the exit code. */
+/* Prints the answer of POST /api/v1/jobs/estimate: as `belay submit --test-only` does if slurm is
+ * NULL, else on stderr as the Slurm program of that name does. Returns the exit code. */
 int estimate_print_submit(const json_t *v, const char *slurm, int cpus);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay exec JOB -- COMMAND: a command in a running job's cgroup, as its user, with its environment (cli/session.h). belay attach JOB:
- * the job's log, and what is typed goes to its standard input, by a command in it that writes
- * there.
+ * belay exec JOB -- COMMAND runs a command in a running job's cgroup, as its user, with its
+ * environment (cli/session.h). belay attach JOB shows the job's log and sends typed text to the
+ * job's standard input, through a command in the job that writes there.
  */
 #include "cli/verbs.h"
 

@@ -3,9 +3,10 @@
  * A job whose command has its input, and its terminal, from who submits it: belay run --tty, srun
  * --pty, salloc.
  *
- *     submitted: the job's script   belay run --host COMMAND    waits for the guest, and ends with the command's exit code
- *                                          ^ a pipe in the control directory
- *     a session with the job:       belay run --guest COMMAND   runs the command
+ *     submitted as the job's script   belay run --host COMMAND    waits for the guest, exits with
+ *                                          ^                      the command's exit code
+ *                                          | a pipe in the control directory
+ *     run in a session with the job   belay run --guest COMMAND   runs the command
  *
  * So the command is where a session's are (cli/session.h), its terminal ends with who has it in
  * front of him, and the job ends with the command, however that ends: the pipe tells.

@@ -75,8 +75,8 @@ char *local_program(const char *name)
 {
     /* Beside us or in sbin, which is not on everybody's PATH, when installed; one folder over in a
      * build tree. */
-    static const char *const places[] = {"%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s",
-        "%s/../agent/%s", "%s/../emulator/%s"};
+    static const char *const places[] = {
+        "%s/%s", "%s/../sbin/%s", "%s/../scheduler/%s", "%s/../agent/%s", "%s/../emulator/%s"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[n > 0 ? n : 0] = '\0';

@@ -24,8 +24,7 @@ static void usage(FILE *f)
     for (size_t i = 0; cli_verbs[i]; i++)
         fprintf(f, "  %-11s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     fprintf(f, "\nbelay VERB --help tells more of one. A first job: belay up; belay submit "
-               "train.sh; belay "
-               "logs -f 1\n");
+               "train.sh; belay logs -f 1\n");
 }
 
 static const struct verb *find_verb(const char *name)

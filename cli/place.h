@@ -19,11 +19,11 @@ struct place_options {
     const char *store, *cluster, *config, *key_file;
 };
 
-/* In this order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the configuration file; the belayd
- * that answers; the configuration of `belay up`. The key file: --key-file (BELAY_KEY_FILE); with a
- * configuration file what that says; else the first that there is in the state directory of `belay
- * up` and in belayd's usual one. ERR_CONFIG or ERR_UNAVAILABLE says what to name. place_deinit in
- * every case. */
+/* Looks in this order: --store (BELAY_STORE) with --cluster (BELAY_CLUSTER; default "belay"); the
+ * configuration file; the running belayd; the configuration of `belay up`. The key file is
+ * --key-file (BELAY_KEY_FILE); with a configuration file, the one it names; else the first that
+ * exists in the state directory of `belay up` and in belayd's usual one. ERR_CONFIG and
+ * ERR_UNAVAILABLE say which option to give. Call place_deinit in every case. */
 int place_find(const struct place_options *o, struct place *ret_place, struct err *e);
 void place_deinit(struct place *p);
 

@@ -43,7 +43,8 @@ RETURNS(int, SSL_get_error, (const SSL *s, int rc), (s, rc))
 RETURNS(const SSL_CIPHER *, SSL_CIPHER_find, (SSL *s, const unsigned char *id), (s, id))
 RETURNS(SSL_SESSION *, SSL_SESSION_new, (void), ())
 VOID(SSL_SESSION_free, (SSL_SESSION *s), (s))
-RETURNS(int, SSL_SESSION_set1_master_key, (SSL_SESSION *s, const unsigned char *key, size_t n), (s, key, n))
+RETURNS(int, SSL_SESSION_set1_master_key,
+    (SSL_SESSION *s, const unsigned char *key, size_t n), (s, key, n))
 RETURNS(int, SSL_SESSION_set_cipher, (SSL_SESSION *s, const SSL_CIPHER *c), (s, c))
 RETURNS(int, SSL_SESSION_set_protocol_version, (SSL_SESSION *s, int version), (s, version))
 

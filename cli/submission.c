@@ -128,9 +128,7 @@ int submission_build(struct submission *s, const char *file, const char *script,
     if (first_line_has_cr(script, n))
         return err_set(e, ERR_INVALID,
             "%s:1: the lines end as in DOS, so that its interpreter would not be found: sed -i "
-            "'s/\\r$//' "
-            "FILE mends "
-            "them",
+            "'s/\\r$//' FILE mends them",
             file);
     if (!getcwd(cwd, sizeof(cwd)))
         return err_set(e, ERR_IO, "the current directory cannot be named; use --chdir DIR");

@@ -3,9 +3,10 @@
  * One operation of a driver under way: a chain of HTTP requests, with pauses where the provider
  * wants to be polled.
  *
- *   cloud_call_start --> timer(0) --> step() --> cloud_call_send --> on_reply() --> cloud_call_finish
- *                                      ^  ^                              |  |
- *                                      |  +----- cloud_call_again -------+  |
+ *   cloud_call_start --> timer(0) --> step() --> cloud_call_send --> on_reply()
+ *                                      ^  ^                           |  |  |
+ *                                      |  +---- cloud_call_again -----+  |  v
+ *                                      +------- cloud_call_pause --------+  cloud_call_finish
  *                                      +-------- cloud_call_pause ----------+
  *
  * The call owns what every driver would have to get right again: the caller's completion runs once

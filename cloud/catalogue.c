@@ -226,9 +226,7 @@ static int read_gpus(const char *text, struct catalogue_parts *p, struct err *e)
     str_list_names(&known, name, gpu_names);
     err_set(e, ERR_CONFIG,
         "%s is not what can be attached to a machine: expected a GPU, as in n1-standard-8+t4, or "
-        "several, as "
-        "in "
-        "n1-standard-16+2xt4; %s",
+        "several, as in n1-standard-16+2xt4; %s",
         str_show(text, shown), buf_str(&known));
     buf_deinit(&known);
     return ERR_CONFIG;

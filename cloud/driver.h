@@ -70,9 +70,8 @@ enum cloud_state { CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE };
 
 struct cloud_instance {
     char id[CLOUD_NAME_MAX]; /* the provider's */
-    char
-        /* from the tag belay:instance (or the client token); "" if it carries none */
-        token[CLOUD_TOKEN_MAX];
+    /* from the tag belay:instance (or the client token); "" if it carries none */
+    char token[CLOUD_TOKEN_MAX];
     char cluster[CLOUD_NAME_MAX]; /* from the tag belay:cluster */
     char zone[CLOUD_NAME_MAX];
     char type[CLOUD_NAME_MAX];

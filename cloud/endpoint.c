@@ -41,9 +41,7 @@ int cloud_endpoint(const char *provider, const char *url, char **ret_url, struct
     if (!https && !is_loopback(host, n))
         return err_set(e, ERR_CONFIG,
             "%s endpoint \"%.128s\": plain http would show requests to the network; use https:// "
-            "(http:// is "
-            "for "
-            "this machine's own address only)",
+            "(http:// is for this machine's own address only)",
             provider, url);
     *ret_url = mem_strndup(url, (size_t)(host - url) + n);
     return 0;

@@ -76,10 +76,10 @@ int64_t oauth_left_ms(const struct oauth *o);
  * one has taken its place. */
 void oauth_refused(struct oauth *o, const struct oauth_wait *w);
 
-/* Pure, for parse: RFC 6749, sections 5.1 and 5.2; expires_in may be a number or, as some send it,
- * its text. ERR_INVALID:
- * a 200 that is none. Another status: ERR_THROTTLED for 429, ERR_UNAVAILABLE for 5xx, else ERR_DENIED, with `error` and
- * `error_description` where the body has them. */
+/* Pure, for parse: RFC 6749, sections 5.1 and 5.2. expires_in may be a number or, as some servers
+ * send it, its text. ERR_INVALID for a malformed reply with status 200. Other statuses:
+ * ERR_THROTTLED for 429, ERR_UNAVAILABLE for 5xx, else ERR_DENIED; the error includes `error` and
+ * `error_description` if the body has them. */
 int oauth_parse_reply(
     int status, const char *body, size_t n, struct oauth_token *ret_token, struct err *e);
 /* The same of RFC 8693: a reply without expires_in is good for life_s (1 or more). */

@@ -40,9 +40,8 @@ struct cloud_setting {
 /* What a pool says to its driver. Borrowed for the creation; drivers copy what they keep. */
 struct cloud_setup {
     const struct cloud_provider *provider;
-    const char
-        /* by the provider's table; NULL: absent. Read with cloud_setup_get */
-        *values[CLOUD_SETTINGS_MAX];
+    /* by the provider's table; NULL: absent. Read with cloud_setup_get */
+    const char *values[CLOUD_SETTINGS_MAX];
     const char *region;
     const char *endpoint;     /* of the API; NULL: the real one */
     const char *credentials;  /* a file; NULL: the provider's usual order */

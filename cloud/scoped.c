@@ -2,7 +2,8 @@
  *
  * See scoped.h.
  *
- *   get --> this process's own credentials --> the request, signed or with a bearer token --> the reply --> done
+ *   get --> this process's own credentials --> the request, signed or with a bearer token
+ *       --> the reply --> done
  *
  * Invariant: a credential goes to the token service alone, which is https, or on this machine.
  */

@@ -17,8 +17,8 @@ int db_read_ledger_sums(struct db_reader *r, db_ledger_sum_fn fn, void *ctx, str
 
     query_init_text(&q, r->statements,
         "SELECT instance, sum(uusd), sum(CASE WHEN job <> 0 THEN uusd ELSE 0 END),"
-        " sum(node_ms)"
-        " FROM ledger WHERE instance <> 0 AND kind <> 'egress' GROUP BY instance ORDER BY instance",
+        " sum(node_ms) FROM ledger WHERE instance <> 0 AND kind <> 'egress' GROUP BY instance ORDER"
+        " BY instance",
         e);
     while (query_step(&q)) {
         struct ledger_sum sum = {
@@ -61,8 +61,7 @@ int db_read_ledger_gaps(struct db_reader *r, db_ledger_gap_fn fn, void *ctx, str
     query_init_text(&q, r->statements,
         "SELECT job, attempt, max(instance), sum(ms), max(to_at) - min(from_at) AS span"
         " FROM ledger WHERE job <> 0 AND kind NOT IN ('egress', 'storage') GROUP BY job, attempt, "
-        "node"
-        " HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
+        "node HAVING sum(ms) <> max(span, 0) ORDER BY job, attempt",
         e);
     while (query_step(&q)) {
         struct ledger_gap gap = {

@@ -55,8 +55,7 @@ int db_read_was_behind(
     struct query q;
     query_init_text(&q, r->statements,
         "SELECT EXISTS (SELECT 1 FROM attempts WHERE job = ?1 AND attempt >= ?2 AND attempt < ?3 "
-        "AND"
-        " behind_ms > 0)",
+        "AND behind_ms > 0)",
         e);
     query_i64(&q, 1, job);
     query_i64(&q, 2, from);

@@ -12,51 +12,33 @@
     .offset = offsetof(struct row, member), .size = sizeof(MEMBER(row, member))
 /* The C type of the member decides how it is stored; what the type cannot say has a macro of its
  * own. */
-#define STORED_AS(m)                                                                               \
-    _Generic((m), int64_t                                                                                    \
-             : COLUMN_I64, int32_t                                                                           \
-             : COLUMN_I32, bool                                                                              \
-             : COLUMN_BOOL, struct wall                                                                      \
-             : COLUMN_OPTIONAL, char *                                                                       \
-             : COLUMN_TEXT)
-/* Behind the arguments may stand RARE. */
-#define COL_AS(row, column, member, ...)                                                           \
-    {                                                                                              \
-        .name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member), __VA_ARGS__    \
-    }
-#define COL(row, member, ...) COL_AS(row, #member, member, __VA_ARGS__)
-#define COL_ADDED(row, column, member)                                                             \
-    {                                                                                              \
-        .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_SUM                \
-    }
-#define COL_MOST(row, column, member)                                                              \
-    {                                                                                              \
-        .name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_MOST               \
-    }
-#define COL_TYPED(row, member, t, ...)                                                             \
-    {                                                                                              \
-        .name = #member, .type = t, PLACE(row, member), __VA_ARGS__                                \
-    }
-#define COL_STATE(row, member, machine)                                                            \
-    {                                                                                              \
-        .name = #member, .type = COLUMN_NAMED, PLACE(row, member), .sm = &machine                  \
-    }
-#define COL_KIND(row, column, member, list, ...)                                                   \
-    {                                                                                              \
-        .name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list, __VA_ARGS__       \
-    }
-#define COL_PLAIN                                                                                  \
-    {                                                                                              \
-        .name = "plain", .type = COLUMN_PLAIN                                                      \
-    }
-#define RARE .is_rare = true
-#define TABLE(sql_name, list, keys, may_replace)                                                   \
-    {                                                                                              \
-        .name = sql_name, .columns = list, .n_columns = (int)(sizeof(list) / sizeof(list[0])),     \
-        .n_keys = keys, .replaces = may_replace                                                    \
-    }
-
 /* clang-format off */
+#define STORED_AS(m)                   \
+    _Generic((m),                      \
+        int64_t: COLUMN_I64,           \
+        int32_t: COLUMN_I32,           \
+        bool: COLUMN_BOOL,             \
+        struct wall: COLUMN_OPTIONAL,  \
+        char *: COLUMN_TEXT)
+/* RARE may follow the other arguments. */
+#define COL_AS(row, column, member, ...) \
+    {.name = column, .type = STORED_AS(MEMBER(row, member)), PLACE(row, member), __VA_ARGS__}
+#define COL(row, member, ...) COL_AS(row, #member, member, __VA_ARGS__)
+#define COL_ADDED(row, column, member) \
+    {.name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_SUM}
+#define COL_MOST(row, column, member) \
+    {.name = column, .type = COLUMN_I64, PLACE(row, member), .merges = MERGE_MOST}
+#define COL_TYPED(row, member, t, ...) {.name = #member, .type = t, PLACE(row, member), __VA_ARGS__}
+#define COL_STATE(row, member, machine) \
+    {.name = #member, .type = COLUMN_NAMED, PLACE(row, member), .sm = &machine}
+#define COL_KIND(row, column, member, list, ...) \
+    {.name = column, .type = COLUMN_NAMED, PLACE(row, member), .names = list, __VA_ARGS__}
+#define COL_PLAIN {.name = "plain", .type = COLUMN_PLAIN}
+#define RARE .is_rare = true
+#define TABLE(sql_name, list, keys, may_replace) \
+    {.name = sql_name, .columns = list, .n_columns = (int)(sizeof(list) / sizeof(list[0])), \
+     .n_keys = keys, .replaces = may_replace}
+
 static const struct column meta_columns[] = {
     COL(db_meta, cluster_uid),
     COL(db_meta, secret),

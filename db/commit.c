@@ -6,11 +6,10 @@
  * Which failures have surely rolled back, and may so be answered with ERR_NO_SPACE:
  *  1. Anything before COMMIT: no frame in the log carries the commit mark yet.
  *  2. In COMMIT, a *write* that found no room: SQLite marks the last frame it writes, so a write
- *     that failed
- * means a mark that is not whole (its checksum says so after a crash too). Not sure: a COMMIT that
- * failed in fsync, or in growing the shared index, which SQLite does after the mark is on disk.
- * Then the kind is ERR_IO even if the reason was a full disk. And whatever it was, the transaction
- * must be closed afterwards; if SQLite cannot say so, nothing is sure.
+ *     that failed means a mark that is not whole (its checksum says so after a crash too). Not
+ *     sure: a COMMIT that failed in fsync, or in growing the shared index, which SQLite does after
+ *     the mark is on disk. Then the kind is ERR_IO even if the reason was a full disk. And whatever
+ *     it was, the transaction must be closed afterwards; if SQLite cannot say so, nothing is sure.
  */
 #include "db/conn.h"
 #include "db/rollup.h"

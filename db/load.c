@@ -156,9 +156,8 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
 
     query_init_text(&q, l->statements,
         "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON "
-        "j.id = f.job"
-        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
-        "j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
+        "j.id = f.job LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id"
+        " ELSE j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
         " WHERE f.state <> 'done' ORDER BY j.id",
         e);
     while (query_step(&q)) {
@@ -253,8 +252,7 @@ static int load_task_ends(const struct loading *l, struct err *e)
         "SELECT array_id, array_index, end_kind = 'succeeded' FROM jobs WHERE state = 'ended' AND "
         "array_id <> 0 AND array_id IN"
         " (SELECT a.id FROM dependencies AS d, jobs AS a WHERE d.kind = 'aftercorr' AND a.id IN "
-        "(d.job, d.on_job)"
-        " AND a.state <> 'ended') ORDER BY array_id, array_index",
+        "(d.job, d.on_job) AND a.state <> 'ended') ORDER BY array_id, array_index",
         e);
     while (query_step(&q)) {
         const struct task_end row = {.array = sqlite3_column_int64(q.stmt, 0),

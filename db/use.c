@@ -132,15 +132,14 @@ int db_read_use(struct db_reader *r, const struct use_of *of, struct use_step *s
     int rc = walk(&u, r,
         NODE_COLUMNS
         "n.cpus, n.gpus, n.joined_at, ifnull(n.gone_at, ?2), ifnull(n.gone_at, ?2) - n.joined_at, "
-        "0, n.on_demand_uusd_h"
-        " FROM nodes n WHERE n.joined_at < ?2 AND ifnull(n.gone_at, ?2) > ?1 ORDER BY n.pool",
+        "0, n.on_demand_uusd_h FROM nodes n WHERE n.joined_at < ?2 AND ifnull(n.gone_at, ?2) > ?1"
+        " ORDER BY n.pool",
         PART_THERE, e);
     if (rc == 0)
         rc = walk(&u, r,
             NODE_COLUMNS HELD("cpus") ", " HELD(
                 "gpus") ", min(ifnull(a.from_at, a.to_at), a.to_at), a.to_at, a.ms, a.kind = "
-                        "'useful', 0"
-                        " FROM ledger a" OF_JOB
+                        "'useful', 0 FROM ledger a" OF_JOB
                         "WHERE a.to_at > ?1 AND a.job <> 0 AND ifnull(a.from_at, a.to_at) < ?2",
             PART_USEFUL, e);
     if (rc == 0)

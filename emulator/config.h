@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The emulator's configuration: one strict YAML file (docs/emulator.md). With `providers` it has a section for each of
- * them; without, the whole file is the section of the first of fronts[].
+ * The emulator's configuration: one strict YAML file (docs/emulator.md). With `providers` it has a
+ * section for each provider; without, the whole file is the section of the first of fronts[].
  */
 #ifndef BELAY_CLOUD_EMULATOR_CONFIG_H
 #define BELAY_CLOUD_EMULATOR_CONFIG_H

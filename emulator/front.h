@@ -26,10 +26,8 @@ struct front_request {
     size_t n_headers;
     const void *body; /* none when a request that waits is asked again */
     size_t body_len;
-    const char
-        /* of a request that is asked again: what the reply to the first asking had; NULL: the
-         * first */
-        *mark;
+    /* of a request that is asked again: what the reply to the first asking had; NULL: the first */
+    const char *mark;
     bool is_last; /* it has waited for as long as it may: to be answered now */
 };
 
@@ -141,8 +139,8 @@ struct front {
 
 extern const struct front ec2_front, gce_front, arm_front, lambda_front;
 
-extern const struct front
-    *const fronts[]; /* ends with NULL; the first is that of a file without `providers` */
+/* Ends with NULL; the first is the front of a configuration file without `providers`. */
+extern const struct front *const fronts[];
 const struct front *front_find(const char *name); /* NULL: there is none */
 
 #endif

@@ -34,9 +34,8 @@ struct tags {
 };
 
 void tags_deinit(struct tags *t);
-void tags_set(
-    /* replaces; the caller keeps INSTANCE_TAGS_MAX */
-    struct tags *t, const char *key, const char *value);
+/* replaces; the caller keeps INSTANCE_TAGS_MAX */
+void tags_set(struct tags *t, const char *key, const char *value);
 const char *tags_get(const struct tags *t, const char *key); /* NULL: none */
 
 #define LAUNCH_DISKS_MAX 8

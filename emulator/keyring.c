@@ -271,8 +271,7 @@ const char *keyring_check(const struct keyring *k, const struct keyring_request 
     if (!date || !is_signed(&claim, "host") || !is_signed(&claim, "x-amz-date")) {
         err_set(e, ERR_DENIED,
             "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header, "
-            "and "
-            "'host' and 'x-amz-date' among its SignedHeaders.");
+            "and 'host' and 'x-amz-date' among its SignedHeaders.");
         return codes->malformed;
     }
     if ((code = check_scope(&claim, region, codes, e)) ||

@@ -42,9 +42,8 @@ extern const struct region_ops machines_ops; /* ctx: the struct machines */
 /* At once, and nothing boots any more; machines_count goes to 0 soon. */
 void machines_kill_all(struct machines *ms);
 size_t machines_count(const struct machines *ms);
-void machines_wake(
-    /* the region is another: what waits at metadata services is asked again */
-    struct machines *ms);
+/* the region is another: what waits at metadata services is asked again */
+void machines_wake(struct machines *ms);
 
 /* For people and tests. "" and 0 when there is no machine (any more). */
 const char *machine_metadata_url(const struct instance *i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay-emulator --config FILE [--check] [--port-file FILE]: a cloud on this machine. SIGTERM or SIGINT ends all
- * instances, then the program. See docs/emulator.md.
+ * belay-emulator --config FILE [--check] [--port-file FILE]: a cloud on this machine. SIGTERM or
+ * SIGINT ends all instances, then the program. See docs/emulator.md.
  */
 #include "base/fs.h"
 #include "base/log.h"

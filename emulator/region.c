@@ -2,8 +2,8 @@
  *
  * Invariants
  *  1. pool->in_use[m] is the number of instances with is_counted set; an instance is counted from
- *     its launch
- * until it is noticed or leaves PENDING/RUNNING, so room for new ones opens with the notice.
+ *     its launch until it is noticed or leaves PENDING/RUNNING, so room for new ones opens with the
+ *     notice.
  *  2. Every instance in `alive` is PENDING, RUNNING, SHUTTING_DOWN or STOPPING.
  *  3. Prices change only inside a step, after all running instances were billed up to it.
  */

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_MAX                                                                                   \
-    (2LL *                                                                                         \
-        RANGES_NUMBER_MAX) /* numbers in one text, those that are said twice too: it bounds the work */
+/* Numbers in one text, duplicates included: it bounds the work. */
+#define SAID_MAX (2LL * RANGES_NUMBER_MAX)
 
 static void set_range(struct bits *b, const struct range *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A replay: the real core takes its decisions over a market that follows recorded traces and a list
- * of jobs, in virtual time. Nothing goes wrong in belayd here (that is simtest/world.h's): it answers
- * what a pool file costs, how long jobs wait and what reclaims take. The same input gives the same
- * result, event for event.
+ * of jobs, in virtual time. Nothing goes wrong in belayd here (that is simtest/world.h's): it
+ * answers what a pool file costs, how long jobs wait and what reclaims take. The same input gives
+ * the same result, event for event.
  */
 #ifndef BELAY_SIMULATE_REPLAY_H
 #define BELAY_SIMULATE_REPLAY_H
@@ -22,9 +22,8 @@ struct replay_owned {
 
 struct replay_offer {
     struct offer_row row; /* pool, zone, type, market, rank, total, prices */
-    const struct trace
-        /* how many can be had, and perhaps the price; begins anew at its end. NULL: no bound */
-        *trace;
+    /* how many can be had, and perhaps the price; begins anew at its end. NULL: no bound */
+    const struct trace *trace;
     int64_t trace_from_ms; /* where in it the replay begins */
     /* its counts are multiplied by this; 0: where it is not 0 any number can be had */
     int32_t trace_times;
@@ -100,9 +99,8 @@ struct replay_options {
     size_t n_offers;
     const struct replay_job *jobs;
     size_t n_jobs;
-    struct model_options
-        /* what the model is made with; the cluster's id and the lease are the replay's */
-        limits;
+    /* what the model is made with; the cluster's id and the lease are the replay's */
+    struct model_options limits;
     struct wall start; /* ms 0: 2026-01-01 */
     int64_t boot_ms;   /* from the provider's answer to the join */
     int64_t answer_ms; /* to a launch; 0: 2 s */

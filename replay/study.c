@@ -178,8 +178,7 @@ static int add_pools(struct setup *u, struct err *e)
         if (p->row.elastic && p->row.boot_timeout_ms <= u->o->boot_ms)
             return err_set(e, ERR_CONFIG,
                 "%s: pool %s gives up machines that take longer than its boot_timeout, and with "
-                "--boot all "
-                "do",
+                "--boot all do",
                 u->o->file, p->row.name);
         for (size_t k = 0; k < p->n_offers; k++) {
             add_offer(u, p, &p->offers[k]);
@@ -227,8 +226,7 @@ static int add_owned(struct setup *u, struct err *e)
         if (!p->elastic && u->n_owned == before)
             return err_set(e, ERR_CONFIG,
                 "%s: machines join the pool %s by themselves: say how many and which, as in "
-                "--owned "
-                "%s=4,cpus=8,memory=60G",
+                "--owned %s=4,cpus=8,memory=60G",
                 u->o->file, p->name, p->name);
     }
     note_unused_owned(u);

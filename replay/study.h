@@ -75,9 +75,8 @@ struct study {
     size_t n_teams;
     char (*pool_names)[CORE_NAME_MAX];
     struct replay_pool *pools; /* in the order of the file */
-    struct study_jobs
-        /* likewise: those that started there, with all that they cost and lost anywhere */
-        *pool_jobs;
+    /* likewise: those that started there, with all that they cost and lost anywhere */
+    struct study_jobs *pool_jobs;
     size_t n_pools;
     struct replay_rack *racks;               /* of the configuration, in its order */
     const struct rack_options *rack_options; /* borrowed from it */

@@ -55,8 +55,7 @@ static void warn_of_pool(
         snprintf(whose, sizeof(whose), "one of job %lld did", (long long)m->job);
     snprintf(text, sizeof(text),
         "a save takes %s (%s); %s gives %s (pool %s): a reclaim there costs what was done since "
-        "the save "
-        "before it",
+        "the save before it",
         took, whose, p->row.provider, notice, p->row.name);
     json_array_append_new(
         list, json_pack("{s:s,s:o}", "code", "save-too-slow", "text", json_text(text)));

@@ -219,11 +219,9 @@ static void on_ca_look(struct timer *t, void *ctx)
     if (left_ms > CA_WARN_MS)
         return;
     log_warn(left_ms > 0 ? "the cluster's certificate authority ends soon, and with it every "
-                           "connection of an agent: "
-                           "make a new one (belayd(8), ca.pem)"
+                           "connection of an agent: make a new one (belayd(8), ca.pem)"
                          : "the cluster's certificate authority has ended and no agent can "
-                           "connect: make a new one "
-                           "(belayd(8), ca.pem)",
+                           "connect: make a new one (belayd(8), ca.pem)",
         log_i("days_left", left_ms / CA_LOOK_MS));
 }
 
@@ -675,9 +673,8 @@ static int listen_unix(struct daemon *d, struct err *e)
 {
     struct http_server_options o = {
         .unix_path = d->config->socket,
-        .unix_mode =
-            /* a system belayd serves every local user, by its credentials */
-        geteuid() == 0 ? 0666 : 0600,
+        /* a system belayd serves every local user, by its credentials */
+        .unix_mode = geteuid() == 0 ? 0666 : 0600,
         .max_body_bytes = API_BODY_MAX,
         .identify = api_identify,
         .limits = LISTENER_LIMITS,

@@ -39,9 +39,7 @@ static int check_id(const struct master *m, const char *key_file, const char *id
         return 0;
     return err_set(e, ERR_CONFIG,
         "the key file of encrypted checkpoints, %s, %s the key %.16s: put it back from its copy, "
-        "or, if what "
-        "was "
-        "encrypted with that key may be lost, take the id out of %s",
+        "or, if what was encrypted with that key may be lost, take the id out of %s",
         key_file, m->n ? "lacks" : "is gone, and with it", id, ids_file);
 }
 
@@ -91,8 +89,7 @@ static int check_cluster(
         return 0;
     return err_set(e, ERR_CONFIG,
         "%s is the key file of another cluster (%s; this one, by its database, is %s): every "
-        "cluster has its "
-        "own, name "
+        "cluster has its own, name "
         "another with key_file:",
         c->key_file, k->master.cluster_uid, cluster_uid);
 }

@@ -2,7 +2,8 @@
  *
  * See pools.h. An application is one piece of the tick's work, in this order:
  *
- *     look whether the model allows it --> STATE/pools.yaml is written --> events --> drivers swapped --> commit --> answer
+ *     check against the model --> write STATE/pools.yaml --> events --> swap drivers --> commit
+ *       --> answer
  *
  * A crash before the file is written changes nothing; after it, the next start puts in force what
  * the file says, though nobody was answered. Nothing is launched by a pool that is not on disk:
@@ -355,8 +356,7 @@ static int check_removed(const struct model *m, const char *name, struct err *e)
     if (known && known->n_nodes > 0)
         return err_set(e, ERR_CONFLICT,
             "pool %s still has %d instance%s: give it max_nodes: 0, and remove it when they are "
-            "gone (belay "
-            "pools show %s)",
+            "gone (belay pools show %s)",
             name, (int)known->n_nodes, known->n_nodes == 1 ? "" : "s", name);
     if (nodes > 0)
         return err_set(e, ERR_CONFLICT,
@@ -382,8 +382,7 @@ static int check_places(const struct pools *p, const struct config_pool *had,
         if (is_up || !driver || !driver->ops->hides || !driver->ops->hides(driver, i->provider_id))
             return err_set(e, ERR_CONFLICT,
                 "pool %s: instance %lld is at %s, which can be left out when that is gone (give "
-                "the pool "
-                "max_nodes: 0 meanwhile, or delete its node) or does not answer any more",
+                "the pool max_nodes: 0 meanwhile, or delete its node) or does not answer any more",
                 c->row.name, (long long)i->id, place);
     }
     return 0;
@@ -399,8 +398,7 @@ static int check_pool(const struct pools *p, const struct config_pool *had,
     if (rc == 0 && moved && known && known->n_nodes > 0)
         rc = err_set(e, ERR_CONFLICT,
             "pool %s has instances, which are looked for by its %s: that can change when they are "
-            "gone (give "
-            "it max_nodes: 0 "
+            "gone (give it max_nodes: 0 "
             "meanwhile), or give the new one another name",
             c->row.name, moved);
     return rc == 0 && had ? check_places(p, had, c, e) : rc;

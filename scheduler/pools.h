@@ -52,10 +52,8 @@ struct pools_request {
     const char *text;
     size_t n;
     bool dry_run; /* say what would change, change nothing */
-    const char *
-        /* the revision that a dry run told; NULL: any. ERR_CONFLICT when something was applied
-         * since */
-        expect;
+    /* the revision that a dry run told; NULL: any. ERR_CONFLICT when something was applied since */
+    const char *expect;
 };
 
 /* e NULL: applied, or would be; revision: of what is in force now. diff as pooldiff.h has it. Both

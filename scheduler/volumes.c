@@ -2,8 +2,8 @@
  *
  * See volumes.h. Of each question (the cluster's own, all) there is one reading:
  *
- *   --> asking --- every driver has answered --> known --- VOLUMES_KEEP_MS, somebody asks --> asking
- *          \-- VOLUMES_WAIT_MS --> late (who asks gets what there is) --^
+ *   --> asking --- all drivers answered --> known --- VOLUMES_KEEP_MS, next query --> asking
+ *          \-- VOLUMES_WAIT_MS --> late (queries get what there is) --^
  */
 #include "scheduler/volumes.h"
 

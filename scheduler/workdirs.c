@@ -139,8 +139,7 @@ static int check_room(struct task *t, size_t n)
     str_format_bytes((uint64_t)most, limit, sizeof(limit));
     return err_set(&t->e, ERR_QUOTA,
         "your working directories take all of the %s that a user may have in belayd "
-        "(workdir_max_per_user): "
-        "they go a day after their jobs have ended",
+        "(workdir_max_per_user): they go a day after their jobs have ended",
         limit);
 }
 

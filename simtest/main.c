@@ -54,8 +54,7 @@ static int run_share(const struct arguments *a, long long offset, int fd)
         add(&sum, &r);
         if (a->verbose)
             printf("seed %lld: %lld events, %lld crashes, %lld reclaims, %lld launches, %lld "
-                   "saves, %lld "
-                   "jobs, %lld s %s\n",
+                   "saves, %lld jobs, %lld s %s\n",
                 a->first + i, (long long)r.events, (long long)r.crashes, (long long)r.reclaims,
                 (long long)r.launches, (long long)r.saves, (long long)r.jobs,
                 (long long)r.virtual_ms / 1000, r.failure);
@@ -101,8 +100,7 @@ static int run_all(const struct arguments *a)
     }
     fprintf(a->digest ? stderr : stdout,
         "%lld seeds: %lld jobs, %lld events, %lld crashes of belayd, %lld of agents, %lld "
-        "reclaims, %lld "
-        "launches, %lld "
+        "reclaims, %lld launches, %lld "
         "saves, %lld drills, %lld evictions, %.1f virtual days: %s\n",
         a->seeds, (long long)sum.jobs, (long long)sum.events, (long long)sum.crashes,
         (long long)sum.kills, (long long)sum.reclaims, (long long)sum.launches,

@@ -4,13 +4,13 @@
  * against a provider, agents, a checkpoint store and users that are played from one seed, with
  * everything that can go wrong going wrong. A seed that fails replays exactly.
  *
- *   users --submit, cancel, requeue, drain--> [ belayd's own code ] --launch, list, terminate--> cloud
- *                                                 ^  |                                           |
- *                                                 |  v wire messages, encoded and decoded        v
- *                                               agents <----------- machines, boots, notices, kills
- *                                                 |
- *                                                 v save, fence, restore
- *                                               store
+ *   users --submit, cancel, requeue, drain--> [ belayd's code ] --launch, list, terminate--> cloud
+ *                                                ^  |                                          |
+ *                                                |  v wire messages, encoded and decoded       v
+ *                                              agents <---------- machines, boots, notices, kills
+ *                                                |
+ *                                                v save, fence, restore
+ *                                              store
  *
  * belayd is "killed" between any two events and in the middle of commits, and comes back from its
  * database. The checks (check.c) are the five promises, looked at after every event.

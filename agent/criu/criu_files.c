@@ -186,8 +186,7 @@ int criu_files_check_tree(pid_t root, struct err *e)
     command_of(stray, command, sizeof(command));
     return err_set(e, ERR_UNSUPPORTED,
         "process %ld (%s) has left the job's tree of processes, as daemons do: CRIU cannot save it "
-        "with the "
-        "rest",
+        "with the rest",
         (long)stray, str_show(command, shown));
 }
 
@@ -284,8 +283,7 @@ static int copy_regular(
     if (in < 0 && errno == EPERM)
         return err_set(c->e, ERR_UNSUPPORTED,
             "%s is not uid %u's: only the job's user's own files are saved; remove it, or let the "
-            "job "
-            "copy it",
+            "job copy it",
             path, (unsigned)c->uid);
     if (in < 0 || fstat(in, &st) < 0)
         rc = err_errno(c->e, errno, "reading %s", path);

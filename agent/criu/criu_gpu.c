@@ -127,8 +127,7 @@ int criu_gpu_check_memory(const char *gpus, const char *memory_file, struct err 
         return 0;
     return err_set(e, ERR_NO_SPACE,
         "the job's GPUs hold %lld MiB, which a dump copies into its node's memory first, and %lld "
-        "MiB are left "
-        "for it there: ask for more (--mem)",
+        "MiB are left for it there: ask for more (--mem)",
         (long long)g.used_mib, (long long)(left > 0 ? left : 0));
 }
 

@@ -3,10 +3,12 @@
  * The room of a task with the method criu (criu.h): making it, restoring into it, dumping from
  * outside of it.
  *
- *     supervisor --fork--> init --fork--> room's first process (pid 1 of its namespace) --> script (pid CRIU_ROOT_PID)
- *                                                  \--> criu restore --> the script's tree
- *                                                                   \--> belay-agent criu-rights
- *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump --> belay-agent criu-files, while all is frozen
+ *     supervisor --fork--> init --fork--> first process of the room (pid 1 of its namespace)
+ *       first process --> script (pid CRIU_ROOT_PID)
+ *                    \--> criu restore --> the processes of the script
+ *                                     \--> belay-agent criu-rights
+ *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump
+ *       criu dump --> belay-agent criu-files, while all processes are frozen
  */
 #ifndef BELAY_AGENT_CRIU_ROOM_H
 #define BELAY_AGENT_CRIU_ROOM_H
@@ -54,8 +56,11 @@ int criu_room_dump(const struct criu_dump *d, struct err *e);
  * known. */
 int64_t criu_room_memory(const char *task_dir);
 
-/* ---- programs of the agent's own: `belay-agent criu-dump DIR CRIU STEP PARENT TIMEOUT_MS CUDA_CHECKPOINT`, `belay-agent criu-files`
- * ---- */
+/* ---- subcommands that the agent runs itself ----
+ *
+ *     belay-agent criu-dump DIR CRIU STEP PARENT TIMEOUT_MS CUDA_CHECKPOINT
+ *     belay-agent criu-files
+ */
 int criu_room_dump_main(int argc, char **argv);
 int criu_room_files_main(void);
 

@@ -3,8 +3,9 @@
  * Whether CRIU really works on this node: a small program is saved, killed and restored, in a room
  * as tasks have (criu_room.h), with the options that tasks have. What passed is announced.
  *
- *     agent --> belay-agent criu-trial --fork--> room's first process --fork--> the program (pid CRIU_ROOT_PID)
- *                                                  \--> criu dump, kill, criu restore
+ *     agent --> belay-agent criu-trial --fork--> first process of the room
+ *       first process --fork--> the program (pid CRIU_ROOT_PID)
+ *                    \--> criu dump, kill, criu restore
  *
  * The program holds a random text, in memory ("cpu", a shell) or in the memory of each GPU ("gpu",
  * belay-agent criu-subject), and writes it to a file after it was restored.

@@ -3,10 +3,10 @@
  * What tasks, GPUs and the processors' supply do: looked at every few seconds, added up for a
  * minute or so (base/load.h), and told to belayd with the status until it has taken that.
  *
- *   look (timer) --> files of the kernel, on a thread --> sums --> window over: a load with a number --> told --> taken
- *                                                                            what was drawn in it,
- *                                                                            until the next
- *                --> NVML, on a thread of its own      ---^
+ *   look (timer) --> files of the kernel, on a thread -----> sums
+ *               \--> NVML, on a thread of its own --------------^
+ *   sums --> window over: a numbered load --> sent --> acknowledged
+ *                         (power drawn in this window, until the next one)
  *
  * It is cheap by construction: the next look waits at least LOOK_COSTS_PART times what the last one
  * used of the processor. What is not taken is kept, TELEMETRY_KEPT_MAX of each kind; beyond that

@@ -30,9 +30,8 @@ struct keeper {
     void (*up)(void *ctx); /* commands reach the supervisor; the program was or is being started */
     void (*signalled)(void *ctx, int count); /* the answer to keeper_signal */
     void (*ready)(void *ctx);                /* the answer to keeper_await_ready */
-    void (*ended)(
-        /* once. NULL: exit.json is there; else no supervisor can be had */
-        void *ctx, const struct err *e);
+    /* once. NULL: exit.json is there; else no supervisor can be had */
+    void (*ended)(void *ctx, const struct err *e);
     void *ctx;
     /* private */
     struct timer timer;

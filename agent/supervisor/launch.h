@@ -2,8 +2,10 @@
  *
  * From the supervisor to the program, one process or two:
  *
- *     supervisor --fork--> script                     in a cgroup, by which all that it starts can be found
- *     supervisor --fork--> init --fork--> script      else, and where something is around the script (rooms, containers)
+ *     supervisor --fork--> script
+ *         in a cgroup, which lists all processes that the script starts
+ *     supervisor --fork--> init --fork--> script
+ *         without a cgroup, and when something surrounds the script (rooms, containers)
  *
  * Without an init the supervisor is the one that waits for the script, and for what that leaves
  * (vigil.h). It knows the group before the script is forked, so there is nothing to write down in

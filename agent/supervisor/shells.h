@@ -5,9 +5,9 @@
  * supervisor starts them, for it alone is where they belong (proc.h); the agent has the other ends
  * of their files.
  *
- * In place of a command there may be a signal (scancel --signal): {"signal": 10, "to": "programs"}, or "script" or "all", as grace.h has
- * them. The supervisor sends it itself, and what is reported as the end is code 0, or 1 if nobody
- * got it.
+ * The message may carry a signal instead of a command (scancel --signal): {"signal": 10, "to":
+ * "programs"}, or "script" or "all" (grace.h). The supervisor sends it itself. The reported exit
+ * code is 0, or 1 if no process received it.
  *
  * With the supervisor's command "shell" (supervisor.h) comes one end of a pair of sockets
  * (SOCK_SEQPACKET). On it is one message {"command": [...], "tty": false, "term": "xterm"} with

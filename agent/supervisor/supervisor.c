@@ -8,7 +8,8 @@
  *              prepared --> started --> waiting <--> commands, time limit, SIGTERM
  *                                          | the script's end is reported
  *                                          v
- *                                  kill the rest --> exit.json --> end, or, when nothing had to be killed: the next task
+ *                                  kill the rest --> exit.json --> end, or the next task when
+ *                                                                  nothing had to be killed
  *
  * Invariants.
  *  1. exit.json exists only when nothing of the task is left (or what is left would not die, which

@@ -46,8 +46,7 @@ int user_resolve(const char *name, struct job_user *ret_user, struct err *e)
     if (geteuid() != 0 && pw.pw_uid != geteuid())
         return err_set(e, ERR_CONFIG,
             "the job is of user \"%s\", but the agent of this node is not root and runs only jobs "
-            "of its own "
-            "user",
+            "of its own user",
             name);
     *ret_user =
         (struct job_user){.uid = pw.pw_uid, .gid = pw.pw_gid, .is_other = pw.pw_uid != geteuid()};

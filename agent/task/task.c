@@ -6,11 +6,9 @@
  *
  * Invariants.
  *  1. How it is to end (state.stop) is on disk before the program is told, so that an agent that
- *     comes back
- * tells the same end.
+ *     comes back tells the same end.
  *  2. It is ENDED only when nothing of it runs (exit.json), no work is under way, and what the
- *     program had
- * committed is stored or cannot be.
+ *     program had committed is stored or cannot be.
  *  3. Its directory goes only when belayd does not want it any more.
  */
 #include "agent/task/task_private.h"

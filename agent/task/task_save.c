@@ -144,9 +144,8 @@ static void limit_wait(struct task *t)
 void task_ask_save(struct task *t, enum save_cause cause, const char *end, const char *text)
 {
     bool wanted_more = end && !t->ask.stop;
-    bool anew =
-        /* the program may be saving already */
-        cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop);
+    /* the program may be saving already */
+    bool anew = cause == SAVE_NOTICE || (cause == SAVE_USER && !t->ask.stop);
     if (!task_saves(t) || t->exited || (t->ask.on && !wanted_more && !anew))
         return;
     if (cause == SAVE_NOTICE && t->work.kind == WORK_CLEAN)
@@ -614,8 +613,7 @@ static void snapshot_over(struct task *t)
     if (!t->in_place && ckpt_snapshot_was_disturbed(t->save.snapshot)) {
         t->in_place = true;
         log_warn("a program writes in place: from now on none of its files is held, and it waits "
-                 "for its "
-                 "large saves",
+                 "for its large saves",
             log_i("job", t->job), log_i("attempt", t->attempt));
     }
     ckpt_snapshot_destroy(t->save.snapshot);

@@ -158,8 +158,8 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
         return 0;
     return err_set(&t->work.e, ERR_CONFIG,
         "--checkpoint criu restores as root what the store holds, so it needs encrypted "
-        "checkpoints, and "
-        "this cluster's are not: set encryption: client in belayd's configuration, restart belayd "
+        "checkpoints, and this cluster's are not: set encryption: client in belayd's "
+        "configuration, restart belayd "
         "and "
         "release the job, or submit it with another --checkpoint");
 }
@@ -221,9 +221,7 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
     if (t->work.needs_secrets && t->work.secrets.version == 0)
         return err_set(&t->work.e, ERR_UNAVAILABLE,
             "what this job's checkpoints need is not here: this agent was restarted, and belayd, "
-            "which has "
-            "it, does "
-            "not answer");
+            "which has it, does not answer");
     int rc = open_store(t, &store);
     t->work.store_failed = rc != 0;
     if (rc)

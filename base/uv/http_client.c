@@ -4,8 +4,8 @@
  * one place, on_end, a turn of the loop after its outcome is known, so that done() never runs
  * inside start, cancel or curl:
  *
- *     UNDER_WAY --(curl is done | deadline | cancel | refused at start)--> ENDED --(next turn)--> done(),
- * freed
+ *     UNDER_WAY --(curl is done | deadline | cancel | refused at start)--> ENDED
+ *     ENDED --(next turn of the loop)--> done(), freed
  *
  * The deadline of the whole request is ours: curl's own clock does not run for a call that waits
  * for a free connection.

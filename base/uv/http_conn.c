@@ -318,8 +318,7 @@ static bool has_room(enum http_verdict v, const struct http_conn *c, struct err 
         return true;
     err_set(e, v == HTTP_PARTY_FULL ? ERR_THROTTLED : ERR_UNAVAILABLE,
         v == HTTP_PARTY_FULL ? "%s has too much under way at once: send large requests one after "
-                               "the other, and read "
-                               "replies before you ask for more"
+                               "the other, and read replies before you ask for more"
                              : "too much is under way at once (%s): try again later",
         c->identity.name[0] ? c->identity.name : c->stranger_name);
     return false;

@@ -6,7 +6,8 @@
  * kept, which the server may close just when a request goes out. As in http_client.c a call ends in
  * one place, a turn of the loop after its outcome is known:
  *
- *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED --(next turn)--> done(), freed
+ *     CONNECTING --> UNDER_WAY --(reply | deadline | cancel | error)--> ENDED
+ *     ENDED --(next turn of the loop)--> done(), freed
  *
  * CONNECTING is passed at once but where the server's queue is full, which connect() tells by
  * EAGAIN and poll() does not.

@@ -111,8 +111,7 @@ static void log_dropped(struct http_server *s, int64_t now_ms)
     if (n == s->n_dropped_logged || now_ms < s->dropped_logged_at_ms + LOG_DROPPED_MS)
         return;
     log_warn("HTTP connections or bodies were dropped, at a limit or for slowness; totals since "
-             "the start "
-             "(see the metrics belay_http_*)",
+             "the start (see the metrics belay_http_*)",
         log_i("gave_way", s->stats.gave_way), log_i("refused", s->stats.refused),
         log_i("too_slow", s->stats.too_slow), log_i("bodies_refused", s->stats.bodies_refused),
         log_i("replies_refused", s->stats.replies_refused),

@@ -62,74 +62,38 @@ struct wire_table {
 /* Entries of a table, for member m of struct s. A range is lo .. hi, both included. */
 #define WIRE_AT(s, m) .key = #m, .offset = offsetof(struct s, m)
 #define WIRE_SIZE(s, m) sizeof(((struct s *)0)->m)
-/* clang-format off: it takes initialisers in macros apart */
-#define WIRE_END                                                                                   \
-    {                                                                                              \
-        WIRE_FIELD_END                                                                             \
-    }
-#define WIRE_I64_REQ(s, m, lo, hi)                                                                 \
-    {                                                                                              \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .required = true, .min = (lo), .max = (hi)                  \
-    }
-#define WIRE_I64_OPT(s, m, lo, hi)                                                                 \
-    {                                                                                              \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi)                                    \
-    }                                  /* absent: 0 */
-#define WIRE_I64_OR_NONE(s, m, lo, hi) /* absent: WIRE_NONE */                                     \
-    {                                                                                              \
-        WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi), .absent = WIRE_NONE               \
-    }
-#define WIRE_BOOL_OPT(s, m)                                                                        \
-    {                                                                                              \
-        WIRE_FIELD_BOOL, WIRE_AT(s, m)                                                             \
-    }
-#define WIRE_ENUM_REQ(s, m, n)                                                                     \
-    {                                                                                              \
-        WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)                             \
-    }
-#define WIRE_TEXT_REQ(s, m)                                                                        \
-    {                                                                                              \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)                  \
-    }
-#define WIRE_TEXT_OPT(s, m)                                                                        \
-    {                                                                                              \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m)                                    \
-    }
-#define WIRE_TEXT_CHECKED(s, m, c)                                                                 \
-    {                                                                                              \
-        WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m), .check = (c)                      \
-    }
-#define WIRE_STRING_REQ(s, m, bytes, c)                                                            \
-    {                                                                                              \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .required = true, .max = (bytes), .check = (c)           \
-    }
-#define WIRE_STRING_OPT(s, m, bytes)                                                               \
-    {                                                                                              \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)                                           \
-    }
-#define WIRE_STRING_SECRET(s, m, bytes)                                                            \
-    {                                                                                              \
-        WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true                           \
-    }
-#define WIRE_STRINGS_SECRET(s, m, items, bytes)                                                    \
-    {                                                                                              \
-        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
-                                           .max_items = (items), .max = (bytes), .secret = true    \
-    }
-#define WIRE_STRINGS(s, m, items, bytes)                                                           \
-    {                                                                                              \
-        WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
-                                           .max_items = (items), .max = (bytes)                    \
-    }
-#define WIRE_STRUCT(s, m, table)                                                                   \
-    {                                                                                              \
-        WIRE_FIELD_STRUCT, WIRE_AT(s, m), .sub = (table)                                           \
-    }
-#define WIRE_STRUCTS(s, m, table, items)                                                           \
-    {                                                                                              \
-        WIRE_FIELD_STRUCTS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m),              \
-                                           .max_items = (items), .sub = (table)                    \
-    }
+
+/* clang-format spreads initialisers in macros over lines. */
+/* clang-format off */
+#define WIRE_END {WIRE_FIELD_END}
+#define WIRE_I64_REQ(s, m, lo, hi) \
+    {WIRE_FIELD_I64, WIRE_AT(s, m), .required = true, .min = (lo), .max = (hi)}
+#define WIRE_I64_OPT(s, m, lo, hi) /* absent: 0 */ \
+    {WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi)}
+#define WIRE_I64_OR_NONE(s, m, lo, hi) /* absent: WIRE_NONE */ \
+    {WIRE_FIELD_I64, WIRE_AT(s, m), .min = (lo), .max = (hi), .absent = WIRE_NONE}
+#define WIRE_BOOL_OPT(s, m) {WIRE_FIELD_BOOL, WIRE_AT(s, m)}
+#define WIRE_ENUM_REQ(s, m, n) {WIRE_FIELD_ENUM, WIRE_AT(s, m), .required = true, .names = (n)}
+#define WIRE_TEXT_REQ(s, m) \
+    {WIRE_FIELD_TEXT, WIRE_AT(s, m), .required = true, .size = WIRE_SIZE(s, m)}
+#define WIRE_TEXT_OPT(s, m) {WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m)}
+#define WIRE_TEXT_CHECKED(s, m, c) \
+    {WIRE_FIELD_TEXT, WIRE_AT(s, m), .size = WIRE_SIZE(s, m), .check = (c)}
+#define WIRE_STRING_REQ(s, m, bytes, c) \
+    {WIRE_FIELD_STRING, WIRE_AT(s, m), .required = true, .max = (bytes), .check = (c)}
+#define WIRE_STRING_OPT(s, m, bytes) {WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes)}
+#define WIRE_STRING_SECRET(s, m, bytes) \
+    {WIRE_FIELD_STRING, WIRE_AT(s, m), .max = (bytes), .secret = true}
+#define WIRE_STRINGS_SECRET(s, m, items, bytes) \
+    {WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), \
+     .max_items = (items), .max = (bytes), .secret = true}
+#define WIRE_STRINGS(s, m, items, bytes) \
+    {WIRE_FIELD_STRINGS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), \
+     .max_items = (items), .max = (bytes)}
+#define WIRE_STRUCT(s, m, table) {WIRE_FIELD_STRUCT, WIRE_AT(s, m), .sub = (table)}
+#define WIRE_STRUCTS(s, m, table, items) \
+    {WIRE_FIELD_STRUCTS, WIRE_AT(s, m), .count_offset = offsetof(struct s, n_##m), \
+     .max_items = (items), .sub = (table)}
 /* clang-format on */
 
 /* The table of struct wire_attempt_status, for records that embed one. */

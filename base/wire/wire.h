@@ -5,15 +5,24 @@
  *
  * The protocol tells states, not steps; every message is safe to repeat, lose and re-order:
  *
- *   POST /agent/v1/join     struct wire_join     -> struct wire_joined     no client certificate; one-use token
- *   POST /agent/v1/sync     struct wire_status   -> struct wire_desired    client certificate of the node
- *   POST /agent/v1/renew    struct wire_renew    -> struct wire_joined     client certificate of the node
- *   POST /agent/v1/output/JOB/ATTEMPT?offset=N   raw bytes -> {"size":M}   client certificate of the node
- *   POST /agent/v1/workdir/JOB/ATTEMPT           "" -> what is in the working directory that was sent with the job
- *   POST /agent/v1/workdir/JOB/ATTEMPT/pieces    hashes -> a pack of as many of them as it holds (ckpt/workdir.h)
- *   POST /agent/v1/channels/ID/claim             "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}   once
- *   POST /agent/v1/channels/ID/output?offset=N&end=0|1   frames (base/frames.h) -> {"size":M}, when there is room
- *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS   "" -> frames from N on; those before are done with
+ *   POST /agent/v1/join      struct wire_join -> struct wire_joined
+ *       authenticated by a one-use token; no client certificate
+ *   POST /agent/v1/sync      struct wire_status -> struct wire_desired
+ *   POST /agent/v1/renew     struct wire_renew -> struct wire_joined
+ *   POST /agent/v1/output/JOB/ATTEMPT?offset=N
+ *       raw bytes -> {"size":M}
+ *   POST /agent/v1/workdir/JOB/ATTEMPT
+ *       "" -> the list of what is in the working directory that was sent with the job
+ *   POST /agent/v1/workdir/JOB/ATTEMPT/pieces
+ *       hashes -> a pack of as many of these pieces as it can hold (ckpt/workdir.h)
+ *   POST /agent/v1/channels/ID/claim
+ *       "" -> {"command":[...],"tty":false,"term":"","rows":0,"columns":0}, once
+ *   POST /agent/v1/channels/ID/output?offset=N&end=0|1
+ *       frames (base/frames.h) -> {"size":M}, when there is room
+ *   POST /agent/v1/channels/ID/input?offset=N&wait_ms=MS
+ *       "" -> frames from N on; frames before N are released
+ *
+ * All but join need the client certificate of the node.
  *
  * An agent tells everything it has (each attempt with its phase, its unacknowledged checkpoints,
  * its end) and gets everything it should have. belayd ignores a status older than one it has seen

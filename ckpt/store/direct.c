@@ -86,9 +86,8 @@ static void learn(struct direct_choice *c, bool past, int64_t took_ns, size_t n)
 {
     long long cost = took_ns / (long long)(1 + (n >> 20)), before = atomic_load(&c->cost[past]);
 
-    atomic_store(
-        /* a lost update is one sample less */
-        &c->cost[past], before ? (7 * before + cost) / 8 : cost);
+    /* a lost update is one sample less */
+    atomic_store(&c->cost[past], before ? (7 * before + cost) / 8 : cost);
 }
 
 int direct_write_at(

@@ -309,10 +309,8 @@ static int open_manifest(const struct ckpt_job *j, const struct layout_name *sea
     if (j->crypt && j->crypt->only_sealed)
         return err_set(e, ERR_CONFIG,
             "it is not encrypted, so anybody who can write to the store may have made it: it is "
-            "not "
-            "restored as root. It stays in the store; release the job after deleting it (belay "
-            "checkpoint "
-            "delete), or submit the job anew");
+            "not restored as root. It stays in the store; release the job after deleting it (belay "
+            "checkpoint delete), or submit the job anew");
     return 0;
 }
 
@@ -521,9 +519,8 @@ static int read_chunk(void *ctx, size_t *ret_came, struct err *e)
     const struct crypt_key *key = r->m->key;
     const struct manifest_chunk *c = r->c;
     struct chunk_work *w = r->work;
-    const char *id =
-        /* for errors: the hash of what is encrypted is nobody's business */
-        strrchr(r->name.s, '/') + 1;
+    /* for errors: the hash of what is encrypted is nobody's business */
+    const char *id = strrchr(r->name.s, '/') + 1;
     size_t n = (size_t)layout_chunk_bytes(key, c->stored);
     int rc = j->store->ops->read(j->store, r->name.s, n, &w->object, e);
 

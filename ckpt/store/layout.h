@@ -34,8 +34,9 @@ static inline int64_t layout_chunk_bytes(const struct crypt_key *key, int64_t st
     return stored + (key ? CRYPT_MORE : 0);
 }
 
-/* The part of a full name after prefix: an id "<10 digits>-<10 digits>" before `end` (".json", or "" of a pin), or
- * an attempt of 10 digits that ends where `end` says. False if it is not exactly that. */
+/* Parses the part of a full name after the prefix: an id "<10 digits>-<10 digits>" before `end`
+ * (".json", or "" for a pin), or an attempt of 10 digits that ends where `end` says. False if it is
+ * not exactly that. */
 bool layout_parse_id(const char *rest, const char *end, struct ckpt_id *ret_id);
 bool layout_parse_attempt(const char *rest, char end, int64_t *ret_attempt);
 

@@ -5,7 +5,7 @@
  *     S3_DONE, S3_EXISTS, S3_MISSING ----------------------> the caller's
  *     S3_AGAIN, a connection that could not be made -------> again, with backoff
  *     S3_UNSURE, a connection that was lost, a deadline,
- *     a body that cannot be read --------------------------> again, with backoff; from then on is_unsure
+ *     a body that cannot be read --------------------------> again, with backoff; sets is_unsure
  *     S3_KEYS, once ---------------------------------------> again, with other credentials
  *     S3_CLOCK, once --------------------------------------> again, by the server's clock
  *     everything else -------------------------------------> an error

@@ -22,10 +22,9 @@ struct s3_op {
     const struct s3_client *client;
     struct s3_request request; /* set before; what it points at outlives the op */
     size_t reply_max;          /* bytes of a body; 0: S3_REPLY_MAX */
-    struct buf
-        /* a GET of an object: its bytes come here (cleared first), and a body that was torn is
-         * asked for from there on; NULL: the body is in `reply` */
-        *resumes;
+    /* a GET of an object: its bytes come here (cleared first), and a body that was torn is asked
+     * for from there on; NULL: the body is in `reply` */
+    struct buf *resumes;
     const char *result; /* 200 can be an error: how the element of a good reply
                                   begins; NULL: it cannot */
     /* Reads the body of a 200 whole before anything of it counts; NULL: it is not read here.
@@ -47,9 +46,9 @@ void s3_op_body(struct s3_op *op, const void *p, size_t n, char sha256[SIGV4_HEX
 void s3_op_body_known(struct s3_op *op, const void *p, size_t n, const char *sha256);
 void s3_op_header(struct s3_op *op, const char *name, const char *value); /* borrowed */
 
-/* 0: op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED. Otherwise an error that
- * says what was asked, what was answered, and what to do. Blocks, for S3_OP_MS at most. The op is
- * deinit'ed in either case, and may be run again after that. */
+/* Returns 0 if op->meaning is S3_DONE, S3_EXISTS, S3_MISSING or, with may_lack, S3_NOT_IMPLEMENTED;
+ * otherwise an error that says what was asked, what was answered, and what to do. Blocks, for
+ * S3_OP_MS at most. The op is deinit'ed in either case, and may be run again after that. */
 int s3_op_run(struct s3_op *op, struct err *e);
 void s3_op_deinit(struct s3_op *op);
 

@@ -146,8 +146,7 @@ static int set_encryption(struct s3_place *p, const struct options *o, struct er
     if (!is_amazon && o->kms_key[0] && !str_starts(o->kms_key, "projects/"))
         return err_set(e, ERR_INVALID,
             "expected kms_key=projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY, "
-            "found "
-            "\"%.100s\"",
+            "found \"%.100s\"",
             o->kms_key);
     p->sse = str_eq(o->sse, "s3") ? S3_SSE_S3 : str_eq(o->sse, "kms") ? S3_SSE_KMS : S3_SSE_NONE;
     STR_COPY(p->kms_key, o->kms_key);
@@ -257,9 +256,7 @@ static int set_names(struct s3_place *p, char *text, struct err *e)
     if (n > PREFIX_MAX || (n > 0 && !store_name_is_valid(text)))
         return err_set(e, ERR_INVALID,
             "\"%.64s\" cannot be a prefix: at most %d bytes of [A-Za-z0-9._-] with '/' between, no "
-            "part "
-            "beginning "
-            "with '.'",
+            "part beginning with '.'",
             text, PREFIX_MAX);
     p->prefix = n > 0 ? mem_printf("%s/", text) : mem_strdup("");
     return 0;

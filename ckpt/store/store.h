@@ -61,10 +61,8 @@ struct store_ops {
 struct store_options {
     /* borrowed until the store is closed; NULL: only stores of this machine */
     struct store_net *net;
-    const atomic_int
-        /* likewise; not 0: whatever the store is waiting for ends with ERR_CANCELLED. May be
-         * NULL */
-        *cancel;
+    /* likewise; not 0: whatever the store is waiting for ends with ERR_CANCELLED. May be NULL */
+    const atomic_int *cancel;
     bool existing; /* a directory that is missing is not made: ERR_NOT_FOUND */
 };
 

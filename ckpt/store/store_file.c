@@ -4,12 +4,11 @@
  *
  * Invariants.
  *  1. An object appears whole or not at all, and is on disk when create returns: it is written
- *     under another
- * name, fsynced, then linked to its own (link(2) refuses an existing name: that is the conditional
- * create), then the directory is fsynced, and so is every directory that had to be made on the way.
- * What is put is written and on its way to the disk at once, and fsynced and named in batches: a
- * file system that is asked for one file after the other writes its journal as often. settle names
- * the rest and fsyncs the directory, once for all.
+ *     under another name, fsynced, then linked to its own (link(2) refuses an existing name: that
+ *     is the conditional create), then the directory is fsynced, and so is every directory that had
+ *     to be made on the way. What is put is written and on its way to the disk at once, and fsynced
+ *     and named in batches: a file system that is asked for one file after the other writes its
+ *     journal as often. settle names the rest and fsyncs the directory, once for all.
  *  2. An object is never written again. Directories that become empty are removed, so a create that
  *     finds its directory gone makes it again.
  *

@@ -8,11 +8,16 @@
 #include "base/err.h"
 #include "base/time.h"
 
-/* now, now+COUNT[seconds|minutes|hours|days|weeks], today, tomorrow, midnight, noon, HH:MM[:SS][AM|PM] (the next that comes),
- * MMDDYY, MM/DD[/YY], YYYY-MM-DD and YYYY-MM-DDTHH:MM[:SS], by the clocks of this machine (TZ); a
- * day without a time is its midnight, a time that the clocks skip or show twice what mktime makes
- * of it. YYYY-MM-DDTHH:MM:SSZ, as belay prints moments, is in UTC. ERR_INVALID, also for what is
- * over. */
+/* Parses the time of --begin, by the clock of this machine (TZ):
+ *
+ *   now, now+COUNT[seconds|minutes|hours|days|weeks], today, tomorrow
+ *   midnight, noon, HH:MM[:SS][AM|PM]                     the next such moment
+ *   MMDDYY, MM/DD[/YY], YYYY-MM-DD                        midnight of that day
+ *   YYYY-MM-DDTHH:MM[:SS]
+ *   YYYY-MM-DDTHH:MM:SSZ                                  UTC, as belay prints moments
+ *
+ * mktime decides about a time that the clock skips or shows twice. ERR_INVALID, also for a moment
+ * in the past. */
 int begin_parse(const char *text, struct wall now, struct wall *ret_at, struct err *e);
 
 #endif

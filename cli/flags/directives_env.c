@@ -111,8 +111,7 @@ static void export_all(json_t *spec, directive_warn_fn warn_fn, void *warn_ctx)
     if (secrets.len)
         directive_warn(&c,
             "a job's environment is stored, so what looks like a secret stays here: %s (--export "
-            "ALL,NAME "
-            "takes one along)",
+            "ALL,NAME takes one along)",
             buf_str(&secrets));
     buf_deinit(&secrets);
 }

@@ -58,8 +58,7 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
         (!str_eq(cli_text(ended, "end"), "succeeded") || cli_int(ended, "attempts", 0) != 1))
         rc = err_set(e, ERR_INVALID,
             "job %lld (%s, %lld attempts) has not succeeded in a single attempt: --against takes a "
-            "run of "
-            "the same script that "
+            "run of the same script that "
             "nothing disturbed; submit it once more, on demand say, and wait for its end",
             (long long)w->against, cli_text(ended, "state"),
             (long long)cli_int(ended, "attempts", 0));
@@ -71,8 +70,7 @@ int compare_check(struct client *c, const struct compare *w, int64_t job, struct
     else if (rc == 0 && !is_same_work(drilled, other))
         rc = err_set(e, ERR_INVALID,
             "jobs %lld and %lld have not the same script, arguments and checkpoint method: their "
-            "results say "
-            "nothing of each other",
+            "results say nothing of each other",
             (long long)job, (long long)w->against);
     json_decref(drilled);
     json_decref(other);
@@ -113,8 +111,7 @@ static int run_command(const struct compare *w, const char *undisturbed, const c
     if (n <= 0)
         return err_set(e, ERR_TIMEOUT,
             "the command of --compare did not end within %lld s, and was killed: --compare-limit "
-            "says how "
-            "long it may take",
+            "says how long it may take",
             (long long)w->limit_ms / 1000);
     *ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return *ret_code < CANNOT_RUN
@@ -149,8 +146,7 @@ static int fetch(int64_t job, const char *dir, int64_t *ret_progress, struct err
     if (rc == ERR_NOT_FOUND)
         return err_set(e, rc,
             "job %lld has left no checkpoint to compare: the program has to commit its result as "
-            "the last "
-            "thing it does, and "
+            "the last thing it does, and "
             "--checkpoints-after (last, all) has to keep it",
             (long long)job);
     return rc;
@@ -168,8 +164,7 @@ static int compare_in(struct client *c, const struct compare *w, int64_t job, in
     if (rc == 0 && steps[0] != steps[1])
         rc = err_set(e, ERR_CONFLICT,
             "the last checkpoint of job %lld is of step %lld and that of job %lld of step %lld: "
-            "the program "
-            "has to commit its "
+            "the program has to commit its "
             "result as the last thing it does",
             (long long)w->against, (long long)steps[0], (long long)job, (long long)steps[1]);
     if (rc == 0)

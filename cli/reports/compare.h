@@ -12,10 +12,9 @@
 #define COMPARE_LIMIT_MS 600000 /* for the command, unless it is told */
 
 struct compare {
-    char *
-        /* for sh; gets two directories: the undisturbed result, and the resumed one. NULL: nothing
-         * is compared */
-        command;
+    /* for sh; gets two directories: the undisturbed result, and the resumed one. NULL: nothing is
+     * compared */
+    char *command;
     int64_t against;  /* the undisturbed job */
     int64_t limit_ms; /* of the command; then it is killed, with its process group */
 };

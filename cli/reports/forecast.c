@@ -255,8 +255,7 @@ static int load(struct forecast *f)
     struct err e;
     if (!f->pools || f->o.job.work_ms <= 0 || f->o.job.work_ms > OUTLOOK_WORK_MAX_MS) {
         cli_error("which job, and where? --work says how long it runs (at most 100d), --pools FILE "
-                  "what it "
-                  "could run on");
+                  "what it could run on");
         return CLI_USAGE;
     }
     if (study_load_pools(f->pools, &f->config, &e) != 0) {

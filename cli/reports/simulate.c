@@ -667,8 +667,7 @@ static const struct poptOption options[] = {
         "FILE"},
     {"trace", 't', POPT_ARG_STRING, NULL, VAL_TRACE,
         "availability and prices of spot offers: a directory, a file, OFFER=FILE, or belayd's "
-        "database; "
-        "several",
+        "database; several",
         "FILE"},
     {"owned", 'o', POPT_ARG_STRING, NULL, VAL_OWNED,
         "machines of a reserved pool: base=4,cpus=8,memory=60G,gpus=1; several", "POOL=N,..."},

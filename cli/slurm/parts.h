@@ -3,15 +3,15 @@
  * The parts of a step that are on other nodes than srun, in a job whose script is on the first of
  * several.
  *
- *     srun --belayd, agent--> belay slurm srun --part     started there in a session, with what it needs as its input
- *      ^                               |
- *      +--- its tasks' output, code ---+                   a connection that it makes, with a key
- *                                                          of its own; signals go back
+ *     srun --belayd, agent--> belay slurm srun --part     started in a session on the other node;
+ *      ^                               |                  reads its parameters from stdin
+ *      +--- its tasks' output, code ---+                  a connection from the part, with a key
+ *                                                         of its own; signals go back through it
  *
  * The session ends when the connection stands: what a step says does not go through belayd, and a
  * step does not end with it. The connection is TLS with a random key of the part's own
- * (cli/slurm/part_tls.h), which the session, over TLS as well, brings to the part's standard input: it is
- * in no file, argument or environment.
+ * (cli/slurm/part_tls.h), which the session, over TLS as well, brings to the part's standard input:
+ * it is in no file, argument or environment.
  *
  * What srun needs for that the agent has put into the first node's control directory, for the job's
  * user alone (struct step_nodes): a token that is good for sessions with this attempt and nothing

@@ -2,8 +2,8 @@
  *
  * srun [OPTION...] COMMAND [ARG...]
  *
- * In a job it starts the tasks of a step on the job's nodes (cli/slurm/step.c). With --jobid it has an
- * srun do that inside that job, which it starts there in a session (cli/session.h). Elsewhere it
+ * In a job it starts the tasks of a step on the job's nodes (cli/slurm/step.c). With --jobid it has
+ * an srun do that inside that job, which it starts there in a session (cli/session.h). Elsewhere it
  * submits a job that does, shows its output as it comes, and ends with its exit code; an interrupt
  * cancels the job. With --pty the command has this terminal (cli/interactive.h).
  *

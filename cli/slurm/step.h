@@ -2,8 +2,8 @@
  *
  * A step of a job: its tasks, as srun starts them. Steps of one job that run side by side share its
  * CPUs: a step waits until as many as its tasks want are free. In a job whose script is on the
- * first of several nodes they are on all of them (cli/slurm/parts.h); in any other on the node where srun
- * is.
+ * first of several nodes they are on all of them (cli/slurm/parts.h); in any other on the node
+ * where srun is.
  */
 #ifndef BELAY_CLI_STEP_H
 #define BELAY_CLI_STEP_H
@@ -26,8 +26,8 @@ struct step {
     /* NULL: as srun's own; %t and the like are expanded */
     const char *output, *error, *input, *dir;
     const char *export; /* NULL: everything; "NONE", or names with commas */
-    /* what each task runs (cli/slurm/programs.h): the words are the file's name, and more arguments;
-     * NULL: the words are it */
+    /* what each task runs (cli/slurm/programs.h): the words are the file's name, and more
+     * arguments; NULL: the words are it */
     const char *programs;
     /* programs that each task's node runs in front of it and behind it; NULL: none */
     const char *prolog, *epilog;

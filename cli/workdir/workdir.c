@@ -54,8 +54,7 @@ static int changed(const struct upload *u, const char *path)
     char shown[STR_SHOW_MAX];
     return err_set(u->e, ERR_CONFLICT,
         "%s changed while it was being sent: submit again when nothing writes there, or leave it "
-        "out with "
-        ".belayignore",
+        "out with .belayignore",
         str_show(path, shown));
 }
 

@@ -75,8 +75,7 @@ static int add(struct scanning *g, const char *path, const struct stat *st)
         char shown[STR_SHOW_MAX];
         return err_set(g->e, ERR_INVALID,
             "%s cannot be sent: a path is UTF-8 without control characters, at most %d bytes long "
-            "and %d "
-            "directories deep; rename "
+            "and %d directories deep; rename "
             "it, or leave it out with .belayignore",
             str_show(path, shown), WORKDIR_PATH_MAX, WORKDIR_DEPTH_MAX);
     }
@@ -325,8 +324,7 @@ static int refuse_size(const struct workdir_scan *s, int64_t bytes, struct err *
     str_format_bytes((uint64_t)bytes, size, sizeof(size));
     int rc = err_set(e, ERR_INVALID,
         "%s in %zu entries are too much to send (at most 2 GiB in %d). The largest: %s. Name in "
-        ".belayignore "
-        "what the job does not "
+        ".belayignore what the job does not "
         "need, and put data where the nodes can read it",
         size, s->n, WORKDIR_ENTRIES_MAX, buf_str(&list));
     buf_deinit(&list);

@@ -410,8 +410,7 @@ static int check_profile(struct file_parser *f)
     if (!f->c.access_key[0] || !f->c.secret_key[0])
         return err_set(f->e, ERR_CONFIG,
             "profile [%.64s] needs aws_access_key_id and aws_secret_access_key (other ways to name "
-            "credentials there "
-            "are not read)",
+            "credentials there are not read)",
             f->profile);
     return 0;
 }
@@ -474,8 +473,7 @@ int aws_credentials_parse_role(
     if (rc != 0)
         rc = err_set(e, ERR_INVALID,
             "the reply of %zu bytes is not a JSON object with AccessKeyId, SecretAccessKey, Token "
-            "and "
-            "Expiration",
+            "and Expiration",
             n);
     else if (!c.access_key[0] || !c.secret_key[0])
         rc = err_set(e, ERR_INVALID, "the reply has an empty AccessKeyId or SecretAccessKey");

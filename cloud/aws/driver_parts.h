@@ -2,8 +2,9 @@
  *
  * What the aws driver's files share: the driver, and a call of it as a chain of stages.
  *
- *   stage: request --> credentials --> signed POST --- 200, last page --> next() sets up the next stage, or finish
- *             ^                           |    \--- 200, another page --+
+ *   stage: request --> credentials --> signed POST --- 200, last page --> next() sets up the next
+ *             ^                           |   \                           stage, or finish
+ *             |                           |    \--- 200, another page --+
  *             |                           |                             |
  *             +--- the driver's own remedy, each once a call -----------+
  *                  (clock wrong: the reply's Date; keys refused: read anew)

@@ -2,8 +2,8 @@
  *
  * See notice.h. The reader goes round in
  *
- *   spot/instance-action -> rebalance recommendation -> (identity, while it is not known) -> wait poll_ms ->
- * ...
+ *   spot/instance-action -> rebalance recommendation -> (identity, until it is known)
+ *     -> wait poll_ms -> ...
  *
  * and cuts a round short at the first read that fails. What 404 says: nothing pending; an event
  * seen after it is a new one. What is left is reckoned by the service's clock (the Date of its

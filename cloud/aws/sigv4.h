@@ -35,9 +35,8 @@ struct sigv4_request {
 
 /* What the signing key is derived for. */
 struct sigv4_scope {
-    const char
-        /* of X-Amz-Date: "20260822T120000Z"; its first eight characters are the key's date */
-        *timestamp;
+    /* of X-Amz-Date: "20260822T120000Z"; its first eight characters are the key's date */
+    const char *timestamp;
     const char *region;
     /* "ec2", "s3" (whose paths are encoded once instead of twice, and not normalised) */
     const char *service;

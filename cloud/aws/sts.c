@@ -79,17 +79,14 @@ int sts_policy(const struct sts_session *s, struct buf *out, struct err *e)
         "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":[\"s3:"
         "GetObject\","
         "\"s3:PutObject\",\"s3:DeleteObject\",\"s3:AbortMultipartUpload\"],\"Resource\":\"arn:%s:"
-        "s3:::%s/"
-        "%s*\"},"
+        "s3:::%s/%s*\"},"
         "{\"Effect\":\"Allow\",\"Action\":\"s3:ListBucket\",\"Resource\":\"arn:%s:s3:::%s\","
-        "\"Condition\":"
-        "{\"StringLike\":{\"s3:prefix\":\"%s*\"}}}",
+        "\"Condition\":{\"StringLike\":{\"s3:prefix\":\"%s*\"}}}",
         partition, s->bucket, s->prefix, partition, s->bucket, s->prefix);
     if (s->kms_key)
         buf_printf(out,
             ",{\"Effect\":\"Allow\",\"Action\":[\"kms:GenerateDataKey\",\"kms:Decrypt\"],"
-            "\"Resource\":\"%"
-            "s\"}",
+            "\"Resource\":\"%s\"}",
             s->kms_key);
     buf_adds(out, "]}");
     if (out->len - before <= STS_POLICY_MAX)
@@ -178,8 +175,7 @@ int sts_parse_assume_role(
 static const struct refusal refusals[] = {
     {"AccessDenied*", ERR_DENIED,
         "belayd's own role or user needs sts:AssumeRole on store_role, whose trust policy has to "
-        "name it "
-        "(docs/clouds/aws.md)"},
+        "name it (docs/clouds/aws.md)"},
     {"ExpiredToken*", ERR_DENIED, NULL, STS_REMEDY_CREDENTIALS},
     {"InvalidClientTokenId", ERR_DENIED, "check the access key", STS_REMEDY_CREDENTIALS},
     {"InvalidAccessKeyId", ERR_DENIED, "check the access key", STS_REMEDY_CREDENTIALS},

@@ -30,8 +30,7 @@
 
 enum arm_part { ARM_VM, ARM_NIC, ARM_DISK };
 
-/* ---- requests: paths and bodies are appended to out, paths with their query, to follow the endpoint
- * ---- */
+/* ---- requests: paths (with their query, relative to the endpoint) and bodies, appended to out */
 
 /* ERR_CONFIG: a setting of the pool that cannot be sent. */
 int arm_check_machine(const struct azure_machine *m, struct err *e);

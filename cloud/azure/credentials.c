@@ -74,8 +74,7 @@ static int read_environment(
     if (env->secret && (!env->tenant || !env->client_id))
         return err_set(e, ERR_CONFIG,
             "environment: AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET go together; %s "
-            "is not "
-            "set",
+            "is not set",
             env->tenant ? "AZURE_CLIENT_ID" : "AZURE_TENANT_ID");
     if (env->client_id)
         rc = copy_id(p->client_id, sizeof(p->client_id), env->client_id, "AZURE_CLIENT_ID", e);

@@ -2,7 +2,7 @@
  *
  * See notice.h. One round:
  *
- *   instance (while it is not known) --> acknowledgements that are due --> scheduled events --> wait poll_ms
+ *   instance (until it is known) --> due acknowledgements --> scheduled events --> wait poll_ms
  *
  * Invariants
  *  1. Deadlines count from when an event was first seen, and what is left is reckoned by the

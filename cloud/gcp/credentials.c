@@ -56,10 +56,8 @@ int gcp_key_parse(const char *text, size_t n, struct gcp_key *ret_key, struct er
         if (r.rc == 0 && !str_eq(type, "service_account"))
             json_reader_fail(&r, "type",
                 "expected the key file of a service account; %s is not read (a person's own "
-                "credentials, "
-                "workload "
-                "identity): have the console make a key, or run belayd on an instance with a "
-                "service account",
+                "credentials, workload identity): have the console make a key, or run belayd on an "
+                "instance with a service account",
                 str_show(type, shown));
         read_text(&r, "client_email", k.client_email, sizeof(k.client_email));
         read_text(&r, "private_key_id", k.private_key_id, sizeof(k.private_key_id));

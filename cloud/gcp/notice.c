@@ -3,7 +3,8 @@
  * See notice.h. Two lanes, so that neither waits for the other:
  *
  *   round:  instance/preempted --> (TRUE: told) --> at once again, held until it changes
- *   watch:  name, zone, type, market, early notice --> identity told --> instance/maintenance-event, held, again ...
+ *   watch:  name, zone, type, market, early notice --> identity told
+ *             --> instance/maintenance-event, held, again ...
  *
  * The first read of a value is not held: a change that came before it would be missed. The ETag of
  * each reply goes into the next request, so what changes between two requests is answered at once.

@@ -236,8 +236,7 @@ static int throttle(struct arm_call *c)
     if (b->left < 1000)
         return arm_fail(c, "SubscriptionRequestsThrottled",
             "Number of '%s' requests for subscription '%s' exceeded the limit. Please try again "
-            "after '1' "
-            "seconds.",
+            "after '1' seconds.",
             buckets[k].name, c->arm->account->subscription);
     b->left -= 1000;
     char left[24];

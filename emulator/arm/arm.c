@@ -13,8 +13,7 @@
  *  1. A machine whose create failed stays, and so do its network interface and disk, until it is
  *     deleted.
  *  2. What is attached to a machine that is removed goes with it if its deleteOption is Delete;
- *     otherwise it
- * stays, attached to nothing.
+ *     otherwise it stays, attached to nothing.
  *  3. A machine that is evicted for good takes its disk with it, whatever the disk's deleteOption.
  *  4. A machine powered off from within stays ("stopped"), and so does what is attached to it.
  */

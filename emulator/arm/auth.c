@@ -202,15 +202,11 @@ static int grant(const struct arm_auth *auth, const char *tenant, struct form *f
     if (!str_secret_eq(secret, client->secret))
         return refuse(ret_body, 401, "invalid_client", 7000215, now,
             "Invalid client secret provided. Ensure the secret being sent in the request is the "
-            "client "
-            "secret "
-            "value, not the client secret ID.");
+            "client secret value, not the client secret ID.");
     if (!str_ends(scope, "/" SCOPE_DEFAULT))
         return refuse(ret_body, 400, "invalid_scope", 1002012, now,
             "The provided value for scope %.100s is not valid. Client credential flows must have a "
-            "scope "
-            "value "
-            "with /.default suffixed to the resource identifier (application ID URI).",
+            "scope value with /.default suffixed to the resource identifier (application ID URI).",
             scope);
     struct buf token = {0}, audience = {0};
     buf_add(&audience, scope, strlen(scope) - strlen(SCOPE_DEFAULT));

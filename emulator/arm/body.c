@@ -141,9 +141,7 @@ int arm_check_location(struct arm_call *c)
     if (strcasecmp(location, c->arm->region->o->name) != 0)
         return arm_fail(c, "LocationNotAvailableForResourceType",
             "The provided location '%.60s' is not available for resource type. List of available "
-            "regions for "
-            "the "
-            "resource type is '%s'.",
+            "regions for the resource type is '%s'.",
             location, c->arm->region->o->name);
     return 0;
 }
@@ -154,9 +152,7 @@ int arm_check_resource_name(struct arm_call *c, size_t max)
     if (n > max || !str_is_name(c->name, max) || c->name[n - 1] == '-' || c->name[n - 1] == '.')
         return arm_fail(c, "InvalidResourceName",
             "Resource name %.100s is invalid. The name can be up to %zu characters long. It must "
-            "begin with "
-            "a letter "
-            "or a number, and it must end with a letter, a number or with '_'.",
+            "begin with a letter or a number, and it must end with a letter, a number or with '_'.",
             c->name, max);
     return 0;
 }

@@ -271,8 +271,7 @@ static void start_events(const struct look *l)
     if (rc < 0) {
         refuse(l->reply, 400,
             "Bad request. Expected {\"StartRequests\":[{\"EventId\":\"...\"}]} with events that "
-            "are "
-            "scheduled.",
+            "are scheduled.",
             NULL);
         return;
     }

@@ -70,8 +70,7 @@ int arm_check_reserved(struct arm_call *c, const struct arm_resource *nic, const
         return 0;
     return arm_fail(c, "NicReservedForAnotherVm",
         "Nic(s) in request is reserved for another Virtual Machine for %lld seconds. Please "
-        "provide another "
-        "nic(s) or "
+        "provide another nic(s) or "
         "retry after %lld seconds. Reserved VM: %s",
         (long long)(c->arm->account->nic_reserved_ms / 1000),
         (long long)(c->arm->account->nic_reserved_ms / 1000), nic->reserved_for);
@@ -87,9 +86,7 @@ int arm_delete_part(struct arm_call *c, enum arm_kind kind)
     if (v->owner && kind == ARM_KIND_NIC)
         return arm_fail(c, "NicInUse",
             "Network Interface %s is used by existing resource %s. In order to delete the network "
-            "interface, "
-            "it must be "
-            "dissociated from the resource.",
+            "interface, it must be dissociated from the resource.",
             v->name, v->owner->name);
     if (v->owner)
         return arm_fail(

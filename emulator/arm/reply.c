@@ -22,20 +22,16 @@ static const struct {
 } errors[] = {
     {"SkuNotAvailable", 409,
         "The requested VM size is currently not available in this location. Please try another "
-        "size or "
-        "deploy "
-        "to a different location or different zone. See https://aka.ms/azureskunotavailable for "
+        "size or deploy to a different location or different zone. See "
+        "https://aka.ms/azureskunotavailable for "
         "details."},
     {"AllocationFailed", 409,
         "Allocation failed. We do not have sufficient capacity for the requested VM size in this "
-        "region. "
-        "Read "
-        "more about improving likelihood of allocation success at "
+        "region. Read more about improving likelihood of allocation success at "
         "https://aka.ms/allocation-guidance"},
     {"ZonalAllocationFailed", 409,
         "Allocation failed. We do not have sufficient capacity for the requested VM size in this "
-        "zone. Read "
-        "more about improving likelihood of allocation success at "
+        "zone. Read more about improving likelihood of allocation success at "
         "https://aka.ms/allocation-guidance"},
     {"OverconstrainedAllocationRequest", 409,
         "Allocation failed. VM(s) with the given constraints cannot be allocated."},

@@ -146,8 +146,7 @@ static int not_found(struct arm_call *c, enum arm_kind kind)
 {
     return arm_fail(c, "ResourceNotFound",
         "The Resource '%s/%.80s' under resource group '%s' was not found. For more details please "
-        "go to "
-        "https://aka.ms/ARMResourceNotFoundFix",
+        "go to https://aka.ms/ARMResourceNotFoundFix",
         arm_type(kind), c->name, c->group);
 }
 

@@ -225,10 +225,8 @@ static int check_cores(struct arm_call *c, const struct launch_spec *s)
         return 0;
     return arm_fail(c, "OperationNotAllowed",
         "Operation could not be completed as it results in exceeding approved LowPriorityCores "
-        "quota. "
-        "Additional "
-        "details - Deployment Model: Resource Manager, Location: %s, Current Limit: %lld, Current "
-        "Usage: "
+        "quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current "
+        "Limit: %lld, Current Usage: "
         "%lld, "
         "Additional Required: %lld, (Minimum) New Limit Required: %lld.",
         c->arm->region->o->name, (long long)limit, (long long)used, (long long)more,
@@ -239,11 +237,8 @@ static int refuse_size(struct arm_call *c, const struct launch_spec *s)
 {
     return arm_fail(c, "SkuNotAvailable",
         "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
-        "%s' is "
-        "currently "
-        "not available in location '%s'. Please try another size or deploy to a different location "
-        "or "
-        "different "
+        "%s' is currently not available in location '%s'. Please try another size or deploy to a "
+        "different location or different "
         "zone. See https://aka.ms/azureskunotavailable for details.",
         s->type, c->arm->region->o->name);
 }
@@ -258,10 +253,8 @@ static int check_market(struct arm_call *c, const struct launch_spec *s)
     if (s->max_price_uusd_h > 0 && s->max_price_uusd_h < price)
         return arm_fail(c, "SpotPriceGreaterThanProvidedMaxPrice",
             "Unable to perform operation 'Create VM' since the provided max price '%.5f USD' is "
-            "lower than "
-            "the current "
-            "spot price '%.5f USD' for Azure Spot VM size '%s'. For more information, see "
-            "http://aka.ms/AzureSpot/errormessages",
+            "lower than the current spot price '%.5f USD' for Azure Spot VM size '%s'. For more "
+            "information, see http://aka.ms/AzureSpot/errormessages",
             (double)s->max_price_uusd_h / 1e6, (double)price / 1e6, s->type);
     if (c->arm->n_resources + 3 > ARM_RESOURCES_MAX)
         return arm_fail(

@@ -88,8 +88,7 @@ static int read_max_price(struct arm_call *c, struct launch_spec *s)
     if (!json_is_number(v) || (price != -1 && !(price > 0 && price < MAX_PRICE_USD_MAX)))
         return arm_fail(c, "MaxPriceValueInvalid",
             "Invalid Max Price value. The Max Price value can be greater than 0 or -1. -1 means up "
-            "to the "
-            "on-demand price.");
+            "to the on-demand price.");
     s->max_price_uusd_h = price == -1 ? 0 : (int64_t)(price * UUSD + 0.5);
     return 0;
 }
@@ -139,9 +138,7 @@ static int read_size(struct arm_call *c, struct arm_wish *w)
     if (!market_find(m, NULL, size, w->spec.market))
         return arm_fail(c, "InvalidParameter",
             "The value %s provided for the VM size is not valid. The valid sizes in the current "
-            "region are "
-            "those of "
-            "the emulator's pools.",
+            "region are those of the emulator's pools.",
             size);
     STR_COPY(w->spec.type, size);
     return 0;
@@ -280,9 +277,7 @@ static int read_nic(struct arm_call *c, const json_t *list, struct arm_wish *w)
     if (!w->nic)
         return arm_fail(c, "InvalidResourceReference",
             "Resource %.200s referenced by resource %s was not found. Please make sure that the "
-            "referenced "
-            "resource "
-            "exists, and that both resources are in the same region.",
+            "referenced resource exists, and that both resources are in the same region.",
             id, c->name);
     const struct arm_resource *owner = w->nic->owner;
     if (owner && (strcasecmp(owner->name, c->name) != 0 || strcasecmp(owner->group, c->group) != 0))
@@ -317,8 +312,7 @@ static int read_nic_configuration(struct arm_call *c, const json_t *list, struct
     if (!subnet || !arm_is_subnet(c->arm, subnet))
         return arm_fail(c, "InvalidParameter",
             "Required parameter 'subnet.id' of the network interface's first ipConfiguration is "
-            "missing or "
-            "invalid.");
+            "missing or invalid.");
     if (c->arm->account->subnets && !is_listed(subnet, c->arm->account->subnets))
         return arm_fail(c, "InvalidResourceReference",
             "Resource %.300s referenced by resource %s was not found.", subnet, c->name);

@@ -59,16 +59,13 @@ static const struct {
     {"UnauthorizedOperation", 403, "You are not authorized to perform this operation."},
     {"SignatureDoesNotMatch", 403,
         "The request signature we calculated does not match the signature you provided. Check your "
-        "AWS "
-        "Secret Access "
-        "Key and signing method. Consult the service documentation for details."},
+        "AWS Secret Access Key and signing method. Consult the service documentation for details."},
     {"DryRunOperation", 412, "Request would have succeeded, but DryRun flag is set."},
     {"RequestExpired", 400, "Request has expired."},
     {"MaxSpotInstanceCountExceeded", 400, "Max spot instance count exceeded"},
     {"VcpuLimitExceeded", 400,
         "You have requested more vCPU capacity than your current vCPU limit allows for the "
-        "instance bucket "
-        "that the "
+        "instance bucket that the "
         "specified instance type belongs to."},
     {"InstanceLimitExceeded", 400, "Your quota allows for 0 more running instance(s)."},
 };

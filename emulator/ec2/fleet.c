@@ -118,8 +118,7 @@ static int read_name(struct ec2_call *c, struct ec2_template *t)
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789().-/_") != n)
         return ec2_fail(c, "InvalidLaunchTemplateName.MalformedException",
             "A launch template name must be between 3 and 128 characters, and may contain letters, "
-            "numbers, "
-            "and the following characters: - ( ) . / _.");
+            "numbers, and the following characters: - ( ) . / _.");
     if (find(c->account->store, NULL, name))
         return ec2_fail(c, "InvalidLaunchTemplateName.AlreadyExistsException",
             "Launch template name already in use.");

@@ -264,8 +264,7 @@ static bool look_document(const struct look *l, struct buf *out)
         "\"marketplaceProductCodes\" : "
         "null,\n"
         "  \"imageId\" : \"%s\",\n  \"instanceId\" : \"%s\",\n  \"instanceType\" : \"%s\",\n  "
-        "\"kernelId\" : "
-        "null,\n"
+        "\"kernelId\" : null,\n"
         "  \"pendingTime\" : \"",
         l->m->region->o->account, i->pool->zone, l->spec->image, i->id, i->pool->type);
     add_time(out, i->launched_at);

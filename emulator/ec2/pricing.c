@@ -49,8 +49,7 @@ static const struct {
     {"MissingAuthenticationTokenException", NULL, "Missing Authentication Token"},
     {"InvalidSignatureException", "SignatureDoesNotMatch",
         "The request signature we calculated does not match the signature you provided. Check your "
-        "AWS "
-        "Secret Access Key and "
+        "AWS Secret Access Key and "
         "signing method."},
     {"UnrecognizedClientException", "AuthFailure",
         "The security token included in the request is invalid."},

@@ -78,8 +78,7 @@ static int read_counts(struct ec2_call *c, struct wish *w)
     if (w->min > w->max)
         return ec2_fail(c, "InvalidParameterValue",
             "Value (%lld) for parameter maxCount is invalid. The maximum must not be smaller than "
-            "the "
-            "minimum (%lld).",
+            "the minimum (%lld).",
             (long long)w->max, (long long)w->min);
     return 0;
 }
@@ -151,8 +150,7 @@ static int read_profile(struct ec2_call *c, struct launch_spec *s)
     if (!is_known || !str_is_name(name, 128) || !STR_COPY(s->profile, name))
         return ec2_fail(c, "InvalidParameterValue",
             "Value (%.100s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance "
-            "Profile "
-            "name",
+            "Profile name",
             name);
     return 0;
 }
@@ -326,8 +324,7 @@ static int read_type(struct ec2_call *c, struct wish *w)
         return ec2_fail(c, "Unsupported",
             "Your requested instance type (%s) is not supported in your requested "
             "Availability Zone (%s). Please retry your request by not specifying an Availability "
-            "Zone or "
-            "choosing %s.",
+            "Zone or choosing %s.",
             type, s->zone, market_find(m, NULL, type, s->market)->zone);
     STR_COPY(s->type, type);
     return 0;
@@ -376,9 +373,7 @@ static int refuse(struct ec2_call *c, const struct wish *w, const struct err *e)
             "There is no Spot capacity available that matches your request.");
     return ec2_fail(c, "InsufficientInstanceCapacity",
         "We currently do not have sufficient %s capacity in the Availability Zone you requested "
-        "(%s). Our "
-        "system "
-        "will be working on provisioning additional capacity.",
+        "(%s). Our system will be working on provisioning additional capacity.",
         w->spec.type, w->spec.zone[0] ? w->spec.zone : "any");
 }
 

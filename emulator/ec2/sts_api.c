@@ -23,9 +23,7 @@ static const struct {
         "The security token included in the request is expired"},
     {"SignatureDoesNotMatch", NULL, 403,
         "The request signature we calculated does not match the signature you provided. Check your "
-        "AWS "
-        "Secret "
-        "Access Key and signing method."},
+        "AWS Secret Access Key and signing method."},
     {"AccessDenied", "UnauthorizedOperation", 403, "Access denied"},
     {"Throttling", "RequestLimitExceeded", 400, "Rate exceeded"},
     {"InternalFailure", "InternalError", 500, "An internal error has occurred."},
@@ -98,8 +96,7 @@ static int find_role(struct call *c, const char *arn, char ret_name[65])
     if (!name || !*name || strlen(name) > 64 || (known && !*known))
         return fail(c, "AccessDenied",
             "User: arn:aws:iam::%s:user/%.40s is not authorized to perform: sts:AssumeRole on "
-            "resource: "
-            "%.100s",
+            "resource: %.100s",
             c->region->o->account, c->caller->access, arn);
     str_copy(ret_name, 65, name);
     return 0;
@@ -112,9 +109,8 @@ static int read_name(struct call *c, const char **ret_name)
     if (n < 2 || n > 64 || strspn(name, NAME_CHARACTERS) != n)
         return fail(c, "ValidationError",
             "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: "
-            "Member "
-            "must "
-            "satisfy regular expression pattern: [\\w+=,.@-]*, with length between 2 and 64");
+            "Member must satisfy regular expression pattern: [\\w+=,.@-]*, with length between 2 "
+            "and 64");
     *ret_name = name;
     return 0;
 }
@@ -127,15 +123,12 @@ static int read_life(struct call *c, int64_t *ret_s)
         str_to_i64(text, c->account->min_session_s, SESSION_MAX_S, "seconds", ret_s, NULL) != 0)
         return fail(c, "ValidationError",
             "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: "
-            "Member "
-            "must have "
-            "value between %lld and %d",
+            "Member must have value between %lld and %d",
             (long long)c->account->min_session_s, SESSION_MAX_S);
     if (c->caller->token[0] && *ret_s > CHAINED_MAX_S)
         return fail(c, "ValidationError",
             "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by "
-            "role "
-            "chaining.");
+            "role chaining.");
     return 0;
 }
 
@@ -148,9 +141,7 @@ static int read_policy(struct call *c, struct policy *ret_policy)
     if (strlen(text) > POLICY_MAX)
         return fail(c, "ValidationError",
             "1 validation error detected: Value at 'policy' failed to satisfy constraint: Member "
-            "must have "
-            "length "
-            "less than or equal to %d",
+            "must have length less than or equal to %d",
             POLICY_MAX);
     return policy_parse(text, strlen(text), ret_policy, &e) == 0
                ? 0

@@ -24,9 +24,7 @@ static const struct {
 } errors[] = {
     {"authError", 401, "global", "UNAUTHENTICATED",
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
-        "cookie or "
-        "other valid "
-        "authentication credential. See "
+        "cookie or other valid authentication credential. See "
         "https://developers.google.com/identity/sign-in/web/devconsole-project."},
     {"required", 401, "global", "UNAUTHENTICATED", "Login Required."},
     {"forbidden", 403, "global", "PERMISSION_DENIED", "The caller does not have permission"},
@@ -376,8 +374,7 @@ int gce_query_end(struct gce_call *c)
         return 0;
     return gce_fail(c, 400, "badRequest",
         "Invalid JSON payload received. Unknown name \"%.100s\": Cannot bind query parameter. "
-        "Field '%.100s' "
-        "could not "
+        "Field '%.100s' could not "
         "be found in request message.",
         unknown, unknown);
 }

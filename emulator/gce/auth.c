@@ -165,9 +165,7 @@ static int check_times(const struct jwt *j, struct wall clock, struct err *e)
         SECONDS_MS(to) <= clock.ms)
         return err_set(e, ERR_DENIED,
             "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
-            "timeframe. "
-            "Check "
-            "your iat and exp values in the JWT claim.");
+            "timeframe. Check your iat and exp values in the JWT claim.");
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters of lists: `labels.job = 17`, `(status = RUNNING) (name : job-*)`, `a = 1 AND (b != 2 OR c > 3)`, and the
- * older `name eq 'job-.*'`, whose expression may have `.`, `.*` and `\` here. Two terms side by
- * side are an AND.
+ * Filters of lists: `labels.job = 17`, `(status = RUNNING) (name : job-*)`, `a = 1 AND (b != 2 OR c
+ * > 3)`. In the older `name eq 'job-.*'` the expression may contain `.`, `.*` and `\`. Adjacent
+ * terms are joined by AND.
  */
 #ifndef BELAY_CLOUD_EMULATOR_GCE_FILTER_H
 #define BELAY_CLOUD_EMULATOR_GCE_FILTER_H

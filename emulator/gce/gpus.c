@@ -18,14 +18,12 @@ struct gce_gpu_model {
     const char *quotas[2];
 };
 
-#define MODEL(machines, accelerator, quota)                                                        \
-    {                                                                                              \
-        machines, accelerator,                                                                     \
-        {                                                                                          \
-            [CLOUD_SPOT] = "PREEMPTIBLE_NVIDIA_" quota "_GPUS", [CLOUD_ON_DEMAND] =                \
-                                                                    "NVIDIA_" quota "_GPUS"        \
-        }                                                                                          \
-    }
+/* clang-format off */
+#define MODEL(machines, accelerator, quota) \
+    {machines, accelerator, \
+     {[CLOUD_SPOT] = "PREEMPTIBLE_NVIDIA_" quota "_GPUS", \
+      [CLOUD_ON_DEMAND] = "NVIDIA_" quota "_GPUS"}}
+/* clang-format on */
 
 /* Longer beginnings first. */
 static const struct gce_gpu_model models[] = {

@@ -28,8 +28,7 @@ static const struct {
         "Check your API key or create a new one, then try again."},
     {"global/account-inactive", 403, "Your account is inactive.",
         "Make sure you have verified your email address and have a valid payment method. Contact "
-        "Support if "
-        "problems continue."},
+        "Support if problems continue."},
     {"global/forbidden", 403, "You do not have permission to do this.", NULL},
     {"global/invalid-address", 400, "Your billing address is invalid.",
         "Make sure your billing address is valid. Contact Support if problems continue."},
@@ -212,9 +211,7 @@ static size_t find_method(struct lambda_cloud_call *c)
     else
         lambda_cloud_fail(c, 404, "global/not-found",
             "There is nothing at %.200s; this emulator has instance-types, instances, and launch "
-            "and "
-            "terminate of "
-            "instance-operations, below " ROOT,
+            "and terminate of instance-operations, below " ROOT,
             path);
     return N_METHODS;
 }

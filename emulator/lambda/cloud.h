@@ -25,12 +25,12 @@ struct lambda_cloud_file_system {
 struct lambda_cloud {
     char keys[LAMBDA_CLOUD_KEYS_MAX][LAMBDA_CLOUD_KEY_MAX];
     size_t n_keys;
-    const char *const *ssh_keys,
-        *const *images; /* that exist, NULL-terminated; NULL: any. An image's id or family */
+    /* Those that exist, NULL-terminated; NULL: any. An image is named by id or family. */
+    const char *const *ssh_keys, *const *images;
     const struct lambda_cloud_file_system *file_systems;
     size_t n_file_systems;
-    int64_t request_every_ms,
-        launch_every_ms; /* what comes earlier than so long after the last is too early */
+    /* A request that comes earlier than this after the last one is too early. */
+    int64_t request_every_ms, launch_every_ms;
     struct wall next_request, next_launch;
 };
 

@@ -28,9 +28,7 @@ static const struct {
         "The AWS Access Key Id you provided does not exist in our records."},
     {"SignatureDoesNotMatch", 403,
         "The request signature we calculated does not match the signature you provided. Check your "
-        "key and "
-        "signing "
-        "method."},
+        "key and signing method."},
     {"RequestTimeTooSkewed", 403,
         "The difference between the request time and the current time is too large."},
     {"QuotaExceeded", 403, "The quota of this account is used up."},
@@ -38,9 +36,7 @@ static const struct {
     {"NoSuchKey", 404, "The specified key does not exist."},
     {"NoSuchUpload", 404,
         "The specified multipart upload does not exist. The upload ID may be invalid, or the "
-        "upload may have "
-        "been "
-        "aborted or completed."},
+        "upload may have been aborted or completed."},
     {"MethodNotAllowed", 405, "The specified method is not allowed against this resource."},
     {"OperationAborted", 409,
         "A conflicting conditional operation is currently in progress against this resource."},
@@ -51,9 +47,7 @@ static const struct {
     {"InvalidRange", 416, "The requested range is not satisfiable"},
     {"PermanentRedirect", 301,
         "The bucket you are attempting to access must be addressed using the specified endpoint. "
-        "Please send "
-        "all "
-        "future requests to this endpoint."},
+        "Please send all future requests to this endpoint."},
     {"InternalError", 500, "We encountered an internal error. Please try again."},
     {"NotImplemented", 501, "A header you provided implies functionality that is not implemented"},
     {"SlowDown", 503, "Please reduce your request rate."},

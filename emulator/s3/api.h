@@ -19,10 +19,8 @@ struct s3_account {
     struct s3_objects objects;
     const char *region;
     bool has_conditions; /* false: conditional writes are answered 501 */
-    const char *
-        /* what a new object has to be encrypted with, as x-amz-server-side-encryption; NULL:
-         * anything */
-        encryption;
+    /* The x-amz-server-side-encryption that a new object must have; NULL: any. */
+    const char *encryption;
     size_t quota_bytes; /* of everything */
     int64_t page;       /* keys on a page of a list, at most; 1 .. S3_PAGE_MAX */
 };

@@ -496,8 +496,7 @@ static bool charge(struct request *q)
     str_format_bytes((uint64_t)q->api->o.config->store_user_day_bytes, limit, sizeof(limit));
     api_reply_failure(q->x, ERR_THROTTLED,
         "what belayd has stored for %s within a day has come to %s (store_max_per_user_day): "
-        "nothing was "
-        "changed; try again later, or have an administrator raise the limit",
+        "nothing was changed; try again later, or have an administrator raise the limit",
         q->caller.user, limit);
     return false;
 }

@@ -3,7 +3,8 @@
  * Sessions with running jobs (belay exec): two streams of bytes between a client and an agent,
  * relayed in memory.
  *
- *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent is told its number --> claim --> streams
+ *   client  POST /jobs/ID/exec --> (its event is committed) --> the agent gets its number
+ *           --> claim --> streams
  *
  * Each side posts what it has at an offset, and is answered when there is room; and asks from an
  * offset on, which takes what is before off our hands, and waits until there is something. So a

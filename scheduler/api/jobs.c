@@ -162,10 +162,8 @@ int api_check_method(const struct api *a, const struct job_row *r, struct err *e
         return 0;
     return err_set(e, ERR_INVALID,
         "spec.checkpoint.method: \"criu\" restores as root what the store holds, so it needs "
-        "encrypted "
-        "checkpoints: set encryption: client in belayd's configuration and restart belayd, or "
-        "submit the "
-        "job with \"coop\" or \"signal\"");
+        "encrypted checkpoints: set encryption: client in belayd's configuration and restart "
+        "belayd, or submit the job with \"coop\" or \"signal\"");
 }
 
 bool api_read_submission(struct request *q, struct jobspec *ret_spec)

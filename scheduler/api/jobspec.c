@@ -187,8 +187,7 @@ static void read_on_loss(struct json_reader *r, struct job_row *row)
     if (r->rc == 0 && row->nodes_min == row->nodes && json_object_get(r->object, "on_loss"))
         json_reader_fail(r, "on_loss",
             "is for jobs whose number of nodes is a range, and this one always has %d: give a "
-            "range, as --nodes 2-8 "
-            "(nodes_min 2, nodes 8), or leave out --on-loss",
+            "range, as --nodes 2-8 (nodes_min 2, nodes 8), or leave out --on-loss",
             (int)row->nodes);
 }
 

@@ -7,8 +7,7 @@
  *
  * Invariants.
  *  1. The thread touches its aside, what that was given, and the reader; the loop touches of a
- *     running one only what it may not (x, and
- * cancel, which is atomic).
+ *     running one only what it may not (x, and cancel, which is atomic).
  *  2. An aside is freed once: by the loop, when its thread has ended, or while it is in the queue.
  */
 #include "scheduler/api/api_private.h"

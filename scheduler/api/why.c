@@ -123,11 +123,8 @@ static void warn_of_criu(json_t *list, const struct model *model, const struct j
         return;
     snprintf(text, sizeof(text),
         "whether machines of pool %s can checkpoint by CRIU shows when one has joined: their image "
-        "needs "
-        "criu %s, "
-        "an agent that runs as root, and a kernel for which `criu check` succeeds (criu: in the "
-        "pool says "
-        "so)",
+        "needs criu %s, an agent that runs as root, and a kernel for which `criu check` succeeds "
+        "(criu: in the pool says so)",
         pool,
         row->need.gpus > 0
             ? "4 or later with its CUDA plugin, cuda-checkpoint, an NVIDIA driver of 570 or later"

@@ -607,8 +607,7 @@ static void copy_place(struct yaml_reader *r, const char *key, const char *value
     if (!str_copy(dst, size, value ? value : own))
         yaml_reader_fail(r, NULL,
             "%s: the default in this state directory, %sSTATE%s, has %zu bytes and may have %zu: "
-            "set a "
-            "shorter one with %s:",
+            "set a shorter one with %s:",
             key, before, after, strlen(own), size - 1, key);
     free(own);
 }

@@ -14,9 +14,14 @@
  * secrets. New reference. */
 json_t *pool_settings(const struct config_pool *p);
 
-/* {"pools": [{"pool", "change": "added" | "changed" | "removed", "keys": [{"key", "old", "new"}...],
- * "offers_added": ["us-east-1a g6.xlarge spot"...], "offers_withdrawn": [...]}...], "limits":
- * [{"key", "old", "new"}...]}; what is the same is left out. New reference. */
+/* Returns a new reference; unchanged pools and keys are left out:
+ *
+ *   {"pools": [{"pool", "change": "added" | "changed" | "removed",
+ *               "keys": [{"key", "old", "new"}...],
+ *               "offers_added": ["us-east-1a g6.xlarge spot"...],
+ *               "offers_withdrawn": [...]}...],
+ *    "limits": [{"key", "old", "new"}...]}
+ */
 json_t *pools_diff(const struct config *before, const struct config *after);
 
 /* True unless the diff is empty. */

@@ -5,16 +5,13 @@
  *
  * What the planner remembers, and why it stays true:
  *  - of a kind: the growth count at which it fitted nowhere. Until a node grows it still fits
- *    nowhere, and
- * then only the nodes that grew since need to be looked at.
+ *    nowhere, and then only the nodes that grew since need to be looked at.
  *  - when the cursor was last behind all: then no kind fits anywhere but on the nodes that have
- *    grown since, and those are looked at that need no more
- * than one of them has, and those that are new or have another first shape. So what one end has it
- * do does not grow with the queue.
+ *    grown since, and those are looked at that need no more than one of them has, and those that
+ *    are new or have another first shape. So what one end has it do does not grow with the queue.
  *  - the cursor: no kind whose first shape stands before it fits anywhere. It stays true until a
- *    node grows, a job comes back
- * to its place or the places change (rewind): placing takes room away, and a shape that has just
- * come into the queue sets the cursor back to itself.
+ *    node grows, a job comes back to its place or the places change (rewind): placing takes room
+ *    away, and a shape that has just come into the queue sets the cursor back to itself.
  *  - the launches that a state of demand and supply calls for (launch.c).
  */
 #include "scheduler/core/planner.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Has the rows of the outbox (scheduler/core/lifecycle/notify.h) delivered: those that are due are handed to
- * a port, at most OUTBOX_AT_ONCE at a time, and what became of them is posted to the tick. At least
- * once: what was under way when belayd died is done again. Runs on vtables only, in the daemon and
- * in the simulator alike.
+ * Has the rows of the outbox (scheduler/core/lifecycle/notify.h) delivered: those that are due are
+ * handed to a port, at most OUTBOX_AT_ONCE at a time, and what became of them is posted to the
+ * tick. At least once: what was under way when belayd died is done again. Runs on vtables only, in
+ * the daemon and in the simulator alike.
  */
 #ifndef BELAY_SCHEDULER_OUTBOX_H
 #define BELAY_SCHEDULER_OUTBOX_H

@@ -4,9 +4,8 @@
  *  1. A launch call is made only for an INTENDED row that is committed, with the row's own token.
  *  2. At most one launch and one terminate call an instance are under way.
  *  3. A refusal is believed only if no earlier try of that launch can have made a machine: one that
- *     was not answered may
- * have, and who may not call any more is refused whatever there is. Else the listings
- * (provision_sweep.c) have to say that there is none.
+ *     was not answered may have, and who may not call any more is refused whatever there is. Else
+ *     the listings (provision_sweep.c) have to say that there is none.
  *
  * It deliberately does not decide: which offer, how long to avoid one that refused, and when an
  * instance should end are the core's.

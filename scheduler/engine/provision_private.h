@@ -90,8 +90,8 @@ void provision_terminate(struct work *w, const struct instance *i);
  * one of the pool is being read. */
 bool provision_read_console(struct provision *p, const struct instance *i);
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c);
+/* c: as listed; NULL: it is not */
 void provision_post_gone(
-    /* c: as listed; NULL: it is not */
     struct provision *p, int64_t instance, const struct cloud_instance *c, const char *text);
 
 /* ---- provision_sweep.c ---- */

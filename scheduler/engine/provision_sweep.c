@@ -2,11 +2,9 @@
  *
  * What the providers say unasked: the sweep over their lists, and their prices. Invariants:
  *  1. What the provider lists under our tag is matched by token, then by id; what matches no live
- *     row is
- * terminated.
+ *     row is terminated.
  *  2. Nothing is concluded from a listing that began before the last call for that instance ended:
- *     what is listed
- * while its launch is under way may still be refused.
+ *     what is listed while its launch is under way may still be refused.
  *
  * What follows from a listing is done by provision.c.
  */

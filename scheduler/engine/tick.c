@@ -4,8 +4,7 @@
  *  1. The model changes only inside run(), and run() starts only when no commit is under way.
  *  2. A reply or an effect happens only after the commit of the turn that caused it.
  *  3. A turn that changed nothing needs no commit: its replies leave at once (what they tell is on
- *     disk
- * already).
+ *     disk already).
  *
  * It deliberately knows nothing of who posts and what the effects are.
  */
@@ -268,9 +267,7 @@ static void refuse_inbox(struct tick *t)
         if (p->reply) {
             err_set(&p->e, ERR_NO_SPACE,
                 "belayd cannot store anything: the disk that holds its state is full; free some "
-                "space there "
-                "and try "
-                "again (running jobs go on)");
+                "space there and try again (running jobs go on)");
             p->reply(p->ctx, &p->e, 0);
         }
         post_free(p);

@@ -30,8 +30,7 @@ bool syncer_is_synced(const struct syncer *s, const char *path);
 /* e is NULL when all that was told before syncer_wait is on disk; else what could not be made so,
  * which is tried once only. */
 typedef void (*syncer_fn)(void *ctx, const struct err *e);
-void syncer_wait(
-    /* fn runs on the loop, exactly once, never inside */
-    struct syncer *s, syncer_fn fn, void *ctx);
+/* fn runs on the loop, exactly once, never inside */
+void syncer_wait(struct syncer *s, syncer_fn fn, void *ctx);
 
 #endif

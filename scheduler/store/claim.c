@@ -82,9 +82,8 @@ static int refuse_torn(struct look *k, struct err *e)
     k->found = FOUND_ANOTHERS;
     return err_set(e, ERR_CONFIG,
         "the store %.160s cannot be claimed: %.160s. Nothing was changed. Put the marker back from "
-        "a "
-        "copy, or use another store (store:) or cluster name (cluster:); if no other cluster uses "
-        "it, belay checkpoint adopt",
+        "a copy, or use another store (store:) or cluster name (cluster:); if no other cluster "
+        "uses it, belay checkpoint adopt",
         k->url, why.text);
 }
 

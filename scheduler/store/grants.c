@@ -2,9 +2,9 @@
  *
  * See grants.h.
  *
- *   give --> none yet: fetch ---- made: given to the agent ----> timer, at half of its life --> fetch ...
- *                        ^  \---- failed: told once ------------> timer, backoff ----+
- *                        +------------------------------------------------------------+
+ *   give --> none yet: fetch ---- made: sent to the agent -----> timer, half of its life --> fetch
+ *                        ^  \---- failed: reported once -------> timer, backoff ----+
+ *                        +----------------------------------------------------------+
  *
  * A fetch looks at the model first: an attempt that does not live has its grant dropped. The timer
  * is jittered, and no more than UNDER_WAY_MAX fetches go at a time, so that many attempts do not
@@ -95,8 +95,7 @@ int grants_check(const struct grants_options *o, struct err *e)
     if (!s3_place_is_one(o->store, NULL))
         return err_set(e, ERR_INVALID,
             "a store in a directory has no credentials: store_credentials: job is for s3://, gs:// "
-            "and "
-            "az://");
+            "and az://");
     int rc = s3_place_parse(o->store, &p, e);
     if (rc != 0)
         return rc;
@@ -328,9 +327,7 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
     }
     if (kind_of(&g->place) == SCOPED_AZURE)
         log_warn("a job's credentials for the store reach every blob of the container: Azure signs "
-                 "nothing "
-                 "smaller "
-                 "(docs/clouds/azure.md)",
+                 "nothing smaller (docs/clouds/azure.md)",
             log_s("store", g->place.shown));
     *ret_grants = g;
     return 0;

@@ -20,8 +20,8 @@
 /* Borrowed until destroy. */
 struct grants_options {
     const char *store, *cluster;
-    const char *role_arn, *kms_key,
-        *sts_url;    /* NULL: none; kms_key: that of the store's URL, if it is an ARN */
+    /* NULL: none; kms_key: that of the store's URL, if it is an ARN */
+    const char *role_arn, *kms_key, *sts_url;
     int64_t life_ms; /* 0: the usual */
     struct tick *tick;
     struct timers *timers;

@@ -14,9 +14,8 @@ struct sweeper;
 struct sweeper_options {
     uv_loop_t *loop;
     struct timers *timers;
-    struct http_client
-        /* for credentials of a store over a network: environment, file, or this machine's role */
-        *http;
+    /* for credentials of a store over a network: environment, file, or this machine's role */
+    struct http_client *http;
     const char *store, *cluster;
     /* whose the store has to be, or nothing is cleaned there; NULL: anybody's */
     const char *cluster_uid;

@@ -220,10 +220,8 @@ static void a_dump_that_fails_is_told_and_the_program_goes_on(void **state)
     assert_string_equal(
         world_told(w, 1)->save_error, "criu dump failed with exit code 1: cannot seize 1000");
     assert_true(was_called("--leave-running"));
-    set_mode(
-        /* what it calls success lacks the job's files: it is stored, and found wanting at the
-         * restore */
-        "hookless");
+    /* The dump reports success but lacks the job's files: it is stored, and the restore fails. */
+    set_mode("hookless");
     world_until(w, has_checkpoint, 1, "the next one is stored");
     set_mode("");
     world_kill_agent(w, SIGKILL);
@@ -270,9 +268,7 @@ static void what_does_not_come_back_begins_again(void **state)
 {
     check_refused(state, "missing", "",
         "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to "
-        "open "
-        "inventory.img: No "
-        "such file");
+        "open inventory.img: No such file");
 }
 
 static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)

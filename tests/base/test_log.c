@@ -99,9 +99,8 @@ static void values_and_lines_are_cut(void **state)
     char control[LOG_VALUE_MAX];
     memset(control, 1, sizeof(control) - 1);
     control[sizeof(control) - 1] = 0;
-    log_info(
-        /* 4 bytes each when escaped */
-        "m", log_s("a", control), log_s("b", control), log_s("c", control));
+    /* 4 bytes each when escaped */
+    log_info("m", log_s("a", control), log_s("b", control), log_s("c", control));
     assert_int_equal(strlen(sink.line), LOG_LINE_MAX - 1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every store of objects promises (ckpt/store/store.h), as tests of an empty one. Each fails the
- * test that calls it.
+ * What every store of objects promises (ckpt/store/store.h), as tests of an empty one. Each fails
+ * the test that calls it.
  */
 #ifndef BELAY_TESTS_CKPT_STORE_CONTRACT_H
 #define BELAY_TESTS_CKPT_STORE_CONTRACT_H

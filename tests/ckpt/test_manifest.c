@@ -334,8 +334,7 @@ static void chunks_that_do_not_hold_the_files_are_refused(void **state)
         CHUNK_("5", "0"), (CHUNK_("0", "0") NEXT CHUNK_("5", "5")),
         (CHUNK_("5", "5") NEXT CHUNK_("1", "1")), CHUNK_("4194305", "5"),
         "{\"sha256\":\"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD\",\"size\":"
-        "5,"
-        "\"stored\":5}",
+        "5,\"stored\":5}",
         "{\"sha256\":\"../../../x\",\"size\":5,\"stored\":5}", "{\"size\":5,\"stored\":5}", "null"};
     struct err e;
 

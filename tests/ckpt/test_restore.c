@@ -279,9 +279,8 @@ static void killed_at_any_moment_it_is_gone_on_with(void **state)
 
         assert_true(i < 20 * KILLS);
         n_killed += was_killed;
-        limit_ns +=
-            /* half come to their end */
-            was_killed && limit_ns < 900000000 ? limit_ns / 20 : -limit_ns / 10;
+        /* half come to their end */
+        limit_ns += was_killed && limit_ns < 900000000 ? limit_ns / 20 : -limit_ns / 10;
         if (i % 3 == 0) /* else once more where it is */
             continue;
         reused += restore_near(s, "/nowhere").stats.reused_bytes;

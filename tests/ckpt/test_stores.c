@@ -244,9 +244,8 @@ static void prepare_second(struct world *w)
 
     prepare_one(w);
     write_text(w->s.tree, "new", "x");
-    write_random(
-        /* a chunk of its own, which the other one does not take along */
-        w->s.tree, "large", MIB, 1);
+    /* a chunk of its own, which the other one does not take along */
+    write_random(w->s.tree, "large", MIB, 1);
     save(&w->s, 1, 2);
     OK(ckpt_fence(&w->s.job, 2, &e));
 }

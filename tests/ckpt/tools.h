@@ -63,9 +63,8 @@ struct ckpt_stats save(struct scratch *s, int64_t attempt, int64_t sequence);
 /* to out; fails on errors */
 struct ckpt_restored restore(struct scratch *s, int64_t before_attempt);
 
-int clean_job(
-    /* ckpt_clean of the newest */
-    const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
+/* ckpt_clean of the newest */
+int clean_job(const struct ckpt_job *j, int64_t attempt, int keep, struct err *e);
 
 /* All objects of the store in files, to put them back as they were. Zeroed is empty. */
 #define SNAPSHOT_MAX 32

@@ -180,8 +180,7 @@ static void in_a_work_tree_git_says_what_is_sent(void **state)
     if (system("git --version >/dev/null 2>&1") != 0)
         skip();
     shell(p, "git init -q . && mkdir -p sub/out && touch tracked.log sub/new sub/out/o gone "
-             "more.tmp && git "
-             "add -f tracked.log gone && rm gone && "
+             "more.tmp && git add -f tracked.log gone && rm gone && "
              "echo '*.log' >.gitignore && echo /out >sub/.gitignore && touch other.log");
     check(p, ".gitignore more.tmp sub sub/.gitignore sub/new tracked.log ");
     shell(p, "echo '*.tmp' >.belayignore && echo 'sub' >>.belayignore");

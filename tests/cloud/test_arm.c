@@ -251,8 +251,7 @@ static void paths_are_escaped(void **state)
         "/api/retail/"
         "prices?api-version=2023-01-01-preview&$filter=serviceName%20eq%20%27Virtual%20Machines%27"
         "%20and%20priceType%20eq%20%27Consumption%27%20and%20armRegionName%20eq%20%27eastus%27%"
-        "20and%20"
-        "armSkuName%20eq%20%27Standard_D8s_v5%27");
+        "20and%20armSkuName%20eq%20%27Standard_D8s_v5%27");
     buf_deinit(&out);
 }
 
@@ -470,8 +469,7 @@ static void a_failed_machine_says_why_in_its_view(void **state)
 {
     static const char why[] =
         "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{"
-        "\"code\":"
-        "\"ProvisioningState/failed/AllocationFailed\",\"message\":\"no\"}]}}}";
+        "\"code\":\"ProvisioningState/failed/AllocationFailed\",\"message\":\"no\"}]}}}";
     static const char silent[] = "{\"properties\":{\"provisioningState\":\"Failed\"}}";
     static const char fine[] = "{\"properties\":{\"provisioningState\":\"Succeeded\"}}";
     struct err e;
@@ -523,15 +521,11 @@ static void malformed_replies_are_refused(void **state)
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
         "\"properties\":{}}]}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"\",\"location\":\"eastus\","
-        "\"properties\":"
-        "{\"hardwareProfile\":{\"vmSize\":\"s\"}}}]}",
-        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
-        "\"properties\":"
-        "{\"hardwareProfile\":{\"vmSize\":\"s\"},\"timeCreated\":\"today\"}}]}",
-        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
-        "\"zones\":["
-        "7],"
         "\"properties\":{\"hardwareProfile\":{\"vmSize\":\"s\"}}}]}",
+        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
+        "\"properties\":{\"hardwareProfile\":{\"vmSize\":\"s\"},\"timeCreated\":\"today\"}}]}",
+        "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
+        "\"zones\":[7],\"properties\":{\"hardwareProfile\":{\"vmSize\":\"s\"}}}]}",
         "{\"value\":[{\"tags\":{\"belay:cluster\":\"lab\"},\"name\":\"a\",\"location\":\"eastus\","
         "\"properties\":"
         "{\"hardwareProfile\":{\"vmSize\":\"s\"},\"instanceView\":{\"statuses\":[{}]}}}]}",
@@ -610,8 +604,7 @@ static void refusals_are_told_apart(void **state)
         {409, "{\"error\":{\"code\":\"Conflict\",\"message\":\"m\"}}", ERR_UNAVAILABLE},
         {409,
             "{\"error\":{\"code\":\"Conflict\",\"message\":\"m\",\"details\":[{\"code\":"
-            "\"QuotaExceeded\","
-            "\"message\":\"n\"}]}}",
+            "\"QuotaExceeded\",\"message\":\"n\"}]}}",
             ERR_QUOTA},
         {409, "{\"error\":{\"code\":\"AnotherOperationInProgress\",\"message\":\"m\"}}",
             ERR_UNAVAILABLE},

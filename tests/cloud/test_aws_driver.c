@@ -308,8 +308,8 @@ static void volumes_that_are_denied_name_the_permission(void **state)
     finish(g, ERR_DENIED);
     assert_string_equal(g->e.text,
         "aws DescribeVolumes, us-east-1: it needs the permission ec2:DescribeVolumes: EC2 refused: "
-        "UnauthorizedOperation: "
-        "You are not authorized.; to do: the policy in docs/clouds/aws.md lists what is needed");
+        "UnauthorizedOperation: You are not authorized.; to do: the policy in docs/clouds/aws.md "
+        "lists what is needed");
 }
 
 static void half_a_listing_is_an_error(void **state)
@@ -508,8 +508,7 @@ static void list_fleets_instance(struct rig *g, int status, const char *tidied)
 {
     fake_http_add(&g->http, 200,
         "<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</"
-        "instanceId>"
-        "<instanceState><code>16</code></instanceState><clientToken>belay-lab-17</"
+        "instanceId><instanceState><code>16</code></instanceState><clientToken>belay-lab-17</"
         "clientToken><tagSet><item>"
         "<key>belay:cluster</key><value>lab</value></item></tagSet></item></instancesSet></item>"
         "</reservationSet></DescribeInstancesResponse>");
@@ -576,9 +575,7 @@ static void termination_is_confirmed(void **state)
     finish(g, 0);
     fake_http_add(&g->http, 400,
         "<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code><Message>no</Message></"
-        "Error></"
-        "Errors>"
-        "</Response>");
+        "Error></Errors></Response>");
     g->driver->ops->terminate(g->driver, "us-east-1", ids, 2, on_done, g);
     finish(g, ERR_NOT_FOUND);
 }

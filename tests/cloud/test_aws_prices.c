@@ -249,8 +249,7 @@ static void refusals_are_told_apart_by_their_code(void **state)
     } cases[] = {
         {400,
             "{\"__type\":\"AccessDeniedException\",\"Message\":\"User: arn:aws:iam::1:user/b is "
-            "not "
-            "authorized\"}",
+            "not authorized\"}",
             ERR_DENIED,
             "AccessDeniedException: User: arn:aws:iam::1:user/b is not authorized; to do: allow "
             "pricing:GetProducts"},

@@ -344,8 +344,7 @@ static void a_network_interface_taken_for_a_leftover_is_made_again(void **state)
     fake_http_add_file(&g->http, 200, "azure_nic.json");
     fake_http_add(&g->http, 400,
         "{\"error\":{\"code\":\"InvalidResourceReference\",\"message\":\"/x/belay-lab-17-nic was "
-        "not "
-        "found\"}}");
+        "not found\"}}");
     launch(g, ERR_UNAVAILABLE);
     ASKED(g, "PUT " NIC, "PUT " VM);
 }
@@ -376,8 +375,7 @@ static void an_operation_may_tell_by_location_or_be_forgotten(void **state)
     fake_http_add(&g->http, 404, "");
     fake_http_add(&g->http, 200,
         "{\"properties\":{\"provisioningState\":\"Failed\",\"instanceView\":{\"statuses\":[{"
-        "\"code\":"
-        "\"ProvisioningState/failed/AllocationFailed\"}]}}}");
+        "\"code\":\"ProvisioningState/failed/AllocationFailed\"}]}}}");
     fake_http_add(&g->http, 202, "");
     launch(g, ERR_NO_CAPACITY);
     ASKED(g, "PUT " NIC, "PUT " VM, "GET " OPERATION, "GET " OPERATION, "GET " OPERATION,
@@ -392,8 +390,7 @@ static void a_slow_network_interface_is_waited_for(void **state)
     fake_http_add(&g->http, 200, "{\"properties\":{\"provisioningState\":\"Succeeded\"}}");
     fake_http_add(&g->http, 200,
         "{\"name\":\"belay-lab-17\",\"location\":\"eastus\",\"properties\":{\"provisioningState\":"
-        "\"Succeeded\","
-        "\"hardwareProfile\":{\"vmSize\":\"Standard_NC4as_T4_v3\"}}}");
+        "\"Succeeded\",\"hardwareProfile\":{\"vmSize\":\"Standard_NC4as_T4_v3\"}}}");
     launch(g, 0);
     ASKED(g, "PUT " NIC, "GET " NIC, "PUT " VM);
 }
@@ -459,9 +456,7 @@ static void listing_follows_all_pages_and_keeps_our_own(void **state)
         "GET " VMS "?api-version=2022-08-01",
         "GET "
         "https://management.azure.com:443/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/"
-        "resourceGroups/"
-        "lab"
-        "/providers/Microsoft.Compute/"
+        "resourceGroups/lab/providers/Microsoft.Compute/"
         "virtualMachines?api-version=2022-08-01&$skiptoken=belay-lab-2%2F%21%21",
         "GET " ENDPOINT
         "/subscriptions/8a6f2c1e-0b0d-4e5f-9f3a-5d2b7c9e1a44/providers/Microsoft.Compute"
@@ -688,8 +683,7 @@ static void refused_principals_say_so(void **state)
     create(g);
     fake_http_route(&g->http, "POST", TOKEN_PATH, 401,
         "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS7000215: Invalid client "
-        "secret "
-        "provided.\"}");
+        "secret provided.\"}");
     launch(g, ERR_DENIED);
     assert_non_null(strstr(g->got.e.text, "AADSTS7000215"));
     assert_int_equal(fake_http_count(&g->http, "PUT", ""), 0);
@@ -703,9 +697,7 @@ static void a_machine_has_an_identity_of_its_own(void **state)
     g->options.metadata_url = "http://127.0.0.1:1338/";
     fake_http_route(&g->http, "GET", "&client_id=client-2", 200,
         "{\"access_token\":\"eyJ.T0.k\",\"expires_in\":\"86399\",\"expires_on\":\"1787486399\","
-        "\"token_"
-        "type\":"
-        "\"Bearer\"}");
+        "\"token_type\":\"Bearer\"}");
     create(g);
     fake_http_add(&g->http, 202, "");
     static const char *const ids[] = {"belay-lab-17"};

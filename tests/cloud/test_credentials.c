@@ -405,15 +405,12 @@ static void role_replies_of_the_wrong_shape_are_refused(void **state)
         "[]",
         "{\"Code\":\"Success\"}",
         "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":123456,\"Token\":\"t\",\"Expiration\":\"2026-"
-        "08-22T18:00:"
-        "00Z\"}",
+        "08-22T18:00:00Z\"}",
         "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\",\"Token\":\"t\",\"Expiration\":\"soon\"}",
         "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s\\n\",\"Token\":\"t\",\"Expiration\":\"2026-"
-        "08-22T18:"
-        "00:00Z\"}",
+        "08-22T18:00:00Z\"}",
         "{\"AccessKeyId\":\"\",\"SecretAccessKey\":\"s\",\"Token\":\"t\",\"Expiration\":\"2026-08-"
-        "22T18:00:"
-        "00Z\"}",
+        "22T18:00:00Z\"}",
         NULL,
     };
     struct aws_credentials c;

@@ -46,14 +46,11 @@ static void spot_launch_says_all_that_matters(void **state)
         "Action=RunInstances&Version=2016-11-15&ImageId=ami-0a1b&InstanceType=g6.xlarge&MinCount=1&"
         "MaxCount=1"
         "&ClientToken=belay-lab-17&Placement.AvailabilityZone=us-east-1b&SubnetId=subnet-0c&"
-        "SecurityGroupId."
-        "1=sg-0d"
-        "&IamInstanceProfile.Name=agent&UserData=IyEvYmluL3NoCg%3D%3D&"
+        "SecurityGroupId.1=sg-0d&IamInstanceProfile.Name=agent&UserData=IyEvYmluL3NoCg%3D%3D&"
         "InstanceInitiatedShutdownBehavior="
         "terminate"
         "&InstanceMarketOptions.MarketType=spot&InstanceMarketOptions.SpotOptions.SpotInstanceType="
-        "one-time"
-        "&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=terminate"
+        "one-time&InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=terminate"
         "&MetadataOptions.HttpEndpoint=enabled&MetadataOptions.HttpTokens=required"
         "&MetadataOptions.HttpPutResponseHopLimit=1"
         "&BlockDeviceMapping.1.DeviceName=%2Fdev%2Fxvda&BlockDeviceMapping.1.Ebs.VolumeSize=100"
@@ -171,12 +168,9 @@ static void fleets_that_are_malformed_are_refused(void **state)
         "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item/></instanceIds></item>"
         "</fleetInstanceSet></CreateFleetResponse>",
         "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item><item>i-2</"
-        "item></"
-        "instanceIds>"
-        "</item></fleetInstanceSet></CreateFleetResponse>",
+        "item></instanceIds></item></fleetInstanceSet></CreateFleetResponse>",
         "<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></"
-        "item>"
-        "<item><instanceIds><item>i-2</item></instanceIds></item></fleetInstanceSet></"
+        "item><item><instanceIds><item>i-2</item></instanceIds></item></fleetInstanceSet></"
         "CreateFleetResponse>"};
     struct ec2_fleet *f = mem_alloc(sizeof(*f));
     struct err e;
@@ -253,8 +247,7 @@ static void list_requests_are_numbered_from_one(void **state)
     assert_int_equal(ec2_build_spot_prices(types, 2, noon, &out, &e), 0);
     assert_string_equal(buf_str(&out),
         "Action=DescribeSpotPriceHistory&Version=2016-11-15&InstanceType.1=g6.xlarge&InstanceType."
-        "2=m6i."
-        "xlarge"
+        "2=m6i.xlarge"
         "&ProductDescription.1=Linux%2FUNIX&StartTime=2026-08-22T12%3A00%3A00Z&MaxResults=500");
     assert_int_equal(ec2_build_terminate_instances(ids, 0, &out, &e), ERR_INVALID);
     assert_int_equal(
@@ -667,8 +660,8 @@ static void refusals_do_not_repeat_what_is_secret_or_noise(void **state)
         "x-amz-security-token:SESSION</Message></Error></Errors></Response>";
     static const char denied[] =
         "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not "
-        "authorized. Encoded "
-        "authorization failure message: AAAABBBB</Message></Error></Errors></Response>";
+        "authorized. Encoded authorization failure message: "
+        "AAAABBBB</Message></Error></Errors></Response>";
     enum ec2_remedy remedy;
     struct err e;
     (void)state;

@@ -47,15 +47,13 @@ static void spot_launch_asks_for_deletion_at_its_end(void **state)
         "\"sourceImage\":\"projects/lab-123/global/images/node\","
         "\"diskType\":\"zones/us-central1-a/diskTypes/pd-balanced\","
         "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-"
-        "0123456789abcdef-17\"}"
-        "}}],"
+        "0123456789abcdef-17\"}}}],"
         "\"networkInterfaces\":[{\"network\":\"global/networks/default\","
         "\"accessConfigs\":[{\"type\":\"ONE_TO_ONE_NAT\"}]}],"
         "\"metadata\":{\"items\":[{\"key\":\"startup-script\",\"value\":\"#!/bin/sh\\necho "
         "\\\"hello\\\"\\n\"}]},"
         "\"labels\":{\"belay-cluster\":\"0123456789abcdef\",\"belay-instance\":\"belay-"
-        "0123456789abcdef-17\"}"
-        "}");
+        "0123456789abcdef-17\"}}");
     free(body);
 }
 
@@ -116,8 +114,7 @@ static void attached_gpus_are_asked_for_by_the_zones_name_of_them(void **state)
         "\"machineType\":\"zones/us-central1-a/machineTypes/n1-standard-16\","
         "\"guestAccelerators\":[{"
         "\"acceleratorType\":\"projects/lab-123/zones/us-central1-a/acceleratorTypes/"
-        "nvidia-tesla-t4\","
-        "\"acceleratorCount\":2}],"
+        "nvidia-tesla-t4\",\"acceleratorCount\":2}],"
         "\"scheduling\":{\"provisioningModel\":\"STANDARD\",\"automaticRestart\":false,"
         "\"onHostMaintenance\":\"TERMINATE\"},\"disks\":";
     if (!str_starts(body, expected))

@@ -619,8 +619,7 @@ static void wrong_clock_is_mended_by_googles(void **state)
     create(g);
     fake_http_add(&g->http, 400,
         "{\"error\":\"invalid_grant\",\"error_description\":\"Invalid JWT: Token must be a "
-        "short-lived "
-        "token\"}");
+        "short-lived token\"}");
     fake_http_with(&g->http, "Date: Sat, 22 Aug 2026 13:00:00 GMT");
     terminate(g, ERR_DENIED);
     assert_int_equal(issued_at(g, 0), NOON_MS / 1000);

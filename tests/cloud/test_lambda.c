@@ -160,12 +160,10 @@ static void of_two_under_one_token_the_living_one_is_taken(void **state)
     static const char two[] =
         "{\"data\":[{\"id\":\"a\",\"status\":\"terminated\",\"region\":{\"name\":\"us-west-2\"},"
         "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}"
-        ","
-        "{\"key\":\"belay:instance\",\"value\":\"x\"}]},"
+        ",{\"key\":\"belay:instance\",\"value\":\"x\"}]},"
         "{\"id\":\"b\",\"status\":\"active\",\"region\":{\"name\":\"us-west-2\"},"
         "\"instance_type\":{\"name\":\"t\"},\"tags\":[{\"key\":\"belay:cluster\",\"value\":\"lab\"}"
-        ","
-        "{\"key\":\"belay:instance\",\"value\":\"x\"}]}]}";
+        ",{\"key\":\"belay:instance\",\"value\":\"x\"}]}]}";
     create(g);
     fake_http_add(&g->http, 200, two);
     launch(g, "x", 0);
@@ -526,16 +524,11 @@ static void malformed_replies_are_errors(void **state)
         "{\"data\":{\"instance_ids\":[\"\"]}}", "{\"data\":{\"instance_ids\":[\"a\",\"b\"]}}",
         "{\"data\":{\"terminated_instances\":{}}}",
         "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":\"r\",\"instance_type\":{"
-        "\"name\":\"t\"}}]"
-        "}",
+        "\"name\":\"t\"}}]}",
         "{\"data\":[{\"id\":\"\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_"
-        "type\":{"
-        "\"name\":"
-        "\"t\"}}]}",
+        "type\":{\"name\":\"t\"}}]}",
         "{\"data\":[{\"id\":\"a\",\"status\":\"active\",\"region\":{\"name\":\"r\"},\"instance_"
-        "type\":{"
-        "\"name\":"
-        "\"t\"},\"tags\":{}}]}",
+        "type\":{\"name\":\"t\"},\"tags\":{}}]}",
         NULL};
     const char *id = "a";
     (void)state;

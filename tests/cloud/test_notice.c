@@ -30,10 +30,8 @@ static int setup(void **state)
     fake_http_route(&g->http, "GET", REBALANCE, 404, "");
     fake_http_route(&g->http, "GET", DOCUMENT, 200,
         "{\"accountId\":\"111122223333\",\"availabilityZone\":\"us-east-1b\",\"instanceId\":\"i-"
-        "0abc\","
-        "\"instanceType\":\"g6.xlarge\",\"region\":\"us-east-1\",\"version\":\"2017-09-30\","
-        "\"kernelId\":"
-        "null}");
+        "0abc\",\"instanceType\":\"g6.xlarge\",\"region\":\"us-east-1\",\"version\":\"2017-09-30\","
+        "\"kernelId\":null}");
     fake_http_route(&g->http, "GET", LIFE_CYCLE, 200, "spot");
     *state = g;
     return 0;

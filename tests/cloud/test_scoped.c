@@ -70,8 +70,7 @@ static void policy_allows_what_the_store_does_below_the_prefix(void **state)
         "\"arn:aws:s3:::lab-checkpoints/belay/lab/jobs/7/"
         "*\"},{\"Effect\":\"Allow\",\"Action\":\"s3:ListBucket\","
         "\"Resource\":\"arn:aws:s3:::lab-checkpoints\",\"Condition\":{\"StringLike\":{\"s3:"
-        "prefix\":"
-        "\"belay/lab/jobs/7/*\"}}}]}");
+        "prefix\":\"belay/lab/jobs/7/*\"}}}]}");
     buf_clear(&text);
     s.role_arn = "arn:aws-cn:iam::111122223333:role/x";
     s.kms_key = "arn:aws-cn:kms:cn-north-1:111122223333:key/1-2";
@@ -115,8 +114,7 @@ static void roles_replies_are_parsed(void **state)
         "<AssumeRoleResponse/>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId>"
         "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken></Credentials></"
-        "AssumeRoleResult>"
-        "</AssumeRoleResponse>",
+        "AssumeRoleResult></AssumeRoleResponse>",
         "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A B</AccessKeyId>"
         "<SecretAccessKey>b</SecretAccessKey><SessionToken>c</"
         "SessionToken><Expiration>2026-08-22T13:00:00Z"

@@ -174,8 +174,7 @@ static void malformed_authorization_is_refused(void **state)
         "AWS4-HMAC-SHA256 Credential=AK/202608221/r/ec2/aws4_request, SignedHeaders=host, "
         "Signature=ab",
         "AWS4-HMAC-SHA256 Credential=AK/20260822/r/ec2/aws4_request, SignedHeaders=host, "
-        "Signature=ab, "
-        "More=1",
+        "Signature=ab, More=1",
         NULL,
     };
     struct sigv4_claim claim;

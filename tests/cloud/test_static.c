@@ -601,9 +601,7 @@ static void replies_that_are_not_whole_are_errors(void **state)
         "e\",\"token\":\"t\",\"cluster\":\"c\",\"state\":\"running\","
         "\"since_ms\":1},\"last\":null}",
         "{\"host\":1,\"claim\":{\"id\":\"0123456789abcdef\",\"token\":\"t\",\"cluster\":\"c\","
-        "\"state\":"
-        "\"dancing\","
-        "\"since_ms\":1},\"last\":null}",
+        "\"state\":\"dancing\",\"since_ms\":1},\"last\":null}",
         "Welcome to rack1!\n{\"host\":1,\"claim\":null,\"last\":null}", NULL};
     struct static_report r;
     struct err e;

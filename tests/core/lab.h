@@ -105,9 +105,8 @@ bool lab_decision(struct lab *l, struct event *ret_event); /* the next one, not 
 
 /* What changed since the last lab_take. */
 void lab_take(struct lab *l);
-const struct history_row *lab_history(
-    /* the last of this kind, or NULL */
-    const struct lab *l, const char *kind);
+/* the last of this kind, or NULL */
+const struct history_row *lab_history(const struct lab *l, const char *kind);
 const struct job_row *lab_row(const struct lab *l, int64_t job); /* the last of this job, or NULL */
 const struct instance_row *lab_instance_row(const struct lab *l, int64_t instance);
 int64_t lab_node_of(const struct lab *l, int64_t job); /* CORE_ID_NONE: not placed */

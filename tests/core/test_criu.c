@@ -89,13 +89,11 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     int64_t a = lab_join(&l, "a", 4);
     refused(&l, criu_job(0),
         "--checkpoint criu: no machine that the job may use can do that; a: its agent does not say "
-        "what CRIU "
-        "can do there");
+        "what CRIU can do there");
     tell(&l, a, CRIU_NO, "criu 3.17.1: criu check failed with exit code 1: no vDSO");
     refused(&l, criu_job(0),
         "--checkpoint criu: no machine that the job may use can do that; a: criu 3.17.1: criu "
-        "check failed "
-        "with exit code "
+        "check failed with exit code "
         "1: no vDSO");
     struct job_row several = criu_job(0);
     several.nodes = 2;
@@ -114,8 +112,7 @@ static void what_can_never_be_done_is_refused_with_the_reason(void **state)
     STR_COPY(r.pool, "burst");
     refused(&l, r,
         "--checkpoint criu: no machine that the job may use can do that; burst: its configuration "
-        "says criu: "
-        "no");
+        "says criu: no");
     p.criu = CRIU_CPU;
     lab_set_pool(&l, p);
     lab_submit(&l, &r);
@@ -136,8 +133,7 @@ static void gpus_need_more(void **state)
     lab_set_pool(&l, p);
     refused(&l, criu_job(1),
         "--checkpoint criu with GPUs: no machine that the job may use can do that; burst: its "
-        "configuration "
-        "says criu: cpu");
+        "configuration says criu: cpu");
     p.criu = CRIU_GPU;
     lab_set_pool(&l, p);
     struct job_row r = criu_job(1);

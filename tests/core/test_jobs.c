@@ -281,9 +281,8 @@ static void a_requeue_saves_stops_and_queues_again(void **state)
     assert_int_equal(row(&r)->state, JOB_PENDING);
     assert_int_equal(row(&r)->end, END_USER);
     assert_int_equal(row(&r)->used[RETRY_FAILED], 0);
-    lab_apply(
-        /* pending: nothing to do */
-        &r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
+    /* pending: nothing to do */
+    lab_apply(&r.l, (struct event){.type = EV_REQUEUE, .requeue = {r.job, "ann"}});
     lab_take(&r.l);
     assert_string_equal(lab_history(&r.l, "requeued")->text,
         "queued again: resumes at step 40 from checkpoint 1.1");

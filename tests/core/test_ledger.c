@@ -226,9 +226,8 @@ static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
     start(&l, 1, 4);
     lab_started(&l, 1);
     lab_wait(&l, HOUR);
-    gone_at(
-        /* a job was running here until now, for all we knew */
-        &l, (struct wall){l.now.wall.ms - HOUR / 2});
+    /* a job was running here until now, for all we knew */
+    gone_at(&l, (struct wall){l.now.wall.ms - HOUR / 2});
     lab_take(&l);
     assert_int_equal(sum(&l, LEDGER_LOST).ms, HOUR); /* of its time */
     assert_int_equal(sum(&l, LEDGER_LOST).node_ms, HOUR / 2);
@@ -242,9 +241,8 @@ static void the_provider_is_believed_as_far_as_it_can_be_true(void **state)
     lab_wait(&l, 5000);
     lab_launched(&l, 1);
     lab_wait(&l, 90000);
-    gone_at(
-        /* it never joined, and ended as soon as it was launched */
-        &l, (struct wall){l.now.wall.ms - 92000});
+    /* it never joined, and ended as soon as it was launched */
+    gone_at(&l, (struct wall){l.now.wall.ms - 92000});
     lab_take(&l);
     assert_int_equal(all_uusd(&l), 0);
     lab_deinit(&l);

@@ -563,9 +563,8 @@ static void after_a_drought_a_job_returns_to_spot(void **state)
     wait_with_heartbeats(&l, 10000);
     assert_int_equal(lab_plan(&l), 1);
     assert_int_equal(model_instance(l.m, 3)->row.market, MARKET_SPOT);
-    assert_int_equal(
-        /* it goes on until there is a place */
-        job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING);
+    /* it goes on until there is a place */
+    assert_int_equal(job_attempt(model_job(l.m, 1))->row.state, ATTEMPT_RUNNING);
     lab_bring_up(&l, 3, 4);
     assert_int_equal(lab_plan(&l), 1);
     const struct attempt *a = job_attempt(model_job(l.m, 1));

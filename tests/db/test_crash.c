@@ -300,9 +300,8 @@ static void what_was_acknowledged_survives_kill_9(void **state)
         int64_t acked = run_and_kill(path, present + 1, 1 + (int64_t)prng_below(&p, 60));
         struct db *d = util_open(path);
         present = count_rows(d, TABLE_JOBS);
-        assert_true(
-            /* at most one had no time to be acknowledged */
-            present == acked || present == acked + 1);
+        /* at most one had no time to be acknowledged */
+        assert_true(present == acked || present == acked + 1);
         assert_int_equal(count_rows(d, TABLE_HISTORY), present);
         int64_t next = 0;
         struct err e;

@@ -211,10 +211,8 @@ static void a_database_of_version_1_opens_with_what_it_held(void **state)
     assert_int_equal(fs_read(TEST_DIR "/schema_v1.sql", 1 << 20, &old, &e), 0);
     buf_printf(&old,
         "INSERT INTO meta (one, belay_version, cluster_uid, secret, next_job) VALUES (1, '0.1.0', "
-        "'abc', "
-        "'def', 42);"
-        "INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, 1, 2, 3, 1, 4, "
-        "NULL, 0, 0, "
+        "'abc', 'def', 42);INSERT INTO attempts VALUES (7, 2, 3, 'ended', 'failed', 'none', 0, 5, "
+        "1, 2, 3, 1, 4, NULL, 0, 0, "
         "0, 9, 9, 'x');"
         "INSERT INTO ledger VALUES (7, 1, 3, 0, 'restore', 1000, 2000, 1000, 5, 0), (7, 2, 3, 0, "
         "'restore', 2000, 3000, 1000, 6, 0);"
@@ -260,8 +258,7 @@ static void a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same(
     assert_int_equal(fs_read(TEST_DIR "/schema_v2.sql", 1 << 20, &old, &e), 0);
     buf_printf(&old,
         "INSERT INTO meta (one, belay_version, cluster_uid, secret) VALUES (1, '0.1.0', 'abc', "
-        "'def');"
-        "INSERT INTO pools (name, elastic, provider, region, max_nodes, idle_timeout_ms, "
+        "'def');INSERT INTO pools (name, elastic, provider, region, max_nodes, idle_timeout_ms, "
         "cooldown_ms, boot_timeout_ms, refusal_backoff_ms, usd_per_hour_uusd)"
         " VALUES ('burst', 1, 'aws', 'r1', 4, 1, 1, 1, 1, 0);"
         "INSERT INTO jobs ("
@@ -269,12 +266,9 @@ static void a_database_of_version_2_opens_and_its_wishes_for_mail_mean_the_same(
         "time_limit_ms, market, method, ckpt_signal, ckpt_every_ms, ckpt_keep, retries_failed, "
         "used_failed, used_node_lost, used_checkpointed, attempts, reclaims, last_good_attempt, "
         "last_good_sequence, save_ms, ckpt_bytes, lost_ms, lost_steps, cost_uusd, "
-        "on_demand_uusd, mail"
-        ") VALUES ("
+        "on_demand_uusd, mail) VALUES ("
         "1, 'x', 'x', 'x', 'x', 'x', 0, 0, 0, 0, 0, 'x', 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
-        "0, 0, 0, 0, 0, 0, 1028"
-        ");"
-        "PRAGMA application_id = %d; PRAGMA user_version = 2",
+        "0, 0, 0, 0, 0, 0, 1028);PRAGMA application_id = %d; PRAGMA user_version = 2",
         DB_APPLICATION_ID);
     util_exec(*state, buf_str(&old));
     buf_deinit(&old);

@@ -654,9 +654,8 @@ static void add_costs(void)
     add_ledger(&b, 2, 2, 1, LEDGER_LOST, DAY_MS, 500, 5);
     add_ledger(&b, 10, 2, 1, LEDGER_USEFUL, DAY_MS + 1, 2000, 20);
     add_ledger(&b, 11, 2, 1, LEDGER_SAVE, 2 * DAY_MS, 100, 1);
-    add_ledger(
-        /* never joined: only the instance knows the pool */
-        &b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70);
+    /* never joined: only the instance knows the pool */
+    add_ledger(&b, 0, 0, 2, LEDGER_BOOT, 2 * DAY_MS, 7000, 70);
     util_commit(d, &b);
 }
 

@@ -239,8 +239,7 @@ static void the_schema_has_exactly_the_columns_of_the_rows(void **state)
         sqlite3_stmt *s;
         snprintf(text, sizeof(text),
             "SELECT name, type, \"notnull\", pk FROM pragma_table_info('%s') WHERE name NOT IN "
-            "('one', "
-            "'belay_version')",
+            "('one', 'belay_version')",
             tables[t].name);
         assert_int_equal(sqlite3_prepare_v2(d->sql, text, -1, &s, NULL), SQLITE_OK);
         for (; sqlite3_step(s) == SQLITE_ROW; n++) {

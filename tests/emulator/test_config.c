@@ -232,8 +232,7 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LAMBDA "    api_keys: [a]\n    file_systems: {data: [x]}\n", "NAME: REGION"},
         {LAMBDA "    api_keys: [a]\n    launch_every_ms: -1\n", "launch_every_ms"},
         {"providers:\n  lambda:\n    api_keys: [a]\n    pools: [{zone: z, type: gpu_1x_a10, spot: "
-         "{capacity: "
-         "1}}]\n",
+         "{capacity: 1}}]\n",
             "no spot instances"},
         {"providers: {aws: {}}\n", "keys"},
         {"providers: {aws: 3}\n", "emulator.yaml:1"},

@@ -41,9 +41,8 @@ static void the_driver_reads_the_price_of_a_type(void **state)
     pricing_build_get_products("us-east-1", TYPE, &body);
     call(&w, PRICING_TARGET, PRICING_CONTENT_TYPE, buf_str(&body), &reply);
     assert_int_equal(reply.status, 200);
-    assert_non_null(
-        /* it passes the filters, and is not the price */
-        strstr(buf_str(&reply.body), "CapacityBlock"));
+    /* it passes the filters, and is not the price */
+    assert_non_null(strstr(buf_str(&reply.body), "CapacityBlock"));
     if (pricing_parse_products(
             buf_str(&reply.body), reply.body.len, "us-east-1", TYPE, &l, page, &e) < 0)
         fail_msg("%s", e.text);

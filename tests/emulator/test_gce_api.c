@@ -209,8 +209,7 @@ static const char *gpu_body(
         "acceleratorTypes/%s\",\"acceleratorCount\":%d}],"
         "\"scheduling\":{\"provisioningModel\":\"%s\",\"onHostMaintenance\":\"TERMINATE\"},"
         "\"disks\":[{\"boot\":true,\"initializeParams\":{\"sourceImage\":\"projects/p/global/"
-        "images/i\"}}],"
-        "\"networkInterfaces\":[{}]}",
+        "images/i\"}}],\"networkInterfaces\":[{}]}",
         name, machine, accelerator, n, is_spot ? "SPOT" : "STANDARD");
     return text;
 }
@@ -264,9 +263,7 @@ static void accelerators_that_do_not_fit_are_refused(void **state)
         {"g2-standard-4", "nvidia-l4", 2, 400, "[g2-standard-4, nvidia-l4] features"},
         {"n1-standard-8", "nvidia-tesla-t4", 8, 400,
             "resource.guestAccelerators[0].acceleratorCount': '8'. Number of accelerator cards "
-            "attached to "
-            "an "
-            "instance must be one of [1, 2, 4]."},
+            "attached to an instance must be one of [1, 2, 4]."},
         {"n1-standard-8", "nvidia-tesla-v100", 3, 400, "[1, 2, 4, 8]"},
         {"n1-standard-16", "nvidia-tesla-v100", 1, 400,
             "'1'. At most 12 vCPUs can be used along with 1 accelerator cards in an instance."},
@@ -331,8 +328,7 @@ static void gpus_sell_out_and_have_quotas(void **state)
     expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 1, true),
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
         "A n1-standard-8 VM instance with 1 nvidia-tesla-t4 accelerator(s) is currently "
-        "unavailable in the "
-        "us-central1-a zone.");
+        "unavailable in the us-central1-a zone.");
     expect_failed(&b, gpu_body("a", "n1-standard-16", "nvidia-tesla-t4", 1, true),
         "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "A n1-standard-16 VM instance with 1 ");
     expect_failed(&b, gpu_body("a", "n1-standard-8", "nvidia-tesla-t4", 0, true),

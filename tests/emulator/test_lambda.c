@@ -199,8 +199,7 @@ static void a_wrong_launch_is_refused_by_what_is_wrong(void **state)
          "}",
             "exactly one"},
         {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
-         "\"ops\","
-         "\"b\"]}",
+         "\"ops\",\"b\"]}",
             "exactly one"},
         {"{\"region_name\":\"us-west-2\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
          "7]}",
@@ -237,8 +236,7 @@ static void a_wrong_launch_is_refused_by_what_is_wrong(void **state)
         bench_expect(b, "POST", BENCH_LAUNCH, bench_body(members[k].more), 400, members[k].text);
     bench_expect(b, "POST", BENCH_LAUNCH,
         "{\"region_name\":\"us-east-1\",\"instance_type_name\":\"gpu_1x_a10\",\"ssh_key_names\":["
-        "\"ops\"],"
-        "\"file_system_names\":[\"data\"]}",
+        "\"ops\"],\"file_system_names\":[\"data\"]}",
         400, "\"instance-operations/launch/file-system-in-wrong-region\"");
     assert_int_equal(b->region.n_instances, 0);
     assert_int_equal(b->region.counts.launches, 0);

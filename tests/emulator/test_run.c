@@ -202,9 +202,8 @@ static void a_machine_whose_last_process_ends_has_powered_off(void **state)
     rig_launch(&r, id, "#!/bin/sh\necho so long\n(sleep 0.2 &)\nexit 0\n");
     rig_wait(&r, "power-off", id);
     rig_wait(&r, "terminated", id);
-    assert_true(
-        /* the orphan was waited for */
-        field(&r, id, "gone_ms") - field(&r, id, "running_ms") >= 200);
+    /* the orphan was waited for */
+    assert_true(field(&r, id, "gone_ms") - field(&r, id, "running_ms") >= 200);
     snprintf(body, sizeof(body), "Action=GetConsoleOutput&InstanceId=%s", id);
     assert_int_equal(rig_call(&r, body, &reply), 200);
     assert_non_null(strstr(buf_str(&reply), "<output>c28gbG9uZwo=</output>")); /* "so long\n" */
@@ -546,8 +545,7 @@ static void the_stock_command_line_works(void **state)
     assert_int_equal(fs_write_atomic(script, "#!/bin/sh\nexec sleep 1000\n", 26, 0600, &e), 0);
     snprintf(arguments, sizeof(arguments),
         "ec2 run-instances --image-id ami-1 --instance-type g6.xlarge --user-data file://%s "
-        "--client-token t1 "
-        "--instance-market-options MarketType=spot --tag-specifications "
+        "--client-token t1 --instance-market-options MarketType=spot --tag-specifications "
         "'ResourceType=instance,Tags=[{Key=belay:cluster,Value=a b}]'",
         script);
     json_t *v = aws_ok(&r, arguments);
@@ -564,8 +562,7 @@ static void the_stock_command_line_works(void **state)
     assert_int_equal(json_array_size(json_object_get(v, "SpotPriceHistory")), 1);
     json_decref(v);
     v = aws_ok(&r, "ec2 get-spot-placement-scores --instance-types g6.xlarge g5.xlarge g4dn.xlarge "
-                   "--target-capacity 1 "
-                   "--single-availability-zone --region-names us-east-1");
+                   "--target-capacity 1 --single-availability-zone --region-names us-east-1");
     const json_t *score = json_array_get(json_object_get(v, "SpotPlacementScores"), 0);
     assert_string_equal(
         json_string_value(json_object_get(score, "AvailabilityZoneId")), "use1-az1");

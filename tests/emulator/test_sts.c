@@ -172,8 +172,7 @@ static void wildcards_lists_and_denials_count(void **state)
         parse("{\"Version\":\"2012-10-17\",\"Statement\":[{" ALLOW("[\"s3:Get*\",\"s3:?utObject\"]",
                   "\"arn:aws:s3:::b/*/x\"") "},"
                                             "{\"Effect\":\"Deny\",\"Action\":\"*\",\"Resource\":\"*"
-                                            "secret*\"}"
-                                            "]}",
+                                            "secret*\"}]}",
             &p),
         0);
     assert_true(policy_allows(&p, "s3:GetObject", "arn:aws:s3:::b/a/b/x", NULL));

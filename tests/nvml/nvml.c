@@ -8,10 +8,12 @@
  * each:
  *
  *     gpu uuid=GPU-a busy=97 memory=40 total=80 power=400 limit=700 temperature=60 clock=1900
- *     clock_max=1980 reasons=0x40
- *         ecc_corrected=1 ecc_uncorrected=0 processes=1          (all in one line; memory in GiB, power in watts)
- *     slice uuid=MIG-a memory=5 total=10 processes=1             (of the GPU above, which is in MIG mode then)
- *     hang                                                       (this call does not end as long as the script says so)
+ *         clock_max=1980 reasons=0x40 ecc_corrected=1 ecc_uncorrected=0 processes=1
+ *     slice uuid=MIG-a memory=5 total=10 processes=1
+ *     hang
+ *
+ * The entry for a GPU is one line; memory is in GiB, power in watts. A slice belongs to the GPU
+ * above it, which then is in MIG mode. "hang" blocks the call while the script contains it.
  *
  * What a line does not name the GPU does not support.
  */

@@ -109,10 +109,8 @@ static void a_log_says_what_jobs_read(void **state)
     }
 }
 
-/* sacct -P
- *
- *
- * --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,NNodes,Timelimit,AllocTRES */
+/* sacct -P --format=JobID,JobName,User,Account,Submit,Start,End,Elapsed,State,AllocCPUS,ReqMem,
+ * NNodes,Timelimit,AllocTRES */
 static void what_sacct_prints_is_one(void **state)
 {
     (void)state;

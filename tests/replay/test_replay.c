@@ -206,9 +206,8 @@ static void a_drought_is_bridged_on_demand_and_spot_is_returned_to(void **state)
     print_message("drought of 2 h for 6 machines: on-demand %.2f of at least %.2f, launches %d\n",
         (double)r.uusd[MARKET_ON_DEMAND] / 1e6, (double)least / 1e6, (int)r.launches);
     assert_true(r.uusd[MARKET_ON_DEMAND] >= least * 9 / 10);
-    assert_true(
-        /* at most the longest avoidance, and the way back */
-        r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10);
+    /* at most the longest avoidance, and the way back */
+    assert_true(r.uusd[MARKET_ON_DEMAND] <= least * 13 / 10);
     assert_true(r.end_ms <= 13 * HOUR);
 }
 

@@ -69,10 +69,9 @@ static void everything_of_the_manual_is_read(void **state)
     (void)state;
     struct jobspec s = parsed(
         "{\"name\": \"train\", \"script\": \"#!/bin/sh\\necho hi\\n\", \"args\": [\"--lr\", "
-        "\"0.1\", \"\"],"
-        " \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"}, \"cpus\": 8,"
-        " \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\", \"script_on\": \"first\","
-        " \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
+        "\"0.1\", \"\"], \"cwd\": \"/home/ann/exp\", \"env\": {\"SEED\": \"1\", \"_x9\": \"\"},"
+        " \"cpus\": 8, \"nodes\": 8, \"nodes_min\": 2, \"on_loss\": \"wait\", \"script_on\":"
+        " \"first\", \"memory_mib\": 1024, \"gpus\": 2, \"pool\": \"burst\", \"market\": \"spot\","
         " \"time_limit_ms\": 3600000, \"checkpoint\": {\"method\": \"coop\", \"every_ms\": 60000,"
         " \"keep\": 5, \"keep_every\": 7, \"after\": \"last\", \"signal\": 12}, \"retries\": 4, "
         "\"labels\": {\"team\": \"nlp\"},"

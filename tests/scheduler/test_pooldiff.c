@@ -164,8 +164,7 @@ static void a_driver_goes_on_while_nothing_that_it_was_made_with_changes(void **
         const char *burst = strstr(cases[i].line, "image") ? "" : "    image: ami-1\n";
         buf_printf(&text,
             "pools:\n  burst:\n    provider: aws\n    region: r1\n    zones: [b]\n    types: "
-            "[g5.xlarge]\n%s "
-            "   %s\n",
+            "[g5.xlarge]\n%s    %s\n",
             burst, cases[i].line);
         struct config b = parse(buf_str(&text));
         assert_int_equal(pool_same_driver(&a.pools[0], &b.pools[0]), cases[i].same);
@@ -179,8 +178,7 @@ static void a_driver_goes_on_while_nothing_that_it_was_made_with_changes(void **
                               "[e2-standard-8], image: i, "
                               "project: one}\n"),
                   moved = parse("pools:\n  burst: {provider: gcp, region: r1, zones: [a], types: "
-                                "[e2-standard-8], image: "
-                                "i, project: two}\n");
+                                "[e2-standard-8], image: i, project: two}\n");
     assert_string_equal(pool_moved(&gcp.pools[0], &moved.pools[0]), "project");
     config_deinit(&gcp);
     config_deinit(&moved);

@@ -384,20 +384,16 @@ static void a_malformed_message_is_refused_with_its_path(void **state)
          "\"rin\"}]}",
             "attempts[0].want"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
-         "\"run\","
-         "\"env\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A-B\",\"value\":\"1\"}]}]}",
+         "\"run\",\"env\":[{\"name\":\"A\",\"value\":\"1\"},{\"name\":\"A-B\",\"value\":\"1\"}]}]}",
             "attempts[0].env[1].name"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
-         "\"run\","
-         "\"cwd\":\"tmp\"}]}",
+         "\"run\",\"cwd\":\"tmp\"}]}",
             "attempts[0].cwd"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
-         "\"run\","
-         "\"args\":[\"a\",1]}]}",
+         "\"run\",\"args\":[\"a\",1]}]}",
             "attempts[0].args"},
         {"{\"rev\":1,\"sync_ms\":0,\"lease_ms\":1,\"attempts\":[{\"job\":1,\"attempt\":1,\"want\":"
-         "\"run\","
-         "\"name\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]}",
+         "\"run\",\"name\":\"0123456789012345678901234567890123456789012345678901234567890123\"}]}",
             "attempts[0].name"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {

@@ -7,10 +7,10 @@
  * rest is the planner's, as for all jobs: places, launches, the way back from on-demand.
  *
  * What decides is deadline.h, which is told here what is known of the job and of what it could run
- * on; what was seen of spot, and the tables, are of spot_observations.h. Spot counts as there unless it is
- * avoided: asking for it is how one learns that there is some. So a job that waits because nothing
- * is there has the pace SPOT, and asks as soon as it may; one that waits for something better has
- * the pace WAIT.
+ * on; what was seen of spot, and the tables, are of spot_observations.h. Spot counts as there
+ * unless it is avoided: asking for it is how one learns that there is some. So a job that waits
+ * because nothing is there has the pace SPOT, and asks as soon as it may; one that waits for
+ * something better has the pace WAIT.
  *
  * A job that is on on-demand and is to go on on spot moves once there is a machine for it
  * (launch.c); one that is to let go of what it is on, on-demand that it need not have now or spot

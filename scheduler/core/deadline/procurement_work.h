@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much a job that is to be done by some moment has left to do (procurement.c). All times count as its
- * machine ran them, at full speed.
+ * How much a job that is to be done by some moment has left to do (procurement.c). All times count
+ * as its machine ran them, at full speed.
  *
  * Told with the job (--work, else --time) until its program has told its progress for a while; from
  * then on what that shows. A program does not work from its start on: it loads and compiles first.

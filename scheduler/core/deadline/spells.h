@@ -16,8 +16,8 @@
  * market's class is that of its favourite; with nothing up that of the market as a whole, which is
  * an offer too (up when any is). A step in which the favourite went and another was there is a
  * MOVE. So a market of nine zones has the same chain as one of a single zone, only with other
- * numbers, and one table (deadline/table.h) serves both. An offer of several has, while it is up, in
- * place of its rate of loss what stands BEHIND it: nothing, others that are not expected to last
+ * numbers, and one table (deadline/table.h) serves both. An offer of several has, while it is up,
+ * in place of its rate of loss what stands BEHIND it: nothing, others that are not expected to last
  * three hours, or one that is.
  *
  * PURE. Times are milliseconds since any fixed moment and never decrease.

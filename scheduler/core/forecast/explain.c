@@ -169,8 +169,8 @@ static void explain_quota(const struct model *m, const struct job *j, struct ans
     else if (quota_owes(s))
         explain_say(a, "quota",
             "with the %s cpus it needs team %s is within its quota: it uses %s of %s. It goes "
-            "first where it fits; "
-            "where it does not, no jobs that borrow could make room for it now",
+            "first where it fits; where it does not, no jobs that borrow could make room for it "
+            "now",
             need, t->name, used, quota);
     else
         explain_say(a, "quota",

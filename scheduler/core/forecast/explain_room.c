@@ -201,8 +201,7 @@ void explain_uncertified(const struct survey *v, const struct job *j, bool only,
     if (j->row.method == CKPT_NONE)
         explain_say(a, "drill-required",
             "pool %s keeps its spot machines for jobs that a drill has certified, %s. It saves "
-            "nothing "
-            "(--checkpoint none), so "
+            "nothing (--checkpoint none), so "
             "it cannot be",
             v->asks, until);
     else if (job_side(j)->drill || j->row.drill_tries > 0)

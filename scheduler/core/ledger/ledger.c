@@ -5,32 +5,28 @@
  *
  * Invariants.
  *  1. Every millisecond of a node is in the ledger once, as boot, as idle, or as some attempt's;
- *     `node_ms` of all rows of an
- * instance adds up to its life, `uusd` to core_instance_uusd(ended), both exactly. Of a node that
- * nobody rents out the same holds from its join on, at the price of its pool.
+ *     `node_ms` of all rows of an instance adds up to its life, `uusd` to
+ *     core_instance_uusd(ended), both exactly. Of a node that nobody rents out the same holds from
+ *     its join on, at the price of its pool.
  *  2. Of a node that attempts share, each has the share of its dominant resource: who takes all the
- *     memory pays for the whole
- * node. Shares are rounded down, and attempts whose dominant resources differ never have more
- * together than there is (the last to end has less). What no attempt has is idle, and so is what
- * rounding left.
+ *     memory pays for the whole node. Shares are rounded down, and attempts whose dominant
+ *     resources differ never have more together than there is (the last to end has less). What no
+ *     attempt has is idle, and so is what rounding left.
  *  3. The rows of an attempt add up to its time (assigned to ended), its share of the node's time,
- *     and its cost. What each part
- * of it cost is by the prices in force in that part, from what the node had cost at the moments
- * between them; shares of a sum are cut where the sum of those before ends, so that nothing is lost
- * by rounding.
+ *     and its cost. What each part of it cost is by the prices in force in that part, from what the
+ *     node had cost at the moments between them; shares of a sum are cut where the sum of those
+ *     before ends, so that nothing is lost by rounding.
  *  4. Only useful time, and the first attempt's way to its start, would have been paid in an
- *     undisturbed run on-demand; the rest
- * counts 0 there.
+ *     undisturbed run on-demand; the rest counts 0 there.
  *  5. What an attempt read from the store and wrote there, where that is elsewhere than its nodes,
- *     and what it read of its job's input when it
- * started, is a row of its own, egress, without any time: transfer by transfer as they are told, at
- * the price of then. It is the attempt's cost, and none of its instance's.
+ *     and what it read of its job's input when it started, is a row of its own, egress, without any
+ *     time: transfer by transfer as they are told, at the price of then. It is the attempt's cost,
+ *     and none of its instance's.
  *  6. A provider may tell late that a machine had ended, or cost less, when attempts have been
- *     charged already: the idle row of
- * its end takes that back, and may be negative.
+ *     charged already: the idle row of its end takes that back, and may be negative.
  *  7. Rows are never changed: what is useful in them and has to be done again all the same, since
- *     its user gave it up or a later attempt could not be restored from
- * where it was saved, counts as lost in the rows of those that do it again.
+ *     its user gave it up or a later attempt could not be restored from where it was saved, counts
+ *     as lost in the rows of those that do it again.
  *
  * The parts of an attempt, in their order: restore, from its placement to the program's start,
  * which of the first attempt is start; gang-wait, until the last rank has started; then useful,

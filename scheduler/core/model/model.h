@@ -112,7 +112,8 @@ struct array {
     struct list tasks;
     int64_t n_tasks;        /* of them */
     struct list dependents; /* struct dependency by on_job: on a task that has not ended */
-    /* likewise: arrays whose tasks wait for those of this one, index by index (array_dependencies.c) ... */
+    /* likewise: arrays whose tasks wait for those of this one, index by index
+     * (array_dependencies.c) ... */
     struct list followers;
     /* ... and those of it that have succeeded; of nothing before the first follower */
     struct bits done;

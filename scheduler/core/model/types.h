@@ -69,7 +69,7 @@ extern const struct sm node_sm;
 /*
  *                         +---- agent joined before the answer came ----+
  *                         |                                             v
- *  intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING      LAUNCHED -> RUNNING: agent joined
+ *  intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING (agent joined)
  *                         |  |                                |         |
  *          definite refusal  +--------- end wanted -----------+---------+--> ENDING
  *                         |                                   |         |       |
@@ -172,7 +172,8 @@ struct resources {
 #define EXTRAS_NONE 0
 #define EXTRAS_TEXT_MAX 2560
 
-/* What jobs ask for beside that, in words (constraints.h). Many jobs share one; it never changes. */
+/* What jobs ask for beside that, in words (constraints.h). Many jobs share one; it never
+ * changes. */
 struct extras_row {
     int64_t id;
     char text[EXTRAS_TEXT_MAX];
@@ -301,9 +302,9 @@ struct job_row {
     struct wall begin_at; /* not started before that; WALL_NONE: at any time */
     /* by the wall clock: not started when it could not have ended by then; 0: none */
     int64_t deadline_ms;
-    /* by the wall clock: to be done by then, for the least money (procurement.c); 0: whenever. Of what is
-     * asked for, at a submit, in a change and of a cron entry, < 0: so long after the submit or
-     * change */
+    /* by the wall clock: to be done by then, for the least money (procurement.c); 0: whenever. Of
+     * what is asked for, at a submit, in a change and of a cron entry, < 0: so long after the
+     * submit or change */
     int64_t finish_ms;
     /* there is to do until then, as was told: on one of its nodes, undisturbed; 0: nothing was
      * told */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What jobs ask for beside cpus, GPUs and memory (constraints.h), and what nodes, offers and the cluster
- * have of it.
+ * What jobs ask for beside cpus, GPUs and memory (constraints.h), and what nodes, offers and the
+ * cluster have of it.
  *
  * A node has the features that its agent tells, those of its pool, and of itself its provider,
  * region, zone, instance type and market; an elastic one all that its offer promised, so that what

@@ -6,9 +6,10 @@
  * a text, which is stored once and kept in the model once, and two jobs of which all else is equal
  * are of one shape exactly if these numbers are.
  *
- *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1 exclusive=yes nodes=n[1-3] exclude=n2 input=aws/us-east-1:150323855360
+ *     gpu=a100 gpu-memory=40960 constraint=avx512&(ib|roce) resources=lego:2 licences=matlab:1
+ *     exclusive=yes nodes=n[1-3] exclude=n2 input=aws/us-east-1:150323855360
  *
- * in this order, each at most once, those that are not asked for left out.
+ * on one line, in this order, each at most once; those that the job does not ask for are left out.
  */
 #ifndef BELAY_CORE_EXTRAS_H
 #define BELAY_CORE_EXTRAS_H

@@ -7,8 +7,8 @@
  * nodes for itself is not: what it takes is not known before it has them, and they would have to be
  * cleared of everybody. What is owed goes first wherever it fits; where it does not, and no machine
  * can be launched for it, a decision makes it a place: it names the nodes, which are claimed from
- * then on (reserve.c), and those who have to go (preemption_victims.c), which are asked to save and stopped.
- * They are queued again where they stood, and resume.
+ * then on (reserve.c), and those who have to go (preemption_victims.c), which are asked to save and
+ * stopped. They are queued again where they stood, and resume.
  *
  * In the same way places are made for jobs of a QOS that preempts others: wherever they could start
  * if jobs of those went.

@@ -5,9 +5,9 @@
  * the array counts those that live, so that no more do than may, and those that have ended, so that
  * it knows when it has.
  *
- * Where tasks wait for those of another array (array_dependencies.c) they begin in any order. What is left is
- * stored in PIECES_MAX pieces at most, so that users can cancel some of it: beyond that a task that
- * begins stays in it, and is known to be gone by its row.
+ * Where tasks wait for those of another array (array_dependencies.c) they begin in any order. What
+ * is left is stored in PIECES_MAX pieces at most, so that users can cancel some of it: beyond that
+ * a task that begins stays in it, and is known to be gone by its row.
  */
 #include "scheduler/core/impl.h"
 

@@ -4,11 +4,13 @@
  * moves the entry on to the time after, so both are in one transaction, and a time is decided on
  * once however often belayd is killed.
  *
- *   a time comes --- its last job has ended, or there is none ---> STARTED
- *                --- it lives --> skip: SKIPPED; queue: waits for its end (the 17th that would: SKIPPED);
- *                                 replace: the job is cancelled, the time waits for its end, and
- *                                 what waited is SKIPPED
- *   it came LATE_MS ago or more, as belayd was not there ---> by the catch-up: MISSED, but for the last one, or the last few
+ *   a time comes --- no job of the entry is live ---> STARTED
+ *                --- one is live --> skip: SKIPPED
+ *                                    queue: waits for its end (SKIPPED if 16 already wait)
+ *                                    replace: cancels it and waits for its end; the time that
+ *                                    waited before is SKIPPED
+ *   it came LATE_MS ago or more, while belayd was not running ---> by the catch-up: MISSED, except
+ *                                    for the last one, or the last few
  *
  * Invariants: an entry is in crons_due exactly while it has something to be decided; the times of
  * its rows in cron_runs differ, but for those by hand; at most one of its jobs is in the model.

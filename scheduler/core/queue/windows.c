@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs that run in a window only. Outside of it such a job waits (dependencies.c), as one whose time to
- * begin has not come. When the window is about to close, what is queued leaves the queue, and what
- * runs is saved and stopped, so long before the end as its last save makes likely that it takes:
- * END_WINDOW, which costs it no retry.
+ * Jobs that run in a window only. Outside of it such a job waits (dependencies.c), as one whose
+ * time to begin has not come. When the window is about to close, what is queued leaves the queue,
+ * and what runs is saved and stopped, so long before the end as its last save makes likely that it
+ * takes: END_WINDOW, which costs it no retry.
  *
  * Invariant: a job is in by_park exactly while it has a window that closes and is queued, or runs
  * and is not being stopped.

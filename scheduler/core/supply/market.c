@@ -2,19 +2,17 @@
  *
  * What a machine really costs, and how many there may be.
  *
- *   effective price = price * (1 + reclaims an hour * (boot + restore + save))     what a reclaim costs: its replacement
- *                                                                                  boots, restores,
- *                                                                                  and the old one
- *                                                                                  saves
- *                   + egress price * size of a checkpoint * restores an hour       for a store that is elsewhere
- *                   + what reading the job's input costs, if that lies elsewhere, * starts an hour
- *   and for spot, times (1 + spread * share): what all machines of a pool in one offer would lose
- *   at once and, where the provider gives a score s of 1 .. 10, times (1 + 5 % * (5.5 - s) / 9): of
- *   offers that cost nearly the same
- *                                                                                       the
- *                                                                                       likelier
- *                                                                                       one is
- *                                                                                       asked first
+ *   effective price = price * (1 + reclaims per hour * (boot + restore + save))           (a)
+ *                   + egress price * size of a checkpoint * restores per hour              (b)
+ *                   + cost of reading the job's input * starts per hour                    (c)
+ *   and for spot, times (1 + spread * share)                                               (d)
+ *   and with a score s of 1 .. 10 from the provider, times (1 + 5 % * (5.5 - s) / 9)       (e)
+ *
+ *   (a) the cost of a reclaim: the replacement boots and restores, and the old machine saves
+ *   (b) if the store is in another place
+ *   (c) if the input is in another place
+ *   (d) what all machines of a pool in one offer would lose at once
+ *   (e) of offers with nearly equal cost, the likelier one is asked first
  *
  * The rates are the offer's own, as observed, with a prior that fades as observations come. A score
  * is no observation: it decides among neighbours and never outweighs 5 % of price. As a factor it
