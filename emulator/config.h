@@ -3,8 +3,8 @@
  * The emulator's configuration: one strict YAML file (docs/emulator.md). With `providers` it has a
  * section for each provider; without, the whole file is the section of the first of fronts[].
  */
-#ifndef BELAY_CLOUD_EMULATOR_CONFIG_H
-#define BELAY_CLOUD_EMULATOR_CONFIG_H
+#ifndef BELAY_EMULATOR_CONFIG_H
+#define BELAY_EMULATOR_CONFIG_H
 
 #include "emulator/front.h"
 

@@ -2,8 +2,8 @@
  *
  * Reading one provider's section of the configuration: what config.c and the fronts share.
  */
-#ifndef BELAY_CLOUD_EMULATOR_CONFIG_SECTION_H
-#define BELAY_CLOUD_EMULATOR_CONFIG_SECTION_H
+#ifndef BELAY_EMULATOR_CONFIG_SECTION_H
+#define BELAY_EMULATOR_CONFIG_SECTION_H
 
 #include "base/yaml.h"
 

@@ -2,8 +2,8 @@
  *
  * What the control endpoint shows, as functions of the regions, one a provider.
  */
-#ifndef BELAY_CLOUD_EMULATOR_CONTROL_H
-#define BELAY_CLOUD_EMULATOR_CONTROL_H
+#ifndef BELAY_EMULATOR_CONTROL_H
+#define BELAY_EMULATOR_CONTROL_H
 
 #include "emulator/region.h"
 

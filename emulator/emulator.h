@@ -3,8 +3,8 @@
  * The running emulator: a region for each provider on one libuv loop, their processes, and the
  * servers in front of them. The only part that knows the clock.
  */
-#ifndef BELAY_CLOUD_EMULATOR_EMULATOR_H
-#define BELAY_CLOUD_EMULATOR_EMULATOR_H
+#ifndef BELAY_EMULATOR_EMULATOR_H
+#define BELAY_EMULATOR_EMULATOR_H
 
 #include "base/timers.h"
 #include "base/uv/http_server.h"

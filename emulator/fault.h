@@ -4,8 +4,8 @@
  * instance's metadata service; "*" stands for every action of the API (not for the metadata
  * service).
  */
-#ifndef BELAY_CLOUD_EMULATOR_FAULT_H
-#define BELAY_CLOUD_EMULATOR_FAULT_H
+#ifndef BELAY_EMULATOR_FAULT_H
+#define BELAY_EMULATOR_FAULT_H
 
 #include <stdbool.h>
 #include <stddef.h>

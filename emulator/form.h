@@ -3,8 +3,8 @@
  * The parameters of a Query API call: application/x-www-form-urlencoded text, decoded, with a mark
  * on each parameter that was looked at, so that those nobody asked for can be refused by name.
  */
-#ifndef BELAY_CLOUD_EMULATOR_FORM_H
-#define BELAY_CLOUD_EMULATOR_FORM_H
+#ifndef BELAY_EMULATOR_FORM_H
+#define BELAY_EMULATOR_FORM_H
 
 #include "base/err.h"
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * are pure but for open: a request in, status and bytes out. The sockets before them are
  * front_server.c's, the list of all of them is in fronts.c.
  */
-#ifndef BELAY_CLOUD_EMULATOR_FRONT_H
-#define BELAY_CLOUD_EMULATOR_FRONT_H
+#ifndef BELAY_EMULATOR_FRONT_H
+#define BELAY_EMULATOR_FRONT_H
 
 #include "emulator/region.h"
 

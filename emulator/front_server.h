@@ -3,8 +3,8 @@
  * A front on an address: the API of a provider, or the metadata service of one instance. Lets the
  * faults happen that wait for it, and keeps the requests that have to wait.
  */
-#ifndef BELAY_CLOUD_EMULATOR_FRONT_SERVER_H
-#define BELAY_CLOUD_EMULATOR_FRONT_SERVER_H
+#ifndef BELAY_EMULATOR_FRONT_SERVER_H
+#define BELAY_EMULATOR_FRONT_SERVER_H
 
 #include "emulator/front.h"
 #include <uv.h>

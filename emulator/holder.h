@@ -15,8 +15,8 @@
  * Standard output: one line when nothing is left, then it ends.
  *     gone power-off|killed MONO_MS
  */
-#ifndef BELAY_CLOUD_EMULATOR_HOLDER_H
-#define BELAY_CLOUD_EMULATOR_HOLDER_H
+#ifndef BELAY_EMULATOR_HOLDER_H
+#define BELAY_EMULATOR_HOLDER_H
 
 #include <sys/types.h>
 

@@ -3,8 +3,8 @@
  * An instance as data: what was asked for, its life, what it has cost. Its processes are
  * machines.c's.
  */
-#ifndef BELAY_CLOUD_EMULATOR_INSTANCE_H
-#define BELAY_CLOUD_EMULATOR_INSTANCE_H
+#ifndef BELAY_EMULATOR_INSTANCE_H
+#define BELAY_EMULATOR_INSTANCE_H
 
 #include "base/buf.h"
 #include "base/list.h"

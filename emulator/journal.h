@@ -4,8 +4,8 @@
  * "what": ...,
  * ...}.
  */
-#ifndef BELAY_CLOUD_EMULATOR_JOURNAL_H
-#define BELAY_CLOUD_EMULATOR_JOURNAL_H
+#ifndef BELAY_EMULATOR_JOURNAL_H
+#define BELAY_EMULATOR_JOURNAL_H
 
 #include "base/json.h"
 #include "base/time.h"

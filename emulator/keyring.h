@@ -5,8 +5,8 @@
  * were assumed. Secrets never leave this file but through the replies of keyring_role and
  * keyring_session.
  */
-#ifndef BELAY_CLOUD_EMULATOR_KEYRING_H
-#define BELAY_CLOUD_EMULATOR_KEYRING_H
+#ifndef BELAY_EMULATOR_KEYRING_H
+#define BELAY_EMULATOR_KEYRING_H
 
 #include "base/err.h"
 #include "base/time.h"

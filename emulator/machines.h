@@ -3,8 +3,8 @@
  * The processes behind instances: each has a directory, a metadata service on an address of its
  * own, and a holder (holder.h) that runs its user data. Implements the region's ops.
  */
-#ifndef BELAY_CLOUD_EMULATOR_MACHINES_H
-#define BELAY_CLOUD_EMULATOR_MACHINES_H
+#ifndef BELAY_EMULATOR_MACHINES_H
+#define BELAY_EMULATOR_MACHINES_H
 
 #include "emulator/front.h"
 #include <uv.h>

@@ -4,8 +4,8 @@
  * on-demand. What a pool offers is fixed, follows a trace at `speed` times real time, or was set by
  * an event. Pure: time is passed in.
  */
-#ifndef BELAY_CLOUD_EMULATOR_MARKET_H
-#define BELAY_CLOUD_EMULATOR_MARKET_H
+#ifndef BELAY_EMULATOR_MARKET_H
+#define BELAY_EMULATOR_MARKET_H
 
 #include "base/time.h"
 #include "cloud/driver.h"

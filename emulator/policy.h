@@ -7,8 +7,8 @@
  * IfExists) of s3:prefix. Anything else is refused, so that nothing is granted by a part that was
  * not understood.
  */
-#ifndef BELAY_CLOUD_EMULATOR_POLICY_H
-#define BELAY_CLOUD_EMULATOR_POLICY_H
+#ifndef BELAY_EMULATOR_POLICY_H
+#define BELAY_EMULATOR_POLICY_H
 
 #include "base/json.h"
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * Pure: time is passed in and only moves forward, chance comes from the seed, and processes are
  * behind region_ops. After each call that takes a `now` the caller arms its timer for region_next.
  */
-#ifndef BELAY_CLOUD_EMULATOR_REGION_H
-#define BELAY_CLOUD_EMULATOR_REGION_H
+#ifndef BELAY_EMULATOR_REGION_H
+#define BELAY_EMULATOR_REGION_H
 
 #include "base/prng.h"
 #include "emulator/instance.h"

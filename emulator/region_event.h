@@ -6,8 +6,8 @@
  *
  *     {"reclaim": {"instance": "random", "notice_s": 10}}
  */
-#ifndef BELAY_CLOUD_EMULATOR_REGION_EVENT_H
-#define BELAY_CLOUD_EMULATOR_REGION_EVENT_H
+#ifndef BELAY_EMULATOR_REGION_EVENT_H
+#define BELAY_EMULATOR_REGION_EVENT_H
 
 #include "base/json.h"
 #include "cloud/driver.h"

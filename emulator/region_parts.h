@@ -2,8 +2,8 @@
  *
  * What region.c and region_apply.c share; nobody else includes this.
  */
-#ifndef BELAY_CLOUD_EMULATOR_REGION_PARTS_H
-#define BELAY_CLOUD_EMULATOR_REGION_PARTS_H
+#ifndef BELAY_EMULATOR_REGION_PARTS_H
+#define BELAY_EMULATOR_REGION_PARTS_H
 
 #include "emulator/region.h"
 

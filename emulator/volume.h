@@ -4,8 +4,8 @@
  * configuration puts there. A volume is attached to one instance or to none; it goes with its
  * instance, unless it was to stay. How a provider shows one is its front's.
  */
-#ifndef BELAY_CLOUD_EMULATOR_VOLUME_H
-#define BELAY_CLOUD_EMULATOR_VOLUME_H
+#ifndef BELAY_EMULATOR_VOLUME_H
+#define BELAY_EMULATOR_VOLUME_H
 
 #include "emulator/instance.h"
 

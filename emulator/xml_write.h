@@ -3,8 +3,8 @@
  * Writing XML replies. Names are ours; values may be anything: they are escaped, and control
  * characters, which XML 1.0 cannot carry, become '?'.
  */
-#ifndef BELAY_CLOUD_EMULATOR_XML_WRITE_H
-#define BELAY_CLOUD_EMULATOR_XML_WRITE_H
+#ifndef BELAY_EMULATOR_XML_WRITE_H
+#define BELAY_EMULATOR_XML_WRITE_H
 
 #include "base/buf.h"
 

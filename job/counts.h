@@ -3,8 +3,8 @@
  * A few things by name and how many of each, as people write them: "lego:4,shmem:2", of a node, a
  * job or a cluster. Sorted by name, no name twice. Zeroed is valid and empty.
  */
-#ifndef BELAY_BASE_COUNTS_H
-#define BELAY_BASE_COUNTS_H
+#ifndef BELAY_JOB_COUNTS_H
+#define BELAY_JOB_COUNTS_H
 
 #include "base/err.h"
 #include <stdbool.h>

@@ -23,8 +23,8 @@
  *                                    while the hour repeats itself. That is CRON_TWICE_AUTO; FIRST,
  *                                    LAST and BOTH say so for all.
  */
-#ifndef BELAY_BASE_CRON_H
-#define BELAY_BASE_CRON_H
+#ifndef BELAY_JOB_CRON_H
+#define BELAY_JOB_CRON_H
 
 #include "base/zone.h"
 

@@ -2,8 +2,8 @@
  *
  * Times of the day at which something is done every day, as texts: "04:00,16:30", in UTC.
  */
-#ifndef BELAY_BASE_DAILY_H
-#define BELAY_BASE_DAILY_H
+#ifndef BELAY_JOB_DAILY_H
+#define BELAY_JOB_DAILY_H
 
 #include "base/time.h"
 #include <stdbool.h>

@@ -10,8 +10,8 @@
  *
  * A set of features is a text, ",a100,ib,": each between commas, in any order; "" is the empty one.
  */
-#ifndef BELAY_BASE_FEATURE_H
-#define BELAY_BASE_FEATURE_H
+#ifndef BELAY_JOB_FEATURE_H
+#define BELAY_JOB_FEATURE_H
 
 #include "base/err.h"
 #include <stdbool.h>

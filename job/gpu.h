@@ -3,8 +3,8 @@
  * Kinds of GPUs, by a short name for a model and the memory of one. "NVIDIA A100-SXM4-40GB", "A100"
  * and "a100" are a100, "NVIDIA GeForce RTX 4090" is rtx-4090.
  */
-#ifndef BELAY_BASE_GPU_H
-#define BELAY_BASE_GPU_H
+#ifndef BELAY_JOB_GPU_H
+#define BELAY_JOB_GPU_H
 
 #include <stdbool.h>
 #include <stdint.h>

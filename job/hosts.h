@@ -3,8 +3,8 @@
  * Lists of hosts as Slurm writes them: "n1,n[3-5,8],rack[01-16]-a". One pair of brackets a name,
  * numbers in it as wide as their first is written. What stands between two commas may be empty.
  */
-#ifndef BELAY_BASE_HOSTS_H
-#define BELAY_BASE_HOSTS_H
+#ifndef BELAY_JOB_HOSTS_H
+#define BELAY_JOB_HOSTS_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -12,8 +12,8 @@
  * most PATTERN_WIDTH_MAX. Anything else after a % stays as it is. A backslash anywhere turns all of
  * it off, and is left out itself.
  */
-#ifndef BELAY_BASE_PATTERN_H
-#define BELAY_BASE_PATTERN_H
+#ifndef BELAY_JOB_PATTERN_H
+#define BELAY_JOB_PATTERN_H
 
 #include "base/err.h"
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * Sets of small numbers as people write them, "0-99:2,150": the indices of an array of jobs. Pieces
  * stand in order, and none begins before the one before it has ended. Zeroed is valid and empty.
  */
-#ifndef BELAY_BASE_RANGES_H
-#define BELAY_BASE_RANGES_H
+#ifndef BELAY_JOB_RANGES_H
+#define BELAY_JOB_RANGES_H
 
 #include "base/bits.h"
 #include "base/err.h"

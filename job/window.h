@@ -7,8 +7,8 @@
  * later. A time that the clocks skip is the moment at which they are put forward; of one that they
  * show twice the first is meant.
  */
-#ifndef BELAY_BASE_WINDOW_H
-#define BELAY_BASE_WINDOW_H
+#ifndef BELAY_JOB_WINDOW_H
+#define BELAY_JOB_WINDOW_H
 
 #include "base/zone.h"
 

@@ -5,8 +5,8 @@
  *     features: [avx512, ib]
  *     resources: {lego: 4}
  */
-#ifndef BELAY_BASE_YAML_EXTRAS_H
-#define BELAY_BASE_YAML_EXTRAS_H
+#ifndef BELAY_JOB_YAML_EXTRAS_H
+#define BELAY_JOB_YAML_EXTRAS_H
 
 #include "job/counts.h"
 #include "job/feature.h"

@@ -3,8 +3,8 @@
  * What a database of belayd's knows of the past: the jobs that ran, and when spot machines could be
  * had, at what price. Read while belayd runs, or from a copy; nothing is written.
  */
-#ifndef BELAY_SIMULATE_HISTORY_H
-#define BELAY_SIMULATE_HISTORY_H
+#ifndef BELAY_REPLAY_HISTORY_H
+#define BELAY_REPLAY_HISTORY_H
 
 #include "replay/joblog.h"
 #include "replay/market.h"

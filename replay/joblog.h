@@ -11,8 +11,8 @@
  *
  * Jobs that never ran are left out, and counted.
  */
-#ifndef BELAY_SIMULATE_JOBLOG_H
-#define BELAY_SIMULATE_JOBLOG_H
+#ifndef BELAY_REPLAY_JOBLOG_H
+#define BELAY_REPLAY_JOBLOG_H
 
 #include "base/map.h"
 #include "scheduler/core/placement/constraints.h"

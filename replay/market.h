@@ -4,8 +4,8 @@
  * ZONE_TYPE_COUNT.json, as the published ones are ("us-east-1a_v100_1.json"); TYPE is an instance
  * type, or the model of its GPUs.
  */
-#ifndef BELAY_SIMULATE_MARKET_H
-#define BELAY_SIMULATE_MARKET_H
+#ifndef BELAY_REPLAY_MARKET_H
+#define BELAY_REPLAY_MARKET_H
 
 #include "cloud/trace.h"
 #include "scheduler/core/model/types.h"

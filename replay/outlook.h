@@ -3,8 +3,8 @@
  * What one job would cost, and when it would be done, on each offer that it could run on and on all
  * of them as belay chooses: it is played from many moments of the traces on.
  */
-#ifndef BELAY_SIMULATE_OUTLOOK_H
-#define BELAY_SIMULATE_OUTLOOK_H
+#ifndef BELAY_REPLAY_OUTLOOK_H
+#define BELAY_REPLAY_OUTLOOK_H
 
 #include "replay/study.h"
 

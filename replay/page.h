@@ -2,8 +2,8 @@
  *
  * A page with tables and plots, whole in one file: it fetches nothing.
  */
-#ifndef BELAY_SIMULATE_PAGE_H
-#define BELAY_SIMULATE_PAGE_H
+#ifndef BELAY_REPLAY_PAGE_H
+#define BELAY_REPLAY_PAGE_H
 
 #include "base/buf.h"
 #include "base/json.h"

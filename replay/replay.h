@@ -5,8 +5,8 @@
  * answers what a pool file costs, how long jobs wait and what reclaims take. The same input gives
  * the same result, event for event.
  */
-#ifndef BELAY_SIMULATE_REPLAY_H
-#define BELAY_SIMULATE_REPLAY_H
+#ifndef BELAY_REPLAY_REPLAY_H
+#define BELAY_REPLAY_REPLAY_H
 
 #include "cloud/trace.h"
 #include "scheduler/core/model/model.h"

@@ -2,8 +2,8 @@
  *
  * What the replay_*.c share; nobody else includes this.
  */
-#ifndef BELAY_SIMULATE_REPLAY_PARTS_H
-#define BELAY_SIMULATE_REPLAY_PARTS_H
+#ifndef BELAY_REPLAY_REPLAY_PARTS_H
+#define BELAY_REPLAY_REPLAY_PARTS_H
 
 #include "base/list.h"
 #include "base/map.h"

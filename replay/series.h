@@ -4,8 +4,8 @@
  * each piece, what was spent is summed. How long it will go on need not be known: when there is no
  * piece left, two become one.
  */
-#ifndef BELAY_SIMULATE_SERIES_H
-#define BELAY_SIMULATE_SERIES_H
+#ifndef BELAY_REPLAY_SERIES_H
+#define BELAY_REPLAY_SERIES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * What a pool file would have made of a log of jobs: a replay of it (replay.h), and what people
  * want to know of that.
  */
-#ifndef BELAY_SIMULATE_STUDY_H
-#define BELAY_SIMULATE_STUDY_H
+#ifndef BELAY_REPLAY_STUDY_H
+#define BELAY_REPLAY_STUDY_H
 
 #include "base/json.h"
 #include "replay/joblog.h"

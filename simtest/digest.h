@@ -6,8 +6,8 @@
  * It covers every committed row: ids, states, times, counters and money. Texts and the values of
  * names are left out, so that they may be reworded.
  */
-#ifndef BELAY_SIM_DIGEST_H
-#define BELAY_SIM_DIGEST_H
+#ifndef BELAY_SIMTEST_DIGEST_H
+#define BELAY_SIMTEST_DIGEST_H
 
 #include "scheduler/core/model/model.h"
 

@@ -7,8 +7,8 @@
  * What has to hold of each: with a save that fits the notice nothing is done again; else at most
  * what was done since the last save, which is an interval, and what is done while one is stored.
  */
-#ifndef BELAY_SIM_LOST_H
-#define BELAY_SIM_LOST_H
+#ifndef BELAY_SIMTEST_LOST_H
+#define BELAY_SIMTEST_LOST_H
 
 #include "replay/replay.h"
 

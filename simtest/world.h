@@ -15,8 +15,8 @@
  * belayd is "killed" between any two events and in the middle of commits, and comes back from its
  * database. The checks (check.c) are the five promises, looked at after every event.
  */
-#ifndef BELAY_SIM_WORLD_H
-#define BELAY_SIM_WORLD_H
+#ifndef BELAY_SIMTEST_WORLD_H
+#define BELAY_SIMTEST_WORLD_H
 
 #include "base/map.h"
 #include "base/prng.h"

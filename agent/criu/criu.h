@@ -18,8 +18,8 @@
  *     dump.log, restore.log          criu's last words
  *     hook, rights                   what criu calls, and that it was called (criu_rights.h)
  */
-#ifndef BELAY_AGENT_CRIU_H
-#define BELAY_AGENT_CRIU_H
+#ifndef BELAY_AGENT_CRIU_CRIU_H
+#define BELAY_AGENT_CRIU_CRIU_H
 
 #include "base/err.h"
 #include <stdbool.h>

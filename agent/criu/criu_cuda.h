@@ -3,8 +3,8 @@
  * A text in the memory of every NVIDIA GPU, by the driver's library, which is loaded at run time.
  * Blocking, one thread.
  */
-#ifndef BELAY_AGENT_CRIU_CUDA_H
-#define BELAY_AGENT_CRIU_CUDA_H
+#ifndef BELAY_AGENT_CRIU_CRIU_CUDA_H
+#define BELAY_AGENT_CRIU_CRIU_CUDA_H
 
 #include "base/err.h"
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * A restore puts them back before criu looks at them. What else is open has to be the same on the
  * other node: criu compares sizes, and names what differs.
  */
-#ifndef BELAY_AGENT_CRIU_FILES_H
-#define BELAY_AGENT_CRIU_FILES_H
+#ifndef BELAY_AGENT_CRIU_CRIU_FILES_H
+#define BELAY_AGENT_CRIU_CRIU_FILES_H
 
 #include "agent/supervisor/user.h"
 #include <stddef.h>

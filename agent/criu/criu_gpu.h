@@ -8,8 +8,8 @@
  * fails with the plugin) and pull requests 2469 and 2547 (a dump that fails may leave tasks
  * locked).
  */
-#ifndef BELAY_AGENT_CRIU_GPU_H
-#define BELAY_AGENT_CRIU_GPU_H
+#ifndef BELAY_AGENT_CRIU_CRIU_GPU_H
+#define BELAY_AGENT_CRIU_CRIU_GPU_H
 
 #include "base/err.h"
 #include <stdbool.h>

@@ -37,8 +37,8 @@
  * Refused although it was once in order: files of a set-uid program with other rights, programs
  * that can be executed but not read, files in /proc/PID that only their process may open.
  */
-#ifndef BELAY_AGENT_CRIU_RIGHTS_H
-#define BELAY_AGENT_CRIU_RIGHTS_H
+#ifndef BELAY_AGENT_CRIU_CRIU_RIGHTS_H
+#define BELAY_AGENT_CRIU_CRIU_RIGHTS_H
 
 #include "agent/supervisor/user.h"
 

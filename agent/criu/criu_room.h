@@ -10,8 +10,8 @@
  *     agent --> belay-agent criu-dump --fork--> (in the room) criu dump
  *       criu dump --> belay-agent criu-files, while all processes are frozen
  */
-#ifndef BELAY_AGENT_CRIU_ROOM_H
-#define BELAY_AGENT_CRIU_ROOM_H
+#ifndef BELAY_AGENT_CRIU_CRIU_ROOM_H
+#define BELAY_AGENT_CRIU_CRIU_ROOM_H
 
 #include "agent/criu/criu.h"
 #include "agent/supervisor/user.h"

@@ -10,8 +10,8 @@
  * The program holds a random text, in memory ("cpu", a shell) or in the memory of each GPU ("gpu",
  * belay-agent criu-subject), and writes it to a file after it was restored.
  */
-#ifndef BELAY_AGENT_CRIU_TRIAL_H
-#define BELAY_AGENT_CRIU_TRIAL_H
+#ifndef BELAY_AGENT_CRIU_CRIU_TRIAL_H
+#define BELAY_AGENT_CRIU_CRIU_TRIAL_H
 
 #include "agent/criu/criu.h"
 

@@ -2,8 +2,8 @@
  *
  * Which devices of the machine's NVIDIA GPUs a task is to be kept from.
  */
-#ifndef BELAY_AGENT_GPU_DEVICES_H
-#define BELAY_AGENT_GPU_DEVICES_H
+#ifndef BELAY_AGENT_GPU_GPU_DEVICES_H
+#define BELAY_AGENT_GPU_GPU_DEVICES_H
 
 #include "base/uv/proc.h"
 

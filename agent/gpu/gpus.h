@@ -8,8 +8,8 @@
  * record (record.h) before its program starts, and it keeps that until nothing of it runs. So two
  * tasks never have the same one.
  */
-#ifndef BELAY_AGENT_GPUS_H
-#define BELAY_AGENT_GPUS_H
+#ifndef BELAY_AGENT_GPU_GPUS_H
+#define BELAY_AGENT_GPU_GPUS_H
 
 #include "job/counts.h"
 #include "base/err.h"

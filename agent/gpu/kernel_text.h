@@ -3,8 +3,8 @@
  * What the kernel's files say of processes, groups and the machine (proc(5), cgroups(7), PSI).
  * Pure; a text that does not say it, or not in a form that is known, gives -1 or false.
  */
-#ifndef BELAY_AGENT_KERNEL_TEXT_H
-#define BELAY_AGENT_KERNEL_TEXT_H
+#ifndef BELAY_AGENT_GPU_KERNEL_TEXT_H
+#define BELAY_AGENT_GPU_KERNEL_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

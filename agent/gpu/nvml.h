@@ -7,8 +7,8 @@
  * makes looks old, and nothing else. Without the library, or without a GPU, there is nothing to
  * see.
  */
-#ifndef BELAY_AGENT_NVML_H
-#define BELAY_AGENT_NVML_H
+#ifndef BELAY_AGENT_GPU_NVML_H
+#define BELAY_AGENT_GPU_NVML_H
 
 #include "agent/gpu/gpus.h"
 #include <stdbool.h>

@@ -9,8 +9,8 @@
  * what one did between the last look and its end is not seen. Threads are looked at of processes
  * that may have a busy one, PROBE_THREADS_MAX of a task.
  */
-#ifndef BELAY_AGENT_PROBE_H
-#define BELAY_AGENT_PROBE_H
+#ifndef BELAY_AGENT_GPU_PROBE_H
+#define BELAY_AGENT_GPU_PROBE_H
 
 #include "base/load.h"
 #include "base/uv/usage.h"

@@ -5,8 +5,8 @@
  * is counted. Root alone may read them, as a rule, and few virtual machines have them: without,
  * nothing is known. What the board, fans, disks and supplies take is in none of them.
  */
-#ifndef BELAY_AGENT_RAPL_H
-#define BELAY_AGENT_RAPL_H
+#ifndef BELAY_AGENT_GPU_RAPL_H
+#define BELAY_AGENT_GPU_RAPL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * What this machine has to give.
  */
-#ifndef BELAY_AGENT_RESOURCES_H
-#define BELAY_AGENT_RESOURCES_H
+#ifndef BELAY_AGENT_GPU_RESOURCES_H
+#define BELAY_AGENT_GPU_RESOURCES_H
 
 #include "job/gpu.h"
 #include <stdint.h>

@@ -12,8 +12,8 @@
  * used of the processor. What is not taken is kept, TELEMETRY_KEPT_MAX of each kind; beyond that
  * the oldest go.
  */
-#ifndef BELAY_AGENT_TELEMETRY_H
-#define BELAY_AGENT_TELEMETRY_H
+#ifndef BELAY_AGENT_GPU_TELEMETRY_H
+#define BELAY_AGENT_GPU_TELEMETRY_H
 
 #include "agent/gpu/probe.h"
 #include "base/timers.h"

@@ -3,8 +3,8 @@
  * The environment of a task, from scratch: the user's basics, then what the job brings, then what
  * belay promises (docs: the job contract), each overriding what came before. Pure.
  */
-#ifndef BELAY_AGENT_ENV_H
-#define BELAY_AGENT_ENV_H
+#ifndef BELAY_AGENT_SUPERVISOR_ENV_H
+#define BELAY_AGENT_SUPERVISOR_ENV_H
 
 #include "agent/supervisor/user.h"
 #include "base/wire/wire.h"

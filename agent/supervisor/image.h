@@ -15,8 +15,8 @@
  * a name; with apptainer, where a container is no more than what one process sees, into another of
  * the same image with the same directories.
  */
-#ifndef BELAY_AGENT_IMAGE_H
-#define BELAY_AGENT_IMAGE_H
+#ifndef BELAY_AGENT_SUPERVISOR_IMAGE_H
+#define BELAY_AGENT_SUPERVISOR_IMAGE_H
 
 #include "base/uv/proc.h"
 #include <stdbool.h>

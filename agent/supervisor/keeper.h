@@ -12,8 +12,8 @@
  *      |    ask for a supervisor --"ok"--> up ... "free", end --+
  *      +--------+<----------------------------------------------+
  */
-#ifndef BELAY_AGENT_KEEPER_H
-#define BELAY_AGENT_KEEPER_H
+#ifndef BELAY_AGENT_SUPERVISOR_KEEPER_H
+#define BELAY_AGENT_SUPERVISOR_KEEPER_H
 
 #include "agent/supervisor/nursery.h"
 #include "base/timers.h"

@@ -17,8 +17,8 @@
  * script's end, and ends with the last process below it. With a room there is a process more
  * between the two, the first of the script's namespace, which tells the end then.
  */
-#ifndef BELAY_AGENT_LAUNCH_H
-#define BELAY_AGENT_LAUNCH_H
+#ifndef BELAY_AGENT_SUPERVISOR_LAUNCH_H
+#define BELAY_AGENT_SUPERVISOR_LAUNCH_H
 
 #include "agent/supervisor/user.h"
 #include "base/uv/proc.h"

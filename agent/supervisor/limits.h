@@ -3,8 +3,8 @@
  * What a task may use of its node when its job did not say: enough for any program, and not so much
  * that the node is lost.
  */
-#ifndef BELAY_AGENT_LIMITS_H
-#define BELAY_AGENT_LIMITS_H
+#ifndef BELAY_AGENT_SUPERVISOR_LIMITS_H
+#define BELAY_AGENT_SUPERVISOR_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

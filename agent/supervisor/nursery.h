@@ -11,8 +11,8 @@
  * the agent's standard error, and ends when the agent's end of the socket is closed; the
  * supervisors, in sessions of their own, go on with what they have.
  */
-#ifndef BELAY_AGENT_NURSERY_H
-#define BELAY_AGENT_NURSERY_H
+#ifndef BELAY_AGENT_SUPERVISOR_NURSERY_H
+#define BELAY_AGENT_SUPERVISOR_NURSERY_H
 
 #include "agent/supervisor/limits.h"
 #include "base/err.h"

@@ -9,8 +9,8 @@
  * inside, commands of `belay exec` too, and leaves before it takes another task. Not for CRIU's
  * rooms (criu_room.h).
  */
-#ifndef BELAY_AGENT_PRIVATE_IPC_H
-#define BELAY_AGENT_PRIVATE_IPC_H
+#ifndef BELAY_AGENT_SUPERVISOR_PRIVATE_IPC_H
+#define BELAY_AGENT_SUPERVISOR_PRIVATE_IPC_H
 
 #include "base/err.h"
 #include <stdbool.h>

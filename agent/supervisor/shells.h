@@ -15,8 +15,8 @@
  * (SOCK_SEQPACKET) between the agent and the process that minds it: a byte to it is a signal for
  * the command's processes, its end hangs them up; from it comes one struct shell_report.
  */
-#ifndef BELAY_AGENT_SHELLS_H
-#define BELAY_AGENT_SHELLS_H
+#ifndef BELAY_AGENT_SUPERVISOR_SHELLS_H
+#define BELAY_AGENT_SUPERVISOR_SHELLS_H
 
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/user.h"

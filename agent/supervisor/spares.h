@@ -8,8 +8,8 @@
  *
  * Which there are is the loop's to know; looking, emptying and renaming block, and are for threads.
  */
-#ifndef BELAY_AGENT_SPARES_H
-#define BELAY_AGENT_SPARES_H
+#ifndef BELAY_AGENT_SUPERVISOR_SPARES_H
+#define BELAY_AGENT_SUPERVISOR_SPARES_H
 
 #include "agent/supervisor/user.h"
 #include "base/err.h"

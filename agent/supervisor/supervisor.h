@@ -33,8 +33,8 @@
  *     limit MS                 its time limit from its start on, in place of that of spec.json; 0:
  *                              none. The signal before it comes before this one
  */
-#ifndef BELAY_AGENT_SUPERVISOR_H
-#define BELAY_AGENT_SUPERVISOR_H
+#ifndef BELAY_AGENT_SUPERVISOR_SUPERVISOR_H
+#define BELAY_AGENT_SUPERVISOR_SUPERVISOR_H
 
 #include "agent/supervisor/limits.h"
 #include "agent/tools.h"

@@ -3,8 +3,8 @@
  * As whom a task runs on this node. An agent that is root runs it as the job's user; any other
  * agent can only run jobs of its own user.
  */
-#ifndef BELAY_AGENT_USER_H
-#define BELAY_AGENT_USER_H
+#ifndef BELAY_AGENT_SUPERVISOR_USER_H
+#define BELAY_AGENT_SUPERVISOR_USER_H
 
 #include "base/err.h"
 #include <sys/types.h>

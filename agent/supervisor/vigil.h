@@ -4,8 +4,8 @@
  * enforces the time limit and sends the signal before it, passes a shutdown of the machine on,
  * waits for the program's end.
  */
-#ifndef BELAY_AGENT_VIGIL_H
-#define BELAY_AGENT_VIGIL_H
+#ifndef BELAY_AGENT_SUPERVISOR_VIGIL_H
+#define BELAY_AGENT_SUPERVISOR_VIGIL_H
 
 #include "agent/task/grace.h"
 #include "agent/supervisor/launch.h"

@@ -25,8 +25,8 @@
  *    file may take seconds.
  *  - Files are made where the program has no access, and appear by rename or link.
  */
-#ifndef BELAY_AGENT_CONTROL_H
-#define BELAY_AGENT_CONTROL_H
+#ifndef BELAY_AGENT_TASK_CONTROL_H
+#define BELAY_AGENT_TASK_CONTROL_H
 
 #include "base/err.h"
 #include <dirent.h>

@@ -7,8 +7,8 @@
  * For work that blocks for milliseconds at most: what comes after it waits. One crew for each kind,
  * so that nothing waits for what may take longer.
  */
-#ifndef BELAY_AGENT_CREW_H
-#define BELAY_AGENT_CREW_H
+#ifndef BELAY_AGENT_TASK_CREW_H
+#define BELAY_AGENT_TASK_CREW_H
 
 #include "base/timers.h"
 #include "base/uv/loop.h"

@@ -4,8 +4,8 @@
  * user sends (scancel --signal). The supervisor sends them: it outlives the agent, so that no
  * restart makes a second one of the first.
  */
-#ifndef BELAY_AGENT_GRACE_H
-#define BELAY_AGENT_GRACE_H
+#ifndef BELAY_AGENT_TASK_GRACE_H
+#define BELAY_AGENT_TASK_GRACE_H
 
 #include "base/uv/proc.h"
 

@@ -11,8 +11,8 @@
  * system has less than a tenth of its space left. All calls block, but for listing: that looks into
  * one small directory.
  */
-#ifndef BELAY_AGENT_KEPT_H
-#define BELAY_AGENT_KEPT_H
+#ifndef BELAY_AGENT_TASK_KEPT_H
+#define BELAY_AGENT_TASK_KEPT_H
 
 #include "base/wire/wire.h"
 

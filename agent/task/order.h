@@ -3,8 +3,8 @@
  * Which of a node's saves is stored when, at a notice, so that the most are done before the node
  * goes. They share one way to the store: side by side, all of them may be too late. Pure.
  */
-#ifndef BELAY_AGENT_ORDER_H
-#define BELAY_AGENT_ORDER_H
+#ifndef BELAY_AGENT_TASK_ORDER_H
+#define BELAY_AGENT_TASK_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

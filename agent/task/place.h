@@ -6,8 +6,8 @@
  *
  * Each is harmless where the job's user is the agent's own. All calls block.
  */
-#ifndef BELAY_AGENT_PLACE_H
-#define BELAY_AGENT_PLACE_H
+#ifndef BELAY_AGENT_TASK_PLACE_H
+#define BELAY_AGENT_TASK_PLACE_H
 
 #include "agent/supervisor/user.h"
 #include "base/err.h"

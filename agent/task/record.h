@@ -17,8 +17,8 @@
  * program that ran for a while is synced: the others are of no use after a crash of the machine,
  * which ends the attempt, and what took seconds is run again.
  */
-#ifndef BELAY_AGENT_RECORD_H
-#define BELAY_AGENT_RECORD_H
+#ifndef BELAY_AGENT_TASK_RECORD_H
+#define BELAY_AGENT_TASK_RECORD_H
 
 #include "agent/gpu/gpus.h"
 #include "base/uv/usage.h"

@@ -11,8 +11,8 @@
  * A full disk or a file that cannot be written any more ends the copy of that file and nothing
  * else.
  */
-#ifndef BELAY_AGENT_SCRIBE_H
-#define BELAY_AGENT_SCRIBE_H
+#ifndef BELAY_AGENT_TASK_SCRIBE_H
+#define BELAY_AGENT_TASK_SCRIBE_H
 
 #include "agent/supervisor/user.h"
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * it has without a gap, and that is where the next piece starts. So nothing has to be remembered
  * here, over restarts of either side.
  */
-#ifndef BELAY_AGENT_SHIP_H
-#define BELAY_AGENT_SHIP_H
+#ifndef BELAY_AGENT_TASK_SHIP_H
+#define BELAY_AGENT_TASK_SHIP_H
 
 #include "agent/peer.h"
 #include "agent/watch.h"

@@ -8,8 +8,8 @@
  * Where belayd hands out credentials for each job's part of the store, the job has a store_net of
  * its own, filled with those and nothing else: the node's are not tried in their place.
  */
-#ifndef BELAY_AGENT_STORAGE_H
-#define BELAY_AGENT_STORAGE_H
+#ifndef BELAY_AGENT_TASK_STORAGE_H
+#define BELAY_AGENT_TASK_STORAGE_H
 
 #include "agent/config.h"
 #include "base/http.h"

@@ -2,8 +2,8 @@
  *
  * One attempt of a job on this node, from belayd's wish to being forgotten.
  */
-#ifndef BELAY_AGENT_TASK_H
-#define BELAY_AGENT_TASK_H
+#ifndef BELAY_AGENT_TASK_TASK_H
+#define BELAY_AGENT_TASK_TASK_H
 
 #include "agent/task/crew.h"
 #include "agent/criu/criu.h"

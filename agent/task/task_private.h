@@ -3,8 +3,8 @@
  * struct task, for task.c (its life), task_save.c (its checkpoints), task_accept.c (those that are
  * accepted before they are stored) and task_work.c (what runs on threads).
  */
-#ifndef BELAY_AGENT_TASK_PRIVATE_H
-#define BELAY_AGENT_TASK_PRIVATE_H
+#ifndef BELAY_AGENT_TASK_TASK_PRIVATE_H
+#define BELAY_AGENT_TASK_TASK_PRIVATE_H
 
 #include "agent/task/control.h"
 #include "agent/supervisor/keeper.h"

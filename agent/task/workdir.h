@@ -7,8 +7,8 @@
  *
  *     DIR/workdirs/HASH    what is in a directory, or a piece of content
  */
-#ifndef BELAY_AGENT_WORKDIR_H
-#define BELAY_AGENT_WORKDIR_H
+#ifndef BELAY_AGENT_TASK_WORKDIR_H
+#define BELAY_AGENT_TASK_WORKDIR_H
 
 #include "agent/peer.h"
 #include "ckpt/workdir.h"

@@ -7,8 +7,8 @@
  * exact and messages stay small. Unknown keys are tolerated. Of a message's texts no copy is left
  * in memory that is given back but the caller's.
  */
-#ifndef BELAY_WIRE_FIELDS_H
-#define BELAY_WIRE_FIELDS_H
+#ifndef BELAY_BASE_WIRE_FIELDS_H
+#define BELAY_BASE_WIRE_FIELDS_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -5,8 +5,8 @@
  * in another order, unknown ones, characters by number) or is wrong is not read here: fields.c
  * reads anything, and says what is wrong with it.
  */
-#ifndef BELAY_WIRE_PLAIN_H
-#define BELAY_WIRE_PLAIN_H
+#ifndef BELAY_BASE_WIRE_PLAIN_H
+#define BELAY_BASE_WIRE_PLAIN_H
 
 #include "base/wire/fields.h"
 

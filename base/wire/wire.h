@@ -33,8 +33,8 @@
  * durably and may be forgotten. What the program's end left to ship (output) is shipped before
  * forgetting; an end that is told before that has the last of it beside it.
  */
-#ifndef BELAY_WIRE_WIRE_H
-#define BELAY_WIRE_WIRE_H
+#ifndef BELAY_BASE_WIRE_WIRE_H
+#define BELAY_BASE_WIRE_WIRE_H
 
 #include "base/buf.h"
 #include "job/counts.h"

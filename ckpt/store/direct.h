@@ -5,8 +5,8 @@
  * once, not when a thread of the kernel comes to write it back. Where the file system, the memory
  * or the size does not allow it, through the page cache.
  */
-#ifndef BELAY_CKPT_DIRECT_H
-#define BELAY_CKPT_DIRECT_H
+#ifndef BELAY_CKPT_STORE_DIRECT_H
+#define BELAY_CKPT_STORE_DIRECT_H
 
 #include "base/buf.h"
 #include <stdatomic.h>

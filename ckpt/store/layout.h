@@ -3,8 +3,8 @@
  * Where the objects of a job are in its store (the layout of ckpt.h), and what reads and moves them
  * by it.
  */
-#ifndef BELAY_CKPT_LAYOUT_H
-#define BELAY_CKPT_LAYOUT_H
+#ifndef BELAY_CKPT_STORE_LAYOUT_H
+#define BELAY_CKPT_STORE_LAYOUT_H
 
 #include "ckpt/ckpt.h"
 #include "ckpt/manifest.h"

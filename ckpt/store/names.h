@@ -2,8 +2,8 @@
  *
  * A growing list of names. Zeroed is valid and empty.
  */
-#ifndef BELAY_CKPT_NAMES_H
-#define BELAY_CKPT_NAMES_H
+#ifndef BELAY_CKPT_STORE_NAMES_H
+#define BELAY_CKPT_STORE_NAMES_H
 
 #include <stddef.h>
 

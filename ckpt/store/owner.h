@@ -16,8 +16,8 @@
  *
  * All calls block.
  */
-#ifndef BELAY_CKPT_OWNER_H
-#define BELAY_CKPT_OWNER_H
+#ifndef BELAY_CKPT_STORE_OWNER_H
+#define BELAY_CKPT_STORE_OWNER_H
 
 #include "ckpt/store/store.h"
 

@@ -3,8 +3,8 @@
  * One operation of a store in S3: a request that is sent, and sent again, until there is an answer
  * to it.
  */
-#ifndef BELAY_CKPT_S3_OP_H
-#define BELAY_CKPT_S3_OP_H
+#ifndef BELAY_CKPT_STORE_S3_OP_H
+#define BELAY_CKPT_STORE_S3_OP_H
 
 #include "ckpt/s3.h"
 #include "ckpt/store/store_net.h"

@@ -4,8 +4,8 @@
  * joined by '/', no part beginning with '.'. All calls block and are made from worker threads; a
  * store may be used by several at once.
  */
-#ifndef BELAY_CKPT_STORE_H
-#define BELAY_CKPT_STORE_H
+#ifndef BELAY_CKPT_STORE_STORE_H
+#define BELAY_CKPT_STORE_STORE_H
 
 #include "base/buf.h"
 #include "base/err.h"

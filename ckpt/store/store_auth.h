@@ -4,8 +4,8 @@
  * agent, on its loop) and the worker threads that use them. Nothing here knows where they come
  * from. Secrets are wiped when they are replaced, and never get into an error or a log line.
  */
-#ifndef BELAY_CKPT_STORE_AUTH_H
-#define BELAY_CKPT_STORE_AUTH_H
+#ifndef BELAY_CKPT_STORE_STORE_AUTH_H
+#define BELAY_CKPT_STORE_STORE_AUTH_H
 
 #include "base/time.h"
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  *
  * The store in a container of Azure's blobs: what store_s3_open needs of it.
  */
-#ifndef BELAY_CKPT_STORE_AZ_H
-#define BELAY_CKPT_STORE_AZ_H
+#ifndef BELAY_CKPT_STORE_STORE_AZ_H
+#define BELAY_CKPT_STORE_STORE_AZ_H
 
 #include "ckpt/store/store.h"
 

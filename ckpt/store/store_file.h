@@ -2,8 +2,8 @@
  *
  * The store in a directory of a file system.
  */
-#ifndef BELAY_CKPT_STORE_FILE_H
-#define BELAY_CKPT_STORE_FILE_H
+#ifndef BELAY_CKPT_STORE_STORE_FILE_H
+#define BELAY_CKPT_STORE_STORE_FILE_H
 
 #include "ckpt/store/store.h"
 

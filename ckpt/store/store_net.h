@@ -3,8 +3,8 @@
  * What the stores over a network share in one process, however often each is opened: connections,
  * credentials, and what was found out about the servers.
  */
-#ifndef BELAY_CKPT_STORE_NET_H
-#define BELAY_CKPT_STORE_NET_H
+#ifndef BELAY_CKPT_STORE_STORE_NET_H
+#define BELAY_CKPT_STORE_STORE_NET_H
 
 #include "base/net/http_blocking.h"
 #include "ckpt/store/store_auth.h"

@@ -3,8 +3,8 @@
  * What the stores in buckets (S3, Google Cloud Storage) and containers (Azure) have in common. An
  * object's key is the prefix of the store's URL and then its name.
  */
-#ifndef BELAY_CKPT_STORE_OBJECT_H
-#define BELAY_CKPT_STORE_OBJECT_H
+#ifndef BELAY_CKPT_STORE_STORE_OBJECT_H
+#define BELAY_CKPT_STORE_STORE_OBJECT_H
 
 #include "ckpt/store/s3_op.h"
 #include "ckpt/store/store.h"

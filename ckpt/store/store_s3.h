@@ -3,8 +3,8 @@
  * The store in a bucket of S3, of any server that speaks its protocol, or of Google Cloud Storage;
  * and, by store_az.h, in a container of Azure's.
  */
-#ifndef BELAY_CKPT_STORE_S3_H
-#define BELAY_CKPT_STORE_S3_H
+#ifndef BELAY_CKPT_STORE_STORE_S3_H
+#define BELAY_CKPT_STORE_STORE_S3_H
 
 #include "ckpt/store/store.h"
 

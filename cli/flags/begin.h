@@ -2,8 +2,8 @@
  *
  * The times that sbatch --begin takes.
  */
-#ifndef BELAY_CLI_BEGIN_H
-#define BELAY_CLI_BEGIN_H
+#ifndef BELAY_CLI_FLAGS_BEGIN_H
+#define BELAY_CLI_FLAGS_BEGIN_H
 
 #include "base/err.h"
 #include "base/time.h"

@@ -2,8 +2,8 @@
  *
  * --dependency, as sbatch has it.
  */
-#ifndef BELAY_CLI_DEPEND_H
-#define BELAY_CLI_DEPEND_H
+#ifndef BELAY_CLI_FLAGS_DEPEND_H
+#define BELAY_CLI_FLAGS_DEPEND_H
 
 #include "base/err.h"
 #include "base/json.h"

@@ -4,8 +4,8 @@
  * first command, and the same flags on the command line, which win. Pure: text in, a job
  * specification out.
  */
-#ifndef BELAY_CLI_DIRECTIVES_H
-#define BELAY_CLI_DIRECTIVES_H
+#ifndef BELAY_CLI_FLAGS_DIRECTIVES_H
+#define BELAY_CLI_FLAGS_DIRECTIVES_H
 
 #include "base/json.h"
 #include <stdbool.h>

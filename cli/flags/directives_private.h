@@ -3,8 +3,8 @@
  * What the parts of directives.c share: the functions behind the flags, one each. A value is not
  * NULL; they set keys of the specification, and return 0 or ERR_INVALID, ERR_UNSUPPORTED.
  */
-#ifndef BELAY_CLI_DIRECTIVES_PRIVATE_H
-#define BELAY_CLI_DIRECTIVES_PRIVATE_H
+#ifndef BELAY_CLI_FLAGS_DIRECTIVES_PRIVATE_H
+#define BELAY_CLI_FLAGS_DIRECTIVES_PRIVATE_H
 
 #include "base/str.h"
 #include "cli/flags/directives.h"

@@ -4,8 +4,8 @@
  * they are refused by name. Where only the place or the pace is another, that is told, or nothing
  * is.
  */
-#ifndef BELAY_CLI_FOREIGN_H
-#define BELAY_CLI_FOREIGN_H
+#ifndef BELAY_CLI_FLAGS_FOREIGN_H
+#define BELAY_CLI_FLAGS_FOREIGN_H
 
 struct foreign {
     const char *name;

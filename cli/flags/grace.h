@@ -2,8 +2,8 @@
  *
  * --signal, as sbatch has it.
  */
-#ifndef BELAY_CLI_GRACE_H
-#define BELAY_CLI_GRACE_H
+#ifndef BELAY_CLI_FLAGS_GRACE_H
+#define BELAY_CLI_FLAGS_GRACE_H
 
 #include "base/buf.h"
 #include "base/err.h"

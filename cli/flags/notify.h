@@ -3,8 +3,8 @@
  * Who is told of what becomes of a job: --mail-type and --mail-user, as sbatch has them, and
  * --notify.
  */
-#ifndef BELAY_CLI_NOTIFY_H
-#define BELAY_CLI_NOTIFY_H
+#ifndef BELAY_CLI_FLAGS_NOTIFY_H
+#define BELAY_CLI_FLAGS_NOTIFY_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -2,8 +2,8 @@
  *
  * --retry, and what is left of it.
  */
-#ifndef BELAY_CLI_RETRY_H
-#define BELAY_CLI_RETRY_H
+#ifndef BELAY_CLI_FLAGS_RETRY_H
+#define BELAY_CLI_FLAGS_RETRY_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -3,8 +3,8 @@
  * What of a job is to change, as KEY=VALUE: the flags of a submit by their names, with the same
  * values. Into the body of POST /api/v1/jobs/ID/update. Pure.
  */
-#ifndef BELAY_CLI_UPDATES_H
-#define BELAY_CLI_UPDATES_H
+#ifndef BELAY_CLI_FLAGS_UPDATES_H
+#define BELAY_CLI_FLAGS_UPDATES_H
 
 #include "cli/flags/directives.h"
 

@@ -2,8 +2,8 @@
  *
  * belay advise without a word for what: see advise_jobs.c. Exit codes.
  */
-#ifndef BELAY_CLI_ADVISE_H
-#define BELAY_CLI_ADVISE_H
+#ifndef BELAY_CLI_REPORTS_ADVISE_H
+#define BELAY_CLI_REPORTS_ADVISE_H
 
 #include "cli/cli.h"
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BELAY_CLI_BREAKEVEN_PRINT_H
-#define BELAY_CLI_BREAKEVEN_PRINT_H
+#ifndef BELAY_CLI_REPORTS_BREAKEVEN_PRINT_H
+#define BELAY_CLI_REPORTS_BREAKEVEN_PRINT_H
 
 #include "money/breakeven.h"
 

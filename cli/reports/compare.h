@@ -4,8 +4,8 @@
  * against that of a run that nothing disturbed, by a command of the user's, and tells belayd. A
  * result is the newest checkpoint that a job has when it has ended.
  */
-#ifndef BELAY_CLI_COMPARE_H
-#define BELAY_CLI_COMPARE_H
+#ifndef BELAY_CLI_REPORTS_COMPARE_H
+#define BELAY_CLI_REPORTS_COMPARE_H
 
 #include "cli/cli.h"
 

@@ -2,8 +2,8 @@
  *
  * What was spent, as a table and for a spreadsheet.
  */
-#ifndef BELAY_CLI_COST_PRINT_H
-#define BELAY_CLI_COST_PRINT_H
+#ifndef BELAY_CLI_REPORTS_COST_PRINT_H
+#define BELAY_CLI_REPORTS_COST_PRINT_H
 
 #include "cli/cli.h"
 

@@ -2,8 +2,8 @@
  *
  * belay cost forecast: a job that is not submitted, on each offer of a file of pools.
  */
-#ifndef BELAY_CLI_FORECAST_H
-#define BELAY_CLI_FORECAST_H
+#ifndef BELAY_CLI_REPORTS_FORECAST_H
+#define BELAY_CLI_REPORTS_FORECAST_H
 
 #include "cli/cli.h"
 

@@ -2,8 +2,8 @@
  *
  * belay cost --weekly-report: what a team, or all of them, spent in a week, for people.
  */
-#ifndef BELAY_CLI_REPORT_H
-#define BELAY_CLI_REPORT_H
+#ifndef BELAY_CLI_REPORTS_REPORT_H
+#define BELAY_CLI_REPORTS_REPORT_H
 
 #include "cli/cli.h"
 

@@ -3,8 +3,8 @@
  * What belayd knows of how its nodes were used lately (GET /api/v1/use), for verbs that give
  * advice.
  */
-#ifndef BELAY_CLI_USE_H
-#define BELAY_CLI_USE_H
+#ifndef BELAY_CLI_REPORTS_USE_H
+#define BELAY_CLI_REPORTS_USE_H
 
 #include "cli/cli.h"
 

@@ -2,8 +2,8 @@
  *
  * What a job has used of the processor and of memory, against what it asked for.
  */
-#ifndef BELAY_CLI_USED_H
-#define BELAY_CLI_USED_H
+#ifndef BELAY_CLI_REPORTS_USED_H
+#define BELAY_CLI_REPORTS_USED_H
 
 #include "base/json.h"
 #include <stdbool.h>

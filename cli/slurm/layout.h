@@ -3,8 +3,8 @@
  * How the tasks of a step are laid out on the nodes of its job, as Slurm does it: each node has as
  * many as the others, the first ones one more where it does not come out even. Pure.
  */
-#ifndef BELAY_CLI_LAYOUT_H
-#define BELAY_CLI_LAYOUT_H
+#ifndef BELAY_CLI_SLURM_LAYOUT_H
+#define BELAY_CLI_SLURM_LAYOUT_H
 
 #include "base/buf.h"
 #include "base/err.h"

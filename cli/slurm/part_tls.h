@@ -5,8 +5,8 @@
  * and nothing else: no certificates, no resumption, no early data. Who does not know a key gets no
  * further than the handshake; a recorded handshake that is played again does not complete.
  */
-#ifndef BELAY_CLI_PART_TLS_H
-#define BELAY_CLI_PART_TLS_H
+#ifndef BELAY_CLI_SLURM_PART_TLS_H
+#define BELAY_CLI_SLURM_PART_TLS_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -17,8 +17,8 @@
  * user alone (struct step_nodes): a token that is good for sessions with this attempt and nothing
  * else.
  */
-#ifndef BELAY_CLI_PARTS_H
-#define BELAY_CLI_PARTS_H
+#ifndef BELAY_CLI_SLURM_PARTS_H
+#define BELAY_CLI_SLURM_PARTS_H
 
 #include "base/buf.h"
 #include "cli/slurm/layout.h"

@@ -11,8 +11,8 @@
  * What stands in '' is taken as it is, and so is a character behind a \; at the end of a line that
  * joins the next to it. Lines that begin with # are remarks. Pure.
  */
-#ifndef BELAY_CLI_PROGRAMS_H
-#define BELAY_CLI_PROGRAMS_H
+#ifndef BELAY_CLI_SLURM_PROGRAMS_H
+#define BELAY_CLI_SLURM_PROGRAMS_H
 
 #include "base/err.h"
 #include <stdint.h>

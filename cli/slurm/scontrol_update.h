@@ -3,8 +3,8 @@
  * scontrol update: Slurm's names of what can be changed, of jobs and of nodes. What belay cannot do
  * and would change a job's meaning is refused by name.
  */
-#ifndef BELAY_CLI_SCONTROL_UPDATE_H
-#define BELAY_CLI_SCONTROL_UPDATE_H
+#ifndef BELAY_CLI_SLURM_SCONTROL_UPDATE_H
+#define BELAY_CLI_SLURM_SCONTROL_UPDATE_H
 
 #include "cli/cli.h"
 

@@ -4,8 +4,8 @@
  * formats, Slurm's words for the states of jobs, its forms of times, and its options. Everything
  * above "belayd" is pure.
  */
-#ifndef BELAY_CLI_SLURM_H
-#define BELAY_CLI_SLURM_H
+#ifndef BELAY_CLI_SLURM_SLURM_H
+#define BELAY_CLI_SLURM_SLURM_H
 
 #include "base/buf.h"
 #include "base/err.h"

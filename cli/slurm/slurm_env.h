@@ -3,8 +3,8 @@
  * What Slurm's programs take from the environment, as the manuals of Slurm 22.05 list it: each
  * variable stands for a flag of the program, and counts less than that.
  */
-#ifndef BELAY_CLI_SLURM_ENV_H
-#define BELAY_CLI_SLURM_ENV_H
+#ifndef BELAY_CLI_SLURM_SLURM_ENV_H
+#define BELAY_CLI_SLURM_SLURM_ENV_H
 
 enum slurm_variable_kind {
     VARIABLE_VALUE,

@@ -3,8 +3,8 @@
  * The programs with Slurm's names, a file each. Each takes its whole command line and returns its
  * exit code, as Slurm's does: 0, or 1 when anything went wrong; srun the command's.
  */
-#ifndef BELAY_CLI_SLURM_PROGRAMS_H
-#define BELAY_CLI_SLURM_PROGRAMS_H
+#ifndef BELAY_CLI_SLURM_SLURM_PROGRAMS_H
+#define BELAY_CLI_SLURM_SLURM_PROGRAMS_H
 
 int sbatch_main(int argc, char **argv);
 int squeue_main(int argc, char **argv);

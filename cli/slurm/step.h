@@ -5,8 +5,8 @@
  * first of several nodes they are on all of them (cli/slurm/parts.h); in any other on the node
  * where srun is.
  */
-#ifndef BELAY_CLI_STEP_H
-#define BELAY_CLI_STEP_H
+#ifndef BELAY_CLI_SLURM_STEP_H
+#define BELAY_CLI_SLURM_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * srun --task-prolog: a program that a task's node runs in front of it, in its environment, and
  * which may change that.
  */
-#ifndef BELAY_CLI_STEP_PROLOG_H
-#define BELAY_CLI_STEP_PROLOG_H
+#ifndef BELAY_CLI_SLURM_STEP_PROLOG_H
+#define BELAY_CLI_SLURM_STEP_PROLOG_H
 
 #include "cli/slurm/step.h"
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The tasks of a step that are on one node: their environment and files, their signals, and their
  * ends.
  */
-#ifndef BELAY_CLI_STEP_TASKS_H
-#define BELAY_CLI_STEP_TASKS_H
+#ifndef BELAY_CLI_SLURM_STEP_TASKS_H
+#define BELAY_CLI_SLURM_STEP_TASKS_H
 
 #include "cli/slurm/step.h"
 

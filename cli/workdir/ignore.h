@@ -5,8 +5,8 @@
  * at the end means directories only; *, ? and [a-z] stop at a /, ** does not; a backslash takes a
  * character as it is. The last pattern that matches counts. Pure.
  */
-#ifndef BELAY_CLI_IGNORE_H
-#define BELAY_CLI_IGNORE_H
+#ifndef BELAY_CLI_WORKDIR_IGNORE_H
+#define BELAY_CLI_WORKDIR_IGNORE_H
 
 #include "base/err.h"
 #include <stdbool.h>

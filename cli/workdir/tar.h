@@ -4,8 +4,8 @@
  * modes, times to the nanosecond and user extended attributes are kept; holes are written out as
  * zeros.
  */
-#ifndef BELAY_CLI_TAR_H
-#define BELAY_CLI_TAR_H
+#ifndef BELAY_CLI_WORKDIR_TAR_H
+#define BELAY_CLI_WORKDIR_TAR_H
 
 #include "base/err.h"
 

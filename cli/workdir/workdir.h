@@ -8,8 +8,8 @@
  * (ignore.h) is not sent, nor is .git, unless .belayignore takes it back with "!.git". Links are
  * sent as links.
  */
-#ifndef BELAY_CLI_WORKDIR_H
-#define BELAY_CLI_WORKDIR_H
+#ifndef BELAY_CLI_WORKDIR_WORKDIR_H
+#define BELAY_CLI_WORKDIR_WORKDIR_H
 
 #include "ckpt/workdir.h"
 #include "cli/cli.h"

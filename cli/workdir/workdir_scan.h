@@ -3,8 +3,8 @@
  * What of a directory is to be sent (workdir.h): names and what lstat(2) tells of them, no content
  * yet.
  */
-#ifndef BELAY_CLI_WORKDIR_SCAN_H
-#define BELAY_CLI_WORKDIR_SCAN_H
+#ifndef BELAY_CLI_WORKDIR_WORKDIR_SCAN_H
+#define BELAY_CLI_WORKDIR_WORKDIR_SCAN_H
 
 #include "cli/workdir/workdir.h"
 #include <sys/stat.h>

@@ -4,8 +4,8 @@
  * shared file (~/.aws/credentials, profile), instance role through IMDSv2; temporary ones are
  * renewed before they end.
  */
-#ifndef BELAY_CLOUD_AWS_H
-#define BELAY_CLOUD_AWS_H
+#ifndef BELAY_CLOUD_AWS_AWS_H
+#define BELAY_CLOUD_AWS_AWS_H
 
 #include "cloud/provider.h"
 

@@ -4,8 +4,8 @@
  * API. Credentials: a service principal's from the pool's file or the environment, else the managed
  * identity of this machine.
  */
-#ifndef BELAY_CLOUD_AZURE_H
-#define BELAY_CLOUD_AZURE_H
+#ifndef BELAY_CLOUD_AZURE_AZURE_H
+#define BELAY_CLOUD_AZURE_AZURE_H
 
 #include "cloud/provider.h"
 

@@ -7,8 +7,8 @@
  * vCPU, the GiB and the GPU; it tells no price of a machine type, so prices() says nothing and the
  * catalogue's stay.
  */
-#ifndef BELAY_CLOUD_GCP_H
-#define BELAY_CLOUD_GCP_H
+#ifndef BELAY_CLOUD_GCP_GCP_H
+#define BELAY_CLOUD_GCP_GCP_H
 
 #include "cloud/provider.h"
 

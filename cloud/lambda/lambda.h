@@ -9,8 +9,8 @@
  * one starts before the API lists it, two instances carry one token. The scheduler's sweep keeps
  * the one that its row names and ends the other.
  */
-#ifndef BELAY_CLOUD_LAMBDA_H
-#define BELAY_CLOUD_LAMBDA_H
+#ifndef BELAY_CLOUD_LAMBDA_LAMBDA_H
+#define BELAY_CLOUD_LAMBDA_LAMBDA_H
 
 #include "cloud/provider.h"
 

@@ -9,8 +9,8 @@
  * hidden (see `hides` in driver.h) until it answers again, and a claim whose outcome is not known
  * is decided at the same host.
  */
-#ifndef BELAY_CLOUD_STATIC_H
-#define BELAY_CLOUD_STATIC_H
+#ifndef BELAY_CLOUD_STATIC_STATIC_H
+#define BELAY_CLOUD_STATIC_STATIC_H
 
 #include "base/runner.h"
 #include "cloud/provider.h"

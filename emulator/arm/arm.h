@@ -8,8 +8,8 @@
  * behind it while it runs. What a call finds is brought up to date first (arm_advance), so nothing
  * here needs a timer.
  */
-#ifndef BELAY_CLOUD_EMULATOR_ARM_H
-#define BELAY_CLOUD_EMULATOR_ARM_H
+#ifndef BELAY_EMULATOR_ARM_ARM_H
+#define BELAY_EMULATOR_ARM_ARM_H
 
 #include "base/json.h"
 #include "emulator/arm/auth.h"

@@ -4,8 +4,8 @@
  * identity. Access tokens are JSON Web Tokens signed with a key that is made at the start, so
  * nothing has to be remembered.
  */
-#ifndef BELAY_CLOUD_EMULATOR_ARM_AUTH_H
-#define BELAY_CLOUD_EMULATOR_ARM_AUTH_H
+#ifndef BELAY_EMULATOR_ARM_AUTH_H
+#define BELAY_EMULATOR_ARM_AUTH_H
 
 #include "base/buf.h"
 #include "base/json.h"

@@ -3,8 +3,8 @@
  * $filter of Azure's listings, as far as they are used here: terms joined by `and`, each of them
  * FIELD eq 'TEXT', FIELD ne 'TEXT' or contains(FIELD, 'TEXT'). A quote within TEXT is doubled.
  */
-#ifndef BELAY_CLOUD_EMULATOR_ARM_FILTER_H
-#define BELAY_CLOUD_EMULATOR_ARM_FILTER_H
+#ifndef BELAY_EMULATOR_ARM_FILTER_H
+#define BELAY_EMULATOR_ARM_FILTER_H
 
 #include "base/err.h"
 #include <stdbool.h>

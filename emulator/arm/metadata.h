@@ -3,8 +3,8 @@
  * Azure's instance metadata service as a function: instance, scheduled events, tokens of managed
  * identities. No I/O, no clock.
  */
-#ifndef BELAY_CLOUD_EMULATOR_ARM_METADATA_H
-#define BELAY_CLOUD_EMULATOR_ARM_METADATA_H
+#ifndef BELAY_EMULATOR_ARM_METADATA_H
+#define BELAY_EMULATOR_ARM_METADATA_H
 
 #include "emulator/arm/arm.h"
 

@@ -2,8 +2,8 @@
  *
  * What the arm_*.c share; nobody else includes this.
  */
-#ifndef BELAY_CLOUD_EMULATOR_ARM_PARTS_H
-#define BELAY_CLOUD_EMULATOR_ARM_PARTS_H
+#ifndef BELAY_EMULATOR_ARM_PARTS_H
+#define BELAY_EMULATOR_ARM_PARTS_H
 
 #include "emulator/arm/arm.h"
 

@@ -2,8 +2,8 @@
  *
  * The keys of AWS's section of the configuration.
  */
-#ifndef BELAY_CLOUD_EMULATOR_EC2_FRONT_H
-#define BELAY_CLOUD_EMULATOR_EC2_FRONT_H
+#ifndef BELAY_EMULATOR_EC2_FRONT_H
+#define BELAY_EMULATOR_EC2_FRONT_H
 
 #include "emulator/ec2/api.h"
 #include "emulator/keyring.h"

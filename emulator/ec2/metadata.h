@@ -2,8 +2,8 @@
  *
  * The instance metadata service, version 2, as a function: request in, reply out. No I/O, no clock.
  */
-#ifndef BELAY_CLOUD_EMULATOR_EC2_METADATA_H
-#define BELAY_CLOUD_EMULATOR_EC2_METADATA_H
+#ifndef BELAY_EMULATOR_EC2_METADATA_H
+#define BELAY_EMULATOR_EC2_METADATA_H
 
 #include "emulator/front.h"
 #include "emulator/keyring.h"

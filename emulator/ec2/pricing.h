@@ -4,8 +4,8 @@
  * JSON out. No I/O, no clock. What are two hosts of AWS's is one address here: a request with
  * X-Amz-Target is for this one.
  */
-#ifndef BELAY_CLOUD_EMULATOR_EC2_PRICING_H
-#define BELAY_CLOUD_EMULATOR_EC2_PRICING_H
+#ifndef BELAY_EMULATOR_EC2_PRICING_H
+#define BELAY_EMULATOR_EC2_PRICING_H
 
 #include "emulator/ec2/api.h"
 

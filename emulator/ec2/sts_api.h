@@ -3,8 +3,8 @@
  * AssumeRole of the Security Token Service, version 2011-06-15: parameters in, status and XML out.
  * It is at the address of EC2, told apart by the service that a request is signed for.
  */
-#ifndef BELAY_CLOUD_EMULATOR_STS_API_H
-#define BELAY_CLOUD_EMULATOR_STS_API_H
+#ifndef BELAY_EMULATOR_EC2_STS_API_H
+#define BELAY_EMULATOR_EC2_STS_API_H
 
 #include "emulator/ec2/api.h"
 #include "emulator/keyring.h"

@@ -4,8 +4,8 @@
  * request in, status and JSON out. No I/O, no clock. What has no effect here is accepted, what is
  * not known is refused by name.
  */
-#ifndef BELAY_CLOUD_EMULATOR_GCE_API_H
-#define BELAY_CLOUD_EMULATOR_GCE_API_H
+#ifndef BELAY_EMULATOR_GCE_API_H
+#define BELAY_EMULATOR_GCE_API_H
 
 #include "base/json.h"
 #include "emulator/form.h"

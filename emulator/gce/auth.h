@@ -5,8 +5,8 @@
  * JWTs, as Google's clients send them). A signature is RS256 by the account's key; there is no
  * other.
  */
-#ifndef BELAY_CLOUD_EMULATOR_GCE_AUTH_H
-#define BELAY_CLOUD_EMULATOR_GCE_AUTH_H
+#ifndef BELAY_EMULATOR_GCE_AUTH_H
+#define BELAY_EMULATOR_GCE_AUTH_H
 
 #include "base/buf.h"
 #include "base/time.h"

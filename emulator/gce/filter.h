@@ -4,8 +4,8 @@
  * > 3)`. In the older `name eq 'job-.*'` the expression may contain `.`, `.*` and `\`. Adjacent
  * terms are joined by AND.
  */
-#ifndef BELAY_CLOUD_EMULATOR_GCE_FILTER_H
-#define BELAY_CLOUD_EMULATOR_GCE_FILTER_H
+#ifndef BELAY_EMULATOR_GCE_FILTER_H
+#define BELAY_EMULATOR_GCE_FILTER_H
 
 #include "base/json.h"
 

@@ -5,8 +5,8 @@
  * Lambda, a launch has no idempotency token: the same body twice is two instances. A field that is
  * not known is refused by name.
  */
-#ifndef BELAY_CLOUD_EMULATOR_LAMBDA_CLOUD_H
-#define BELAY_CLOUD_EMULATOR_LAMBDA_CLOUD_H
+#ifndef BELAY_EMULATOR_LAMBDA_CLOUD_H
+#define BELAY_EMULATOR_LAMBDA_CLOUD_H
 
 #include "base/json.h"
 #include "emulator/front.h"

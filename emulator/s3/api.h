@@ -3,8 +3,8 @@
  * The calls of S3 that are played here. Pure but for what is in the buckets: a checked request in,
  * a reply out.
  */
-#ifndef BELAY_CLOUD_EMULATOR_S3_API_H
-#define BELAY_CLOUD_EMULATOR_S3_API_H
+#ifndef BELAY_EMULATOR_S3_API_H
+#define BELAY_EMULATOR_S3_API_H
 
 #include "emulator/form.h"
 #include "emulator/front.h"

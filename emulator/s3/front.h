@@ -2,8 +2,8 @@
  *
  * S3 beside EC2: an address of its own, the same keys.
  */
-#ifndef BELAY_CLOUD_EMULATOR_S3_FRONT_H
-#define BELAY_CLOUD_EMULATOR_S3_FRONT_H
+#ifndef BELAY_EMULATOR_S3_FRONT_H
+#define BELAY_EMULATOR_S3_FRONT_H
 
 #include "emulator/config_section.h"
 #include "emulator/keyring.h"

@@ -3,8 +3,8 @@
  * What is in the emulator's buckets: objects by their keys, and uploads in parts that are under
  * way. All in memory.
  */
-#ifndef BELAY_CLOUD_EMULATOR_S3_OBJECTS_H
-#define BELAY_CLOUD_EMULATOR_S3_OBJECTS_H
+#ifndef BELAY_EMULATOR_S3_OBJECTS_H
+#define BELAY_EMULATOR_S3_OBJECTS_H
 
 #include "base/buf.h"
 #include "base/list.h"

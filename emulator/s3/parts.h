@@ -3,8 +3,8 @@
  * What the files of the S3 API share. Functions that return int return 0, or -1 after they made the
  * reply an error.
  */
-#ifndef BELAY_CLOUD_EMULATOR_S3_PARTS_H
-#define BELAY_CLOUD_EMULATOR_S3_PARTS_H
+#ifndef BELAY_EMULATOR_S3_PARTS_H
+#define BELAY_EMULATOR_S3_PARTS_H
 
 #include "emulator/s3/api.h"
 

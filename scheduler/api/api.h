@@ -3,8 +3,8 @@
  * The HTTP API (docs/api.md). Reads are answered from the read-only connection: what they show is
  * committed. Writes are posted to the tick and answered after its commit.
  */
-#ifndef BELAY_SCHEDULER_API_H
-#define BELAY_SCHEDULER_API_H
+#ifndef BELAY_SCHEDULER_API_API_H
+#define BELAY_SCHEDULER_API_API_H
 
 #include "base/uv/http_server.h"
 #include "base/uv/loop.h"

@@ -2,8 +2,8 @@
  *
  * What the files of the API share; included by scheduler/api_*.c only.
  */
-#ifndef BELAY_SCHEDULER_API_PRIVATE_H
-#define BELAY_SCHEDULER_API_PRIVATE_H
+#ifndef BELAY_SCHEDULER_API_API_PRIVATE_H
+#define BELAY_SCHEDULER_API_API_PRIVATE_H
 
 #include "base/json.h"
 #include "base/list.h"

@@ -3,8 +3,8 @@
  * A job specification as it comes over the API (docs/api.md) -> a job row and the texts that belong
  * to it. Pure.
  */
-#ifndef BELAY_SCHEDULER_JOBSPEC_H
-#define BELAY_SCHEDULER_JOBSPEC_H
+#ifndef BELAY_SCHEDULER_API_JOBSPEC_H
+#define BELAY_SCHEDULER_API_JOBSPEC_H
 
 #include "base/json.h"
 #include "scheduler/core/model/event.h"

@@ -3,8 +3,8 @@
  * What of a job is to change, as it comes over the API (docs/api.md): members of a job
  * specification, read as a submit reads them, and together with what the job has already. Pure.
  */
-#ifndef BELAY_SCHEDULER_JOBUPDATE_H
-#define BELAY_SCHEDULER_JOBUPDATE_H
+#ifndef BELAY_SCHEDULER_API_JOBUPDATE_H
+#define BELAY_SCHEDULER_API_JOBUPDATE_H
 
 #include "scheduler/api/jobspec.h"
 

@@ -2,8 +2,8 @@
  *
  * Features, named resources and licences as JSON. Pure; new references.
  */
-#ifndef BELAY_SCHEDULER_JSON_EXTRAS_H
-#define BELAY_SCHEDULER_JSON_EXTRAS_H
+#ifndef BELAY_SCHEDULER_API_JSON_EXTRAS_H
+#define BELAY_SCHEDULER_API_JSON_EXTRAS_H
 
 #include "base/json.h"
 #include "scheduler/core/model/model.h"

@@ -8,8 +8,8 @@
  * An answer may need a moment of its own, when all that the model holds is committed say: `ask` is
  * called when there are answers to be given, and the owner calls turns_take() at such a moment.
  */
-#ifndef BELAY_SCHEDULER_TURNS_H
-#define BELAY_SCHEDULER_TURNS_H
+#ifndef BELAY_SCHEDULER_API_TURNS_H
+#define BELAY_SCHEDULER_API_TURNS_H
 
 #include "base/list.h"
 #include "base/map.h"

@@ -4,8 +4,8 @@
  * file, line, what was expected and the nearest valid name. docs/configuration.md describes every
  * key.
  */
-#ifndef BELAY_SCHEDULER_CONFIG_H
-#define BELAY_SCHEDULER_CONFIG_H
+#ifndef BELAY_SCHEDULER_CONFIG_CONFIG_H
+#define BELAY_SCHEDULER_CONFIG_CONFIG_H
 
 #include "base/uv/http_listen.h"
 #include "cloud/provider.h"

@@ -4,8 +4,8 @@
  * `belayd --check` and `belay pools apply` refuse it; a start logs it and goes on, for what else
  * there is may work.
  */
-#ifndef BELAY_SCHEDULER_DOUBTS_H
-#define BELAY_SCHEDULER_DOUBTS_H
+#ifndef BELAY_SCHEDULER_CONFIG_DOUBTS_H
+#define BELAY_SCHEDULER_CONFIG_DOUBTS_H
 
 #include "scheduler/config/config.h"
 

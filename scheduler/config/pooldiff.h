@@ -3,8 +3,8 @@
  * What a pool says, and how two sets of pools differ, as JSON in the words of the configuration.
  * Pure.
  */
-#ifndef BELAY_SCHEDULER_POOLDIFF_H
-#define BELAY_SCHEDULER_POOLDIFF_H
+#ifndef BELAY_SCHEDULER_CONFIG_POOLDIFF_H
+#define BELAY_SCHEDULER_CONFIG_POOLDIFF_H
 
 #include "base/json.h"
 #include "scheduler/config/config.h"

@@ -3,8 +3,8 @@
  * Whether machines that are launched could reach belayd at all: with a `server` or a listener on
  * loopback none of a real cloud's could, and each would be paid for all the same. Pure.
  */
-#ifndef BELAY_SCHEDULER_REACH_H
-#define BELAY_SCHEDULER_REACH_H
+#ifndef BELAY_SCHEDULER_CONFIG_REACH_H
+#define BELAY_SCHEDULER_CONFIG_REACH_H
 
 #include "scheduler/config/config.h"
 

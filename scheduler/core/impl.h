@@ -3,8 +3,8 @@
  * What the files of core/ share and nobody else sees: the insides of the model and the small moves
  * that events are made of. Every change of a row goes through a function that marks it as changed.
  */
-#ifndef BELAY_CORE_IMPL_H
-#define BELAY_CORE_IMPL_H
+#ifndef BELAY_SCHEDULER_CORE_IMPL_H
+#define BELAY_SCHEDULER_CORE_IMPL_H
 
 #include "base/slab.h"
 #include "scheduler/core/placement/constraints.h"

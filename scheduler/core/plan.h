@@ -34,8 +34,8 @@
  *     that could move (5) if there were a node for it;
  *  7. what a job that ended left in the store, when it is due and nothing else is being cleaned.
  */
-#ifndef BELAY_CORE_PLAN_H
-#define BELAY_CORE_PLAN_H
+#ifndef BELAY_SCHEDULER_CORE_PLAN_H
+#define BELAY_SCHEDULER_CORE_PLAN_H
 
 #include "scheduler/core/model/model.h"
 

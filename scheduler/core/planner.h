@@ -2,8 +2,8 @@
  *
  * What plan.c, launch.c and choice.c share.
  */
-#ifndef BELAY_CORE_PLANNER_H
-#define BELAY_CORE_PLANNER_H
+#ifndef BELAY_SCHEDULER_CORE_PLANNER_H
+#define BELAY_SCHEDULER_CORE_PLANNER_H
 
 #include "scheduler/core/impl.h"
 #include "scheduler/core/plan.h"

@@ -5,8 +5,8 @@
  * that what was under way when belayd died is done again. Runs on vtables only, in the daemon and
  * in the simulator alike.
  */
-#ifndef BELAY_SCHEDULER_CLEANER_H
-#define BELAY_SCHEDULER_CLEANER_H
+#ifndef BELAY_SCHEDULER_ENGINE_CLEANER_H
+#define BELAY_SCHEDULER_ENGINE_CLEANER_H
 
 #include "base/timers.h"
 #include "scheduler/engine/tick.h"

@@ -2,8 +2,8 @@
  *
  * Effects: what leaves after a commit, derived from what was committed and from nothing else.
  */
-#ifndef BELAY_SCHEDULER_EFFECTS_H
-#define BELAY_SCHEDULER_EFFECTS_H
+#ifndef BELAY_SCHEDULER_ENGINE_EFFECTS_H
+#define BELAY_SCHEDULER_ENGINE_EFFECTS_H
 
 #include "scheduler/engine/cleaner.h"
 #include "scheduler/engine/outbox.h"

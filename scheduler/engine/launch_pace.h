@@ -7,8 +7,8 @@
  *   launch_pace_enter --- a token is there ---------------> start()
  *                    \--- none: waits --- the bucket fills --^
  */
-#ifndef BELAY_SCHEDULER_LAUNCH_PACE_H
-#define BELAY_SCHEDULER_LAUNCH_PACE_H
+#ifndef BELAY_SCHEDULER_ENGINE_LAUNCH_PACE_H
+#define BELAY_SCHEDULER_ENGINE_LAUNCH_PACE_H
 
 #include "base/list.h"
 #include "base/timers.h"

@@ -5,8 +5,8 @@
  * tick. At least once: what was under way when belayd died is done again. Runs on vtables only, in
  * the daemon and in the simulator alike.
  */
-#ifndef BELAY_SCHEDULER_OUTBOX_H
-#define BELAY_SCHEDULER_OUTBOX_H
+#ifndef BELAY_SCHEDULER_ENGINE_OUTBOX_H
+#define BELAY_SCHEDULER_ENGINE_OUTBOX_H
 
 #include "base/prng.h"
 #include "base/timers.h"

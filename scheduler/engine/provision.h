@@ -13,8 +13,8 @@
  * A listing lags: "missing" counts as gone only after two misses and when the row is older than
  * settle_ms.
  */
-#ifndef BELAY_SCHEDULER_PROVISION_H
-#define BELAY_SCHEDULER_PROVISION_H
+#ifndef BELAY_SCHEDULER_ENGINE_PROVISION_H
+#define BELAY_SCHEDULER_ENGINE_PROVISION_H
 
 #include "base/prng.h"
 #include "cloud/driver.h"

@@ -2,8 +2,8 @@
  *
  * What provision.c and provision_sweep.c share, and nobody else sees.
  */
-#ifndef BELAY_SCHEDULER_PROVISION_PRIVATE_H
-#define BELAY_SCHEDULER_PROVISION_PRIVATE_H
+#ifndef BELAY_SCHEDULER_ENGINE_PROVISION_PRIVATE_H
+#define BELAY_SCHEDULER_ENGINE_PROVISION_PRIVATE_H
 
 #include "base/map.h"
 #include "base/tries.h"

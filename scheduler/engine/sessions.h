@@ -8,8 +8,8 @@
  * time; a newer one releases the older. Statuses that arrive out of order are answered but tell
  * nothing.
  */
-#ifndef BELAY_SCHEDULER_SESSIONS_H
-#define BELAY_SCHEDULER_SESSIONS_H
+#ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_H
+#define BELAY_SCHEDULER_ENGINE_SESSIONS_H
 
 #include "base/wire/wire.h"
 #include "scheduler/engine/tick.h"

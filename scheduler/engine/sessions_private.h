@@ -2,8 +2,8 @@
  *
  * What sessions.c, sessions_told.c and sessions_desired.c share, and nobody else sees.
  */
-#ifndef BELAY_SCHEDULER_SESSIONS_PRIVATE_H
-#define BELAY_SCHEDULER_SESSIONS_PRIVATE_H
+#ifndef BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
+#define BELAY_SCHEDULER_ENGINE_SESSIONS_PRIVATE_H
 
 #include "base/list.h"
 #include "base/map.h"

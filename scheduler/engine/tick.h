@@ -13,8 +13,8 @@
  * leases of all nodes begin anew. So they do when a timer fires late: belayd was stopped, and has
  * not read what agents sent. Any other failed commit is fatal.
  */
-#ifndef BELAY_SCHEDULER_TICK_H
-#define BELAY_SCHEDULER_TICK_H
+#ifndef BELAY_SCHEDULER_ENGINE_TICK_H
+#define BELAY_SCHEDULER_ENGINE_TICK_H
 
 #include "base/timers.h"
 #include "db/db.h"

@@ -15,8 +15,8 @@
  * its agent has all of its output, and goes back to where we are: so only who lets the agent forget
  * it has to wait.
  */
-#ifndef BELAY_SCHEDULER_LOGS_H
-#define BELAY_SCHEDULER_LOGS_H
+#ifndef BELAY_SCHEDULER_LOGS_LOGS_H
+#define BELAY_SCHEDULER_LOGS_LOGS_H
 
 #include "base/buf.h"
 #include "base/list.h"

@@ -4,8 +4,8 @@
  * each user within a day. What a job has is counted from its files when it is first asked for. What
  * a user had within the last day is counted in memory, by the hour, and starts at 0 with belayd.
  */
-#ifndef BELAY_SCHEDULER_LOG_QUOTA_H
-#define BELAY_SCHEDULER_LOG_QUOTA_H
+#ifndef BELAY_SCHEDULER_LOGS_QUOTA_H
+#define BELAY_SCHEDULER_LOGS_QUOTA_H
 
 #include "base/time.h"
 #include "db/db.h"

@@ -4,8 +4,8 @@
  * second apart at the least unless somebody waits. So a file costs one fsync a round, however often
  * it is written to, and nobody's turn on the loop waits for the disk.
  */
-#ifndef BELAY_SCHEDULER_SYNCER_H
-#define BELAY_SCHEDULER_SYNCER_H
+#ifndef BELAY_SCHEDULER_LOGS_SYNCER_H
+#define BELAY_SCHEDULER_LOGS_SYNCER_H
 
 #include "base/err.h"
 #include "base/timers.h"

@@ -8,8 +8,8 @@
  * It is a help for readers, not a record: where it could not be written, or was lost with the
  * power, output counts as come a little earlier.
  */
-#ifndef BELAY_SCHEDULER_LOG_TIMES_H
-#define BELAY_SCHEDULER_LOG_TIMES_H
+#ifndef BELAY_SCHEDULER_LOGS_TIMES_H
+#define BELAY_SCHEDULER_LOGS_TIMES_H
 
 #include "base/time.h"
 #include <sys/stat.h>

@@ -3,8 +3,8 @@
  * The outbox's hands: sends webhooks, and mail by the machine's sendmail or by SMTP. What it is
  * told of a failure shows hosts, and neither paths nor what was answered: both may hold secrets.
  */
-#ifndef BELAY_SCHEDULER_NOTIFIER_H
-#define BELAY_SCHEDULER_NOTIFIER_H
+#ifndef BELAY_SCHEDULER_NOTIFY_NOTIFIER_H
+#define BELAY_SCHEDULER_NOTIFY_NOTIFIER_H
 
 #include "base/runner.h"
 #include "base/uv/loop.h"

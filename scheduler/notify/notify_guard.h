@@ -4,8 +4,8 @@
  * for the machines of a cloud, must not be in reach of whoever may submit. Looked at when the
  * connection is made, so that a name cannot first be one thing and then another. Pure.
  */
-#ifndef BELAY_SCHEDULER_NOTIFY_GUARD_H
-#define BELAY_SCHEDULER_NOTIFY_GUARD_H
+#ifndef BELAY_SCHEDULER_NOTIFY_NOTIFY_GUARD_H
+#define BELAY_SCHEDULER_NOTIFY_NOTIFY_GUARD_H
 
 #include "base/err.h"
 #include <stdbool.h>

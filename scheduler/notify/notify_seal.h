@@ -3,8 +3,8 @@
  * URLs of users may carry tokens, so they are stored sealed, with a key that is derived from the
  * database's secret: "sealed:HOST:HEX". They open for the user only who gave them.
  */
-#ifndef BELAY_SCHEDULER_NOTIFY_SEAL_H
-#define BELAY_SCHEDULER_NOTIFY_SEAL_H
+#ifndef BELAY_SCHEDULER_NOTIFY_NOTIFY_SEAL_H
+#define BELAY_SCHEDULER_NOTIFY_NOTIFY_SEAL_H
 
 #include "base/json.h"
 #include "ckpt/crypt.h"

@@ -3,8 +3,8 @@
  * Addresses and URLs that users give for notices (submit --mail-user, --notify), and the texts that
  * are sent to them. Pure.
  */
-#ifndef BELAY_SCHEDULER_NOTIFY_TEXT_H
-#define BELAY_SCHEDULER_NOTIFY_TEXT_H
+#ifndef BELAY_SCHEDULER_NOTIFY_NOTIFY_TEXT_H
+#define BELAY_SCHEDULER_NOTIFY_NOTIFY_TEXT_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -9,8 +9,8 @@
  * pauses for as long as the attempt lives, told once in the job's history and counted each time.
  * When the attempt has ended, or was given up, none are made any more.
  */
-#ifndef BELAY_SCHEDULER_GRANTS_H
-#define BELAY_SCHEDULER_GRANTS_H
+#ifndef BELAY_SCHEDULER_STORE_GRANTS_H
+#define BELAY_SCHEDULER_STORE_GRANTS_H
 
 #include "base/http.h"
 #include "base/prng.h"

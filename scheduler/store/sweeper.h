@@ -2,8 +2,8 @@
  *
  * The cleaner's hands: closes and cleans a job's part of the store, on a thread, one job at a time.
  */
-#ifndef BELAY_SCHEDULER_SWEEPER_H
-#define BELAY_SCHEDULER_SWEEPER_H
+#ifndef BELAY_SCHEDULER_STORE_SWEEPER_H
+#define BELAY_SCHEDULER_STORE_SWEEPER_H
 
 #include "base/uv/loop.h"
 #include "ckpt/master.h"

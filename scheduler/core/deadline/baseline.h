@@ -37,8 +37,8 @@
  *
  * PURE, as deadline.h.
  */
-#ifndef BELAY_CORE_FINISH_RIVAL_H
-#define BELAY_CORE_FINISH_RIVAL_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_BASELINE_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_BASELINE_H
 
 #include "scheduler/core/deadline/deadline.h"
 

@@ -21,8 +21,8 @@
  * PURE: no clock, no allocation, no state but what is passed in. One decision takes some
  * microseconds with 50 offers.
  */
-#ifndef BELAY_CORE_FINISH_H
-#define BELAY_CORE_FINISH_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_DEADLINE_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_DEADLINE_H
 
 #include "scheduler/core/deadline/table.h"
 

@@ -4,8 +4,8 @@
  * doing at each step what its rule says: by a table what that says is cheapest and the net allows.
  * PURE, and the same each time it is asked; some milliseconds.
  */
-#ifndef BELAY_CORE_FINISH_OUTLOOK_H
-#define BELAY_CORE_FINISH_OUTLOOK_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_OUTLOOK_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_OUTLOOK_H
 
 #include "scheduler/core/deadline/deadline.h"
 

@@ -5,8 +5,8 @@
  * goes on for the time that has passed, and then decides anew on what the job sees. So a restart of
  * belayd takes nothing from it but the looks in between, and what was not stored since.
  */
-#ifndef BELAY_CORE_PACE_RIVAL_H
-#define BELAY_CORE_PACE_RIVAL_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_BASELINE_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_BASELINE_H
 
 #include "scheduler/core/deadline/baseline.h"
 #include "scheduler/core/model/model.h"

@@ -10,8 +10,8 @@
  * warm-up are seen anew in each attempt, and not stored: after a restart of belayd what was shown
  * last holds until then.
  */
-#ifndef BELAY_CORE_PACE_WORK_H
-#define BELAY_CORE_PACE_WORK_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_WORK_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_PROCUREMENT_WORK_H
 
 #include "scheduler/core/model/model.h"
 

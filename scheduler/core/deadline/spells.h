@@ -22,8 +22,8 @@
  *
  * PURE. Times are milliseconds since any fixed moment and never decrease.
  */
-#ifndef BELAY_CORE_FINISH_SPELLS_H
-#define BELAY_CORE_FINISH_SPELLS_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_SPELLS_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_SPELLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,8 +17,8 @@
  * Until enough is seen, what is learned leans on a market of our own making: spells whose chance to
  * end falls with their age, as it does wherever spot was recorded.
  */
-#ifndef BELAY_CORE_SIGHTINGS_H
-#define BELAY_CORE_SIGHTINGS_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_SPOT_OBSERVATIONS_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_SPOT_OBSERVATIONS_H
 
 #include "scheduler/core/deadline/deadline.h"
 #include "scheduler/core/impl.h"

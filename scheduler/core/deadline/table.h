@@ -25,8 +25,8 @@
  * between its points it is bilinear. Deciding from the five costs, rather than from a stored
  * decision, is what lets one table serve ticks of any length and offers whose prices differ.
  */
-#ifndef BELAY_CORE_FINISH_TABLE_H
-#define BELAY_CORE_FINISH_TABLE_H
+#ifndef BELAY_SCHEDULER_CORE_DEADLINE_TABLE_H
+#define BELAY_SCHEDULER_CORE_DEADLINE_TABLE_H
 
 #include "scheduler/core/deadline/spells.h"
 

@@ -2,8 +2,8 @@
  *
  * Who stands before a job in the queue, and what would let it start at once. Reads only.
  */
-#ifndef BELAY_CORE_AHEAD_H
-#define BELAY_CORE_AHEAD_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_AHEAD_H
+#define BELAY_SCHEDULER_CORE_FORECAST_AHEAD_H
 
 #include "scheduler/core/forecast/explain.h"
 

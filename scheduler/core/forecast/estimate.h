@@ -3,8 +3,8 @@
  * What a submit would come to: when and where the job would start, and what it would cost. Nothing
  * is changed.
  */
-#ifndef BELAY_CORE_ESTIMATE_H
-#define BELAY_CORE_ESTIMATE_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_ESTIMATE_H
+#define BELAY_SCHEDULER_CORE_FORECAST_ESTIMATE_H
 
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/forecast.h"

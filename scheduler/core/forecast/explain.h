@@ -2,8 +2,8 @@
  *
  * Why a job waits: every reason, from the same model and rules as plan.h. Reads only.
  */
-#ifndef BELAY_CORE_EXPLAIN_H
-#define BELAY_CORE_EXPLAIN_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H
+#define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_H
 
 #include "base/buf.h"
 #include "scheduler/core/model/model.h"

@@ -2,8 +2,8 @@
  *
  * What explain.c, which says why a job waits, and explain_room.c, which says it of machines, share.
  */
-#ifndef BELAY_CORE_EXPLAIN_PRIVATE_H
-#define BELAY_CORE_EXPLAIN_PRIVATE_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
+#define BELAY_SCHEDULER_CORE_FORECAST_EXPLAIN_PRIVATE_H
 
 #include "scheduler/core/forecast/ahead.h"
 #include "scheduler/core/forecast/explain.h"

@@ -32,8 +32,8 @@
  * Reads only, needs no more memory than what it frees, and takes some milliseconds with 100,000
  * jobs in the queue (bench/plan.c). PURE: the random numbers come from the job's number.
  */
-#ifndef BELAY_CORE_FORECAST_H
-#define BELAY_CORE_FORECAST_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_H
+#define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_H
 
 #include "scheduler/core/model/model.h"
 

@@ -2,8 +2,8 @@
  *
  * What forecast.c and run.c share: the picture that is taken of the model, and one play of it.
  */
-#ifndef BELAY_CORE_FORECAST_PARTS_H
-#define BELAY_CORE_FORECAST_PARTS_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
+#define BELAY_SCHEDULER_CORE_FORECAST_FORECAST_PARTS_H
 
 #include "base/prng.h"
 #include "scheduler/core/forecast/explain.h"

@@ -4,8 +4,8 @@
  * draw from. In memory only: a forecast that is worse for a while after a restart does no harm, and
  * belayd tells the model what it has stored of the last ones.
  */
-#ifndef BELAY_CORE_RUNTIMES_H
-#define BELAY_CORE_RUNTIMES_H
+#ifndef BELAY_SCHEDULER_CORE_FORECAST_RUNTIMES_H
+#define BELAY_SCHEDULER_CORE_FORECAST_RUNTIMES_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * that somebody wants to know makes a row of the outbox, in the transaction of the change; it goes
  * when it was delivered, or given up. Who delivers is scheduler/engine/outbox.h.
  */
-#ifndef BELAY_CORE_NOTIFY_H
-#define BELAY_CORE_NOTIFY_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_NOTIFY_H
 
 #include "scheduler/core/model/types.h"
 

@@ -4,8 +4,8 @@
  * the job does not say, its pool says, then belayd's configuration, then retries_usual; and no job
  * has more than the configuration allows.
  */
-#ifndef BELAY_CORE_RETRIES_H
-#define BELAY_CORE_RETRIES_H
+#ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_RETRIES_H
+#define BELAY_SCHEDULER_CORE_LIFECYCLE_RETRIES_H
 
 #include "base/err.h"
 #include "scheduler/core/model/types.h"

@@ -3,8 +3,8 @@
  * Events: the only way anything changes. Facts come from outside through the inbox; decisions come
  * from plan_next. Both are applied by core_apply, in the order in which they came.
  */
-#ifndef BELAY_CORE_EVENT_H
-#define BELAY_CORE_EVENT_H
+#ifndef BELAY_SCHEDULER_CORE_MODEL_EVENT_H
+#define BELAY_SCHEDULER_CORE_MODEL_EVENT_H
 
 #include "scheduler/core/model/types.h"
 #include <stddef.h>

@@ -18,8 +18,8 @@
  *     user or team has put aside, in the order of order.h as of the last EV_ORDER.
  *  6. Ids grow; none is given twice, over restarts too (the counters are stored).
  */
-#ifndef BELAY_CORE_MODEL_H
-#define BELAY_CORE_MODEL_H
+#ifndef BELAY_SCHEDULER_CORE_MODEL_MODEL_H
+#define BELAY_SCHEDULER_CORE_MODEL_MODEL_H
 
 #include "base/list.h"
 #include "base/map.h"

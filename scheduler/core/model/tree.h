@@ -9,8 +9,8 @@
  * passes over those: who has such a tree walks down from its root itself, and changes it with the
  * functions that take what makes the sums.
  */
-#ifndef BELAY_CORE_TREE_H
-#define BELAY_CORE_TREE_H
+#ifndef BELAY_SCHEDULER_CORE_MODEL_TREE_H
+#define BELAY_SCHEDULER_CORE_MODEL_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * pointers, so a copy of it is a snapshot. Money is integer micro-dollars (uusd), time integer
  * milliseconds, memory MiB.
  */
-#ifndef BELAY_CORE_TYPES_H
-#define BELAY_CORE_TYPES_H
+#ifndef BELAY_SCHEDULER_CORE_MODEL_TYPES_H
+#define BELAY_SCHEDULER_CORE_MODEL_TYPES_H
 
 #include "job/counts.h"
 #include "job/cron.h"

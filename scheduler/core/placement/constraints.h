@@ -11,8 +11,8 @@
  *
  * on one line, in this order, each at most once; those that the job does not ask for are left out.
  */
-#ifndef BELAY_CORE_EXTRAS_H
-#define BELAY_CORE_EXTRAS_H
+#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_H
+#define BELAY_SCHEDULER_CORE_PLACEMENT_CONSTRAINTS_H
 
 #include "job/counts.h"
 #include "job/feature.h"

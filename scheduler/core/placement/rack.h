@@ -11,8 +11,8 @@
  * launched than have a place there, and none while there would be no power for what it is launched
  * for.
  */
-#ifndef BELAY_CORE_RACK_H
-#define BELAY_CORE_RACK_H
+#ifndef BELAY_SCHEDULER_CORE_PLACEMENT_RACK_H
+#define BELAY_SCHEDULER_CORE_PLACEMENT_RACK_H
 
 #include "job/hosts.h"
 #include "scheduler/core/model/types.h"

@@ -32,8 +32,8 @@
  *
  * A job's own cap (--max-usd) is a budget of one job without a period, that parks it.
  */
-#ifndef BELAY_CORE_BUDGET_H
-#define BELAY_CORE_BUDGET_H
+#ifndef BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
+#define BELAY_SCHEDULER_CORE_QUEUE_BUDGET_H
 
 #include "scheduler/core/model/types.h"
 

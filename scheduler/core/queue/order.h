@@ -17,8 +17,8 @@
  * that always have jobs in the queue use what their shares say; who waits for long enough comes to
  * the front all the same.
  */
-#ifndef BELAY_CORE_ORDER_H
-#define BELAY_CORE_ORDER_H
+#ifndef BELAY_SCHEDULER_CORE_QUEUE_ORDER_H
+#define BELAY_SCHEDULER_CORE_QUEUE_ORDER_H
 
 #include "base/bits.h"
 #include "scheduler/core/model/types.h"

@@ -3,8 +3,8 @@
  * What it costs that bytes go from one place to another, by list prices of the providers: whose
  * place they leave takes it, what comes in costs nothing anywhere.
  */
-#ifndef BELAY_CORE_TRAFFIC_H
-#define BELAY_CORE_TRAFFIC_H
+#ifndef BELAY_SCHEDULER_CORE_SUPPLY_TRAFFIC_H
+#define BELAY_SCHEDULER_CORE_SUPPLY_TRAFFIC_H
 
 #include "scheduler/core/model/types.h"
 #include <stdbool.h>
