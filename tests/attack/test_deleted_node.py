@@ -56,7 +56,9 @@ class DeletedNode(unittest.TestCase):
         """The agents' routes that need a certificate, as the program's own table has them."""
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scheduler", "api", "api.c")
         with open(path) as f:
-            found = re.findall(r'\{"(\w+)", "/agent/v1/([^"]+)", NEED_(NODE|MACHINE),', f.read())
+            found = re.findall(
+                r'\{"(\w+)",\s*"/agent/v1/([^"]+)",\s*NEED_(NODE|MACHINE),', f.read()
+            )
         self.assertGreaterEqual(len(found), 9)
         return found
 

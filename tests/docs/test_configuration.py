@@ -15,7 +15,7 @@ PAGE = "docs/configuration.md"
 
 def keys_read(source):
     """The first arguments of the readers of base/yaml.h, and of the file's own that stand on them."""
-    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(&?r, "(\w+)"', manual.read(source)))
+    return set(re.findall(r'\b(?:yaml_(?:opt|req)\w*|opt_\w+|read_words|config_read_retries)\(\s*&?r,\s*"(\w+)"', manual.read(source)))
 
 
 def keys_described(section):
@@ -87,7 +87,7 @@ class Configuration(unittest.TestCase):
         for name in re.findall(r'"(\w+)"', providers):
             settings = set()
             for source in (manual.ROOT / "cloud" / name).glob("*.c"):
-                settings |= set(re.findall(r'\{"(\w+)", CLOUD_SETTING_', source.read_text()))
+                settings |= set(re.findall(r'\{"(\w+)",\s*CLOUD_SETTING_', source.read_text()))
             with self.subTest(name):
                 self.assertTrue(settings)
                 self.assertLessEqual(settings, keys_described(manual.read(f"docs/clouds/{name}.md")))

@@ -965,8 +965,8 @@ class Api(unittest.TestCase):
                 job = self.d.submit(**spec)
                 self.d.call("POST", "/api/v1/jobs/%d/cancel" % job)
         # and those of the source are described
-        with open(os.path.join(HERE, "..", "..", "scheduler", "jobspec.c")) as f:
-            taken = set(re.findall(r"(?:json_(?:opt|req)_\w+|read_texts|check_file)\([^,()]+, \"(\w+)\"", f.read()))
+        with open(os.path.join(HERE, "..", "..", "scheduler", "api", "jobspec.c")) as f:
+            taken = set(re.findall(r"(?:json_(?:opt|req)_\w+|read_texts|check_file)\([^,()]+,\s*\"(\w+)\"", f.read()))
         self.assertEqual(taken - {name for name in re.findall(r'"(\w+)":', json.dumps(schema))}, set())
 
     def test_the_client_has_every_call_with_its_parameters(self):
