@@ -251,10 +251,10 @@ static int file_settle(struct store *s, const char *prefix, struct err *e)
     struct pending v[PENDING_MAX];
     int rc = name_all(v, take_pending(f, 1, v), e);
 
-    if (!rc)
-        rc = fs_sync_dir(dir, e);
+    if (!rc && fs_sync_dir(dir, e))
+        rc = e->kind == ERR_NOT_FOUND ? 0 : e->kind; /* nothing was put there */
     free(dir);
-    return rc == ERR_NOT_FOUND ? 0 : rc; /* nothing was put there */
+    return rc;
 }
 
 static int file_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)

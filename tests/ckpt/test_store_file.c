@@ -227,6 +227,22 @@ static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
     assert_int_not_equal(store_open(url, NULL, &s, &e), 0);
 }
 
+/* Another has cleaned it away: it must not count as durable. */
+static void what_was_put_and_is_gone_is_not_settled(void **state)
+{
+    struct scratch *s = *state;
+    struct store *store = s->job.store;
+    char names[2][600];
+    struct err e;
+
+    OK(store_put(store, "d/x", "x", 1, NULL, &e));
+    OK(store_put(store, "d/y", "y", 1, NULL, &e));
+    assert_int_equal(find_objects(s, "d/x.", names, 2), 1);
+    assert_int_equal(unlink(path_in(s->store, names[0])), 0);
+    FAILS(ERR_NOT_FOUND, store_settle(store, "d/", &e));
+    OK(store_settle(store, "nothing/", &e));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
@@ -240,6 +256,7 @@ int main(void)
         TEST(an_object_can_be_moved_and_linked),
         TEST(names_that_could_leave_the_store_are_refused),
         TEST(a_url_that_is_not_supported_is_refused_with_what_is),
+        TEST(what_was_put_and_is_gone_is_not_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
