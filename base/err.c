@@ -39,6 +39,7 @@ static int draft_store(struct draft *d, struct err *e, enum err_kind kind)
     if (e) {
         str_sanitize(d->text, d->len);
         e->kind = kind;
+        e->of_store = false;
         str_shorten(e->text, sizeof(e->text), d->text);
     }
     return kind;
@@ -101,7 +102,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(ap);
     draft_append(&d, ": ");
     draft_append(&d, e->text);
-    return draft_store(&d, e, e->kind);
+    bool of_store = e->of_store;
+    draft_store(&d, e, e->kind);
+    e->of_store = of_store;
+    return e->kind;
 }
 
 static const struct {

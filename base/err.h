@@ -37,6 +37,10 @@ enum err_kind {
 struct err {
     enum err_kind kind;
     char text[ERR_TEXT_MAX];
+    /* The store of checkpoints failed, not this machine: "no space" may be either's. Set by
+     * store_open and the stores it opens (ckpt/store/store.h) alone; err_wrap keeps it, a new error has
+     * it false. */
+    bool of_store;
 };
 
 /* Fills *e (may be NULL) and returns kind, so that `return err_set(e, ERR_INVALID, "...")` works.
@@ -53,7 +57,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 int err_errno(struct err *e, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text already in e and keeps the kind. Returns e->kind. e must hold an
+/* Puts "context: " before the text already in e and keeps the rest. Returns e->kind. e must hold an
  * error. Cut like err_set: the reason, at the end of the inner text, stays. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "ckpt/s3.h"
 #include "ckpt/store/store_file.h"
+#include "ckpt/store/store_origin.h"
 #include "ckpt/store/store_s3.h"
 #include <string.h>
 
@@ -34,7 +35,7 @@ static int not_supported(const char *url, struct err *e)
         url);
 }
 
-int store_open(
+static int open_kind(
     const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
 {
     static const struct store_options none = {0};
@@ -50,6 +51,18 @@ int store_open(
         rc = store_file_open(buf_str(&path), o && o->existing, ret_store, e);
     buf_deinit(&path);
     return rc;
+}
+
+int store_open(
+    const char *url, const struct store_options *o, struct store **ret_store, struct err *e)
+{
+    struct store *inner;
+    int rc = open_kind(url, o, &inner, e);
+
+    if (rc)
+        return store_origin_mark(rc, e);
+    *ret_store = store_origin_wrap(inner);
+    return 0;
 }
 
 int store_check_url(const char *url, struct err *e)

@@ -334,6 +334,21 @@ static void a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all(
 
 /* ---- a disk that is really full ---- */
 
+/* This machine's, which is not the store's. */
+static void restore_to_a_full_disk(struct scratch *s)
+{
+    struct ckpt_restored r;
+    struct err e;
+
+    make_dir(s->dir, "disk");
+    assert_int_equal(mount("tmpfs", path_in(s->dir, "disk"), "tmpfs", 0, "size=64k"), 0);
+    write_random(s->tree, "large", 256u << 10, 2);
+    save(s, 1, 3);
+    FAILS(ERR_NO_SPACE, ckpt_restore(&s->job, 2, path_in(s->dir, "disk/out"), NULL, &r, &e));
+    assert_false(e.of_store);
+    assert_int_equal(umount(path_in(s->dir, "disk")), 0);
+}
+
 /* In a child with a file system of its own: 0 passed, 77 not possible here. */
 static int fill_a_small_disk(void)
 {
@@ -358,12 +373,14 @@ static int fill_a_small_disk(void)
     make_tree(s.tree, 2);
     write_random(s.tree, "large", 2u << 20, 1);
     FAILS(ERR_NO_SPACE, ckpt_save(&s.job, (struct ckpt_id){1, 2}, s.tree, -1, NULL, &stats, &e));
+    assert_true(e.of_store);
     restore(&s, 2);
     assert_tree_is(s.out, 1);
     make_tree(s.tree, 3);
     save(&s, 1, 2);
     restore(&s, 2);
     assert_tree_is(s.out, 3);
+    restore_to_a_full_disk(&s);
     store_close(s.job.store); /* it holds the file system for as long as it is open */
     s.job.store = NULL;
     assert_int_equal(umount(s.store), 0);

@@ -225,6 +225,7 @@ static void a_url_that_is_not_supported_is_refused_with_what_is(void **state)
     write_text(scratch->dir, "file", "x");
     snprintf(url, sizeof(url), "file://%s/file/below", scratch->dir);
     assert_int_not_equal(store_open(url, NULL, &s, &e), 0);
+    assert_true(e.of_store);
 }
 
 /* Another has cleaned it away: it must not count as durable. */
@@ -243,6 +244,34 @@ static void what_was_put_and_is_gone_is_not_settled(void **state)
     OK(store_settle(store, "nothing/", &e));
 }
 
+/* Not of this machine, whatever they are. */
+static void errors_are_marked_as_the_stores(void **state)
+{
+    struct scratch *scratch = *state;
+    struct store *s = scratch->job.store;
+    struct buf out = {0};
+    const char *const names[] = {"../x"};
+    int64_t size;
+    struct err e;
+
+    OK(s->ops->create(s, "a", "x", 1, &e));
+    FAILS(ERR_CONFLICT, s->ops->create(s, "a", "x", 1, &e));
+    assert_true(e.of_store);
+    FAILS(ERR_INVALID, store_put(s, "../x", "x", 1, NULL, &e));
+    assert_true(e.of_store);
+    FAILS(ERR_NOT_FOUND, s->ops->read(s, "b", 1, &out, &e));
+    assert_true(e.of_store);
+    FAILS(ERR_NOT_FOUND, s->ops->stat(s, "b", &size, &e));
+    assert_true(e.of_store);
+    FAILS(ERR_INVALID, s->ops->remove(s, names, 1, &e));
+    assert_true(e.of_store);
+    FAILS(ERR_NOT_FOUND, s->ops->rename(s, "b", "c", &e));
+    assert_true(e.of_store);
+    FAILS(ERR_NOT_FOUND, s->ops->link(s, "b", "c", &e));
+    assert_true(e.of_store);
+    buf_deinit(&out);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
@@ -257,6 +286,7 @@ int main(void)
         TEST(names_that_could_leave_the_store_are_refused),
         TEST(a_url_that_is_not_supported_is_refused_with_what_is),
         TEST(what_was_put_and_is_gone_is_not_settled),
+        TEST(errors_are_marked_as_the_stores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
