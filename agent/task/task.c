@@ -207,11 +207,20 @@ static bool is_over(const struct task *t)
     return mono_is_set(t->hard_at) && clock_mono(t->room->timers->clock).ms >= t->hard_at.ms;
 }
 
+/* As an attempt that cannot begin with its store (task_start.c): what another node would not find
+ * otherwise holds the job at once. */
+static const char *end_of_unsaved(const struct task_work *w)
+{
+    if (!w->e.of_store && w->store_fault == STORE_IS_FINE)
+        return "node-lost";
+    return w->rc == ERR_CONFIG || w->store_fault == STORE_IS_ANOTHER ? "store" : "store-away";
+}
+
 static void end_unsaved(struct task *t)
 {
     struct err e = t->work.e;
     err_wrap(&e, "exit code 85, but its checkpoint could not be stored");
-    task_end(t, t->ask.stop ? t->ask.end : "node-lost", t->exit.code, e.text);
+    task_end(t, t->ask.stop ? t->ask.end : end_of_unsaved(&t->work), t->exit.code, e.text);
 }
 
 void task_finish(struct task *t)

@@ -198,6 +198,8 @@ struct task {
     struct mono prepare_until, store_until;
     int tries;
     int final_tries;
+    /* of what an exit with 85 left; MONO_NONE: not tried yet */
+    struct mono final_until;
     bool is_admitted; /* else, before it is prepared, it waits for that with `retry` */
     bool is_damaged;  /* its records cannot be read */
     bool is_up;       /* the supervisor takes commands */
@@ -238,6 +240,9 @@ bool task_wants_final_save(const struct task *t);
 void task_end(struct task *t, const char *end, int64_t code, const char *text);
 void task_tell_end(struct task *t); /* once its output is with belayd, or soon */
 void task_shipped(void *ctx);       /* some of the output is there */
+
+/* task_start.c */
+int64_t task_store_wait_ms(const struct task *t); /* how long a store that fails is tried */
 
 /* task_notice.c */
 void task_put_notice(struct task *t); /* into its file, if there is one */

@@ -836,6 +836,11 @@ bool task_save_final(struct task *t)
         return false;
     if (timer_is_running(&t->again))
         return true;
+    int64_t now = clock_mono(timers_of(t)->clock).ms;
+    if (!mono_is_set(t->final_until))
+        t->final_until.ms = now + task_store_wait_ms(t);
+    else if (now >= t->final_until.ms)
+        return false;
     if (t->final_tries++ >= FINAL_TRIES_MAX)
         return false;
     struct control_numbers n = last_progress(t);

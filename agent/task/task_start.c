@@ -199,7 +199,7 @@ static void try_again(struct task *t)
         prng_backoff_ms(t->room->prng, t->tries++, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
-static int64_t store_wait_ms(const struct task *t)
+int64_t task_store_wait_ms(const struct task *t)
 {
     return t->spec->store_wait_ms > 0 ? t->spec->store_wait_ms : STORE_WAIT_MS;
 }
@@ -212,7 +212,7 @@ static void store_failed(struct task *t)
     const struct err *e = &t->work.e;
     const int64_t now = clock_mono(t->room->timers->clock).ms;
     bool is_answer = t->work.rc == ERR_CONFIG || t->work.rc == ERR_DENIED;
-    const int64_t wait_ms = store_wait_ms(t);
+    const int64_t wait_ms = task_store_wait_ms(t);
     char text[ERR_TEXT_MAX + 64], took[32];
     if (!mono_is_set(t->store_since))
         t->store_since.ms = now;
@@ -238,7 +238,8 @@ static bool may_still_come(struct task *t)
     if (t->work.store_fault != STORE_IS_MISSING)
         return false;
     if (!mono_is_set(t->store_until))
-        t->store_until.ms = now + (store_wait_ms(t) < STORE_MS ? store_wait_ms(t) : STORE_MS);
+        t->store_until.ms =
+            now + (task_store_wait_ms(t) < STORE_MS ? task_store_wait_ms(t) : STORE_MS);
     return now < t->store_until.ms;
 }
 
@@ -384,6 +385,7 @@ static struct task *make(const struct task_room *room, int64_t job, int64_t atte
     t->store_since = MONO_NONE;
     t->usage_at = MONO_NONE;
     t->store_until = MONO_NONE;
+    t->final_until = MONO_NONE;
     t->save_took_ms = -1;
     t->own.attempts = mem_alloc(sizeof(*t->own.attempts));
     t->own.n_attempts = 1;

@@ -228,7 +228,8 @@ static int with_store(struct task *t, int (*fn)(struct task *t, const struct ckp
         return rc;
     rc = with_keys(t, fn, store);
     store_close(store);
-    t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && rc != ERR_NO_SPACE && !t->work.fenced;
+    bool is_disk_full = rc == ERR_NO_SPACE && !t->work.e.of_store;
+    t->work.store_failed = rc != 0 && rc != ERR_CANCELLED && !is_disk_full && !t->work.fenced;
     if (rc == ERR_DENIED && t->work.net != t->room->net)
         err_wrap(&t->work.e, "with the credentials that belayd gave for this job");
     return rc;

@@ -110,8 +110,9 @@ enum end_kind {
     /* did not begin, or could not go on: the store of its checkpoints is at fault. The job is
      * queued again, and held */
     END_STORE,
-    /* did not begin: its node could not use the store. Queued again, for another node if there is
-     * one (avoid.c); held, as END_STORE, after JOB_STORE_MAX in a row */
+    /* did not begin, or left what could not be saved: its node could not use the store. Queued
+     * again, for another node if there is one (avoid.c); held, as END_STORE, after JOB_STORE_MAX in
+     * a row */
     END_STORE_AWAY,
     END_DRILLED,    /* stopped for a drill (drill.c) */
     END_DEPENDENCY, /* never ran: what it depends on can no longer come true */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A real agent whose store is full: a server that answers 507 to what writes.
+ */
+#include "world.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "tests/ckpt/object_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 1500 /* the job's store_wait */
+
+/* Ends with 85 when it may; what it leaves is in its arguments. */
+static const char leaves[] = "#!/bin/sh\n"
+                             "cd \"$BELAY_CHECKPOINT_DIR\"\n"
+                             "$1 state\n"
+                             "while [ ! -e \"$BELAY_CONTROL_DIR/go\" ]; do sleep 0.02; done\n"
+                             "exit 85\n";
+
+static struct object_server server;
+
+static struct world *create(void **state)
+{
+    struct world *w = world_create(state, "token: t\nprovider: aws\n");
+    object_server_start(&server);
+    free(w->store_url);
+    w->store_url = mem_printf("s3://jobs/p?endpoint=http://127.0.0.1:%d", server.port);
+    return w;
+}
+
+static int teardown(void **state)
+{
+    int rc = world_teardown(state);
+    object_server_stop(&server);
+    return rc;
+}
+
+static struct wire_desired_attempt *want(
+    struct world *w, int64_t attempt, const char *script, const char *method)
+{
+    struct wire_desired_attempt *a = world_want(w, 1, attempt, script);
+    STR_COPY(a->method, method);
+    a->store_wait_ms = WAIT_MS;
+    return a;
+}
+
+static const struct wire_attempt_status *ended(struct world *w, const char *end)
+{
+    world_until(w, has_ended, 1, "it ended");
+    const struct wire_attempt_status *s = world_told(w, 1);
+    if (!str_eq(s->end, end))
+        fail_msg("it ended as %s: %s; its output: %s", s->end, s->text, world_output(w, 1));
+    return s;
+}
+
+static const struct wire_attempt_status *exit_with(
+    struct world *w, const char *command, enum server_fault fault, const char *end)
+{
+    static char *args[1]; /* read until the end of the test */
+    args[0] = (char *)command;
+    struct wire_desired_attempt *a = want(w, 1, leaves, "signal");
+    a->args = args;
+    a->n_args = 1;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    object_server_order(&server, fault, 1);
+    char *path = world_task_path(w, 1, 1, "control/go");
+    world_write(path, "");
+    free(path);
+    const struct wire_attempt_status *s = ended(w, end);
+    assert_int_equal(s->exit_code, 85);
+    assert_non_null(strstr(s->text, "its checkpoint could not be stored"));
+    return s;
+}
+
+static void what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node(void **state)
+{
+    struct world *w = create(state);
+    const struct wire_attempt_status *s = exit_with(w, "touch", SERVER_FULL_ONWARD, "store-away");
+    assert_non_null(strstr(s->text, "InsufficientStorage"));
+    assert_true(has_failed_save(w, 1));
+}
+
+static void what_no_store_could_take_is_no_fault_of_the_store(void **state)
+{
+    struct world *w = create(state);
+    const struct wire_attempt_status *s = exit_with(w, "mkfifo", SERVER_FINE, "node-lost");
+    assert_non_null(strstr(s->text, "state"));
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node),
+        TEST(what_no_store_could_take_is_no_fault_of_the_store),
+    };
+    setenv("AWS_ACCESS_KEY_ID", "A", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "S", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
