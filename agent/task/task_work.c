@@ -400,14 +400,19 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
         w->restored.damaged ? ": " : "", w->restored.damage);
 }
 
+/* Nothing of it without the fence: an attempt that has none does not keep older ones from saving. */
 static int restore(struct task *t, const struct ckpt_job *j)
 {
+    struct task_work *w = &t->work;
+    int (*const fetch)(struct task *, const struct ckpt_job *) =
+        t->state.refused_attempt > 0 ? restore_older : restore_near;
     int rc = begin_with_store(t, j);
-    if (!rc)
-        rc = t->state.refused_attempt > 0 ? restore_older(t, j) : restore_near(t, j);
-    if (rc == ERR_NO_SPACE) { /* a checkpoint of which all is fetched, rather than none */
+    if (rc)
+        return rc;
+    rc = fetch(t, j);
+    if (rc == ERR_NO_SPACE && !w->e.of_store) { /* all of it is fetched, rather than none */
         kept_sweep(t->room->kept_dir, NULL, 0, KEPT_NONE);
-        rc = restore_near(t, j);
+        rc = fetch(t, j);
     }
     return rc ? rc : check_restored(t, j);
 }

@@ -14,6 +14,16 @@
 
 #define WAIT_MS 1500 /* the job's store_wait */
 
+static const char commit_once[] =
+    "#!/bin/sh\n"
+    "cd \"$BELAY_CONTROL_DIR\"\n"
+    "[ \"$BELAY_RESTORED\" = 1 ] && { cat \"$BELAY_CHECKPOINT_DIR/state\"; exit; }\n"
+    "echo saved >\"$BELAY_CHECKPOINT_DIR/state\"\n"
+    "echo '{\"progress\":5}' >c; mv c commit.1\n"
+    "while [ ! -e result.1 ]; do sleep 0.02; done\n"
+    "cat result.1; echo\n"
+    "exit 3\n";
+
 /* Ends with 85 when it may; what it leaves is in its arguments. */
 static const char leaves[] = "#!/bin/sh\n"
                              "cd \"$BELAY_CHECKPOINT_DIR\"\n"
@@ -57,6 +67,42 @@ static const struct wire_attempt_status *ended(struct world *w, const char *end)
     return s;
 }
 
+static void next(struct world *w, int64_t attempt)
+{
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is cleared away");
+    want(w, attempt, commit_once, "coop");
+    world_go(w);
+}
+
+static bool is_refused(struct world *w, int64_t job)
+{
+    const struct wire_attempt_status *s = world_told(w, job);
+    return s && s->store_tries > 0 && strstr(s->store_error, "InsufficientStorage");
+}
+
+/* A restore reads, so all but the fence would work. */
+static void an_attempt_that_cannot_have_its_fence_does_not_begin(void **state)
+{
+    struct world *w = create(state);
+    want(w, 1, commit_once, "coop");
+    world_start_agent(w);
+    ended(w, "failed");
+    assert_true(has_checkpoint(w, 1));
+    object_server_order(&server, SERVER_FULL_ONWARD, 1);
+    next(w, 2);
+    world_until(w, is_refused, 1, "that the store is full is told while it is tried");
+    const struct wire_attempt_status *s = ended(w, "store-away");
+    assert_non_null(strstr(s->text, "claim job 1 for attempt 2"));
+    assert_non_null(strstr(s->text, "InsufficientStorage"));
+    assert_string_equal(world_output(w, 1), "");
+    object_server_order(&server, SERVER_FINE, 1);
+    next(w, 3);
+    ended(w, "succeeded");
+    assert_string_equal(world_output(w, 1), "saved\n");
+}
+
 static const struct wire_attempt_status *exit_with(
     struct world *w, const char *command, enum server_fault fault, const char *end)
 {
@@ -97,6 +143,7 @@ static void what_no_store_could_take_is_no_fault_of_the_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(an_attempt_that_cannot_have_its_fence_does_not_begin),
         TEST(what_a_full_store_does_not_take_of_an_exit_with_85_is_no_lost_node),
         TEST(what_no_store_could_take_is_no_fault_of_the_store),
     };
