@@ -170,10 +170,11 @@ struct ckpt_save_with {
     /* Of a gang: this rank cannot save, and why; the others are told when they come to it. NULL: it
      * can. */
     const struct err *refused;
-    /* Not of a gang: what the cleaning after this save keeps. A store that is full then gives up
-     * before the save what that cleaning would remove (the oldest of as many as are kept), and the
-     * save is tried once more. newest 0 or 1: it gives up nothing. Only the attempt that holds the
-     * fence has one. */
+    /* What the cleaning after this save keeps. A store that is full then gives up before the save
+     * what that cleaning would remove (the oldest of as many as are kept), and the save is tried
+     * once more. Of a gang rank 0 does so: if the manifest does not fit, this save is tried once
+     * more; if a rank's chunks do not, it fails, and the next one has the room. newest 0 or 1: it
+     * gives up nothing. Only the attempt that holds the fence has one. */
     struct ckpt_keep keep;
 };
 

@@ -17,6 +17,8 @@
  * removes it if not. Until then nobody can restore it; it is never one of the newest, unless a user
  * removed it.
  */
+#include "ckpt/clean.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -299,6 +301,40 @@ int ckpt_clean(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
     smap_deinit(&c.kept);
     layout_ids_deinit(&c.doomed);
     return rc ? err_wrap(e, "clean the checkpoints of job %" PRId64, j->job) : 0;
+}
+
+bool clean_for_room(const struct ckpt_job *j, int64_t attempt, struct ckpt_keep keep,
+    const struct manifest *beside, const atomic_int *cancel)
+{
+    struct clean c = {.job = j, .attempt = attempt, .keep = keep, .cancel = cancel};
+    struct layout_ids before = {0}, after = {0};
+    struct err e;
+    int rc = layout_list_ids(j, &before, &e);
+    bool may = !rc && keep.newest > 1 && before.n >= (size_t)keep.newest;
+
+    c.keep.newest--;
+    if (may)
+        rc = layout_check_fence(j, attempt, &e);
+    if (may && !rc)
+        rc = put_back_pinned(j, NULL, &e);
+    if (may && !rc)
+        rc = choose_kept(&c, &e);
+    if (may && !rc && beside)
+        keep_chunks(&c, beside);
+    if (may && !rc)
+        rc = remove_manifests(&c, &e);
+    if (may && !rc)
+        rc = sweep(&c, "chunks/", collect, &e);
+    if (may && !rc)
+        rc = layout_list_ids(j, &after, &e);
+    if (rc)
+        log_warn("no room could be made in a full store", log_i("job", j->job), log_err(&e));
+    bool gained = may && !rc && after.n < before.n;
+    smap_deinit(&c.kept);
+    layout_ids_deinit(&c.doomed);
+    layout_ids_deinit(&before);
+    layout_ids_deinit(&after);
+    return gained;
 }
 
 /* ---- one of them, for a user ---- */

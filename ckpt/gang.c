@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "ckpt/store/layout.h"
+#include "ckpt/store/store_origin.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@
 #define PAUSE_MS 20
 #define PAUSE_MAX_MS 1000
 #define TOLD_MAX 256 /* bytes of what a rank tells that is no manifest */
+/* How what a rank tells of its failure begins, if its store failed; else with the words. */
+#define TOLD_FULL "store-full: "
+#define TOLD_OF_STORE "store: "
 
 /* ---- names ---- */
 
@@ -202,7 +206,10 @@ static int failed_by(const struct gang_meeting *g, int32_t rank, struct err *e)
     struct err ignored;
 
     read_told(g, &name, is_sealed(g) ? &seal : NULL, why, &ignored);
-    return err_set(e, ERR_UNAVAILABLE, "rank %" PRId32 " could not save: %s", rank, why);
+    bool is_full = str_starts(why, TOLD_FULL), of_store = is_full || str_starts(why, TOLD_OF_STORE);
+    int rc = err_set(e, is_full ? ERR_NO_SPACE : ERR_UNAVAILABLE,
+        "rank %" PRId32 " could not save: %s", rank, of_store ? strchr(why, ' ') + 1 : why);
+    return of_store ? store_origin_mark(rc, e) : rc;
 }
 
 /* ---- a save ---- */
@@ -382,15 +389,23 @@ int gang_join(struct gang_meeting *g, struct err *e)
     return e->kind;
 }
 
-void gang_fail(const struct gang_meeting *g, const struct err *why)
+bool gang_fail(const struct gang_meeting *g, const struct err *why)
 {
     struct layout_name name = name_of(g, "failed", g->gang.rank);
     struct layout_name seal = seal_of(g, "gang-failed", g->gang.rank);
+    char *text = mem_printf("%s%s",
+        !why->of_store              ? ""
+        : why->kind == ERR_NO_SPACE ? TOLD_FULL
+                                    : TOLD_OF_STORE,
+        why->text);
     struct err e;
+    int rc = put_told(g, &name, &seal, text, &e);
 
-    if (put_told(g, &name, &seal, why->text, &e) && e.kind != ERR_CONFLICT)
+    free(text);
+    if (rc && rc != ERR_CONFLICT)
         log_warn("the other ranks could not be told that a save failed", log_i("job", g->job->job),
             log_err(&e));
+    return !rc || rc == ERR_CONFLICT;
 }
 
 int ckpt_gang_lost(
@@ -522,7 +537,12 @@ static int commit_all(
         .job = own->job, .id = own->id, .saved_at = own->saved_at, .progress = -1, .key = own->key};
     STR_COPY(m->cluster, own->cluster);
     rc = merge(g, m, e);
-    return rc ? rc : layout_commit(g->job, m, e);
+    if (rc)
+        return rc;
+    rc = layout_commit(g->job, m, e);
+    if (rc == ERR_NO_SPACE && g->make_room && g->make_room(g->room_ctx, m, e))
+        rc = layout_commit(g->job, m, e);
+    return rc;
 }
 
 /* ---- waiting for the others ---- */

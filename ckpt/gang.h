@@ -30,7 +30,12 @@
  * Invariants.
  *  1. What becomes one checkpoint is of one step, or of programs that all waited for it.
  *  2. Nothing is stored for a save before rank 0 has opened it, and rank 0 cleans only between its
- *     saves: so a cleaning never meets a chunk that a part is about to name.
+ *     saves: so a cleaning never meets a chunk that a part is about to name. In a full store it
+ *     makes room (clean.h) at two other moments, for the same reason: when all parts are there and
+ *     their manifest does not fit, for they name all that is stored; and when the save has failed
+ *     and that is durable ("failed"), for no part of it will be committed, not even by an agent
+ *     that begins it again. A rank that still stores for that save leaves what the next cleaning
+ *     removes.
  *  3. All ranks resume from the same checkpoint, or none starts.
  *
  * All calls block, at most until the deadline; `cancel` is looked at often.
@@ -53,6 +58,9 @@ struct gang_meeting {
     const struct err *refused; /* NULL: it is to be saved; else why this rank cannot */
     int64_t deadline_ms;       /* CLOCK_MONOTONIC */
     const atomic_int *cancel;  /* may be NULL */
+    /* Of rank 0, may be NULL: the whole's manifest does not fit. True: it is worth another try. */
+    bool (*make_room)(void *ctx, const struct manifest *total, const struct err *full);
+    void *room_ctx;
     /* out of gang_join */
     bool joined;   /* id.sequence holds, also on errors: the others wait for this rank */
     bool left_out; /* with an error: rank 0 has gone past it */
@@ -60,19 +68,20 @@ struct gang_meeting {
 
 /* Rank 0 opens the save; with the number that it has counted or, if that was used for another step,
  * the next. Another rank waits until rank 0 has opened the one that is its own. ERR_TIMEOUT,
- * ERR_CANCELLED; ERR_UNAVAILABLE: a rank has failed already, it is left out, or the ranks tell
- * steps in part only; or as refused says. */
+ * ERR_CANCELLED; ERR_UNAVAILABLE: a rank has failed already (ERR_NO_SPACE: in a full store), it is
+ * left out, or the ranks tell steps in part only; or as refused says. */
 int gang_join(struct gang_meeting *g, struct err *e);
 
 /* own: laid out, its chunks durable. Tells this rank's part and waits until the gang's checkpoint
  * is committed, which rank 0 does. *ret_total: the whole, of all ranks (entries dropped).
- * ERR_UNAVAILABLE: another rank has failed, or the ranks are not at the same step; ERR_TIMEOUT: one
- * has not come; ERR_CONFLICT as ckpt_save. */
+ * ERR_UNAVAILABLE: another rank has failed (ERR_NO_SPACE: in a full store), or the ranks are not at
+ * the same step; ERR_TIMEOUT: one has not come; ERR_CONFLICT as ckpt_save. */
 int gang_commit(
     struct gang_meeting *g, const struct manifest *own, struct manifest *ret_total, struct err *e);
 
-/* After a gang_join that has joined: the others need not wait for this rank. Best effort. */
-void gang_fail(const struct gang_meeting *g, const struct err *why);
+/* After a gang_join that has joined: the others need not wait for this rank. Best effort; true: it
+ * is durable. */
+bool gang_fail(const struct gang_meeting *g, const struct err *why);
 
 /* Tells the others that this rank has restored own (attempt 0: the beginning), and waits until all
  * have told in this round (1 ..). *ret_least: the oldest of all. All the same: they are agreed;

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "ckpt/clean.h"
 #include "ckpt/gang.h"
 #include "ckpt/late.h"
 #include "ckpt/store/layout.h"
@@ -383,28 +384,23 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     return layout_check_job(j, e);
 }
 
-/* The store is full. What the next cleaning would remove for this checkpoint goes before it
- * instead: the oldest of as many as are kept. The one before this stays whatever comes, and so does
- * what is pinned. False: nothing was gained. */
-static bool give_up_oldest(const struct save *s, const atomic_int *cancel, const struct err *full)
+/* beside: what is saved, if all of its chunks are there; else NULL, and they go. */
+static bool give_up_oldest(const struct save *s, const struct manifest *beside,
+    const atomic_int *cancel, const struct err *full)
 {
-    const struct ckpt_keep keep = {.newest = s->keep.newest - 1, .every = s->keep.every};
-    struct layout_ids before = {0}, after = {0};
-    struct err e;
-    bool gained = false;
-
-    if (s->keep.newest < 2 || s->gang.job)
+    if (!clean_for_room(s->job, s->manifest.id.attempt, s->keep, beside, cancel))
         return false;
-    if (layout_list_ids(s->job, &before, &e) == 0 && before.n >= (size_t)s->keep.newest &&
-        ckpt_clean(s->job, s->manifest.id.attempt, keep, cancel, NULL, &e) == 0 &&
-        layout_list_ids(s->job, &after, &e) == 0)
-        gained = after.n < before.n;
-    if (gained)
-        log_warn("the store is full: the oldest checkpoint was given up for a newer one",
-            log_i("job", s->job->job), log_i("kept", (int64_t)after.n), log_err(full));
-    layout_ids_deinit(&before);
-    layout_ids_deinit(&after);
-    return gained;
+    log_warn("the store is full: the oldest checkpoint was given up for a newer one",
+        log_i("job", s->job->job), log_i("keep", s->keep.newest), log_err(full));
+    return true;
+}
+
+/* Of a gang, by rank 0: all ranks have stored their parts. */
+static bool give_up_for_parts(void *ctx, const struct manifest *total, const struct err *full)
+{
+    const struct save *s = ctx;
+
+    return give_up_oldest(s, total, s->gang.cancel, full);
 }
 
 static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
@@ -413,7 +409,7 @@ static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
 
     plan_chunks(s);
     rc = store_chunks(s, cancel, e);
-    if (rc == ERR_NO_SPACE && give_up_oldest(s, cancel, e)) {
+    if (rc == ERR_NO_SPACE && !s->gang.job && give_up_oldest(s, NULL, cancel, e)) {
         /* cleaning has removed what nothing names, of this save too */
         atomic_store(&s->pace->done_bytes, 0);
         atomic_store(&s->stored_bytes, 0);
@@ -422,7 +418,12 @@ static int save_planned(struct save *s, const atomic_int *cancel, struct err *e)
         rc = store_chunks(s, cancel, e);
     }
     scan_deinit(&s->scan); /* the manifest's text takes its place */
-    return rc ? rc : commit(s, e);
+    if (rc)
+        return rc;
+    rc = commit(s, e);
+    if (rc == ERR_NO_SPACE && !s->gang.job && give_up_oldest(s, &s->manifest, cancel, e))
+        rc = commit(s, e);
+    return rc;
 }
 
 static int save_tree(
@@ -473,7 +474,9 @@ static int meet(
         .has_gone_on = s->snapshot || with->refused,
         .refused = with->refused,
         .deadline_ms = deadline_ms,
-        .cancel = cancel};
+        .cancel = cancel,
+        .make_room = give_up_for_parts,
+        .room_ctx = s};
     rc = gang_join(&s->gang, e);
     s->manifest.id = s->gang.id;
     return rc;
@@ -487,6 +490,18 @@ static bool has_to_tell(const struct save *s, int rc)
     bool by_itself = rc != ERR_TIMEOUT && rc != ERR_CANCELLED && !g->left_out && g->gang.rank > 0;
 
     return g->job && (g->joined || by_itself);
+}
+
+/* Of a gang a save that does not fit has failed: other ranks may be storing chunks that nothing
+ * names yet. Room is made for the next one, once it is durable that none of them is to be named; in
+ * a store in which not even that fits nothing is given up. */
+static void fail_gang(const struct save *s, const struct err *e)
+{
+    const struct gang_meeting *g = &s->gang;
+    bool is_told = gang_fail(g, e);
+
+    if (is_told && e->kind == ERR_NO_SPACE && g->gang.rank == 0)
+        give_up_oldest(s, NULL, g->cancel, e);
 }
 
 static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const atomic_int *cancel,
@@ -515,7 +530,7 @@ static int save_any(struct save *s, struct ckpt_id id, int64_t progress, const a
         rc =
             s->snapshot ? save_kept(s, with->seen, cancel, e) : save_tree(s, with->seen, cancel, e);
     if (rc && has_to_tell(s, rc))
-        gang_fail(&s->gang, e);
+        fail_gang(s, e);
     if (rc)
         return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
             s->manifest.id.sequence, s->job->job);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/ckpt/store_fault.h"
+#include "ckpt/store/store_origin.h"
+#include <string.h>
 
 /* 0, or the failure of this call; *ret_after: it comes after the work. */
-static int enter(struct store_fault *f, bool *ret_after)
+static int enter(struct store_fault *f, const char *name, bool writes, bool *ret_after)
 {
+    *ret_after = false;
+    if ((f->of_writes && !writes) || (f->of && !strstr(name, f->of)))
+        return 0;
     int call = atomic_fetch_add(&f->calls, 1) + 1;
     bool onward = f->mode == FAULT_ONWARD || f->mode == FAULT_HOOK_ONWARD;
     bool strike = onward ? call >= f->at : f->mode != FAULT_NONE && call == f->at;
@@ -21,14 +26,14 @@ static int enter(struct store_fault *f, bool *ret_after)
 
 static int broken(const struct store_fault *f, const char *what, struct err *e)
 {
-    return err_set(e, f->kind, "%s: a planted fault", what);
+    return store_origin_mark(err_set(e, f->kind, "%s: a planted fault", what), e);
 }
 
-#define FAULTY(what, call) FAULTY_CALL(what, f->inner->ops->call)
-#define FAULTY_CALL(what, call)                                                                    \
+#define FAULTY(what, name, writes, call) FAULTY_CALL(what, name, writes, f->inner->ops->call)
+#define FAULTY_CALL(what, name, writes, call)                                                      \
     struct store_fault *f = (struct store_fault *)s;                                               \
     bool after;                                                                                    \
-    int fault = enter(f, &after), rc = 0;                                                          \
+    int fault = enter(f, (name), (writes), &after), rc = 0;                                        \
                                                                                                    \
     if (!fault || after)                                                                           \
         rc = call;                                                                                 \
@@ -36,49 +41,49 @@ static int broken(const struct store_fault *f, const char *what, struct err *e)
 
 static int fault_create(struct store *s, const char *name, const void *p, size_t n, struct err *e)
 {
-    FAULTY("create", create(f->inner, name, p, n, e));
+    FAULTY("create", name, true, create(f->inner, name, p, n, e));
 }
 
 static int fault_put(
     struct store *s, const char *name, const void *p, size_t n, const char *sha256, struct err *e)
 {
-    FAULTY_CALL("put", store_put(f->inner, name, p, n, sha256, e));
+    FAULTY_CALL("put", name, true, store_put(f->inner, name, p, n, sha256, e));
 }
 
 static int fault_settle(struct store *s, const char *prefix, struct err *e)
 {
-    FAULTY_CALL("settle", store_settle(f->inner, prefix, e));
+    FAULTY_CALL("settle", prefix, false, store_settle(f->inner, prefix, e));
 }
 
 static int fault_read(struct store *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
-    FAULTY("read", read(f->inner, name, max, out, e));
+    FAULTY("read", name, false, read(f->inner, name, max, out, e));
 }
 
 static int fault_stat(struct store *s, const char *name, int64_t *ret_size, struct err *e)
 {
-    FAULTY("stat", stat(f->inner, name, ret_size, e));
+    FAULTY("stat", name, false, stat(f->inner, name, ret_size, e));
 }
 
 static int fault_list(
     struct store *s, const char *prefix, store_each_fn fn, void *ctx, struct err *e)
 {
-    FAULTY("list", list(f->inner, prefix, fn, ctx, e));
+    FAULTY("list", prefix, false, list(f->inner, prefix, fn, ctx, e));
 }
 
 static int fault_remove(struct store *s, const char *const *names, size_t n, struct err *e)
 {
-    FAULTY("remove", remove(f->inner, names, n, e));
+    FAULTY("remove", names[0], false, remove(f->inner, names, n, e));
 }
 
 static int fault_rename(struct store *s, const char *from, const char *to, struct err *e)
 {
-    FAULTY("rename", rename(f->inner, from, to, e));
+    FAULTY("rename", from, true, rename(f->inner, from, to, e));
 }
 
 static int fault_link(struct store *s, const char *from, const char *to, struct err *e)
 {
-    FAULTY("link", link(f->inner, from, to, e));
+    FAULTY("link", from, true, link(f->inner, from, to, e));
 }
 
 static const struct store_ops fault_ops = {

@@ -24,6 +24,8 @@ struct store_fault {
     enum fault_mode mode;
     enum err_kind kind; /* of the failure */
     int at;             /* from 1 */
+    const char *of;     /* only calls on names that contain this count; NULL: all */
+    bool of_writes;     /* only calls that make a name count */
     atomic_int calls;
     atomic_int struck; /* times something was done */
     void (*hook)(void *ctx);

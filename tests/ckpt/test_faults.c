@@ -332,6 +332,50 @@ static void a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all(
             assert_in_range(at, 1, 100);
 }
 
+/* ---- a store that is full ---- */
+
+static int save_with(struct scratch *s, int64_t sequence, int keep, struct err *e)
+{
+    const struct ckpt_save_with with = {.keep.newest = keep};
+    struct ckpt_stats stats;
+
+    make_tree(s->tree, sequence);
+    return ckpt_save_with(
+        &s->job, (struct ckpt_id){1, sequence}, s->tree, sequence, NULL, &with, &stats, e);
+}
+
+/* Each write of a save in turn finds it full, once: the manifest's, the last, too. */
+static void a_write_that_does_not_fit_takes_the_oldests_place(void **state)
+{
+    (void)state;
+    int struck = 1;
+
+    for (int at = 1; struck > 0; at++) {
+        struct scratch s;
+        struct store_fault f;
+        struct err e;
+
+        scratch_init(&s);
+        for (int64_t n = 1; n <= 3; n++)
+            OK(save_with(&s, n, 3, &e));
+        store_fault_init(&f, s.job.store, FAULT_ONCE, at);
+        f.kind = ERR_NO_SPACE;
+        f.of_writes = true;
+        s.job.store = &f.base;
+        OK(save_with(&s, 4, 3, &e));
+        s.job.store = f.inner;
+        struck = atomic_load(&f.struck);
+        if (struck)
+            FAILS(ERR_NOT_FOUND, ckpt_verify(&s.job, (struct ckpt_id){1, 1}, &e));
+        for (int64_t n = struck ? 2 : 1; n <= 4; n++)
+            OK(ckpt_verify(&s.job, (struct ckpt_id){1, n}, &e));
+        assert_int_equal(restore(&s, 2).id.sequence, 4);
+        assert_tree_is(s.out, 4);
+        assert_true(struck || at > 2); /* a chunk, the manifest */
+        scratch_deinit(&s);
+    }
+}
+
 /* ---- a disk that is really full ---- */
 
 /* This machine's, which is not the store's. */
@@ -414,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_stale_clean_cannot_touch_what_a_later_attempt_saved),
         cmocka_unit_test(what_was_pinned_while_it_was_cleaned_is_there_or_was_not_pinned),
         cmocka_unit_test(a_directory_that_changes_is_saved_as_one_moment_of_it_or_not_at_all),
+        cmocka_unit_test(a_write_that_does_not_fit_takes_the_oldests_place),
         cmocka_unit_test(a_full_store_loses_nothing_and_works_again_with_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

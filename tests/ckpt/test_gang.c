@@ -30,6 +30,7 @@ struct rank {
     int64_t progress, deadline_ms, before;
     struct ckpt_snapshot *snapshot; /* to be saved, in place of the tree: the program has gone on */
     const struct err *refused;
+    int keep; /* checkpoints; of a full store */
     char tree[400], out[400], ranks_dir[420];
     int rc;
     struct err e;
@@ -76,8 +77,10 @@ static void *save_rank(void *ctx)
 {
     struct rank *r = ctx;
 
-    const struct ckpt_save_with with = {
-        .gang = r->gang, .deadline_ms = r->deadline_ms, .refused = r->refused};
+    const struct ckpt_save_with with = {.gang = r->gang,
+        .deadline_ms = r->deadline_ms,
+        .refused = r->refused,
+        .keep.newest = r->keep};
 
     r->rc = r->snapshot ? ckpt_save_snapshot(&r->s->job, r->id, r->snapshot, r->progress, NULL,
                               &with, &r->stats, &r->e)
@@ -252,6 +255,116 @@ static void one_that_does_not_come_leaves_nothing(void **state)
     save_rank(&g.ranks[3]); /* too late: it joins what the others have given up */
     assert_int_equal(g.ranks[3].rc, ERR_UNAVAILABLE);
     save_all(&g, 1, 2, 2);
+}
+
+/* ---- a full store ---- */
+
+/* Two checkpoints, as many as are kept, and a third to be saved in a store that will be full. */
+static void begin_full(struct gang *g, struct scratch *s)
+{
+    gang_init(g, s);
+    for (int64_t n = 1; n <= 3; n++) {
+        for (int32_t k = 0; k < RANKS; k++) {
+            g->ranks[k].keep = 2;
+            make_state(&g->ranks[k], n);
+        }
+        if (n <= 2)
+            save_all(g, 1, n, n);
+    }
+    set_save(g, 1, 3, 3);
+}
+
+static void fill(struct scratch *s, struct store_fault *f, const char *of, int at)
+{
+    store_fault_init(f, s->job.store, FAULT_ONCE, at);
+    f->kind = ERR_NO_SPACE;
+    f->of = of;
+    f->of_writes = true;
+    s->job.store = &f->base;
+}
+
+static void assert_all_resume_from(struct gang *g, int64_t sequence)
+{
+    all(g, restore_rank, RANKS);
+    for (int32_t k = 0; k < RANKS; k++) {
+        must(&g->ranks[k]);
+        assert_int_equal(g->ranks[k].restored.id.sequence, sequence);
+        assert_int_equal(g->ranks[k].restored.damaged, 0);
+        assert_same_tree(g->ranks[k].tree, g->ranks[k].out);
+    }
+}
+
+static void assert_is_gone(struct scratch *s, int64_t sequence)
+{
+    struct err e;
+
+    FAILS(ERR_NOT_FOUND, ckpt_verify(&s->job, (struct ckpt_id){1, sequence}, &e));
+}
+
+/* All that the others have stored by then stays. */
+static void a_manifest_that_does_not_fit_takes_the_oldests_place(void **state)
+{
+    struct scratch *s = *state;
+    struct store_fault f;
+    struct gang g;
+    struct err e;
+
+    begin_full(&g, s);
+    fill(s, &f, "/manifests/", 1);
+    save_all(&g, 1, 3, 3);
+    assert_int_equal(atomic_load(&f.struck), 1);
+    s->job.store = f.inner;
+    assert_is_gone(s, 1);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 2}, &e));
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 3}, &e));
+    assert_all_resume_from(&g, 3);
+}
+
+/* Whichever rank finds it full: all are told so, and the next save has room. */
+static void a_chunk_that_does_not_fit_makes_room_for_the_next_save(void **state)
+{
+    struct scratch *s = *state;
+
+    for (int at = 1; at <= 9; at += 4) {
+        struct store_fault f;
+        struct gang g;
+        struct err e;
+
+        s->job.job = 10 + at;
+        begin_full(&g, s);
+        fill(s, &f, "/chunks/", at);
+        all(&g, save_rank, RANKS);
+        assert_int_equal(atomic_load(&f.struck), 1);
+        s->job.store = f.inner;
+        for (int32_t k = 0; k < RANKS; k++)
+            assert_int_equal(g.ranks[k].rc, ERR_NO_SPACE);
+        assert_is_gone(s, 1);
+        OK(ckpt_verify(&s->job, (struct ckpt_id){1, 2}, &e));
+        save_all(&g, 1, 4, 4);
+        OK(ckpt_verify(&s->job, (struct ckpt_id){1, 4}, &e));
+        assert_all_resume_from(&g, 4);
+    }
+}
+
+/* An agent that is restarted might take such a save up again, so what it names must stay. */
+static void a_failure_that_cannot_be_told_gives_nothing_up(void **state)
+{
+    struct scratch *s = *state;
+    struct store_fault f;
+    struct gang g;
+    struct err e;
+
+    begin_full(&g, s);
+    for (int32_t k = 0; k < RANKS; k++)
+        g.ranks[k].deadline_ms = now_ms() + SHORT_MS;
+    fill(s, &f, NULL, 6); /* the first is "open", of rank 0 */
+    f.mode = FAULT_ONWARD;
+    all(&g, save_rank, RANKS);
+    s->job.store = f.inner;
+    for (int32_t k = 0; k < RANKS; k++)
+        assert_int_not_equal(g.ranks[k].rc, 0);
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
+    OK(ckpt_verify(&s->job, (struct ckpt_id){1, 2}, &e));
 }
 
 static void ranks_at_different_steps_do_not_commit(void **state)
@@ -797,6 +910,9 @@ int main(void)
         TEST(content_is_shared_and_cleaned),
         TEST(one_that_cannot_save_fails_all_at_once),
         TEST(one_that_does_not_come_leaves_nothing),
+        TEST(a_manifest_that_does_not_fit_takes_the_oldests_place),
+        TEST(a_chunk_that_does_not_fit_makes_room_for_the_next_save),
+        TEST(a_failure_that_cannot_be_told_gives_nothing_up),
         TEST(ranks_at_different_steps_do_not_commit),
         TEST(a_fenced_gang_cannot_commit),
         TEST(all_resume_from_the_same_checkpoint),
