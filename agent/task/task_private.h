@@ -28,7 +28,8 @@ enum task_store {
     STORE_IS_MISSING,
     STORE_IS_ANOTHER,  /* another cluster's, or what it has of the job is another job's */
     STORE_HAS_LOST_IT, /* the job's last checkpoint */
-    STORE_IS_DAMAGED   /* all checkpoints of the job have failed verification */
+    STORE_IS_DAMAGED,  /* all checkpoints of the job have failed verification */
+    STORE_IS_REFUSED   /* CRIU could bring none of them back */
 };
 
 enum work_kind {

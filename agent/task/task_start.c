@@ -54,8 +54,8 @@ static void note_start(struct task *t)
     free(path);
 }
 
-/* The checkpoint before, or the beginning, is for this node: another one is not known to do
- * better. */
+/* The checkpoint before is for this node: another one is not known to do better. If there is none,
+ * the job is held (check_restored). */
 static void try_older(struct task *t)
 {
     static const char *const left[] = {"exit.json", "supervisor.pid", "ctl.sock"};
@@ -254,12 +254,14 @@ static void end_for_store(struct task *t)
         [STORE_HAS_LOST_IT] =
             "bring it back, then belay release %lld (with --from-scratch: begin again)",
         [STORE_IS_DAMAGED] = "belay release --from-scratch %lld begins again",
+        [STORE_IS_REFUSED] = "mend that, then belay release %lld (--from-scratch: begin again)",
     };
     char cure[96], text[256];
     const bool is_here = t->work.store_fault == STORE_IS_MISSING;
     snprintf(cure, sizeof(cure), cures[t->work.store_fault], (long long)t->job);
-    snprintf(text, sizeof(text), "%.*s: %s", (int)(sizeof(text) - strlen(cure) - 3), t->work.e.text,
-        cure);
+    str_shorten(text, sizeof(text) - strlen(cure) - 2, t->work.e.text);
+    size_t n = strlen(text);
+    snprintf(text + n, sizeof(text) - n, ": %s", cure);
     task_log(t, "an attempt cannot use the store", &t->work.e);
     task_end(t, is_here ? "store-away" : "store", 0, text);
 }

@@ -382,18 +382,22 @@ static int begin_with_store(struct task *t, const struct ckpt_job *j)
     return rc;
 }
 
-/* The checkpoint before one that fails verification is used. If there is none, all of the work
- * would be done again without
- * anybody having said so. */
+/* The checkpoint before one that fails verification, or that CRIU could not bring back, is used. If
+ * there is none, all of the work would be done again without anybody having said so. */
 static int check_restored(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
     const struct ckpt_id last = {t->spec->expect_attempt, t->spec->expect_sequence};
     bool on_purpose = false;
-    if (last.attempt == 0 || w->restored.id.attempt > 0 || t->state.refused_attempt > 0)
+    if (w->restored.id.attempt > 0)
         return 0;
-    int rc = ckpt_was_deleted(j, last, &on_purpose, &w->e);
-    if (rc || on_purpose)
+    if (t->state.refused_attempt > 0) {
+        w->store_fault = STORE_IS_REFUSED;
+        return err_set(
+            &w->e, ERR_UNSUPPORTED, "it has no other checkpoint: %s", t->state.told.save_error);
+    }
+    int rc = last.attempt > 0 ? ckpt_was_deleted(j, last, &on_purpose, &w->e) : 0;
+    if (rc || on_purpose || last.attempt == 0)
         return rc;
     w->store_fault = STORE_IS_DAMAGED;
     return err_set(&w->e, ERR_CORRUPT, "it has no checkpoint left to resume from%s%s",

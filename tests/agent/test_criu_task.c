@@ -246,6 +246,7 @@ static void put_secret(void)
     assert_int_equal(fs_write_atomic("/tmp/belay-test-criu/secret", "x", 1, 0600, &e), 0);
 }
 
+/* Its only checkpoint does not come back: its work is given up by its user, or not at all. */
 static struct world *check_refused(
     void **state, const char *mode, const char *as_user, const char *why)
 {
@@ -255,20 +256,37 @@ static struct world *check_refused(
     save_and_stop(w);
     set_mode(mode);
     next_attempt(w);
-    world_until(w, has_started, 1, "it begins again");
-    world_until(w, is_running, 1, "and is told as running");
+    world_until(w, has_ended, 1, "it ended");
     const struct wire_attempt_status *s = world_told(w, 1);
+    assert_string_equal(s->end, "store");
+    assert_non_null(
+        strstr(s->text, "it has no other checkpoint: checkpoint 1.1 cannot be resumed"));
+    assert_non_null(strstr(s->text, "belay release 1 (--from-scratch: begin again)"));
     assert_int_equal(s->restored_attempt, 0);
     assert_int_equal(s->failed_saves, 1);
     assert_string_equal(s->save_error, why);
+    assert_null(strstr(world_output(w, 1), "start "));
     return w;
 }
 
-static void what_does_not_come_back_begins_again(void **state)
+static void what_does_not_come_back_is_held(void **state)
 {
     check_refused(state, "missing", "",
         "checkpoint 1.1 cannot be resumed here: criu restore failed with exit code 1: Unable to "
         "open inventory.img: No such file");
+}
+
+/* Of attempts from `from` on nothing is left: its user has said so. */
+static void what_its_user_gave_up_begins_again(void **state)
+{
+    struct world *w = check_refused(state, "dies", "",
+        "checkpoint 1.1 cannot be resumed here: criu restore was killed by signal 9");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the attempt is cleared away");
+    want_criu(w, 3, 0)->from_attempt = 3;
+    world_go(w);
+    world_until(w, has_started, 1, "it begins again");
 }
 
 static void a_criu_that_is_killed_is_no_end_of_the_job(void **state)
@@ -344,7 +362,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_dumped_is_stored_and_comes_back, end),
         cmocka_unit_test_teardown(a_dump_that_fails_is_told_and_the_program_goes_on, end),
-        cmocka_unit_test_teardown(what_does_not_come_back_begins_again, end),
+        cmocka_unit_test_teardown(what_does_not_come_back_is_held, end),
+        cmocka_unit_test_teardown(what_its_user_gave_up_begins_again, end),
         cmocka_unit_test_teardown(a_criu_that_is_killed_is_no_end_of_the_job, end),
         cmocka_unit_test_teardown(what_a_user_has_rights_to_comes_back, end),
         cmocka_unit_test_teardown(
