@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "ckpt/s3.h"
 #include "ckpt/store/owner.h"
 #include "ckpt/store/store_net.h"
 #include "cli/keys.h"
@@ -58,14 +59,19 @@ static void describe(const struct place *place, const struct owner_mark *mark, c
         "It has %" PRId64 " checkpoints of %" PRId64
         " jobs; the highest number of a job is %" PRId64 ".\n",
         there->checkpoints, there->jobs, there->last_job);
+    fprintf(stderr,
+        "Its jobs are not resumed; belay checkpoint get reads what they saved. That cluster's "
+        "belayd will refuse to start. %s\n",
+        s3_place_is_one(place->store, NULL)
+            ? "In a bucket agents do not look whose it is: those that still run go on saving, so "
+              "end its jobs first."
+            : "Its agents cannot save there any more.");
 }
 
 static bool confirm(void)
 {
     char line[16] = "";
-    fprintf(stderr, "That cluster's agents cannot save there any more, and its belayd will refuse "
-                    "to start. Its jobs are not resumed; "
-                    "belay checkpoint get reads what they saved.\nTake it over? [y/N] ");
+    fprintf(stderr, "Take it over? [y/N] ");
     return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 

@@ -165,9 +165,9 @@ static int check_seal(struct task *t, struct ckpt_crypt *crypt)
 }
 
 /* A directory has to show that it is the store: unmounted, it is a disk of this machine. A bucket
- * is what its name says, and
- * credentials of a job do not reach the marker: there the job's identity is looked at alone
- * (ckpt_begin). */
+ * is what its name says, and credentials of a job do not reach the marker: there the job's identity
+ * is looked at alone (ckpt_begin), and who has taken the bucket over meanwhile is not noticed
+ * (owner.h). */
 static bool has_marker(const struct task *t)
 {
     return *t->spec->store_uid && !s3_place_is_one(t->work.store, NULL);

@@ -10,7 +10,11 @@
  *     claim a store at once one loses.
  *  2. The marker that counts is the one of the highest generation. Who takes a store over writes
  *     the next one and then removes those before, so that a process which knew an earlier owner
- *     finds another, never its own.
+ *     finds another, never its own, when it looks. belayd looks as it starts and before it cleans.
+ *     Agents look before they restore, and before a save is committed, in a directory only: in a
+ *     bucket a job's credentials do not reach the marker, so agents of an earlier owner go on
+ *     saving there. What they save is resumed by nobody else: numbers of jobs begin above what was
+ *     there, and the job's identity (begin.c) tells one that was given twice.
  *  3. The uid "" is that of a store which was given up: the next belayd that starts with it may
  *     claim it.
  *

@@ -163,6 +163,7 @@ class StoreOwner(unittest.TestCase):
                                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
             self.assertEqual(refused.returncode, 1, refused.stderr)
             self.assertIn("nothing was changed", refused.stderr)
+            self.assertIn("Its agents cannot save there any more.", refused.stderr)
             lab.belay("checkpoint", "adopt", "--yes", *place)
             lab.up()
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
@@ -209,6 +210,11 @@ class StoreOwner(unittest.TestCase):
             self.assertEqual(run_belayd(lab, state, store, "--check")[0], 2)
             code, said = run_belayd(lab, state, {**store, "cluster": "another"}, "--check")
             self.assertEqual(code, 0, said)
+            self.assertEqual(lab.objects(), before)
+            said = subprocess.run([BUILD + "/cli/belay", "checkpoint", "adopt", "--store", store["store"], "--cluster",
+                                   lab.belayd_config["cluster"]], env={**lab.env, "BELAY_HOME": lab.dir + "/none"},
+                                  cwd=lab.dir, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True).stderr
+            self.assertIn("those that still run go on saving, so end its jobs first", said)
             self.assertEqual(lab.objects(), before)
 
     def test_a_number_that_was_given_twice_resumes_nothing_of_the_first(self):
