@@ -38,8 +38,8 @@ struct err {
     enum err_kind kind;
     char text[ERR_TEXT_MAX];
     /* The store of checkpoints failed, not this machine: "no space" may be either's. Set by
-     * store_open and the stores it opens (ckpt/store/store.h) alone; err_wrap keeps it, a new error has
-     * it false. */
+     * store_open and the stores it opens (ckpt/store/store.h) alone; err_wrap keeps it, a new error
+     * has it false. */
     bool of_store;
 };
 

@@ -404,7 +404,8 @@ static int check_restored(struct task *t, const struct ckpt_job *j)
         w->restored.damaged ? ": " : "", w->restored.damage);
 }
 
-/* Nothing of it without the fence: an attempt that has none does not keep older ones from saving. */
+/* Nothing of it without the fence: an attempt that has none does not keep older ones from
+ * saving. */
 static int restore(struct task *t, const struct ckpt_job *j)
 {
     struct task_work *w = &t->work;
