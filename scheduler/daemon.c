@@ -289,6 +289,7 @@ static void load_runtimes(struct daemon *d)
 static int load_model(struct daemon *d, struct err *e)
 {
     struct model_options o = {.lease_ms = d->config->lease_ms,
+        .store_wait_ms = d->config->store_wait_ms,
         .max_nodes = d->config->max_nodes,
         .max_gpus = d->config->max_gpus,
         .max_uusd_h = d->config->max_uusd_h,
@@ -364,10 +365,10 @@ static int raise_next_job(void *ctx, int64_t next, struct err *e)
     return db_raise_next_job(d->db, &d->meta, next, e);
 }
 
-static bool store_is_ours(void *ctx)
+static const char *store_fault(void *ctx)
 {
     const struct daemon *d = ctx;
-    return store_claim_is_ours(d->claim);
+    return store_claim_is_ours(d->claim) ? NULL : store_claim_text(d->claim);
 }
 
 /* Attempts that waited for it are told of now. */
@@ -432,7 +433,8 @@ static int check_store(struct daemon *d, const struct config *config, struct err
 
 /* ---- what agents are to hold ---- */
 
-static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
+static bool give_secrets(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
 {
     struct daemon *d = ctx;
     keyring_fill(d->keyring, job, ret_secrets);
@@ -446,7 +448,7 @@ static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_se
         ret_secrets->step_token = mem_strdup(token);
         ret_secrets->version = (d->meta.boots << 32) + 1;
     }
-    return !d->grants || grants_give(d->grants, job, attempt, ret_secrets);
+    return !d->grants || grants_give(d->grants, job, attempt, ret_secrets, ret_why);
 }
 
 static void on_grant(void *ctx, int64_t node)
@@ -515,7 +517,7 @@ static int make_parts(struct daemon *d, struct err *e)
         .boots = d->meta.boots,
         .cluster = d->config->cluster,
         .cluster_uid = d->meta.cluster_uid,
-        .store_is_ours = store_is_ours,
+        .store_fault = store_fault,
         .store_ctx = d,
         .lease_ms = c->lease_ms,
         .sync_ms = c->sync_ms,
@@ -571,7 +573,6 @@ static int make_parts(struct daemon *d, struct err *e)
     free(workdirs);
     char *db_path = mem_printf("%s/belay.db", c->state_dir);
     d->api = api_create(&(struct api_options){.tick = d->tick,
-        .claim = d->claim,
         .notifier = d->notifier,
         .sealer = &d->sealer,
         .sessions = d->sessions,

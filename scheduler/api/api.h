@@ -24,7 +24,6 @@ struct api_options {
     struct sessions *sessions;
     struct provision *provision;
     const struct grants *grants; /* NULL: none */
-    const struct store_claim *claim;
     struct pools *pools;
     struct db_reader *reader;
     uv_loop_t *loop;

@@ -82,23 +82,6 @@ static void explain_store(
     snprintf(reasons[i].text, sizeof(reasons[i].text), "it is held: %s%s", why, cure);
 }
 
-/* It has its place, and its agent is not told of it before it is known whose the store is. */
-static size_t explain_claim(const struct api *a, const struct model *model,
-    const struct job_row *row, struct reason *reasons, size_t n)
-{
-    const struct job *j = model_job(model, row->id);
-    const struct attempt *at = j ? job_attempt(j) : NULL;
-    if (!at || at->row.state != ATTEMPT_ASSIGNED || row->method == CKPT_NONE ||
-        store_claim_is_ours(a->o.claim))
-        return n;
-    size_t more = n < EXPLAIN_REASONS_MAX ? n : EXPLAIN_REASONS_MAX - 1;
-    memmove(reasons + 1, reasons, more * sizeof(*reasons));
-    STR_COPY(reasons[0].code, "store");
-    snprintf(reasons[0].text, sizeof(reasons[0].text),
-        "it waits for the store of its checkpoints: %.210s", store_claim_text(a->o.claim));
-    return more + 1;
-}
-
 static size_t explain(const struct api *a, const struct model *model, const struct job_row *row,
     struct reason reasons[EXPLAIN_REASONS_MAX])
 {
@@ -112,7 +95,7 @@ static size_t explain(const struct api *a, const struct model *model, const stru
     }
     size_t n = core_explain(model, tick_now(a->o.tick), row->id, reasons, EXPLAIN_REASONS_MAX);
     explain_store(a, row, reasons, &n);
-    return explain_claim(a, model, row, reasons, n);
+    return n;
 }
 
 static void warn_of_criu(json_t *list, const struct model *model, const struct job_row *row)

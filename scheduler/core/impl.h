@@ -178,6 +178,7 @@ struct model {
     struct list live_drills;  /* at most DRILLS_LIVE_MAX */
     struct list undrilled;    /* attempts */
     struct list requeues;     /* attempts that are to be saved, then stopped and queued again */
+    struct tree by_withheld;  /* attempts, by when that ends */
     struct list all_teams;
     struct list loose;         /* struct allowance */
     struct list quotas;        /* struct team: those that have one */
@@ -902,6 +903,11 @@ void requeue_attempt_loaded(struct model *m, struct attempt *a);
 struct mono requeue_due(const struct model *m, struct stamp now, struct event *ret_event);
 void attempts_ask_save(struct model *m, struct job *j); /* all ranks (apply_job.c) */
 
+/* ---- attempts that their agents are not told of (withheld.c) ---- */
+void withheld_end(struct model *m, struct attempt *a); /* it is ASSIGNED no more */
+/* When the first has been withheld for as long as it may be, and the event; MONO_NONE: none is. */
+struct mono withheld_due(const struct model *m, struct stamp now, struct event *ret_event);
+
 /* ---- certificates (certificates.c) ---- */
 /* Of the newest drill of these scripts that passed, WALL_NONE: none, or one failed since. */
 struct wall certificate_date(const struct model *m, const char *script_key);
@@ -1121,6 +1127,10 @@ int apply_output_cut(
 int apply_no_credentials(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_store_refused(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_withheld(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
+int apply_withheld_due(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_kept(struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e);
 int apply_usage(

@@ -445,7 +445,8 @@ bool plan_next(struct planner *p, const struct model *m, struct stamp now, struc
                  is_due(deadlines_due(m, now, &ev), now) || is_due(pace_due(m, now, &ev), now) ||
                  is_due(sightings_due(m, &ev), now) || is_due(windows_due(m, now, &ev), now) ||
                  is_due(budgets_next(m, now, &ev), now) || is_due(notify_due(m, now, &ev), now) ||
-                 is_due(gang_due(m, &ev), now) || is_due(requeue_due(m, now, &ev), now);
+                 is_due(gang_due(m, &ev), now) || is_due(requeue_due(m, now, &ev), now) ||
+                 is_due(withheld_due(m, now, &ev), now);
     if (!found && is_due(order_next(m, now), now)) {
         ev = (struct event){.type = EV_ORDER};
         found = true;
@@ -475,10 +476,11 @@ struct mono plan_wake(const struct planner *p, const struct model *m, struct sta
     struct mono wake = MONO_NONE;
     const struct mono all[] = {next_loss(m, &unused), next_end(p, m, &unused),
         next_clean(m, now, &unused), order_next(m, now), drill_next(m, now, &unused),
-        requeue_due(m, now, &unused), avoid_due(m, &unused), waits_due(m, now, &unused),
-        deadlines_due(m, now, &unused), pace_due(m, now, &unused), sightings_due(m, &unused),
-        windows_due(m, now, &unused), budgets_next(m, now, &unused), notify_due(m, now, &unused),
-        gang_due(m, &unused), cron_next_due(m, now, &unused), p->valid_until, p->reclaim_until};
+        requeue_due(m, now, &unused), withheld_due(m, now, &unused), avoid_due(m, &unused),
+        waits_due(m, now, &unused), deadlines_due(m, now, &unused), pace_due(m, now, &unused),
+        sightings_due(m, &unused), windows_due(m, now, &unused), budgets_next(m, now, &unused),
+        notify_due(m, now, &unused), gang_due(m, &unused), cron_next_due(m, now, &unused),
+        p->valid_until, p->reclaim_until};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         if (mono_is_set(all[k]) && (!mono_is_set(wake) || all[k].ms < wake.ms))
             wake = all[k];

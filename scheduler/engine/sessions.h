@@ -20,10 +20,12 @@
 struct sessions;
 
 /* Fills *ret_secrets (zeroed; the caller wipes it) with what the agent of this attempt has to know
- * now; version 0: nothing. False: they are still to be had. An attempt that its agent does not have
- * yet then waits for them: sessions_touch says that they are there, or that there are others. */
+ * now; version 0: nothing. False: they are still to be had, and *ret_why (zeroed; the same for the
+ * same cause) may say why the last try failed. An attempt that its agent does not have yet then
+ * waits for them, with a reason as EV_WITHHELD: sessions_touch says that they are there, or that
+ * there are others or another reason. */
 typedef bool (*sessions_secrets_fn)(
-    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets);
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
 
 /* Adds the sessions of users that this node is to have (channels, of WIRE_CHANNELS_MAX). */
 typedef void (*sessions_channels_fn)(void *ctx, int64_t node, struct wire_desired *d);
@@ -46,9 +48,9 @@ struct sessions_options {
     const char *cluster;   /* its name, for jobs that ask; NULL: none. Borrowed */
     /* whose the store has to be, and the jobs in it; NULL: agents do not look. Borrowed */
     const char *cluster_uid;
-    /* Whether it is known whose the store is (wire.h); until then no attempt that needs it is told
-     * of. NULL: it is */
-    bool (*store_is_ours)(void *ctx);
+    /* Why it is not known whose the store is (wire.h), borrowed; NULL: it is. Until then no attempt
+     * that needs it is told of: EV_WITHHELD. NULL: it is known */
+    const char *(*store_fault)(void *ctx);
     void *store_ctx;
     sessions_secrets_fn secrets; /* NULL: there are none */
     void *secrets_ctx;

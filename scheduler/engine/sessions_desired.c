@@ -278,16 +278,16 @@ static bool add_start(struct sessions *s, const struct attempt *a, bool must, st
     return !m->is_full;
 }
 
-/* False: the attempt is left out. One that the agent has or may have never is, with secrets or
- * without. */
-static bool add_secrets(
-    struct sessions *s, const struct seen *k, struct message *m, struct wire_desired_attempt *d)
+/* False: the attempt is left out, and *ret_why may say why. One that the agent has or may have
+ * never is, with secrets or without. */
+static bool add_secrets(struct sessions *s, const struct seen *k, struct message *m,
+    struct wire_desired_attempt *d, struct err *ret_why)
 {
     struct wire_secrets x = {0};
     bool must = k->told || k->sent, ready;
     if (!s->o.secrets)
         return true;
-    ready = s->o.secrets(s->o.secrets_ctx, d->job, d->attempt, &x);
+    ready = s->o.secrets(s->o.secrets_ctx, d->job, d->attempt, &x, ret_why);
     d->needs_secrets = !ready || x.version != 0;
     if (!ready || x.version == k->secrets) {
         wire_secrets_wipe(&x);
@@ -304,10 +304,46 @@ static bool add_secrets(
     return true;
 }
 
-static bool may_use_store(const struct sessions *s, const struct attempt *a, const struct seen *k)
+static bool may_use_store(
+    const struct sessions *s, const struct attempt *a, const struct seen *k, struct err *ret_why)
 {
     bool needs_it = a->job->row.method != CKPT_NONE && !attempt_holds(a) && !k->told && !k->sent;
-    return !needs_it || !s->o.store_is_ours || s->o.store_is_ours(s->o.store_ctx);
+    const char *fault = needs_it && s->o.store_fault ? s->o.store_fault(s->o.store_ctx) : NULL;
+    if (fault)
+        err_set(ret_why, ERR_UNAVAILABLE, "%s", fault);
+    return !fault;
+}
+
+/* What the model does not know yet. why NULL: the agent is told of it, or may have been. Who is
+ * being told is not withheld any more before anything is decided next, for facts come first. */
+static void note_withheld(struct sessions *s, const struct attempt *a, const struct err *why)
+{
+    struct event ev = {.type = EV_WITHHELD,
+        .withheld = {.job = a->row.job,
+            .attempt = a->row.attempt,
+            .node = a->row.node,
+            .why = !why                                                 ? WITHHELD_NO
+                   : why->kind == ERR_DENIED || why->kind == ERR_CONFIG ? WITHHELD_DENIED
+                                                                        : WITHHELD_AWAY}};
+    if (why)
+        STR_SHORTEN(ev.withheld.text, why->text);
+    if (a->row.state == ATTEMPT_ASSIGNED &&
+        (a->withheld != ev.withheld.why || (why && !str_eq(a->row.text, ev.withheld.text))))
+        tick_post(s->o.tick, &ev, NULL, NULL);
+}
+
+/* False: it waits for what it needs of the store. One that is to end before its agent has heard of
+ * it needs nothing. */
+static bool add_needed(struct sessions *s, const struct attempt *a, const struct seen *k,
+    struct message *m, struct wire_desired_attempt *d)
+{
+    struct err why = {0};
+    if (d->want != WIRE_RUN && !k->told && !k->sent)
+        return true;
+    bool ready = may_use_store(s, a, k, &why) && add_secrets(s, k, m, d, &why);
+    if (ready || why.kind != ERR_NONE)
+        note_withheld(s, a, ready ? NULL : &why);
+    return ready;
 }
 
 static void desire(struct sessions *s, const struct attempt *a, struct seen *k, struct message *m)
@@ -330,7 +366,7 @@ static void desire(struct sessions *s, const struct attempt *a, struct seen *k, 
         if (a->row.stop_reason == END_DRILLED && !a->row.save_first)
             d->kill_wait_ms = 0; /* as a machine goes that nobody was told of */
     }
-    if (!may_use_store(s, a, k) || !add_secrets(s, k, m, d) ||
+    if (!add_needed(s, a, k, m, d) ||
         (d->want == WIRE_RUN && !k->told && !add_start(s, a, k->sent, m, d))) {
         wire_secrets_wipe(&d->secrets);
         *d = (struct wire_desired_attempt){0};

@@ -43,6 +43,7 @@ struct grant {
     struct timer timer;       /* the next fetch */
     int tries;                /* that failed in a row */
     bool end_told;            /* that what it had has ended */
+    struct err why;           /* there is none that holds; as long as the kind is the same */
 };
 
 struct grants {
@@ -150,6 +151,30 @@ static void tell(const struct grant *x, const char *text)
     tick_post(x->owner->o.tick, &ev, NULL, NULL);
 }
 
+/* What is told to agents follows from what is on disk. */
+struct change {
+    struct grants *g;
+    int64_t job, attempt;
+};
+
+static void on_durable(void *ctx, const struct err *e, int64_t id)
+{
+    struct change *c = ctx;
+    const struct attempt *a = e ? NULL : live(c->g, c->job, c->attempt);
+    (void)id;
+    if (a)
+        LIST_FOREACH (&a->job->ranks, l)
+            c->g->o.changed(c->g->o.ctx, LIST_ENTRY(l, struct attempt, in_job)->row.node);
+    free(c);
+}
+
+static void tell_sessions(const struct grant *x)
+{
+    struct change *c = mem_alloc(sizeof(*c));
+    *c = (struct change){x->owner, x->job, x->attempt};
+    tick_when_durable(x->owner->o.tick, on_durable, c);
+}
+
 static void on_failure(struct grant *x, const struct err *e)
 {
     struct grants *g = x->owner;
@@ -172,26 +197,13 @@ static void on_failure(struct grant *x, const struct err *e)
     if (x->tries == 0 || (x->c.token[0] && left <= 0 && !x->end_told))
         tell(x, why.text);
     x->end_told = x->c.token[0] && left <= 0;
+    if (left <= 0 && x->why.kind != why.kind) { /* words may differ in a request's number */
+        x->why = why;
+        tell_sessions(x);
+    }
     timer_start(
         g->o.timers, &x->timer, prng_backoff_ms(g->o.prng, x->tries, RETRY_BASE_MS, RETRY_CAP_MS));
     x->tries++;
-}
-
-/* What is told to agents follows from what is on disk. */
-struct change {
-    struct grants *g;
-    int64_t job, attempt;
-};
-
-static void on_durable(void *ctx, const struct err *e, int64_t id)
-{
-    struct change *c = ctx;
-    const struct attempt *a = e ? NULL : live(c->g, c->job, c->attempt);
-    (void)id;
-    if (a)
-        LIST_FOREACH (&a->job->ranks, l)
-            c->g->o.changed(c->g->o.ctx, LIST_ENTRY(l, struct attempt, in_job)->row.node);
-    free(c);
 }
 
 static void on_credentials(void *ctx, const struct err *e, const struct scoped_credentials *c)
@@ -212,12 +224,11 @@ static void on_credentials(void *ctx, const struct err *e, const struct scoped_c
     x->until.ms = clock_mono(g->o.timers->clock).ms + c->left_ms;
     x->tries = 0;
     x->end_told = false;
+    x->why = (struct err){0};
     g->stats.made++;
     int64_t half = c->left_ms / 2 > RENEW_MIN_MS ? c->left_ms / 2 : RENEW_MIN_MS;
     timer_start(g->o.timers, &x->timer, prng_range(g->o.prng, half * 8 / 10, half));
-    struct change *change = mem_alloc(sizeof(*change));
-    *change = (struct change){g, x->job, x->attempt};
-    tick_when_durable(g->o.tick, on_durable, change);
+    tell_sessions(x);
 }
 
 static void fetch(struct grant *x)
@@ -264,15 +275,18 @@ static struct grant *grant_of(struct grants *g, int64_t job, int64_t attempt)
 
 /* ---- what others see ---- */
 
-bool grants_give(struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s)
+bool grants_give(
+    struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s, struct err *ret_why)
 {
     const struct attempt *a = live(g, job, attempt);
     if (!a || a->job->row.method == CKPT_NONE)
         return true;
     const struct grant *x = grant_of(g, job, attempt);
     int64_t left = left_ms(x);
-    if (left <= 0)
+    if (left <= 0) {
+        *ret_why = x->why;
         return false;
+    }
     s->version += x->number * VERSION_STEP;
     s->store_access_key = mem_strdup(x->c.access_key[0] ? x->c.access_key : NULL);
     s->store_secret_key = mem_strdup(x->c.secret_key[0] ? x->c.secret_key : NULL);

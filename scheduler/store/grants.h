@@ -5,8 +5,9 @@
  * end soon. They are made when an agent is first to have them, and again long before they end; the
  * agent then gets the next ones by its session. In memory only.
  *
- * A failure ends nothing: what the agent has holds until its end. It is tried again with growing
- * pauses for as long as the attempt lives, told once in the job's history and counted each time.
+ * A failure ends nothing that runs: what the agent has holds until its end. It is tried again with
+ * growing pauses for as long as the attempt lives, told once in the job's history and counted each
+ * time. An attempt that has not begun waits for its first, as long as it may (core/withheld.c).
  * When the attempt has ended, or was given up, none are made any more.
  */
 #ifndef BELAY_SCHEDULER_STORE_GRANTS_H
@@ -45,9 +46,10 @@ int grants_create(const struct grants_options *o, struct grants **ret_grants, st
 void grants_destroy(struct grants *g); /* before the HTTP client; NULL is fine */
 
 /* Adds what the agent of this attempt, which the model has, is to hold. False: it is still to be
- * had (sessions.h). What is in s already stays; its version becomes another with each new
- * credential. */
-bool grants_give(struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s);
+ * had, and *ret_why, if that was tried, is why there is none (sessions.h). What is in s already
+ * stays; its version becomes another with each new credential. */
+bool grants_give(
+    struct grants *g, int64_t job, int64_t attempt, struct wire_secrets *s, struct err *ret_why);
 
 /* After a commit: these attempts may have ended. */
 void grants_committed(struct grants *g, const struct db_batch *committed);

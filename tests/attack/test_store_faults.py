@@ -6,6 +6,7 @@ import re
 import unittest
 
 import lab
+from test_credentials import JobLab
 from test_s3 import S3Lab
 
 STEPS = 400  # of 20 ms
@@ -110,6 +111,38 @@ class StoreFaults(unittest.TestCase):
             self.assertGreater(refused, 5)
             self.assertEqual(l.kinds(job).count("save-failed"), 1)
             l.post("/jobs/%d/cancel" % job)
+
+    def test_a_job_that_belayd_can_make_no_credentials_for_gives_its_machine_back(self):
+        """Its agent never hears of the attempt: nobody but belayd can end it."""
+        with JobLab(store_wait="30s") as l:  # a fifth of it, for it is refused
+            refuse = {"refuse": {"action": "AssumeRole", "code": "AccessDenied", "count": 100000}}
+            l.cloud(refuse)
+            job = l.submit("chain.py", 5, method="coop")
+            cure = "needs sts:AssumeRole on store_role"
+            self.assertIn(cure, l.wait_event(job, "store-refused")["text"])
+            reasons = {r["code"]: r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"]}
+            self.assertIn(cure, reasons["store-refused"])
+            l.kill_belayd()  # it is not forgotten
+            l.up()
+            l.wait_event(job, "held")
+            shown = l.show(job)
+            self.assertEqual((shown["job"]["state"], shown["job"]["hold"]), ("pending", "store"))
+            self.assertEqual([a["end"] for a in shown["attempts"]], ["store-away", "store-away", "store"])
+            self.assertIn(cure, shown["attempts"][-1]["text"])
+            why = [r["text"] for r in l.get("/jobs/%d/why" % job)["reasons"] if r["code"] == "store"]
+            self.assertIn("belay release %d" % job, why[0])
+            self.check_given_back(l)
+            l.cloud({"clear": {}})
+            l.post("/jobs/%d/release" % job)
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "succeeded")
+
+    def test_a_job_that_waits_for_its_credentials_is_cancelled_at_once(self):
+        with JobLab() as l:
+            l.cloud({"refuse": {"action": "AssumeRole", "code": "AccessDenied", "count": 100000}})
+            job = l.submit("chain.py", 5, method="coop")
+            l.wait_event(job, "no-credentials")
+            l.post("/jobs/%d/cancel" % job)
+            self.assertEqual(l.wait_ended(job)["job"]["end"], "user")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from lab import BUILD, WAIT_S, Lab, all_gone  # noqa: E402
+from lab import BUILD, WAIT_S, Lab, all_gone, nothing_is_left  # noqa: E402
 from test_s3 import S3Lab  # noqa: E402
 
 STEPS = 3000  # of 20 ms: longer than all that a test waits for
@@ -143,6 +143,28 @@ class StoreOwner(unittest.TestCase):
             job = self.check_away(lab)
             self.check_another_directory(lab, job)
             self.check_emptied(lab)
+
+    def test_attempts_do_not_wait_for_ever_for_a_store_that_was_away_when_belayd_started(self):
+        with StoreLab(belayd={"store_wait": "2s"}) as lab:
+            job = lab.begin()
+            saved = lab.job(job)["last_checkpoint"]
+            lab.down()
+            os.rename(lab.store, lab.store + ".away")
+            lab.up()
+            lab.post("/jobs/%d/release" % job)
+            self.assertIn(lab.store, lab.wait_event(job, "store-refused")["text"])
+            self.assertIn("belay release %d" % job, lab.wait_held(job))
+            self.assertEqual([a["end"] for a in lab.show(job)["attempts"][1:]], ["store-away", "store-away", "store"])
+            self.assertFalse(os.path.exists(lab.store))
+            lab.wait_cloud(nothing_is_left, "its machines are given back")
+            lab.down()
+            os.rename(lab.store + ".away", lab.store)
+            lab.up()
+            lab.post("/jobs/%d/release" % job)
+            lab.wait_event(job, "started", 2)
+            newest = lab.show(job)["attempts"][-1]
+            self.assertEqual(newest["restored"], {k: saved[k] for k in ("attempt", "sequence")})
+            lab.end_job(job)
 
     def test_another_clusters_store_is_refused_until_it_is_adopted(self):
         with StoreLab() as lab:

@@ -592,6 +592,143 @@ static void an_attempt_that_cannot_use_the_store_says_so(void **state)
     lab_deinit(&r.l);
 }
 
+/* ---- attempts that belayd cannot give what they need of the store ---- */
+
+static void withhold(struct running *r, enum withheld why, const char *text)
+{
+    struct event ev = {.type = EV_WITHHELD,
+        .withheld = {.job = r->job, .attempt = row(r)->attempts, .node = r->node, .why = why}};
+    STR_COPY(ev.withheld.text, text);
+    lab_apply(&r->l, ev);
+}
+
+/* The attempt is assigned, and its agent is not told of it. */
+static void start_withheld(struct running *r, enum withheld why)
+{
+    start(r);
+    lab_ended(&r->l, r->job, END_USER, 0);
+    lab_plan(&r->l);
+    withhold(r, why, "nobody gives any; to do: give some");
+}
+
+/* How long it is until its attempt has ended, in seconds, or more than most_s. */
+static int64_t ends_in_s(struct running *r, int64_t most_s)
+{
+    int64_t s = 0;
+    for (; s <= most_s && row(r)->state == JOB_RUNNING; s++) {
+        lab_wait(&r->l, 1000);
+        lab_heartbeats(&r->l);
+        lab_plan(&r->l);
+    }
+    return s;
+}
+
+static void a_withheld_attempt_ends_after_its_time_or_a_fifth_if_it_is_denied(void **state)
+{
+    (void)state;
+    for (int denied = 0; denied < 2; denied++) {
+        struct running r;
+        start_withheld(&r, denied ? WITHHELD_DENIED : WITHHELD_AWAY);
+        assert_int_equal(ends_in_s(&r, 700), denied ? 120 : 600);
+        assert_int_equal(row(&r)->state, JOB_PENDING);
+        assert_int_equal(row(&r)->end, END_STORE_AWAY);
+        assert_int_equal(row(&r)->used[RETRY_FAILED] + row(&r)->used[RETRY_NODE_LOST], 0);
+        assert_true(list_is_empty(&model_node(r.l.m, r.node)->attempts));
+        lab_deinit(&r.l);
+    }
+}
+
+static void a_job_is_held_after_three_withheld_attempts(void **state)
+{
+    (void)state;
+    struct running r;
+    start_withheld(&r, WITHHELD_DENIED);
+    for (int n = 1; n < JOB_STORE_MAX; n++) {
+        assert_int_equal(ends_in_s(&r, 700), 120);
+        assert_int_equal(row(&r)->hold, HOLD_NONE);
+        lab_wait(&r.l, row(&r)->begin_at.ms - r.l.now.wall.ms);
+        lab_heartbeats(&r.l);
+        lab_plan(&r.l);
+        withhold(&r, WITHHELD_DENIED, "nobody gives any");
+    }
+    assert_int_equal(ends_in_s(&r, 700), 120);
+    assert_int_equal(row(&r)->hold, HOLD_STORE);
+    lab_take(&r.l);
+    assert_non_null(
+        strstr(lab_history(&r.l, "ended")->text, "belayd tried for 2m00s: nobody gives"));
+    lab_deinit(&r.l);
+}
+
+/* Told once for a cause; why has it, with the time that is left, until it is given after all. */
+static void a_withheld_attempt_says_so_until_it_is_given(void **state)
+{
+    (void)state;
+    struct reason reasons[EXPLAIN_REASONS_MAX];
+    struct running r;
+    start_withheld(&r, WITHHELD_AWAY);
+    withhold(&r, WITHHELD_AWAY, "nobody gives any; to do: give some");
+    lab_take(&r.l);
+    int told = 0;
+    for (size_t i = 0; i < r.l.c.n_history; i++)
+        told += str_eq(r.l.c.history[i].kind, "store-refused");
+    assert_int_equal(told, 1);
+    lab_wait(&r.l, 60000);
+    assert_true(core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX) > 0);
+    assert_string_equal(reasons[0].code, "store-refused");
+    assert_non_null(
+        strstr(reasons[0].text, "waits 9m00s more for belayd: nobody gives any; to do: give some"));
+    withhold(&r, WITHHELD_NO, "");
+    core_explain(r.l.m, r.l.now, r.job, reasons, EXPLAIN_REASONS_MAX);
+    assert_string_equal(reasons[0].code, "running");
+    assert_int_equal(ends_in_s(&r, 1000), 1001); /* its agent has its own time now */
+    struct event late = {.type = EV_WITHHELD_DUE,
+        .withheld_due = {.job = r.job, .attempt = row(&r)->attempts, .node = r.node}};
+    assert_int_equal(lab_try(&r.l, &late, NULL), ERR_CONFLICT);
+    lab_deinit(&r.l);
+}
+
+/* As after a restart of belayd: by when it was assigned, but one try alone ends nothing. */
+static void what_is_withheld_late_is_tried_for_half_a_minute(void **state)
+{
+    (void)state;
+    for (int waited_s = 500; waited_s <= 1500; waited_s += 500) {
+        struct running r;
+        start(&r);
+        lab_ended(&r.l, r.job, END_USER, 0);
+        lab_plan(&r.l);
+        for (int s = 0; s < waited_s; s += 10) {
+            lab_wait(&r.l, 10000);
+            lab_heartbeats(&r.l);
+            lab_plan(&r.l);
+        }
+        withhold(&r, WITHHELD_AWAY, "nobody gives any");
+        assert_int_equal(ends_in_s(&r, 700), waited_s < 570 ? 600 - waited_s : 30);
+        lab_deinit(&r.l);
+    }
+}
+
+static void one_that_runs_or_stops_is_not_withheld(void **state)
+{
+    (void)state;
+    for (int stops = 0; stops < 2; stops++) {
+        struct running r;
+        start_withheld(&r, WITHHELD_DENIED);
+        if (stops)
+            lab_apply(
+                &r.l, (struct event){.type = EV_CANCEL, .cancel = {.job = r.job, .by = "ann"}});
+        else
+            lab_started(&r.l, r.job);
+        withhold(&r, WITHHELD_DENIED, "nobody gives any");
+        for (int k = 0; k < 100; k++) {
+            lab_wait(&r.l, 10000);
+            lab_heartbeats(&r.l);
+            lab_plan(&r.l);
+        }
+        assert_int_equal(row(&r)->state, stops ? JOB_CANCELLING : JOB_RUNNING);
+        lab_deinit(&r.l);
+    }
+}
+
 static void who_gives_his_work_up_begins_from_nothing(void **state)
 {
     (void)state;
@@ -677,6 +814,11 @@ int main(void)
         cmocka_unit_test(it_does_not_wait_for_ever_for_another_node),
         cmocka_unit_test(a_job_that_is_cancelled_avoids_no_node_any_more),
         cmocka_unit_test(an_attempt_that_cannot_use_the_store_says_so),
+        cmocka_unit_test(a_withheld_attempt_ends_after_its_time_or_a_fifth_if_it_is_denied),
+        cmocka_unit_test(a_job_is_held_after_three_withheld_attempts),
+        cmocka_unit_test(a_withheld_attempt_says_so_until_it_is_given),
+        cmocka_unit_test(what_is_withheld_late_is_tried_for_half_a_minute),
+        cmocka_unit_test(one_that_runs_or_stops_is_not_withheld),
         cmocka_unit_test(who_gives_his_work_up_begins_from_nothing),
         cmocka_unit_test(a_hold_for_the_store_does_not_replace_one_of_people),
         cmocka_unit_test(the_oldest_job_keeps_its_place_when_it_comes_back),

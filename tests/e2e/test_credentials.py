@@ -13,8 +13,8 @@ class JobLab(S3Lab):
     """Its machines have no role: each job has a role's session of its own, of a few seconds."""
     life_s = 3
 
-    def __init__(self):
-        super().__init__(pool={}, belayd={"lease": "20s"}, roles=["belay-jobs"], min_session_s=1)
+    def __init__(self, **belayd):
+        super().__init__(pool={}, belayd={"lease": "20s", **belayd}, roles=["belay-jobs"], min_session_s=1)
 
     def provision(self, ports):
         return {**super().provision(ports), "store_sts": ports["ec2"],

@@ -118,12 +118,20 @@ int lab_teardown(void **state)
     return 0;
 }
 
-static bool give_secrets(void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets)
+static bool give_secrets(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
 {
     const struct lab *lab = ctx;
     assert_true(job > 0 && attempt > 0);
     wire_secrets_copy(&lab->secrets, ret_secrets);
+    *ret_why = lab->secrets_why;
     return !lab->secrets_late;
+}
+
+static const char *store_fault(void *ctx)
+{
+    const struct lab *lab = ctx;
+    return lab->store_fault;
 }
 
 void lab_add_sessions(struct lab *lab)
@@ -136,6 +144,8 @@ void lab_add_sessions(struct lab *lab)
         .lease_ms = LAB_LEASE_MS,
         .sync_ms = LAB_SYNC_MS,
         .kill_wait_ms = 5000,
+        .store_fault = store_fault,
+        .store_ctx = lab,
         .secrets = give_secrets,
         .secrets_ctx = lab});
 }

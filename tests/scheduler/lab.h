@@ -31,7 +31,9 @@ struct lab {
     struct tick *tick;
     struct sessions *sessions;   /* NULL until lab_add_sessions */
     struct wire_secrets secrets; /* of every attempt; borrowed texts */
-    bool secrets_late;           /* they are still to be had */
+    bool secrets_late;           /* they are still to be had, */
+    struct err secrets_why;      /* for this reason, if it has one */
+    const char *store_fault;     /* NULL: it is known whose the store is */
     struct provision *provision; /* NULL until the test sets it */
     struct commit_port port;
     bool by_hand; /* commits wait for lab_commit; else they succeed at once */

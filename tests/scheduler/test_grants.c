@@ -15,6 +15,9 @@
 #include <string.h>
 
 #define LIFE_S 3600
+#define REFUSED(code, message)                                                                     \
+    "<ErrorResponse><Error><Code>" code "</Code><Message>" message                                 \
+    "</Message></Error></ErrorResponse>"
 #define STORE "s3://jobs/lab?endpoint=https://s3.lab.example"
 
 struct fixture {
@@ -118,10 +121,17 @@ static void pass(struct fixture *f, int64_t ms)
     }
 }
 
-static bool give(struct fixture *f, int64_t job, struct wire_secrets *s)
+static bool give_or_say(struct fixture *f, int64_t job, struct wire_secrets *s, struct err *ret_why)
 {
     *s = (struct wire_secrets){0};
-    return grants_give(f->grants, job, 1, s);
+    *ret_why = (struct err){0};
+    return grants_give(f->grants, job, 1, s, ret_why);
+}
+
+static bool give(struct fixture *f, int64_t job, struct wire_secrets *s)
+{
+    struct err why;
+    return give_or_say(f, job, s, &why);
 }
 
 static int64_t number(struct fixture *f, int64_t job, const char *key)
@@ -243,6 +253,42 @@ static void a_failure_is_told_once_and_tried_again_while_the_old_ones_hold(void 
     assert_non_null(job_attempt(model_job(f->lab->model, job))); /* it ended nothing */
 }
 
+/* Whoever waits is told when there is a reason, and when there is another; a request's number in
+ * the words is none. */
+static void the_first_that_cannot_be_made_have_a_reason(void **state)
+{
+    struct fixture *f = *state;
+    struct wire_secrets s;
+    struct err why;
+    char text[ERR_TEXT_MAX];
+    int64_t job = submit(f, CKPT_COOP);
+    fake_http_add(&f->http, 403, REFUSED("AccessDenied", "1"));
+    fake_http_add(&f->http, 403, REFUSED("AccessDenied", "2"));
+    fake_http_add(&f->http, 503, "");
+    assert_false(give_or_say(f, job, &s, &why));
+    assert_int_equal(why.kind, ERR_NONE); /* on their way */
+    lab_advance(f->lab, 10);
+    assert_int_equal(f->changes, 1);
+    assert_false(give_or_say(f, job, &s, &why));
+    assert_int_equal(why.kind, ERR_DENIED);
+    assert_non_null(strstr(why.text, "needs sts:AssumeRole on store_role"));
+    STR_COPY(text, why.text);
+    pass(f, SECONDS_MS(1));
+    assert_int_equal(f->http.n_requests, 2);
+    assert_int_equal(f->changes, 1);
+    assert_false(give_or_say(f, job, &s, &why));
+    assert_string_equal(why.text, text);
+    answer(f, "ASIA1");
+    pass(f, SECONDS_MS(2));
+    assert_int_equal(f->http.n_requests, 3);
+    assert_int_equal(f->changes, 2);
+    assert_false(give_or_say(f, job, &s, &why));
+    assert_int_equal(why.kind, ERR_UNAVAILABLE);
+    pass(f, SECONDS_MS(6));
+    assert_int_equal(f->changes, 3);
+    number(f, job, "ASIA1");
+}
+
 static void none_are_made_for_what_has_ended(void **state)
 {
     struct fixture *f = *state;
@@ -352,6 +398,7 @@ int main(void)
         FIXTURE(a_job_that_saves_nothing_needs_none),
         FIXTURE(they_are_renewed_at_half_of_their_life),
         FIXTURE(a_failure_is_told_once_and_tried_again_while_the_old_ones_hold),
+        FIXTURE(the_first_that_cannot_be_made_have_a_reason),
         FIXTURE(none_are_made_for_what_has_ended),
         FIXTURE(the_key_of_the_stores_url_may_be_used),
         FIXTURE(many_do_not_ask_all_at_once),

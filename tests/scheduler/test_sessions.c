@@ -421,6 +421,112 @@ static void an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken
     assert_true(f->answer.n_attempts == 1 && f->answer.shown[0].secrets == 0);
 }
 
+static const struct attempt *attempt_of(struct fixture *f)
+{
+    return job_attempt(job(f, 1));
+}
+
+static void what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer); /* they are on their way */
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    err_set(&f->lab->secrets_why, ERR_DENIED, "403 of the token service");
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+    assert_string_equal(stored_attempt(f, 1, 1).text, "403 of the token service");
+    int n = f->lab->n_commits;
+    send(f->agent, 0, 0, &f->answer); /* is known */
+    assert_int_equal(f->lab->n_commits, n);
+    lab_restart(f->lab);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+    f->lab->secrets_late = false;
+    f->lab->secrets = secrets_of(7);
+    f->lab->secrets_why = (struct err){0};
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_scripts, 1);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+    f->lab->secrets_late = true; /* the answer may have got there */
+    err_set(&f->lab->secrets_why, ERR_UNAVAILABLE, "no answer");
+    send(f->agent, 0, 0, &f->answer);
+    assert_true(f->answer.n_scripts == 1 && attempt_of(f)->withheld == WITHHELD_NO);
+}
+
+/* The answer to its agent is decided on before the deadline is: one of the two wins, whole. */
+static void a_withheld_attempt_that_is_due_is_never_sent_as_well(void **state)
+{
+    for (int given = 0; given < 2; given++) {
+        struct fixture *f;
+        void *fresh = NULL;
+        if (given) {
+            teardown(state);
+            setup(&fresh);
+            *state = fresh;
+        }
+        f = *state;
+        f->lab->secrets_late = true;
+        err_set(&f->lab->secrets_why, ERR_DENIED, "403");
+        lab_submit(f->lab, 1, NULL);
+        lab_turn(f->lab);
+        send(f->agent, 0, 0, &f->answer);
+        for (int s = 0; s < 119; s++) {
+            lab_advance(f->lab, 1000);
+            send(f->agent, 0, 0, &f->answer);
+        }
+        assert_int_equal(attempt_of(f)->withheld, WITHHELD_DENIED);
+        f->lab->secrets_late = !given;
+        send(f->agent, 0, 0, &f->answer);
+        assert_int_equal(f->answer.n_scripts, given);
+        lab_advance(f->lab, 2000);
+        assert_int_equal(job(f, 1)->row.end, given ? END_NONE : END_STORE_AWAY);
+        assert_int_equal(attempt_of(f) != NULL, given);
+    }
+}
+
+static void an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->store_fault = "the store has lost its marker";
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 0);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_AWAY);
+    assert_string_equal(stored_attempt(f, 1, 1).text, "the store has lost its marker");
+    f->lab->store_fault = NULL;
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_scripts, 1);
+    assert_int_equal(attempt_of(f)->withheld, WITHHELD_NO);
+}
+
+/* It needs nothing any more: its agent says that it has ended. */
+static void a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets(void **state)
+{
+    struct fixture *f = *state;
+    f->lab->secrets_late = true;
+    f->lab->store_fault = "the store has lost its marker";
+    lab_submit(f->lab, 1, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    lab_post(f->lab, (struct event){.type = EV_CANCEL, .cancel = {.job = 1, .by = "ann"}}, NULL);
+    lab_turn(f->lab);
+    send(f->agent, 0, 0, &f->answer);
+    assert_int_equal(f->answer.n_attempts, 1);
+    assert_int_equal(f->answer.shown[0].want, WIRE_STOP);
+    assert_int_equal(f->answer.shown[0].secrets, 0);
+    assert_false(f->answer.shown[0].needs_secrets);
+    STR_COPY(tell(f->agent, 1, 1, WIRE_ENDED)->end, "user");
+    send(f->agent, 0, 0, &f->answer);
+    assert_null(job(f, 1));
+}
+
 static void check_texts(void *ctx, const struct err *e, const struct wire_desired *d)
 {
     int *n = ctx;
@@ -994,6 +1100,10 @@ int main(void)
         TEST(the_texts_of_a_job_are_sent_until_the_agent_tells_it),
         TEST(secrets_are_sent_until_the_agent_tells_their_version),
         TEST(other_secrets_replace_those_that_the_agent_has),
+        TEST(what_waits_for_its_secrets_is_withheld_until_the_agent_may_have_it),
+        TEST(a_withheld_attempt_that_is_due_is_never_sent_as_well),
+        TEST(an_attempt_that_needs_a_store_which_cannot_be_used_is_withheld),
+        TEST(a_withheld_attempt_that_is_cancelled_is_told_of_without_secrets),
         TEST(an_attempt_waits_for_its_secrets_but_what_the_agent_has_is_not_taken_back),
         TEST(everything_that_starts_a_job_is_in_the_message),
         TEST(a_cancelled_attempt_is_to_stop_and_a_requeued_one_to_save_first),

@@ -626,16 +626,26 @@ static void explain_pending(
 }
 
 /* Of an attempt that was assigned, and has not begun. */
-static void explain_refused(const struct attempt *a, const char *rank, struct answer *out)
+static void explain_refused(
+    struct stamp now, const struct attempt *a, const char *rank, struct answer *out)
 {
-    char why[184];
+    char why[184], left[32];
+    int64_t left_ms = a->withheld_until.ms - now.wall.ms;
     STR_SHORTEN(why, a->row.text);
+    if (a->withheld != WITHHELD_NO) {
+        time_format_duration(left_ms > 0 ? left_ms : 0, left, sizeof left);
+        explain_say(out, "store-refused",
+            "attempt %" PRId64 "%s on %s waits %s more for belayd: %s", a->row.attempt, rank,
+            a->node->row.name, left, why);
+        return;
+    }
     explain_say(out, "store-refused",
         "attempt %" PRId64 "%s on %s cannot use the store (%" PRId32 " tries so far): %s",
         a->row.attempt, rank, a->node->row.name, a->store_tries, why);
 }
 
-static void explain_running(const struct model *m, const struct job *j, struct answer *out)
+static void explain_running(
+    const struct model *m, struct stamp now, const struct job *j, struct answer *out)
 {
     struct survey v = {0};
     LIST_FOREACH (&j->ranks, l) {
@@ -644,7 +654,7 @@ static void explain_running(const struct model *m, const struct job *j, struct a
         if (j->row.nodes > 1)
             text_format(rank, sizeof rank, ", rank %" PRId32 ",", a->row.rank);
         if (j->row.state == JOB_RUNNING && a->row.state == ATTEMPT_ASSIGNED && a->row.text[0])
-            explain_refused(a, rank, out);
+            explain_refused(now, a, rank, out);
         else if (j->row.state == JOB_RUNNING)
             explain_say(out, "running", "attempt %" PRId64 "%s is %s on %s", a->row.attempt, rank,
                 sm_name(&attempt_sm, (int)a->row.state), a->node->row.name);
@@ -688,7 +698,7 @@ size_t core_explain_with(const struct model *m, struct stamp now, int64_t job,
     if (!j)
         return 0;
     if (job_attempt(j))
-        explain_running(m, j, &a);
+        explain_running(m, now, j, &a);
     else if (j->row.state == JOB_UNFOLDED)
         explain_array(j, &a);
     else

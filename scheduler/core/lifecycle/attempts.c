@@ -14,6 +14,7 @@ static void attempt_move(struct model *m, struct attempt *a, enum attempt_state 
     int state = (int)a->row.state;
     sm_move(&attempt_sm, a->row.job, &state, (int)to);
     a->row.state = (enum attempt_state)state;
+    withheld_end(m, a);
     touch_attempt(m, a);
 }
 

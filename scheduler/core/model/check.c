@@ -699,6 +699,23 @@ static int check_requeues(const struct model *m, struct err *e)
     return 0;
 }
 
+static int check_withheld(const struct model *m, struct err *e)
+{
+    size_t n = 0;
+    LIST_FOREACH (&m->all_nodes, ln)
+        LIST_FOREACH (&LIST_ENTRY(ln, struct node, in_all)->attempts, l) {
+            const struct attempt *a = LIST_ENTRY(l, struct attempt, on_node);
+            bool is = a->withheld != WITHHELD_NO;
+            n += is;
+            if (is != tree_has(&a->by_withheld) || (is && a->row.state != ATTEMPT_ASSIGNED))
+                return BROKEN("job %" PRId64 " is withheld from its agent, and is %s", a->row.job,
+                    sm_name(&attempt_sm, (int)a->row.state));
+        }
+    if (n != m->by_withheld.n)
+        return BROKEN("%zu attempts are withheld, %zu are in order", n, m->by_withheld.n);
+    return 0;
+}
+
 int model_check(const struct model *m, struct err *e)
 {
     int rc = check_jobs(m, e);
@@ -712,6 +729,8 @@ int model_check(const struct model *m, struct err *e)
         rc = check_drills(m, e);
     if (rc == 0)
         rc = check_requeues(m, e);
+    if (rc == 0)
+        rc = check_withheld(m, e);
     if (rc == 0)
         rc = check_accounts(m, e);
     if (rc == 0)

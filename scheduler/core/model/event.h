@@ -34,8 +34,11 @@ enum event_type {
     EV_OUTPUT_CUT,     /* no more of the attempt's output is kept; history only */
     EV_NO_CREDENTIALS, /* for its part of the store; told once for a row of failures */
     EV_STORE_REFUSED,  /* an attempt that has not begun tries to use the store in vain */
-    EV_PROGRESS,       /* memory only until something else stores the job */
-    EV_USAGE,          /* likewise */
+    /* belayd cannot give an attempt what it needs of the store, and its agent has no trace of it;
+     * or can again (withheld.c) */
+    EV_WITHHELD,
+    EV_PROGRESS, /* memory only until something else stores the job */
+    EV_USAGE,    /* likewise */
     /* how much the store has of a job, as its agent found when it had cleaned there */
     EV_KEPT,
     /* node: no new work; running attempts are saved and stopped, END_DRAINED */
@@ -84,8 +87,9 @@ enum event_type {
     /* a gang that is queued waits no longer for more nodes than it needs at least, nor are any kept
      * for it */
     EV_SETTLE,
-    EV_REQUEUE_DUE, /* the save before a requeue has not come in time */
-    EV_DRILL_DUE,   /* a drill has waited for as long as it may for what comes next */
+    EV_REQUEUE_DUE,  /* the save before a requeue has not come in time */
+    EV_WITHHELD_DUE, /* an attempt was withheld for as long as it may be: END_STORE_AWAY */
+    EV_DRILL_DUE,    /* a drill has waited for as long as it may for what comes next */
     /* a job has waited long enough for another node than that which could not use its store; memory
      * only */
     EV_AVOIDED,
@@ -287,6 +291,14 @@ struct event {
             int32_t tries; /* so far */
             char text[CORE_TEXT_MAX];
         } store_refused;
+        struct {
+            int64_t job, attempt, node;
+            enum withheld why;        /* WITHHELD_NO: it is not (any more) */
+            char text[CORE_TEXT_MAX]; /* the same for the same cause */
+        } withheld;
+        struct {
+            int64_t job, attempt, node;
+        } withheld_due;
         struct {
             int64_t job, attempt, done, total;
             bool has_first;

@@ -227,6 +227,11 @@ struct attempt {
     /* that the store refused before it began, as its agent last told; its row's text has the
      * reason. Not stored */
     int32_t store_tries;
+    /* it is withheld from its agent, for the reason in its row's text, until (withheld.c); not
+     * stored */
+    enum withheld withheld;
+    struct wall withheld_until;
+    struct tree_link by_withheld;
     /* that it used when its agent last looked; 0: not known, or nothing. Not stored */
     int64_t cpu_milli, memory_bytes;
     struct resources held; /* of its node, from its placement to its end; not stored */
@@ -480,6 +485,8 @@ extern const struct pace_options pace_usual; /* planned; a minute; ten minutes; 
 struct model_options {
     char cluster_uid[17]; /* 16 hex digits, made with the database: tokens carry it */
     int64_t lease_ms;     /* a node not heard of for longer is LOST */
+    /* an attempt is withheld from its agent for so long at most (withheld.c); 0: 10 min */
+    int64_t store_wait_ms;
     int64_t max_nodes, max_gpus, max_uusd_h; /* of all elastic pools together; 0: no limit */
     /* a job is held after so many restored attempts in a row that began again (no_progress.c); 0:
      * never */

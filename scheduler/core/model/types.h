@@ -594,6 +594,13 @@ struct offer_row {
     int64_t rebalances, rebalances_true; /* recommendations; those whose machine was reclaimed */
 };
 
+/* Why an agent is not told of an attempt (withheld.c). */
+enum withheld {
+    WITHHELD_NO,
+    WITHHELD_AWAY,  /* the store, or who makes credentials for it, cannot be used now */
+    WITHHELD_DENIED /* who makes credentials refuses: only somebody can mend it */
+};
+
 /* What happened to a job, a node or an instance, for timelines. */
 struct history_row {
     int64_t id;  /* grows; assigned by the model */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attempts that belayd withholds from their agents: they need the store, and belayd cannot use it,
+ * or can make no credentials for their part of it (sessions.h). Nobody works on such an attempt,
+ * while its node is paid for. So it has a deadline, the one that agents have for a store that they
+ * cannot use: store_wait after the attempt was assigned, or a fifth of it where the answer was a
+ * refusal. Then it ends as END_STORE_AWAY: its job is tried on another node, held after
+ * JOB_STORE_MAX such ends in a row, and its node is idle.
+ *
+ *   assigned <--withheld, or given after all--> withheld --due--> ended (END_STORE_AWAY)
+ *                                                  `--stopped, its node lost--> over
+ *
+ * Invariants.
+ *  1. An attempt is in by_withheld exactly while `withheld` is set; its state is ASSIGNED then.
+ *  2. One that its agent has, or may have, is not withheld: who sends it posts so first. It would
+ *     run on, and its node would count as free.
+ *
+ * That it is withheld is not stored, but when it was assigned is: after a restart it is withheld
+ * again as soon as its agent asks, and ends at the same moment as without the restart. But belayd
+ * tries for LEAST_MS in each of its lives, so that one failure after a long stop ends nothing.
+ */
+#include "scheduler/core/impl.h"
+
+#include "base/str.h"
+#include <inttypes.h>
+
+#define USUAL_MS SECONDS_MS(600) /* as agents do where belayd says nothing else */
+#define DENIED_PART 5            /* of it, after a refusal */
+#define LEAST_MS SECONDS_MS(30)
+
+static int compare_due(const void *key, const struct tree_link *l)
+{
+    const struct attempt *a = key, *b = TREE_ENTRY(l, struct attempt, by_withheld);
+    int by_time = tree_order(a->withheld_until.ms, b->withheld_until.ms);
+    if (by_time == 0)
+        by_time = tree_order(a->row.job, b->row.job);
+    return by_time ? by_time : tree_order(a->row.rank, b->row.rank);
+}
+
+static struct wall until(const struct model *m, const struct attempt *a, struct stamp now)
+{
+    int64_t wait_ms = m->options.store_wait_ms > 0 ? m->options.store_wait_ms : USUAL_MS;
+    wait_ms /= a->withheld == WITHHELD_DENIED ? DENIED_PART : 1;
+    int64_t due_ms = a->row.assigned_at.ms + wait_ms,
+            least_ms = now.wall.ms + (wait_ms < LEAST_MS ? wait_ms : LEAST_MS);
+    return (struct wall){due_ms > least_ms ? due_ms : least_ms};
+}
+
+void withheld_end(struct model *m, struct attempt *a)
+{
+    a->withheld = WITHHELD_NO;
+    tree_remove(&m->by_withheld, &a->by_withheld);
+}
+
+static void set(struct model *m, struct attempt *a, enum withheld why, struct stamp now)
+{
+    if (a->withheld == why)
+        return;
+    withheld_end(m, a);
+    a->withheld = why;
+    a->withheld_until = until(m, a, now);
+    tree_add(&m->by_withheld, &a->by_withheld, a, compare_due);
+}
+
+static void give(struct model *m, struct attempt *a)
+{
+    if (a->withheld == WITHHELD_NO)
+        return;
+    withheld_end(m, a);
+    a->row.text[0] = '\0';
+    touch_attempt(m, a);
+}
+
+int apply_withheld(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct attempt *a =
+        job_attempt_on(model_job(m, ev->withheld.job), ev->withheld.attempt, ev->withheld.node);
+    (void)e;
+    ret_outcome->id = ev->withheld.job;
+    if (!a || a->row.state != ATTEMPT_ASSIGNED)
+        return 0;
+    if (ev->withheld.why == WITHHELD_NO) {
+        give(m, a);
+        return 0;
+    }
+    set(m, a, ev->withheld.why, ev->now);
+    if (str_eq(a->row.text, ev->withheld.text))
+        return 0;
+    STR_COPY(a->row.text, ev->withheld.text);
+    touch_attempt(m, a);
+    history(m, ev->now, "store-refused", (struct history_of){.attempt = a},
+        "it cannot begin, and belayd goes on trying: %s", ev->withheld.text);
+    return 0;
+}
+
+struct mono withheld_due(const struct model *m, struct stamp now, struct event *ret_event)
+{
+    const struct tree_link *first = tree_first(&m->by_withheld);
+    if (!first)
+        return MONO_NONE;
+    const struct attempt *a = TREE_ENTRY(first, struct attempt, by_withheld);
+    int64_t left = a->withheld_until.ms - now.wall.ms;
+    *ret_event = (struct event){.type = EV_WITHHELD_DUE,
+        .withheld_due = {.job = a->row.job, .attempt = a->row.attempt, .node = a->row.node}};
+    return (struct mono){now.mono.ms + (left > 0 ? left : 0)};
+}
+
+int apply_withheld_due(
+    struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
+{
+    struct attempt *a = job_attempt_on(
+        model_job(m, ev->withheld_due.job), ev->withheld_due.attempt, ev->withheld_due.node);
+    char took[32], why[CORE_TEXT_MAX - 64], text[CORE_TEXT_MAX];
+    if (!a || a->withheld == WITHHELD_NO || a->withheld_until.ms > ev->now.wall.ms)
+        return err_set(e, ERR_CONFLICT,
+            "attempt %" PRId64 " of job %" PRId64 " is not withheld, or not for long enough",
+            ev->withheld_due.attempt, ev->withheld_due.job);
+    ret_outcome->id = ev->withheld_due.job;
+    time_format_duration(ev->now.wall.ms - a->row.assigned_at.ms, took, sizeof took);
+    STR_SHORTEN(why, a->row.text);
+    text_format(text, sizeof text, "belayd tried for %s: %s", took, why);
+    attempt_end(m, ev->now, a, END_STORE_AWAY, 0, text);
+    return 0;
+}
