@@ -260,6 +260,7 @@ static void check_begin(struct world *w, const struct attempt_row *r)
 /* Work that its agent still has is never given up for lost without a trace. */
 static void check_attempt(struct world *w, const struct attempt_row *r)
 {
+    grants_committed_attempt(w, r);
     if (r->state != ATTEMPT_ENDED || !str_eq(r->text, SESSIONS_VANISHED))
         return;
     LIST_FOREACH (&w->agents, l) {

@@ -211,7 +211,9 @@ static void make_parts(struct world *w)
         .lease_ms = 30000,
         .sync_ms = 10000,
         .kill_wait_ms = 5000,
-        .store_wait_ms = 600000});
+        .store_wait_ms = SIM_STORE_WAIT_MS,
+        .secrets = grants_of_job,
+        .secrets_ctx = w});
     w->provision = provision_create(&(struct provision_options){.tick = w->tick,
         .timers = ts,
         .prng = &w->prng,
@@ -237,6 +239,7 @@ static void start_belayd(struct world *w)
     struct db_meta meta;
     struct err e = {0};
     struct model_options o = {.lease_ms = 30000,
+        .store_wait_ms = SIM_STORE_WAIT_MS,
         .retention_ms = w->seed % 3 ? (int64_t)(w->seed % 7) * 100000 : 0,
         .hold_in_vain = w->hold_in_vain,
         .store_uusd_gib_month = traffic_store_price(w),

@@ -51,6 +51,8 @@
 /* of so many worlds one has quotas, one has limits, and one classes that preempt others
  * (quotas.c) */
 #define SIM_QUOTAS 3
+#define SIM_GRANTS 7 /* of so many one where credentials cannot be made for a while (grants.c) */
+#define SIM_STORE_WAIT_MS 600000
 
 struct world;
 
@@ -309,6 +311,12 @@ bool boots_fail_now(struct world *w);
 void boots_committed(struct world *w, const struct changes *c);
 void boots_deinit(struct world *w);
 
+/* ---- grants.c ---- */
+#define SIM_NO_GRANTS "the simulated token service gives nothing"
+bool grants_of_job(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why);
+void grants_committed_attempt(struct world *w, const struct attempt_row *r);
+
 /* ---- world.c ---- */
 struct sim_job {
     /* for spot, with less time left than there is to do; 0: it does not (check.c) */
@@ -329,6 +337,11 @@ struct sim_job {
     bool has_begun; /* it, or a task of it */
     enum end_kind end;
     int32_t refusing; /* attempts that its store will refuse */
+    /* belayd can make no credentials for it until then: as none answers, or since it may not */
+    int64_t no_grants_until_ms;
+    bool is_denied;
+    /* the attempt that they were last asked for; and in which life of belayd, since when */
+    int64_t asked_attempt, asked_boots, asked_since_ms;
     /* retries for failures and lost nodes, as is committed */
     int32_t used;
     /* attempts in a row that could not use the store */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Credentials of jobs for the store, which in some worlds belayd cannot make for a while. Checked:
+ * no attempt waits for them for longer than it may, whatever becomes of belayd meanwhile; and none
+ * is given up for them that its agent has.
+ */
+#include "simtest/world.h"
+
+#include "base/str.h"
+#include <string.h>
+
+#define DENIED_PART 5 /* scheduler/core/lifecycle/withheld.c; likewise: */
+#define LEAST_MS 30000
+#define SLACK_MS 60000 /* until a deadline that has passed is acted on; clocks are set meanwhile */
+
+static bool is_with_its_agent(struct world *w, const struct attempt_row *r)
+{
+    LIST_FOREACH (&w->agents, l) {
+        struct sim_agent *a = LIST_ENTRY(l, struct sim_agent, in_world);
+        if (a->node == r->node && !a->dead && agent_has(a, r->job, r->attempt))
+            return true;
+    }
+    return false;
+}
+
+/* In this life of belayd its agent has asked for that long. */
+static void check_wait(struct world *w, struct sim_job *j, const struct attempt *a)
+{
+    int64_t wait_ms = SIM_STORE_WAIT_MS / (j->is_denied ? DENIED_PART : 1),
+            waited_ms = clock_wall(w->vt.timers.clock).ms - a->row.assigned_at.ms,
+            asked_ms = world_now(w) - j->asked_since_ms;
+    if (a->row.state == ATTEMPT_ASSIGNED && asked_ms > LEAST_MS + SLACK_MS &&
+        waited_ms > wait_ms + SLACK_MS && world_now(w) > w->full_until_ms + SLACK_MS &&
+        !is_with_its_agent(w, &a->row))
+        world_fail(w,
+            "job %lld attempt %lld has waited for %lld ms for credentials that cannot be made",
+            (long long)a->row.job, (long long)a->row.attempt, (long long)waited_ms);
+}
+
+static void begin_attempt(struct world *w, struct sim_job *j, int64_t attempt)
+{
+    j->asked_attempt = attempt;
+    j->asked_boots = 0;
+    if (!world_chance(w, 0.3))
+        return;
+    j->is_denied = world_chance(w, 0.5);
+    j->no_grants_until_ms = world_now(w) + world_between(w, 1000, 3 * SIM_STORE_WAIT_MS);
+}
+
+bool grants_of_job(
+    void *ctx, int64_t job, int64_t attempt, struct wire_secrets *ret_secrets, struct err *ret_why)
+{
+    struct world *w = ctx;
+    const struct job *of = model_job(w->model, job);
+    const struct attempt *a = of ? job_attempt(of) : NULL;
+    struct sim_job *j = world_job(w, job);
+    (void)ret_secrets; /* version 0: agents here hold none */
+    if (w->seed % SIM_GRANTS != 5 || w->calm || !a || of->row.method == CKPT_NONE)
+        return true;
+    if (j->asked_attempt != attempt)
+        begin_attempt(w, j, attempt);
+    if (world_now(w) >= j->no_grants_until_ms)
+        return true;
+    if (j->asked_boots != w->boots) {
+        j->asked_boots = w->boots;
+        j->asked_since_ms = world_now(w);
+    }
+    check_wait(w, j, a);
+    err_set(ret_why, j->is_denied ? ERR_DENIED : ERR_UNAVAILABLE, SIM_NO_GRANTS);
+    return false;
+}
+
+/* Its agent would run on beside the next attempt. */
+void grants_committed_attempt(struct world *w, const struct attempt_row *r)
+{
+    if (r->state == ATTEMPT_ENDED && strstr(r->text, SIM_NO_GRANTS) && is_with_its_agent(w, r))
+        world_fail(w, "job %lld attempt %lld was given up for want of credentials, and runs",
+            (long long)r->job, (long long)r->attempt);
+}
