@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is installed is hardened: test_hardening.py SOURCE COMPILER PROGRAM... (of the build that the test belongs to).
 
-The built files are looked at with readelf. A second build directory, set up for a release, shows what the compiler is told then, and
-one library of it is built.
+The built files are looked at with readelf. A second build directory, set up for a release, shows what the compiler is told then; one
+library of it is built, and objects of each program. Programs of a release that were built beside this build are looked at as well.
 """
 
+import glob
 import json
 import os
 import platform
@@ -20,19 +21,67 @@ import unittest
 SOURCE, COMPILER, FILES = sys.argv[1], sys.argv[2], sys.argv[3:]
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
 BTI = (0xd503245f, 0xd503233f)  # bti c, paciasp
+# What an object says of indirect branches and returns. A program says it only where those of the C library do, too.
+NOTE = {"x86_64": r"x86 feature: IBT, SHSTK", "aarch64": r"AArch64 feature: BTI, PAC"}.get(platform.machine())
+
+# Of each program, and of what all of them are linked with: sources that hold buffers and call what _FORTIFY_SOURCE replaces.
+SOURCES = {
+    "scheduler/belayd": ["scheduler/main.c", "scheduler/daemon.c", "scheduler/core/model/text.c", "db/open.c"],
+    "agent/belay-agent": ["agent/main.c", "agent/task/task_work.c", "agent/config.c"],
+    "cli/belay": ["cli/main.c", "cli/checkpoints.c"],
+    "cloud/emulator/belay-emulator": ["emulator/main.c", "emulator/config.c"],
+    "of all": ["base/str.c", "base/fs.c", "ckpt/begin.c", "cloud/call.c"],
+}
 
 
 def said(*command, **more):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **more).stdout
 
 
-def symbols(path):
-    """Name: value, size; of the table of a program that is not stripped, else of what it exports."""
+def symbols(path, binding=r"\w+"):
+    """Name: value, type and section; of the table of a program that is not stripped, else of what it exports."""
     found = {}
     for line in said("readelf", "-sW", path).splitlines():
-        m = re.match(r"\s*\d+: ([0-9a-f]+)\s+(\d+) (\w+)\s+\w+\s+\w+\s+(\w+) ([^\s@]+)", line)
+        m = re.match(r"\s*\d+: ([0-9a-f]+)\s+(\d+) (\w+)\s+%s\s+\w+\s+(\w+) ([^\s@]+)" % binding, line)
         if m:
             found.setdefault(m[5], (int(m[1], 16), m[3], m[4]))
+    return found
+
+
+def functions_of_object(path):
+    """The first bytes of each function that others may call, by name."""
+    sections = {}
+    for line in said("readelf", "-SW", path).splitlines():
+        m = re.match(r"\s*\[\s*(\d+)\] \S+\s+PROGBITS\s+[0-9a-f]+ ([0-9a-f]+)", line)
+        if m:
+            sections[m[1]] = int(m[2], 16)
+    found = {}
+    with open(path, "rb") as f:
+        for name, (value, kind, where) in symbols(path, "GLOBAL").items():
+            if kind == "FUNC" and where in sections:
+                f.seek(sections[where] + value)
+                found[name] = f.read(4)
+    return found
+
+
+def fortify_level():
+    """The highest that this compiler and its libc take without a warning."""
+    flags = ["-O2", "-Werror", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-x", "c", "-c", "-", "-o", "/dev/null"]
+    done = subprocess.run([COMPILER, *flags], input="#include <string.h>\nint main(void) { return 0; }\n", text=True, capture_output=True)
+    return 3 if done.returncode == 0 else 2
+
+
+def release_programs():
+    """Those of build directories of these sources for a release, unless the flags may have changed since."""
+    found = []
+    for told in glob.glob(os.path.join(SOURCE, "build*", "meson-info", "intro-buildoptions.json")):
+        with open(told) as f:
+            options = {o["name"]: o["value"] for o in json.load(f)}
+        if options["optimization"] in ("0", "plain") or options["b_sanitize"] not in ("none", []) or options.get("fuzz"):
+            continue
+        build = os.path.dirname(os.path.dirname(told))
+        programs = (os.path.join(build, name) for name in (*SOURCES, "sim/belay-sim"))
+        found += [p for p in programs if os.path.exists(p) and os.path.getmtime(p) > os.path.getmtime(os.path.join(SOURCE, "meson.build"))]
     return found
 
 
@@ -75,11 +124,13 @@ class Hardening(unittest.TestCase):
                      if kind == "FUNC" and where != "UND" and (name == "main" or name.startswith("belay_"))]
         self.assertTrue(functions, path)
         for address in functions[:20]:
-            code = code_at(path, address, 4)
-            if platform.machine() == "x86_64":
-                self.assertEqual(code, ENDBR64)
-            elif platform.machine() == "aarch64":
-                self.assertIn(struct.unpack("<I", code)[0], BTI)
+            self.check_entry(path, code_at(path, address, 4))
+
+    def check_entry(self, where, code):
+        if platform.machine() == "x86_64":
+            self.assertEqual(code, ENDBR64, where)
+        elif platform.machine() == "aarch64":
+            self.assertIn(struct.unpack("<I", code)[0], BTI, where)
 
     def test_what_is_installed(self):
         programs = [f for f in FILES if not f.endswith(".tar.gz")]
@@ -115,7 +166,7 @@ class Hardening(unittest.TestCase):
                 for flag in flags:
                     if " " + flag not in command:
                         self.fail("there is no %s in %s" % (flag, command))
-                self.assertRegex(command, "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]")
+                self.assertIn("-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=%d " % fortify_level(), command)
             with open(os.path.join(d, "build.ninja")) as f:
                 library = re.search(r"^build (ckpt/lib/libbelay\.so[.\d]*): c_LINKER", f.read(), re.M)[1]
             said("ninja", "-C", d, library, env=env)
@@ -124,6 +175,34 @@ class Hardening(unittest.TestCase):
             found = symbols(built)
             self.check_entries(built, found)
             self.assertTrue([s for s in found if s.endswith("_chk") and s.startswith("__")])
+            self.check_objects(d, env)
+
+    def check_objects(self, build, env):
+        """To link the programs takes all of their objects, minutes; what the compiler makes of each is in some of them already."""
+        with open(os.path.join(build, "compile_commands.json")) as f:
+            objects = {os.path.relpath(os.path.join(c["directory"], c["file"]), SOURCE): c["output"] for c in json.load(f)
+                       if "implicit" not in c["output"]}
+        said("ninja", "-C", build, *(objects[s] for sources in SOURCES.values() for s in sources), env=env)
+        for program, sources in SOURCES.items():
+            with self.subTest(program):
+                used = set()
+                for source in sources:
+                    path = os.path.join(build, objects[source])
+                    functions = functions_of_object(path)
+                    self.assertTrue(functions, source)
+                    for name, code in functions.items():
+                        self.check_entry("%s of %s" % (name, source), code)
+                    if NOTE:
+                        self.need(path, said("readelf", "-nW", path), NOTE)
+                    used |= set(symbols(path))
+                self.assertIn("__stack_chk_fail", used)
+                self.assertTrue([s for s in used if re.fullmatch(r"__\w+_chk", s)], program)
+
+    def test_programs_of_a_release_that_are_built(self):
+        for path in release_programs():
+            self.check_file(path)
+            with self.subTest(path):
+                self.check_entries(path, symbols(path))
 
 
 if __name__ == "__main__":
