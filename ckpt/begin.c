@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an attempt begins with the store: ckpt_begin. What is looked at, in this order:
+ * How an attempt begins with the store: ckpt_begin; and how a job ends with it: ckpt_close, which
+ * looks at the identity alone. What is looked at, in this order:
  *
  *  1. The job's identity, "<job>/identity": whose the job's part of the store is. The first
  *     attempt that comes there makes it, by conditional create, and only where nobody has left a
@@ -125,6 +126,44 @@ int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expe
     if (!rc && x && x->identity[0])
         rc = check_last(j, attempt, x, ret_doubt, e);
     return rc;
+}
+
+/* Without an identity: whether there is anything that belayd does not know to be the job's. */
+static int has_unknown(const struct ckpt_job *j, struct ckpt_id last, bool *ret_has, struct err *e)
+{
+    bool is = false;
+    int rc = has_any(j, ret_has, e);
+
+    if (!rc && *ret_has && last.attempt > 0)
+        rc = is_accounted_for(j, last, CKPT_NUMBER_MAX, &is, e);
+    *ret_has = *ret_has && !is;
+    return rc;
+}
+
+static int close_identity(const struct ckpt_job *j, const struct ckpt_expected *x,
+    enum ckpt_doubt *ret_doubt, struct err *e)
+{
+    struct layout_name name = layout_prefix(j, "identity");
+    bool has = false;
+    int rc = compare_identity(j, name.s, x->identity, ret_doubt, e);
+
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    rc = has_unknown(j, x->last, &has, e);
+    if (!rc && has)
+        rc = is_anothers(j, ret_doubt, e);
+    return rc ? rc : make_identity(j, x, name.s, ret_doubt, e);
+}
+
+int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x, enum ckpt_doubt *ret_doubt,
+    struct err *e)
+{
+    int rc = layout_check_job(j, e);
+
+    *ret_doubt = CKPT_SURE;
+    if (!rc && x->identity[0])
+        rc = close_identity(j, x, ret_doubt, e);
+    return rc ? rc : ckpt_fence(j, CKPT_CLOSED, e);
 }
 
 int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was, struct err *e)

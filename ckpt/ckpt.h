@@ -119,6 +119,13 @@ enum ckpt_doubt {
 int ckpt_begin(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,
     enum ckpt_doubt *ret_doubt, struct err *e);
 
+/* Closes the store of a job that has ended: the fence CKPT_CLOSED, unless what is there is not the
+ * job's own: then ERR_CONFLICT, *ret_doubt is CKPT_ANOTHERS and nothing was written. Whose it is
+ * says its identity. Where there is none yet it is made, if nothing is there or the last checkpoint
+ * that belayd knows of is. Of x, from_attempt says nothing here. identity "": it is not looked. */
+int ckpt_close(const struct ckpt_job *j, const struct ckpt_expected *x, enum ckpt_doubt *ret_doubt,
+    struct err *e);
+
 /* Whether somebody has deleted this checkpoint, or a newer one, while the job had not ended. */
 int ckpt_was_deleted(const struct ckpt_job *j, struct ckpt_id id, bool *ret_was, struct err *e);
 

@@ -155,9 +155,10 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
     struct query q;
 
     query_init_text(&q, l->statements,
-        "SELECT j.id, j.team, j.user, j.name, s.labels_json FROM leftovers AS f JOIN jobs AS j ON "
-        "j.id = f.job LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id"
-        " ELSE j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
+        "SELECT j.id, j.team, j.user, j.name, s.labels_json, j.submitted_at, j.last_good_attempt,"
+        " j.last_good_sequence FROM leftovers AS f JOIN jobs AS j ON j.id = f.job"
+        " LEFT JOIN job_label_sets AS o ON o.job = CASE j.array_id WHEN 0 THEN j.id ELSE "
+        "j.array_id END LEFT JOIN label_sets AS s ON s.id = o.labels"
         " WHERE f.state <> 'done' ORDER BY j.id",
         e);
     while (query_step(&q)) {
@@ -165,6 +166,9 @@ static int load_leftovers_of(const struct loading *l, struct err *e)
         STR_COPY(row.team, (const char *)sqlite3_column_text(q.stmt, 1));
         STR_COPY(row.user, (const char *)sqlite3_column_text(q.stmt, 2));
         STR_COPY(row.name, (const char *)sqlite3_column_text(q.stmt, 3));
+        row.submitted_at.ms = sqlite3_column_int64(q.stmt, 5);
+        row.last_good.attempt = sqlite3_column_int64(q.stmt, 6);
+        row.last_good.sequence = sqlite3_column_int64(q.stmt, 7);
         if (!query_goes_on(&q, model_load_leftover_of(l->model, &row,
                                    (const char *)sqlite3_column_text(q.stmt, 4), e)))
             break;

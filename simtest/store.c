@@ -6,6 +6,7 @@
 #include "simtest/world.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #define KEPT 3 /* by agents */
 
@@ -38,6 +39,17 @@ void store_fence(struct world *w, int64_t job, int64_t attempt)
     struct sim_store_job *s = of(w, job);
     if (s->fence < attempt)
         s->fence = attempt;
+}
+
+void store_claim(struct world *w, int64_t job, const char *identity)
+{
+    struct sim_store_job *s = of(w, job);
+    if (!s->identity[0])
+        STR_COPY(s->identity, identity);
+    if (!str_eq(s->identity, identity))
+        world_fail(w,
+            "what job %lld has in the store is taken for another's: its identity was %s, is %s",
+            (long long)job, s->identity, identity);
 }
 
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps)
@@ -115,13 +127,14 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref)
 
 static void sweep(struct world *w, const struct sim_sweeper *x, bool whole)
 {
-    struct sim_store_job *s = of(w, x->job);
-    if (world_job(w, x->job)->ends != 1)
+    int64_t job = x->job.job;
+    if (world_job(w, job)->ends != 1)
         world_fail(w, "the checkpoints of job %lld were cleaned before its end was committed",
-            (long long)x->job);
-    s->fence = SIM_CLOSED;
-    if (whole && x->keep != LEFTOVER_KEEP_ALL)
-        keep_newest(w, x->job, x->keep == LEFTOVER_KEEP_LAST ? 1 : 0);
+            (long long)job);
+    store_claim(w, job, x->job.claim.identity);
+    of(w, job)->fence = SIM_CLOSED;
+    if (whole && x->job.keep != LEFTOVER_KEEP_ALL)
+        keep_newest(w, job, x->job.keep == LEFTOVER_KEEP_LAST ? 1 : 0);
     w->cleanings++;
 }
 
@@ -134,18 +147,18 @@ static void on_swept(struct timer *t, void *ctx)
     sweep(x->w, x, !fails || world_chance(x->w, 0.5));
     if (fails)
         err_set(&e, ERR_IO, "the simulated store does not answer");
-    x->done(x->ctx, (int64_t)of(x->w, x->job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
+    x->done(x->ctx, fails ? CLEAN_FAILED : CLEAN_DONE,
+        (int64_t)of(x->w, x->job.job)->n * SIM_STORED_BYTES, fails ? &e : NULL);
 }
 
-static void start_sweep(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
-    cleaner_done_fn done, void *ctx)
+static void start_sweep(
+    struct cleaner_port *port, const struct cleaner_job *j, cleaner_done_fn done, void *ctx)
 {
     struct sim_sweeper *x =
         (struct sim_sweeper *)((char *)port - offsetof(struct sim_sweeper, port));
     if (timer_is_running(&x->timer))
         world_fail(x->w, "two cleanings are under way");
-    x->job = job;
-    x->keep = keep;
+    x->job = *j;
     x->done = done;
     x->ctx = ctx;
     timer_start(&x->w->vt.timers, &x->timer,

@@ -68,6 +68,7 @@ struct sim_manifest {
 
 struct sim_store_job {
     int64_t fence;
+    char identity[CKPT_IDENTITY_MAX]; /* of the job that began there; "": none has */
     struct sim_manifest *manifests;
     size_t n;
     /* the first so many are not to be found: somebody moved the store away, or emptied it */
@@ -83,6 +84,8 @@ struct sim_store_job {
 };
 
 void store_fence(struct world *w, int64_t job, int64_t attempt);
+/* An attempt begins, or a cleaning does: all that are of one job say the same. */
+void store_claim(struct world *w, int64_t job, const char *identity);
 /* False: fenced. */
 bool store_commit(struct world *w, int64_t job, struct ckpt_ref ref, int64_t steps);
 struct ckpt_ref store_newest(const struct world *w, int64_t job); /* attempt 0: there is none */
@@ -101,8 +104,7 @@ bool store_has(const struct world *w, int64_t job, struct ckpt_ref ref);
 struct sim_sweeper {
     struct cleaner_port port;
     struct world *w;
-    int64_t job;
-    enum leftover_keep keep;
+    struct cleaner_job job;
     cleaner_done_fn done;
     void *ctx;
     struct timer timer;

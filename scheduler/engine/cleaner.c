@@ -44,14 +44,17 @@ static void on_again(struct timer *t, void *ctx)
         cleaner_start(c);
 }
 
-static void on_done(void *ctx, int64_t kept_bytes, const struct err *e)
+static void on_done(void *ctx, enum clean_end end, int64_t kept_bytes, const struct err *e)
 {
     struct cleaner *c = ctx;
     c->working = false;
-    c->told.cleaned.failed = e != NULL;
+    c->told.cleaned.end = end;
     c->told.cleaned.kept_bytes = kept_bytes;
     STR_COPY(c->told.cleaned.text, e ? e->text : "");
-    if (e)
+    if (end == CLEAN_ANOTHERS)
+        log_warn("a job that ended has nothing of its own in the store: nothing was removed there",
+            log_i("job", c->told.cleaned.job), log_err(e));
+    else if (end == CLEAN_FAILED)
         log_warn("the checkpoints of a job that ended could not be cleaned; it is tried again",
             log_i("job", c->told.cleaned.job), log_err(e));
     tick_post(c->tick, &c->told, on_told, c);
@@ -63,7 +66,9 @@ void cleaner_touch(struct cleaner *c, const struct leftover_row *r)
         return;
     c->working = true;
     c->told = (struct event){.type = EV_CLEANED, .cleaned.job = r->job};
-    c->port->start(c->port, r->job, core_leftover_keep(r), on_done, c);
+    struct cleaner_job j = {.job = r->job, .keep = core_leftover_keep(r)};
+    model_leftover_claim(tick_model(c->tick), r->job, &j.claim);
+    c->port->start(c->port, &j, on_done, c);
 }
 
 /* What was decided since this was asked for is not taken twice. */

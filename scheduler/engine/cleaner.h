@@ -13,15 +13,22 @@
 
 struct cleaner;
 
-/* e is NULL on success: then so many bytes have stayed. */
-typedef void (*cleaner_done_fn)(void *ctx, int64_t kept_bytes, const struct err *e);
+struct cleaner_job {
+    int64_t job;
+    enum leftover_keep keep;
+    struct ckpt_claim claim; /* whose its part of the store has to be */
+};
 
-/* Closes the store of the job and removes what `keep` and pins do not hold. Idempotent. done runs
- * once, later, never inside start; the port's owner sees to it that it does not run after
- * cleaner_destroy. */
+/* kept_bytes: that have stayed, with CLEAN_DONE. e: why not; NULL with CLEAN_DONE. */
+typedef void (*cleaner_done_fn)(
+    void *ctx, enum clean_end end, int64_t kept_bytes, const struct err *e);
+
+/* Closes the store of the job and removes what `keep` and pins do not hold; where it is another
+ * job's it changes nothing. Idempotent. j is borrowed for the call. done runs once, later, never
+ * inside start; the port's owner sees to it that it does not run after cleaner_destroy. */
 struct cleaner_port {
-    void (*start)(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
-        cleaner_done_fn done, void *ctx);
+    void (*start)(
+        struct cleaner_port *port, const struct cleaner_job *j, cleaner_done_fn done, void *ctx);
 };
 
 struct cleaner *cleaner_create(struct tick *tick, struct timers *timers, struct cleaner_port *port);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/core/placement/constraints.h"
+#include <assert.h>
 #include <string.h>
 
 #define HOLD_SPARE_MS 30000
@@ -90,8 +91,8 @@ static void add_expected(
     if (!s->o.cluster_uid || str_eq(d->method, ckpt_method_names[CKPT_NONE]))
         return;
     STR_COPY(d->store_uid, s->o.cluster_uid);
-    snprintf(d->ckpt_identity, sizeof(d->ckpt_identity), "%s-%lld", s->o.cluster_uid,
-        (long long)j->submitted_at.ms);
+    static_assert(sizeof(d->ckpt_identity) == CKPT_IDENTITY_MAX, "as the wire carries it");
+    core_ckpt_identity(s->o.cluster_uid, j->submitted_at, d->ckpt_identity);
     d->expect_attempt = j->last_good.attempt;
     d->expect_sequence = j->last_good.sequence;
     d->from_attempt = j->from_attempt;

@@ -19,8 +19,8 @@ struct sweep {
     char url[1024], cluster[CORE_NAME_MAX], uid[OWNER_UID_MAX];
     struct store_net *net; /* NULL: of this machine */
     struct ckpt_crypt crypt;
-    int64_t job;
-    enum leftover_keep keep;
+    struct cleaner_job job;
+    bool is_anothers;
     atomic_int cancel;
     int rc;
     int64_t kept_bytes;
@@ -42,18 +42,23 @@ struct sweeper {
 
 static int clean(const struct ckpt_job *j, struct sweep *s, struct err *e)
 {
+    const struct ckpt_claim *c = &s->job.claim;
+    const struct ckpt_expected x = {
+        .identity = c->identity, .last = {c->last.attempt, c->last.sequence}};
+    enum ckpt_doubt doubt;
     static const int newest[] = {
         [LEFTOVER_KEEP_ALL] = CKPT_KEEP_ALL, [LEFTOVER_KEEP_LAST] = 1, [LEFTOVER_KEEP_NONE] = 0};
-    int rc = ckpt_fence(j, CKPT_CLOSED, e);
+    int rc = ckpt_close(j, &x, &doubt, e);
+    s->is_anothers = doubt == CKPT_ANOTHERS;
     return rc ? rc
-              : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->keep]},
+              : ckpt_clean(j, CKPT_CLOSED, (struct ckpt_keep){.newest = newest[s->job.keep]},
                     &s->cancel, &s->kept_bytes, e);
 }
 
 static void on_thread(void *ctx)
 {
     struct sweep *s = ctx;
-    struct ckpt_job j = {.cluster = s->cluster, .job = s->job, .crypt = &s->crypt};
+    struct ckpt_job j = {.cluster = s->cluster, .job = s->job.job, .crypt = &s->crypt};
     s->rc = store_open(s->url,
         &(struct store_options){.net = s->net, .cancel = &s->cancel, .existing = true}, &j.store,
         &s->e);
@@ -84,7 +89,11 @@ static void finish(struct sweep *s)
         timer_stop(w->o.timers, &w->limit);
         if (s->rc == ERR_DENIED)
             store_access_refused(&w->access);
-        s->done(s->ctx, s->kept_bytes, s->rc ? &s->e : NULL);
+        s->done(s->ctx,
+            s->is_anothers ? CLEAN_ANOTHERS
+            : s->rc        ? CLEAN_FAILED
+                           : CLEAN_DONE,
+            s->kept_bytes, s->rc ? &s->e : NULL);
     }
     sweep_free(s);
 }
@@ -121,8 +130,8 @@ static void on_access(void *ctx, const struct err *e)
     finish(w->now);
 }
 
-static void start(struct cleaner_port *port, int64_t job, enum leftover_keep keep,
-    cleaner_done_fn done, void *ctx)
+static void start(
+    struct cleaner_port *port, const struct cleaner_job *j, cleaner_done_fn done, void *ctx)
 {
     struct sweeper *w = (struct sweeper *)((char *)port - offsetof(struct sweeper, port));
     struct sweep *s = mem_alloc(sizeof(*s));
@@ -130,10 +139,9 @@ static void start(struct cleaner_port *port, int64_t job, enum leftover_keep kee
     STR_COPY(s->url, w->o.store);
     STR_COPY(s->cluster, w->o.cluster);
     STR_COPY(s->uid, w->o.cluster_uid ? w->o.cluster_uid : "");
-    s->job = job;
-    s->keep = keep;
+    s->job = *j;
     if (w->o.master)
-        master_job_crypt(w->o.master, job, &s->crypt);
+        master_job_crypt(w->o.master, j->job, &s->crypt);
     s->done = done;
     s->ctx = ctx;
     w->now = s;

@@ -66,6 +66,16 @@ class StoreLab(Lab):
     def belayd(self, state, config):
         return run_belayd(self, state, {"store": "file://" + self.store, **config})
 
+    def content_of(self, job):
+        """What the store has of it, but for where its ranks meet: names and bytes."""
+        found = {}
+        for folder, _, names in os.walk(self.store_of(job)):
+            for name in names:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as f:
+                    found[os.path.relpath(path, self.store_of(job))] = f.read()
+        return found
+
     def marker(self):
         folder = os.path.join(self.store, self.belayd_config["cluster"], "owner")
         name, = os.listdir(folder)
@@ -239,24 +249,32 @@ class StoreOwner(unittest.TestCase):
             self.assertIn("those that still run go on saving, so end its jobs first", said)
             self.assertEqual(lab.objects(), before)
 
-    def test_a_number_that_was_given_twice_resumes_nothing_of_the_first(self):
-        """As after a backup of the database was put back: the store has jobs that it does not know."""
-        with StoreLab() as lab:
+    def test_a_number_that_was_given_twice_takes_nothing_of_the_first(self):
+        """As after a backup of the database was put back: the store has jobs that it does not know. The second job of a
+        number resumes nothing of the first, and when it is cancelled and its retention is over, nothing of it is removed."""
+        with StoreLab(belayd={"retention": "1s"}) as lab:
             backup = os.path.join(lab.dir, "backup.db")
             subprocess.run([sys.executable, "-c", "import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup("
                             "sqlite3.connect(sys.argv[2]))", os.path.join(lab.home, "belay.db"), backup], check=True)
             first = lab.begin()
-            lab.end_job(first)
             lab.wait_cloud(lambda s: s["alive"] == 0, "its machine is given back")
             lab.down()
             lab.lose("belay.db")
             shutil.copy(backup, os.path.join(lab.home, "belay.db"))
+            before = lab.content_of(first)
+            self.assertGreater(len(lab.manifests(first)), 1)
             lab.up()
             job = lab.submit("chain.py", STEPS, method="coop", every_ms=1000)
             self.assertEqual(job, first)
             self.assertIn("another job of the number", lab.wait_held(job))
             self.assertEqual(lab.kinds(job).count("started"), 0)
             lab.end_job(job)
+            lab.wait(lambda: lab.show(job)["leftover"]["state"] == "done", "job %d is cleaned" % job)
+            self.assertEqual(lab.content_of(first), before)
+            self.assertIn("another job of the number", lab.wait_event(job, "clean-failed")["text"])
+            self.assertEqual(lab.kinds(job).count("cleaned"), 0)
+            with open(os.path.join(lab.dir, "home", "belayd.log")) as f:
+                self.assertEqual(f.read().count("nothing was removed there"), 1)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,81 @@ static void what_was_given_up_is_not_restored(void **state)
     assert_int_equal(res.id.attempt, 2);
 }
 
+/* ---- the end ---- */
+
+/* Fails unless closing ends as `kind` and for this doubt. */
+static void closes(struct scratch *s, struct ckpt_expected x, int kind, enum ckpt_doubt doubt)
+{
+    enum ckpt_doubt found;
+    struct err e = {0};
+    bool closed;
+    int rc = ckpt_close(&s->job, &x, &found, &e);
+
+    if (rc != kind || found != doubt)
+        fail_msg("%d (doubt %d) instead of %d (%d): %s", rc, (int)found, kind, (int)doubt, e.text);
+    OK(ckpt_is_closed(&s->job, &closed, &e));
+    assert_int_equal(closed, kind == 0);
+}
+
+static void what_another_job_of_its_number_saved_is_not_closed(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_expected other = expected(0, 0);
+
+    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    other.identity = ANOTHER "-1790000000000";
+    closes(s, other, ERR_CONFLICT, CKPT_ANOTHERS);
+    other.last = (struct ckpt_id){1, 1};
+    closes(s, other, ERR_CONFLICT, CKPT_ANOTHERS);
+    begins(s, 2, expected(1, 1), 0, CKPT_SURE);
+    closes(s, expected(1, 1), 0, CKPT_SURE);
+    closes(s, expected(1, 1), 0, CKPT_SURE);
+}
+
+static void one_that_lost_its_last_checkpoint_is_closed_all_the_same(void **state)
+{
+    struct scratch *s = *state;
+
+    begins(s, 1, expected(0, 0), 0, CKPT_SURE);
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    closes(s, expected(1, 9), 0, CKPT_SURE);
+}
+
+static void without_an_identity_what_belayd_does_not_know_is_not_closed(void **state)
+{
+    struct scratch *s = *state;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    closes(s, expected(0, 0), ERR_CONFLICT, CKPT_ANOTHERS);
+    closes(s, expected(1, 2), ERR_CONFLICT, CKPT_ANOTHERS);
+    closes(s, expected(1, 1), 0, CKPT_SURE);
+}
+
+/* Its attempts may never have come there, and the next job of the number must not be fenced by it
+ * without a word. */
+static void where_nothing_is_it_is_closed_and_marked(void **state)
+{
+    struct scratch *s = *state;
+    struct ckpt_expected other = expected(0, 0);
+
+    closes(s, expected(1, 1), 0, CKPT_SURE);
+    other.identity = ANOTHER "-1790000000000";
+    begins(s, 1, other, ERR_CONFLICT, CKPT_ANOTHERS);
+}
+
+static void where_nobody_knows_whose_it_is_it_is_not_looked(void **state)
+{
+    struct scratch *s = *state;
+
+    make_tree(s->tree, 1);
+    save(s, 1, 1);
+    closes(s, (struct ckpt_expected){.identity = ""}, 0, CKPT_SURE);
+}
+
 /* ---- the marker ---- */
 
 static void a_store_has_one_owner(void **state)
@@ -303,6 +378,16 @@ int main(void)
             one_that_was_set_aside_or_deleted_is_not_missed, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             what_was_given_up_is_not_restored, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            what_another_job_of_its_number_saved_is_not_closed, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(one_that_lost_its_last_checkpoint_is_closed_all_the_same,
+            scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(without_an_identity_what_belayd_does_not_know_is_not_closed,
+            scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            where_nothing_is_it_is_closed_and_marked, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(
+            where_nobody_knows_whose_it_is_it_is_not_looked, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_store_has_one_owner, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(
             a_store_that_is_given_up_is_nobodys_until_it_is_taken, scratch_setup, scratch_teardown),

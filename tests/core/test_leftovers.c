@@ -56,7 +56,7 @@ static void cleaned(struct lab *l, int64_t job)
 
 static void failed(struct lab *l, int64_t job)
 {
-    struct event ev = {.type = EV_CLEANED, .cleaned = {.job = job, .failed = true}};
+    struct event ev = {.type = EV_CLEANED, .cleaned = {.job = job, .end = CLEAN_FAILED}};
     STR_COPY(ev.cleaned.text, "no answer");
     lab_apply(l, ev);
 }
@@ -225,6 +225,48 @@ static void a_cleaning_that_fails_is_tried_again_later_and_not_for_ever(void **s
     lab_deinit(&l);
 }
 
+/* A copy of the database was put back, and the number was given twice. */
+static void what_is_another_jobs_is_let_be_at_once(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    int64_t job = ended_job(&l, AFTER_AUTO, END_FAILED);
+    lab_apply(&l, (struct event){.type = EV_NODE_DELETE, .node_delete.node = node});
+    assert_true(cleans(&l, job));
+    ev = (struct event){.type = EV_CLEANED, .cleaned = {.job = job, .end = CLEAN_ANOTHERS}};
+    STR_COPY(ev.cleaned.text, "it is another's");
+    lab_take(&l);
+    lab_apply(&l, ev);
+    assert_int_equal(last_row(&l)->state, LEFTOVER_DONE);
+    assert_non_null(lab_history(&l, "clean-failed"));
+    assert_null(lab_history(&l, "cleaned"));
+    assert_int_equal(left(&l), 0);
+    lab_wait(&l, 30 * DAY);
+    assert_false(lab_decision(&l, &ev));
+    lab_deinit(&l);
+}
+
+static void what_it_left_has_the_identity_of_its_attempts(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct ckpt_claim claim;
+    char identity[CKPT_IDENTITY_MAX];
+    init(&l);
+    lab_join(&l, "n1", 4);
+    struct wall submitted_at = l.now.wall;
+    int64_t job = ended_job(&l, AFTER_AUTO, END_FAILED);
+    core_ckpt_identity("0123456789abcdef", submitted_at, identity);
+    model_leftover_claim(l.m, job, &claim);
+    assert_string_equal(claim.identity, identity);
+    assert_int_equal(claim.last.attempt, 1);
+    assert_int_equal(claim.last.sequence, 1);
+    lab_deinit(&l);
+}
+
 static void it_is_loaded_as_it_was(void **state)
 {
     (void)state;
@@ -264,6 +306,8 @@ int main(void)
         cmocka_unit_test(an_ended_job_cannot_be_queued_again_and_a_queued_one_is_not_cleaned),
         cmocka_unit_test(one_at_a_time_the_longest_due_first),
         cmocka_unit_test(a_cleaning_that_fails_is_tried_again_later_and_not_for_ever),
+        cmocka_unit_test(what_is_another_jobs_is_let_be_at_once),
+        cmocka_unit_test(what_it_left_has_the_identity_of_its_attempts),
         cmocka_unit_test(it_is_loaded_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,8 @@ static struct db_batch small_cluster(void)
     for (int64_t id = 1; id <= 3; id++)
         batch_add_submit(&b, id);
     b.changes.jobs[0].state = JOB_ENDED;
+    b.changes.jobs[0].submitted_at = at_ms(1234);
+    b.changes.jobs[0].last_good = (struct ckpt_ref){3, 7};
     b.changes.jobs[1].state = JOB_RUNNING;
     b.changes.jobs[0].attempts = b.changes.jobs[1].attempts = 1;
     batch_add(&b, TABLE_ATTEMPTS,
@@ -155,6 +157,24 @@ static void what_was_left_counts_in_the_budgets_of_its_job(void **state)
     const struct leftover *l = map_get(&m->leftovers, 1);
     assert_non_null(l);
     assert_int_equal(l->budgets, 1 << 0 | 1 << 2);
+    model_destroy(m);
+    db_close(d);
+}
+
+static void what_was_left_is_known_for_its_jobs(void **state)
+{
+    struct db *d = util_open(*state);
+    struct db_batch b = small_cluster();
+    struct model *m = new_model();
+    struct ckpt_claim claim;
+    struct err e = {0};
+
+    util_commit(d, &b);
+    assert_int_equal(db_load(d, m, now, &e), 0);
+    model_leftover_claim(m, 1, &claim);
+    assert_string_equal(claim.identity, "0123456789abcdef-1234");
+    assert_int_equal(claim.last.attempt, 3);
+    assert_int_equal(claim.last.sequence, 7);
     model_destroy(m);
     db_close(d);
 }
@@ -271,7 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_was_left_counts_in_the_budgets_of_its_job, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
-            what_was_left_counts_in_the_budgets_of_its_job, util_setup, util_teardown),
+            what_was_left_is_known_for_its_jobs, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(
             rows_that_contradict_each_other_are_refused, util_setup, util_teardown),
         cmocka_unit_test_setup_teardown(

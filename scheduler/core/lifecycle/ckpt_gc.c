@@ -8,11 +8,15 @@
  * What stays and has a price is looked at again once a month, by another cleaning that removes
  * nothing more: users may have removed some, or unpinned it.
  *
+ * Where the store has what another job of the number saved (a copy of the database was put back),
+ * this one has left nothing there: nothing is removed, nor looked at again.
+ *
  * One at a time: a store is cleaned as fast as it answers, and nobody waits for it.
  */
 #include "scheduler/core/impl.h"
 
 #include "base/mem.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -69,6 +73,8 @@ void leftover_add(struct model *m, const struct job *of, struct stamp now)
     }
     struct leftover *l = mem_alloc(sizeof *l);
     l->budgets = budgets_of(m, of);
+    l->submitted_at = j->submitted_at;
+    l->last_good = j->last_good;
     l->row = (struct leftover_row){
         .job = j->id,
         .state = LEFTOVER_WAITING,
@@ -112,10 +118,27 @@ int model_load_leftover_of(
 {
     struct leftover *l = map_get(&m->leftovers, r->id);
     struct job j = {.row = *r, .labels = labels_hold(m, labels_json)};
-    if (l)
+    if (l) {
         l->budgets = budgets_of(m, &j);
+        l->submitted_at = r->submitted_at;
+        l->last_good = r->last_good;
+    }
     labels_release(m, j.labels);
     return l ? 0 : err_set(e, ERR_CORRUPT, "job %" PRId64 " has left nothing", r->id);
+}
+
+void core_ckpt_identity(
+    const char *cluster_uid, struct wall submitted_at, char ret_identity[CKPT_IDENTITY_MAX])
+{
+    text_format(ret_identity, CKPT_IDENTITY_MAX, "%s-%" PRId64, cluster_uid, submitted_at.ms);
+}
+
+void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim)
+{
+    const struct leftover *l = map_get(&m->leftovers, job);
+    assert(l);
+    core_ckpt_identity(m->options.cluster_uid, l->submitted_at, ret_claim->identity);
+    ret_claim->last = l->last_good;
 }
 
 const struct leftover_row *model_cleaning(const struct model *m)
@@ -169,7 +192,7 @@ static void look_on(struct model *m, struct leftover *l)
 static void clean_failed(struct model *m, const struct event *ev, struct leftover *l)
 {
     int64_t wait = RETRY_MIN_MS << (l->row.tries < 11 ? l->row.tries : 11);
-    bool give_up = ++l->row.tries >= TRIES_MAX;
+    bool give_up = ++l->row.tries >= TRIES_MAX || ev->cleaned.end == CLEAN_ANOTHERS;
     if (l->row.tries == 1 || give_up)
         tell(m, ev, "clean-failed", ev->cleaned.text);
     l->row.due_at.ms = ev->now.wall.ms + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
@@ -189,7 +212,7 @@ int apply_cleaned(
     ret_outcome->id = ev->cleaned.job;
     if (!l || l->row.state != LEFTOVER_CLEANING)
         return 0; /* told before */
-    if (ev->cleaned.failed) {
+    if (ev->cleaned.end != CLEAN_DONE) {
         clean_failed(m, ev, l);
         return 0;
     }

@@ -422,9 +422,9 @@ struct event {
         } budget;
         struct {
             int64_t job;
-            bool failed;
-            int64_t kept_bytes;       /* that have stayed; not with failed */
-            char text[CORE_TEXT_MAX]; /* why */
+            enum clean_end end;
+            int64_t kept_bytes;       /* that have stayed; with CLEAN_DONE */
+            char text[CORE_TEXT_MAX]; /* why not; else "" */
         } cleaned;
         struct {
             int64_t job;

@@ -319,6 +319,8 @@ struct instance {
 
 struct leftover {
     struct leftover_row row;
+    struct wall submitted_at; /* of its job, as last_good */
+    struct ckpt_ref last_good;
     uint64_t budgets;        /* 1 << i: those that its job matches */
     struct tree_link by_due; /* while WAITING */
 };
@@ -550,8 +552,8 @@ int model_load_certificate(struct model *m, const struct drill_row *r, struct er
 int model_load_drill(struct model *m, const struct drill_row *r, struct err *e);
 int model_load_account(struct model *m, const struct account_row *r, struct err *e);
 int model_load_leftover(struct model *m, const struct leftover_row *r, struct err *e);
-/* Then whose each is: id, team, user and name of r, and the job's labels (NULL: none), which are
- * its array's if it is a task. */
+/* Then whose each is: id, team, user, name, submitted_at and last_good of r, and the job's labels
+ * (NULL: none), which are its array's if it is a task. */
 int model_load_leftover_of(
     struct model *m, const struct job_row *r, const char *labels_json, struct err *e);
 /* after those: of which something is there, or is to be paid yet */
@@ -649,6 +651,12 @@ int64_t model_stored_bytes(const struct model *m, int64_t job);
 
 /* What stays when it is cleaned next. */
 enum leftover_keep core_leftover_keep(const struct leftover_row *r);
+/* The identity of the job that was submitted then, the same for all of its attempts and no other
+ * job's, even of its number. */
+void core_ckpt_identity(
+    const char *cluster_uid, struct wall submitted_at, char ret_identity[CKPT_IDENTITY_MAX]);
+/* Of a job that has ended and left something that is not DONE. */
+void model_leftover_claim(const struct model *m, int64_t job, struct ckpt_claim *ret_claim);
 /* The one that is CLEANING, or NULL. */
 const struct leftover_row *model_cleaning(const struct model *m);
 

@@ -825,6 +825,21 @@ struct outbox_key {
     char target[CORE_NAME_MAX + 8];
 };
 
+#define CKPT_IDENTITY_MAX 64 /* with its NUL */
+
+/* By what a job's part of the store is known to be its own (ckpt_begin), once the job has ended. */
+struct ckpt_claim {
+    char identity[CKPT_IDENTITY_MAX];
+    struct ckpt_ref last; /* the newest checkpoint that belayd was told of; attempt 0: none */
+};
+
+/* How a cleaning ended. */
+enum clean_end {
+    CLEAN_DONE,
+    CLEAN_FAILED,  /* some may have been done: it is tried again */
+    CLEAN_ANOTHERS /* what is there is another job's, and was not touched: there is nothing to do */
+};
+
 enum leftover_keep { LEFTOVER_KEEP_ALL, LEFTOVER_KEEP_LAST, LEFTOVER_KEEP_NONE };
 extern const char *const leftover_keep_names[]; /* "all" "last" "none" */
 #define LEFTOVER_LOOK_MS 3600000LL              /* the wall clock is looked at so often */
