@@ -117,8 +117,7 @@ static void read_telemetry(struct yaml_reader *root, struct config *c)
         yaml_reader_init(&r, root->file, map, root->e);
         c->look_ms = yaml_opt_duration_ms(&r, "look", TELEMETRY_LOOK_MS);
         c->telemetry_ms = yaml_opt_duration_ms(&r, "every", TELEMETRY_EVERY_MS);
-        int rc = yaml_reader_finish(&r);
-        root->rc = root->rc ? root->rc : rc;
+        yaml_reader_finish_in(root, &r);
         check_telemetry(root, map, c);
     }
     if (!given || !*given || root->rc != 0)

@@ -39,8 +39,11 @@ bool yaml_is_null(const struct yaml_node *node); /* a plain scalar that is empty
 /* Same manner as json_reader: read all, check once; after the first error getters return fallbacks.
  * A scalar is read as the type that is asked for, in quotes or not ("8" is an integer, 07:00 a
  * text); null is absent. What getters return is borrowed from the tree. Keys are borrowed until
- * finish, at most YAML_READER_KEYS_MAX calls a reader. map that is not a mapping (NULL included) is
- * the first error. */
+ * finish, at most YAML_READER_KEYS_MAX different ones a reader. map that is not a mapping (NULL
+ * included) is the first error.
+ *
+ * What is missing is told only where no key is unknown. So whoever reads a mapping asks for all of
+ * its keys, whether or not anything was missing before. */
 struct yaml_reader {
     const char *file;
     const struct yaml_node *map;
@@ -69,8 +72,9 @@ int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *nam
  * line and key). */
 void yaml_reader_fail(struct yaml_reader *r, const struct yaml_node *node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Refuses unknown keys. One that is like a key that is absent is named rather than what is
- * missing. */
+/* Refuses unknown keys. One is named rather than what is missing. */
 int yaml_reader_finish(struct yaml_reader *r);
+/* As yaml_reader_finish, of a mapping within outer's: outer has its error, unless it has one. */
+void yaml_reader_finish_in(struct yaml_reader *outer, struct yaml_reader *r);
 
 #endif

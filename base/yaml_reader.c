@@ -64,10 +64,20 @@ void yaml_reader_init(
         mismatch(r, map, "a mapping");
 }
 
+static bool was_seen(const struct yaml_reader *r, const char *key)
+{
+    for (size_t i = 0; i < r->n_seen; i++)
+        if (str_eq(r->seen[i], key))
+            return true;
+    return false;
+}
+
 const struct yaml_node *yaml_opt(struct yaml_reader *r, const char *key)
 {
-    assert(r->n_seen < YAML_READER_KEYS_MAX);
-    r->seen[r->n_seen++] = key;
+    if (!was_seen(r, key)) {
+        assert(r->n_seen < YAML_READER_KEYS_MAX);
+        r->seen[r->n_seen++] = key;
+    }
     for (size_t i = 0; r->rc == 0 && i < r->map->n_items; i++)
         if (str_eq(r->map->items[i]->key, key))
             return yaml_is_null(r->map->items[i]) ? NULL : r->map->items[i];
@@ -171,39 +181,33 @@ int yaml_opt_enum(struct yaml_reader *r, const char *key, const char *const *nam
     return fallback;
 }
 
-static bool was_seen(const struct yaml_reader *r, const char *key)
+/* It is the first that no getter asked for. */
+static void fail_unknown(struct yaml_reader *r, const struct yaml_node *node)
 {
-    for (size_t i = 0; i < r->n_seen; i++)
-        if (str_eq(r->seen[i], key))
-            return true;
-    return false;
-}
-
-static bool is_there(const struct yaml_reader *r, const char *key)
-{
-    for (size_t i = 0; i < r->map->n_items; i++)
-        if (str_eq(r->map->items[i]->key, key))
-            return true;
-    return false;
+    const char *known[YAML_READER_KEYS_MAX + 1] = {0};
+    char shown[STR_SHOW_MAX];
+    memcpy(known, r->seen, r->n_seen * sizeof(known[0]));
+    const char *nearest = str_nearest(node->key, known);
+    r->lacks = false;
+    r->rc = err_set(r->e, ERR_INVALID, "%s:%d: unknown key %s%s%s%s", r->file, node->line,
+        str_show(node->key, shown), nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+        nearest ? "\"?" : "");
 }
 
 int yaml_reader_finish(struct yaml_reader *r)
 {
-    bool lacks = r->lacks && r->map && r->map->type == YAML_MAPPING;
-    for (size_t i = 0; (r->rc == 0 || lacks) && i < r->map->n_items; i++) {
-        const struct yaml_node *node = r->map->items[i];
-        if (was_seen(r, node->key))
-            continue;
-        const char *known[YAML_READER_KEYS_MAX + 1] = {0};
-        memcpy(known, r->seen, r->n_seen * sizeof(known[0]));
-        const char *nearest = str_nearest(node->key, known);
-        if (lacks && (!nearest || is_there(r, nearest)))
-            continue; /* it may not have been read since something else is missing */
-        lacks = false;
-        char shown[STR_SHOW_MAX];
-        r->rc = err_set(r->e, ERR_INVALID, "%s:%d: unknown key %s%s%s%s", r->file, node->line,
-            str_show(node->key, shown), nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-            nearest ? "\"?" : "");
-    }
+    bool is_mapping = r->map && r->map->type == YAML_MAPPING;
+    for (size_t i = 0; is_mapping && (r->rc == 0 || r->lacks) && i < r->map->n_items; i++)
+        if (!was_seen(r, r->map->items[i]->key))
+            fail_unknown(r, r->map->items[i]);
     return r->rc;
+}
+
+void yaml_reader_finish_in(struct yaml_reader *outer, struct yaml_reader *r)
+{
+    int rc = yaml_reader_finish(r);
+    if (outer->rc != 0)
+        return;
+    outer->rc = rc;
+    outer->lacks = r->lacks;
 }

@@ -111,9 +111,7 @@ void config_inner_init(
 
 void config_inner_finish(struct config_section *s, struct yaml_reader *inner)
 {
-    int rc = yaml_reader_finish(inner);
-    if (rc < 0 && s->r.rc == 0)
-        s->r.rc = rc;
+    yaml_reader_finish_in(&s->r, inner);
 }
 
 /* ---- Parts ---- */

@@ -277,7 +277,7 @@ static void read_others(struct yaml_reader *r, struct breakeven_plan *p)
         o->month_uusd = read_uusd(&item, "usd_per_month");
         if (o->name[0] == 0 || (o->once_uusd == 0 && o->month_uusd == 0))
             yaml_reader_fail(&item, NULL, "expected a name, and usd_once, usd_per_month or both");
-        r->rc = yaml_reader_finish(&item);
+        yaml_reader_finish_in(r, &item);
     }
 }
 
@@ -291,7 +291,7 @@ static void read_own(struct yaml_reader *top, struct breakeven_plan *p)
     for (int i = 0; i < OWN_FIGURES; i++)
         read_figure(&r, &own_figures[i], &p->own[i]);
     read_others(&r, p);
-    top->rc = yaml_reader_finish(&r);
+    yaml_reader_finish_in(top, &r);
 }
 
 /* A market's name on the figures that others have. */
@@ -395,7 +395,7 @@ static void read_rents(struct yaml_reader *top, struct breakeven_plan *p)
         char made[BREAKEVEN_NAME_MAX];
         STR_COPY(made, rent->name);
         read_name(&r, rent->name, made);
-        top->rc = yaml_reader_finish(&r);
+        yaml_reader_finish_in(top, &r);
     }
 }
 
@@ -442,7 +442,7 @@ static void read_what_ifs(struct yaml_reader *top, struct breakeven_plan *p)
             yaml_reader_fail(&r, NULL,
                 "what is different? utilisation_points, spot_price_times, power_price_times, or "
                 "better_times and after_months");
-        top->rc = yaml_reader_finish(&r);
+        yaml_reader_finish_in(top, &r);
     }
 }
 

@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void finish(struct yaml_reader *outer, struct yaml_reader *r)
-{
-    int rc = yaml_reader_finish(r);
-    if (outer->rc == 0)
-        outer->rc = rc;
-}
-
 static void opt_name(struct yaml_reader *r, const char *key, char out[CORE_NAME_MAX])
 {
     const char *text = yaml_opt_str(r, key, CORE_NAME_MAX - 1, "");
@@ -58,7 +51,7 @@ static void read_match(struct yaml_reader *outer, struct budget_options *o)
     opt_name(&r, "pool", o->pool);
     opt_name(&r, "job", o->job);
     read_labels(&r, o);
-    finish(outer, &r);
+    yaml_reader_finish_in(outer, &r);
 }
 
 /* One of them. */
@@ -168,7 +161,7 @@ static void read_budget(struct yaml_reader *root, const struct yaml_node *node,
     if (r.rc == 0 && tz && (b->options.period == BUDGET_HOUR || b->options.period == BUDGET_WINDOW))
         yaml_reader_fail(&r, tz, "%s",
             b->options.period == BUDGET_HOUR ? "hours are those of UTC" : "its window has one");
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 void config_read_budgets(struct yaml_reader *root, const struct config_window *windows,

@@ -193,7 +193,7 @@ static int rank_of(enum market m, bool is_reversed)
 }
 
 /* A machine that the catalogue does not have, or has at another price. */
-static int read_own_type(struct yaml_reader *parent, const struct config_pool *p,
+static void read_own_type(struct yaml_reader *parent, const struct config_pool *p,
     const struct yaml_node *map, struct catalogue_type *ret_type)
 {
     struct yaml_reader yr, *r = &yr;
@@ -227,7 +227,7 @@ static int read_own_type(struct yaml_reader *parent, const struct config_pool *p
             r, NULL, "a type that the catalogue does not have needs cpus and usd_per_hour");
     if (r->rc == 0)
         *ret_type = t;
-    return yaml_reader_finish(r);
+    yaml_reader_finish_in(parent, r);
 }
 
 static int read_known_type(struct yaml_reader *r, const struct config_pool *p,
@@ -251,7 +251,7 @@ static size_t read_types(
     for (; seq && r->rc == 0 && n < seq->n_items; n++) {
         const struct yaml_node *item = seq->items[n];
         if (item->type == YAML_MAPPING)
-            r->rc = read_own_type(r, p, item, &types[n]);
+            read_own_type(r, p, item, &types[n]);
         else
             read_known_type(r, p, item, &types[n]);
         for (size_t k = 0; r->rc == 0 && k < n; k++)
@@ -418,6 +418,16 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
         read_offers(r, p);
 }
 
+/* Without a provider: a key that a pool of any may have is not unknown. Nothing is read, for r has
+ * an error. */
+static void ask_for_all(struct yaml_reader *r, struct config_pool *p)
+{
+    for (size_t i = 0; cloud_provider_names[i]; i++) {
+        p->provider = cloud_provider_find(cloud_provider_names[i]);
+        read_elastic(r, p);
+    }
+}
+
 /* Between the pool and the store of checkpoints. */
 static void read_traffic(struct yaml_reader *r, const struct config *c, struct pool_row *p)
 {
@@ -515,6 +525,8 @@ static int read_pool(const char *file, const struct yaml_node *node, const struc
             STR_COPY(p->row.provider, cloud_provider_names[which]);
             p->provider = cloud_provider_find(p->row.provider);
             read_elastic(&r, p);
+        } else {
+            ask_for_all(&r, p);
         }
     } else {
         if (provider)

@@ -9,12 +9,6 @@
 
 #define SENDMAIL "/usr/sbin/sendmail"
 
-static void finish(struct yaml_reader *root, struct yaml_reader *r)
-{
-    int rc = yaml_reader_finish(r);
-    root->rc = root->rc ? root->rc : rc;
-}
-
 static char *opt_path(struct yaml_reader *r, const char *key)
 {
     const struct yaml_node *node = yaml_opt(r, key);
@@ -74,7 +68,7 @@ static void read_hook(struct yaml_reader *root, const struct yaml_node *node, st
         yaml_reader_fail(&r, NULL, "a webhook needs url, or url_file: a file with it");
     if (r.rc == 0 && f->url && notify_check_url(f->url, NULL, &why) != 0)
         yaml_reader_fail(&r, yaml_opt(&r, "url"), "%s", why.text);
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 static void read_hooks(struct yaml_reader *root, struct config_notify *c)
@@ -124,7 +118,7 @@ static void read_mail(struct yaml_reader *root, struct config_notify *c)
         free(c->sendmail);
         c->sendmail = sendmail;
     }
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 static void read_allow(struct yaml_reader *root, struct config_notify *c)

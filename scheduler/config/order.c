@@ -13,14 +13,6 @@
 #define SUBMITTED_OF_USER                                                                          \
     200000 /* jobs of a user that have not ended, where the file says nothing */
 
-/* A section has a reader of its own; its error is the root's. */
-static void finish(struct yaml_reader *root, struct yaml_reader *r)
-{
-    int rc = yaml_reader_finish(r);
-    if (root->rc == 0)
-        root->rc = rc;
-}
-
 static bool check_name(struct yaml_reader *r, const struct yaml_node *node, const char *name,
     size_t max, const char *what)
 {
@@ -123,7 +115,7 @@ static void opt_limits(struct yaml_reader *r, const char *key, struct order_limi
         return;
     yaml_reader_init(&of_each, r->file, map, r->e);
     read_limits(&of_each, l);
-    finish(r, &of_each);
+    yaml_reader_finish_in(r, &of_each);
 }
 
 /* ---- teams ---- */
@@ -151,7 +143,7 @@ static void read_user(struct yaml_reader *root, struct order_team *t, const stru
     add_user(&r, t, node, node->key, yaml_opt_i64(&r, "shares", 1, ORDER_SHARES_MAX, 1));
     if (r.rc == 0)
         read_limits(&r, &t->users[t->n_users - 1].limits);
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 /* A list of names, with one share each, or a mapping of names to shares, or to what else there is
@@ -213,7 +205,7 @@ static void read_team(struct yaml_reader *root, const struct yaml_node *node, st
     read_quota(&r, t);
     opt_limits(&r, "each_user", &t->each_user);
     read_users(&r, t);
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 static void read_teams(struct yaml_reader *root, struct order_options *o)
@@ -262,7 +254,7 @@ static void read_priority(struct yaml_reader *root, struct order_options *o)
     if (r.rc == 0 && name[0] && !is_team(o, name))
         yaml_reader_fail(&r, team, "there is no team %s in teams:", str_show(name, shown));
     STR_COPY(o->default_team, name);
-    finish(root, &r);
+    yaml_reader_finish_in(root, &r);
 }
 
 /* Those that it names, which may stand behind it. */
@@ -335,7 +327,7 @@ static void read_qos(struct yaml_reader *root, struct order_options *o)
             STR_COPY(q->name, node->key);
         q->boost_ms = opt_signed(&r, "boost", 0);
         preempts[k] = yaml_opt_seq(&r, "preempts", CONFIG_QOS_MAX);
-        finish(root, &r);
+        yaml_reader_finish_in(root, &r);
     }
     for (size_t k = 0; k < o->n_qos && root->rc == 0; k++)
         if (preempts[k])

@@ -20,13 +20,6 @@ struct types {
     size_t n;
 };
 
-static void finish(struct yaml_reader *outer, struct yaml_reader *r)
-{
-    int rc = yaml_reader_finish(r);
-    if (outer->rc == 0)
-        outer->rc = rc;
-}
-
 static bool is_named(struct yaml_reader *r, const struct yaml_node *node, const char *what)
 {
     char shown[STR_SHOW_MAX];
@@ -56,7 +49,7 @@ static void read_watts(struct yaml_reader *outer, struct type *t)
             "watts: full: expected what a node draws at full load, more than the %" PRId64
             " at rest",
             t->idle_w);
-    finish(outer, &r);
+    yaml_reader_finish_in(outer, &r);
 }
 
 static void read_types(struct yaml_reader *root, struct types *types)
@@ -73,7 +66,7 @@ static void read_types(struct yaml_reader *root, struct types *types)
         t->name = map->items[k]->key;
         if (is_named(&r, map->items[k], "a type of nodes"))
             read_watts(&r, t);
-        finish(root, &r);
+        yaml_reader_finish_in(root, &r);
     }
 }
 
@@ -197,7 +190,7 @@ static void read_pool(struct yaml_reader *outer, const struct yaml_node *item,
         w->full_w = t->full_w;
         o->n_nodes++;
     }
-    finish(outer, &r);
+    yaml_reader_finish_in(outer, &r);
 }
 
 static void read_pools(struct yaml_reader *r, const struct types *types, struct rack_options *racks,
@@ -273,7 +266,7 @@ void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks
         read_nodes(&r, &types, *ret_racks, k, &n_all);
         read_pools(&r, &types, *ret_racks, k, &n_all);
         check_power(&r, kw, o);
-        finish(root, &r);
+        yaml_reader_finish_in(root, &r);
     }
     *ret_n = map->n_items;
 }

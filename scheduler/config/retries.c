@@ -16,6 +16,5 @@ void config_read_retries(struct yaml_reader *r, const char *key, struct retries 
         if (text && own.rc == 0 && retries_parse_number(text, &ret_retries->n[k], &why) != 0)
             yaml_reader_fail(&own, node, "%s", why.text);
     }
-    int rc = yaml_reader_finish(&own);
-    r->rc = r->rc ? r->rc : rc;
+    yaml_reader_finish_in(r, &own);
 }

@@ -39,8 +39,7 @@ static void read_diagnose(struct yaml_reader *root, struct config_telemetry *c)
     l->faults_s = yaml_opt_i64(&r, "faults_s", 1, 1000000, l->faults_s);
     l->memory = yaml_opt_i64(&r, "memory", 1, 100, l->memory);
     l->swapped_kib_s = yaml_opt_i64(&r, "swapped_kib_s", 1, 100000000, l->swapped_kib_s);
-    int rc = yaml_reader_finish(&r);
-    root->rc = root->rc ? root->rc : rc;
+    yaml_reader_finish_in(root, &r);
 }
 
 static void read_advise(struct yaml_reader *root, struct advise_limits *l)
@@ -60,8 +59,7 @@ static void read_advise(struct yaml_reader *root, struct advise_limits *l)
     l->busy = yaml_opt_i64(&r, "busy", 1, 100, l->busy);
     l->gang_wait = yaml_opt_i64(&r, "gang_wait", 1, 100, l->gang_wait);
     l->collectives = yaml_opt_i64(&r, "collectives", 1, 100, l->collectives);
-    int rc = yaml_reader_finish(&r);
-    root->rc = root->rc ? root->rc : rc;
+    yaml_reader_finish_in(root, &r);
 }
 
 void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *ret_config)
@@ -89,6 +87,5 @@ void config_read_telemetry(struct yaml_reader *root, struct config_telemetry *re
         opt_time(&r, "forgotten_for", 1000, 3650 * OVER_MOST_MS, ret_config->forgotten_ms);
     read_diagnose(&r, ret_config);
     read_advise(&r, &ret_config->advise);
-    int rc = yaml_reader_finish(&r);
-    root->rc = root->rc ? root->rc : rc;
+    yaml_reader_finish_in(root, &r);
 }

@@ -41,6 +41,5 @@ void config_read_volumes(struct yaml_reader *root, struct volume_price **ret_pri
         for (size_t k = 0; types && k < types->n_items && r.rc == 0; k++)
             read_price(&r, cloud_provider_names[i], types->items[k], *ret_prices, ret_n);
     }
-    int rc = yaml_reader_finish(&r);
-    root->rc = root->rc ? root->rc : rc;
+    yaml_reader_finish_in(root, &r);
 }

@@ -56,9 +56,7 @@ static void read_window(
     if (r.rc == 0 && !zone_is_name(c->tz, strlen(c->tz)))
         yaml_reader_fail(
             &r, tz, "expected a time zone such as Europe/Berlin, found %s", str_show(c->tz, shown));
-    int rc = yaml_reader_finish(&r);
-    if (root->rc == 0)
-        root->rc = rc;
+    yaml_reader_finish_in(root, &r);
 }
 
 void config_read_windows(

@@ -109,6 +109,13 @@ static void mistakes_are_named_with_file_and_line(void **state)
     } bad[] = {
         {"", "\"server\" is missing"},
         {"server: https://b\n", "\"ca\" is missing"},
+        {"foo: 1\n", "agent.yaml:1: unknown key \"foo\""},
+        {"metadata: m\ndir: d\nname: n\nprovider: aws\ncpus: 1\nmemory: 1G\ngpu_model: a100\n"
+         "gpu_memory: 1G\ngpus: 1\ntelemetry: {}\nfeatures: []\nsystem_users: []\n"
+         "metadata_guard: off\nno_new_privs: no\nprivate_ipc: no\ntask_pids: 99\n"
+         "hide_processes: no\nresources: {}\norphan_timeout: 1s\nshutdown_timeout: 1s\n"
+         "power_off: p\ncriu: no\nca: c\ntoken: t\ntoken_file: f\n",
+            "\"server\" is missing"},
         {"server: http://b\n" CA,
             "agent.yaml:1: server: expected https://HOST:PORT, found \"http://b\""},
         {"server: https:///\n" CA, "agent.yaml:1: server: expected https://"},

@@ -175,7 +175,8 @@ static void errors_name_line_key_and_what_was_found(void **state)
     } cases[] = {
         {"\nk: 12345\n", 's', "f.yaml:2: k: 5 bytes long, at most 4 are allowed"},
         {"k: [1]\n", 's', "f.yaml:1: k: expected a text, found a list"},
-        {"other: 1\n", 's', "f.yaml:1: \"k\" is missing"},
+        {"# none\n", 's', "f.yaml:1: \"k\" is missing"},
+        {"other: 1\n", 's', "f.yaml:1: unknown key \"other\""},
         {"a: 1\n", 's', "f.yaml:1: unknown key \"a\"; did you mean \"k\"?"},
         {"k: ten\n", 'i', "f.yaml:1: k: expected an integer in 1 .. 9, found \"ten\""},
         {"k: {}\n", 'i', "f.yaml:1: k: expected an integer, found a mapping"},
@@ -221,6 +222,49 @@ static void the_first_error_stays(void **state)
     yaml_node_free(root);
 }
 
+/* Whoever wrote an unknown key sees what is missing too, and not the other way round. */
+static void an_unknown_key_is_named_before_what_is_missing(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"in: {a: 1}\nb: 2\n", "f.yaml:1: in: \"k\" is missing"},
+        {"in: {a: 1}\nb: 2\nfoo: 3\n", "f.yaml:3: unknown key \"foo\""},
+        {"foo: 3\nin: {a: 1}\n", "f.yaml:1: unknown key \"foo\""},
+        {"in: {a: 1, bar: 2}\nfoo: 3\n", "f.yaml:1: unknown key \"bar\""},
+        {"foo: 3\nin: {k: v, a: x}\n", "f.yaml:2: a: expected an integer"}, /* is not missing */
+    };
+    (void)state;
+    for (size_t i = 0; i < LEN(cases); i++) {
+        struct yaml_node *root = parsed(cases[i].text);
+        struct yaml_reader r, in;
+        struct err e = {0};
+        yaml_reader_init(&r, "f.yaml", root, &e);
+        yaml_reader_init(&in, "f.yaml", yaml_opt_map(&r, "in"), &e);
+        yaml_req_str(&in, "k", 4);
+        yaml_opt_i64(&in, "a", 1, 9, 1);
+        yaml_reader_finish_in(&r, &in);
+        yaml_opt_i64(&r, "b", 1, 9, 1);
+        assert_int_equal(yaml_reader_finish(&r), ERR_INVALID);
+        assert_err(&e, ERR_INVALID, cases[i].error);
+        yaml_node_free(root);
+    }
+}
+
+/* However often it is asked for. */
+static void a_key_is_one_key(void **state)
+{
+    struct yaml_node *root = parsed("k: 1\n");
+    struct yaml_reader r;
+    struct err e;
+    (void)state;
+    yaml_reader_init(&r, "f.yaml", root, &e);
+    for (int i = 0; i < 3 * YAML_READER_KEYS_MAX; i++)
+        assert_int_equal(yaml_opt_i64(&r, "k", 1, 9, 2), 1);
+    assert_int_equal(yaml_reader_finish(&r), 0);
+    yaml_node_free(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +275,8 @@ int main(void)
         cmocka_unit_test(a_reader_gives_what_is_there_and_fallbacks),
         cmocka_unit_test(errors_name_line_key_and_what_was_found),
         cmocka_unit_test(the_first_error_stays),
+        cmocka_unit_test(an_unknown_key_is_named_before_what_is_missing),
+        cmocka_unit_test(a_key_is_one_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,7 @@ class Check(unittest.TestCase):
                 (CONFIG + "mail: {smtp: 'smtps://mail.example', user: a, password_file: %s/none}\n" % self.dir, "password_file"),
                 (CONFIG + "webhooks:\n  a: {url: 'https://h.example/', secret_file: %s}\n" % secret, "secret_file", "secret"),
                 (CONFIG + "encryption: client\nkey_file: %s\n" % secret, "key_file"),
+                (self.aws().replace("region: us-east-1", "foo: 1"), "belayd.yaml:6: unknown key \"foo\""),
                 (self.aws().replace("image:", "imge:"), "unknown key \"imge\"; did you mean \"image\"?")):
             code, said = self.check(text)
             self.assertEqual(code, 2, (text, said))

@@ -439,6 +439,39 @@ static void what_a_pool_does_not_say_its_provider_s_entry_says(void **state)
     config_deinit(&c);
 }
 
+/* Each that a pool of this provider may have, without the region that it needs. */
+static void what_is_missing_makes_no_known_key_unknown(void **state)
+{
+    static const char common[] =
+        "retries: {}, required_labels: [], features: [], resources: {}, max_nodes: 1, "
+        "idle_timeout: 1s, cooldown: 1s, boot_timeout: 1s, refusal_backoff: 1s, "
+        "launches_per_minute: 1, paid_minimum: 1s, return_after: 1s, spread: 1, require_drill: no, "
+        "drill_valid: 1m, max_gpus: 1, max_usd_per_hour: 1, rank_by: price, criu: no, endpoint: "
+        "\"https://e\", metadata: \"http://m\", metadata_guard: off, credentials: /c, disk_gib: 1, "
+        "types: [], egress_usd_per_gib: 1, upload_usd_per_gib: 1";
+    (void)state;
+    for (size_t i = 0; cloud_provider_names[i]; i++) {
+        const struct cloud_provider *p = cloud_provider_find(cloud_provider_names[i]);
+        struct buf text = {0};
+        struct config c;
+        struct err e;
+        if (p->offers == CLOUD_OFFERS_HOSTS)
+            continue; /* it has none */
+        buf_printf(&text, "pools:\n  b: {provider: %s, %s", p->name, common);
+        for (size_t k = 0; p->settings[k].key; k++)
+            buf_printf(&text, ", %s: [a]", p->settings[k].key);
+        if (p->offers == CLOUD_OFFERS_ZONES)
+            buf_adds(&text, ", zones: [z], markets: [spot]");
+        if (p->has_fleets)
+            buf_adds(&text, ", allocation: cheapest");
+        buf_adds(&text, "}\n");
+        assert_int_equal(
+            config_parse("lab.yaml", buf_str(&text), text.len, NULL, &c, &e), ERR_INVALID);
+        assert_string_equal(e.text, "lab.yaml:2: b: \"region\" is missing");
+        buf_deinit(&text);
+    }
+}
+
 static void pools_by_command_have_providers_of_their_own(void **state)
 {
     (void)state;
@@ -780,6 +813,25 @@ static const struct refused {
     {"pools:\n  b: {max_nodes: 4}\n", {"unknown key \"max_nodes\""}},
     {"pools:\n  b: {idle_timeout: 1m}\n", {"unknown key", "idle_timeout"}},
     {"pools:\n  b:\n    provider: aws\n", {"lab.yaml:2: b:", "\"region\" is missing"}},
+    {"pools:\n  b:\n    provider: aws\n    foo: 1\n", {"lab.yaml:4: unknown key \"foo\""}},
+    {"pools:\n  b: {kind: elastic, foo: 1}\n", {"lab.yaml:2: unknown key \"foo\""}},
+    {"pools:\n  b: {kind: elastic, region: r, hosts: [a], project: p, ssh_key: k, cpus: 1}\n",
+        {"needs a provider"}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], foo: 1, types: [{type: x1, "
+     "memory: 1G}]}\n",
+        {"unknown key \"foo\""}},
+    {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, foo: 1}]}\n",
+        {"unknown key \"foo\""}},
+    {"windows:\n  n: {from: \"20:00\"}\nfoo: 1\n", {"lab.yaml:3: unknown key \"foo\""}},
+    {"windows:\n  n: {from: \"20:00\", foo: 1}\n", {"unknown key \"foo\""}},
+    {"webhooks:\n  a: {events: [end]}\nfoo: 1\n", {"lab.yaml:3: unknown key \"foo\""}},
+    {"budgets:\n  a: {foo: 1}\n", {"unknown key \"foo\""}},
+    {"budgets:\n  a: {match: {user: u}, window: w, at_limit: alert, alert_at: [1], mail: [a], tz: "
+     "UTC}\n",
+        {"a budget needs usd_per_hour"}},
+    {"node_types:\n  dgx: {foo: 1}\n", {"unknown key \"foo\""}},
+    {"racks:\n  r: {nodes: {}, pools: {}}\n", {"needs max_kw"}},
+    {"racks:\n  r: {foo: 1}\n", {"unknown key \"foo\""}},
     {"pools:\n  b: {provider: aws, region: r, image: i, zones: [z], types: [{type: x1, memory: 1G, "
      "cpus: 2}]}\n",
         {"usd_per_hour"}},
@@ -826,7 +878,7 @@ static const struct refused {
     {"providers:\n  aws:\n    provider: gcp\n", {"lab.yaml:3: provider:", "each pool"}},
     {"providers:\n  aws: {kind: elastic}\n", {"lab.yaml:2: kind:", "each pool"}},
     {"providers:\n  aws:\n    regoin: r\npools:\n  b: {provider: aws, region: r}\n",
-        {"lab.yaml:5", "image"}},
+        {"lab.yaml:3: unknown key \"regoin\""}},
     {"providers:\n  aws:\n    regoin: r\n" POOL, {"lab.yaml:3", "did you mean \"region\"?"}},
     {"providers:\n  aws: {region: r}\npools:\n  b: {provider: [aws]}\n", {"lab.yaml:4: provider:"}},
     {"providers:\n  aws: {region: r}\npools:\n  b: aws\n", {"lab.yaml:4: b:", "a mapping"}},
@@ -1071,6 +1123,7 @@ int main(void)
         cmocka_unit_test(where_a_region_has_no_zones_there_is_one_offer_a_type),
         cmocka_unit_test(what_a_pool_does_not_say_its_provider_s_entry_says),
         cmocka_unit_test(pools_by_command_have_providers_of_their_own),
+        cmocka_unit_test(what_is_missing_makes_no_known_key_unknown),
         cmocka_unit_test(a_pool_of_hosts_has_one_owned_offer),
         cmocka_unit_test(what_goes_between_places_has_list_prices),
         cmocka_unit_test(a_store_costs_what_is_said_or_its_list_price),
