@@ -28,6 +28,7 @@
 #include "scheduler/store/grants.h"
 #include "scheduler/notify/notifier.h"
 #include "scheduler/keyring.h"
+#include "scheduler/config/own_name.h"
 #include "scheduler/pools.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/sweeper.h"
@@ -97,6 +98,7 @@ struct daemon {
     struct notify_sealer sealer;
     struct notifier *notifier;
     struct outbox *outbox;
+    struct own_name *own_name;
     struct pools *pools;
     struct logs logs;
     struct workdirs *workdirs;
@@ -558,7 +560,9 @@ static int make_parts(struct daemon *d, struct err *e)
         .cluster_uid = d->meta.cluster_uid,
         .cluster = c->cluster});
     d->outbox = outbox_create(d->tick, d->timers, &d->prng, notifier_port(d->notifier));
+    d->own_name = own_name_create(c, NULL);
     d->pools = pools_create(&(struct pools_options){.config = c,
+        .own_name = d->own_name,
         .tick = d->tick,
         .provision = d->provision,
         .timers = d->timers,
@@ -770,6 +774,8 @@ int daemon_start(
         return rc;
     if (doubts_of_pools(pools_in_force(d->pools), &doubt) != 0)
         log_error("a part of the configuration cannot work", log_err(&doubt));
+    if (own_name_check(d->own_name, pools_in_force(d->pools), 0, &doubt) != 0)
+        log_warn("machines that are launched may not find belayd", log_err(&doubt));
     rc = listen_tls(d, e);
     if (rc == 0)
         rc = listen_unix(d, e);
@@ -829,7 +835,7 @@ int daemon_check(uv_loop_t *loop, const struct config *config, struct err *e)
         if (rc == 0)
             rc = doubts_of_files(config, pools_in_force(d->pools), e);
         if (rc == 0)
-            rc = doubts_of_name(config, pools_in_force(d->pools), e);
+            rc = own_name_check(d->own_name, pools_in_force(d->pools), 0, e);
         daemon_destroy(d);
     }
     fs_remove_tree(dir, &ignored);
@@ -878,6 +884,7 @@ void daemon_destroy(struct daemon *d)
     outbox_destroy(d->outbox);
     notify_sealer_wipe(&d->sealer);
     pools_destroy(d->pools);
+    own_name_destroy(d->own_name);
     logs_close(&d->logs);          /* who waits for it is the API's */
     workdirs_destroy(d->workdirs); /* likewise */
     api_destroy(d->api);

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "base/yaml.h"
 #include "scheduler/config/doubts.h"
+#include "scheduler/config/own_name.h"
 #include "scheduler/config/pooldiff.h"
 #include "scheduler/config/reach.h"
 #include <stdlib.h>
@@ -192,11 +193,24 @@ static int read_applied(struct pools *p, struct err *e)
     return rc;
 }
 
+/* ERR_CONFIG: machines of these pools could not reach belayd, as far as is known. */
+static int check_reach(
+    const struct pools *p, const struct config *c, int64_t wait_ms, struct err *e)
+{
+    struct err doubt;
+    int rc = reach_check(p->o.config, c, e);
+    if (rc == 0 && own_name_check(p->o.own_name, c, wait_ms, &doubt) == ERR_CONFIG) {
+        *e = doubt;
+        rc = ERR_CONFIG;
+    }
+    return rc;
+}
+
 int pools_open(struct pools *p, struct err *e)
 {
     int rc = read_applied(p, e);
     if (rc == 0)
-        rc = reach_check(p->o.config, pools_in_force(p), e);
+        rc = check_reach(p, pools_in_force(p), POOLS_NAME_WAIT_MS, e);
     if (rc == 0)
         rc = make_drivers(p, NULL, pools_in_force(p), &p->drivers, e);
     if (rc != 0)
@@ -486,10 +500,14 @@ static void on_in_force(void *ctx, const struct err *e, int64_t id)
 {
     struct application *a = ctx;
     struct pools *p = a->pools;
+    struct err doubt;
     (void)id;
     p->applying = NULL;
     if (!a->is_in_force)
         destroy_drivers(&a->drivers);
+    else if (!e && own_name_check(p->o.own_name, &p->applied, 0, &doubt) != 0)
+        log_warn("other pools are in force, whose machines may not find belayd",
+            log_s("file", p->path), log_err(&doubt));
     else if (!e)
         log_info("other pools are in force", log_s("file", p->path),
             log_i("pools", (int64_t)p->applied.n_pools));
@@ -518,7 +536,7 @@ void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_f
     struct err e = {0};
     *a = (struct application){.pools = p, .done = done, .ctx = ctx};
     int rc = config_parse_pools(r->file, r->text, r->n, p->o.config, &a->next, &e);
-    if (rc == 0 && reach_check(p->o.config, &a->next, &e) != 0)
+    if (rc == 0 && check_reach(p, &a->next, 0, &e) != 0)
         rc = e.kind = ERR_INVALID;
     if (rc == 0 && doubts_of_pools(&a->next, &e) != 0)
         rc = e.kind = ERR_INVALID;

@@ -13,10 +13,14 @@
 #include "scheduler/engine/provision.h"
 
 struct pools;
+struct own_name;
+
+#define POOLS_NAME_WAIT_MS 5000
 
 /* All borrowed, until pools_destroy. */
 struct pools_options {
     const struct config *config;
+    struct own_name *own_name; /* what machines would dial */
     struct tick *tick;
     struct provision *provision;
     struct timers *timers;
@@ -27,7 +31,9 @@ struct pools_options {
 struct pools *pools_create(const struct pools_options *o);
 
 /* Reads STATE/pools.yaml if there is one (blocks), makes the drivers, one a pool since pools may
- * have different accounts, and tells provisioning of them. */
+ * have different accounts, and tells provisioning of them. ERR_CONFIG: machines of one could not
+ * reach belayd. It waits for the resolver, where one is of a real cloud, for POOLS_NAME_WAIT_MS; a
+ * name that is not known then is no error here (own_name_check). */
 int pools_open(struct pools *p, struct err *e);
 
 /* What is in force as facts: every pool and offer, the limits, and the end of what there is no
@@ -61,12 +67,13 @@ struct pools_request {
 typedef void (*pools_applied_fn)(
     void *ctx, const struct err *e, const char *revision, const json_t *diff);
 
-/* Puts the pools (and limits, if it has any) of a text in force. done runs once, perhaps at once
- * for an error or a dry run, else after the commit; then the file is in the state directory.
- * ERR_INVALID with FILE:LINE; ERR_CONFLICT when a pool would change its kind, one with instances
- * would move (provider, region, endpoint, credentials, what the provider calls its place), a host
- * with one would be left out, one with instances or nodes would vanish, or another application is
- * under way. */
+/* Puts the pools (and limits, if it has any) of a text in force. Machines that would be led to
+ * themselves, as far as the start has found out, are ERR_INVALID; it waits for no resolver. done
+ * runs once, perhaps at once for an error or a dry run, else after the commit; then the file is in
+ * the state directory. ERR_INVALID with FILE:LINE; ERR_CONFLICT when a pool would change its kind,
+ * one with instances would move (provider, region, endpoint, credentials, what the provider calls
+ * its place), a host with one would be left out, one with instances or nodes would vanish, or
+ * another application is under way. */
 void pools_apply(struct pools *p, const struct pools_request *r, pools_applied_fn done, void *ctx);
 
 /* No call to a driver that was replaced is left (provision_options.released). */

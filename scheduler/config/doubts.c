@@ -7,8 +7,6 @@
 #include "scheduler/config/reach.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,62 +101,4 @@ int doubts_of_files(const struct config *c, const struct config *pools, struct e
     rc = master_read(c->key_file, &m, e);
     master_wipe(&m);
     return rc == ERR_NOT_FOUND ? 0 : rc ? err_wrap(e, "key_file") : 0; /* a start makes it */
-}
-
-/* ---- the name ---- */
-
-static void dialled_host(const struct config *c, char *out, size_t size)
-{
-    const char *from = strstr(c->server_url, "://");
-    if (c->server_url[0]) {
-        from = from ? from + 3 : c->server_url;
-        size_t n = strcspn(from, *from == '[' ? "]" : ":/?#");
-        snprintf(
-            out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
-    } else if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
-        if (gethostname(out, size) != 0)
-            out[0] = '\0';
-        out[size - 1] = '\0';
-    } else {
-        str_copy(out, size, c->listen_host);
-    }
-}
-
-static bool is_loopback(const struct sockaddr *a)
-{
-    char text[INET6_ADDRSTRLEN] = "";
-    if (a->sa_family == AF_INET)
-        inet_ntop(
-            AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, text, sizeof(text));
-    else
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, text,
-            sizeof(text));
-    return reach_is_loopback(text);
-}
-
-int doubts_of_name(const struct config *base, const struct config *pools, struct err *e)
-{
-    const char *name = reach_first_cloud(pools);
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *list = NULL;
-    char host[256] = "";
-    if (!name)
-        return 0;
-    dialled_host(base, host, sizeof(host));
-    int code = getaddrinfo(host, NULL, &hints, &list);
-    if (code != 0)
-        return err_set(e, ERR_CONFIG,
-            "pool %s: its machines would dial %s, which is not known here (%s): set server: to a "
-            "name that they reach",
-            name, host, gai_strerror(code));
-    bool leads_out = false;
-    for (const struct addrinfo *a = list; a; a = a->ai_next)
-        leads_out |= !is_loopback(a->ai_addr);
-    freeaddrinfo(list);
-    if (!leads_out)
-        return err_set(e, ERR_CONFIG,
-            "pool %s: its machines would dial %s, which is known here as loopback: set server: to "
-            "a name that they reach",
-            name, host);
-    return 0;
 }

@@ -22,8 +22,4 @@ int doubts_of_files(const struct config *c, const struct config *pools, struct e
  * the first that a start would fail on. */
 int doubts_of_places(const struct config *c, struct err *e);
 
-/* The name that machines dial, if a pool is of a real cloud: it has to be known here, as something
- * else than loopback. Blocks for as long as the resolver takes. */
-int doubts_of_name(const struct config *base, const struct config *pools, struct err *e);
-
 #endif

@@ -42,8 +42,9 @@ class Unix(http.client.HTTPConnection):
 
 
 class Belayd:
-    def __init__(self, config=CONFIG, state=None, socket=None):
+    def __init__(self, config=CONFIG, state=None, socket=None, prefix=()):
         self.config = config
+        self.prefix = list(prefix)  # a program and its arguments, which becomes belayd
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
         self.state = state or os.path.join(self.dir, "state")
         self.socket = socket or os.path.join(self.state, "belayd.sock")
@@ -71,7 +72,7 @@ class Belayd:
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         env.update(ASAN_OPTIONS=sanitizer, UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer)
         with open(os.path.join(self.dir, "log"), "a") as log:
-            self.process = subprocess.Popen([BUILD + "/scheduler/belayd", "--state", self.state, "--config", path],
+            self.process = subprocess.Popen(self.prefix + [BUILD + "/scheduler/belayd", "--state", self.state, "--config", path],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
         if wait:
             self.wait_ready()

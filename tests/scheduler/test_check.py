@@ -39,12 +39,21 @@ class Check(unittest.TestCase):
         os.chmod(path, mode)
         return path
 
-    def check(self, text, state=None):
+    def check(self, text, state=None, prefix=(), check=("--check",)):
         """The exit code, and what was said."""
         config = self.file("belayd.yaml", text)
-        done = subprocess.run([BUILD + "/scheduler/belayd", "--check", "--config", config, "--state", state or os.path.join(self.dir, "state")],
+        done = subprocess.run([*prefix, BUILD + "/scheduler/belayd", *check, "--config", config, "--state",
+                               state or os.path.join(self.dir, "state")],
                               capture_output=True, text=True, timeout=WAIT_S, stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout + done.stderr
+
+    def host(self, hosts):
+        """What makes a program one of a host of the name lab-host, with this in /etc/hosts, and without a network."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--uts", "--mount", "--net", "true"], capture_output=True).returncode != 0:
+            self.skipTest("only root, with namespaces, can be another host")
+        script = "mount --bind %s /etc/hosts; mount --bind %s /etc/nsswitch.conf; echo lab-host >/proc/sys/kernel/hostname; exec \"$@\"" % (
+            self.file("hosts", "127.0.0.1 localhost\n" + hosts, 0o644), self.file("nsswitch", "hosts: files\n", 0o644))
+        return ["unshare", "--uts", "--mount", "--net", "sh", "-ec", script, "sh"]
 
     def aws(self, **more):
         return AWS % {**USUAL, "keys": self.keys, **more}
@@ -75,6 +84,35 @@ class Check(unittest.TestCase):
             self.assertEqual(code, 2, (text, said))
             for word in words:
                 self.assertIn(word, said)
+
+    def test_a_host_name_that_is_loopback_is_refused_at_the_check_at_the_start_and_as_pools_are_applied(self):
+        """As Debian's installer has it in /etc/hosts: machines of a cloud would dial themselves."""
+        host = self.host("127.0.1.1 lab-host\n")
+        text = self.aws().replace("server: https://192.0.2.1:7443\n", "")
+        said = "pool burst: its machines would dial lab-host, which is known here as loopback"
+        for how, code in ((("--check",), 2), ((), 1)):
+            found, words = self.check(text, None, host, how)
+            self.assertEqual(found, code, words)
+            self.assertEqual(words.count(said), 1, words)
+            self.assertIn("set server:", words)
+        with Belayd("listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host) as d:
+            status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": text[text.index("pools:"):]})
+            self.assertEqual((status, said in body["error"]["text"]), (400, True), body)
+
+    def test_a_host_name_that_is_not_known_here_is_warned_of(self):
+        """It may be known to the machines; --check, after which nothing runs, refuses it."""
+        host = self.host("")
+        text = self.aws().replace("server: https://192.0.2.1:7443\n", "")
+        said = "pool burst: its machines would dial lab-host, which is not known here"
+        code, words = self.check(text, None, host)
+        self.assertEqual((code, words.count(said)), (2, 1), words)
+        with Belayd(text, prefix=host) as d:
+            self.assertEqual(d.log().count(said), 1)
+        with Belayd("listen: 0.0.0.0:0\n" + CONFIG.replace("listen: 127.0.0.1:0\n", ""), prefix=host) as d:
+            applied = text[text.index("pools:"):] + "  base: {}\n  spare: {}\n"
+            status, body, _ = d.call("POST", "/api/v1/pools", {"file": "p", "text": applied})
+            self.assertEqual(status, 200, body)
+            self.assertEqual(d.log().count(said), 1)
 
     def test_it_is_done_beside_a_belayd_that_runs(self):
         with Belayd(CONFIG) as d:

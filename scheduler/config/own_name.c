@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See own_name.h. The thread and who made it share what is looked for; the last of the two to let
+ * it go frees it. So a resolver that hangs holds up neither a start nor an end.
+ */
+#include "scheduler/config/own_name.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/config/reach.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct own_name {
+    char host[256];
+    own_name_resolve_fn resolve;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t found; /* is_over became true */
+    int holders;          /* the thread, and who made it */
+    bool is_over, leads_out;
+    int code; /* EAI_*: why it is unknown; 0: it is known */
+};
+
+static int resolve_by_system(const char *host, struct addrinfo **ret_list)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    return getaddrinfo(host, NULL, &hints, ret_list);
+}
+
+static void dialled_host(const struct config *c, char *out, size_t size)
+{
+    const char *from = strstr(c->server_url, "://");
+    if (c->server_url[0]) {
+        from = from ? from + 3 : c->server_url;
+        size_t n = strcspn(from, *from == '[' ? "]" : ":/?#");
+        snprintf(
+            out, size, "%.*s", (int)(*from == '[' ? n - 1 : n), *from == '[' ? from + 1 : from);
+    } else if (str_eq(c->listen_host, "0.0.0.0") || str_eq(c->listen_host, "::")) {
+        if (gethostname(out, size) != 0)
+            out[0] = '\0';
+        out[size - 1] = '\0';
+    } else {
+        str_copy(out, size, c->listen_host);
+    }
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    if (a->sa_family == AF_INET)
+        inet_ntop(
+            AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, text, sizeof(text));
+    else
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, text,
+            sizeof(text));
+    return reach_is_loopback(text);
+}
+
+static void let_go(struct own_name *n)
+{
+    pthread_mutex_lock(&n->lock);
+    bool is_last = --n->holders == 0;
+    pthread_mutex_unlock(&n->lock);
+    if (!is_last)
+        return;
+    pthread_cond_destroy(&n->found);
+    pthread_mutex_destroy(&n->lock);
+    free(n);
+}
+
+static void *on_thread(void *ctx)
+{
+    struct own_name *n = ctx;
+    struct addrinfo *list = NULL;
+    bool leads_out = false;
+    int code = n->resolve(n->host, &list);
+    for (const struct addrinfo *a = code == 0 ? list : NULL; a; a = a->ai_next)
+        leads_out |= !is_loopback(a->ai_addr);
+    if (code == 0)
+        freeaddrinfo(list);
+    pthread_mutex_lock(&n->lock);
+    n->code = code;
+    n->leads_out = leads_out;
+    n->is_over = true;
+    pthread_cond_signal(&n->found);
+    pthread_mutex_unlock(&n->lock);
+    let_go(n);
+    return NULL;
+}
+
+struct own_name *own_name_create(const struct config *base, own_name_resolve_fn resolve)
+{
+    struct own_name *n = mem_alloc(sizeof(*n));
+    pthread_condattr_t monotonic;
+    pthread_t thread;
+    *n = (struct own_name){.resolve = resolve ? resolve : resolve_by_system, .holders = 2};
+    dialled_host(base, n->host, sizeof(n->host));
+    pthread_mutex_init(&n->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&n->found, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (pthread_create(&thread, NULL, on_thread, n) == 0) {
+        pthread_detach(thread);
+    } else {
+        n->holders = 1;
+        n->code = EAI_AGAIN;
+        n->is_over = true;
+    }
+    return n;
+}
+
+void own_name_destroy(struct own_name *n)
+{
+    if (n)
+        let_go(n);
+}
+
+/* False: it has not answered until then. */
+static bool wait_for(struct own_name *n, int64_t wait_ms, int *ret_code, bool *ret_leads_out)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&n->lock);
+    while (!n->is_over && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&n->found, &n->lock, &until);
+    bool is_over = n->is_over;
+    *ret_code = n->code;
+    *ret_leads_out = n->leads_out;
+    pthread_mutex_unlock(&n->lock);
+    return is_over;
+}
+
+int own_name_check(struct own_name *n, const struct config *pools, int64_t wait_ms, struct err *e)
+{
+    const char *pool = reach_first_cloud(pools);
+    bool leads_out;
+    int code;
+    if (!pool)
+        return 0;
+    if (!wait_for(n, wait_ms, &code, &leads_out))
+        return err_set(e, ERR_TIMEOUT,
+            "pool %s: its machines would dial %s, and this machine's resolver has not said in time "
+            "where that leads: see that it answers, or set server: to an address that they reach",
+            pool, n->host);
+    if (code != 0)
+        return err_set(e, ERR_NOT_FOUND,
+            "pool %s: its machines would dial %s, which is not known here (%s): set server: to a "
+            "name that they reach",
+            pool, n->host, gai_strerror(code));
+    if (!leads_out)
+        return err_set(e, ERR_CONFIG,
+            "pool %s: its machines would dial %s, which is known here as loopback, so each would "
+            "reach itself: set server: to a name or an address of this machine that they reach",
+            pool, n->host);
+    return 0;
+}
