@@ -217,7 +217,7 @@ struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce
         .coalesce_ms = coalesce_ms,
         .poll_ms = poll_ms,
         .wd = NONE,
-        .soon = true, /* what is over by the first look costs no watch */
+        .soon = true, /* the inotify watch is added at the first look */
         .allowance = WATCH_BURST,
         .refilled_ms = now_ms(ws),
         .path = mem_strdup(path),
