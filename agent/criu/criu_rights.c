@@ -12,6 +12,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +170,9 @@ static int judge(const struct criu_rights *r, const struct held *h, struct err *
 static bool has_ended(pid_t pid)
 {
     struct proc_entry now;
-    return !proc_read_entry(pid, &now) || !proc_entry_is_alive(&now);
+    if (proc_read_entry(pid, &now))
+        return !proc_entry_is_alive(&now);
+    return kill(pid, 0) < 0 && errno == ESRCH; /* else /proc does not say, which proves nothing */
 }
 
 /* Of a process that holds still: what cannot be looked at is not taken for harmless. */
@@ -437,14 +440,39 @@ static bool is_above_us(const struct proc_table *t, pid_t pid)
     return pid == 1;
 }
 
-static int check_room(const struct criu_rights *r, struct err *e)
+static bool shows_us(const struct proc_table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entries[i].pid == getpid())
+            return true;
+    return false;
+}
+
+/* By the names in /proc: the table lacks processes whose entry could not be read. */
+static int check_all_but(const struct proc_table *t, const struct criu_rights *r, struct err *e)
+{
+    DIR *d = shows_us(t) ? opendir("/proc") : NULL;
+    int rc = 0;
+    if (!d)
+        return err_set(e, ERR_IO, "comparing rights: /proc does not show the processes");
+    errno = 0;
+    for (struct dirent *entry; !rc && (entry = readdir(d)); errno = 0) {
+        int64_t pid;
+        if (str_to_i64(entry->d_name, 1, INT32_MAX, "", &pid, NULL) == 0 &&
+            !is_above_us(t, (pid_t)pid))
+            rc = criu_rights_check(r, (pid_t)pid, e);
+    }
+    if (!rc && errno)
+        rc = err_errno(e, errno, "comparing rights: reading /proc");
+    closedir(d);
+    return rc;
+}
+
+int criu_rights_check_all(const struct criu_rights *r, struct err *e)
 {
     struct proc_table t = {0};
-    int rc = 0;
     proc_table_read(&t);
-    for (size_t i = 0; !rc && i < t.n; i++)
-        if (!is_above_us(&t, t.entries[i].pid))
-            rc = criu_rights_check(r, t.entries[i].pid, e);
+    int rc = check_all_but(&t, r, e);
     proc_table_deinit(&t);
     return rc;
 }
@@ -460,7 +488,7 @@ int criu_rights_main(void)
         wire_desired_deinit(&spec);
     }
     if (!rc && r.user.is_other)
-        rc = check_room(&r, &e);
+        rc = criu_rights_check_all(&r, &e);
     if (!rc)
         rc = record_put(CRIU_ROOM "/" CRIU_RIGHTS_MARK, "", 0, 0600, &e);
     if (rc)

@@ -53,6 +53,10 @@ struct criu_rights {
  * hold. A process that has ended holds nothing. Blocks. */
 int criu_rights_check(const struct criu_rights *r, pid_t pid, struct err *e);
 
+/* The same of every process in /proc but process 1, ourselves and those between. ERR_IO where /proc
+ * does not show ourselves: then it shows nothing that could be relied on. */
+int criu_rights_check_all(const struct criu_rights *r, struct err *e);
+
 /* `belay-agent criu-rights`, called by criu in the room. Leaves CRIU_RIGHTS_MARK if all is well. */
 #define CRIU_RIGHTS_MARK "rights"
 int criu_rights_main(void);

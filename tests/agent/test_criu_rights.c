@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -558,6 +560,74 @@ static void what_was_handed_over_is_known_by_its_identity(void **state)
     inherited = -1;
 }
 
+/* ---- what /proc shows ---- */
+
+static void show(pid_t pid, const char *stat)
+{
+    char path[48];
+    struct err e;
+    snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
+    must(mkdir(path, 0755) == 0);
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    must(!stat || fs_write_atomic(path, stat, strlen(stat), 0644, &e) == 0);
+}
+
+/* In a process with a /proc that shows itself and another process of these numbers only; 0: not. */
+static _Noreturn void check_with_proc(bool shows_itself, pid_t other, const char *stat)
+{
+    struct buf own = {0};
+    struct err e;
+    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(fs_read("/proc/self/stat", 4096, &own, &e) == 0);
+    must(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
+    if (shows_itself)
+        show(getpid(), buf_str(&own));
+    if (other)
+        show(other, stat);
+    buf_deinit(&own);
+    int rc = criu_rights_check_all(&rights, &e);
+    if (rc)
+        fprintf(stderr, "%s\n", e.text);
+    _exit(-rc);
+}
+
+static int check_shown(bool shows_itself, pid_t other, const char *stat)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        check_with_proc(shows_itself, other, stat);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1); /* 1: it could not be set up */
+    return -WEXITSTATUS(status);
+}
+
+static bool may_mount(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWNS) < 0);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void a_process_that_cannot_be_looked_at_is_not_passed_over(void **state)
+{
+    char stat[64];
+    (void)state;
+    if (!may_mount())
+        skip();
+    assert_int_equal(check_shown(true, 0, NULL), 0);
+    assert_int_equal(check_shown(false, 0, NULL), ERR_IO);
+    pid_t pid = start(nothing);
+    snprintf(stat, sizeof(stat), "%ld (unknown) form", (long)pid);
+    assert_int_not_equal(check_shown(true, pid, NULL), 0);
+    assert_int_not_equal(check_shown(true, pid, stat), 0);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(check_shown(true, pid, stat), 0); /* it has ended */
+}
+
 /* ---- */
 
 static int make_files(void **state)
@@ -625,6 +695,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(objects_without_a_name_are_allowed),
         cmocka_unit_test(sockets_give_no_more_than_the_user_has),
         cmocka_unit_test(what_was_handed_over_is_known_by_its_identity),
+        cmocka_unit_test(a_process_that_cannot_be_looked_at_is_not_passed_over),
     };
     if (geteuid() != 0)
         return SKIPPED;
