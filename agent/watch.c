@@ -161,8 +161,7 @@ static void look(struct watch *w)
     int64_t since_ns = (int64_t)uv_hrtime();
     w->soon = false;
     refill(w);
-    if (w->allowance > 0)
-        w->allowance--;
+    watch_count(w);
     arm(w); /* before the look, or what changes during it is lost */
     timer_start(ws->timers, &w->timer, w->poll_ms);
     w->fn(w->ctx); /* may free w */
@@ -201,12 +200,16 @@ bool watch_allows(struct watch *w)
     if (!w)
         return true;
     refill(w);
-    if (w->allowance > 0) {
-        w->allowance--;
+    if (w->allowance > 0)
         return true;
-    }
     watch_again(w);
     return false;
+}
+
+void watch_count(struct watch *w)
+{
+    if (w && w->allowance > 0)
+        w->allowance--;
 }
 
 struct watch *watch_start(struct watches *ws, const char *path, int64_t coalesce_ms,

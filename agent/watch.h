@@ -42,8 +42,12 @@ void watch_stop(struct watch *w); /* NULL is fine; fn does not run after it */
 /* fn runs soon, as after a change: there is more to do than one look may. NULL is fine. */
 void watch_again(struct watch *w);
 
-/* For work of fn's kind that has another occasion. True: it counts as a look and may be done now.
- * False: the allowance is spent, fn runs when there is some. NULL: true. */
+/* For work of fn's kind that has another occasion. True: it may be done now. False: the allowance
+ * is spent, fn runs when there is some. NULL: true. */
 bool watch_allows(struct watch *w);
+
+/* What was allowed has found something to do, and counts as a look. Who finds nothing needs no call
+ * if its occasions are rarer than looks. NULL is fine. */
+void watch_count(struct watch *w);
 
 #endif

@@ -727,14 +727,15 @@ static bool serve_or_refuse(struct task *t, int64_t k)
 
 /* Serves the next commit, if there is one. A malformed one is answered and the next is looked at.
  * What is more than may be done at once has to wait: the program may make commits as fast as they
- * are answered, and names that cannot be removed. */
-static bool serve_commit(struct task *t)
+ * are answered, and names that cannot be removed. *ret_found: there was something to do. */
+static bool serve_commit(struct task *t, bool *ret_found)
 {
     int looks = t->exited ? LOOKS_AT_END_MAX : LOOKS_MAX;
     while (t->control.fd >= 0 && !t->taking.is_busy) {
         int64_t k;
         enum control_found found =
             looks-- > 0 ? control_next_commit(&t->control, &k) : CONTROL_MORE;
+        *ret_found |= found != CONTROL_NOTHING;
         if (found == CONTROL_COMMIT && serve_or_refuse(t, k))
             return true;
         if (found == CONTROL_MORE && (!t->exited || looks < 0)) {
@@ -803,22 +804,29 @@ void task_leave_gang(struct task *t)
         task_work_cancel(t);
 }
 
-static void serve_program(struct task *t)
+/* Whether there was something to do. */
+static bool serve_program(struct task *t)
 {
-    if (!serve_commit(t) && by_signal(t) && !t->exited && !t->taking.is_busy &&
+    bool found = false;
+    if (!serve_commit(t, &found) && by_signal(t) && !t->exited && !t->taking.is_busy &&
         !timer_is_running(&t->again) && has_done(t)) {
         struct control_numbers n = last_progress(t);
         serve(t, 0, progress_of(&n), t->done_must_wait || has_to_wait(t, CONTROL_NONE));
+        found = true;
     }
+    return found;
 }
 
-/* is_look: it is counted by the watch already. */
+/* is_look: it is counted by the watch already. What is none follows a commit that was served (or a
+ * timer), and usually finds nothing: if it counted all the same, each commit would cost two. */
 static void pump(struct task *t, bool is_look)
 {
     if (t->killing || t->left_gang)
         return;
-    if (is_look || t->exited || watch_allows(t->control_watch))
+    if (is_look || t->exited)
         serve_program(t);
+    else if (watch_allows(t->control_watch) && serve_program(t))
+        watch_count(t->control_watch);
     if (!task_work_is_busy(&t->work) && (!t->exited || task_accept_is_wanted(t)))
         task_save_queued(t);
     if (task_by_criu(t) && !task_work_is_busy(&t->work))

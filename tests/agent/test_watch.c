@@ -192,11 +192,23 @@ static void other_occasions_count_as_looks(void **state)
     int n = 0;
     watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
     until_looks(r, &r->quiet, 1);
-    while (n < 10 * WATCH_BURST && watch_allows(r->quiet.watch))
+    while (n < 10 * WATCH_BURST && watch_allows(r->quiet.watch)) {
+        watch_count(r->quiet.watch);
         n++;
+    }
     assert_in_range(n, 1, 5 * WATCH_BURST);
     until_looks(r, &r->quiet, 2); /* it makes up for what was not allowed */
     assert_true(watch_allows(NULL));
+    watch_count(NULL);
+}
+
+static void an_occasion_that_finds_nothing_counts_as_none(void **state)
+{
+    struct room *r = *state;
+    watch_dir(r, &r->quiet, "quiet", POLL_NEVER_MS);
+    until_looks(r, &r->quiet, 1);
+    for (int i = 0; i < 10 * WATCH_BURST; i++)
+        assert_true(watch_allows(r->quiet.watch));
 }
 
 static void those_that_are_due_have_their_turns(void **state)
@@ -272,6 +284,7 @@ int main(void)
         room_test(two_watches_of_one_directory_both_look),
         room_test(who_asks_for_looks_all_the_time_has_an_allowance),
         room_test(other_occasions_count_as_looks),
+        room_test(an_occasion_that_finds_nothing_counts_as_none),
         room_test(those_that_are_due_have_their_turns),
         room_test(a_storm_of_changes_costs_few_looks),
     };
