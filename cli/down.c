@@ -27,6 +27,9 @@ struct down {
     struct client *client;
     int64_t node;     /* what our agent is to belayd; 0: nothing */
     bool was_drained; /* by us */
+    /* Those that interrupt. They are blocked until the agent has been told to stop: an interrupt
+     * undrains before it ends us. before: the mask from before that. */
+    sigset_t signals, before;
 };
 
 static int on_option(void *ctx, int val, const char *arg)
@@ -83,15 +86,14 @@ static int drain(struct down *d, struct err *e)
     return rc;
 }
 
-/* The signal that came within LOOK_MS, or 0. */
-static int pause_for(const sigset_t *signals)
+/* Whether one has come, or comes within that time. */
+static bool is_interrupted(const struct down *d, int within_ms)
 {
-    const struct timespec limit = {.tv_nsec = LOOK_MS * 1000000L};
-    int n = sigtimedwait(signals, NULL, &limit);
-    return n > 0 ? n : 0;
+    const struct timespec limit = {.tv_nsec = within_ms * 1000000L};
+    return sigtimedwait(&d->signals, NULL, &limit) > 0;
 }
 
-static int wait_for_saves(struct down *d, const sigset_t *signals, struct err *e)
+static int wait_for_saves(struct down *d, struct err *e)
 {
     int64_t end = clock_mono(&clock_system).ms + d->timeout_ms;
     int64_t n;
@@ -103,10 +105,12 @@ static int wait_for_saves(struct down *d, const sigset_t *signals, struct err *e
                 "%lld job%s still being saved after %lld s; nothing was stopped: look with belay "
                 "list, or give more time with --timeout",
                 (long long)n, are, (long long)d->timeout_ms / 1000);
-        if (pause_for(signals) != 0)
+        if (is_interrupted(d, LOOK_MS))
             return err_set(e, ERR_CANCELLED,
                 "interrupted while %lld job%s being saved; nothing was stopped", (long long)n, are);
     }
+    if (n == 0 && is_interrupted(d, 0))
+        return err_set(e, ERR_CANCELLED, "interrupted; nothing was stopped");
     return n < 0 ? (int)e->kind : 0;
 }
 
@@ -123,29 +127,38 @@ static void undrain(struct down *d, struct err *e)
     free(text);
 }
 
-/* The signals are blocked: an interrupt undrains before it ends us. */
 static int drain_and_wait(struct down *d, struct err *e)
 {
-    sigset_t signals, before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
     int rc = drain(d, e);
     if (rc == 0)
-        rc = wait_for_saves(d, &signals, e);
+        rc = wait_for_saves(d, e);
     if (rc != 0 && d->was_drained)
         undrain(d, e);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
+}
+
+static void block_signals(struct down *d)
+{
+    sigemptyset(&d->signals);
+    sigaddset(&d->signals, SIGINT);
+    sigaddset(&d->signals, SIGTERM);
+    sigaddset(&d->signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &d->signals, &d->before);
+}
+
+static void unblock_signals(const struct down *d)
+{
+    pthread_sigmask(SIG_SETMASK, &d->before, NULL);
 }
 
 static int stop_process(const struct down *d, const char *file, const char *program, struct err *e)
 {
     char *path = mem_printf("%s/%s", d->home, file);
     pid_t pid = local_pid(path, program);
-    int rc = pid ? local_stop(pid, STOP_MS, e) : 0;
+    int fd = -1, rc = pid ? local_stop_begin(pid, &fd, e) : 0;
+    unblock_signals(d);
+    if (rc == 0)
+        rc = local_stop_wait(pid, fd, STOP_MS, e);
     free(path);
     return rc == 0 ? 0 : err_wrap(e, "%s", program);
 }
@@ -160,11 +173,14 @@ static int stop_all(struct down *d, struct err *e)
         return err_set(e, ERR_UNAVAILABLE,
             "belayd does not run, but jobs of its do, and without it they cannot be saved; nothing "
             "was stopped: start it with belay up, then belay down");
+    block_signals(d);
     if (up) {
         rc = client_create(&d->client, e);
         if (rc == 0)
             rc = drain_and_wait(d, e);
     }
+    if (rc != 0)
+        unblock_signals(d);
     if (rc == 0)
         rc = stop_process(d, "agent.pid", "belay-agent", e);
     if (rc == 0)

@@ -168,12 +168,21 @@ int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct
     return 0;
 }
 
-int local_stop(pid_t pid, int64_t timeout_ms, struct err *e)
+int local_stop_begin(pid_t pid, int *ret_fd, struct err *e)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0 && errno != ESRCH)
+        return err_errno(e, errno, "cannot watch process %d", (int)pid);
+    if (fd >= 0)
+        kill(pid, SIGTERM);
+    *ret_fd = fd;
+    return 0;
+}
+
+int local_stop_wait(pid_t pid, int fd, int64_t timeout_ms, struct err *e)
+{
     if (fd < 0)
-        return errno == ESRCH ? 0 : err_errno(e, errno, "cannot watch process %d", (int)pid);
-    kill(pid, SIGTERM);
+        return 0;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int n = poll(&p, 1, (int)timeout_ms);
     close(fd);

@@ -42,8 +42,10 @@ bool local_has_tasks(const char *home);
  * pid. */
 int local_spawn(const char *const *argv, const char *log, pid_t *ret_pid, struct err *e);
 
-/* Asks the process to end (SIGTERM) and waits; after timeout_ms ERR_TIMEOUT. */
-int local_stop(pid_t pid, int64_t timeout_ms, struct err *e);
+/* Asks the process to end (SIGTERM). *ret_fd: for local_stop_wait; -1: it had ended. */
+int local_stop_begin(pid_t pid, int *ret_fd, struct err *e);
+/* Waits for its end; after timeout_ms ERR_TIMEOUT. Closes fd. */
+int local_stop_wait(pid_t pid, int fd, int64_t timeout_ms, struct err *e);
 
 /* Tries `ready` every 20 ms until it is true, the process ends (ERR_IO) or timeout_ms pass
  * (ERR_TIMEOUT). */

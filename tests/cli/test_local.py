@@ -45,6 +45,21 @@ esac
 """
 
 
+def wait_until(is_so, what):
+    """For what nothing tells of."""
+    until = time.monotonic() + WAIT_S
+    while not is_so():
+        if time.monotonic() > until:
+            raise AssertionError("it did not come in %d s: %s" % (WAIT_S, what))
+        time.sleep(0.01)
+
+
+def blocked_signals(pid):
+    with open("/proc/%d/status" % pid) as f:
+        mask = int(re.search(r"SigBlk:\s*(\w+)", f.read())[1], 16)
+    return {n for n in range(1, 65) if mask >> n - 1 & 1}
+
+
 class Home:
     """A BELAY_HOME of its own. Leaving it leaves no process behind and checks what the sanitizers said."""
 
@@ -1316,6 +1331,22 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(state(), "draining")
             open(os.path.join(h.dir, "go"), "w").close()
             follower.communicate(timeout=WAIT_S)
+
+    def test_down_that_is_interrupted_when_nothing_runs_undrains(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            belayd = h.pid("belayd.json")
+            os.kill(belayd, signal.SIGSTOP)  # down waits for its answer, and no longer
+            try:
+                down = h.start("down")
+                wait_until(lambda: signal.SIGINT in blocked_signals(down.pid), "down looks for interrupts")
+                down.send_signal(signal.SIGINT)
+            finally:
+                os.kill(belayd, signal.SIGCONT)
+            err = down.communicate(timeout=WAIT_S)[1]
+            self.assertEqual(down.returncode, 1, err)
+            self.assertRegex(err, r"interrupted; nothing was stopped\. .*\(undrained\)")
+            self.assertEqual([n["state"] for n in json.loads(h.belay("nodes", "--json").stdout)["nodes"]], ["up"])
 
     def test_a_lost_database_is_begun_anew_once_the_store_is_given_up(self):
         with Home() as h:
