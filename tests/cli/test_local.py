@@ -19,6 +19,9 @@ import termios
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+import belay_client  # noqa: E402
+
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 90  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
 
@@ -52,6 +55,25 @@ def wait_until(is_so, what):
         if time.monotonic() > until:
             raise AssertionError("it did not come in %d s: %s" % (WAIT_S, what))
         time.sleep(0.01)
+
+
+def wait_event(client, job, kind, times=1):
+    after, kinds, until = 0, [], time.monotonic() + WAIT_S
+    while kinds.count(kind) < times:
+        page = client.job_events(int(job), after=after, wait_ms=5000)
+        after = page["last"]
+        kinds += [e["kind"] for e in page["events"]]
+        if kinds.count(kind) < times and time.monotonic() > until:
+            raise AssertionError("no event %s in %d s: %s" % (kind, WAIT_S, kinds))
+
+
+def is_gone(pid):
+    """With all that it had open, its locks among them: under the sanitizers giving up its memory takes a while."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 def blocked_signals(pid):
@@ -123,6 +145,14 @@ class Home:
     def pid(self, file):
         with open(os.path.join(self.home, file)) as f:
             return json.load(f)["pid"]
+
+    def kill(self, file):
+        pid = self.pid(file)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: is_gone(pid), "%s ends at SIGKILL" % file)
+
+    def client(self):
+        return belay_client.Client(socket=os.path.join(self.home, "belayd.sock"))
 
 
 class Local(unittest.TestCase):
@@ -644,7 +674,7 @@ class Local(unittest.TestCase):
             one.send_signal(signal.SIGINT)
             self.assertIn("let go of job", one.communicate(timeout=WAIT_S)[1])
         p = self.attached(job, text="two\n", sees=["go\n", "one\n", "two\n"], stdin=subprocess.PIPE)
-        os.kill(self.h.pid("agent.pid"), signal.SIGKILL)  # which ends the session, and nothing else
+        self.h.kill("agent.pid")  # which ends the session, and nothing else
         self.ok("up")
         p.kill()
         p.communicate()
@@ -670,8 +700,7 @@ class Local(unittest.TestCase):
             h.belay("submit", "--image", "img:1", h.script("echo by $CAME; exec sleep 1000\n"))
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "by run\n")
-            while "running on" not in h.belay("why", "1").stdout:
-                pass
+            wait_event(h.client(), 1, "started")
             done = h.belay("exec", "1", "--", "sh", "-c", "echo by $CAME $BELAY_JOB_ID; cat; exit 4", text="in\n")
             self.assertEqual((done.returncode, done.stdout, done.stderr), (4, "by exec 1\nin\n", ""))
             self.assertEqual(h.belay("slurm", "srun", "--jobid=1", "-n", "2", "sh", "-c", "echo by $CAME").stdout, "by exec\nby exec\n")
@@ -682,8 +711,7 @@ class Local(unittest.TestCase):
                 pid = int(p.stdout.readline())
                 p.terminate()
                 p.communicate(timeout=WAIT_S)
-                while os.path.exists("/proc/%d" % pid):
-                    time.sleep(0.01)
+                wait_until(lambda: is_gone(pid), "what ran inside ends with its session")
             h.belay("cancel", "1")
             follower.communicate(timeout=WAIT_S)
 
@@ -843,20 +871,14 @@ class Local(unittest.TestCase):
                     break
 
     def client(self):
-        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
-        import belay_client
-        return belay_client.Client(socket=os.path.join(self.h.home, "belayd.sock"))
+        return self.h.client()
 
     def wait_started(self, job):
         """Its output may be there before belayd was told so."""
         self.wait_event(job, "started")
 
     def wait_event(self, job, kind):
-        client, after, kinds = self.client(), 0, []
-        while kind not in kinds:
-            page = client.job_events(int(job), after=after, wait_ms=20000)
-            after = page["last"]
-            kinds += [e["kind"] for e in page["events"]]
+        wait_event(self.client(), job, kind)
 
     def test_top_shows_what_runs(self):
         job = self.submit("-J", "busy", self.h.script("echo go; exec sleep 1000\n"))
@@ -1191,17 +1213,15 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up").returncode, 0)
             waiter = h.start("submit", "--wait", h.script("while [ ! -e %s/go ]; do sleep 0.05; done\nexit 9\n" % h.dir))
             self.assertEqual(waiter.stdout.readline(), "Submitted batch job 1\n")
-            while "running on" not in h.belay("why", "1").stdout:
-                time.sleep(0.01)
+            wait_event(h.client(), 1, "started")
             inside = h.start("exec", "1", "--", "sh", "-c", "echo here $$; exec sleep 1000")
             pid = int(inside.stdout.readline().split()[1])
             for file in ("belayd.json", "agent.pid"):
-                os.kill(h.pid(file), signal.SIGKILL)
+                h.kill(file)
                 self.assertEqual(h.belay("up").returncode, 0)
             self.assertIn("belayd, which went away", inside.communicate(timeout=WAIT_S)[1])
             self.assertEqual(inside.returncode, 1)
-            while os.path.exists("/proc/%d" % pid):  # nobody wants it any more
-                time.sleep(0.01)
+            wait_until(lambda: is_gone(pid), "what nobody wants any more ends")
             open(os.path.join(h.dir, "go"), "w").close()
             err = waiter.communicate(timeout=WAIT_S)[1]
             self.assertEqual((waiter.returncode, err), (9, ""))
@@ -1214,9 +1234,9 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(job.stdout.readline(), "Submitted batch job 1\n")
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "working\n")
-            os.kill(h.pid("agent.pid"), signal.SIGKILL)
+            h.kill("agent.pid")
             self.assertEqual(h.belay("update", "1", "time=0:00:02").stdout, "job 1 is changed\n")  # nobody is there to be told
-            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            h.kill("belayd.json")
             self.assertEqual(h.belay("up").returncode, 0)
             err = job.communicate(timeout=WAIT_S)[1]
             self.assertIn("timeout", err)
@@ -1228,7 +1248,7 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up").returncode, 0)
             p = h.start("run", "--interactive", "sh", "-c", "echo here; exec sleep 1000")
             self.assertEqual(p.stdout.readline(), "here\n")
-            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            h.kill("belayd.json")
             self.assertEqual(h.belay("up").returncode, 0)
             err = p.communicate(timeout=WAIT_S)[1]
             self.assertIn("the session has ended with belayd, which went away", err)
@@ -1245,7 +1265,7 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(follower.stdout.readline(), "working\n")
             follower.kill()
             follower.communicate()
-            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            h.kill("belayd.json")
             done = h.belay("down")
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("start it with belay up, then belay down", done.stderr)
@@ -1258,7 +1278,7 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(h.belay("up", "--no-agent").returncode, 0)
             with open(os.path.join(h.home, "ca.pem")) as f:
                 authority = f.read()
-            os.kill(h.pid("belayd.json"), signal.SIGKILL)
+            h.kill("belayd.json")
             by_hand = subprocess.Popen([BUILD + "/scheduler/belayd", "--config", os.path.join(h.home, "belayd.yaml")], env=h.env,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             self.addCleanup(by_hand.kill)
@@ -1284,19 +1304,13 @@ class DownAndUp(unittest.TestCase):
             pipe = os.path.join(h.home, "agent", "tasks", "1-1", "checkpoint", "pipe")
             os.mkfifo(pipe)  # what no save can take
             show = lambda: json.loads(h.belay("show", "1", "--json").stdout)
-            sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
-            import belay_client
-            client = belay_client.Client(socket=os.path.join(h.home, "belayd.sock"))
-            kinds = lambda: [e["kind"] for e in client.job_events(1)["events"]]
             done = h.belay("requeue", "1")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("If the save fails it goes on running", done.stdout)
-            while "requeue-dropped" not in kinds():
-                time.sleep(0.05)
+            wait_event(h.client(), 1, "requeue-dropped")
             self.assertEqual((show()["job"]["state"], show()["job"]["attempts"], show()["job"]["requeue_asked_at"]), ("running", 1, None))
             done = h.belay("requeue", "1")  # again: it is told again
-            while kinds().count("requeue-dropped") < 2:
-                time.sleep(0.05)
+            wait_event(h.client(), 1, "requeue-dropped", times=2)
             os.unlink(pipe)
             self.assertEqual(h.belay("requeue", "1").returncode, 0)
             self.assertIn("attempt 2", follower.stdout.readline() + follower.stdout.readline())
@@ -1319,8 +1333,7 @@ class DownAndUp(unittest.TestCase):
             self.assertIn("The node takes jobs again (undrained)", done.stderr)
             self.assertEqual(state(), "up")
             down = h.start("down")  # interrupted
-            while state() != "draining":
-                time.sleep(0.01)
+            wait_until(lambda: state() == "draining", "down drains the node")
             down.send_signal(signal.SIGINT)
             err = down.communicate(timeout=WAIT_S)[1]
             self.assertEqual(down.returncode, 1)

@@ -15,6 +15,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -25,6 +26,13 @@ BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 WAIT_S = 60  # no single thing that a test waits for takes longer, sanitizers and a busy machine included
 
 CONFIG = "cluster: lab\nlisten: 127.0.0.1:0\npools:\n  base: {}\n  spare: {}\n"
+# Of a ledger as fill_ledger() makes it. By day and not from midnight on: a piece for each of 3,000 days of each of
+# 40,000 stretches, which is minutes.
+LONG_READ = "/api/v1/cost?by=day&from=2000-01-01T00:00:01Z"
+LONG_LEDGER = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
+    INSERT INTO ledger (job, attempt, node, instance, kind, from_at, to_at, ms, uusd, on_demand_uusd)
+    SELECT 0, 0, 0, 0, 'idle', 1000000000000 + i, 1259200000000, 259200000000, 7, 7 FROM n"""
+
 JOB = {"name": "job", "script": "#!/bin/sh\ntrue\n", "cwd": "/"}
 
 
@@ -97,6 +105,14 @@ class Belayd:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(WAIT_S)
+
+    def fill_ledger(self):
+        """Of a belayd that runs: what is asked by LONG_READ takes minutes from now on."""
+        self.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "belay.db"))) as db:
+            db.execute(LONG_LEDGER)
+            db.commit()
+        self.start()
 
     def end(self):
         problems = []

@@ -18,7 +18,6 @@ import select
 import shutil
 import socket
 import socketserver
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import time
 import unittest
 import zoneinfo
 
-from belayd import BUILD, CONFIG, JOB, WAIT_S, Belayd, Keys
+from belayd import BUILD, CONFIG, JOB, LONG_READ, WAIT_S, Belayd, Keys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
@@ -1085,20 +1084,10 @@ class Api(unittest.TestCase):
 class LongReads(unittest.TestCase):
     """What takes long to read of the ledger holds up nobody else."""
 
-    # By day and not from midnight on: a piece for each of 3,000 days of each of 40,000 stretches, which is minutes.
-    LONG = "/api/v1/cost?by=day&from=2000-01-01T00:00:01Z"
-    FILL = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
-        INSERT INTO ledger (job, attempt, node, instance, kind, from_at, to_at, ms, uusd, on_demand_uusd)
-        SELECT 0, 0, 0, 0, 'idle', 1000000000000 + i, 1259200000000, 259200000000, 7, 7 FROM n"""
-
     def setUp(self):
         self.d = Belayd()
         self.d.start()
-        self.d.stop()
-        with contextlib.closing(sqlite3.connect(os.path.join(self.d.state, "belay.db"))) as db:
-            db.execute(self.FILL)
-            db.commit()
-        self.d.start()
+        self.d.fill_ledger()
         self.asked = []
 
     def tearDown(self):
@@ -1117,7 +1106,7 @@ class LongReads(unittest.TestCase):
 
     def test_others_are_answered_meanwhile_and_who_has_gone_is_not_read_for(self):
         began = time.monotonic()
-        first, second = self.ask(self.LONG), self.ask(self.LONG)
+        first, second = self.ask(LONG_READ), self.ask(LONG_READ)
         third = self.ask("/api/v1/cost?by=team")  # after those two
         for i in range(50):
             self.assertEqual(self.d.call("GET", "/healthz")[0], 200)
@@ -1135,8 +1124,8 @@ class LongReads(unittest.TestCase):
 
     def test_more_than_may_wait_are_refused(self):
         tokens = [self.d.token(kind="api", user="u%d" % i, admin=True) for i in range(4)]
-        many = [self.ask(self.LONG) for i in range(2)]  # these are read
-        many += [self.ask(self.LONG, token) for token in tokens for i in range(8)]
+        many = [self.ask(LONG_READ) for i in range(2)]  # these are read
+        many += [self.ask(LONG_READ, token) for token in tokens for i in range(8)]
         code, said, _ = self.d.call("GET", "/api/v1/use")
         self.assertEqual((code, said["error"]["kind"]), (503, "unavailable"), said)
         self.assertIn("32 such questions wait", said["error"]["text"])
