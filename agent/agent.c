@@ -23,8 +23,9 @@
 #include "agent/task/kept.h"
 #include "agent/supervisor/limits.h"
 #include "agent/node_guard.h"
-#include "agent/task/record.h"
 #include "agent/gpu/resources.h"
+#include "agent/supervisor/private_ipc.h"
+#include "agent/task/record.h"
 #include "agent/shutdown.h"
 #include "agent/task/storage.h"
 #include "agent/task/task.h"
@@ -888,6 +889,18 @@ static void start_notices(struct agent *a)
     a->notices = notice_reader_start(a->config->provider, &o);
 }
 
+/* What cannot be had is said here, once: each task would fail anew. */
+static void try_separation(struct agent *a)
+{
+    struct err why;
+    if (!a->config->private_ipc || private_ipc_try(&why) == 0)
+        return;
+    log_warn(
+        "tasks use the node's shared memory, and what they leave there stays (see private_ipc)",
+        log_err(&why));
+    a->config->private_ipc = false;
+}
+
 /* Before any job can start; those of the agent before have run under the same. */
 static int guard_node(struct agent *a, struct err *e)
 {
@@ -904,6 +917,8 @@ static int guard_node(struct agent *a, struct err *e)
         features_add(a->config->features, sizeof(a->config->features), "metadata-guard");
     if (geteuid() == 0)
         limits_protect();
+    if (geteuid() == 0)
+        try_separation(a);
     if (a->config->hides_processes && node_guard_processes(&why))
         log_warn(
             "users see each other's processes on this node (see hide_processes)", log_err(&why));

@@ -25,6 +25,9 @@ struct private_ipc {
  * (ERR_UNSUPPORTED: this process may not, or the kernel cannot). The caller has a single thread. */
 int private_ipc_enter(struct private_ipc *p, int64_t shm_mib, struct err *e);
 
+/* Whether a task will get it, by a process that tries. Blocks for it. Errors as above. */
+int private_ipc_try(struct err *e);
+
 /* Harmless when it is not inside. The working directory is / then. False: this process cannot get
  * back, and must not take another task. */
 bool private_ipc_leave(struct private_ipc *p);

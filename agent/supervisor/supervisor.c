@@ -638,7 +638,7 @@ static void make_ipc_private(struct supervisor *s)
         is_hidden)
         return;
     if (private_ipc_enter(&s->private_ipc, memory_limit_mib(s), &e))
-        log_debug("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
+        log_warn("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
 }
 
 static int start_program(struct supervisor *s, struct err *e)

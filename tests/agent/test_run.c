@@ -734,6 +734,38 @@ static void where_it_is_not_wanted_a_task_has_the_nodes_shared_memory(void **sta
     assert_string_equal(theirs, here);
 }
 
+static void where_namespaces_cannot_be_had_the_agent_says_so_once(void **state)
+{
+    static const char said[] = "what they leave there stays";
+    struct world *w = world_create(state, "token: t\n");
+    const char *agent = getenv("BELAY_AGENT");
+    if (!may_unshare())
+        skip();
+    char *without = mem_printf("%s/agent-without", w->dir), *usual = mem_strdup(agent);
+    char *script =
+        mem_printf("#!/bin/sh\nexec setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin "
+                   "%s \"$@\"\n",
+            agent);
+    world_write(without, script);
+    assert_int_equal(chmod(without, 0700), 0);
+    setenv("BELAY_AGENT", without, 1);
+    world_start_agent(w);
+    setenv("BELAY_AGENT", usual, 1);
+    for (int job = 1; job <= 2; job++) {
+        world_want(w, job, 1, "#!/bin/sh\n");
+        world_go(w);
+        world_until(w, has_ended, job, "it has ended");
+        assert_end(w, job, "succeeded", 0, "");
+    }
+    char *log = world_read(w->log), *first = strstr(log, said);
+    assert_true(first && !strstr(first + 1, said) && strstr(log, "CAP_SYS_ADMIN"));
+    assert_null(strstr(log, "a task uses the node's shared memory"));
+    free(log);
+    free(script);
+    free(usual);
+    free(without);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -769,6 +801,7 @@ int main(void)
         world_test(a_job_of_another_user_runs_as_that_user),
         world_test(what_a_task_leaves_in_shared_memory_ends_with_it),
         world_test(where_it_is_not_wanted_a_task_has_the_nodes_shared_memory),
+        world_test(where_namespaces_cannot_be_had_the_agent_says_so_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
