@@ -20,11 +20,12 @@
 #include "agent/gpu/gpus.h"
 #include "agent/supervisor/image.h"
 #include "agent/incarnation.h"
-#include "agent/task/kept.h"
-#include "agent/supervisor/limits.h"
-#include "agent/node_guard.h"
 #include "agent/gpu/resources.h"
-#include "agent/supervisor/private_ipc.h"
+#include "agent/node_guard.h"
+#include "agent/supervisor/limits.h"
+#include "agent/supervisor/namespaces.h"
+#include "agent/supervisor/proc_mount.h"
+#include "agent/task/kept.h"
 #include "agent/task/record.h"
 #include "agent/shutdown.h"
 #include "agent/task/storage.h"
@@ -770,7 +771,8 @@ static void wire_up(struct agent *a)
         .memory_mib = limits_memory_default_mib(resources_measure().memory_mib),
         .pids = a->config->task_pids,
         .no_new_privs = a->config->no_new_privs,
-        .private_ipc = a->config->private_ipc};
+        .private_ipc = a->config->private_ipc,
+        .hides_processes = a->config->hiding != PROCESSES_SHOWN};
     a->room = (struct task_room){.loop = a->loop,
         .timers = a->timers,
         .watches = watches_open(a->loop, a->timers),
@@ -892,13 +894,18 @@ static void start_notices(struct agent *a)
 /* What cannot be had is said here, once: each task would fail anew. */
 static void try_separation(struct agent *a)
 {
+    const struct namespaces_want ipc = {.ipc = true}, proc = {.hides_processes = true};
     struct err why;
-    if (!a->config->private_ipc || private_ipc_try(&why) == 0)
-        return;
-    log_warn(
-        "tasks use the node's shared memory, and what they leave there stays (see private_ipc)",
-        log_err(&why));
-    a->config->private_ipc = false;
+    if (a->config->private_ipc && namespaces_try(&ipc, &why)) {
+        log_warn(
+            "tasks use the node's shared memory, and what they leave there stays (see private_ipc)",
+            log_err(&why));
+        a->config->private_ipc = false;
+    }
+    if (a->config->hiding != PROCESSES_SHOWN && namespaces_try(&proc, &why)) {
+        log_warn("users see each other's processes in tasks (see hide_processes)", log_err(&why));
+        a->config->hiding = PROCESSES_SHOWN;
+    }
 }
 
 /* Before any job can start; those of the agent before have run under the same. */
@@ -917,11 +924,11 @@ static int guard_node(struct agent *a, struct err *e)
         features_add(a->config->features, sizeof(a->config->features), "metadata-guard");
     if (geteuid() == 0)
         limits_protect();
-    if (geteuid() == 0)
-        try_separation(a);
-    if (a->config->hides_processes && node_guard_processes(&why))
+    if (a->config->hiding == PROCESSES_HIDDEN && proc_mount_hide(&why))
         log_warn(
             "users see each other's processes on this node (see hide_processes)", log_err(&why));
+    if (geteuid() == 0)
+        try_separation(a);
     return 0;
 }
 

@@ -145,12 +145,17 @@ static void read_guard(struct yaml_reader *r, struct config *c)
         [METADATA_GUARD_REQUIRED] = "required",
         NULL};
     static const char *const truth[] = {"no", "yes", NULL};
+    static const char *const hidings[] = {[PROCESSES_SHOWN] = "no",
+        [PROCESSES_HIDDEN_IN_TASKS] = "tasks",
+        [PROCESSES_HIDDEN] = "yes",
+        NULL};
     c->metadata_guard = (enum metadata_guard)yaml_opt_enum(
         r, "metadata_guard", guards, is_launched(c) ? METADATA_GUARDED : METADATA_OPEN);
     c->no_new_privs = yaml_opt_enum(r, "no_new_privs", truth, 0) == 1;
     c->private_ipc = yaml_opt_enum(r, "private_ipc", truth, 1) == 1;
     c->task_pids = yaml_opt_i64(r, "task_pids", 16, PIDS_MOST, LIMITS_PIDS_DEFAULT);
-    c->hides_processes = yaml_opt_enum(r, "hide_processes", truth, is_launched(c)) == 1;
+    c->hiding = (enum process_hiding)yaml_opt_enum(r, "hide_processes", hidings,
+        is_launched(c) ? PROCESSES_HIDDEN : PROCESSES_HIDDEN_IN_TASKS);
 }
 
 static void read_system_users(struct yaml_reader *r, struct config *c)

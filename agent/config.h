@@ -26,7 +26,7 @@
  *     task_pids: 32768           # processes and threads of one task
  *     private_ipc: yes           # each task has its own shared memory and /dev/shm
  *     no_new_privs: yes          # set-uid programs give tasks nothing
- *     hide_processes: no         # of users from each other
+ *     hide_processes: tasks      # of users from each other; no, yes: on the whole node
  *     system_users: [root]       # default: no jobs of root and of system users
  *     telemetry: {look: 5s, every: 60s}   # what tasks and GPUs do; every 0s: not looked at
  */
@@ -46,6 +46,13 @@ enum metadata_guard {
     METADATA_OPEN,
     METADATA_GUARDED,       /* where it can be; else that is logged */
     METADATA_GUARD_REQUIRED /* else it does not start */
+};
+
+/* What an agent that is root does about processes of other users, which /proc shows. */
+enum process_hiding {
+    PROCESSES_SHOWN,
+    PROCESSES_HIDDEN_IN_TASKS,
+    PROCESSES_HIDDEN /* on the node, tasks included */
 };
 
 struct config {
@@ -68,10 +75,10 @@ struct config {
     char criu[256];                   /* absolute, "no", or "": to be looked for */
     char features[FEATURES_TEXT_MAX]; /* job/feature.h */
     enum metadata_guard metadata_guard;
-    bool no_new_privs;    /* of tasks */
-    bool private_ipc;     /* of tasks */
-    int64_t task_pids;    /* processes and threads of one */
-    bool hides_processes; /* of users from each other */
+    bool no_new_privs; /* of tasks */
+    bool private_ipc;  /* of tasks */
+    int64_t task_pids; /* processes and threads of one */
+    enum process_hiding hiding;
     /* root, and others below UID_MIN, whose jobs a root agent runs; a set as above */
     char system_users[FEATURES_TEXT_MAX];
     /* job/counts.h; in a running agent with the slices of its GPUs */

@@ -20,9 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -164,19 +162,4 @@ int node_guard_metadata(struct err *e)
         rc = guard(fd, &services[i], e);
     close(fd);
     return rc;
-}
-
-int node_guard_processes(struct err *e)
-{
-    struct statvfs st;
-    unsigned long flags = MS_REMOUNT;
-    if (statvfs("/proc", &st) < 0)
-        return err_errno(e, errno, "looking at /proc");
-    flags |= st.f_flag & ST_NOSUID ? MS_NOSUID : 0;
-    flags |= st.f_flag & ST_NODEV ? MS_NODEV : 0;
-    flags |= st.f_flag & ST_NOEXEC ? MS_NOEXEC : 0;
-    flags |= st.f_flag & ST_RELATIME ? MS_RELATIME : 0;
-    return mount("proc", "/proc", "proc", flags, "hidepid=2") < 0
-               ? err_errno(e, errno, "mounting /proc with hidepid=2")
-               : 0;
 }

@@ -2,7 +2,7 @@
  *
  * What an agent that is root sets up on a machine that belay launched, before any job can start
  * there: the machine's metadata service, which hands out the credentials of its role, answers root
- * alone, and jobs do not see each other's processes.
+ * alone.
  */
 #ifndef BELAY_AGENT_NODE_GUARD_H
 #define BELAY_AGENT_NODE_GUARD_H
@@ -16,9 +16,5 @@
  * the image is needed, a repeat adds nothing. What was set is looked at: ERR_UNSUPPORTED when a
  * user would still get through. */
 int node_guard_metadata(struct err *e);
-
-/* /proc is mounted anew so that a user sees only processes of his own, and no arguments of others
- * (hidepid=2, proc(5)). */
-int node_guard_processes(struct err *e);
 
 #endif

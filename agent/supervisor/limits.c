@@ -35,22 +35,26 @@ void limits_write(
     ret_words[2] = text + n;
     n += snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->no_new_privs) + 1;
     ret_words[3] = text + n;
-    snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->private_ipc);
-    ret_words[4] = NULL;
+    n += snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->private_ipc) + 1;
+    ret_words[4] = text + n;
+    snprintf(text + n, (size_t)(LIMITS_TEXT_MAX - n), "%d", l->hides_processes);
+    ret_words[5] = NULL;
 }
 
 bool limits_read(int n, char *const *words, struct limits *ret_limits)
 {
     struct limits l = {0};
-    int64_t privs, ipc;
+    int64_t privs, ipc, hides;
     bool ok = n == LIMITS_WORDS_MAX - 1 &&
               str_to_i64(words[0], 0, INT64_MAX >> 20, "memory", &l.memory_mib, NULL) == 0 &&
               str_to_i64(words[1], 0, INT64_MAX, "processes", &l.pids, NULL) == 0 &&
               str_to_i64(words[2], 0, 1, "no_new_privs", &privs, NULL) == 0 &&
-              str_to_i64(words[3], 0, 1, "private_ipc", &ipc, NULL) == 0;
+              str_to_i64(words[3], 0, 1, "private_ipc", &ipc, NULL) == 0 &&
+              str_to_i64(words[4], 0, 1, "hide_processes", &hides, NULL) == 0;
     if (ok) {
         l.no_new_privs = privs == 1;
         l.private_ipc = ipc == 1;
+        l.hides_processes = hides == 1;
         *ret_limits = l;
     }
     return ok;

@@ -13,7 +13,8 @@ struct limits {
     int64_t memory_mib; /* of a job that asked for no memory; 0: none */
     int64_t pids;       /* processes and threads of a task; 0: none */
     bool no_new_privs;  /* set-uid programs and file capabilities give a task nothing (prctl(2)) */
-    bool private_ipc;   /* each task has its own shared memory (private_ipc.h) */
+    bool private_ipc;   /* each task has its own shared memory (namespaces.h) */
+    bool hides_processes; /* a task sees no processes of other users (namespaces.h) */
 };
 
 #define LIMITS_PIDS_DEFAULT 32768
@@ -24,7 +25,7 @@ int64_t limits_memory_default_mib(int64_t machine_mib);
 
 /* As words of a command line, LIMITS_WORDS_MAX at most with the NULL behind them, in text; and
  * back. False: they are not understood. */
-#define LIMITS_WORDS_MAX 5
+#define LIMITS_WORDS_MAX 6
 #define LIMITS_TEXT_MAX 64
 void limits_write(
     const struct limits *l, char text[LIMITS_TEXT_MAX], char *ret_words[LIMITS_WORDS_MAX]);

@@ -21,15 +21,15 @@
 #include "agent/supervisor/supervisor.h"
 
 #include "agent/criu/criu.h"
-#include "agent/supervisor/env.h"
 #include "agent/gpu/gpu_devices.h"
+#include "agent/supervisor/env.h"
 #include "agent/supervisor/image.h"
 #include "agent/supervisor/launch.h"
+#include "agent/supervisor/namespaces.h"
 #include "agent/supervisor/nursery.h"
-#include "agent/supervisor/private_ipc.h"
+#include "agent/supervisor/vigil.h"
 #include "agent/task/record.h"
 #include "agent/task/scribe.h"
-#include "agent/supervisor/vigil.h"
 #include "agent/task/workdir.h"
 #include "base/fs.h"
 #include "base/fs_user.h"
@@ -79,7 +79,7 @@ struct supervisor {
     struct job_user user;
     struct proc_group *group;
     struct launched launched;
-    struct private_ipc private_ipc;
+    struct namespaces namespaces;
     struct vigil vigil;
     struct task_exit exit;
     int64_t started_at; /* wall ms; 0: it has not */
@@ -628,23 +628,26 @@ static int note_start(struct supervisor *s, struct err *e)
     return record_add_start(s->pid_file, &start, e);
 }
 
-/* Whatever is started for the task from here on has it. CRIU's images are of the node's. */
-static void make_ipc_private(struct supervisor *s)
+/* Whatever is started for the task from here on is inside. CRIU's images are of the node's. */
+static void separate(struct supervisor *s)
 {
+    const struct limits *l = &s->room->limits;
+    /* a /dev/shm of its own would cover the task's own files there */
+    const struct namespaces_want want = {.ipc = l->private_ipc && !str_starts(s->dir, "/dev/shm/"),
+        .hides_processes = l->hides_processes,
+        .shm_mib = memory_limit_mib(s)};
     struct err e;
-    /* the new one would cover the task's own files */
-    bool is_hidden = str_starts(s->dir, "/dev/shm/");
-    if (!s->room->limits.private_ipc || geteuid() != 0 || str_eq(s->task->method, "criu") ||
-        is_hidden)
+    if (geteuid() != 0 || str_eq(s->task->method, "criu") || (!want.ipc && !want.hides_processes))
         return;
-    if (private_ipc_enter(&s->private_ipc, memory_limit_mib(s), &e))
-        log_warn("a task uses the node's shared memory", log_i("job", s->task->job), log_err(&e));
+    if (namespaces_enter(&s->namespaces, &want, &e))
+        log_warn("a task is not separated from the node's shared memory and processes",
+            log_i("job", s->task->job), log_err(&e));
 }
 
 static int start_program(struct supervisor *s, struct err *e)
 {
     int output, error;
-    make_ipc_private(s);
+    separate(s);
     int rc = open_files(s, &output, &error, e);
     if (rc)
         return rc;
@@ -816,7 +819,7 @@ static bool supervise(const struct supervisor_room *room, const char *dir, const
         tell_agent(&s, e.text);
     }
     bool was = !rc && s.boss >= 0 && was_clean(&s);
-    was = private_ipc_leave(&s.private_ipc) && was;
+    was = namespaces_leave(&s.namespaces) && was;
     deinit(&s);
     return was;
 }

@@ -47,7 +47,7 @@ static void server_and_ca_are_enough(void **state)
     assert_null(c.power_off);
     assert_string_equal(c.system_users, "");
     assert_int_equal(c.metadata_guard, METADATA_OPEN); /* a machine of one's own */
-    assert_false(c.hides_processes);
+    assert_int_equal(c.hiding, PROCESSES_HIDDEN_IN_TASKS);
     assert_false(c.no_new_privs);
     assert_true(c.private_ipc);
     assert_int_equal(c.task_pids, 32768);
@@ -78,7 +78,7 @@ static void everything_of_the_manual_is_read(void **state)
     if (geteuid() == 0) { /* one that belay launched */
         c = parse(LEAST "provider: aws\n");
         assert_int_equal(c.metadata_guard, METADATA_GUARDED);
-        assert_true(c.hides_processes);
+        assert_int_equal(c.hiding, PROCESSES_HIDDEN);
         config_deinit(&c);
     }
     setenv("BELAY_NODE_DIR", "/x", 1); /* one that the emulator plays */
@@ -89,13 +89,17 @@ static void everything_of_the_manual_is_read(void **state)
     c = parse(LEAST "metadata_guard: required\nhide_processes: yes\nno_new_privs: "
                     "yes\nprivate_ipc: no\ntask_pids: 100\n");
     assert_int_equal(c.metadata_guard, METADATA_GUARD_REQUIRED);
-    assert_true(c.hides_processes && c.no_new_privs && !c.private_ipc);
+    assert_true(c.no_new_privs && !c.private_ipc);
+    assert_int_equal(c.hiding, PROCESSES_HIDDEN);
     assert_int_equal(c.task_pids, 100);
     config_deinit(&c);
     setenv("BELAY_NODE_SYSTEM_USERS", "ann, www-data", 1);
     c = parse(LEAST "system_users: [root]\n");
     unsetenv("BELAY_NODE_SYSTEM_USERS");
     assert_string_equal(c.system_users, ",root,ann,www-data,");
+    config_deinit(&c);
+    c = parse(LEAST "hide_processes: no\n");
+    assert_int_equal(c.hiding, PROCESSES_SHOWN);
     config_deinit(&c);
     c = parse(LEAST "dir: /\n");
     assert_string_equal(c.dir, "/");

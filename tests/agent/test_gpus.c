@@ -179,7 +179,8 @@ static void a_reserve_is_left_to_the_node(void **state)
 static void limits_go_by_a_command_line(void **state)
 {
     char text[LIMITS_TEXT_MAX], *words[LIMITS_WORDS_MAX];
-    const struct limits l = {.memory_mib = INT64_MAX >> 20, .pids = 4194304, .private_ipc = true};
+    const struct limits l = {
+        .memory_mib = INT64_MAX >> 20, .pids = 4194304, .hides_processes = true};
     struct limits back = {0};
     (void)state;
     limits_write(&l, text, words);
@@ -187,7 +188,7 @@ static void limits_go_by_a_command_line(void **state)
     assert_true(limits_read(LIMITS_WORDS_MAX - 1, words, &back));
     assert_int_equal(back.memory_mib, l.memory_mib);
     assert_int_equal(back.pids, l.pids);
-    assert_true(back.private_ipc && !back.no_new_privs);
+    assert_true(back.hides_processes && !back.private_ipc && !back.no_new_privs);
     assert_false(limits_read(0, words, &back));
     words[1] = (char *)"-1";
     assert_false(limits_read(LIMITS_WORDS_MAX - 1, words, &back));

@@ -21,7 +21,7 @@ class Submitter(lab.Lab):
         super().start()
         os.chmod(self.home, 0o711)
 
-    def submit_as(self, uid, script):
+    def submit_as(self, uid, script, **spec):
         """From a process of that user's, as belayd knows by the socket."""
         out, into = os.pipe()
         pid = os.fork()
@@ -30,7 +30,7 @@ class Submitter(lab.Lab):
                 os.chdir(self.home)
                 os.seteuid(uid)
                 c = lab.Unix("belayd.sock", lab.WAIT_S)
-                c.request("POST", "/api/v1/jobs", json.dumps({"script": script, "cwd": "/"}), {"Content-Type": "application/json"})
+                c.request("POST", "/api/v1/jobs", json.dumps({"script": script, "cwd": "/", **spec}), {"Content-Type": "application/json"})
                 os.write(into, c.getresponse().read())
             finally:
                 os._exit(0)

@@ -413,7 +413,7 @@ static void decide(struct storm *st)
         if (ev.type == EV_CLEAN && below(st, 4))
             lab_apply(&st->l, (struct event){.type = EV_CLEANED,
                                   .cleaned = {.job = ev.clean.job,
-                                      .failed = below(st, 4) == 0,
+                                      .end = below(st, 4) == 0 ? CLEAN_FAILED : CLEAN_DONE,
                                       .kept_bytes = below(st, 2) * below(st, 1 << 22),
                                       .text = "busy"}});
     }

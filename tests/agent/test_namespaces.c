@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a task mounts, and what is mounted around it: a node whose `/` is shared, as systemd makes
- * it, and a task in namespaces of its own, each a process. Needs root.
+ * What a task mounts, what is mounted around it, and whose processes it sees: a node whose `/` is
+ * shared, as systemd makes it, and a task in namespaces of its own, each a process. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/supervisor/private_ipc.h"
+#include "agent/supervisor/namespaces.h"
 #include "base/str.h"
 
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,11 +22,13 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SKIPPED 77
 #define WAIT_S 50
+#define NOBODY 65534
 
 static char dir[] = "/tmp/belay-mounts-XXXXXX"; /* inside and outside in it are mounted upon */
 
@@ -84,11 +87,11 @@ static void await(const int fds[2])
 
 static _Noreturn void be_task(const int to_node[2], const int to_task[2], bool is_shared)
 {
-    struct private_ipc p = {0};
+    struct namespaces n = {0};
     struct err e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(WAIT_S);
-    must(private_ipc_enter(&p, 0, &e) == 0);
+    must(namespaces_enter(&n, &(struct namespaces_want){.ipc = true}, &e) == 0);
     const char *root = how_mounted("/");
     must(root && strstr(root, " shared:")); /* rootless podman warns where it is not */
     must((strstr(root, " master:") != NULL) == is_shared);
@@ -96,7 +99,7 @@ static _Noreturn void be_task(const int to_node[2], const int to_task[2], bool i
     pass(to_node);
     await(to_task);
     must((how_mounted(in("outside")) != NULL) == is_shared);
-    must(private_ipc_leave(&p) && !how_mounted(in("inside")));
+    must(namespaces_leave(&n) && !how_mounted(in("inside")));
     _exit(0);
 }
 
@@ -143,6 +146,107 @@ static void of_a_node_that_is_not_shared_none_come_in(void **state)
     check_node(false);
 }
 
+/* ---- /proc ---- */
+
+enum proc { PROC_USUAL, PROC_MASKED, PROC_HIDDEN };
+
+/* As the runtime of a container has it, or hide_processes: yes. */
+static void mount_proc(enum proc proc)
+{
+    must(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    must(mount("proc", "/proc", "proc", 0, proc == PROC_HIDDEN ? "hidepid=2" : "hidepid=0") == 0);
+    if (proc != PROC_MASKED)
+        return;
+    must(mount("/dev/null", "/proc/version", NULL, MS_BIND, NULL) == 0);
+    must(mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) == 0);
+    must(mount(NULL, "/proc/sys", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0);
+}
+
+static bool is_shown(pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
+    return access(path, F_OK) == 0;
+}
+
+static bool is_shown_to_nobody(pid_t pid)
+{
+    int status = 2;
+    pid_t user = fork();
+    if (user == 0) {
+        must(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+        must(is_shown(getpid()));
+        _exit(is_shown(pid) ? 3 : 0);
+    }
+    must(waitpid(user, &status, 0) == user && WIFEXITED(status) && WEXITSTATUS(status) != 1);
+    return WEXITSTATUS(status) == 3;
+}
+
+static int count_mounts(const char *path)
+{
+    char line[2048], at[1024];
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    int n = 0;
+    while (f && fgets(line, sizeof(line), f))
+        n += sscanf(line, "%*s %*s %*s %*s %1023s", at) == 1 && str_eq(at, path);
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static _Noreturn void be_task_with_proc(enum proc proc)
+{
+    struct namespaces n = {0};
+    struct statvfs sys;
+    struct stat version;
+    struct err e;
+    pid_t other = getppid(); /* root's */
+    alarm(WAIT_S);
+    mount_proc(proc);
+    int before = count_mounts("/proc");
+    must(is_shown_to_nobody(other) == (proc != PROC_HIDDEN));
+    must(namespaces_enter(&n, &(struct namespaces_want){.hides_processes = true}, &e) == 0);
+    must(is_shown(other)); /* to root */
+    must(!is_shown_to_nobody(other));
+    must(count_mounts("/proc") == before + (proc != PROC_HIDDEN));
+    must(statvfs("/proc/sys", &sys) == 0 && stat("/proc/version", &version) == 0);
+    must((sys.f_flag & ST_RDONLY) == (proc == PROC_MASKED ? ST_RDONLY : 0));
+    must((S_ISCHR(version.st_mode) != 0) == (proc == PROC_MASKED));
+    must(namespaces_leave(&n) && count_mounts("/proc") == before);
+    must(is_shown_to_nobody(other) == (proc != PROC_HIDDEN));
+    _exit(0);
+}
+
+static void check_proc(enum proc proc)
+{
+    int status = 1;
+    pid_t task = fork();
+    if (task == 0)
+        be_task_with_proc(proc);
+    assert_int_equal(waitpid(task, &status, 0), task);
+    assert_int_equal(status, 0);
+}
+
+static void processes_of_others_are_hidden_in_the_task_alone(void **state)
+{
+    (void)state;
+    check_proc(PROC_USUAL);
+}
+
+static void what_a_container_hides_in_proc_stays_hidden(void **state)
+{
+    (void)state;
+    check_proc(PROC_MASKED);
+}
+
+static void where_they_are_hidden_already_nothing_is_mounted(void **state)
+{
+    (void)state;
+    check_proc(PROC_HIDDEN);
+}
+
+/* ---- */
+
 static int make_dirs(void **state)
 {
     (void)state;
@@ -170,6 +274,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mounts_of_a_shared_node_come_in_and_none_go_out),
         cmocka_unit_test(of_a_node_that_is_not_shared_none_come_in),
+        cmocka_unit_test(processes_of_others_are_hidden_in_the_task_alone),
+        cmocka_unit_test(what_a_container_hides_in_proc_stays_hidden),
+        cmocka_unit_test(where_they_are_hidden_already_nothing_is_mounted),
     };
     if (geteuid() != 0 || !may_unshare())
         return SKIPPED;

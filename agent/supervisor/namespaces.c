@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/supervisor/namespaces.h"
+
+#include "agent/supervisor/proc_mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SHM "/dev/shm"
+
+static int open_namespaces(struct namespaces *n)
+{
+    n->ipc = open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC);
+    n->mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    return n->ipc < 0 || n->mounts < 0 ? -1 : 0;
+}
+
+static void close_namespaces(struct namespaces *n)
+{
+    if (n->ipc >= 0)
+        close(n->ipc);
+    if (n->mounts >= 0)
+        close(n->mounts);
+    n->ipc = n->mounts = -1;
+}
+
+/* What is mounted outside later on appears inside too where the node's mounts are shared, as
+ * systemd makes them; never the other way round. Inside they are shared among what the task makes
+ * of them:
+ * rootless podman warns where `/` is not. */
+static int separate_mounts(void)
+{
+    return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
+                   mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) < 0
+               ? -1
+               : 0;
+}
+
+static int mount_shm(int64_t mib)
+{
+    char options[64] = "mode=1777";
+    struct stat st;
+    if (mib > 0)
+        snprintf(options, sizeof(options), "mode=1777,size=%lldm", (long long)mib);
+    if (lstat(SHM, &st) < 0 || !S_ISDIR(st.st_mode)) /* there is none, or it leads somewhere else */
+        return 0;
+    return mount("belay-shm", SHM, "tmpfs", MS_NOSUID | MS_NODEV, options);
+}
+
+static int fill(const struct namespaces_want *want)
+{
+    if (separate_mounts() < 0 || (want->ipc && mount_shm(want->shm_mib) < 0))
+        return errno;
+    return want->hides_processes ? proc_mount_cover() : 0;
+}
+
+/* 0 or errno; then nothing has changed. */
+static int enter(struct namespaces *n, const struct namespaces_want *want)
+{
+    int why = 0, here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (open_namespaces(n) < 0 || unshare(CLONE_NEWNS | (want->ipc ? CLONE_NEWIPC : 0)) < 0)
+        why = errno;
+    n->is_inside = why == 0;
+    if (!why)
+        why = fill(want);
+    if (why) {
+        if (namespaces_leave(n) && here >= 0 && fchdir(here) < 0)
+            why = errno;
+        close_namespaces(n);
+    }
+    if (here >= 0)
+        close(here);
+    return why;
+}
+
+static int explain(int why, const struct namespaces_want *want, struct err *e)
+{
+    const char *option = want->ipc ? "private_ipc: no" : "hide_processes: no";
+    if (why == 0)
+        return 0;
+    if (why == EPERM)
+        return err_set(e, ERR_UNSUPPORTED,
+            "separating a task from the node: %s: the agent needs CAP_SYS_ADMIN; if it may not "
+            "have that, set %s",
+            strerror(why), option);
+    if (why == ENOSPC)
+        return err_set(e, ERR_UNSUPPORTED,
+            "separating a task from the node: %s: raise user.max_mnt_namespaces and "
+            "user.max_ipc_namespaces (sysctl)",
+            strerror(why));
+    if (why == ENOTSUP)
+        return err_set(e, ERR_UNSUPPORTED,
+            "separating a task from the node: a /proc of its own needs Linux 5.8: set "
+            "hide_processes: yes (the node's /proc is mounted anew), or no");
+    return err_set(e, ERR_UNSUPPORTED, "separating a task from the node: %s", strerror(why));
+}
+
+int namespaces_enter(struct namespaces *n, const struct namespaces_want *want, struct err *e)
+{
+    return explain(enter(n, want), want, e);
+}
+
+int namespaces_try(const struct namespaces_want *want, struct err *e)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(enter(&(struct namespaces){0}, want));
+    if (pid < 0)
+        return err_errno(e, errno, "starting a process");
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_errno(e, errno, "waiting for a process");
+    return explain(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, want, e);
+}
+
+bool namespaces_leave(struct namespaces *n)
+{
+    if (!n->is_inside)
+        return true;
+    bool is_back =
+        setns(n->ipc, CLONE_NEWIPC) == 0 && setns(n->mounts, CLONE_NEWNS) == 0 && chdir("/") == 0;
+    close_namespaces(n);
+    n->is_inside = !is_back;
+    return is_back;
+}

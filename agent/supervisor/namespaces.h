@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What keeps the processes of one task apart from the node's others.
+ *
+ *     ipc              System V shared memory, semaphores and message queues, POSIX message queues
+ *                      and /dev/shm are shared by the processes of the task and by nobody else.
+ *                      They end with the last of them. /dev/shm is a file system of its own, whose
+ *                      pages the task's cgroup is charged with.
+ *     hides_processes  /proc shows a user no processes of other users (proc_mount.h). Those of
+ *                      other tasks of the same user are shown.
+ *
+ * A supervisor enters before it forks a task's first process, so all that it starts for the task is
+ * inside, commands of `belay exec` too, and leaves before it takes another task. Not for CRIU's
+ * rooms, which have namespaces of mounts and processes themselves (criu_room.h).
+ */
+#ifndef BELAY_AGENT_SUPERVISOR_NAMESPACES_H
+#define BELAY_AGENT_SUPERVISOR_NAMESPACES_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct namespaces_want {
+    bool ipc, hides_processes;
+    int64_t shm_mib; /* the size of /dev/shm; 0: half of the machine's memory */
+};
+
+struct namespaces {
+    int ipc, mounts; /* the namespaces from before, open */
+    bool is_inside;
+};
+
+/* On failure nothing has changed (ERR_UNSUPPORTED: this process may not, or the kernel cannot; the
+ * text says what to do). The caller has a single thread. */
+int namespaces_enter(struct namespaces *n, const struct namespaces_want *want, struct err *e);
+
+/* Whether a task will get it, by a process that tries. Blocks for it. Errors as above. */
+int namespaces_try(const struct namespaces_want *want, struct err *e);
+
+/* Harmless when it is not inside. The working directory is / then. False: this process cannot get
+ * back, and must not take another task. */
+bool namespaces_leave(struct namespaces *n);
+
+#endif
